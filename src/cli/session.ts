@@ -1,12 +1,15 @@
 import type { Logger } from 'pino'
+import manifest from '../../package.json' with { type: 'json' }
 import { type ApiOptions, createApi } from '../api/client.ts'
 import type { HttpGet } from '../api/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
+import { noteProgram } from '../store/core/program.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import { claimAddress } from '../store/sqlite/address.ts'
 import { announceDaemon, readDaemons, withdrawDaemon } from '../store/sqlite/daemons.ts'
+import { runRule } from '../store/sqlite/driver.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../store/sqlite/file/open.ts'
 import { createLeases } from '../store/sqlite/leases.ts'
@@ -133,6 +136,7 @@ async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
   try {
     const warning = await transact(() => {
       const adopted = claimAddress(connection, baseUrl, acceptAddress)
+      runRule(connection, noteProgram(manifest.version))
       makeConfigured(connection, config.collections)
       return adopted
     })

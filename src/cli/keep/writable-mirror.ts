@@ -1,7 +1,9 @@
+import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
 import { InterruptedError } from '../../errors.ts'
 import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../store/core/forget.ts'
 import type { JobNames } from '../../store/core/jobs.ts'
+import { noteProgram } from '../../store/core/program.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
@@ -89,7 +91,11 @@ async function openFile(
       }, kind)
     const rebuilding = createTypedTableRebuild({ ...patience, connection, file, transact })
     const inventory = inventoryOf(connection, file)
-    await transact(() => makeConfigured(connection, collections)).catch((error: unknown) => {
+    const make = () => {
+      runRule(connection, noteProgram(manifest.version))
+      makeConfigured(connection, collections)
+    }
+    await transact(make).catch((error: unknown) => {
       leases.close()
       throw error
     })

@@ -11,6 +11,9 @@ import type { Runtime } from '../runtime.ts'
 import { read } from './read.ts'
 import type { ExportFormat, QueryFormat, ReadingEnd, ReadingTask } from './task.ts'
 
+const CHILD = new URL('./reading-child.js', import.meta.url)
+const THREAD = new URL(`./reading-thread${path.extname(import.meta.url)}`, import.meta.url)
+
 /** A limit as it was typed, and in milliseconds. */
 export interface TimeLimit {
   typed: string
@@ -58,7 +61,7 @@ async function readFile(runtime: Runtime, { task, output, limit = null }: Readin
     )
     return 0
   }
-  const child = fork(new URL('./reading-child.js', import.meta.url), {
+  const child = fork(CHILD, [THREAD.href], {
     execArgv: [],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
