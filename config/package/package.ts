@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import lock from '../../package-lock.json' with { type: 'json' }
 import manifest from '../../package.json' with { type: 'json' }
+import lock from '../../package-lock.json' with { type: 'json' }
 import { makeDeb } from './deb.ts'
 import { makeSbom } from './sbom.ts'
 import { files, run, sha256 } from './tools.ts'
@@ -25,20 +25,30 @@ const ARCHITECTURES = [
 ] as const
 
 /** What documents and examples are installed with the program: nothing that a contributor keeps beside them. */
-const DOCUMENTS = ['LICENSE', 'README.md', 'CHANGELOG.md', 'config/*.md', 'config/*.yaml', 'config/*.json']
+const DOCUMENTS = [
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
+  ...['md', 'yaml', 'json'].map((end) => `:(glob)config/*.${end}`),
+]
+
+/** `npm run package -- x64` leaves out the others. */
+const wanted = process.argv.slice(2)
 
 // Every file gets the time of the commit, whatever was made when.
 const epoch = process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct'], ROOT).trim()
 process.env.SOURCE_DATE_EPOCH = epoch
-// npm would read the settings of the user who packs, and write the scripts' own.
+// Modes, too, are those of everybody.
 process.umask(0o022)
 
 fs.rmSync(BUILD, { recursive: true, force: true })
 compile()
 const made = [packForNpm()]
-installPackages()
+const modules = installPackages()
 made.push(makeSbom(PROGRAM, path.join(BUILD, `admin-mirror-${version}.cdx.json`), Number(epoch)))
+prune(modules)
 for (const { node, debian } of ARCHITECTURES) {
+  if (wanted.length > 0 && !wanted.includes(node)) continue
   const binary = fetchNode(node)
   if (binary === null) continue
   const tree = path.join(BUILD, `admin-mirror-${version}-linux-${node}`)
@@ -48,7 +58,8 @@ for (const { node, debian } of ARCHITECTURES) {
 }
 const sums = made.map((file) => `${sha256(file)}  ${path.basename(file)}\n`)
 fs.writeFileSync(path.join(BUILD, 'SHA256SUMS'), sums.toSorted().join(''))
-for (const file of made) console.log(`${String(fs.statSync(file).size).padStart(10)}  build/${path.basename(file)}`)
+for (const file of made)
+  console.log(`${String(fs.statSync(file).size).padStart(10)}  build/${path.basename(file)}`)
 
 /** program/ without the packages that it needs. */
 function compile(): void {
@@ -59,9 +70,10 @@ function compile(): void {
   fs.rmSync(compiled, { recursive: true })
   for (const file of tracked('src/*.sql')) copy(file, path.join('dist', path.relative('src', file)))
   for (const file of tracked(...DOCUMENTS)) copy(file, file)
-  const { name, description, license, type, dependencies, engines } = manifest
+  const { name, description, license, type, dependencies } = manifest
+  // The Node 20 of package.json only starts the one that a checkout brings.
   const bin = { 'admin-mirror': 'dist/bin.js' }
-  const own = { name, version, description, license, type, bin, engines: { node: engines.package }, dependencies }
+  const own = { name, version, description, license, type, bin, engines: { node: '>=24' }, dependencies }
   writeJson('package.json', own)
   writeJson('npm-shrinkwrap.json', runtimeLock(own))
 }
@@ -80,12 +92,16 @@ function packForNpm(): string {
   return path.join(BUILD, `admin-mirror-${version}.tgz`)
 }
 
-function installPackages(): void {
+function installPackages(): string {
   const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
   run('npm', ['ci', ...options], PROGRAM)
-  const modules = path.join(PROGRAM, 'node_modules')
+  return path.join(PROGRAM, 'node_modules')
+}
+
+function prune(modules: string): void {
   // What no running program reads: types, sources, maps, and binaries for other systems than Linux.
-  const unneeded = /\.[cm]?ts$|\.map$|^node-addon-api\/|^better-sqlite3\/(?:deps|src|binding\.gyp|prebuilds\/(?!linux))/
+  const unneeded =
+    /\.[cm]?ts$|\.map$|^node-addon-api\/|^better-sqlite3\/(?:deps|src|binding\.gyp|prebuilds\/(?!linux))/
   for (const file of files(modules)) if (unneeded.test(file)) fs.rmSync(path.join(modules, file))
   // npm's own notes, with the times of this installation.
   fs.rmSync(path.join(modules, '.package-lock.json'), { force: true })
@@ -126,10 +142,17 @@ function makeTree(tree: string, arch: string, node: string): void {
 
 function packTree(tree: string): string {
   const name = path.basename(tree)
-  const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX', `--mtime=@${epoch}`]
+  const same = [
+    '--sort=name',
+    '--owner=0',
+    '--group=0',
+    '--numeric-owner',
+    '--mode=u=rwX,go=rX',
+    `--mtime=@${epoch}`,
+  ]
   const file = `${tree}.tar`
   run('tar', ['--format=gnu', ...same, '-cf', file, name], BUILD)
-  run('gzip', ['-n9', '-f', file], BUILD)
+  run('gzip', ['-n', '-f', file], BUILD)
   return `${file}.gz`
 }
 

@@ -5,7 +5,12 @@ import path from 'node:path'
 
 /** Runs a program; what it says shows where it fails. Returns its standard output. */
 export function run(program: string, args: readonly string[], cwd: string): string {
-  return execFileSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 2 ** 26, stdio: ['ignore', 'pipe', 'inherit'] })
+  return execFileSync(program, args, {
+    cwd,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
 }
 
 /** The paths of all files below a folder, from it. */
