@@ -1,5 +1,6 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
+import { noteProgram } from '../../store/core/program.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
 import { claimAddress } from '../../store/sqlite/address.ts'
@@ -36,6 +37,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
   try {
     const warning = await transact(() => {
       const adopted = address && claimAddress(connection, api.baseUrl, address === 'accept')
+      runRule(connection, noteProgram(manifest.version))
       makeConfigured(connection, collections)
       return adopted
     })

@@ -1,7 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
 import type { LastRuns } from './runs.ts'
-import { all, type Dialect, one, type Rule, run, type StoredTime, timeOf, upsert, type Values } from './sql.ts'
+import {
+  all,
+  type Dialect,
+  one,
+  type Rule,
+  run,
+  type StoredTime,
+  timeOf,
+  upsert,
+  type Values,
+} from './sql.ts'
 
 // `organizations`: what is configured, and whose token is held.
 
