@@ -51,7 +51,7 @@ export interface Workspace {
 }
 
 /** What is of this process means nothing in a process of its own. */
-export type RunOptions = Partial<StartOptions> & Pick<Place, 'signal' | 'clock'>
+export type RunOptions = Partial<StartOptions> & Pick<Place, 'signal' | 'clock' | 'stdin' | 'columns'>
 
 export interface Leak {
   token: string
