@@ -73,12 +73,6 @@ describe.concurrent('the estimate after the first page', () => {
       { requestsPerMinute: 3 },
       '2 pages, about 60 seconds at 3 a minute',
     ],
-    [
-      'the speed, for debugging only, where a fresh minute allows all of it',
-      announced('60', '59'),
-      {},
-      expect.stringMatching(/^2 pages, about .* at the speed of the first$/),
-    ],
   ] as const)(
     'goes by %s',
     async ([_, headers, rateLimit, msg], { scene: { workspace, api, configure } }) => {

@@ -158,7 +158,7 @@ describe.concurrent('status', () => {
 describe.concurrent('status of a walk', () => {
   it('shows how far it has come, and once it was stopped what goes on with it; a backfill beside it', async () => {
     const { workspace, api, running } = await createStanding(['sync'], {
-      page: 3,
+      page: 4,
       list: items(8),
       settings: YEARLY,
     })
@@ -177,17 +177,17 @@ describe.concurrent('status of a walk', () => {
     expect(before).toMatchObject({
       running: true,
       last_run_status: 'running',
-      walk_page: 3,
-      walk_rows_seen: 4,
+      walk_page: 4,
+      walk_rows_seen: 6,
       walk_total: 8,
-      walk_percent: 50,
+      walk_percent: 75,
       walk_left_ms: expect.any(Number),
       overdue: false,
       next: null,
     })
-    expect(during.text).toMatch(/running since .*: page 3, 4 of 8 items seen \(50 %\), about .* left/)
+    expect(during.text).toMatch(/running since .*: page 4, 6 of 8 items seen \(75 %\), about .* left/)
     expect(during.text).toMatch(/^daemon: none runs/m)
-    expect(stopped.text).toMatch(/stopped at page 3, 4 of 8 items seen.*the next run continues there/)
+    expect(stopped.text).toMatch(/stopped at page 4, 6 of 8 items seen.*the next run continues there/)
     expect(stopped.text).toMatch(/next: admin-mirror sync --org acme$/m)
     const again =
       'admin-mirror backfill --org acme --collection orders --filter a=1 --filter state=paid --from-page 2'
@@ -196,8 +196,8 @@ describe.concurrent('status of a walk', () => {
     )
     expect(job).toMatchObject({
       walk_origin: 'sync',
-      walk_page: 3,
-      walk_rows_seen: 4,
+      walk_page: 4,
+      walk_rows_seen: 6,
       backfills: [{ page: 4, next: again }],
     })
   })
