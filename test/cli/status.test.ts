@@ -158,8 +158,8 @@ describe.concurrent('status', () => {
 describe.concurrent('status of a walk', () => {
   it('shows how far it has come, and once it was stopped what goes on with it; a backfill beside it', async () => {
     const { workspace, api, running } = await createStanding(['sync'], {
-      page: 4,
-      list: items(8),
+      page: 8,
+      list: items(20),
       settings: YEARLY,
     })
     const [before] = await jobsOf(workspace)
@@ -177,27 +177,27 @@ describe.concurrent('status of a walk', () => {
     expect(before).toMatchObject({
       running: true,
       last_run_status: 'running',
-      walk_page: 4,
-      walk_rows_seen: 6,
-      walk_total: 8,
-      walk_percent: 75,
+      walk_page: 8,
+      walk_rows_seen: 14,
+      walk_total: 20,
+      walk_percent: 70,
       walk_left_ms: expect.any(Number),
       overdue: false,
       next: null,
     })
-    expect(during.text).toMatch(/running since .*: page 4, 6 of 8 items seen \(75 %\), about .* left/)
+    expect(during.text).toMatch(/running since .*: page 8, 14 of 20 items seen \(70 %\), about .* left/)
     expect(during.text).toMatch(/^daemon: none runs/m)
-    expect(stopped.text).toMatch(/stopped at page 4, 6 of 8 items seen.*the next run continues there/)
+    expect(stopped.text).toMatch(/stopped at page 8, 14 of 20 items seen.*the next run continues there/)
     expect(stopped.text).toMatch(/next: admin-mirror sync --org acme$/m)
     const again =
       'admin-mirror backfill --org acme --collection orders --filter a=1 --filter state=paid --from-page 2'
     expect(after.text).toContain(
-      `a backfill stopped at page 4, 4 of 8 items seen; to continue it: ${again}\n`,
+      `a backfill stopped at page 4, 4 of 20 items seen; to continue it: ${again}\n`,
     )
     expect(job).toMatchObject({
       walk_origin: 'sync',
-      walk_page: 4,
-      walk_rows_seen: 6,
+      walk_page: 8,
+      walk_rows_seen: 14,
       backfills: [{ page: 4, next: again }],
     })
   })
