@@ -8,7 +8,7 @@ import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../store/overv
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import type { Rebuilt } from '../store/sqlite/tables/rebuild.ts'
 import type { Forgotten } from '../store/sqlite/walks/forget.ts'
-import type { Tokens } from '../store/tokens.ts'
+import type { Tokens } from '../store/core/tokens.ts'
 import type { RefreshTurns } from '../sync/refresh-turns.ts'
 import type { Store } from '../sync/store.ts'
 import { exitCodeOfStop } from './exit-code.ts'

@@ -41,6 +41,8 @@ export interface StatusReader
   queue?(): QueueDepth | null
   /** What this user may use on the disk of a mirror in a file; null: unknown. */
   freeBytes?(): number | null
+  /** Whose locks the workers wait for. */
+  locks?(): string[]
 }
 
 /** The longest pause that a server can ask for. A later time comes from a wrong clock. */
@@ -88,6 +90,7 @@ export function statusOf(
       unusable,
       now: new Date(now).toISOString(),
       queue: reader?.queue?.() ?? null,
+      locks: reader?.locks?.() ?? [],
       timezone: config?.timezone ?? null,
       waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
       max_age: maxAge?.typed ?? null,

@@ -83,9 +83,9 @@ async function runScheduled(
     if (result.error instanceof MirrorLostError) lost.abort(result.error)
   }
   const isDue = createDueCheck(now())
-  const lastRuns = (await session.tokens.allLastRuns?.()) ?? session.tokens.lastRuns
+  const lastRuns = await session.tokens.allLastRuns()
   const schedule = { signal, onResult, isDue, lastRuns }
-  const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
+  const scheduled = jobs.map((job) => scheduledJob(job, config, session, schedule))
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
   await recallTrouble(config, session, configOption)
@@ -164,19 +164,19 @@ interface Schedule {
   signal: AbortSignal
   onResult: (result: JobResult) => void
   isDue: ReturnType<typeof createDueCheck>
-  lastRuns: CommandSession['tokens']['lastRuns']
+  lastRuns: Awaited<ReturnType<CommandSession['tokens']['allLastRuns']>>
 }
 
-async function scheduledJob(
+function scheduledJob(
   selected: SelectedJob,
   config: Config,
   session: CommandSession,
   { signal, onResult, isDue, lastRuns }: Schedule,
-): Promise<ScheduledJob> {
+): ScheduledJob {
   const { runJobs } = session
   const { organization, job } = selected
   const schedule = { expression: organization.schedule, timezone: config.timezone }
-  const last = await lastRuns(organization.id, job.collection.name)
+  const last = lastRuns(organization.id, job.collection.name)
   // An interrupted walk continues now: it was due, and is not done.
   const dueAtStart = last.unfinished || isDue(last, schedule)
   let isFirst = dueAtStart

@@ -10,6 +10,7 @@ import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { readOverview } from '../../store/postgres/read/overview.ts'
 import { readQueue } from '../../store/postgres/read/queue.ts'
 import { gateClosedUntil, readStatus as readJobs } from '../../store/postgres/read/status.ts'
+import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
 import { impossibleCollections } from '../../store/postgres/tables/configured.ts'
@@ -116,16 +117,20 @@ async function readerOf(
   sql: Pick<Sql, 'rows'>,
   schema: string,
   locks: ReadonlySet<string>,
-): Promise<Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'columnTroubles' | 'queue'>>> {
+): Promise<
+  Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'columnTroubles' | 'queue' | 'locks'>>
+> {
   const rows = await readJobs(sql, schema, locks)
   const closedUntil = await gateClosedUntil(sql)
   const queue = await readQueue(sql, schema)
+  const holders = await lockHolders(sql)
   const troubles = await sql.rows<ColumnTrouble>(COLUMN_TROUBLES_SQL)
   return {
     columnTroubles: () => troubles,
     status: () => rows,
     gateClosedUntil: () => closedUntil,
     queue: () => queue,
+    locks: () => holders,
   }
 }
 

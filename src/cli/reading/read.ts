@@ -5,13 +5,15 @@ import { assertReadingSql, type Parameters } from '../../store/sqlite/read/query
 import type { Reader } from '../../store/sqlite/read/reader.ts'
 import type { Rows, Value } from '../../store/sqlite/read/rows.ts'
 import type { Selection, SentItem, TypedRows } from '../../store/sqlite/read/selection.ts'
-import type { MaybePromise } from '../../store/tokens.ts'
 import { isNotMadeYet, readMirror } from '../file/mirror.ts'
 import { csvFormat } from '../output/formats/csv.ts'
 import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
 import { jsonFormat, ndjsonFormat } from '../output/formats/json.ts'
 import { tableFormat } from '../output/formats/table.ts'
 import { assertNameOf } from './named.ts'
+
+/** At once from a file, later from a server. */
+type MaybePromise<T> = T | Promise<T>
 
 /** What the reading process is asked for. */
 export interface ReadingTask {

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { JobError } from '../../errors.ts'
 import { behindPooler } from './server/errors.ts'
 import type { OwnConnection } from './server/pool.ts'
 import type { Server } from './server/server.ts'
@@ -144,12 +143,4 @@ export function lockKey(schema: string, organizationId: string, collection: stri
     .update(JSON.stringify([schema, organizationId, collection]))
     .digest()
   return hash.readBigInt64BE(0)
-}
-
-/** This worker was cut off, and another one has the job. */
-export function overtaken(job: string): JobError {
-  return new JobError(
-    'BUSY',
-    `${job}: another worker has taken the job over while this one was cut off; this one has written nothing since`,
-  )
 }

@@ -1,12 +1,12 @@
 import { deleteHoldings, endJob, markForgotten } from '../../core/forget.ts'
-import { type JobNames, OF_JOB } from '../../core/jobs.ts'
+import { asOwner, type JobNames, OF_JOB } from '../../core/jobs.ts'
 import { one, type Rule } from '../../core/sql.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import type { Server } from '../server/server.ts'
 import { quoted } from '../sql.ts'
+import { NEW_EPOCH } from '../store.ts'
 import { dropTables, isWithoutRows } from '../tables/configured.ts'
 import { findCollection } from '../tables/records.ts'
-import { asOwner, NEW_EPOCH } from './job.ts'
 
 /** Rows of one transaction. */
 const AT_ONCE = 5000
@@ -34,7 +34,8 @@ export async function forgetJob(
   )
   if (taken === null) return true
   const owner = { job, epoch: taken.epoch, name: `${job.organization} ${job.collection}` }
-  const writing = <T>(begin: () => Rule<T>) => asOwner(server, owner, (sql) => runRule(sql, begin()))
+  const writing = <T>(begin: () => Rule<T>) =>
+    server.transaction((sql) => runRule(sql, asOwner(POSTGRES, owner, begin)))
   await writing(() => markForgotten(job, at))
   for (let isDone = false; !isDone; ) {
     if (signal.aborted) return false
