@@ -4,13 +4,13 @@ import type { HttpGet } from '../api/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
+import { claimAddress, placeOfFile } from '../store/core/settings.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
-import { claimAddress } from '../store/sqlite/address.ts'
-import { announceDaemon, readDaemons, withdrawDaemon } from '../store/sqlite/daemons.ts'
+import { runRule } from '../store/sqlite/driver.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../store/sqlite/file/open.ts'
-import { createLeases } from '../store/sqlite/leases.ts'
+import { announceDaemon, createLeases, readDaemons, withdrawDaemon } from '../store/sqlite/leases.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createTokens } from '../store/sqlite/tokens.ts'
@@ -132,7 +132,7 @@ async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
   const { connection, transact, patience } = await openMirror(file, runtime, report)
   try {
     const warning = await transact(() => {
-      const adopted = claimAddress(connection, baseUrl, acceptAddress)
+      const adopted = runRule(connection, claimAddress(baseUrl, acceptAddress, placeOfFile(file)))
       makeConfigured(connection, config.collections)
       return adopted
     })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { DaemonRecord } from '../store/sqlite/daemons.ts'
+import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/status.ts'
 import { walkLeft, walkPercent } from '../sync/lease.ts'
 import { asCalled, grouped, inWords, printable } from '../text.ts'

@@ -2,8 +2,8 @@ import { ok } from '../../check/finding.ts'
 import { type CheckedMirror, collectionFindings, findingOf } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
-import { assertSameApi } from '../../store/postgres/address.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
+import { assertSameApiOn } from '../../store/postgres/store.ts'
 import { impossibleCollections } from '../../store/postgres/tables/configured.ts'
 import type { Origin } from '../../store/sqlite/publish/origin.ts'
 import type { Runtime } from '../runtime.ts'
@@ -28,7 +28,7 @@ export async function checkPostgres(
       // Without it no `start` begins.
       await assertQueueSchema(server)
       origin = await originOn(server)
-      if (baseUrl !== null) await assertSameApi(server, baseUrl)
+      if (baseUrl !== null) await assertSameApiOn(server, baseUrl)
       impossible = await impossibleCollections(server, config.collections)
     } finally {
       await server.close()

@@ -2,7 +2,6 @@ import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { InterruptedError, JobError } from '../../errors.ts'
 import { createLeases as createServerLeases } from '../../store/postgres/leases.ts'
 import { type Moved, move } from '../../store/postgres/move/move.ts'
-import { readDaemons } from '../../store/sqlite/daemons.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { translate, translatingErrors } from '../../store/sqlite/file/open.ts'
 import {
@@ -10,6 +9,7 @@ import {
   createLeases,
   isOwnerAlive,
   maintenanceUnderWay,
+  readDaemons,
   withdrawMaintenance,
 } from '../../store/sqlite/leases.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'

@@ -1,5 +1,5 @@
 import { MirrorError } from '../../errors.ts'
-import { advisoryLocks, readDaemons } from '../../store/postgres/daemons.ts'
+import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
 import { readOverview } from '../../store/postgres/read/overview.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { ServedMirror } from '../listener/source.ts'

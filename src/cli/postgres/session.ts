@@ -1,15 +1,14 @@
-import { claimAddress } from '../../store/postgres/address.ts'
 import {
   type Announcement,
   abandonedJobs,
   announceDaemon,
+  createLeases,
   forgetDeadDaemons,
   isOwned,
-} from '../../store/postgres/daemons.ts'
-import { createLeases } from '../../store/postgres/leases.ts'
+} from '../../store/postgres/leases.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import { createRefreshTurns } from '../../store/postgres/refresh-turns.ts'
-import { openPostgresStore } from '../../store/postgres/store.ts'
+import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import { AT_ONCE_MS } from '../refresh/pace.ts'
 import type { OpenMirror, SessionOptions } from '../session.ts'
@@ -37,7 +36,8 @@ export async function openPostgresMirror({
       ),
   )
   try {
-    await claimAddress(server, baseUrl, acceptAddress)
+    const warning = await claimAddressOn(server, baseUrl, acceptAddress)
+    if (warning !== null) logger.warn({ event: 'address_accepted' }, warning)
     const tokens = await createTokens(server, clock, runtime.newToken)
     const processName = workerName(runtime)
     const leases = await createLeases(server, processName)

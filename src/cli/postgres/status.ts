@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../store/column-troubles.ts'
-import { advisoryLocks, readDaemons } from '../../store/postgres/daemons.ts'
+import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
 import { readQueue } from '../../store/postgres/read/queue.ts'
 import { gateClosedUntil, readStatus } from '../../store/postgres/read/status.ts'
 import type { Sql } from '../../store/postgres/sql.ts'

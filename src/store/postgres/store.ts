@@ -1,40 +1,23 @@
 import { JobError } from '../../errors.ts'
-import type { Acquired, Lease, Store } from '../../sync/store.ts'
+import type { Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { closeWalk } from '../core/close.ts'
-import {
-  allRefreshes,
-  jobName,
-  namesOf,
-  noteRetry,
-  OF_JOB,
-  ownerWork,
-  refreshOf,
-  saveRefresh,
-} from '../core/jobs.ts'
+import { allRefreshes, jobName, namesOf, noteRetry, saveRefresh } from '../core/jobs.ts'
+import { heldByOther, leaseOf, noteOwner, prepareJob, releaseJob } from '../core/leases.ts'
 import { countMissing, isComplete, noteMissing } from '../core/missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from '../core/prune.ts'
 import { beginRun, finishRun } from '../core/runs.ts'
-import { one, type Rule, run as runStatement, timeOf } from '../core/sql.ts'
-import {
-  abandonWalk,
-  beginWalk,
-  lastOutcome,
-  openWalks,
-  readLedger,
-  resumeWalk,
-  saveCheckpoint,
-} from '../core/walks.ts'
-import { assertAddress } from './address.ts'
+import { assertSameApi, claimAddress, isOfAddress, type Place } from '../core/settings.ts'
+import { type Rule, timeOf } from '../core/sql.ts'
+import { abandonWalk, beginWalk, openWalks, readLedger, resumeWalk, saveCheckpoint } from '../core/walks.ts'
 import { POSTGRES, runRule } from './driver.ts'
-import type { Leases } from './leases.ts'
+import { asOwner, type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
 import type { Sql } from './sql.ts'
 import { createCollections } from './tables/collection.ts'
 import { assertPossible } from './tables/configured.ts'
 import { lookUp, readLiveKeys } from './tables/lookup.ts'
 import { createCommit } from './walks/commit.ts'
-import { asOwner, NEW_EPOCH } from './walks/job.ts'
 
 export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
   server: Server
@@ -69,20 +52,12 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   /** Takes the job whose lock we have. Its former owner can write nothing from then on. */
   function takeOver(job: Job, isVerify: boolean): Promise<OwnLease> {
     return server.transaction(async (sql) => {
-      await assertAddress(sql, baseUrl)
-      await sql.rows(
-        'INSERT INTO organizations (id, name, configured) VALUES ($1, $2, 1) ON CONFLICT (id) DO NOTHING',
-        [job.organization.id, job.organization.name],
-      )
-      const row = await runRule(
-        sql,
-        one<{ epoch: number }>(TAKE_OVER, {
-          ...namesOf(job),
-          owner: leases.name,
-          verifying: isVerify ? 1 : 0,
-        }),
-      )
-      return leaseOf(sql, job, row?.epoch ?? 0)
+      await runRule(sql, prepareJob(job, baseUrl))
+      await runRule(sql, noteOwner(namesOf(job), leases.name, isVerify))
+      const taken = await runRule(sql, newEpoch(namesOf(job)))
+      const { name, key } = job.collection
+      const refusal = await assertPossible(sql, { name, key }).then(() => null, refusalOf)
+      return { ...(await runRule(sql, leaseOf(job, refusal))), epoch: taken?.epoch ?? 0 }
     })
   }
 
@@ -100,7 +75,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     async release({ job, ...lease }) {
       const { organization, collection } = namesOf(job)
       try {
-        await reading(runStatement(RELEASE, { ...namesOf(job), epoch: epochOf(lease) }))
+        await reading(releaseJob(namesOf(job), { epoch: epochOf(lease) }))
       } finally {
         // Nobody could read a list whose lock stays while this process lives.
         await leases.unlock(organization, collection)
@@ -176,45 +151,6 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   }
 }
 
-const TAKE_OVER = `
-  INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch, verifying)
-  VALUES (:organization, :collection, 1, :owner, ${NEW_EPOCH}, :verifying)
-  ON CONFLICT (organization_id, collection) DO UPDATE
-  SET owner = excluded.owner, epoch = excluded.epoch, verifying = excluded.verifying,
-    retry_since = NULL, retry_until = NULL, retry_error = NULL
-  RETURNING epoch
-`
-
-const RELEASE = `UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND epoch = :epoch`
-
-/** Who has a job whose lock is taken, and what that one does. */
-function* heldByOther(job: Job): Rule<Acquired & { heldBy: string }> {
-  const known = yield* one<{ owner: string | null }>(
-    `SELECT owner FROM sync_jobs WHERE ${OF_JOB}`,
-    namesOf(job),
-  )
-  if (!known || known.owner === null) return { heldBy: 'another process', work: null }
-  return { heldBy: known.owner, work: yield* ownerWork(job, known.owner) }
-}
-
-async function leaseOf(sql: Sql, job: Job, epoch: number): Promise<OwnLease> {
-  const { name, key } = job.collection
-  const refusal = await assertPossible(sql, { name, key }).then(() => null, refusalOf)
-  const trace = await runRule(sql, one(TRACE, namesOf(job)))
-  const lastWalk = await runRule(sql, lastOutcome(job))
-  const isNeverSynced = refusal === null && trace === null
-  return { job, refusal, lastWalk, isNeverSynced, ...(await runRule(sql, refreshOf(job))), epoch }
-}
-
-const TRACE = `
-  SELECT 1 FROM sync_walks WHERE ${OF_JOB}
-  UNION ALL
-  SELECT 1 FROM sync_rejects WHERE ${OF_JOB}
-  UNION ALL
-  SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND rows > 0
-  LIMIT 1
-`
-
 /** Only leases of `acquire` have one. */
 function epochOf(lease: Omit<Lease, 'job'>): number {
   return (lease as OwnLease).epoch
@@ -223,4 +159,27 @@ function epochOf(lease: Omit<Lease, 'job'>): number {
 function refusalOf(error: unknown): JobError {
   if (error instanceof JobError) return error
   throw error
+}
+
+/** Notes the API whose lists the schema holds, as `claimAddress` of the core. */
+export async function claimAddressOn(
+  server: Server,
+  baseUrl: string,
+  accept: boolean,
+): Promise<string | null> {
+  if (await runRule(server, isOfAddress(baseUrl))) return null
+  return server.transaction(async (sql) => {
+    // One after another, since each may find none.
+    await sql.exec('LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE')
+    return runRule(sql, claimAddress(baseUrl, accept, placeOf(server)))
+  })
+}
+
+/** Throws UsageError if the schema holds the lists of another address. */
+export function assertSameApiOn(server: Server, baseUrl: string): Promise<void> {
+  return runRule(server, assertSameApi(baseUrl, placeOf(server)))
+}
+
+function placeOf({ address: { schema, database } }: Server): Place {
+  return { place: `the schema ${schema} of the database ${database}`, other: 'schema in "database"' }
 }

@@ -1,34 +1,17 @@
 import { JobError } from '../../errors.ts'
-import type { CommitResult, Lease, Store } from '../../sync/store.ts'
+import type { CommitResult, Store } from '../../sync/store.ts'
 import type { Job, Notice } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { keyPathsOf } from '../columns/catalog.ts'
 import { isUncounted } from '../core/column-counts.ts'
 import type { WrittenPage } from '../core/commit.ts'
-import {
-  allRefreshes,
-  jobName,
-  jobState,
-  namesOf,
-  noteRetry,
-  ownerWork,
-  refreshOf,
-  saveRefresh,
-} from '../core/jobs.ts'
+import { allRefreshes, jobName, jobState, namesOf, noteRetry, saveRefresh } from '../core/jobs.ts'
+import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
 import { countMissing, isComplete } from '../core/missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from '../core/prune.ts'
 import { beginRun, finishRun } from '../core/runs.ts'
 import type { Rule } from '../core/sql.ts'
-import {
-  abandonWalk,
-  beginWalk,
-  lastOutcome,
-  openWalks,
-  readLedger,
-  resumeWalk,
-  saveCheckpoint,
-} from '../core/walks.ts'
-import { assertAddress } from './address.ts'
+import { abandonWalk, beginWalk, openWalks, readLedger, resumeWalk, saveCheckpoint } from '../core/walks.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
@@ -90,30 +73,6 @@ export function openSqliteStore({
     })
   }
 
-  // `forget` may have deleted the organization since this process registered it.
-  const addOrganization = connection.prepare(
-    'INSERT OR IGNORE INTO organizations (id, name, configured) VALUES (?, ?, 1)',
-  )
-  const findTrace = connection.prepare(`
-    SELECT 1 FROM sync_walks WHERE organization_id = :id AND collection = :name
-    UNION ALL
-    SELECT 1 FROM sync_rejects WHERE organization_id = :id AND collection = :name
-    LIMIT 1
-  `)
-
-  function leaseOf(job: Job): Lease {
-    const trace = findTrace.get({ id: job.organization.id, name: job.collection.name })
-    const refusal = refusalOf(connection, job)
-    const isNeverSynced = !refusal && trace === undefined && lookup.liveKeys(job, null).ids.length === 0
-    return {
-      job,
-      refusal,
-      lastWalk: runRule(connection, lastOutcome(job)),
-      isNeverSynced,
-      ...runRule(connection, refreshOf(job)),
-    }
-  }
-
   /** Writes a page, and adds the columns that it needs first. */
   async function writePage(page: WrittenPage): Promise<CommitResult> {
     const attempt = () => {
@@ -153,17 +112,13 @@ export function openSqliteStore({
   }
 
   return {
-    acquire: ({ organization, collection, ...job }, isVerify) =>
+    acquire: (job, isVerify) =>
       transact(() => {
-        assertAddress(connection, baseUrl)
-        addOrganization.run(organization.id, organization.name)
-        const heldBy = leases.take(organization.id, collection.name, isVerify)
-        if (heldBy !== null)
-          return { heldBy, work: runRule(connection, ownerWork({ organization, collection }, heldBy)) }
-        return { lease: leaseOf({ organization, collection, ...job }) }
+        runRule(connection, prepareJob(job, baseUrl))
+        if (leases.take(namesOf(job), isVerify) !== null) return runRule(connection, heldByOther(job))
+        return { lease: runRule(connection, leaseOf(job, refusalOf(connection, job))) }
       }),
-    release: ({ job: { organization, collection } }) =>
-      transact(() => leases.release(organization.id, collection.name)),
+    release: ({ job }) => transact(() => leases.release(namesOf(job))),
 
     openWalks: async (job) => reading(openWalks(job)),
     beginRun: ({ job }, { resume, abandon, ...begin }) =>
