@@ -145,7 +145,7 @@ function defineKeepers(define: Define): void {
   define(
     'forget',
     'delete everything the mirror holds about an organization, or a list of it',
-    () => import('./keep/forget.ts'),
+    () => import('./commands/forget.ts'),
   )
     .addOption(oneOrgOption())
     .addOption(collectionOption())
@@ -205,7 +205,7 @@ function defineCopiers(define: Define): void {
   define(
     'move',
     'copy a mirror into a schema of a PostgreSQL server, and compare',
-    () => import('./keep/move.ts'),
+    () => import('./commands/move.ts'),
   )
     .requiredOption('--from <file>', 'the mirror')
     .requiredOption('--to <address>', 'postgres://user@host:5432/name?schema=admin_mirror')

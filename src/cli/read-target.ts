@@ -1,9 +1,9 @@
 import path from 'node:path'
-import type { Config } from '../config/config.ts'
 import { isPostgresAddress } from '../config/postgres-address.ts'
 import { UsageError } from '../errors.ts'
 import { shellWord } from '../text.ts'
 import { type Globals, readConfig, typedConfig } from './config-file.ts'
+import type { MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The option of commands that only read. */
@@ -12,10 +12,7 @@ export interface DatabaseOption {
 }
 
 /** Which file a command reads. */
-export interface ReadTarget {
-  database: string
-  /** Null with `--database`: then the file says all. */
-  config: Config | null
+export interface ReadTarget extends MirrorPlace {
   /** See `typedConfig`: for commands that users paste. */
   configOption: string
   /** How `query` asks this file. */

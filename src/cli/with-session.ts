@@ -11,11 +11,11 @@ import { exitCodeOfStop } from './exit-code.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal, type Terminal } from './output/terminal.ts'
+import { pingsOf } from './pings.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
-import { pingsOf } from './watch/pings.ts'
 
 /** What a command that reads lists works with. */
 export interface CommandSession extends Session {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { organizationToForget } from '../../src/cli/keep/forget.ts'
+import { organizationToForget } from '../../src/cli/commands/forget.ts'
 
 const [ONE, OTHER] = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002']
 const acme = (id: string, name = 'acme') => ({ id, name })

@@ -97,12 +97,6 @@ describe.concurrent('the estimate after the first page', () => {
       { requestsPerMinute: 3 },
       '2 pages, about 60 seconds at 3 a minute',
     ],
-    [
-      'the speed, for debugging only, where a fresh minute allows all of it',
-      { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '59' },
-      {},
-      expect.stringMatching(/^2 pages, about .* at the speed of the first$/),
-    ],
   ])('goes by %s', async (_, headers, rateLimit, text) => {
     const server = await serve((asked: Asked) => ({ ...pageOf(ITEMS, asked), headers }))
     const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME], rateLimit })

@@ -127,13 +127,13 @@ describe.concurrent('a daemon', () => {
   it('is not what a sync is taken for', async () => {
     const door = createDoor()
     const server = await serve(async (asked) => {
-      if (asked.page === 3) await door.opened
+      if (asked.page === 4) await door.opened
       return pageOf(items(8), asked)
     })
     const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME], ...YEARLY })
     const sync = workspace.start(['sync'])
-    await server.arrival(({ page }) => page === 3)
-    await written(workspace, 3)
+    await server.arrival(({ page }) => page === 4)
+    await written(workspace, 4)
 
     const told = await statusOf(workspace)
     const { stdout } = await workspace.run(['status'])
@@ -141,9 +141,9 @@ describe.concurrent('a daemon', () => {
     await sync.ended
 
     expect(told.daemon).toEqual({ running: false, processes: [] })
-    expect(told.jobs).toMatchObject([{ running: true, walk_page: 3, walk_percent: 50, overdue: false }])
+    expect(told.jobs).toMatchObject([{ running: true, walk_page: 4, walk_percent: 75, overdue: false }])
     expect(told.jobs[0]?.walk_left_ms).toEqual(expect.any(Number))
-    expect(stdout).toMatch(/running since .*: page 3, 4 of 8 items seen \(50 %\), about .* left/)
+    expect(stdout).toMatch(/running since .*: page 4, 6 of 8 items seen \(75 %\), about .* left/)
   })
 })
 
@@ -244,14 +244,14 @@ describe('the contract of status --json', () => {
   it('holds before the first sync, during one and after one, and names every field', async () => {
     const door = createDoor()
     const server = await serve(async (asked) => {
-      if (asked.page === 3) await door.opened
+      if (asked.page === 4) await door.opened
       return pageOf(items(8), asked)
     })
     const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME], ...YEARLY })
     const told = [await statusOf(workspace)]
     const backfill = workspace.start(['backfill', '--org', 'acme', '--from-page', '2'])
-    await server.arrival(({ page }) => page === 3)
-    await written(workspace, 3)
+    await server.arrival(({ page }) => page === 4)
+    await written(workspace, 4)
     told.push(await statusOf(workspace))
     door.open()
     await backfill.ended

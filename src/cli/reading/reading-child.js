@@ -25,7 +25,7 @@ function die() {
   process.kill(process.pid, 'SIGKILL')
 }
 
-/** @param {import('./task.ts').ReadingEnd} end */
+/** @param {import('./read.ts').ReadingEnd} end */
 function send(end) {
   process.send?.(end, () => process.exit(0))
 }

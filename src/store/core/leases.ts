@@ -89,8 +89,9 @@ function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
     `,
     { ...job, daemon: DAEMON + owner },
   )
-  type Row = Omit<RunningRun, 'startedAt' | 'updatedAt' | 'waitingUntil'> &
-    Record<'updatedAt' | 'waitingUntil', StoredTime | null> & { startedAt: StoredTime }
+  type Time = 'thirdAt' | 'twoThirdsAt' | 'updatedAt' | 'waitingUntil'
+  type Row = Omit<RunningRun, 'startedAt' | Time> &
+    Record<Time, StoredTime | null> & { startedAt: StoredTime }
   const running = yield* one<Row>(RUNNING_RUN, job)
   const shown = (time: StoredTime | null) => (time === null ? null : textOf(time))
   return {
@@ -99,6 +100,8 @@ function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
     run: running && {
       ...running,
       startedAt: textOf(running.startedAt),
+      thirdAt: shown(running.thirdAt),
+      twoThirdsAt: shown(running.twoThirdsAt),
       updatedAt: shown(running.updatedAt),
       waitingUntil: shown(running.waitingUntil),
     },

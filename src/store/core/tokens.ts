@@ -1,7 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
 import type { LastRuns } from './runs.ts'
-import { all, type Dialect, one, type Rule, run, type StoredTime, timeOf, type Values } from './sql.ts'
+import {
+  all,
+  type Dialect,
+  one,
+  type Rule,
+  run,
+  type StoredTime,
+  timeOf,
+  upsert,
+  type Values,
+} from './sql.ts'
 
 // `organizations`: what is configured, and whose token is held.
 
@@ -96,11 +106,15 @@ function* configure(
   const before = new Set(known.map((row) => textIn(row, names)))
   const keys = new Set(wanted.map((row) => textIn(row, key)))
   const former = known.filter((row) => row.configured !== 0 && !keys.has(textIn(row, key)))
-  const changed = [
+  const changed: Values[] = [
     ...former.map((row) => ({ ...row, configured: 0 })),
     ...wanted.filter((row) => !before.has(textIn(row, names))),
   ]
-  if (changed.length > 0) yield* dialect.upsert(table, columns, key, changed)
+  yield* upsert(
+    dialect,
+    { table, columns, key },
+    changed.map((row) => names.map((name) => row[name] ?? null)),
+  )
 }
 
 function textIn(row: Values, columns: readonly string[]): string {

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { JobError } from '../../errors.ts'
 import { type JobNames, OF_JOB } from '../core/jobs.ts'
 import { announcedDaemons, DAEMON, type DaemonRecord } from '../core/leases.ts'
 import { removeSetting, saveSetting } from '../core/settings.ts'
-import { one } from '../core/sql.ts'
+import { one, type Rule } from '../core/sql.ts'
 import { runRule, type Statements } from './driver.ts'
 import { behindPooler } from './server/errors.ts'
 import type { OwnConnection } from './server/pool.ts'
@@ -153,10 +152,10 @@ export function lockKey(schema: string, organizationId: string, collection: stri
 }
 
 /** Gives a job another number, and returns it; null if there is no such job. A former owner can write nothing from then on. */
-export function newEpoch(job: JobNames) {
+export function* newEpoch(job: JobNames): Rule<number | null> {
   // After a failover that lost commits the sequence may give numbers again that living workers have: by chance, none of them is
   // whole the same.
-  return one<{ epoch: number }>(
+  const row = yield* one<{ epoch: number }>(
     `
       UPDATE sync_jobs
       SET epoch = nextval('sync_epochs') * 1000000 + floor(random() * 1000000)::bigint
@@ -165,27 +164,7 @@ export function newEpoch(job: JobNames) {
     `,
     job,
   )
-}
-
-/**
- * Runs `task` in a transaction, unless another worker has the job by now: then it throws JobError (`BUSY`). What `task` reads is as of
- * after all that others wrote of the job, since they lock its row, too.
- * @param name Of the job, for the message.
- */
-export function asOwner<T>(
-  server: Server,
-  { job, epoch, name }: { job: JobNames; epoch: number; name: string },
-  task: (sql: Sql) => Promise<T>,
-): Promise<T> {
-  return server.transaction(async (sql) => {
-    const lock = `SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND epoch = :epoch FOR NO KEY UPDATE`
-    if ((await runRule(sql, one(lock, { ...job, epoch }))) === null)
-      throw new JobError(
-        'BUSY',
-        `${name}: another worker has taken the job over while this one was cut off; this one has written nothing since`,
-      )
-    return task(sql)
-  })
+  return row?.epoch ?? null
 }
 
 // A `start` names itself in `sync_settings`, and holds a lock of that name as long as it lives.

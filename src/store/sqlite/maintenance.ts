@@ -1,6 +1,7 @@
 import { counted } from '../../text.ts'
 import { type Closing, closeWalk } from '../core/close.ts'
 import { type Judged, noteMissing } from '../core/missing.ts'
+import type { TaskSize } from '../core/store.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { runChild } from './run-child.ts'
 import type { Connection } from './sql.ts'
@@ -33,12 +34,6 @@ type Tasks = typeof TASKS
 export type TaskName = keyof Tasks
 export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]['run']>[1]
 export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]['run']>
-
-/** For the log: what a task does (`orders: column id becomes TEXT`), and about how many rows it reads. */
-export interface TaskSize {
-  what: string
-  rows: number
-}
 
 /** Runs a task. Throws MirrorError, and InterruptedError after the signal to stop. */
 export type Maintain = <N extends TaskName>(

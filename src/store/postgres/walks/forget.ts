@@ -1,8 +1,8 @@
 import { deleteHoldings, endJob, markForgotten } from '../../core/forget.ts'
-import type { JobNames } from '../../core/jobs.ts'
+import { asOwner, type JobNames } from '../../core/jobs.ts'
 import type { Rule } from '../../core/sql.ts'
 import { POSTGRES, runRule } from '../driver.ts'
-import { asOwner, newEpoch } from '../leases.ts'
+import { newEpoch } from '../leases.ts'
 import type { Server } from '../server/server.ts'
 import { quoted } from '../sql.ts'
 import { dropTables, isWithoutRows } from '../tables/configured.ts'
@@ -23,10 +23,11 @@ export async function forgetJob(
   { isConfigured, signal, at }: { isConfigured: boolean; signal: AbortSignal; at: string },
 ): Promise<boolean> {
   // From now on no worker that was cut off writes anything of the job.
-  const taken = await server.transaction((sql) => runRule(sql, newEpoch(job)))
-  if (taken === null) return true
-  const owner = { job, epoch: taken.epoch, name: `${job.organization} ${job.collection}` }
-  const writing = <T>(begin: () => Rule<T>) => asOwner(server, owner, (sql) => runRule(sql, begin()))
+  const epoch = await server.transaction((sql) => runRule(sql, newEpoch(job)))
+  if (epoch === null) return true
+  const owner = { job, epoch, name: `${job.organization} ${job.collection}` }
+  const writing = <T>(begin: () => Rule<T>) =>
+    server.transaction((sql) => runRule(sql, asOwner(POSTGRES, owner, begin)))
   await writing(() => markForgotten(job, at))
   for (let isDone = false; !isDone; ) {
     if (signal.aborted) return false

@@ -1,5 +1,7 @@
-import type { PostgresSettings } from '../../config/postgres-address.ts'
-import { InterruptedError, JobError } from '../../errors.ts'
+import path from 'node:path'
+import { type PostgresSettings, parsePostgresAddress } from '../../config/postgres-address.ts'
+import { interpolate } from '../../config/variables.ts'
+import { InterruptedError, JobError, UsageError } from '../../errors.ts'
 import { createLeases as createServerLeases } from '../../store/postgres/leases.ts'
 import { type Moved, move } from '../../store/postgres/move/move.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
@@ -15,15 +17,38 @@ import {
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { createLockWait } from '../../store/sqlite/transaction.ts'
 import { counted, printable } from '../../text.ts'
+import type { Globals } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { openMirror } from '../mirror-file.ts'
+import { assertMirror } from '../file/mirror.ts'
+import { openConnection } from '../file/open.ts'
+import { connect, workerName } from '../postgres/connect.ts'
 import type { Runtime } from '../runtime.ts'
-import { connect, workerName } from './open.ts'
+
+interface MoveOptions {
+  from: string
+  to: string
+}
+
+/** `move`: copies a mirror in a file into a schema of a PostgreSQL server. Needs no configuration. */
+export async function run(runtime: Runtime, _globals: Globals, { from, to }: MoveOptions): Promise<number> {
+  if (from === '') throw new UsageError('--from: name the file of a mirror')
+  const { env, cwd } = runtime
+  // It may hold a password, so it is not repeated.
+  const address = interpolate(to, env)
+  if (!('value' in address)) throw new UsageError(`--to ${address.problem}`)
+  const parsed = parsePostgresAddress(address.value)
+  if ('problem' in parsed) throw new UsageError(`--to ${parsed.problem}`)
+  const { authority } = parsed.value
+  const postgres = { ...parsed.value, authority: authority === null ? null : path.resolve(cwd, authority) }
+  const file = path.resolve(cwd, from)
+  assertMirror(file)
+  return moveToPostgres(runtime, file, postgres)
+}
 
 const WHAT = 'it is moved to a PostgreSQL server'
 
-/** `move`. Other processes that want to write the file wait, and say for what. Returns the exit code. */
-export async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettings): Promise<number> {
+/** Other processes that want to write the file wait, and say for what. Returns the exit code. */
+async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettings): Promise<number> {
   const { now, signal, stderr, pid, newToken } = runtime
   const report = (message: string) => stderr.write(`${message}\n`)
   // The server first: a wrong address costs nothing.
@@ -33,7 +58,10 @@ export async function moveToPostgres(runtime: Runtime, file: string, to: Postgre
     try {
       if (!(await serverLeases.lock('move', '')))
         throw new JobError('BUSY', `another process moves a mirror to ${to.shown} right now`)
-      const { connection, transact, patience } = await openMirror(file, runtime, report)
+      const { connection, transact, patience } = await openConnection(file, runtime, {
+        info: (_, message) => report(message),
+        warn: () => {},
+      })
       const name = newLockName(pid, newToken)
       const leases = translatingErrors(file, () => createLeases({ connection, file, name, now }))
       try {

@@ -11,10 +11,10 @@ import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advi
 import { USER_AGENT as userAgent } from '../config-file.ts'
 import { budgetNow, msToSend } from '../output/estimate.ts'
 import { createLogger } from '../output/log.ts'
+import { hostOf } from '../pings.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectJobs } from '../selection.ts'
 import { openSession, type Session } from '../session.ts'
-import { hostOf } from './pings.ts'
 
 /** For all requests together: a rate limit may ask for long waits. */
 const LIMIT_MS = 120_000

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
-import type { Config } from '../../config/config.ts'
-import type { OrganizationConfig } from '../../config/organizations.ts'
-import { createPings, type Pings, type StandingTrouble } from '../../ping/pings.ts'
-import { sendPing } from '../../ping/send.ts'
-import type { Status } from '../../report/status.ts'
-import type { Tokens } from '../../store/core/tokens.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Config } from '../config/config.ts'
+import type { OrganizationConfig } from '../config/organizations.ts'
+import { createPings, type Pings, type StandingTrouble } from '../ping/pings.ts'
+import { sendPing } from '../ping/send.ts'
+import type { Status } from '../report/status.ts'
+import type { Tokens } from '../store/core/tokens.ts'
+import type { Runtime } from './runtime.ts'
 
 /** The pings of a configuration. Their addresses are secrets, so that the log names only their hosts. */
 export function pingsOf(

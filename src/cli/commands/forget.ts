@@ -1,11 +1,10 @@
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
-import type { Holdings } from '../../store/core/forget.ts'
-import { emptyWal } from '../../store/sqlite/file/open.ts'
+import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../store/core/forget.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
+import { isMade, kindOf, type OpenMirror, type RuleRunner, withMirror } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
-import { type Inventory, isMade, openInventory, type WritableMirror, withMirror } from './writable-mirror.ts'
 
 interface ForgetOptions {
   org: string[]
@@ -26,7 +25,7 @@ export async function run(runtime: Runtime, globals: Globals, options: ForgetOpt
   const [org, ...others] = options.org
   if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
   const config = readConfig(runtime, globals, 'leave')
-  const find = (mirror: Inventory | null) => findTarget(mirror, config, org, options.collection)
+  const find = (mirror: RuleRunner | null) => findTarget(mirror, config, org, options.collection)
   const isNew = !(await isMade(config, runtime))
   if (isNew) await find(null)
   if (options.yes !== true)
@@ -37,31 +36,19 @@ export async function run(runtime: Runtime, globals: Globals, options: ForgetOpt
     runtime.stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
     return 0
   }
-  return withMirror(config, runtime, async (mirror) => {
-    const code = await forgetAll(runtime, config, await find(mirror), mirror)
-    if (!config.postgres && !emptyWal(config.database)) runtime.stderr.write(`${LOG_IS_HELD}\n`)
-    return code
-  })
+  return withMirror(config, runtime, async (mirror) => forgetAll(runtime, config, await find(mirror), mirror))
 }
-
-/** SQLite does not overwrite the unused middle of a database page that gets another use. */
-const VACUUM_TOO =
-  'where not even scraps may stay in the file, run VACUUM on it while nothing else does: sqlite3 FILE VACUUM'
-
-const LOG_IS_HELD =
-  'another process reads the mirror, so deleted data may still be in its file, or in the write-ahead log beside it; it ' +
-  'goes with the next sync, or when the same command runs again'
 
 /** `mirror`: null if there is none. Throws UsageError for names that neither the mirror nor the configuration has. */
 async function findTarget(
-  mirror: Inventory | null,
+  mirror: RuleRunner | null,
   config: Config,
   org: string,
   collections: string[],
 ): Promise<Target> {
-  const mirrored = (await mirror?.organizations()) ?? []
+  const mirrored = (await mirror?.run(knownOrganizations)) ?? []
   const organization = organizationToForget(org, mirrored, config.organizations)
-  const known = (await mirror?.collectionsOf(organization.id)) ?? []
+  const known = (await mirror?.run(() => collectionsOf(organization.id))) ?? []
   const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []
   const names = configured.map(({ name }) => name)
   return { organization, collections: collectionsToForget(collections, known, names) }
@@ -71,11 +58,12 @@ async function findTarget(
 async function whatWouldGo(
   config: Config,
   runtime: Runtime,
-  find: (mirror: Inventory) => Promise<Target>,
+  find: (mirror: RuleRunner) => Promise<Target>,
 ): Promise<string> {
-  let mirror: Inventory | null
+  const { openForReading } = await kindOf(config)
+  let mirror: RuleRunner | null
   try {
-    mirror = await openInventory(config, runtime)
+    mirror = await openForReading(config, runtime)
   } catch (error) {
     if (!(error instanceof MirrorError)) throw error
     return `. What would go is unknown: ${error.message}`
@@ -85,7 +73,8 @@ async function whatWouldGo(
     const { organization, collections } = await find(mirror)
     const lines = ['. What would go:']
     for (const collection of collections) {
-      const held = await mirror.holdingsOf({ organization: organization.id, collection })
+      const job = { organization: organization.id, collection }
+      const held = await mirror.run((dialect) => holdingsOf(dialect, job))
       lines.push(`  ${printable(organization.name)} ${collection}: ${holdingsText(held)}`)
     }
     return lines.join('\n')
@@ -98,7 +87,7 @@ async function forgetAll(
   { stdout, stderr }: Runtime,
   config: Config,
   { organization, collections }: Target,
-  mirror: WritableMirror,
+  mirror: OpenMirror,
 ): Promise<number> {
   const configured = config.organizations.find(({ id }) => id === organization.id)
   const readAgain = collections
@@ -106,7 +95,6 @@ async function forgetAll(
     .join(', ')
   const forgetting = await mirror.beginForgetting()
   let code = 0
-  await forgetting.blank()
   for (const collection of collections) {
     const isConfigured = configured?.collections.some(({ name }) => name === collection) === true
     const job = { organization: organization.id, collection }
@@ -127,9 +115,10 @@ async function forgetAll(
     stderr.write(
       `${config.file} still names ${printable(organization.name)}, so the next sync reads ${readAgain} again; take it out of the file to keep it out of the mirror\n`,
     )
-  if (!config.postgres && collections.length > 0 && code === 0) stderr.write(`${VACUUM_TOO}\n`)
   if (collections.length === 0) stdout.write(`the mirror holds nothing of ${printable(organization.name)}\n`)
   if (!configured) await forgetting.organization(organization.id)
+  const isWhole = collections.length > 0 && code === 0
+  for (const line of forgetting.leftovers(isWhole)) stderr.write(`${line}\n`)
   return code
 }
 

@@ -1,17 +1,18 @@
-import type { Config } from '../../config/config.ts'
-import { type ReadList, statusAdvice } from '../../report/advice.ts'
-import { createStatus, type JobPlan, jobStatus, type Status } from '../../report/status.ts'
-import { columnNotes } from '../../report/status-text.ts'
-import { lastAttempt } from '../../report/verdict.ts'
-import { nextFireAfter, periodOf } from '../../schedule/cron.ts'
-import { createFireSearch } from '../../schedule/ticks.ts'
-import type { JobFreshness } from '../../store/mirror-state.ts'
-import type { QueueDepth } from '../../store/postgres/read/queue.ts'
-import { neverSynced } from '../../store/sqlite/read/freshness.ts'
-import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
-import type { StatusRow } from '../../store/status.ts'
-import { asCalled } from '../../text.ts'
-import { readMirror } from '../mirror-file.ts'
+import type { Config } from '../config/config.ts'
+import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
+import { columnNotes } from '../report/status-text.ts'
+import { fullDisk, lastAttempt } from '../report/verdict.ts'
+import { nextFireAfter, periodOf } from '../schedule/cron.ts'
+import { createFireSearch } from '../schedule/ticks.ts'
+import type { JobFreshness } from '../store/mirror-state.ts'
+import type { QueueDepth } from '../store/postgres/read/queue.ts'
+import { neverSynced } from '../store/sqlite/read/freshness.ts'
+import type { Reader } from '../store/sqlite/read/reader.ts'
+import type { StatusRow } from '../store/status.ts'
+import { asCalled } from '../text.ts'
+import { kindOf, type MirrorPlace } from './mirror.ts'
+import type { Runtime } from './runtime.ts'
 
 /** The value of `--max-age` or `--fresh`. */
 export interface AgeLimit {
@@ -19,11 +20,8 @@ export interface AgeLimit {
   ms: number
 }
 
-export interface StatusOptions {
-  /** The mirror's file. */
-  database: string
-  /** Null where only the file is known: then nothing is said of schedules, and of lists that it does not hold. */
-  config: Pick<Config, 'organizations' | 'timezone'> | null
+/** `config`: null where only the file is known; then nothing is said of schedules, and of lists that it does not hold. */
+export interface StatusOptions extends MirrorPlace {
   /** Epoch milliseconds. */
   now: number
   /** See `typedConfig`: for commands that users paste. */
@@ -32,8 +30,6 @@ export interface StatusOptions {
   fresh?: AgeLimit | null
   /** Why the mirror cannot be written; null: it can. */
   unusable?: string | null
-  /** What was read of a mirror that is no file; null: there is none yet. */
-  reader?: StatusReader | null | undefined
   /** What stands beside a published file. */
   beside?: readonly JobFreshness[] | null
 }
@@ -43,25 +39,29 @@ export interface StatusReader
   extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'columnTroubles' | 'close'> {
   /** Of a mirror that several workers share. */
   queue?(): QueueDepth | null
+  /** What this user may use on the disk of a mirror in a file; null: unknown. */
+  freeBytes?(): number | null
+  /** Whose locks the workers wait for. */
+  locks?(): string[]
 }
 
 /** The longest pause that a server can ask for. A later time comes from a wrong clock. */
 const LONGEST_PAUSE_MS = 86_400_000
 
-/** What `status` says of a mirror. Opens the file, unless `reader` is given, and closes it again. Throws MirrorError. */
-export function readStatus(options: StatusOptions): Status {
+/** What `status` says of a mirror. Throws MirrorError. */
+export async function readStatus(
+  runtime: Runtime,
+  options: Omit<StatusOptions, 'now' | 'unusable'>,
+): Promise<Status> {
   const { database, config } = options
-  const reader = options.reader === undefined ? openFile(database, config === null) : options.reader
+  const kind = await kindOf(config)
+  const reader = await kind.readStatus({ database, config }, runtime)
   try {
-    return statusOf(reader, options)
+    const unusable = fullDisk(database, reader?.freeBytes?.() ?? null)
+    return statusOf(reader, { ...options, now: runtime.now(), unusable })
   } finally {
     reader?.close()
   }
-}
-
-/** `isCopy`: the user named the file, so that it must be there. */
-function openFile(database: string, isCopy: boolean): Reader | null {
-  return isCopy ? readMirror(database, true) : openReader(database)
 }
 
 /** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
@@ -90,6 +90,7 @@ export function statusOf(
       unusable,
       now: new Date(now).toISOString(),
       queue: reader?.queue?.() ?? null,
+      locks: reader?.locks?.() ?? [],
       timezone: config?.timezone ?? null,
       waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
       max_age: maxAge?.typed ?? null,
