@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
-import type { DaemonRecord } from '../store/sqlite/daemons.ts'
+import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/status.ts'
 import { walkLeft, walkPercent } from '../sync/lease.ts'
 import { asCalled, grouped, inWords, printable } from '../text.ts'
