@@ -179,7 +179,7 @@ describe.concurrent('completion', () => {
     // Files are left to bash itself.
     [
       'bash',
-      /\n__admin_mirror_complete\(\) \{[^]*\ncomplete -o default -F __admin_mirror_complete admin-mirror\n$/,
+      /\n__admin_mirror_complete\(\) \{[\s\S]*\ncomplete -o default -F __admin_mirror_complete admin-mirror\n$/,
     ],
     ['zsh', /#compdef admin-mirror/],
     ['fish', /complete -c admin-mirror/],
