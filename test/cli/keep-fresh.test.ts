@@ -21,7 +21,7 @@ async function playTwo(
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
     organizations: [organization('acme', 1), organization('globex', 2)],
-    refresh: { every: '10s', share: 100 },
+    refresh: { every: `${every}ms`, share: 100 },
   })
   const file = workspace.file('admin-mirror.yaml')
   const config = loadConfig(file, { env: {}, tokens: 'leave', isCron: () => null, nameEnds: [] })
