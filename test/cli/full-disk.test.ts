@@ -124,20 +124,6 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     await expectNextRun(workspace, PAGES)
   })
 
-  it('when a mirror is opened that is there, is told, and nothing is sent', async () => {
-    const { server, workspace, disk, makeRoom } = await onSmallDisk('64m')
-    await workspace.run(['sync'])
-    fillUp(disk)
-    const before = server.asked.length
-
-    const ended = await workspace.run(['sync'])
-
-    expectRefusal(ended, /mirror\.db.* (?:full.*make room|cannot be written.*look at the disk)/)
-    expect(server.asked).toHaveLength(before)
-    makeRoom()
-    await expectNextRun(workspace, PAGES)
-  })
-
   it('in the middle of a walk, stops it at a checkpoint that the next run goes on from, and the ping names it', async () => {
     const { server, workspace, makeRoom } = await onSmallDisk('2000k')
     const watch = await createSwitch()
@@ -256,13 +242,6 @@ async function limited(bytes: number) {
 }
 
 describe.skipIf(!CAN_LIMIT)('a limit on the size of files (needs prlimit)', () => {
-  it('that is met when the mirror is made is told, and nothing is sent', async () => {
-    const { server, workspace } = await limited(60_000)
-
-    expect(server.asked).toEqual([])
-    await expectNextRun(workspace, PAGES)
-  })
-
   it('that is met in the middle of a walk stops it at a checkpoint that the next run goes on from', async () => {
     const { workspace } = await limited(700_000)
 
