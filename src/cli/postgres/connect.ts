@@ -3,7 +3,7 @@ import { ceilingOf } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { readRegularFile } from '../../config/token-file.ts'
-import { MirrorError } from '../../errors.ts'
+import { MirrorError, systemCode } from '../../errors.ts'
 import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../store/postgres/server/address.ts'
 import { createServerClock, type ServerClock } from '../../store/postgres/server/clock.ts'
@@ -157,7 +157,7 @@ function assertPrivate({ mode }: { mode: number }): void {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable'
+  return systemCode(error) ?? 'unreadable'
 }
 
 /** Lines of `host:port:database:user:password`, where `*` fits everything and `\` stands before a `:` or `\`. */
