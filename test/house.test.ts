@@ -40,7 +40,9 @@ function resolveImport(from: string, specifier: string): string {
 }
 
 function ofPostgres(file: string): boolean {
-  return /^(?:cli|store)\/postgres\/|^cli\/commands\/move\.ts$|^pg(?:-boss)?$|^schedule\/shared-scheduler\.ts$/.test(file)
+  return /^(?:cli|store)\/postgres\/|^cli\/commands\/move\.ts$|^pg(?:-boss)?$|^schedule\/shared-scheduler\.ts$/.test(
+    file,
+  )
 }
 
 function room(file: string): string {

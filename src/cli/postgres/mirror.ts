@@ -3,9 +3,8 @@ import { type CheckedMirror, collectionFindings, findingOf } from '../../check/m
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
 import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../store/column-troubles.ts'
-import { assertSameApi } from '../../store/postgres/address.ts'
-import { advisoryLocks, readDaemons } from '../../store/postgres/daemons.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
+import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { readOverview } from '../../store/postgres/read/overview.ts'
 import { readQueue } from '../../store/postgres/read/queue.ts'
@@ -13,6 +12,7 @@ import { gateClosedUntil, readStatus as readJobs } from '../../store/postgres/re
 import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
+import { assertSameApiOn } from '../../store/postgres/store.ts'
 import { impossibleCollections } from '../../store/postgres/tables/configured.ts'
 import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
@@ -70,7 +70,7 @@ export async function check(
       // Without it no `start` begins.
       await assertQueueSchema(server)
       origin = await originOn(server)
-      if (baseUrl !== null) await assertSameApi(server, baseUrl)
+      if (baseUrl !== null) await assertSameApiOn(server, baseUrl)
       impossible = await impossibleCollections(server, config.collections)
     } finally {
       await server.close()

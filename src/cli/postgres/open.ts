@@ -5,21 +5,21 @@ import type { Config } from '../../config/config.ts'
 import { InterruptedError } from '../../errors.ts'
 import { forgetOrganization, holdingsOf } from '../../store/core/forget.ts'
 import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
-import { claimAddress } from '../../store/postgres/address.ts'
+import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import {
   type Announcement,
   abandonedJobs,
   announceDaemon,
+  createLeases,
   forgetDeadDaemons,
   isOwned,
-} from '../../store/postgres/daemons.ts'
-import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
-import { createLeases, type Leases } from '../../store/postgres/leases.ts'
+  type Leases,
+} from '../../store/postgres/leases.ts'
 import { writeMirrorFile } from '../../store/postgres/publish/mirror-file.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import { createRefreshTurns } from '../../store/postgres/refresh-turns.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
-import { openPostgresStore } from '../../store/postgres/store.ts'
+import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
 import { makeConfigured } from '../../store/postgres/tables/configured.ts'
 import { collectionNames, rebuildCollection } from '../../store/postgres/tables/rebuild.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
@@ -41,7 +41,8 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
   const { baseUrl } = config.api
   const { server, clock, now, close } = await openPostgres(config, runtime, notes)
   try {
-    if (address) await claimAddress(server, baseUrl, address === 'accept')
+    const warning = address && (await claimAddressOn(server, baseUrl, address === 'accept'))
+    if (warning) notes.warn({ event: 'address_accepted' }, warning)
     const processName = workerName(runtime)
     const leases = await createLeases(server, processName)
     const { keepRuns } = config
