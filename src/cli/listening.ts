@@ -142,7 +142,7 @@ function published(file: string): Published {
 export interface Counts {
   onAnswer(answer: AnswerNote): void
   onResult(result: JobResult): void
-  counters(nameOf: (organizationId: string) => string): Counters
+  counters(organizationName: (organizationId: string) => string): Counters
   /** Requests of the last hour, and how many of these were answered with 429, by organization. */
   lastHour(): Map<string, HourOfRequests>
 }
@@ -182,7 +182,7 @@ export function createCounts(now: () => number): Counts {
       countMinute(organizationId, status === 429)
     },
     onResult({ job, run, error }) {
-      const status = error === null ? 'succeeded' : endOf(error.code, run !== null)
+      const status = error === null ? 'succeeded' : resultOf(error.code, run !== null)
       const { organization, collection } = job
       const name = `${organization.id} ${collection.name} ${status}`
       const known = runs.get(name)
@@ -195,9 +195,9 @@ export function createCounts(now: () => number): Counts {
         wait_seconds: (known?.wait_seconds ?? 0) + (run?.rateLimitWaitMs ?? 0) / 1000,
       })
     },
-    counters: (nameOf) => ({
+    counters: (organizationName) => ({
       requests: [...requests].flatMap(([id, byStatus]) =>
-        [...byStatus].map(([status, count]) => ({ organization: nameOf(id), status, count })),
+        [...byStatus].map(([status, count]) => ({ organization: organizationName(id), status, count })),
       ),
       runs: [...runs.values()],
     }),
@@ -224,7 +224,7 @@ function sumOf(minutes: readonly HourOfRequests[]): HourOfRequests {
   return sum
 }
 
-function endOf(code: string, isBegun: boolean): string {
+function resultOf(code: string, isBegun: boolean): string {
   if (code === 'INTERRUPTED') return 'interrupted'
   return isBegun ? 'failed' : 'refused'
 }
