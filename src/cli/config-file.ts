@@ -2,7 +2,7 @@ import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
 import { checkCron } from '../schedule/cron.ts'
-import { NAME_ENDS } from '../store/sqlite/tables/declarations.ts'
+import { NAME_ENDS } from '../store/core/declarations.ts'
 import { shellWord } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 

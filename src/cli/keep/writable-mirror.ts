@@ -1,18 +1,24 @@
 import type { Config } from '../../config/config.ts'
 import { InterruptedError } from '../../errors.ts'
-import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../store/core/forget.ts'
+import {
+  collectionsOf,
+  type Forgetting,
+  type Holdings,
+  holdingsOf,
+  knownOrganizations,
+} from '../../store/core/forget.ts'
 import type { JobNames } from '../../store/core/jobs.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { createForgetting } from '../../store/sqlite/forget.ts'
 import { createLeases } from '../../store/sqlite/leases.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { makeConfigured } from '../../store/sqlite/tables/configured.ts'
 import { createTypedTableRebuild, type Rebuilt } from '../../store/sqlite/tables/rebuild.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
 import type { Transact } from '../../store/sqlite/transaction.ts'
-import { createForgetting, type Forgetting } from '../../store/sqlite/walks/forget.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { isNotMadeYet, openMirror } from '../mirror-file.ts'
 import type { Runtime } from '../runtime.ts'

@@ -2,9 +2,10 @@ import { ok } from '../../check/finding.ts'
 import { type CheckedMirror, collectionFindings, findingOf } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
+import { impossibleCollections } from '../../store/core/tables.ts'
 import { assertSameApi } from '../../store/postgres/address.ts'
+import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
-import { impossibleCollections } from '../../store/postgres/tables/configured.ts'
 import type { Origin } from '../../store/sqlite/publish/origin.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgresForReading } from './open.ts'
@@ -29,7 +30,7 @@ export async function checkPostgres(
       await assertQueueSchema(server)
       origin = await originOn(server)
       if (baseUrl !== null) await assertSameApi(server, baseUrl)
-      impossible = await impossibleCollections(server, config.collections)
+      impossible = await runRule(server, impossibleCollections(POSTGRES, config.collections))
     } finally {
       await server.close()
     }

@@ -1,4 +1,4 @@
-import { JobError } from '../../errors.ts'
+import type { JobError } from '../../errors.ts'
 import type { Acquired, Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { closeWalk } from '../core/close.ts'
@@ -6,13 +6,12 @@ import { asOwner, namesOf, OF_JOB, ownerWork, ownJobOf } from '../core/jobs.ts'
 import { noteMissing } from '../core/missing.ts'
 import { type Keys, one, type Rule, run, timeOf } from '../core/sql.ts'
 import { createStore, leaseOf, type Machinery } from '../core/store.ts'
+import { refusalOf } from '../core/tables.ts'
 import { assertAddress } from './address.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import type { Leases } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
-import type { Sql } from './sql.ts'
 import { createCollections } from './tables/collection.ts'
-import { assertPossible } from './tables/configured.ts'
 import { commitPage } from './walks/commit.ts'
 
 export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
@@ -60,7 +59,7 @@ export function openPostgresStore({
   function takeOver(job: Job, isVerify: boolean): Promise<Lease> {
     return server.transaction(async (sql) => {
       await assertAddress(sql, baseUrl)
-      const refusal = await refusalOf(sql, job)
+      const refusal = await runRule(sql, refusalOf(POSTGRES, job.collection))
       return runRule(sql, takenOver(job, { owner: leases.name, isVerify, refusal }))
     })
   }
@@ -134,14 +133,4 @@ function* heldByOther(job: Job): Rule<Acquired & { heldBy: string }> {
   )
   if (!known || known.owner === null) return { heldBy: 'another process', work: null }
   return { heldBy: known.owner, work: yield* ownerWork(job, known.owner) }
-}
-
-async function refusalOf(sql: Sql, { collection: { name, key } }: Job): Promise<JobError | null> {
-  try {
-    await assertPossible(sql, { name, key })
-    return null
-  } catch (error) {
-    if (error instanceof JobError) return error
-    throw error
-  }
 }
