@@ -169,8 +169,6 @@ export type Forgotten = { owner: string } | { owner: null; gone: Holdings; isCol
 
 /** Deletes what the mirror holds of jobs and organizations. */
 export interface Forgetting {
-  /** Overwrites what syncs deleted before, in a file. Call it first, while its free database pages are few. */
-  blank(): Promise<void>
   /** Forgets a job, unless another process works on it. See `forgetJob`. */
   job(job: JobNames, isConfigured: boolean): Promise<Forgotten>
   /** See `forgetOrganization`. */
@@ -178,13 +176,13 @@ export interface Forgetting {
 }
 
 /** What forgetting needs of a database. */
-export interface ForgettingWork extends Pick<Forgetting, 'blank'> {
+export interface ForgettingWork {
   dialect: Dialect
   /** ISO 8601. */
   time: () => string
   /** Takes the job; or returns the name of its owner. From then on no process that was cut off writes anything of it. */
   take(job: JobNames): Promise<OwnJob | string>
-  release(job: JobNames): Promise<void>
+  release(taken: OwnJob): Promise<void>
   writing<T>(begin: () => Rule<T>): Promise<T>
   /** Runs batches until one returns true. Returns false after the signal to stop. */
   inBatches(batch: () => Promise<boolean>): Promise<boolean>
@@ -196,14 +194,13 @@ export interface ForgettingWork extends Pick<Forgetting, 'blank'> {
 
 export function createForgetting(work: ForgettingWork): Forgetting {
   return {
-    blank: work.blank,
     async job(job, isConfigured) {
       const taken = await work.take(job)
       if (typeof taken === 'string') return { owner: taken }
       try {
         return await forgetJob(work, taken, isConfigured)
       } finally {
-        await work.release(job)
+        await work.release(taken)
       }
     },
     organization: (id) => work.writing(() => forgetOrganization(id)),
@@ -217,14 +214,7 @@ export function createForgetting(work: ForgettingWork): Forgetting {
  * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
  */
 export async function forgetJob(
-  {
-    dialect,
-    time,
-    writing,
-    inBatches,
-    batchRows,
-    dropUnused,
-  }: Omit<ForgettingWork, 'take' | 'release' | 'blank'>,
+  { dialect, time, writing, inBatches, batchRows, dropUnused }: Omit<ForgettingWork, 'take' | 'release'>,
   owner: OwnJob,
   isConfigured: boolean,
 ): Promise<Forgotten> {

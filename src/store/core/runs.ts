@@ -168,9 +168,9 @@ export function* lastRuns(job: JobNames): Rule<LastRuns> {
 /** The same of any job that is configured. */
 export function* lastRunsOfAll(): Rule<(organizationId: string, collection: string) => LastRuns> {
   const rows = yield* all<LastRow>(lastSql('configured = 1'))
-  const nameOf = (organization: string, collection: string) => `${organization} ${collection}`
-  const byJob = new Map(rows.map((row) => [nameOf(row.organization, row.collection), row]))
-  return (organizationId, collection) => lastOf(byJob.get(nameOf(organizationId, collection)) ?? null)
+  const byJob = new Map(rows.map((row) => [JSON.stringify([row.organization, row.collection]), row]))
+  return (organizationId, collection) =>
+    lastOf(byJob.get(JSON.stringify([organizationId, collection])) ?? null)
 }
 
 function lastOf(row: LastRow | null): LastRuns {

@@ -1,8 +1,17 @@
 import { createHash } from 'node:crypto'
-import type { BudgetStore } from '../../sync/types.ts'
-import { endPauses } from './budgets.ts'
+import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
 import type { LastRuns } from './runs.ts'
-import { all, type Dialect, one, type Rule, run, upsert, type Values } from './sql.ts'
+import {
+  all,
+  type Dialect,
+  one,
+  type Rule,
+  run,
+  type StoredTime,
+  timeOf,
+  upsert,
+  type Values,
+} from './sql.ts'
 
 // `organizations`: what is configured, and whose token is held.
 
@@ -94,19 +103,22 @@ function* configure(
 ): Rule<void> {
   const names = Object.keys(columns)
   const known = yield* all<Values>(`SELECT ${names.join(', ')} FROM ${table}`)
-  const textOf = (row: Values, of: readonly string[]) => JSON.stringify(of.map((name) => row[name]))
-  const before = new Set(known.map((row) => textOf(row, names)))
-  const keys = new Set(wanted.map((row) => textOf(row, key)))
-  const former = known.filter((row) => row.configured !== 0 && !keys.has(textOf(row, key)))
+  const before = new Set(known.map((row) => textIn(row, names)))
+  const keys = new Set(wanted.map((row) => textIn(row, key)))
+  const former = known.filter((row) => row.configured !== 0 && !keys.has(textIn(row, key)))
   const changed: Values[] = [
     ...former.map((row) => ({ ...row, configured: 0 })),
-    ...wanted.filter((row) => !before.has(textOf(row, names))),
+    ...wanted.filter((row) => !before.has(textIn(row, names))),
   ]
   yield* upsert(
     dialect,
     { table, columns, key },
     changed.map((row) => names.map((name) => row[name] ?? null)),
   )
+}
+
+function textIn(row: Values, columns: readonly string[]): string {
+  return JSON.stringify(columns.map((name) => row[name]))
 }
 
 const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
@@ -147,7 +159,7 @@ export function* useToken(id: string, fingerprint: string): Rule<void> {
 }
 
 /** An expression: why a token is held, unless one of the organizations that use it is free. */
-export function heldReasonSql(fingerprint: string): string {
+function heldReasonSql(fingerprint: string): string {
   return `(
     SELECT held_reason
     FROM organizations
@@ -224,4 +236,76 @@ export function* resume(dialect: Dialect, organizationIds: readonly string[]): R
     { ids },
   )
   return lifted.map(({ name }) => name).toSorted()
+}
+
+// `sync_gates`: the budgets of requests, by scope.
+
+/** What an answer about a budget tells. */
+export interface BudgetNews {
+  /** Grows with each change. */
+  version: number
+  /** Why the token is held that the scope names: so a request asks once. */
+  held: string | null
+  /** The database's time, in epoch milliseconds. */
+  at: number
+}
+
+export interface BudgetRow extends BudgetNews {
+  closedUntil: StoredTime
+  known: string | null
+}
+
+/** The version of a budget that nobody has written yet. */
+export const UNWRITTEN = 0
+
+const news = ({ now }: Dialect) => `version, ${heldReasonSql(':scope::text')} AS held, ${now} AS at`
+
+/** Null if nobody has written it yet. */
+export function readBudget(dialect: Dialect, scope: string): Rule<BudgetRow | null> {
+  return one(
+    `SELECT closed_until AS "closedUntil", known, ${news(dialect)} FROM sync_gates WHERE scope = :scope::text`,
+    { scope },
+  )
+}
+
+/** Writes a budget if its version is still this one. Returns null if another process was faster. */
+export function writeBudget(
+  dialect: Dialect,
+  scope: string,
+  version: number,
+  { closedUntil, known, waitingFor, waitingUntil }: StoredBudget,
+): Rule<BudgetNews | null> {
+  const write =
+    version === UNWRITTEN
+      ? `
+        INSERT INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)
+        VALUES (:scope::text, :closedUntil, :known, :waitingFor, :waitingUntil)
+        ON CONFLICT (scope) DO NOTHING
+      `
+      : `
+        UPDATE sync_gates
+        SET closed_until = :closedUntil, known = :known, waiting_for = :waitingFor, waiting_until = :waitingUntil, version = version + 1
+        WHERE scope = :scope::text AND version = :version
+      `
+  return one(`${write} RETURNING ${news(dialect)}`, {
+    scope,
+    version,
+    closedUntil: timeOf(closedUntil),
+    known,
+    waitingFor,
+    waitingUntil: waitingUntil === 0 ? null : timeOf(waitingUntil),
+  })
+}
+
+/** Ends the pauses that organizations may wait for. `chosen`: a query for their `:ids`. Requests of the last minute still count. */
+function endPauses(chosen: string, ids: string): Rule<number> {
+  return run(
+    `
+      UPDATE sync_gates
+      SET closed_until = :never, version = version + 1
+      WHERE scope = 'all' OR scope IN (${chosen})
+        OR scope IN (SELECT last_fingerprint FROM organizations WHERE id IN (${chosen}))
+    `,
+    { ids, never: timeOf(0) },
+  )
 }

@@ -1,6 +1,6 @@
 import type { BudgetStore } from '../../sync/types.ts'
-import { type BudgetNews, readBudget, UNWRITTEN, writeBudget } from '../core/budgets.ts'
 import { msOf, type Rule } from '../core/sql.ts'
+import { type BudgetNews, readBudget, UNWRITTEN, writeBudget } from '../core/tokens.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import type { ServerClock } from './server/clock.ts'
 import type { Server } from './server/server.ts'

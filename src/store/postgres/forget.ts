@@ -5,13 +5,13 @@ import {
   isUnused,
 } from '../core/forget.ts'
 import type { JobNames, OwnJob } from '../core/jobs.ts'
-import { one, timeOf } from '../core/sql.ts'
+import { noteOwner, releaseJob } from '../core/leases.ts'
+import { timeOf } from '../core/sql.ts'
 import { type ConfiguredCollection, knownKey } from '../core/tables.ts'
 import { POSTGRES, runRule } from './driver.ts'
-import type { Leases } from './leases.ts'
+import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
 import { quoted } from './sql.ts'
-import { NEW_EPOCH } from './store.ts'
 import { dropCollection, makeConfigured } from './tables/configured.ts'
 
 export interface ForgettingOptions extends Pick<Patience, 'now' | 'signal'> {
@@ -28,31 +28,32 @@ export function createForgetting(server: Server, leases: Leases, options: Forget
     async take(job) {
       const { organization, collection } = job
       if (!(await leases.lock(organization, collection))) return 'a worker'
-      return takeOver(server, job)
+      return takeOver(server, leases.name, job)
     },
-    release: ({ organization, collection }) => leases.unlock(organization, collection),
-    // The server overwrites what is deleted when it cleans its tables (VACUUM).
-    blank: async () => {},
+    async release({ job, epoch }) {
+      try {
+        await runRule(server, releaseJob(job, { epoch }))
+      } finally {
+        await leases.unlock(job.organization, job.collection)
+      }
+    },
   })
 }
 
 /** Takes a job whose lock this process has. */
-export async function takeOver(server: Server, job: JobNames): Promise<OwnJob> {
-  const taken = await server.transaction((sql) => runRule(sql, one<{ epoch: number }>(TAKE_OVER, job)))
-  return { job, name: `${job.organization} ${job.collection}`, epoch: taken?.epoch ?? 0 }
+export async function takeOver(server: Server, owner: string, job: JobNames): Promise<OwnJob> {
+  const epoch = await server.transaction(async (sql) => {
+    await runRule(sql, noteOwner(job, owner, false))
+    return runRule(sql, newEpoch(job))
+  })
+  return { job, name: `${job.organization} ${job.collection}`, epoch: epoch ?? 0 }
 }
-
-const TAKE_OVER = `
-  INSERT INTO sync_jobs (organization_id, collection, configured, epoch) VALUES (:organization, :collection, 1, ${NEW_EPOCH})
-  ON CONFLICT (organization_id, collection) DO UPDATE SET epoch = excluded.epoch
-  RETURNING epoch
-`
 
 /** What forgets a job that was taken over. */
 export function forgettingOn(
   server: Server,
   { configured, now, signal }: ForgettingOptions,
-): Omit<ForgettingWork, 'take' | 'release' | 'blank'> {
+): Omit<ForgettingWork, 'take' | 'release'> {
   return {
     dialect: POSTGRES,
     time: () => timeOf(now()),

@@ -9,6 +9,12 @@ import { dropCollection, hasBelongings, makeConfigured } from './tables/configur
 import { declarationOf, dropFormerCopy } from './tables/rebuild-table.ts'
 import { inBatches, type Patience, type Transact } from './transaction.ts'
 
+/** Deletes what the mirror holds of jobs and organizations. */
+export interface FileForgetting extends Forgetting {
+  /** Overwrites what syncs deleted before. Call it first, while the free database pages are few. */
+  blank(): Promise<void>
+}
+
 export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'signal'> {
   /** Their tables are recreated, empty. */
   configured: readonly ConfiguredCollection[]
@@ -27,19 +33,18 @@ export function createForgetting({
   transact,
   configured,
   ...patience
-}: ForgettingOptions): Forgetting {
+}: ForgettingOptions): FileForgetting {
   // Overwrites deleted rows with zeros.
   connection.pragma('secure_delete = ON')
-  const blank = createBlanking(connection)
-  return createRules({
+  const forgetting = createRules({
     dialect: SQLITE,
     time: () => timeOf(patience.now()),
     take: (job) =>
       transact(() => {
-        const owner = leases.take(job.organization, job.collection)
+        const owner = leases.take(job)
         return owner ?? { job, name: `${job.organization} ${job.collection}`, epoch: 0 }
       }),
-    release: ({ organization, collection }) => transact(() => leases.release(organization, collection)),
+    release: ({ job }) => transact(() => leases.release(job)),
     writing: (begin) => transact(() => runRule(connection, begin())),
     inBatches: (batch) => inBatches(patience, batch),
     batchRows: MOST_ROWS,
@@ -52,11 +57,15 @@ export function createForgetting({
         makeConfigured(connection, configured)
         return isDropped
       }),
+  })
+  return {
+    ...forgetting,
     async blank() {
+      const blank = createBlanking(connection)
       if (await inBatches(patience, () => transact(() => blank(MOST_ROWS)))) return
       throw new InterruptedError('stopped before everything was forgotten; the same command continues')
     },
-  })
+  }
 }
 
 const FREE_PAGES = '_free_pages'

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { type Closing, closeWalk } from '../core/close.ts'
@@ -63,7 +64,7 @@ export interface ChildTask<N extends TaskName = TaskName> {
 /** Between two lines of progress. Milliseconds. */
 const REPORT_EVERY_MS = 5000
 
-const PROGRAM = new URL('./maintenance-child.ts', import.meta.url)
+const PROGRAM = new URL(`./maintenance-child${path.extname(import.meta.url)}`, import.meta.url)
 
 /**
  * Runs tasks in a child process, since SQLite would block the event loop. The child dies with this process,

@@ -1,11 +1,11 @@
 import type { CommitResult, Lease, Store } from '../../sync/store.ts'
 import type { Job, Notice } from '../../sync/types.ts'
 import type { WrittenPage } from '../core/commit.ts'
-import { namesOf, ownerWork, ownJobOf } from '../core/jobs.ts'
-import { type Keys, type Rule, run } from '../core/sql.ts'
-import { createStore, leaseOf, type Machinery, type TaskSize } from '../core/store.ts'
+import { namesOf, ownJobOf } from '../core/jobs.ts'
+import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
+import type { Keys, Rule } from '../core/sql.ts'
+import { createStore, type Machinery, type TaskSize } from '../core/store.ts'
 import { knownKeys, refusalOf } from '../core/tables.ts'
-import { assertAddress } from './address.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
@@ -123,23 +123,12 @@ export function openSqliteStore({
     ...store,
     acquire: (job, isVerify) =>
       transact(() => {
-        assertAddress(connection, baseUrl)
-        const { id, name } = job.organization
-        // `forget` may have deleted the organization since this process registered it.
-        const added = run(
-          'INSERT OR IGNORE INTO organizations (id, name, configured) VALUES (:id, :name, 1)',
-          { id, name },
-        )
-        runRule(connection, added)
-        const heldBy = leases.take(id, job.collection.name, isVerify)
-        if (heldBy !== null) return { heldBy, work: runRule(connection, ownerWork(job, heldBy)) }
+        runRule(connection, prepareJob(job, baseUrl))
+        if (leases.take(namesOf(job), isVerify) !== null) return runRule(connection, heldByOther(job))
         const refusal = runRule(connection, refusalOf(SQLITE, job.collection))
         return { lease: runRule(connection, leaseOf(job, refusal)) }
       }),
-    release: ({ job }) => {
-      const { organization, collection } = namesOf(job)
-      return transact(() => leases.release(organization, collection))
-    },
+    release: ({ job }) => transact(() => leases.release(namesOf(job))),
     async prune(job) {
       await store.prune(job)
       if (!signal.aborted) await analyze()

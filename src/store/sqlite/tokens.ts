@@ -1,5 +1,4 @@
 import type { BudgetStore } from '../../sync/types.ts'
-import { readBudget, UNWRITTEN, writeBudget } from '../core/budgets.ts'
 import { lastRuns, lastRunsOfAll } from '../core/runs.ts'
 import { msOf, type Rule } from '../core/sql.ts'
 import {
@@ -10,11 +9,14 @@ import {
   lastToken,
   liftHold,
   makeSalt,
+  readBudget,
   register,
   resume,
   saltOf,
   type Tokens,
+  UNWRITTEN,
   useToken,
+  writeBudget,
 } from '../core/tokens.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'

@@ -221,7 +221,7 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
     const job = { organization: JOB.organization.id, collection: JOB.collection.name }
     const { signal } = new AbortController()
     const work = forgettingOn(far, { configured: [], now: () => 0, signal })
-    const forgetting = forgetJob(work, await takeOver(far, job), true)
+    const forgetting = forgetJob(work, await takeOver(far, 'far', job), true)
     await expect.poll(waiting).toBe(1)
     // Its lock is free, as after its machine was cut off.
     const taking = other.store.acquire(JOB)
