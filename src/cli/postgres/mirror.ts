@@ -3,6 +3,7 @@ import { type CheckedMirror, collectionFindings, findingOf } from '../../check/m
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
 import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../store/column-troubles.ts'
+import { impossibleCollections } from '../../store/core/tables.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
@@ -13,7 +14,6 @@ import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
 import { assertSameApiOn } from '../../store/postgres/store.ts'
-import { impossibleCollections } from '../../store/postgres/tables/configured.ts'
 import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { StatusReader } from '../read-status.ts'
@@ -75,7 +75,7 @@ export async function check(
       await assertQueueSchema(server)
       origin = await originOn(server)
       if (baseUrl !== null) await assertSameApiOn(server, baseUrl)
-      impossible = await impossibleCollections(server, config.collections)
+      impossible = await runRule(server, impossibleCollections(POSTGRES, config.collections))
     } finally {
       await server.close()
     }
