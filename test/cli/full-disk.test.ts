@@ -164,8 +164,8 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
           async (more) => (await workspace.run(['status', '--check', ...more])).code,
         ),
       )
+    const answer = (name: string) => fetch(new URL(name, String(url)))
     const served = async () => {
-      const answer = (name: string) => fetch(new URL(name, String(url)))
       const [ready, check, status] = [
         await answer('readyz'),
         await answer('check'),
