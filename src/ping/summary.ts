@@ -30,7 +30,7 @@ export function outcomeOf(
     removed: run?.rowsRemoved ?? 0,
   }
   const hasLine = run !== null
-  const name = nameOf(job.organization.name, job.collection.name)
+  const name = listName(job.organization.name, job.collection.name)
   if (code === undefined) return { job: name, state: 'succeeded', reason: '', hasLine, heldToken: null, rows }
   if (code === 'INTERRUPTED')
     return { job: name, state: 'stopped', reason: '', hasLine, heldToken: null, rows }
@@ -50,7 +50,7 @@ export function standingOutcome(
 ): Outcome {
   const rows = { seen: 0, added: 0, changed: 0, removed: 0 }
   return {
-    job: nameOf(organization, collection),
+    job: listName(organization, collection),
     state: 'failed',
     reason: reasonOf(code),
     hasLine: true,
@@ -63,7 +63,7 @@ function heldBy(code: string, token: () => string): string | null {
   return code === 'UNAUTHORIZED' ? token() : null
 }
 
-function nameOf(organization: string, collection: string): string {
+function listName(organization: string, collection: string): string {
   return printable(`${organization} ${collection}`, 80)
 }
 

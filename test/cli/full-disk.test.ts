@@ -58,11 +58,6 @@ async function onSmallDisk(
 /** Never fires while a test runs, unless it runs at New Year's midnight. */
 const YEARLY = { schedule: '0 0 1 1 *', refresh: false }
 
-/** The listener uses an answer again for so long. */
-function oneSecond(): Promise<void> {
-  return new Promise((wake) => setTimeout(wake, 1100))
-}
-
 /** Leaves not a byte of room. */
 function fillUp(disk: string): void {
   try {
@@ -129,20 +124,6 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     await expectNextRun(workspace, PAGES)
   })
 
-  it('when a mirror is opened that is there, is told, and nothing is sent', async () => {
-    const { server, workspace, disk, makeRoom } = await onSmallDisk('64m')
-    await workspace.run(['sync'])
-    fillUp(disk)
-    const before = server.asked.length
-
-    const ended = await workspace.run(['sync'])
-
-    expectRefusal(ended, /mirror\.db.* (?:full.*make room|cannot be written.*look at the disk)/)
-    expect(server.asked).toHaveLength(before)
-    makeRoom()
-    await expectNextRun(workspace, PAGES)
-  })
-
   it('in the middle of a walk, stops it at a checkpoint that the next run goes on from, and the ping names it', async () => {
     const { server, workspace, makeRoom } = await onSmallDisk('2000k')
     const watch = await createSwitch()
@@ -185,7 +166,6 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
       )
     const answer = (name: string) => fetch(new URL(name, String(url)))
     const served = async () => {
-      await oneSecond()
       const [ready, check, status] = [
         await answer('readyz'),
         await answer('check'),
@@ -193,15 +173,17 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
       ]
       return [ready.status, check.status, ((await status.json()) as Status).check_exit_code]
     }
+    // The page's numbers are read at most once a second, less often on a busy machine.
+    const serves = (...expected: number[]) => expect.poll(served, { timeout: 30_000 }).toEqual(expected)
     expect(await checked()).toEqual([0, 0, 0])
-    expect(await served()).toEqual([200, 200, 0])
+    await serves(200, 200, 0)
 
     fillUp(disk)
     expect(await checked()).toEqual([4, 4, 0])
-    expect(await served()).toEqual([503, 503, 4])
+    await serves(503, 503, 4)
 
     makeRoom()
-    expect(await served()).toEqual([200, 200, 0])
+    await serves(200, 200, 0)
     start.kill('SIGTERM')
     expect((await start.ended).code).toBe(0)
     mustRun('mount', '-o', 'remount,ro', disk)
@@ -260,13 +242,6 @@ async function limited(bytes: number) {
 }
 
 describe.skipIf(!CAN_LIMIT)('a limit on the size of files (needs prlimit)', () => {
-  it('that is met when the mirror is made is told, and nothing is sent', async () => {
-    const { server, workspace } = await limited(60_000)
-
-    expect(server.asked).toEqual([])
-    await expectNextRun(workspace, PAGES)
-  })
-
   it('that is met in the middle of a walk stops it at a checkpoint that the next run goes on from', async () => {
     const { workspace } = await limited(700_000)
 

@@ -12,16 +12,16 @@ import {
 } from '../../schedule/scheduler.ts'
 import { createDueCheck } from '../../schedule/ticks.ts'
 import type { JobResult } from '../../sync/job.ts'
-import { counted, grouped, inWords, printable } from '../../text.ts'
+import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import { DEFAULT_CONFIG, type Globals, readConfig, typedConfig } from '../config-file.ts'
-import type { Listening } from '../listener/listening.ts'
+import type { Listening } from '../listening.ts'
+import type { Sharing } from '../mirror.ts'
+import { standingTroubles } from '../pings.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
+import { statusOf } from '../read-status.ts'
 import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
-import type { Sharing } from '../session.ts'
-import { standingTroubles } from '../watch/pings.ts'
-import { statusOf } from '../watch/read-status.ts'
 import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
 /**
@@ -62,7 +62,7 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
 /** Without a listener, nothing of it is loaded. */
 async function openListening(config: Config, runtime: Runtime, globals: Globals): Promise<Listening | null> {
   if (config.http === null) return null
-  const { listenFor } = await import('../listener/listening.ts')
+  const { listenFor } = await import('../listening.ts')
   return listenFor(config, config.http, runtime, typedConfig(globals))
 }
 
@@ -181,7 +181,7 @@ function scheduledJob(
   const dueAtStart = last.unfinished || isDue(last, schedule)
   let isFirst = dueAtStart
   return {
-    name: `${organization.name} ${job.collection.name}`,
+    name: jobName(job),
     ...schedule,
     dueAtStart,
     run: async () => {

@@ -53,7 +53,7 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     run_id: runId,
     duration_ms: ms,
     trigger,
-    status: statusOf(error),
+    status: outcomeOf(error),
     walk_id: walk?.id,
     first_page: walk?.checkpoint.nextPage,
     pages: run.pages,
@@ -114,14 +114,14 @@ function isExpected({ trigger, error }: JobResult): boolean {
   return trigger === 'refresh' && ['BUSY', 'UNAUTHORIZED', 'RATE_LIMITED'].includes(error?.code ?? '')
 }
 
-function statusOf(error: KnownError | null): 'succeeded' | 'interrupted' | 'failed' {
+function outcomeOf(error: KnownError | null): 'succeeded' | 'interrupted' | 'failed' {
   if (!error || error.code === 'REMOVALS_HELD') return 'succeeded'
   return error.code === 'INTERRUPTED' ? 'interrupted' : 'failed'
 }
 
 /** `run finished`, `run failed: NETWORK: no answer`: whoever reads the message alone knows the end and its cause. */
 function endOf(what: 'run' | 'refresh', error: KnownError | null): string {
-  const status = statusOf(error)
+  const status = outcomeOf(error)
   return because(`${what} ${status === 'succeeded' ? 'finished' : status}`, error)
 }
 
