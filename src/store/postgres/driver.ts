@@ -37,6 +37,8 @@ export const POSTGRES: Dialect = {
       })
       .join(' AND ')
   },
+  forShare: 'FOR SHARE',
+  forUpdate: 'FOR NO KEY UPDATE',
   // Immutable, as an index wants it: a difference of times does not depend on a time zone.
   seqOf(time, row) {
     const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))
