@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
 import { columnTroubles, overviewOf } from '../../store/core/overview.ts'
 import { gateClosedUntil } from '../../store/core/status.ts'
+import { impossibleCollections } from '../../store/core/tables.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
@@ -13,7 +14,6 @@ import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
 import { assertSameApiOn } from '../../store/postgres/store.ts'
-import { impossibleCollections } from '../../store/postgres/tables/configured.ts'
 import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { StatusReader } from '../read-status.ts'
@@ -41,6 +41,10 @@ export async function openForReading(config: Config, runtime: Runtime): Promise<
 
 export function runnerOn(server: Server): RuleRunner {
   return { run: (rule) => runRule(server, rule(POSTGRES)), close: () => server.close() }
+}
+
+export function whyUnwritable(): string | null {
+  return null
 }
 
 export async function read(
@@ -71,7 +75,7 @@ export async function check(
       await assertQueueSchema(server)
       origin = await originOn(server)
       if (baseUrl !== null) await assertSameApiOn(server, baseUrl)
-      impossible = await impossibleCollections(server, config.collections)
+      impossible = await runRule(server, impossibleCollections(POSTGRES, config.collections))
     } finally {
       await server.close()
     }
@@ -173,7 +177,7 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
     probe: within(PROBE_MS, async () => {
       await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
     }),
-    freeBytes: async () => null,
+    unwritable: () => null,
     overview: (newSince) => {
       since = newSince
       return readAll()
