@@ -39,6 +39,8 @@ export interface Dialect {
   later: string
   /** An expression for the database's own time, in epoch milliseconds. */
   now: string
+  /** An expression for a number that is a field of a JSON text. */
+  numberIn(json: string, field: string): string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */

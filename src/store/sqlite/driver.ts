@@ -13,6 +13,7 @@ export const SQLITE: Dialect = {
   join: 'CROSS JOIN',
   later: 'max',
   now: "unixepoch('subsec') * 1000",
+  numberIn: (json, field) => `${json} ->> '$.${field}'`,
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow({ keyColumns }, row) {
     const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)

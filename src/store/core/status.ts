@@ -1,6 +1,7 @@
-import type { WalkOutcome } from '../sync/types.ts'
+import type { WalkOutcome } from '../../sync/types.ts'
+import { all, type Dialect, msOf, one, type Rule, type StoredTime, textOf } from './sql.ts'
 
-// What `status`, and those who wait for a list, are shown of either store.
+// What `status`, and those who wait for a list, are shown.
 
 /** What the line of a run says whose process was killed: the next run of its job writes it. */
 export const DIED = 'the process ended without a word'
@@ -92,63 +93,109 @@ export interface OpenBackfill {
   is_last_run: boolean
 }
 
-/** A row as `statusSql` reads it. */
-export interface JobRow extends Omit<StatusRow, 'running' | 'backfills' | 'total_is_wrong'> {
+/** What is read of a job. */
+interface JobRow
+  extends Omit<StatusRow, 'running' | 'backfills' | 'total_is_wrong' | 'waiting_for' | 'waiting_until'> {
   total_off: WalkOutcome['totalOff']
   owner: string | null
   last_walk_id: number | null
+  /** The fingerprint of the token that it used last. Keep it out of all output. */
+  token: string | null
 }
 
-export interface BackfillRow extends Omit<OpenBackfill, 'filters' | 'is_last_run'> {
+interface BackfillRow extends Omit<OpenBackfill, 'filters' | 'is_last_run'> {
   organization_id: string
   collection: string
   id: number
   filters: string
 }
 
-export function statusOf(
-  { owner: _owner, last_walk_id: lastWalk, total_off: totalOff, ...job }: JobRow,
-  running: boolean | null,
-  backfills: readonly BackfillRow[],
-): StatusRow {
-  return {
-    ...job,
-    ...(running === false ? NO_WORK : {}),
-    total_is_wrong: totalOff === 'again',
-    running,
-    backfills: backfills.map(({ id, filters, organization_id: _id, collection: _collection, ...walk }) => ({
-      ...walk,
-      filters: JSON.parse(filters) as Record<string, unknown>,
-      is_last_run: id === lastWalk,
-    })),
-  }
+/** A job as the mirror describes it: who has it may be dead. */
+export interface JobLine {
+  owner: string | null
+  row: Omit<StatusRow, 'running'>
+}
+
+/** `running`: whether its owner lives; null if this user cannot tell. */
+export function statusOf({ row }: JobLine, running: boolean | null): StatusRow {
+  return { ...row, ...(running === false ? NO_WORK : {}), running }
+}
+
+/** All jobs that `sync_status` shows, by organization and collection. `has`: which columns there are; an older mirror has not all. */
+export function* jobLines(dialect: Dialect, has: HasColumn = () => true): Rule<JobLine[]> {
+  const jobs = yield* all<JobRow>(statusSql(dialect, has))
+  const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
+  const budgets = yield* all<Budget>('SELECT scope, closed_until, waiting_for, waiting_until FROM sync_gates')
+  const byScope = new Map(budgets.map((budget) => [budget.scope, budget]))
+  return jobs.map(({ owner, token, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({
+    owner,
+    row: {
+      ...withTimes(job),
+      ...waitOf(['all', job.organization_id, token ?? ''].flatMap((scope) => byScope.get(scope) ?? [])),
+      total_is_wrong: totalOff === 'again',
+      backfills: (backfills.get(nameOf(job)) ?? []).map(
+        ({ id, filters, organization_id: _id, collection: _collection, ...walk }) => ({
+          ...withTimes(walk),
+          filters: JSON.parse(filters) as Record<string, unknown>,
+          is_last_run: id === lastWalk,
+        }),
+      ),
+    },
+  }))
+}
+
+function nameOf(of: Pick<BackfillRow, 'organization_id' | 'collection'>): string {
+  return `${of.organization_id} ${of.collection}`
+}
+
+/** A server returns times as numbers. */
+function withTimes<T extends object>(row: T): T {
+  const times = row as Record<string, unknown>
+  for (const [name, value] of Object.entries(row))
+    if (typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name)) times[name] = textOf(value)
+  return row
+}
+
+interface Budget {
+  scope: string
+  closed_until: StoredTime
+  waiting_for: string | null
+  waiting_until: StoredTime | null
+}
+
+/** What a job waits for, by all budgets that it spends: the one that is waited for longest. */
+function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'waiting_until'> {
+  const waits = budgets.map(({ closed_until: closed, waiting_for: reason, waiting_until: waiting }) =>
+    waiting !== null && msOf(closed) < msOf(waiting)
+      ? { waiting_for: reason, waiting_until: textOf(waiting) }
+      : { waiting_for: 'the server asked for a pause', waiting_until: textOf(closed) },
+  )
+  const [longest] = waits.toSorted((one, other) => msOf(other.waiting_until) - msOf(one.waiting_until))
+  return longest ?? { waiting_for: null, waiting_until: null }
+}
+
+/** The latest end of a budget's pause. */
+export function* gateClosedUntil(): Rule<string | null> {
+  const row = yield* one<{ at: StoredTime | null }>('SELECT max(closed_until) AS at FROM sync_gates')
+  return row?.at == null ? null : textOf(row.at)
 }
 
 /** What a process that died has left says nothing. */
 const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
 
-/** The columns of `sync_jobs` that older mirrors do not have. */
-export type LateColumn =
-  | 'failing_since'
-  | 'failing_by'
-  | 'failing_code'
-  | 'failing_message'
-  | 'verifying'
-  | 'retry_since'
-  | 'retry_until'
-  | 'retry_error'
+export type HasColumn = (table: 'sync_status' | 'sync_jobs', column: string) => boolean
 
-/** The parts of the SQL that differ between the stores. */
-export interface StatusDialect {
-  /** A column of `sync_status`, which older mirrors may not have. */
-  fresh: (column: 'fresh_as_of' | 'newest') => string
-  refreshedEvery: string
-  /** A column of `sync_jobs`, or what stands for it. */
-  late: (column: LateColumn) => string
-  /** A LEFT JOIN of the first of the rows, in this order. */
-  joinFirst: (join: { table: string; as: string; where: string; order: string }) => string
-  /** A LEFT JOIN, as `gate`, of the budget of the job that is waited for longest. */
-  joinGate: string
+/** The columns of `sync_jobs` that an older mirror does not have: there the last run alone is known. */
+const BEFORE = {
+  failing_since: "CASE run.status WHEN 'failed' THEN run.started_at END",
+  failing_by:
+    "CASE run.status WHEN 'failed' THEN CASE run.trigger WHEN 'refresh' THEN 'refresh' ELSE 'walk' END END",
+  failing_code: "CASE run.status WHEN 'failed' THEN run.error_code END",
+  failing_message: "CASE run.status WHEN 'failed' THEN run.error_message END",
+  verifying: '0',
+  retry_since: 'NULL',
+  retry_until: 'NULL',
+  retry_error: 'NULL',
 }
 
 const OF_JOB = 'organization_id = job.organization_id AND collection = job.collection'
@@ -156,15 +203,24 @@ const OF_JOB = 'organization_id = job.organization_id AND collection = job.colle
 const BY_PLAN = "trigger IN ('schedule', 'manual')"
 
 /** The later of two times: the end of a budget's pause, and the end of what it waits for. */
-export const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
+const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
 
 /** When the run `run` of the open walk `walk` had written its pages but so many thirds of them. */
 function writtenBut(thirds: number): string {
   return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
 }
 
-/** All jobs that `sync_status` shows, by organization and collection. */
-export function statusSql({ fresh, refreshedEvery, late, joinFirst, joinGate }: StatusDialect): string {
+/** A LEFT JOIN of the first of the rows of a job, in this order. */
+function joinFirst(table: string, as: string, where: string, order = 'id DESC'): string {
+  return `LEFT JOIN ${table} AS ${as} ON ${as}.id = (
+    SELECT id FROM ${table} WHERE ${OF_JOB} AND ${where} ORDER BY ${order} LIMIT 1
+  )`
+}
+
+function statusSql(dialect: Dialect, has: HasColumn): string {
+  const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : `NULL AS ${name}`)
+  const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
+  const interval = has('sync_status', 'newest') ? dialect.numberIn('job.refresh', 'interval') : 'NULL'
   return `
   SELECT
     job.organization_id,
@@ -179,7 +235,7 @@ export function statusSql({ fresh, refreshedEvery, late, joinFirst, joinGate }: 
     sync_status.expected_missed,
     ${fresh('fresh_as_of')},
     ${fresh('newest')},
-    ${refreshedEvery} AS refreshed_every_ms,
+    ${interval} AS refreshed_every_ms,
     run.started_at AS last_run_at,
     run.status AS last_run_status,
     run.trigger AS last_run_trigger,
@@ -219,50 +275,36 @@ export function statusSql({ fresh, refreshedEvery, late, joinFirst, joinGate }: 
     walk.total AS walk_total,
     walk.started_at AS walk_started_at,
     walk.updated_at AS walk_updated_at,
-    CASE
-      WHEN gate.closed_until < gate.waiting_until THEN gate.waiting_for
-      WHEN gate.closed_until IS NOT NULL THEN 'the server asked for a pause'
-    END AS waiting_for,
-    CASE WHEN gate.closed_until < gate.waiting_until THEN gate.waiting_until ELSE gate.closed_until END AS waiting_until
+    organizations.last_fingerprint AS token
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
   JOIN organizations ON organizations.id = job.organization_id
-  ${joinFirst({ table: 'sync_runs', as: 'walked', where: `${OF_JOB} AND trigger <> 'refresh'`, order: 'id DESC' })}
-  ${joinFirst({ table: 'sync_runs', as: 'latest', where: OF_JOB, order: 'id DESC' })}
+  ${joinFirst('sync_runs', 'walked', "trigger <> 'refresh'")}
+  ${joinFirst('sync_runs', 'latest', 'true')}
   -- As in sync_status: a refresh hides no walk, unless it failed after the end of that walk.
   LEFT JOIN sync_runs AS run ON run.id = CASE
     WHEN latest.status = 'failed' AND (walked.id IS NULL OR latest.started_at >= walked.finished_at) THEN latest.id
     ELSE walked.id
   END
-  ${joinFirst({
-    table: 'sync_runs',
-    as: 'attempt',
-    where: `${OF_JOB} AND ${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`,
-    order: 'id DESC',
-  })}
-  ${joinFirst({
-    table: 'sync_walks',
-    as: 'last',
-    where: `${OF_JOB} AND status = 'complete' AND kind = 'full'`,
-    order: 'id DESC',
-  })}
-  ${joinFirst({
-    table: 'sync_walks',
-    as: 'walk',
-    where: `${OF_JOB} AND status = 'open'`,
-    order: "origin = 'sync' DESC, id DESC",
-  })}
-  ${joinGate}
+  ${joinFirst('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`)}
+  ${joinFirst('sync_walks', 'last', "status = 'complete' AND kind = 'full'")}
+  ${joinFirst('sync_walks', 'walk', "status = 'open'", "origin = 'sync' DESC, id DESC")}
   ORDER BY organizations.name, job.collection
 `
 }
 
-/** The backfills that are not complete. */
-export const BACKFILLS_SQL = `
-  SELECT organization_id, collection, id, kind, filters, first_page, next_page AS page, rows_seen, total, updated_at
-  FROM sync_walks
-  WHERE status = 'open' AND origin = 'backfill'
-`
+/** The backfills that are not complete: by the jobs, since an index finds the open walks of each. */
+function backfillsSql({ join }: Dialect): string {
+  return `
+    SELECT walk.organization_id, walk.collection, walk.id, walk.kind, walk.filters, walk.first_page, walk.next_page AS page,
+      walk.rows_seen, walk.total, walk.updated_at
+    FROM sync_jobs AS job
+    ${join} sync_walks AS walk
+      ON walk.organization_id = job.organization_id AND walk.collection = job.collection AND walk.status = 'open'
+    WHERE walk.origin = 'backfill'
+    ORDER BY walk.id
+  `
+}
 
 /** The run of a job that another process has. */
 export const RUNNING_RUN = `
