@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { DaemonRecord } from '../store/sqlite/daemons.ts'
+import manifest from '../../package.json' with { type: 'json' }
+import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/status.ts'
 import { walkLeft, walkPercent } from '../sync/lease.ts'
 import { asCalled, grouped, inWords, printable } from '../text.ts'
@@ -117,6 +118,7 @@ const Job = z.object({
 export const StatusSchema = z
   .object({
     version: z.literal(1).describe('Another number: a field has changed its meaning, or is gone'),
+    program_version: z.string().describe('Of the admin-mirror that says this'),
     database: z.string(),
     now: time(),
     verdict: z.string().describe('How things are, in a sentence'),
@@ -162,7 +164,15 @@ export type DaemonStatus = Status['daemon']
 export function createStatus(
   facts: Omit<
     Status,
-    'version' | 'verdict' | 'check_exit_code' | 'daemon' | 'advice' | 'notes' | 'unusable' | 'locks'
+    | 'version'
+    | 'program_version'
+    | 'verdict'
+    | 'check_exit_code'
+    | 'daemon'
+    | 'advice'
+    | 'notes'
+    | 'unusable'
+    | 'locks'
   > &
     Partial<Pick<Status, 'advice' | 'notes' | 'unusable' | 'locks'>>,
   daemons: readonly DaemonRecord[],
@@ -171,6 +181,7 @@ export function createStatus(
   const daemon = daemonStatus(daemons)
   return {
     version: 1,
+    program_version: manifest.version,
     database,
     now,
     verdict: verdict({ ...facts, unusable, daemon }),

@@ -232,20 +232,9 @@ async function walkList(options: WalkOptions): Promise<WalkEnd> {
 }
 
 /**
- * Runs jobs concurrently and waits for all of them. The `api` folder bounds the requests in flight: a job that waits
- * for its rate limit costs the others nothing.
+ * Runs tasks concurrently and waits for all of them. A failed one does not stop the others, unless the mirror itself failed: then all
+ * stop. The `api` folder bounds the requests in flight: a job that waits for its rate limit costs the others nothing.
  */
-export function runJobs(
-  jobs: readonly Omit<JobOptions, 'signal'>[],
-  signal: AbortSignal,
-): Promise<JobResult[]> {
-  return runConcurrently(
-    jobs.map((job) => (stop) => runJob({ ...job, signal: stop })),
-    signal,
-  )
-}
-
-/** A failed task does not stop the others, unless the mirror itself failed: then all stop. */
 export async function runConcurrently<T extends { error: KnownError | null }>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
   signal: AbortSignal,

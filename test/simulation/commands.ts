@@ -6,7 +6,7 @@ import type { RefreshPlan } from '../../src/cli/refresh/refresh-plan.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
 import { openSession } from '../../src/cli/session.ts'
-import { type CommandSession, type HowToRun, runner, syncPlan } from '../../src/cli/with-session.ts'
+import { createRunner, type HowToRun, type RunJobs, syncPlan } from '../../src/cli/with-session.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { JobObserver } from '../../src/sync/job.ts'
 import type { Job } from '../../src/sync/types.ts'
@@ -74,7 +74,12 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   const reporter = { observe: (job: Job) => observerOf(job, machine), close: () => {} }
   try {
     // The mirror's clock, as with everybody who shares it.
-    const run = runner(stepped, config, reporter, { ...runtime, now, sleep: waitingFor(config, runtime) })
+    const run = createRunner({
+      config,
+      session: stepped,
+      reporter,
+      runtime: { ...runtime, now, sleep: waitingFor(config, runtime) },
+    })
     await work({ ...machine, runtime: { ...runtime, now } }, command, stepped.refreshes, run)
   } finally {
     await session.close()
@@ -96,7 +101,7 @@ async function work(
   machine: Machine,
   command: Exclude<Command, { kind: 'resume' }>,
   refreshes: RefreshPlan,
-  run: CommandSession['runJobs'],
+  run: RunJobs,
 ): Promise<void> {
   const { config } = machine
   const { signal } = machine.process.stop

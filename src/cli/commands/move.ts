@@ -4,7 +4,6 @@ import { interpolate } from '../../config/variables.ts'
 import { InterruptedError, JobError, UsageError } from '../../errors.ts'
 import { createLeases as createServerLeases } from '../../store/postgres/leases.ts'
 import { type Moved, move } from '../../store/postgres/move/move.ts'
-import { readDaemons } from '../../store/sqlite/daemons.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { translate, translatingErrors } from '../../store/sqlite/file/open.ts'
 import {
@@ -12,6 +11,7 @@ import {
   createLeases,
   isOwnerAlive,
   maintenanceUnderWay,
+  readDaemons,
   withdrawMaintenance,
 } from '../../store/sqlite/leases.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'

@@ -2,11 +2,10 @@ import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import { freshnessBeside } from '../../store/sqlite/publish/freshness.ts'
-import type { Globals } from '../config-file.ts'
+import { type DatabaseOption, type Globals, readTarget } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
 import { jsonText } from '../output/results.ts'
 import { type AgeLimit, readStatus } from '../read-status.ts'
-import { type DatabaseOption, readTarget } from '../read-target.ts'
 import type { Runtime } from '../runtime.ts'
 
 interface StatusCommandOptions extends DatabaseOption {

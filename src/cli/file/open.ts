@@ -1,13 +1,13 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
+import { noteProgram } from '../../store/core/program.ts'
+import { claimAddress, placeOfFile } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
-import { claimAddress } from '../../store/sqlite/address.ts'
-import { announceDaemon, readDaemons, withdrawDaemon } from '../../store/sqlite/daemons.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { emptyWal, openForReading, openForWriting, translatingErrors } from '../../store/sqlite/file/open.ts'
-import { createLeases } from '../../store/sqlite/leases.ts'
+import { announceDaemon, createLeases, readDaemons, withdrawDaemon } from '../../store/sqlite/leases.ts'
 import { originIn } from '../../store/sqlite/publish/origin.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
@@ -35,7 +35,9 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
   const own = <T>(task: () => T) => translatingErrors(file, task)
   try {
     const warning = await transact(() => {
-      const adopted = address && claimAddress(connection, api.baseUrl, address === 'accept')
+      const adopted =
+        address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', placeOfFile(file)))
+      runRule(connection, noteProgram(manifest.version))
       makeConfigured(connection, collections)
       return adopted
     })
@@ -72,7 +74,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
         return own(() => createTypedTableRebuild({ ...patience, connection, file, transact: transactAlive }))
       },
       async beginForgetting() {
-        const { createForgetting } = await import('../../store/sqlite/walks/forget.ts')
+        const { createForgetting } = await import('../../store/sqlite/forget.ts')
         const options = { ...patience, connection, leases, transact: transactAlive, configured: collections }
         const { blank, ...forgetting } = own(() => createForgetting(options))
         await blank()

@@ -1,10 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
 import type { Tell } from '../output/formats/format.ts'
 import { type ReadingEnd, read } from '../reading/read.ts'
 import type { ReadingOptions, TimeLimit, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
+
+const CHILD = new URL('../reading/reading-child.js', import.meta.url)
+const THREAD = new URL(`../reading/reading-thread${path.extname(import.meta.url)}`, import.meta.url)
 
 /**
  * In a process of its own where this one goes on after a stop, since SQLite cannot be interrupted and a process can be
@@ -19,7 +23,7 @@ export async function readFile(
   const tell = (note: string) => stderr.write(`${note}\n`)
   // A signal ends this process at once, so reading can be stopped here, too; that starts in half the time.
   if (!output && limit === null) return write(read(task, tell))
-  const child = fork(new URL('../reading/reading-child.js', import.meta.url), {
+  const child = fork(CHILD, [THREAD.href], {
     execArgv: [],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })

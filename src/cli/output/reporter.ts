@@ -7,7 +7,7 @@ import { leftOf, type OwnerWork, ownerName, workText } from '../../sync/lease.ts
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import type { Job, Notice, Page } from '../../sync/types.ts'
 import type { VerifyObserver, VerifyResult } from '../../sync/verify.ts'
-import { counted, printable } from '../../text.ts'
+import { counted, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 import { budgetNow, ENOUGH_ANSWERS, estimate, type Pace } from './estimate.ts'
 import { createBoard } from './progress/board.ts'
@@ -55,9 +55,18 @@ export interface ReporterOptions {
   terminal: Terminal
   /** Names the rate budget of a job. */
   budgetOf: (job: Job) => string
+  /** Called after each refresh. */
+  onRefresh?: () => void
 }
 
-export function createReporter({ config, runtime, logger, terminal, budgetOf }: ReporterOptions): Reporter {
+export function createReporter({
+  config,
+  runtime,
+  logger,
+  terminal,
+  budgetOf,
+  onRefresh,
+}: ReporterOptions): Reporter {
   const { now } = runtime
   const begunAt = now()
   const totals = newTotals()
@@ -94,7 +103,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
   function watch(job: Job, pageMessage: 'page saved' | 'page compared') {
     const { organization, collection } = job
     const log = logger.child({ organization: organization.name, collection: collection.name })
-    const progress = newProgress(`${organization.name} ${collection.name}`, budgetOf(job))
+    const progress = newProgress(jobName(job), budgetOf(job))
     const observedAt = now()
     let walkId: number | null = null
     /** Who has the job, and when that was logged last. */
@@ -133,6 +142,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
       onRefresh(result) {
         logRefresh(log, job, result)
         refreshed = result.run
+        onRefresh?.()
       },
       onPassAgain(why, pass) {
         notePass(progress, pass)

@@ -1,9 +1,12 @@
 import path from 'node:path'
+import manifest from '../../../package.json' with { type: 'json' }
 import { ceilingOf } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { readRegularFile } from '../../config/token-file.ts'
-import { MirrorError } from '../../errors.ts'
+import { MirrorError, systemCode } from '../../errors.ts'
+import { noteProgram } from '../../store/core/program.ts'
+import { runRule } from '../../store/postgres/driver.ts'
 import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../store/postgres/server/address.ts'
 import { createServerClock, type ServerClock } from '../../store/postgres/server/clock.ts'
@@ -36,6 +39,7 @@ export async function openPostgres(
   const server = await connect(postgres, runtime, (message) => notes.info({ event: 'mirror_busy' }, message))
   try {
     await migrate(server)
+    await runRule(server, noteProgram(manifest.version))
     await makeConfigured(server, collections)
     const { windowMs } = ceilingOf(rateLimit.requestsPerMinute ?? 1)
     const { clock, measure } = await createServerClock(server, runtime.elapsed, {
@@ -157,7 +161,7 @@ function assertPrivate({ mode }: { mode: number }): void {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable'
+  return systemCode(error) ?? 'unreadable'
 }
 
 /** Lines of `host:port:database:user:password`, where `*` fits everything and `\` stands before a `:` or `\`. */

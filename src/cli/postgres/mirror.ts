@@ -3,9 +3,9 @@ import { type CheckedMirror, collectionFindings, findingOf } from '../../check/m
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
 import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../store/column-troubles.ts'
-import { assertSameApi } from '../../store/postgres/address.ts'
-import { advisoryLocks, readDaemons } from '../../store/postgres/daemons.ts'
+import { impossibleCollections } from '../../store/core/tables.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
+import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { readOverview } from '../../store/postgres/read/overview.ts'
 import { readQueue } from '../../store/postgres/read/queue.ts'
@@ -13,7 +13,7 @@ import { gateClosedUntil, readStatus as readJobs } from '../../store/postgres/re
 import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
-import { impossibleCollections } from '../../store/postgres/tables/configured.ts'
+import { assertSameApiOn } from '../../store/postgres/store.ts'
 import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { StatusReader } from '../read-status.ts'
@@ -43,6 +43,10 @@ export function runnerOn(server: Server): RuleRunner {
   return { run: (rule) => runRule(server, rule(POSTGRES)), close: () => server.close() }
 }
 
+export function whyUnwritable(): string | null {
+  return null
+}
+
 export async function read(
   config: Config | null,
   runtime: Runtime,
@@ -70,8 +74,8 @@ export async function check(
       // Without it no `start` begins.
       await assertQueueSchema(server)
       origin = await originOn(server)
-      if (baseUrl !== null) await assertSameApi(server, baseUrl)
-      impossible = await impossibleCollections(server, config.collections)
+      if (baseUrl !== null) await assertSameApiOn(server, baseUrl)
+      impossible = await runRule(server, impossibleCollections(POSTGRES, config.collections))
     } finally {
       await server.close()
     }
@@ -172,7 +176,7 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
     probe: within(PROBE_MS, async () => {
       await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
     }),
-    freeBytes: async () => null,
+    unwritable: () => null,
     overview: (newSince) => {
       since = newSince
       return readAll()

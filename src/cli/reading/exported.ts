@@ -67,10 +67,7 @@ function assertEnvelope(name: string, collection: string, envelope: boolean): vo
 }
 
 /** The ids of organizations that are named by name or UUID. One that left the configuration may have the name of another. */
-function idsOf(
-  known: readonly { id: string; name: string }[],
-  names: readonly string[],
-): readonly string[] {
+function idsOf(known: readonly { id: string; name: string }[], names: readonly string[]): readonly string[] {
   return names.flatMap((name) => {
     const found = known.filter((one) => one.id === name.toLowerCase() || one.name === name)
     if (found.length > 0) return found.map(({ id }) => id)

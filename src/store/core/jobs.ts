@@ -1,12 +1,10 @@
 import { JobError } from '../../errors.ts'
 import { sortedJson } from '../../json/value.ts'
-import type { OwnerWork, RunningRun } from '../../sync/lease.ts'
 import type { JobRefresh, SavedRefresh } from '../../sync/refresh/saved.ts'
 import type { RefreshState } from '../../sync/refresh/state.ts'
 import type { HeldRemovals, Lease, PageRetry } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { RUNNING_RUN } from '../status.ts'
-import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, textOf, timeOf } from './sql.ts'
+import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
 
 // `sync_jobs`: one row for each list of an organization.
 
@@ -188,35 +186,5 @@ function stateOf(text: string | null): RefreshState | null {
     return isOurs && state.places && Array.isArray(state.bands) ? (state as RefreshState) : null
   } catch {
     return null
-  }
-}
-
-/** What the owner of a job does. `owner`: its name in `sync_jobs`. */
-export function* ownerWork(job: NamedJob, owner: string): Rule<OwnerWork> {
-  const known = yield* one<Record<'isVerify' | 'isDaemon', number>>(
-    `
-      SELECT
-        verifying AS "isVerify",
-        CASE WHEN EXISTS (SELECT 1 FROM sync_settings WHERE name = 'daemon ' || :owner::text) THEN 1 ELSE 0 END AS "isDaemon"
-      FROM sync_jobs
-      WHERE ${OF_JOB}
-    `,
-    { ...namesOf(job), owner },
-  )
-  type Time = 'thirdAt' | 'twoThirdsAt' | 'updatedAt' | 'waitingUntil'
-  type Row = Omit<RunningRun, 'startedAt' | Time> &
-    Record<Time, StoredTime | null> & { startedAt: StoredTime }
-  const running = yield* one<Row>(RUNNING_RUN, namesOf(job))
-  return {
-    isDaemon: known?.isDaemon === 1,
-    isVerify: known?.isVerify === 1,
-    run: running && {
-      ...running,
-      startedAt: textOf(running.startedAt),
-      thirdAt: running.thirdAt === null ? null : textOf(running.thirdAt),
-      twoThirdsAt: running.twoThirdsAt === null ? null : textOf(running.twoThirdsAt),
-      updatedAt: running.updatedAt === null ? null : textOf(running.updatedAt),
-      waitingUntil: running.waitingUntil === null ? null : textOf(running.waitingUntil),
-    },
   }
 }

@@ -1,4 +1,3 @@
-import type { JobError } from '../../errors.ts'
 import type { CommitResult, Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
@@ -12,25 +11,15 @@ import {
   jobState,
   namesOf,
   noteRetry,
-  OF_JOB,
   ownJobOf,
-  refreshOf,
   saveRefresh,
 } from './jobs.ts'
 import { liveKeys, lookUp } from './lookup.ts'
 import { countMissing, isComplete, type Judged } from './missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
-import { type Dialect, type Keys, one, type Rule, timeOf } from './sql.ts'
-import {
-  abandonWalk,
-  beginWalk,
-  lastOutcome,
-  openWalks,
-  readLedger,
-  resumeWalk,
-  saveCheckpoint,
-} from './walks.ts'
+import { type Dialect, type Keys, type Rule, timeOf } from './sql.ts'
+import { abandonWalk, beginWalk, openWalks, readLedger, resumeWalk, saveCheckpoint } from './walks.ts'
 
 /** For the log: what a task does (`Acme orders: removing 3 rows`), and about how many rows it reads. */
 export interface TaskSize {
@@ -149,25 +138,3 @@ function* sizeOfClosing({ job, kind, outcome, removals }: Untimed<Closing>): Rul
     left > 0 ? `${verb} ${counted(left, 'row')} that left the list` : 'counting the values of each column'
   return { what: `${jobName(job)}: ${what}`, rows: left + (isCounted ? live : 0) }
 }
-
-/** The lease of a job that was just taken. `refusal`: see `Lease`. */
-export function* leaseOf(job: Job, refusal: JobError | null): Rule<Lease> {
-  const trace = yield* one(TRACE, namesOf(job))
-  const lastWalk = yield* lastOutcome(job)
-  return {
-    job,
-    refusal,
-    lastWalk,
-    isNeverSynced: refusal === null && trace === null,
-    ...(yield* refreshOf(job)),
-  }
-}
-
-const TRACE = `
-  SELECT 1 FROM sync_walks WHERE ${OF_JOB}
-  UNION ALL
-  SELECT 1 FROM sync_rejects WHERE ${OF_JOB}
-  UNION ALL
-  SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND rows > 0
-  LIMIT 1
-`

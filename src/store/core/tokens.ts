@@ -1,7 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
 import type { LastRuns } from './runs.ts'
-import { all, type Dialect, one, type Rule, run, type StoredTime, timeOf, upsert, type Values } from './sql.ts'
+import {
+  all,
+  type Dialect,
+  one,
+  type Rule,
+  run,
+  type StoredTime,
+  timeOf,
+  upsert,
+  type Values,
+} from './sql.ts'
 
 // `organizations`: what is configured, and whose token is held.
 
@@ -149,7 +159,7 @@ export function* useToken(id: string, fingerprint: string): Rule<void> {
 }
 
 /** An expression: why a token is held, unless one of the organizations that use it is free. */
-export function heldReasonSql(fingerprint: string): string {
+function heldReasonSql(fingerprint: string): string {
   return `(
     SELECT held_reason
     FROM organizations

@@ -1,18 +1,17 @@
-import { JobError } from '../../errors.ts'
-import type { Acquired, Lease, Store } from '../../sync/store.ts'
+import type { Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { closeWalk } from '../core/close.ts'
-import { asOwner, namesOf, OF_JOB, ownerWork, ownJobOf } from '../core/jobs.ts'
+import { asOwner, namesOf, ownJobOf } from '../core/jobs.ts'
+import { heldByOther, leaseOf, noteOwner, prepareJob, releaseJob } from '../core/leases.ts'
 import { noteMissing } from '../core/missing.ts'
-import { type Keys, one, type Rule, run, timeOf } from '../core/sql.ts'
-import { createStore, leaseOf, type Machinery } from '../core/store.ts'
-import { assertAddress } from './address.ts'
+import { assertSameApi, claimAddress, isOfAddress, type Place } from '../core/settings.ts'
+import { type Keys, type Rule, timeOf } from '../core/sql.ts'
+import { createStore, type Machinery } from '../core/store.ts'
+import { refusalOf } from '../core/tables.ts'
 import { POSTGRES, runRule } from './driver.ts'
-import type { Leases } from './leases.ts'
+import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
-import type { Sql } from './sql.ts'
 import { createCollections } from './tables/collection.ts'
-import { assertPossible } from './tables/configured.ts'
 import { commitPage } from './walks/commit.ts'
 
 export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
@@ -57,11 +56,13 @@ export function openPostgresStore({
   }
 
   /** Takes the job whose lock we have. Its former owner can write nothing from then on. */
-  function takeOver(job: Job, isVerify: boolean): Promise<Lease> {
+  function takeOver(job: Job, isVerify: boolean): Promise<Lease & { epoch: number }> {
     return server.transaction(async (sql) => {
-      await assertAddress(sql, baseUrl)
-      const refusal = await refusalOf(sql, job)
-      return runRule(sql, takenOver(job, { owner: leases.name, isVerify, refusal }))
+      await runRule(sql, prepareJob(job, baseUrl))
+      await runRule(sql, noteOwner(namesOf(job), leases.name, isVerify))
+      const epoch = await runRule(sql, newEpoch(namesOf(job)))
+      const refusal = await runRule(sql, refusalOf(POSTGRES, job.collection))
+      return { ...(await runRule(sql, leaseOf(job, refusal))), epoch: epoch ?? 0 }
     })
   }
 
@@ -80,7 +81,7 @@ export function openPostgresStore({
     async release(lease) {
       const { job, epoch } = ownJobOf(lease)
       try {
-        await reading(run(RELEASE, { ...job, epoch }))
+        await reading(releaseJob(job, { epoch }))
       } finally {
         // Nobody could read a list whose lock stays while this process lives.
         await leases.unlock(job.organization, job.collection)
@@ -89,59 +90,25 @@ export function openPostgresStore({
   }
 }
 
-/**
- * After a failover that lost commits the sequence may give numbers again that living workers have: by chance, none of them is
- * whole the same.
- */
-export const NEW_EPOCH = "nextval('sync_epochs') * 1000000 + floor(random() * 1000000)::bigint"
-
-const TAKE_OVER = `
-  INSERT INTO sync_jobs (organization_id, collection, configured, owner, epoch, verifying)
-  VALUES (:organization, :collection, 1, :owner, ${NEW_EPOCH}, :verifying)
-  ON CONFLICT (organization_id, collection) DO UPDATE
-  SET owner = excluded.owner, epoch = excluded.epoch, verifying = excluded.verifying,
-    retry_since = NULL, retry_until = NULL, retry_error = NULL
-  RETURNING epoch
-`
-
-interface Taking {
-  owner: string
-  isVerify: boolean
-  refusal: JobError | null
-}
-
-function* takenOver(job: Job, { owner, isVerify, refusal }: Taking): Rule<Lease & { epoch: number }> {
-  const { id, name } = job.organization
-  yield* run(
-    'INSERT INTO organizations (id, name, configured) VALUES (:id, :name, 1) ON CONFLICT (id) DO NOTHING',
-    { id, name },
-  )
-  const row = yield* one<{ epoch: number }>(TAKE_OVER, {
-    ...namesOf(job),
-    owner,
-    verifying: isVerify ? 1 : 0,
+/** Notes the API whose lists the schema holds, as `claimAddress` of the core. */
+export async function claimAddressOn(
+  server: Server,
+  baseUrl: string,
+  accept: boolean,
+): Promise<string | null> {
+  if (await runRule(server, isOfAddress(baseUrl))) return null
+  return server.transaction(async (sql) => {
+    // One after another, since each may find none.
+    await sql.exec('LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE')
+    return runRule(sql, claimAddress(baseUrl, accept, placeOf(server)))
   })
-  return { ...(yield* leaseOf(job, refusal)), epoch: row?.epoch ?? 0 }
 }
 
-const RELEASE = `UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND epoch = :epoch`
-
-/** Who has a job whose lock is taken, and what that one does. */
-function* heldByOther(job: Job): Rule<Acquired & { heldBy: string }> {
-  const known = yield* one<{ owner: string | null }>(
-    `SELECT owner FROM sync_jobs WHERE ${OF_JOB}`,
-    namesOf(job),
-  )
-  if (!known || known.owner === null) return { heldBy: 'another process', work: null }
-  return { heldBy: known.owner, work: yield* ownerWork(job, known.owner) }
+/** Throws UsageError if the schema holds the lists of another address. */
+export function assertSameApiOn(server: Server, baseUrl: string): Promise<void> {
+  return runRule(server, assertSameApi(baseUrl, placeOf(server)))
 }
 
-async function refusalOf(sql: Sql, { collection: { name, key } }: Job): Promise<JobError | null> {
-  try {
-    await assertPossible(sql, { name, key })
-    return null
-  } catch (error) {
-    if (error instanceof JobError) return error
-    throw error
-  }
+function placeOf({ address: { schema, database } }: Server): Place {
+  return { place: `the schema ${schema} of the database ${database}`, other: 'schema in "database"' }
 }

@@ -1,6 +1,7 @@
 import type { Statement as Prepared } from 'better-sqlite3'
+import { SEQ_COLUMNS } from '../columns/changes-view.ts'
 import { SQLITE_LIMITS } from '../columns/column.ts'
-import { type Dialect, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
+import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
 
 export const SQLITE: Dialect = {
@@ -23,6 +24,32 @@ export const SQLITE: Dialect = {
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
   },
+  // Only functions that programs with an older SQLite know, too: they read the view, and the indexes on this expression.
+  seqOf(time, row) {
+    const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))
+    return `CAST(coalesce(${seq}, strftime('%s', ${at}) * 1000 + substr(${at}, 21, 3)) AS INTEGER)`
+  },
+  declared: (type) => TYPES[type] ?? 'TEXT',
+  more: { ending: ' STRICT', history: {} },
+  comment: () => [],
+  *columnTypes(table) {
+    const rows = yield* all<{ name: string; type: string }>(
+      'SELECT name, type FROM pragma_table_info(:table)',
+      {
+        table,
+      },
+    )
+    return new Map(rows.map(({ name, type }) => [name, type]))
+  },
+  longestCollection: Number.POSITIVE_INFINITY,
+  *relationNamed(names) {
+    const text = 'SELECT type AS kind, name FROM sqlite_schema WHERE name = :name COLLATE NOCASE'
+    for (const name of names) {
+      const found = yield* one<{ kind: string; name: string }>(text, { name })
+      if (found) return found
+    }
+    return null
+  },
   // A file has one writer at a time, and an owner who lost the job has lost its lock file.
   ofOwner: '',
   lines: (columns) =>
@@ -36,8 +63,8 @@ export const SQLITE: Dialect = {
   },
 }
 
-/** Types of parameters; all others are texts. */
-const TYPES: Record<string, string> = { bigint: 'INTEGER' }
+/** Types of parameters and columns; all others are texts. */
+const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL' }
 
 /** Statements by their text, as long as their connection is open. */
 const prepared = new WeakMap<Connection, Map<string, Prepared>>()
@@ -50,6 +77,7 @@ export function runRule<T>(connection: Connection, rule: Rule<T>): T {
 }
 
 function runStatement(connection: Connection, { text, values, line, wants }: Statement): unknown {
+  if (wants === 'nothing') return connection.exec(text)
   const statement = prepare(connection, text)
   if (line) return statement.run(line, values).changes
   return wants === 'rows' ? statement.all(values) : statement.run(values).changes

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { OF_THE_MIRROR } from '../../../src/store/sqlite/tables/help-texts.ts'
+import { OF_THE_MIRROR } from '../../../src/store/help-texts.ts'
 import { duckdb } from '../../helpers/duckdb.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
 import { pageOf, serve } from '../list-server.ts'

@@ -7,24 +7,19 @@ import { countColumns, countedJobs } from '../../core/column-counts.ts'
 import { type JobNames, OF_JOB } from '../../core/jobs.ts'
 import { keyTexts } from '../../core/lookup.ts'
 import { takeSeq } from '../../core/seq.ts'
-import { one, type Rule, timeOf } from '../../core/sql.ts'
+import { one, type Rule, SQL_TYPES, tableName, timeOf } from '../../core/sql.ts'
+import { knownKey } from '../../core/tables.ts'
 import type { Rebuilt } from '../../sqlite/tables/rebuild.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { type Collections, createCollections } from './collection.ts'
 import { isTaken, replaceView, type WantedItems } from './fit.ts'
-import { findCollection, loadViews } from './records.ts'
-import { keyNames, SQL_TYPES, tableName } from './shape.ts'
+import { loadViews } from './records.ts'
+import { keyNames } from './shape.ts'
 
 /** Rows of one batch: some tens of milliseconds. */
 const MOST_ROWS = 500
-
-/** The names of the mirror's collections. */
-export async function collectionNames(sql: Pick<Sql, 'rows'>): Promise<string[]> {
-  const rows = await sql.rows<{ name: string }>('SELECT name FROM sync_collections ORDER BY name')
-  return rows.map(({ name }) => name)
-}
 
 interface RebuildOptions {
   now: () => number
@@ -40,10 +35,10 @@ export async function rebuildCollection(
   name: string,
   { now, signal }: RebuildOptions,
 ): Promise<Rebuilt> {
-  const record = await findCollection(server, name)
-  if (!record) throw new MirrorError(`the mirror has no collection ${name}`)
+  const key = await runRule(server, knownKey(name))
+  if (!key) throw new MirrorError(`the mirror has no collection ${name}`)
   const collections = createCollections(server)
-  const job = { organization: { id: '', name: '' }, collection: { name, key: record.key } } as Job
+  const job = { organization: { id: '', name: '' }, collection: { name, key } } as Job
   const notices = new Set<string>()
   let rows = 0
   for (let last: Position | null = null; ; ) {
@@ -59,7 +54,7 @@ export async function rebuildCollection(
     last = lines.at(-1) ?? null
     if (lines.length < MOST_ROWS) break
   }
-  const keyColumns = keyNames(splitKey(record.key))
+  const keyColumns = keyNames(splitKey(key))
   const same = ['_organization_id', ...keyColumns].map(
     (column) => `raw.${quoted(column)} = typed.${quoted(column)}`,
   )

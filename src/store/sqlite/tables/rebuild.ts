@@ -5,6 +5,8 @@ import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.t
 import { countColumns, countedJobs } from '../../core/column-counts.ts'
 import { keyTexts } from '../../core/lookup.ts'
 import { takeSeq } from '../../core/seq.ts'
+import { tableName } from '../../core/sql.ts'
+import { type ConfiguredCollection, collectionNames, knownKey } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { createMaintenance } from '../maintenance.ts'
 import { type Connection, quoted } from '../sql.ts'
@@ -12,8 +14,7 @@ import { inBatches, type Patience, type Transact } from '../transaction.ts'
 import { changeColumnsAndWrite, type Outcome } from './alter.ts'
 import { isTaken, loadViews, replaceView } from './array-views.ts'
 import { openCollection } from './collection.ts'
-import { knownKey } from './column-records.ts'
-import { declarationOf, tableName } from './declarations.ts'
+import { declarationOf } from './rebuild-table.ts'
 
 /** Recreates what analysts query from the raw rows. */
 export interface TypedTableRebuild {
@@ -66,13 +67,13 @@ export function createTypedTableRebuild({
   }
 
   return {
-    collections: () =>
-      connection.prepare('SELECT name FROM sync_collections ORDER BY name').pluck().all() as string[],
+    collections: () => runRule(connection, collectionNames()),
     async collection(name) {
       if (declarationOf(connection, tableName(name, 'raw')) === undefined)
         throw new MirrorError(`${file} has no table ${tableName(name, 'raw')}, of which ${name} is made`)
-      const keyPaths = splitKey(knownKey(connection, name) ?? [])
-      const restore = prepareRestore(connection, name, keyPaths)
+      const key = runRule(connection, knownKey(name)) ?? []
+      const keyPaths = splitKey(key)
+      const restore = prepareRestore(connection, { name, key })
       const clear = prepareClear(connection, name, keyPaths)
       const notices = new Set<string>()
       const rows = await runSteps(async (from, most) => {
@@ -112,8 +113,9 @@ interface RawLine extends Record<string, unknown> {
 }
 
 /** Writes typed rows in the order of the raw row ids, which stay the same when a key column becomes TEXT. */
-function prepareRestore(connection: Connection, name: string, keyPaths: KeyPaths): Step<Outcome<Progress>> {
-  const columns = keyColumnNames(keyPaths)
+function prepareRestore(connection: Connection, collection: ConfiguredCollection): Step<Outcome<Progress>> {
+  const { name, key } = collection
+  const columns = keyColumnNames(splitKey(key))
   const sql = `
     SELECT _rowid_ AS "rowId", "_organization_id" AS organization, "_json", ${keyTexts(columns)}
     FROM ${quoted(tableName(name, 'raw'))}
@@ -131,7 +133,7 @@ function prepareRestore(connection: Connection, name: string, keyPaths: KeyPaths
   return ({ last, count }, most) => {
     // Prepared for each batch, since the table may be rebuilt in between.
     const lines = connection.prepare(sql).all(last, most) as RawLine[]
-    const tables = openCollection(connection, name, keyPaths)
+    const tables = openCollection(connection, collection)
     const rows = tables.toRows([], lines.map(itemOf))
     if (rows.changes) return rows
     const keyOf = (line: RawLine) =>
