@@ -4,6 +4,7 @@ import type { HttpGet } from '../api/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
+import type { ListNames } from '../store/postgres/free-lists.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import { claimAddress } from '../store/sqlite/address.ts'
 import { announceDaemon, readDaemons, withdrawDaemon } from '../store/sqlite/daemons.ts'
@@ -14,7 +15,6 @@ import { openSqliteStore } from '../store/sqlite/store.ts'
 import { makeConfigured } from '../store/sqlite/tables/configured.ts'
 import { createTokens } from '../store/sqlite/tokens.ts'
 import type { Tokens } from '../store/tokens.ts'
-import type { RefreshTurns } from '../sync/refresh-turns.ts'
 import type { Store } from '../sync/store.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import type { ServedMirror } from './listener/source.ts'
@@ -60,8 +60,8 @@ export interface Sharing {
   abandonedJobs(): Promise<{ organizationId: string; collection: string }[]>
   /** Whether a living process works on a job, be it this one. */
   isOwned(organizationId: string, collection: string): Promise<boolean>
-  /** Which refreshes may begin, of all workers together. */
-  refreshTurns: RefreshTurns
+  /** Those of the lists that no worker reads, or is about to read: they are this one's for some seconds. */
+  takeFreeLists<L extends ListNames>(lists: readonly L[]): Promise<L[]>
 }
 
 export interface SessionOptions {
@@ -101,13 +101,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
 
   const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
-  const refreshes = createRefreshPlan({
-    config,
-    store,
-    budgetOf,
-    now: mirror.now,
-    turns: mirror.sharing?.refreshTurns,
-  })
+  const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
     ...mirror,
     refreshes,

@@ -6,12 +6,11 @@ import {
   forgetDeadDaemons,
   isOwned,
 } from '../../store/postgres/daemons.ts'
+import { takeFreeLists } from '../../store/postgres/free-lists.ts'
 import { createLeases } from '../../store/postgres/leases.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
-import { createRefreshTurns } from '../../store/postgres/refresh-turns.ts'
 import { openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
-import { AT_ONCE_MS } from '../refresh/pace.ts'
 import type { OpenMirror, SessionOptions } from '../session.ts'
 import { openPostgres, workerName } from './open.ts'
 import { createPublishing } from './publishing.ts'
@@ -65,7 +64,7 @@ export async function openPostgresMirror({
           return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
         },
         isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),
-        refreshTurns: createRefreshTurns(server, AT_ONCE_MS),
+        takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
       },
       publishing: createPublishing(server, leases, runtime),
       serve: async () => createServedServer(server, runtime),

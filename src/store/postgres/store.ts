@@ -15,6 +15,7 @@ import {
 import { countMissing, isComplete, noteMissing } from '../core/missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from '../core/prune.ts'
 import { beginRun, finishRun } from '../core/runs.ts'
+import { readShares, writeShare } from '../core/shares.ts'
 import { one, type Rule, run as runStatement, timeOf } from '../core/sql.ts'
 import {
   abandonWalk,
@@ -142,6 +143,8 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
       await writing(lease, () => saveRefresh(lease.job, saved))
     },
     refreshes: () => reading(allRefreshes()),
+    shares: (scopes) => reading(readShares(POSTGRES, scopes)),
+    writeShare: (share) => server.transaction((sql) => runRule(sql, writeShare(share))),
 
     async findMissing(lease, rule) {
       const { job } = lease

@@ -18,6 +18,7 @@ import {
 import { countMissing, isComplete } from '../core/missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from '../core/prune.ts'
 import { beginRun, finishRun } from '../core/runs.ts'
+import { readShares, writeShare } from '../core/shares.ts'
 import type { Rule } from '../core/sql.ts'
 import {
   abandonWalk,
@@ -203,6 +204,8 @@ export function openSqliteStore({
       await writing(() => saveRefresh(job, saved))
     },
     refreshes: async () => reading(allRefreshes()),
+    shares: async (scopes) => reading(readShares(SQLITE, scopes)),
+    writeShare: (share) => writing(() => writeShare(share)),
 
     async findMissing({ job }, rule) {
       if (!reading(isComplete(SQLITE, job, rule))) {

@@ -22,6 +22,7 @@ const STEPS = [
   '0011-order-of-events.sql',
   '0012-failing.sql',
   '0013-work-of-owners.sql',
+  '0014-shares-of-refreshes.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length
