@@ -16,7 +16,7 @@ const LOOK_EVERY_MS = 500
 // Versions without this option write it all the same.
 if (process.report) process.report.excludeEnv = true
 
-/** Where `npm ci` put the Node of the lockfile, or null if it is not installed. */
+/** Where `npm ci` put the Node of the lockfile, or null if it is not installed, as outside of a checkout. */
 function lockedNode() {
   try {
     return module.createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`)
@@ -69,7 +69,7 @@ function watchParent(parent) {
 function giveUp(reason) {
   process.stderr.write(
     `admin-mirror needs Node ${NEEDED} or newer; this is Node ${process.versions.node}.\n${reason}\n` +
-      `Run "npm ci" in the project's folder (it brings Node ${NEEDED} for Linux on x64 and arm64), or install Node ${NEEDED}.\n`,
+      `Install Node ${NEEDED}, or a package of admin-mirror that brings its own (.deb, .tar.gz). In a checkout, "npm ci" brings it.\n`,
   )
   process.exit(2)
 }

@@ -1,7 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { type KnownError, MirrorError, UsageError } from '../errors.ts'
-import { assertSameApi } from '../store/sqlite/address.ts'
+import { assertSameApi, placeOfFile } from '../store/core/settings.ts'
+import { runRule } from '../store/sqlite/driver.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
@@ -32,7 +33,7 @@ export function checkMirrorFile(
   let impossible: string[] = []
   const look = (connection: Connection) => {
     origin = originIn(connection)
-    if (baseUrl !== null) assertSameApi(connection, baseUrl)
+    if (baseUrl !== null) runRule(connection, assertSameApi(baseUrl, placeOfFile(connection.name)))
     impossible = impossibleCollections(connection, collections)
   }
   try {

@@ -4,15 +4,12 @@ import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
 import { type Making, nextPublication, type Publication } from '../schedule/publish-due.ts'
-import { type MirrorState, mirrorState, STATE_SQL, type StateLines } from '../store/mirror-state.ts'
+import type { MirrorState } from '../store/mirror-state.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
-import { translatingErrors } from '../store/sqlite/file/open.ts'
 import { type HashedFile, hashFile, isUnchanged, writeFreshness } from '../store/sqlite/publish/freshness.ts'
 import { numbersFile, readNumbers } from '../store/sqlite/publish/numbers.ts'
-import { type Origin, originIn } from '../store/sqlite/publish/origin.ts'
+import type { Origin } from '../store/sqlite/publish/origin.ts'
 import type { CopyResult, CopyTask } from '../store/sqlite/publish/publish.ts'
-import { startCopy } from '../store/sqlite/publish/start.ts'
-import type { Connection } from '../store/sqlite/sql.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -38,31 +35,6 @@ export interface Publishing {
     task: Pick<CopyTask, 'target' | 'mode'> & { contents: string; begunAt: number },
     signal: AbortSignal,
   ): Promise<CopyResult>
-}
-
-/** For a mirror in a file. */
-export function createFilePublishing(
-  connection: Connection,
-  mirror: string,
-  { pid, newToken }: Pick<Runtime, 'pid' | 'newToken'>,
-): Publishing {
-  const linesOf = (sql: string) => connection.prepare(sql).all()
-  const readState = connection.transaction(() => {
-    const lines = Object.entries(STATE_SQL).map(([name, sql]) => [name, linesOf(sql)])
-    return mirrorState(Object.fromEntries(lines) as StateLines, makerOf(originIn(connection)))
-  })
-  return {
-    state: async () => translatingErrors(mirror, readState),
-    alone: async (task) => {
-      await task()
-      return true
-    },
-    copy: async ({ contents, begunAt, ...task }, signal) => {
-      const { version } = manifest
-      const published = { version, origin: originIn(connection), contents, begunAt }
-      return startCopy({ ...task, mirror, published }, newLockName(pid, newToken), signal)
-    },
-  }
 }
 
 /** Of another mirror, and by another version, the file is made anew. */

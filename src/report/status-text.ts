@@ -26,6 +26,7 @@ const TYPED: Typed = { configOption: '', ask: 'admin-mirror query' }
 export function statusText(status: Status, { configOption, ask }: Typed = TYPED): string {
   const lines = [`mirror: ${status.database}`, daemonLine(status, configOption)]
   if (status.queue) lines.push(`queue: ${queueText(status.queue)}`)
+  lines.push(...status.locks)
   lines.push(status.verdict, '', ...listsText(status, ask))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)

@@ -73,6 +73,9 @@ export interface StatusRow {
   /** What the last run has read so far. */
   last_run_pages: number | null
   last_run_rows_seen: number | null
+  last_run_third_at: string | null
+  last_run_two_thirds_at: string | null
+  last_run_wait_ms: number | null
 }
 
 /** A backfill that is not complete. */
@@ -155,6 +158,11 @@ const BY_PLAN = "trigger IN ('schedule', 'manual')"
 /** The later of two times: the end of a budget's pause, and the end of what it waits for. */
 export const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
 
+/** When the run `run` of the open walk `walk` had written its pages but so many thirds of them. */
+function writtenBut(thirds: number): string {
+  return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
+}
+
 /** All jobs that `sync_status` shows, by organization and collection. */
 export function statusSql({ fresh, refreshedEvery, late, joinFirst, joinGate }: StatusDialect): string {
   return `
@@ -180,6 +188,9 @@ export function statusSql({ fresh, refreshedEvery, late, joinFirst, joinGate }: 
     run.error_message,
     run.pages AS last_run_pages,
     run.rows_seen AS last_run_rows_seen,
+    ${writtenBut(2)} AS last_run_third_at,
+    ${writtenBut(1)} AS last_run_two_thirds_at,
+    run.rate_limit_wait_ms AS last_run_wait_ms,
     attempt.finished_at AS last_sync_finished_at,
     (SELECT min(started_at) FROM sync_runs WHERE ${OF_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0)) AS tried_since,
     ${late('failing_since')} AS failing_since,
@@ -260,6 +271,9 @@ export const RUNNING_RUN = `
     run.started_at AS "startedAt",
     run.pages,
     run.rows_seen AS "rowsSeen",
+    ${writtenBut(2)} AS "thirdAt",
+    ${writtenBut(1)} AS "twoThirdsAt",
+    run.rate_limit_wait_ms AS "rateLimitWaitMs",
     walk.next_page AS "nextPage",
     walk.rows_seen AS "walkSeen",
     walk.total,

@@ -4,7 +4,12 @@ import { endWalk, type WalkEnd } from './end-walk.ts'
 import { acquire, type OwnerWork } from './lease.ts'
 import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
 import { isWalkedWhole } from './refresh/price.ts'
-import { createRefresher, type Refresher, type RefreshObserver, type RefreshPolicy } from './refresh/refresher.ts'
+import {
+  createRefresher,
+  type Refresher,
+  type RefreshObserver,
+  type RefreshPolicy,
+} from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
 import { notingRetries, runError, runOutcome } from './run.ts'
@@ -240,20 +245,9 @@ async function walkList(options: WalkOptions): Promise<WalkEnd> {
 }
 
 /**
- * Runs jobs concurrently and waits for all of them. The `api` folder bounds the requests in flight: a job that waits
- * for its rate limit costs the others nothing.
+ * Runs tasks concurrently and waits for all of them. A failed one does not stop the others, unless the mirror itself failed: then all
+ * stop. The `api` folder bounds the requests in flight: a job that waits for its rate limit costs the others nothing.
  */
-export function runJobs(
-  jobs: readonly Omit<JobOptions, 'signal'>[],
-  signal: AbortSignal,
-): Promise<JobResult[]> {
-  return runConcurrently(
-    jobs.map((job) => (stop) => runJob({ ...job, signal: stop })),
-    signal,
-  )
-}
-
-/** A failed task does not stop the others, unless the mirror itself failed: then all stop. */
 export async function runConcurrently<T extends { error: KnownError | null }>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
   signal: AbortSignal,

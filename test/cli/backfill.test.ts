@@ -1,245 +1,139 @@
-import { describe, expect, it } from 'vitest'
-import { type Asked, createDoor, items, pageOf, serve } from './list-server.ts'
-import { createWorkspace, organization } from './workspace.ts'
-import { written } from './written.ts'
+import { describe, expect } from 'vitest'
+import { items } from './list-server.ts'
+import { createScene, GLOBEX, ACME as ORGANIZATION, it as test } from './scene.ts'
+
+// What is typed, what is sent, and what is told. Which walk goes on with which: test/sync/resume.test.ts and backfill.test.ts.
 
 const ITEMS = items(10)
-const FILTERED = ITEMS.filter(({ state }) => state === 'paid')
 const ACME = ['backfill', '--org', 'acme', '--log-level', 'trace']
+const PAGES = ['page=1', 'page=2', 'page=3', 'page=4', 'page=5', 'page=2']
 
-function list(asked: Asked) {
-  return pageOf(asked.query.get('state') === 'paid' ? FILTERED : ITEMS, asked)
-}
-
-async function createScene(reply = async (asked: Asked) => list(asked), more: object = {}) {
-  const server = await serve(reply)
-  const workspace = createWorkspace({
-    baseUrl: server.url,
-    organizations: [organization('acme', 1), organization('globex', 2)],
-    ...more,
-  })
-  /** The queries of the requests since the last call. */
-  const queries = () => server.asked.splice(0).map(({ query }) => query.toString())
-  return { server, workspace, queries }
-}
-
-/** A server that does not answer the third page until its door is opened. */
-async function createBlockedScene(more: object = {}) {
-  const door = createDoor()
-  const scene = await createScene(async (asked) => {
-    if (asked.page === 3) await door.opened
-    return list(asked)
-  }, more)
-  /** Waits until somebody stands before the door, with two pages written. */
-  async function stand(): Promise<void> {
-    await scene.server.arrival(({ page }) => page === 3)
-    await written(scene.workspace, 3)
+const it = test.extend('backfill', async () => {
+  const scene = await createScene({ list: ITEMS, settings: { organizations: [ORGANIZATION, GLOBEX] } })
+  return {
+    ...scene.workspace,
+    ...scene,
+    /** The queries of the requests since the last call. */
+    queries: () => scene.server.asked.splice(0).map(({ query }) => query.toString()),
+    /** From the third page on, which keeps what is typed next from its end. */
+    breakOff: () => {
+      scene.api.instead = ({ page }) => (page === 3 ? { status: 403, body: {} } : null)
+    },
+    mend: () => {
+      scene.api.instead = () => null
+    },
   }
-  return { ...scene, stand, open: door.open }
-}
-
-const WALKS = 'SELECT kind, filters, status, next_page FROM sync_walks ORDER BY id'
+})
 
 describe.concurrent('backfill', () => {
-  it('reads the whole list again, of the organizations that are named', async () => {
-    const { workspace, queries } = await createScene()
+  it('reads the whole list again, of the organizations that are named', async ({ backfill }) => {
+    const { run, queries, rows } = backfill
 
-    const backfill = await workspace.run(ACME)
-
-    expect(backfill).toMatchObject({ code: 0, stdout: '' })
-    expect(queries()).toEqual(['page=1', 'page=2', 'page=3', 'page=4', 'page=5', 'page=2'])
-    expect(workspace.rows('SELECT kind, filters, status, coverage FROM sync_walks')).toEqual([
+    expect(await run(ACME)).toMatchObject({ code: 0, stdout: '' })
+    expect(queries()).toEqual(PAGES)
+    expect(rows('SELECT kind, filters, status, coverage FROM sync_walks')).toEqual([
       { kind: 'full', filters: '{}', status: 'complete', coverage: 'steady' },
     ])
-    expect(workspace.rows('SELECT trigger, status, rows_added FROM sync_runs')).toEqual([
+    expect(rows('SELECT trigger, status, rows_added FROM sync_runs')).toEqual([
       { trigger: 'backfill', status: 'succeeded', rows_added: 10 },
     ])
   })
 
-  it('sends every filter, also one with a name that JavaScript gives a meaning', async () => {
-    const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
-    const { workspace, server } = await createScene(undefined, {
+  it('sends every filter on top of the configured ones, also one with a name that JavaScript gives a meaning', async ({
+    backfill,
+  }) => {
+    const { run, server, configure, value } = backfill
+    configure({
       collections: { orders: { filters: { constructor: 'c', valueOf: 'v' } }, establishments: false },
     })
-    const filters = names.flatMap((name) => ['--filter', `${name}=${name[0]}`])
+    const typed = ['__proto__=_', '__proto__=second', 'constructor=c', 'toString=t', 'q=a=b', 'tag[]=a']
 
-    const backfill = await workspace.run([...ACME, ...filters, '--filter', '__proto__=second'])
-    const other = await workspace.run([...ACME, '--filter', 'constructor=other'])
+    const { code } = await run([...ACME, ...typed.flatMap((one) => ['--filter', one])])
+    const other = await run([...ACME, '--filter', 'constructor=other'])
 
-    expect(backfill.code).toBe(0)
+    expect(code).toBe(0)
     for (const { query } of server.asked) {
-      expect(query.getAll('__proto__')).toEqual(['_', 'second'])
-      expect(names.slice(1).map((name) => query.getAll(name))).toEqual([['c'], ['t'], ['h']])
-      expect(query.get('valueOf')).toBe('v')
+      const sent = [...query].filter(([name]) => name !== 'page').map((one) => one.join('='))
+      expect(sent.toSorted()).toEqual([...typed, 'valueOf=v'].toSorted())
     }
-    expect(JSON.parse(String(workspace.value('SELECT filters FROM sync_walks')))).toHaveProperty('__proto__')
+    const kept = JSON.parse(String(value('SELECT filters FROM sync_walks'))) as object
+    expect(Object.entries(kept)).toContainEqual(['__proto__', ['_', 'second']])
     expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('configured with constructor=c') })
   })
 
-  it('with filters reads a part, and makes no list fresher', async () => {
-    const { workspace, queries } = await createScene()
-    await workspace.run(['sync', '--org', 'acme'])
-    const asOf = workspace.value("SELECT as_of FROM sync_status WHERE organization = 'acme'")
+  it('with filters reads a part, and makes no list fresher', async ({ backfill }) => {
+    const { run, queries, rows, value } = backfill
+    await run(['sync', '--org', 'acme'])
+    const asOf = () => value("SELECT as_of FROM sync_status WHERE organization = 'acme'")
+    const before = asOf()
     queries()
 
-    const backfill = await workspace.run([...ACME, '--filter', 'state=paid', '--filter', 'q=a=b'])
+    expect((await run([...ACME, '--filter', 'state=paid'])).code).toBe(0)
 
-    expect(backfill.code).toBe(0)
-    expect(queries()).toEqual([
-      'state=paid&q=a%3Db&page=1',
-      'state=paid&q=a%3Db&page=2',
-      'state=paid&q=a%3Db&page=3',
-    ])
-    const [, partial] = workspace.rows('SELECT kind, filters, status, coverage, rows_seen FROM sync_walks')
-    expect(partial).toMatchObject({ kind: 'partial', status: 'complete', coverage: null, rows_seen: 5 })
-    expect(JSON.parse(String(partial?.filters))).toEqual({ state: 'paid', q: 'a=b' })
-    expect(workspace.value("SELECT as_of FROM sync_status WHERE organization = 'acme'")).toBe(asOf)
-    expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
-  })
-
-  it('takes a filter that is typed twice as a list', async () => {
-    const { workspace, queries } = await createScene()
-
-    await workspace.run([...ACME, '--filter', 'tag[]=a', '--filter', 'tag[]=b'])
-
-    expect(queries()[0]).toBe('tag%5B%5D=a&tag%5B%5D=b&page=1')
-    expect(JSON.parse(String(workspace.value('SELECT filters FROM sync_walks')))).toEqual({
-      'tag[]': ['a', 'b'],
+    expect(queries()[0]).toBe('state=paid&page=1')
+    expect(rows('SELECT kind, filters, status, coverage FROM sync_walks ORDER BY id').at(-1)).toEqual({
+      kind: 'partial',
+      filters: '{"state":"paid"}',
+      status: 'complete',
+      coverage: null,
     })
+    expect(asOf()).toBe(before)
+    expect(value('SELECT count(*) FROM orders')).toBe(10)
   })
 
-  it('puts its filters on top of the configured ones', async () => {
-    const { workspace, queries } = await createScene(undefined, {
-      collections: { orders: { filters: { state: 'paid' } }, establishments: false },
-    })
+  it('begins at the page that is named; from one beyond the end it reads nothing, says so, and exits with 0', async ({
+    backfill,
+  }) => {
+    const { run, queries, rows } = backfill
 
-    await workspace.run([...ACME, '--filter', 'channel=web'])
-
-    expect(queries()[0]).toBe('state=paid&channel=web&page=1')
-  })
-
-  it('begins at the page that is named', async () => {
-    const { workspace, queries } = await createScene()
-
-    const backfill = await workspace.run([...ACME, '--from-page', '4'])
-
-    expect(backfill.code).toBe(0)
+    expect((await run([...ACME, '--from-page', '4'])).code).toBe(0)
     expect(queries()).toEqual(['page=4', 'page=5'])
-    expect(workspace.rows('SELECT kind, status, coverage FROM sync_walks')).toEqual([
-      { kind: 'partial', status: 'complete', coverage: null },
-    ])
-    expect(workspace.rows('SELECT first_page, pages, rows_seen FROM sync_runs')).toEqual([
+    expect(rows('SELECT kind, coverage FROM sync_walks')).toEqual([{ kind: 'partial', coverage: null }])
+    expect(rows('SELECT first_page, pages, rows_seen FROM sync_runs')).toEqual([
       { first_page: 4, pages: 2, rows_seen: 4 },
     ])
+
+    const { code, logs } = await run([...ACME, '--from-page', '99'])
+    expect([code, queries()]).toEqual([0, ['page=99']])
+    const msg = expect.stringMatching(/page 99 .*beyond the end.*5 pages/) as string
+    expect(logs).toContainEqual(expect.objectContaining({ organization: 'acme', msg }))
   })
 
-  it('from a page beyond the end reads nothing, says so, and exits with 0', async () => {
-    const { workspace, queries } = await createScene()
-
-    const backfill = await workspace.run(['backfill', '--org', 'acme', '--from-page', '99'])
-
-    expect(backfill.code).toBe(0)
-    expect(queries()).toEqual(['page=99'])
-    expect(backfill.logs).toContainEqual(
-      expect.objectContaining({
-        organization: 'acme',
-        msg: expect.stringMatching(/page 99 .*beyond the end.*5 pages/),
-      }),
-    )
-    expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
-      { status: 'complete', next_page: null },
-    ])
-  })
-
-  it('typed again after an interruption goes on where it stopped', async () => {
-    const { workspace, queries, stand, open } = await createBlockedScene()
-    const typed = [...ACME, '--filter', 'a=1', '--filter', 'b=2']
-    const backfill = workspace.start(typed)
-    await stand()
-    backfill.kill('SIGTERM')
-    await backfill.ended
+  it('typed again goes on where it stopped, begins anew with --restart, and typed otherwise is another one', async ({
+    backfill,
+  }) => {
+    const { run, queries, rows, breakOff, mend } = backfill
+    const pages = () => queries().map((query) => new URLSearchParams(query).get('page'))
+    breakOff()
+    for (const more of [['--filter', 'a=1', '--filter', 'b=2'], ['--filter', 'a=2'], []])
+      await run([...ACME, ...more])
+    mend()
     queries()
-    open()
 
     // The order in which filters are typed tells nothing.
-    const again = await workspace.run([...ACME, '--filter', 'b=2', '--filter', 'a=1'])
-
-    expect(again.code).toBe(0)
-    expect(queries().map((query) => new URLSearchParams(query).get('page'))).toEqual(['2', '3', '4', '5'])
-    expect(workspace.rows('SELECT status FROM sync_walks')).toEqual([{ status: 'complete' }])
-  })
-
-  it('typed again with --restart begins at the first page', async () => {
-    const { workspace, queries, stand, open } = await createBlockedScene()
-    const backfill = workspace.start(ACME)
-    await stand()
-    backfill.kill('SIGTERM')
-    await backfill.ended
-    queries()
-    open()
-
-    await workspace.run([...ACME, '--restart'])
-
-    expect(queries()).toEqual(['page=1', 'page=2', 'page=3', 'page=4', 'page=5', 'page=2'])
-    expect(workspace.rows('SELECT status FROM sync_walks')).toEqual([
-      { status: 'abandoned' },
-      { status: 'complete' },
+    await run([...ACME, '--filter', 'b=2', '--filter', 'a=1'])
+    expect(pages()).toEqual(['2', '3', '4', '5'])
+    await run([...ACME, '--restart'])
+    expect(queries()).toEqual(PAGES)
+    expect(rows('SELECT filters, status, next_page FROM sync_walks ORDER BY id')).toEqual([
+      { filters: '{"a":"1","b":"2"}', status: 'complete', next_page: null },
+      { filters: '{"a":"2"}', status: 'open', next_page: 3 },
+      { filters: '{}', status: 'abandoned', next_page: 3 },
+      { filters: '{}', status: 'complete', next_page: null },
     ])
   })
 
-  it('typed otherwise begins a walk of its own, and leaves the interrupted one open', async () => {
-    const { workspace, stand, open } = await createBlockedScene()
-    const backfill = workspace.start([...ACME, '--filter', 'a=1'])
-    await stand()
-    backfill.kill('SIGTERM')
-    await backfill.ended
-    open()
-
-    await workspace.run([...ACME, '--filter', 'a=2'])
-
-    expect(workspace.rows(WALKS)).toEqual([
-      { kind: 'partial', filters: '{"a":"1"}', status: 'open', next_page: 3 },
-      { kind: 'partial', filters: '{"a":"2"}', status: 'complete', next_page: null },
-    ])
-  })
-
-  it("in part leaves a sync's open walk alone; a full one takes its place", async () => {
-    const { workspace, queries, stand, open } = await createBlockedScene()
-    const sync = workspace.start(['sync', '--org', 'acme'])
-    await stand()
-    sync.kill('SIGTERM')
-    await sync.ended
-    open()
-
-    await workspace.run([...ACME, '--from-page', '4'])
-    const walk = { kind: 'full', filters: '{}', status: 'open', next_page: 3 }
-    expect(workspace.rows(WALKS)[0]).toEqual(walk)
-
-    await workspace.run(ACME)
-    expect(workspace.rows(WALKS)[0]).toEqual({ ...walk, status: 'abandoned' })
-
+  it('is gone on with by no sync, whose resumeWithin does not bound it', async ({ backfill }) => {
+    const { run, queries, configure, breakOff, mend } = backfill
+    configure({ organizations: [ORGANIZATION], resumeWithin: '1ms' })
+    breakOff()
+    await run(ACME)
+    mend()
     queries()
-    await workspace.run(['sync', '--org', 'acme'])
+
+    await run(['sync'])
     expect(queries()[0]).toBe('page=1')
-  })
-
-  it('is not gone on with by a sync, whose resumeWithin does not bound it', async () => {
-    const { workspace, queries, stand, open } = await createBlockedScene({ resumeWithin: '1ms' })
-    const backfill = workspace.start(ACME)
-    await stand()
-    backfill.kill('SIGTERM')
-    await backfill.ended
-    queries()
-    open()
-
-    await workspace.run(['sync', '--org', 'acme'])
-    expect(queries()[0]).toBe('page=1')
-
-    await workspace.run(ACME)
+    await run(ACME)
     expect(queries()[0]).toBe('page=2')
-    expect(workspace.rows('SELECT status FROM sync_walks')).toEqual([
-      { status: 'complete' },
-      { status: 'complete' },
-    ])
   })
 })

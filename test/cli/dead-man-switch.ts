@@ -1,13 +1,21 @@
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 
 interface Ping {
+  method: string
   path: string
   body: string
+  headers: object
 }
 
-/** A dead-man switch. `arrival` resolves with the first ping behind so many, past or to come, whose path ends so. */
-export async function createSwitch() {
+/**
+ * A dead-man switch at this path, which answers as `reply` says. `arrival` resolves with the first ping behind so many, past or
+ * to come, whose path ends so.
+ */
+export async function createSwitch(
+  name = 'switch',
+  reply: (response: ServerResponse) => void = (response) => response.end(),
+) {
   const pings: Ping[] = []
   const watchers = new Set<() => void>()
   const server = createServer((request, response) => {
@@ -16,8 +24,9 @@ export async function createSwitch() {
       body += text
     })
     request.on('end', () => {
-      pings.push({ path: request.url ?? '', body })
-      response.end()
+      const { method = '', url: path = '', headers } = request
+      pings.push({ method, path, body, headers })
+      reply(response)
       for (const watch of watchers) watch()
     })
   })
@@ -36,6 +45,6 @@ export async function createSwitch() {
   return {
     pings,
     arrival,
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}/switch`,
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}/${name}`,
   }
 }

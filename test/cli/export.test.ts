@@ -1,107 +1,281 @@
 import fs from 'node:fs'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
+import { duckdb as inDuckdb } from '../helpers/duckdb.ts'
 import { watchEdges } from '../helpers/edges.ts'
 import { mustRun } from '../helpers/system.ts'
-import { items, pageOf, serve } from './list-server.ts'
-import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
+import { hasTerminal, onTerminal } from '../sandbox-faults/on-terminal.ts'
+import { runInProcess } from './in-process.ts'
+import { items } from './list-server.ts'
+import { ACME, createScene, GLOBEX, it } from './scene.ts'
+import { variable, type Workspace } from './workspace.ts'
 
-const ACME = organization('acme', 1)
-const GLOBEX = organization('globex', 2)
+// What export writes, and where. How a file is replaced: output/output-file.test.ts.
+
 const ITEMS = [
-  '{"id": 2, "note": "a \\"b\\",\\n c", "price": 1.10, "at": {"zip": "01"}}',
-  '{"id":1,\n  "big":12345678901234567890}',
+  '{"id":9223372036854775807,"note":"","price":1.10,"huge":12345678901234567890,"total":"19.90","ratio":0.1,"at":"2026-01-02T03:04:05+02:00","items":[{"sku":"a","n":9007199254740993},{"sku":"","n":null}]}',
+  '{"id": -1,\n"note":"Zo\\u00eb, \\"q\\"\\n","price":2,"huge":1e400,"total":"0.00","ratio":null,"at":null,"items":[]}',
 ]
+const ON_LINES = ITEMS.map((item) => item.replace('\n', ' '))
+const CHANGED = '2026-11-20T08:30:00.000Z'
 
 let workspace: Workspace
 
 beforeAll(async () => {
-  const server = await serve((asked) => {
-    const { body } = pageOf([], asked, { total: 2 })
-    return { body: JSON.stringify(body).replace('"data":[]', `"data":[${ITEMS.join(',')}]`) }
-  })
-  workspace = createWorkspace({
-    baseUrl: server.url,
+  const settings = {
     organizations: [ACME, GLOBEX],
-    collections: { establishments: false, invoices: {} },
-  })
+    collections: { establishments: false, lines: { key: ['id', 'total'] }, invoices: {} },
+  }
+  const meta = { current_page: 1, last_page: 1, total: 2 }
+  const body = `{"data":[${ITEMS.join(',')}],"links":{"next":null},"meta":${JSON.stringify(meta)}}`
+  ;({ workspace } = await createScene({ settings, instead: () => ({ body }) }))
   await workspace.run(['sync', '--collection', 'orders'])
+  await workspace.run(['sync', '--collection', 'lines', '--org', 'acme'])
+  workspace.change(`
+    UPDATE orders SET _changed_at = '2026-11-19T00:00:00.000Z';
+    UPDATE orders SET _changed_at = '${CHANGED}' WHERE id > 0 AND _organization_id = '${ACME.id}';
+    UPDATE orders_raw SET _changed_at = (SELECT _changed_at FROM orders AS o WHERE o._organization_id = orders_raw._organization_id AND o.id = orders_raw.id);
+    INSERT INTO orders_history (_organization_id, id, _json, _valid_from, _valid_to, _reason) SELECT _organization_id, id, _json, '2026-11-01T00:00:00.000Z', '${CHANGED}', 'changed' FROM orders_raw WHERE id > 0;
+  `)
 })
 
 const exported = (...args: string[]) => workspace.run(['export', ...args])
+const duckdb = (sql: string, timeZone?: string) => inDuckdb(workspace.file, sql, timeZone)
+const linesOf = (text: string) => text.split('\n').slice(0, -1)
+/** The lines of these rows as NDJSON. */
+const ndjson = async (...args: string[]) => linesOf((await exported(...args, '--format', 'ndjson')).stdout)
+const OF_ACME = ['orders', '--format', 'ndjson', '--org', 'acme']
 
-describe.concurrent('export', () => {
-  it('writes the live rows of all organizations as CSV', async () => {
+describe.concurrent('export as CSV', () => {
+  it('writes the live rows of all organizations, or of those that are named, and tells NULL from an empty text', async () => {
     const { code, stdout, stderr } = await exported('orders', '--format', 'csv')
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.split('\n')[0]).toBe(
-      '_organization_id,_organization,_first_seen_at,_changed_at,id,note,price,at__zip,big',
+      '_organization_id,_organization,_first_seen_at,_changed_at,id,note,price,huge,total,ratio,at,items',
     )
     expect(stdout.match(/^[0-9a-f-]{36},/gm)).toHaveLength(4)
-    expect(stdout).toMatch(/,2,"a ""b"",\n c",1\.1,01,\n/)
-    expect(stdout).toMatch(/,1,,,,12345678901234567890\n/)
+    expect(stdout).toMatch(/,9223372036854775807,"",1\.1,12345678901234567890,19\.90,0\.1,/)
+    expect(stdout).toMatch(/,-1,"Zoë, ""q""\n",2,1e400,0\.00,,,\[\]\n/)
+    const one = await exported('orders', '--format', 'csv', '--org', GLOBEX.id)
+    expect(one.stdout.match(/^[0-9a-f-]{36}/gm)).toEqual([GLOBEX.id, GLOBEX.id])
   })
 
-  it('writes the items as they were sent as NDJSON, each on its line', async () => {
-    const { code, stdout } = await exported('orders', '--format', 'ndjson', '--org', 'acme')
-
-    expect(code).toBe(0)
-    const lines = stdout.trimEnd().split('\n')
-    expect(lines).toEqual([ITEMS[0], ITEMS[1]?.replace('\n', ' ')])
+  it('begins with the mark of UTF-8 for spreadsheets, and has the names of the columns where there are no rows', async () => {
+    expect((await exported('invoices', '--format', 'csv', '--bom')).stdout).toBe(
+      '\ufeff_organization_id,_organization,_first_seen_at,_changed_at,id\n',
+    )
   })
 
-  it('writes the rows of the organizations that are named, by name or UUID', async () => {
-    const { stdout } = await exported('orders', '--format', 'csv', '--org', GLOBEX.id)
+  it('writes the elements of an array with the name of the organization', async () => {
+    expect(linesOf((await exported('orders__items', '--format', 'csv', '--org', 'acme')).stdout)).toEqual([
+      '_organization_id,_organization,_parent_id,_index,sku,n',
+      `${ACME.id},acme,9223372036854775807,0,a,9007199254740993`,
+      `${ACME.id},acme,9223372036854775807,1,"",`,
+    ])
+  })
+})
 
-    expect(stdout.match(/^[0-9a-f-]{36}/gm)).toEqual([GLOBEX.id, GLOBEX.id])
+describe.concurrent('export as NDJSON', () => {
+  it('writes the items as they were sent, each on its line, and elements as they stand', async () => {
+    expect(await ndjson('orders', '--org', 'acme')).toEqual(ON_LINES)
+    expect((await ndjson('orders__items', '--org', 'globex'))[0]).toBe(
+      `{"_organization_id":"${GLOBEX.id}","_parent_id":9223372036854775807,"_index":0,"sku":"a","n":9007199254740993}`,
+    )
   })
 
-  it('writes nothing but the names of the columns of a collection that has no rows yet', async () => {
-    const csv = await exported('invoices', '--format', 'csv')
-    const ndjson = await exported('invoices', '--format', 'ndjson')
+  it('with --envelope says whose an item is, and leaves it as it was sent', async () => {
+    const [first = ''] = await ndjson('orders', '--envelope', '--org', 'acme')
 
-    expect(csv).toMatchObject({
-      code: 0,
-      stdout: '_organization_id,_organization,_first_seen_at,_changed_at,id\n',
-    })
-    expect(ndjson).toMatchObject({ code: 0, stdout: '' })
+    expect(first.endsWith(`,"item":${ITEMS[0]}}`)).toBe(true)
+    expect(first).toMatch(
+      `{"organization_id":"${ACME.id}","organization":"acme","key":9223372036854775807,"first_seen_at":"`,
+    )
+    expect(JSON.parse(first)).toMatchObject({ changed_at: CHANGED })
+    expect((await ndjson('lines', '--envelope'))[0]).toContain('"key":[9223372036854775807,"19.90"],')
   })
 
-  it.each(['organizations', 'sync_status', 'sync_runs', 'sync_walks', 'sync_columns'])(
-    'writes %s as Parquet, each value of its type',
-    async (name) => {
-      const parquet = await exported(name, '--format', 'parquet', '--output', `${name}.parquet`)
+  it('warns once of the numbers that most readers of JSON round, and of no others', async () => {
+    const warned = async (...args: string[]) => (await exported(...args, '--format', 'ndjson')).stderr
 
-      expect(parquet).toMatchObject({ code: 0, stderr: '' })
-      expect(
-        fs
-          .readFileSync(workspace.file(`${name}.parquet`))
-          .subarray(-4)
-          .toString(),
-      ).toBe('PAR1')
-    },
-  )
+    for (const more of [[], ['--envelope']])
+      expect(await warned('orders', ...more)).toMatch(
+        /^warning: the fields huge, id, n had whole numbers beyond 2\^53; .*, or --format csv\n$/,
+      )
+    expect(await warned('orders__items')).toMatch(/^warning: the columns _parent_id, n had .*\n$/)
+    expect(await warned('--quiet', 'orders')).toBe('')
+    expect(await warned('sync_runs')).toBe('')
+  })
+})
 
-  it('writes the rows of one organization of a table that every mirror has, and refuses what it has not', async () => {
-    const organizations = await exported('organizations', '--format', 'ndjson', '--org', 'acme')
-    const runs = await exported('sync_runs', '--format', 'ndjson', '--org', 'globex')
-    const columns = await exported('sync_columns', '--format', 'csv', '--org', 'acme')
-    const since = await exported('sync_runs', '--format', 'csv', '--since', '2026-01-01')
+describe.concurrent('export of what belongs to a collection, or to the mirror,', () => {
+  it('writes every view and table in each format', async () => {
+    const ofMirror = ['organizations', 'sync_status', 'sync_runs', 'sync_walks', 'sync_columns']
+    for (const name of ['orders_raw', 'orders_history', 'orders_changes', ...ofMirror]) {
+      for (const format of ['csv', 'ndjson', 'parquet']) {
+        const { code, stdout } = await exported(name, '--format', format)
+        expect([name, format, code, stdout === '']).toEqual([name, format, 0, false])
+      }
+    }
+  })
 
-    expect(JSON.parse(organizations.stdout)).toEqual({
+  it('writes the rows of one organization, and refuses options that mean nothing there', async () => {
+    const [organization = ''] = await ndjson('organizations', '--org', 'acme')
+    const [run = ''] = await ndjson('sync_runs', '--org', 'globex')
+
+    expect(JSON.parse(organization)).toEqual({
       id: ACME.id,
       name: 'acme',
       configured: 1,
       held_since: null,
       held_reason: null,
     })
-    expect(JSON.parse(runs.stdout)).toMatchObject({ organization_id: GLOBEX.id, status: 'succeeded' })
-    expect([columns, since].map(({ code }) => code)).toEqual([2, 2])
-    expect(columns.stderr).toMatch(/--org: the rows of sync_columns belong to no organization/)
-    expect(since.stderr).toMatch(/--since: sync_runs has no time of change/)
+    expect(JSON.parse(run)).toMatchObject({ organization_id: GLOBEX.id, status: 'succeeded' })
+  })
+})
+
+describe.concurrent('export --since', () => {
+  it.for([
+    ['orders', 1],
+    ['orders_raw', 1],
+    ['orders__items', 2],
+    ['orders_history', 2],
+  ] as const)('writes what has changed since: %s', async ([name, rows]) => {
+    const since = async (time: string) => (await ndjson(name, '--since', time)).length
+
+    expect(await since(CHANGED)).toBe(rows)
+    expect(await since('2026-11-20T09:30:00+01:00')).toBe(rows)
+    expect(await since('2026-11-20T08:30:00.001Z')).toBe(0)
   })
 
-  it('exits with 2 for a collection that was configured after the last sync', async () => {
+  it('takes a day as its beginning, in UTC, and compares the times of events', async () => {
+    expect(await ndjson('orders', '--since', '2026-11-20')).toEqual([ITEMS[0]])
+    expect((await ndjson('orders_changes', '--since', '2026-11-01')).length).toBeGreaterThan(2)
+    expect(await ndjson('orders_changes', '--since', '2099-01-01')).toEqual([])
+  })
+})
+
+describe.concurrent('export as Parquet', () => {
+  it('is read by DuckDB with types, every number exact', async () => {
+    await exported('orders', '--format', 'parquet', '--output', 'orders.parquet')
+
+    const types = await duckdb("SELECT column_name, column_type FROM (DESCRIBE FROM 'orders.parquet')")
+    expect(Object.fromEntries(types)).toEqual({
+      _organization_id: 'VARCHAR',
+      _organization: 'VARCHAR',
+      _first_seen_at: 'TIMESTAMP WITH TIME ZONE',
+      _changed_at: 'TIMESTAMP WITH TIME ZONE',
+      id: 'BIGINT',
+      note: 'VARCHAR',
+      price: 'DOUBLE',
+      huge: 'VARCHAR',
+      total: 'VARCHAR',
+      ratio: 'DOUBLE',
+      at: 'VARCHAR',
+      items: 'VARCHAR',
+    })
+    const rows = await duckdb(
+      `SELECT id, note, price, huge, total, ratio, "at", items, _changed_at FROM 'orders.parquet' WHERE _organization = 'acme' ORDER BY id DESC`,
+    )
+    expect(rows).toEqual([
+      [
+        9223372036854775807n,
+        '',
+        1.1,
+        '12345678901234567890',
+        '19.90',
+        0.1,
+        '2026-01-02T03:04:05+02:00',
+        '[{"sku":"a","n":9007199254740993},{"sku":"","n":null}]',
+        '2026-11-20 08:30:00+00',
+      ],
+      [-1n, 'Zoë, "q"\n', 2, '1e400', '0.00', null, null, '[]', '2026-11-19 00:00:00+00'],
+    ])
+    // An instant, whatever the time zone of the one who asks.
+    const berlin = "WHERE _changed_at = '2026-11-20 09:30:00+01'::TIMESTAMPTZ"
+    expect(await duckdb(`SELECT count(*) > 0 FROM 'orders.parquet' ${berlin}`, 'Europe/Berlin')).toEqual([
+      [true],
+    ])
+    expect(await duckdb("SELECT DISTINCT compression FROM parquet_metadata('orders.parquet')")).toEqual([
+      ['ZSTD'],
+    ])
+  })
+
+  it('holds views, and tables without rows', async () => {
+    await exported('orders__items', '--format', 'parquet', '--output', 'items.parquet')
+    await exported('lines_history', '--format', 'parquet', '--output', 'empty.parquet')
+
+    const elements = "SELECT sku, n FROM 'items.parquet' WHERE _organization = 'acme' ORDER BY _index"
+    expect(await duckdb(elements)).toEqual([
+      ['a', 9007199254740993n],
+      ['', null],
+    ])
+    expect(await duckdb("SELECT count(*) FROM 'empty.parquet'")).toEqual([[0n]])
+  })
+
+  it('has groups of rows, and all rows of them', async () => {
+    const { workspace: large } = await createScene()
+    fs.copyFileSync(workspace.mirror, large.mirror)
+    large.change(`
+      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 45000)
+      INSERT INTO orders_history (_organization_id, id, _json, _valid_from, _valid_to, _reason)
+      SELECT '${ACME.id}', i, '{}', '${CHANGED}', '${CHANGED}', 'changed' FROM n
+    `)
+    const args = ['export', 'orders_history', '--format', 'parquet', '--database', 'mirror.db']
+    await large.run([...args, '--output', workspace.file('history.parquet')])
+
+    const counts = "SELECT count(*), count(DISTINCT id), sum(id) FROM 'history.parquet' WHERE id <= 45000"
+    expect(await duckdb(counts)).toEqual([[45_000n, 45_000n, 1_012_522_500n]])
+    expect(await duckdb("SELECT num_row_groups > 1 FROM parquet_file_metadata('history.parquet')")).toEqual([
+      [true],
+    ])
+  })
+
+  it.skipIf(!hasTerminal)('goes to no terminal', async () => {
+    await expect(onTerminal(['export', 'orders', '--format', 'parquet'], workspace)).rejects.toThrow(
+      /not for a terminal; .*--output orders\.parquet/,
+    )
+  })
+})
+
+describe.concurrent('export exits with 2, and says why,', () => {
+  it.for<[string, string, RegExp]>([
+    ['of a collection that nobody knows', 'order --format csv', /no collection order/],
+    ['of an organization that nobody knows', 'orders --format csv --org nobody', /--org nobody/],
+    ['into a folder that is not there', 'orders --format csv --output no/where.csv', /--output .*where\.csv/],
+    ['onto a folder', 'orders --format csv --output .', /--output/],
+    [
+      'of the columns of an organization',
+      'sync_columns --format csv --org acme',
+      /--org: the rows of sync_columns belong to no/,
+    ],
+    [
+      'of runs since a time',
+      'sync_runs --format csv --since 2026-01-01',
+      /--since: sync_runs has no time of change/,
+    ],
+    ['with --envelope as csv', 'orders --format csv --envelope', /--envelope/],
+    ['with --envelope of a view', 'orders__items --format ndjson --envelope', /--envelope/],
+    ['with --bom as ndjson', 'orders --format ndjson --bom', /--bom/],
+    ...['sync_tokens', 'orders_', 'orders__nothing', 'sqlite_schema'].map(
+      (name): [string, string, RegExp] => [
+        `of ${name}`,
+        `${name} --format csv`,
+        /there are: invoices, .*orders, orders__items, orders_changes, orders_history/,
+      ],
+    ),
+    ...['yesterday', '2026-02-30', '2026-13-01', '1732000000', ''].map((time): [string, string, RegExp] => [
+      `since (${time})`,
+      `orders --format csv --since=${time}`,
+      /--since .*2026-11-20/,
+    ]),
+  ])('%s', async ([_, line, reason]) => {
+    const { code, stdout, stderr } = await exported(...line.split(' '))
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(reason)
+  })
+
+  it('of a collection that was configured after the last sync', async () => {
     const config = JSON.parse(fs.readFileSync(workspace.file('admin-mirror.yaml'), 'utf8'))
     config.collections.payments = {}
     fs.writeFileSync(workspace.file('more.yaml'), JSON.stringify(config))
@@ -111,313 +285,186 @@ describe.concurrent('export', () => {
     expect(code).toBe(2)
     expect(stderr).toMatch(/nothing of payments was synced yet; "admin-mirror sync --config more\.yaml"/)
   })
+})
 
-  it('writes to a file, in place of what it held, and nothing to standard output', async () => {
-    const file = workspace.file('orders.ndjson')
-    fs.writeFileSync(file, 'the export of yesterday')
+describe.concurrent('export of an organization that left the configuration', () => {
+  it.override({ options: { list: [{ id: 7 }], settings: { organizations: [ACME, GLOBEX] } } })
 
-    const { code, stdout } = await exported('orders', '--format', 'ndjson', '--output', 'orders.ndjson')
+  it('writes its rows, which stay in the mirror', async ({ synced }) => {
+    const { run } = synced.workspace
+    synced.configure({ organizations: [ACME] })
+    const args = ['export', 'orders', '--format', 'ndjson', '--org']
 
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(fs.readFileSync(file, 'utf8').trimEnd().split('\n')).toHaveLength(4)
-    expect(fs.readdirSync(workspace.folder).filter((name) => /unfinished/.test(name))).toEqual([])
-  })
-
-  it('puts no file in the place of a device', async () => {
-    // Moved over /dev/null itself, it would break the whole system.
-    // In a folder of its own: other tests write beside it.
-    fs.mkdirSync(workspace.file('apart'))
-    fs.symlinkSync('/dev/null', workspace.file('apart/device'))
-
-    const { code } = await exported('orders', '--format', 'csv', '--output', 'apart/device')
-
-    expect(code).toBe(0)
-    expect(fs.readlinkSync(workspace.file('apart/device'))).toBe('/dev/null')
-    expect(fs.readdirSync(workspace.file('apart'))).toEqual(['device'])
-  })
-
-  it('writes to standard output for --output -', async () => {
-    const args = ['orders', '--format', 'ndjson', '--org', 'acme']
-    const { code, stdout } = await exported(...args, '--output', '-')
-
-    expect({ code, stdout }).toEqual({ code: 0, stdout: (await exported(...args)).stdout })
-    expect(stdout).toContain('12345678901234567890')
-    expect(fs.existsSync(workspace.file('-'))).toBe(false)
-  })
-
-  it('adds to the file of standard output, for --output /dev/stdout, too', async () => {
-    const report = workspace.file('report.csv')
-    fs.writeFileSync(report, 'of yesterday\n')
-
-    const { code } = await workspace.run(
-      ['export', 'orders', '--format', 'ndjson', '--org', 'acme', '--output', '/dev/stdout'],
-      { through: ['sh', '-c', `exec "$@" >> ${report}`, 'sh'] },
-    )
-
-    expect(code).toBe(0)
-    expect(fs.readFileSync(report, 'utf8')).toBe(
-      `of yesterday\n${(await exported('orders', '--format', 'ndjson', '--org', 'acme')).stdout}`,
-    )
-  })
-
-  it('writes into a pipe of the shell, which has no name of its own', async () => {
-    const { code, stdout, stderr } = await workspace.run(
-      ['export', 'orders', '--format', 'ndjson', '--org', 'acme', '--output', '/dev/fd/3'],
-      // The pipe's other end is a cat that writes what comes to standard output.
-      { through: ['sh', '-c', '"$@" 3>&1 >&2 | cat', 'sh'] },
-    )
-
-    expect({ code, stderr }).toEqual({
+    expect(await run([...args, 'globex'])).toMatchObject({ code: 0, stdout: '{"id":7}\n' })
+    expect(await run([...args, GLOBEX.id, '--org', 'acme'])).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^warning: the field big .*\n$/) as string,
+      stdout: '{"id":7}\n{"id":7}\n',
     })
-    expect(stdout).toBe((await exported('orders', '--format', 'ndjson', '--org', 'acme')).stdout)
-  })
-
-  it.each([
-    ['of a collection that nobody knows', ['order', '--format', 'csv'], /no collection order/],
-    [
-      'of an organization that nobody knows',
-      ['orders', '--format', 'csv', '--org', 'nobody'],
-      /--org nobody/,
-    ],
-    [
-      'to a folder that is not there',
-      ['orders', '--format', 'csv', '--output', 'no/where.csv'],
-      /--output .*where\.csv/,
-    ],
-    ['to a folder', ['orders', '--format', 'csv', '--output', '.'], /--output/],
-  ])('%s exits with 2, and says why', async (_, args, reason) => {
-    const { code, stdout, stderr } = await exported(...args)
-
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(reason)
+    expect(await run([...args, 'nobody'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--org nobody/),
+    })
   })
 })
 
-describe('export of an organization that left the configuration', () => {
-  it('writes its rows, which stay in the mirror', async () => {
-    const server = await serve((asked) => pageOf([{ id: 7 }], asked))
-    const left = createWorkspace({ baseUrl: server.url, organizations: [ACME, GLOBEX] })
-    await left.run(['sync'])
-    left.configure({ baseUrl: server.url, organizations: [ACME] })
+describe.concurrent('export --output', () => {
+  const TO_FILE = [...OF_ACME, '--output']
+  const contentOf = (name: string) => fs.readFileSync(workspace.file(name), 'utf8')
+  const WHOLE = `${ON_LINES.join('\n')}\n`
 
-    const [byName, byId, both, nobody] = [
-      await left.run(['export', 'orders', '--format', 'ndjson', '--org', 'globex']),
-      await left.run(['export', 'orders', '--format', 'csv', '--org', GLOBEX.id]),
-      await left.run(['export', 'orders', '--format', 'ndjson', '--org', 'acme', '--org', 'globex']),
-      await left.run(['export', 'orders', '--format', 'ndjson', '--org', 'nobody']),
-    ]
+  /** A folder of its own, since other tests write beside it. */
+  function folder(name: string, ...links: [name: string, to: string][]): string {
+    fs.mkdirSync(workspace.file(name))
+    for (const [link, to] of links) fs.symlinkSync(to, workspace.file(`${name}/${link}`))
+    return name
+  }
 
-    expect([byName, byId, both, nobody].map(({ code }) => code)).toEqual([0, 0, 0, 2])
-    expect(byName.stdout).toBe('{"id":7}\n')
-    expect(byId.stdout).toContain(`\n${GLOBEX.id},globex,`)
-    expect(both.stdout).toBe('{"id":7}\n{"id":7}\n')
-    expect(nobody.stderr).toMatch(/--org nobody/)
+  it('writes in place of what a file held, or to what a link leads to, and nothing to standard output', async () => {
+    folder('files', ['there', 'old'], ['not-there', 'new'], ['device', '/dev/null'])
+    fs.writeFileSync(workspace.file('files/old'), 'the export of yesterday')
+
+    for (const name of ['there', 'not-there', 'device'])
+      expect(await exported(...TO_FILE, `files/${name}`)).toMatchObject({ code: 0, stdout: '' })
+
+    expect(['files/old', 'files/new'].map(contentOf)).toEqual([WHOLE, WHOLE])
+    // Moved over /dev/null itself, it would break the whole system.
+    expect(fs.readlinkSync(workspace.file('files/device'))).toBe('/dev/null')
+    expect(fs.readdirSync(workspace.file('files')).toSorted()).toEqual([
+      'device',
+      'new',
+      'not-there',
+      'old',
+      'there',
+    ])
   })
 
-  it('exits with 2 for an unknown name where there is no mirror yet', async () => {
-    const none = createWorkspace({ baseUrl: 'http://127.0.0.1:9', organizations: [ACME] })
+  it('clears away what a killed export has left there, and no other file', async () => {
+    folder('left')
+    const [dead, perhapsAlive] = ['4711-0123456789ab', '4712-0123456789ab']
+    fs.writeFileSync(workspace.file(`mirror.db-owners/${dead}`), '')
+    const others = ['.orders.4712-0123456789ab.unfinished', 'orders.unfinished']
+    for (const name of [`.orders.${dead}.unfinished`, ...others])
+      fs.writeFileSync(workspace.file(`left/${name}`), 'half')
 
-    const { code, stderr } = await none.run(['export', 'orders', '--format', 'csv', '--org', 'nobody'])
+    expect((await exported(...TO_FILE, 'left/orders')).code).toBe(0)
 
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/--org nobody/)
+    expect(perhapsAlive).toBe(others[0]?.split('.')[2])
+    expect(fs.readdirSync(workspace.file('left')).toSorted()).toEqual([...others, 'orders'].toSorted())
+  })
+
+  it('is whole although the process that reads has ended before anything is written', async () => {
+    const place = { cwd: workspace.folder, env: { ADMIN_MIRROR_CONFIG: workspace.file('admin-mirror.yaml') } }
+
+    const { code } = await runInProcess(['export', ...TO_FILE, 'late.ndjson'], { ...place, newToken: still })
+
+    expect([code, contentOf('late.ndjson')]).toEqual([0, WHOLE])
+  })
+
+  it('- is standard output, and /dev/stdout adds to its file', async () => {
+    fs.writeFileSync(workspace.file('report'), 'of yesterday\n')
+    const through = ['sh', '-c', `exec "$@" >> ${workspace.file('report')}`, 'sh']
+
+    expect(await exported(...TO_FILE, '-')).toMatchObject({ code: 0, stdout: WHOLE })
+    expect((await workspace.run(['export', ...TO_FILE, '/dev/stdout'], { through })).code).toBe(0)
+    expect(contentOf('report')).toBe(`of yesterday\n${WHOLE}`)
+  })
+
+  it('writes into a pipe as it is, with a name or without', async () => {
+    mustRun('mkfifo', workspace.file('pipe'))
+    const named = workspace.start(['export', ...TO_FILE, 'pipe'])
+    expect(contentOf('pipe')).toBe(WHOLE)
+    expect((await named.ended).code).toBe(0)
+    expect(fs.statSync(workspace.file('pipe')).isFIFO()).toBe(true)
+
+    // The pipe's other end is a cat that writes what comes to standard output.
+    const through = ['sh', '-c', '"$@" 3>&1 >&2 | cat', 'sh']
+    expect(await workspace.run(['export', ...TO_FILE, '/dev/fd/3'], { through })).toMatchObject({
+      code: 0,
+      stdout: WHOLE,
+    })
+  })
+
+  it('leaves what was there, and nothing else, when it is stopped', async () => {
+    folder('stopped')
+    fs.writeFileSync(workspace.file('stopped/orders'), 'yesterday')
+    let meanwhile: string[] = []
+    const names = () => fs.readdirSync(workspace.file('stopped'))
+    const end = watchEdges({
+      after({ what, file }) {
+        if (!what.startsWith('fs.open ') || !file.startsWith(workspace.file('stopped'))) return
+        meanwhile = names()
+        running.kill('SIGTERM')
+      },
+    })
+
+    const running = workspace.startHere(['export', ...TO_FILE, 'stopped/orders'])
+
+    expect(await running.ended).toMatchObject({ code: 143, stdout: '' })
+    end()
+    expect(meanwhile).toHaveLength(2)
+    expect([names(), contentOf('stopped/orders')]).toEqual([['orders'], 'yesterday'])
   })
 })
-
-interface Protected {
-  what: string
-  make: (workspace: Workspace) => string
-}
-
-const link = (target: string, name: string) => (made: Workspace) => {
-  fs.symlinkSync(made.file(target), made.file(name))
-  return name
-}
-
-const hardLink = (target: string, name: string) => (made: Workspace) => {
-  fs.linkSync(made.file(target), made.file(name))
-  return name
-}
 
 describe.concurrent('export to a file that the mirror lives on', () => {
-  it.each<Protected>([
-    { what: 'the mirror', make: () => 'mirror.db' },
-    { what: 'its write-ahead log', make: () => 'mirror.db-wal' },
-    { what: 'its shared memory', make: () => 'mirror.db-shm' },
-    { what: 'a file among its owners', make: () => 'mirror.db-owners/somebody' },
-    { what: 'the configuration', make: () => 'admin-mirror.yaml' },
-    { what: 'a token file', make: () => 'globex.token' },
-    { what: 'a token file whose path has a variable', make: () => 'hooli.token' },
-    { what: 'a symbolic link to a token file', make: link('globex.token', 'orders.csv') },
-    { what: 'a hard link to a token file', make: hardLink('globex.token', 'orders.csv') },
-    { what: 'the published copy, before there is one', make: () => 'published.db' },
-    { what: 'a symbolic link to the mirror', make: link('mirror.db', 'orders.csv') },
-    { what: 'a symbolic link to its log, which is not there', make: link('mirror.db-wal', 'orders.csv') },
-    { what: 'a hard link to the mirror', make: hardLink('mirror.db', 'orders.csv') },
-    { what: 'a hard link to the configuration', make: hardLink('admin-mirror.yaml', 'orders.csv') },
-    {
-      what: 'the mirror by way of a linked folder',
-      make: (made) => {
-        fs.symlinkSync(made.folder, made.file('linked'))
-        return 'linked/mirror.db'
-      },
-    },
-  ])('exits with 2, and touches nothing: $what', async ({ make }) => {
-    const made = await createSynced()
-    const output = make(made)
+  const files = ['globex.token', 'hooli.token']
+  const organizations = [
+    ACME,
+    { id: GLOBEX.id, name: 'globex', tokenFile: 'globex.token' },
+    // Its path has a variable.
+    { id: ACME.id.replace(/1$/, '3'), name: 'hooli', tokenFile: `${variable('FOLDER')}/hooli.token` },
+  ]
+  it.override({ options: { settings: { organizations } } })
+
+  it('exits with 2, and touches nothing', async ({ scene }) => {
+    const made = scene.workspace
+    const env = { FOLDER: made.folder }
+    for (const name of files) fs.writeFileSync(made.file(name), `secret of ${name}`)
+    await made.run(['sync', '--org', 'acme'], { env })
+    scene.configure({ publish: 'published.db' })
+    for (const name of ['mirror.db', 'mirror.db-wal', 'globex.token'])
+      fs.symlinkSync(name, made.file(`link-${name}`))
+    for (const name of ['mirror.db', 'admin-mirror.yaml', 'globex.token'])
+      fs.linkSync(made.file(name), made.file(`hard-${name}`))
+    fs.symlinkSync(made.folder, made.file('linked'))
     const before = contents(made)
 
-    const { code, stdout, stderr } = await made.run(
-      ['export', 'orders', '--format', 'csv', '--output', output],
-      { env: { FOLDER: made.folder } },
-    )
-
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/--output .*a file of the mirror/)
+    for (const output of [
+      ...['mirror.db', 'mirror.db-wal', 'mirror.db-shm', 'mirror.db-owners/somebody', 'admin-mirror.yaml'],
+      ...files,
+      'published.db',
+      ...['link-mirror.db', 'link-mirror.db-wal', 'link-globex.token', 'linked/mirror.db'],
+      ...['hard-mirror.db', 'hard-admin-mirror.yaml', 'hard-globex.token'],
+    ]) {
+      const args = ['export', 'orders', '--format', 'csv', '--output', output]
+      const { code, stdout, stderr } = await made.run(args, { env })
+      expect({ output, code, stdout }).toEqual({ output, code: 2, stdout: '' })
+      expect(stderr).toMatch(/--output .*a file of the mirror/)
+    }
     expect(contents(made)).toEqual(before)
   })
 })
 
-describe.concurrent('export to a file', () => {
-  const TO_FILE = ['export', 'orders', '--format', 'ndjson', '--output', 'orders.ndjson']
-
-  it.each([0o600, 0o640, 0o664, 0o444])('keeps the mode of the one that was there: %o', async (mode) => {
-    const made = await createSynced()
-    fs.writeFileSync(made.file('orders.ndjson'), 'yesterday')
-    fs.chmodSync(made.file('orders.ndjson'), mode)
-
-    expect((await made.run(TO_FILE)).code).toBe(0)
-    expect(modeOf(made.file('orders.ndjson'))).toBe(mode)
-    expect(linesOf(made.file('orders.ndjson'))).toHaveLength(2)
-  })
-
-  it.each([0o022, 0o077, 0o007])('that was not there has the mode that umask %o says', async (mask) => {
-    const made = await createSynced()
-    const through = ['sh', '-c', `umask ${mask.toString(8)}; exec "$@"`, 'sh']
-
-    expect((await made.run(TO_FILE, { through })).code).toBe(0)
-    expect(modeOf(made.file('orders.ndjson'))).toBe(0o666 & ~mask)
-  })
-
-  it('follows a link that leads to a file, and one that leads to none yet', async () => {
-    const made = await createSynced()
-    for (const name of ['there', 'not-there']) fs.symlinkSync(`${name}.ndjson`, made.file(`${name}-link`))
-    fs.writeFileSync(made.file('there.ndjson'), 'yesterday')
-
-    for (const name of ['there', 'not-there']) {
-      const { code } = await made.run(['export', 'orders', '--format', 'ndjson', '--output', `${name}-link`])
-
-      expect(code).toBe(0)
-      expect(fs.readlinkSync(made.file(`${name}-link`))).toBe(`${name}.ndjson`)
-      expect(linesOf(made.file(`${name}.ndjson`))).toHaveLength(2)
-    }
-  })
-
-  it('clears away what a killed export has left there', async () => {
-    const made = await createSynced()
-    const [dead, perhapsAlive] = ['4711-0123456789ab', '4712-0123456789ab']
-    fs.writeFileSync(made.file(`mirror.db-owners/${dead}`), '')
-    for (const lock of [dead, perhapsAlive])
-      fs.writeFileSync(made.file(`.orders.ndjson.${lock}.unfinished`), 'half')
-
-    expect((await made.run(TO_FILE)).code).toBe(0)
-
-    expect(fs.readdirSync(made.folder).filter((name) => name.includes('unfinished'))).toEqual([
-      `.orders.ndjson.${perhapsAlive}.unfinished`,
-    ])
-  })
-
-  it('leaves every other file alone, whatever its name', async () => {
-    const made = await createSynced()
-    fs.writeFileSync(made.file('orders.ndjson.unfinished'), 'somebody else wrote this')
-    fs.symlinkSync('orders.ndjson.unfinished', made.file('orders.ndjson.tmp'))
-
-    expect((await made.run(TO_FILE)).code).toBe(0)
-    expect(fs.readFileSync(made.file('orders.ndjson.unfinished'), 'utf8')).toBe('somebody else wrote this')
-  })
-
-  it('writes into a pipe as it is', async () => {
-    const made = await createSynced()
-    mustRun('mkfifo', made.file('orders.ndjson'))
-    const running = made.start(TO_FILE)
-
-    expect(linesOf(made.file('orders.ndjson'))).toHaveLength(2)
-    expect((await running.ended).code).toBe(0)
-    expect(fs.statSync(made.file('orders.ndjson')).isFIFO()).toBe(true)
-  })
-
-  it.each([
-    ['SIGTERM', 143],
-    ['SIGINT', 130],
-    ['SIGHUP', 129],
-  ] as const)('that is stopped by %s leaves what was there, and nothing else', async (signal, code) => {
-    const made = await createSynced()
-    fs.writeFileSync(made.file('orders.ndjson'), 'yesterday')
-    // Every reader makes -wal and -shm.
-    const names = () => fs.readdirSync(made.folder).filter((name) => !/-(?:wal|shm)$/.test(name))
-    const before = names()
-    let meanwhile: string[] = []
-    const end = watchEdges({
-      after({ what, file }) {
-        if (!what.startsWith('fs.open ') || !file.startsWith(made.folder)) return
-        meanwhile = names()
-        running.kill(signal)
-      },
-    })
-
-    const running = made.startHere(TO_FILE)
-
-    expect(await running.ended).toMatchObject({ code, signal: null, stdout: '' })
-    end()
-    expect(meanwhile).toHaveLength(before.length + 1)
-    expect(fs.readFileSync(made.file('orders.ndjson'), 'utf8')).toBe('yesterday')
-    expect(names()).toEqual(before)
-  })
-})
-
 describe.concurrent('export of a damaged mirror', () => {
-  it.each(['csv', 'ndjson'])('as %s exits with 4, and leaves no half of an export', async (format) => {
-    const made = await createSynced(2000)
-    overwriteLastPages(made.mirror)
+  it.override({ options: { list: items(2000), perPage: 2000 } })
 
-    const { code, stderr } = await made.run(['export', 'orders', '--format', format, '--output', 'orders'])
+  it('exits with 4, and leaves no half of an export', async ({ synced: { workspace: made } }) => {
+    const bytes = fs.readFileSync(made.mirror)
+    // The first pages, with the schema, stay as they are.
+    bytes.fill(0x5a, Math.floor(bytes.length / 2))
+    fs.writeFileSync(made.mirror, bytes)
 
-    expect(code).toBe(4)
-    expect(stderr).toMatch(/mirror\.db is damaged/)
+    for (const format of ['csv', 'ndjson']) {
+      const { code, stderr } = await made.run(['export', 'orders', '--format', format, '--output', 'orders'])
+      expect([code, stderr]).toEqual([4, expect.stringMatching(/mirror\.db is damaged/)])
+    }
     expect(fs.readdirSync(made.folder).filter((name) => name.startsWith('orders'))).toEqual([])
   })
 })
 
-function modeOf(file: string): number {
-  return fs.statSync(file).mode & 0o777
-}
-
-function withFile(name: string, number: number, tokenFile: string) {
-  const { token: _, ...settings } = organization(name, number, { tokenFile })
-  return settings
-}
-
-/** A mirror of so many orders. */
-async function createSynced(count = 2): Promise<Workspace> {
-  const server = await serve((asked) => pageOf(items(count), asked, { perPage: count }))
-  const organizations = [
-    ACME,
-    withFile('globex', 2, 'globex.token'),
-    withFile('hooli', 3, `${variable('FOLDER')}/hooli.token`),
-  ]
-  const settings = { baseUrl: server.url, organizations }
-  const made = createWorkspace(settings)
-  for (const name of ['globex', 'hooli']) fs.writeFileSync(made.file(`${name}.token`), `secret of ${name}`)
-  await made.run(['sync', '--org', 'acme'], { env: { FOLDER: made.folder } })
-  // Only now, since making that copy takes longer than most of these tests.
-  made.configure({ ...settings, publish: 'published.db' })
-  return made
-}
-
-function linesOf(file: string): string[] {
-  return fs.readFileSync(file, 'utf8').trimEnd().split('\n')
+function still(): string {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)
+  return '0123456789abcdef'
 }
 
 /** All files of the folder, without -wal and -shm, which every reader makes. */
@@ -427,11 +474,4 @@ function contents({ folder, file }: Workspace): Record<string, string> {
     .filter((entry) => entry.isFile() && !/-(?:wal|shm)$/.test(entry.name))
     .map(({ name }) => name)
   return Object.fromEntries(names.map((name) => [name, fs.readFileSync(file(name), 'latin1')]))
-}
-
-/** Leaves the first pages, with the schema, as they are. */
-function overwriteLastPages(file: string): void {
-  const bytes = fs.readFileSync(file)
-  bytes.fill(0x5a, Math.floor(bytes.length / 2))
-  fs.writeFileSync(file, bytes)
 }

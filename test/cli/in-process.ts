@@ -14,6 +14,10 @@ export interface Place {
   signal?: AbortSignal
   newToken?: () => string
   clock?: Clock
+  /** What standard input holds; nothing otherwise. */
+  stdin?: string | Uint8Array
+  /** Standard output is a terminal of so many columns. */
+  columns?: number
 }
 
 /** What the command takes for the time. */
@@ -62,6 +66,7 @@ export function startInProcess(args: readonly string[], place: Place): RunningCo
   const stop = new AbortController()
   const transcript = createTranscript()
   const [stdout, stderr] = [writableTo(transcript.onStdout), writableTo(transcript.onStderr)]
+  if (place.columns !== undefined) Object.assign(stdout, { isTTY: true, columns: place.columns })
   const signal = place.signal ? AbortSignal.any([place.signal, stop.signal]) : stop.signal
   const ended = runProgram(args, createRuntime({ ...place, signal }, stdout, stderr))
   return {
@@ -73,7 +78,7 @@ export function startInProcess(args: readonly string[], place: Place): RunningCo
 }
 
 function createRuntime(
-  { cwd, env, signal, newToken, clock = REAL }: Place & { signal: AbortSignal },
+  { cwd, env, signal, newToken, stdin = '', clock = REAL }: Place & { signal: AbortSignal },
   stdout: Writable,
   stderr: Writable,
 ): Runtime {
@@ -82,7 +87,7 @@ function createRuntime(
     cwd,
     pid: process.pid,
     host: hostname(),
-    stdin: () => Readable.from([]),
+    stdin: () => Readable.from([Buffer.from(stdin)]),
     stdout,
     stderr,
     signal,

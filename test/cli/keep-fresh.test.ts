@@ -93,7 +93,12 @@ it.each([
 })
 
 it('looks again when something is due, a second later at the earliest', async () => {
-  const { looks } = await play({ every: '5m', until: 30_000, due: () => null, again: (now) => now + (now < 10_000 ? 4000 : 1) })
+  const { looks } = await play({
+    every: '5m',
+    until: 30_000,
+    due: () => null,
+    again: (now) => now + (now < 10_000 ? 4000 : 1),
+  })
 
   expect(looks.slice(0, 6)).toEqual([0, 4000, 8000, 12_000, 13_000, 14_000])
 })

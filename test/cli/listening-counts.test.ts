@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AnswerNote } from '../../src/api/client.ts'
 import { budgetText, FRESH } from '../../src/api/rate/budget.ts'
-import { budgetUses, createCounts } from '../../src/cli/listener/counts.ts'
+import { budgetUses, createCounts } from '../../src/cli/listening.ts'
 import { jobOf } from '../helpers/jobs.ts'
 
 const MINUTE = 60_000

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { expectWhole, someOf } from './crash-scene.ts'
 import { type Asked, createDoor, items, pageOf, type Reply } from './list-server.ts'
 import { createLockScene, type LockScene } from './lock-scene.ts'
+import type { LogLine } from './processes.ts'
 import { organization } from './workspace.ts'
 
 // Another program holds the mirror's lock: every BEGIN IMMEDIATE finds it taken (lock-scene.ts). A lock of a real process: signals.test.ts,
@@ -93,6 +94,24 @@ describe('a lock that another program holds before a transaction of a sync', () 
       }
     },
   )
+})
+
+describe('a lock that another program holds for too long', () => {
+  it('ends no start, which goes on at the next tick', async () => {
+    const { workspace, clock, lock } = await createLockScene(undefined, { schedule: '* * * * *' })
+    const succeeded = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
+    const start = workspace.startHere(['start'], { clock })
+    await start.log(succeeded)
+    lock.take()
+    await start.logs(({ error_code: code }) => code === 'DATABASE', 2)
+    lock.letGo()
+
+    const before = workspace.value("SELECT count(*) FROM sync_runs WHERE status = 'succeeded'") as number
+    await start.logs(succeeded, before + 1)
+    start.kill('SIGTERM')
+
+    expect((await start.ended).code).toBe(0)
+  })
 })
 
 function refuse({ collection }: Asked): Reply | undefined {

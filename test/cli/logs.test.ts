@@ -36,7 +36,9 @@ describe('the log', () => {
         ...found.matchAll(/'([a-z]+_[a-z_]+|estimate|waiting|verified|published|listening)'/g),
       ])
       .map(([, name = '']) => name)
-    const [, section = ''] = fs.readFileSync(path.join(ROOT, 'config/README.md'), 'utf8').split('## Logs')
+    const [, section = ''] = fs
+      .readFileSync(path.join(ROOT, 'config/REFERENCE.md'), 'utf8')
+      .split('## Log events')
     const [table = ''] = section.split('\n## ')
     const documented = [...table.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, names = '']) =>
       [...names.matchAll(/`([a-z_]+)`/g)].map(([, name = '']) => name),

@@ -52,7 +52,12 @@ it('what many lists keep is read seldom, however many runs ask for it', async ()
     if (isAway) throw new Error('away')
     return kept
   }
-  const plan = createRefreshPlan({ config, store: { ...NO_SHARES, refreshes }, budgetOf: () => 'all', now: () => now })
+  const plan = createRefreshPlan({
+    config,
+    store: { ...NO_SHARES, refreshes },
+    budgetOf: () => 'all',
+    now: () => now,
+  })
   const readsFor = async (runs: number) => {
     const before = reads
     for (let run = 0; run < runs; run++) await plan.update().catch(() => {})
@@ -77,7 +82,8 @@ it('a try that left no trace in the mirror is repeated as rarely as a refresh th
   await plan.update()
   const [selected] = jobs
   if (!selected) throw new Error('no job')
-  const look = (triedAt?: number) => plan.due([{ selected, tried: triedAt === undefined ? {} : { newest: triedAt } }])
+  const look = (triedAt?: number) =>
+    plan.due([{ selected, tried: triedAt === undefined ? {} : { newest: triedAt } }])
 
   const { due, again } = look()
   expect(due).toEqual([])
@@ -96,7 +102,12 @@ it('what many lists keep is read once by their first runs, too, of which there m
     reads++
     return []
   }
-  const plan = createRefreshPlan({ config, store: { ...NO_SHARES, refreshes }, budgetOf: ({ id }) => id, now: () => NOW })
+  const plan = createRefreshPlan({
+    config,
+    store: { ...NO_SHARES, refreshes },
+    budgetOf: ({ id }) => id,
+    now: () => NOW,
+  })
   for (let run = 0; run < 250; run++) await plan.update()
 
   expect(reads).toBe(1)

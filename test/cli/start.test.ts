@@ -1,28 +1,20 @@
-import { describe, expect, it } from 'vitest'
-import { type Asked, createDoor, items, pageOf, type Reply, serve } from './list-server.ts'
+import { describe, expect } from 'vitest'
+import { createDoor, items } from './list-server.ts'
 import type { LogLine } from './processes.ts'
-import { createWorkspace, organization } from './workspace.ts'
-import { written } from './written.ts'
+import { ACME, createStanding, EVERY_SECOND, GLOBEX, it, NEVER } from './scene.ts'
 
-const ITEMS = items(6)
-const NEVER = '0 0 29 2 *'
-const EVERY_SECOND = '* * * * * *'
+// start and its schedule, by the real clock. What is due when: test/schedule; signals to a real process: signals.test.ts.
+
 const finished = ({ event }: LogLine) => event === 'run_finished'
-
-async function createScene(schedule: string, reply?: (asked: Asked) => Promise<Reply>) {
-  const server = await serve(reply ?? ((asked) => pageOf(ITEMS, asked)))
-  const workspace = createWorkspace({
-    baseUrl: server.url,
-    organizations: [organization('acme', 1)],
-    schedule,
-  })
-  return { server, workspace }
-}
+const started = ({ msg }: LogLine) => msg === 'started'
 
 describe.concurrent('start', () => {
-  it('runs at once what was never completed, writes to standard error alone, and ends with 0', async () => {
-    const { workspace } = await createScene(NEVER)
-    const start = workspace.start(['start', '--log-level', 'trace'])
+  it.override({ options: { list: items(6), settings: { schedule: NEVER } } })
+
+  it('runs at once what was never completed, writes to standard error alone, and ends with 0', async ({
+    scene: { workspace },
+  }) => {
+    const start = workspace.startHere(['start', '--log-level', 'trace'])
     await start.log(finished)
 
     start.kill('SIGTERM')
@@ -35,64 +27,40 @@ describe.concurrent('start', () => {
     ])
   })
 
-  it('does not run again after a restart what is not due', async () => {
-    const { server, workspace } = await createScene(NEVER)
-    await workspace.run(['sync'])
-    const asked = server.asked.length
+  it('does not run again what is not due; runs once what fell due while it was down', async ({ synced }) => {
+    const { workspace, server, configure } = synced
+    configure({ schedule: '0 0 1 1 *' })
+    const first = workspace.startHere(['start'])
+    const none = await first.log(started)
+    first.kill('SIGINT')
+    await first.ended
+    expect([none.due, server.asked]).toEqual([0, []])
 
-    const start = workspace.start(['start'])
-    const started = await start.log(({ msg }) => msg === 'started')
-    start.kill('SIGINT')
-    const ended = await start.ended
+    for (const table of ['sync_walks', 'sync_runs'])
+      workspace.change(`UPDATE ${table} SET started_at = '2020-06-01T00:00:00.000Z'`)
+    const second = workspace.startHere(['start'])
+    const one = await second.log(started)
+    await second.log(finished)
+    second.kill('SIGTERM')
+    await second.ended
 
-    expect(started).toMatchObject({ jobs: 1, due: 0 })
-    expect(ended.code).toBe(0)
-    expect(server.asked).toHaveLength(asked)
-    expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(1)
-  })
-
-  it('runs once what fell due while it was down', async () => {
-    const { workspace } = await createScene('0 0 1 1 *')
-    await workspace.run(['sync'])
-    workspace.change("UPDATE sync_walks SET started_at = '2020-06-01T00:00:00.000Z'")
-    workspace.change("UPDATE sync_runs SET started_at = '2020-06-01T00:00:00.000Z'")
-
-    const start = workspace.start(['start'])
-    const started = await start.log(({ msg }) => msg === 'started')
-    await start.log(finished)
-    start.kill('SIGTERM')
-    await start.ended
-
-    expect(started).toMatchObject({ jobs: 1, due: 1 })
+    expect(one).toMatchObject({ jobs: 1, due: 1 })
     // The first run is older than keepRuns by now.
     expect(workspace.rows('SELECT trigger FROM sync_runs ORDER BY id')).toEqual([{ trigger: 'schedule' }])
   })
 
-  it('runs a job whenever its time comes', async () => {
-    const { server, workspace } = await createScene(EVERY_SECOND)
-    const start = workspace.start(['start'])
-
-    await server.arrivals(({ page }) => page === 2, 3)
-    start.kill('SIGTERM')
-    await start.ended
-
-    expect(workspace.value("SELECT count(*) FROM sync_walks WHERE status = 'complete'")).toBeGreaterThan(1)
-  })
-
-  it('never runs a job twice at once, and says what it skips', async () => {
+  it('runs a job whenever its time comes, never twice at once, and says what it skips', async ({ scene }) => {
+    const { workspace, api, server, configure } = scene
+    configure({ schedule: EVERY_SECOND, refresh: false })
     const door = createDoor()
-    const { server, workspace } = await createScene(EVERY_SECOND, async (asked) => {
-      await door.opened
-      return pageOf(ITEMS, asked)
-    })
-    const start = workspace.start(['start'])
+    api.instead = () => door.opened.then(() => null)
+    const start = workspace.startHere(['start'])
     await server.arrival(({ page }) => page === 1)
     await start.log(({ level, msg }) => level === 'warn' && /still runs/.test(msg))
-
     expect(server.asked).toHaveLength(1)
 
     door.open()
-    await server.arrivals(({ page }) => page === 2, 2)
+    await start.logs(finished, 3)
     start.kill('SIGTERM')
     await start.ended
     expect(
@@ -104,52 +72,37 @@ describe.concurrent('start', () => {
     ).toEqual([])
   })
 
+  it('follows the schedule of each organization', async ({ scene: { workspace, server, configure } }) => {
+    const organizations = [{ ...ACME, schedule: NEVER }, GLOBEX]
+    configure({ organizations, schedule: EVERY_SECOND })
+    const start = workspace.startHere(['start'])
+
+    await start.logs(({ event, organization }) => event === 'run_finished' && organization === 'globex', 3)
+    start.kill('SIGTERM')
+    await start.ended
+
+    expect(
+      server.asked.filter(({ organization, page }) => organization === ACME.id && page === 3),
+    ).toHaveLength(1)
+  })
+
   it('ends with 0 in the middle of a run, and the next start goes on there at once', async () => {
-    const door = createDoor()
-    const { server, workspace } = await createScene(NEVER, async (asked) => {
-      if (asked.page === 2) await door.opened
-      return pageOf(ITEMS, asked)
-    })
-    const first = workspace.start(['start'])
-    await server.arrival(({ page }) => page === 2)
-    await written(workspace, 2)
-    first.kill('SIGTERM')
+    const { workspace, running, open } = await createStanding(['start'], { settings: { schedule: NEVER } })
+    running.kill('SIGTERM')
+    expect((await running.ended).code).toBe(0)
+    open()
 
-    expect((await first.ended).code).toBe(0)
-    expect(workspace.rows('SELECT status, error_code FROM sync_runs')).toEqual([
-      { status: 'interrupted', error_code: 'INTERRUPTED' },
-    ])
-
-    door.open()
-    const second = workspace.start(['start'])
+    const second = workspace.startHere(['start'])
     await second.log(finished)
     second.kill('SIGTERM')
     await second.ended
 
+    expect(workspace.rows('SELECT first_page, status, error_code FROM sync_runs ORDER BY id')).toEqual([
+      { first_page: 1, status: 'interrupted', error_code: 'INTERRUPTED' },
+      { first_page: 2, status: 'succeeded', error_code: null },
+    ])
     expect(workspace.rows('SELECT status, coverage FROM sync_walks')).toEqual([
       { status: 'complete', coverage: 'steady' },
     ])
-    expect(workspace.rows('SELECT first_page FROM sync_runs ORDER BY id')).toEqual([
-      { first_page: 1 },
-      { first_page: 2 },
-    ])
-  })
-
-  it('follows the schedule of each organization', async () => {
-    const server = await serve((asked) => pageOf(ITEMS, asked))
-    const rare = organization('rare', 1, { schedule: NEVER })
-    const often = organization('often', 2)
-    const workspace = createWorkspace({
-      baseUrl: server.url,
-      organizations: [rare, often],
-      schedule: EVERY_SECOND,
-    })
-    const start = workspace.start(['start'])
-
-    await server.arrivals((asked) => asked.organization === often.id && asked.page === 2, 3)
-    start.kill('SIGTERM')
-    await start.ended
-
-    expect(server.asked.filter((asked) => asked.organization === rare.id && asked.page === 2)).toHaveLength(1)
   })
 })

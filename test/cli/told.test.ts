@@ -1,129 +1,84 @@
 import fs from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
 import { parseScrape } from '../listener/exposition.ts'
 import { createSwitch } from './dead-man-switch.ts'
-import { createDoor, items, pageOf, serve } from './list-server.ts'
-import type { Ended, Running } from './processes.ts'
-import { createWorkspace, organization, type Workspace } from './workspace.ts'
+import { items, type Reply } from './list-server.ts'
+import type { RunningCommand } from './processes.ts'
+import { createScene, EVERY_SECOND, NEVER, type SceneOptions } from './scene.ts'
+import type { Workspace } from './workspace.ts'
 
-// Who runs the daemon is called when somebody has to act: by a ping, by metrics, by the exit code of "status --check".
+// Who runs the daemon is called when somebody has to act: by a ping, by metrics, by the page and the exit code of "status --check".
 
-const EVERY_SECOND = '* * * * * *'
-const NEVER = '0 0 29 2 *'
-const MANY = items(60)
+const REVOKED = (): Reply => ({ status: 401, body: {} })
 
-/** A daemon with a listener and a dead-man switch, whose API `answer` can change. */
-async function createScene(
-  more: { schedule?: string; [setting: string]: unknown } = {},
-  list = MANY,
-  door: Promise<void> | null = null,
-) {
-  const control = { isRevoked: false, list }
-  const server = await serve(async (asked) => {
-    await door
-    return control.isRevoked ? { status: 401, body: {} } : pageOf(control.list, asked, { perPage: 25 })
-  })
+/** A daemon with a listener and a dead-man switch. */
+async function createDaemon(start: 'start' | 'startHere', options: SceneOptions = {}) {
   const watch = await createSwitch()
-  const workspace = createWorkspace({
-    baseUrl: server.url,
-    organizations: [organization('acme', 1)],
-    schedule: EVERY_SECOND,
-    refresh: false,
-    http: { port: 0 },
-    ping: watch.url,
-    ...more,
-  })
-  if (more.schedule === NEVER) await workspace.run(['sync'])
-  const daemon = workspace.start(['start'])
+  const settings = { schedule: EVERY_SECOND, refresh: false, http: { port: 0 }, ping: watch.url }
+  const scene = await createScene({ list: items(60), perPage: 25, settings, ...options })
+  const daemon = scene.workspace[start](['start'])
   const url = String((await daemon.log(({ event }) => event === 'listening')).url)
-  return { control, server, watch, workspace, daemon, url }
+  return { ...scene, watch, daemon, url }
 }
 
+/** What each place tells, once what the listener has read of the mirror is as new as the command's. */
 async function told(workspace: Workspace, url: string) {
   const check = await workspace.run(['status', '--check'])
-  const { samples } = parseScrape(await (await fetch(`${url}metrics`)).text())
-  const metric = (wanted: string) =>
-    samples.find(({ name }) => name === `admin_mirror_${wanted}`)?.value ?? null
-  const page = await (await fetch(url)).text()
-  const json = (await (await fetch(`${url}status.json`)).json()) as Status
-  return { check, metric, page, json }
+  const get = async (place: string) => (await fetch(`${url}${place}`)).text()
+  for (;;) {
+    const [scraped = '', text = '', page = ''] = await Promise.all(['metrics', 'status.json', ''].map(get))
+    const { samples } = parseScrape(scraped)
+    const metric = (wanted: string) =>
+      samples.find(({ name }) => name === `admin_mirror_${wanted}`)?.value ?? null
+    const json = JSON.parse(text) as Status
+    const isNew = metric('check_exit_code') === check.code && json.check_exit_code === check.code
+    // It begins its own sentence there.
+    if (isNew && page.includes(json.verdict.slice(1))) return { check, metric, page, json }
+    await sleep(50)
+  }
 }
 
-async function stop(daemon: Running): Promise<Ended> {
+async function stop(daemon: RunningCommand) {
   daemon.kill('SIGTERM')
   return daemon.ended
 }
 
 describe.concurrent('somebody is told of', () => {
-  it('a revoked token: by a ping, the metrics, the page and status --check', async () => {
-    const { control, watch, workspace, daemon, url } = await createScene()
+  it('removals that are held back and a revoked token: by a ping, the metrics, the page and status --check; once more when a daemon begins that reads nothing', async () => {
+    const { api, configure, watch, workspace, daemon, url } = await createDaemon('startHere')
     await watch.arrival('/switch')
-
-    control.isRevoked = true
-    const { body } = await watch.arrival('/fail')
-    const { check, metric, page, json } = await told(workspace, url)
+    api.list = items(30)
+    const removals = await watch.arrival('/fail')
+    const heldBack = await told(workspace, url)
+    const before = watch.pings.length
+    api.instead = REVOKED
+    const token = await watch.arrival('/fail', before)
+    const held = await told(workspace, url)
     await stop(daemon)
 
-    expect(body).toMatch(/acme orders: UNAUTHORIZED \(its token is held/)
-    expect(check).toMatchObject({ code: 3, stdout: expect.stringContaining('held for a refused token') })
-    expect([metric('token_held'), metric('check_exit_code'), json.check_exit_code]).toEqual([1, 3, 3])
-    expect(page).toContain('held for a refused token')
-  })
-
-  it('a revoked token that a refresh found, hours before the schedule', async () => {
-    const more = {
-      schedule: NEVER,
-      refresh: { every: '1s', share: 100 },
-      rateLimit: { requestsPerMinute: 6000 },
-    }
-    const { control, watch, workspace, daemon, url } = await createScene(more, items(200))
-    await watch.arrival('/switch')
-
-    control.isRevoked = true
-    const { body } = await watch.arrival('/fail')
-    const { check, metric } = await told(workspace, url)
-    await stop(daemon)
-
-    expect(body).toMatch(/acme orders: UNAUTHORIZED \(its token is held/)
-    expect([check.code, metric('token_held')]).toEqual([3, 1])
-    expect(watch.pings.filter(({ path }) => path.endsWith('/fail'))).toHaveLength(1)
-  })
-
-  it('removals that are held back: by a ping, the metrics, the page and status --check', async () => {
-    const { control, watch, workspace, daemon, url } = await createScene()
-    await watch.arrival('/switch')
-
-    control.list = items(30)
-    const { body } = await watch.arrival('/fail')
-    const { check, metric, page, json } = await told(workspace, url)
-    await stop(daemon)
-
-    expect(body).toMatch(/acme orders: REMOVALS_HELD \(removals are held back/)
-    expect(check).toMatchObject({ code: 5, stdout: expect.stringContaining('removals held back') })
-    expect([metric('removals_held_rows'), metric('check_exit_code')]).toEqual([30, 5])
-    expect([json.check_exit_code, json.jobs[0]?.removals_held]).toEqual([5, 30])
-    expect(page).toContain('removals held back')
+    expect(removals.body).toMatch(/acme orders: REMOVALS_HELD \(removals are held back/)
+    expect(heldBack.check).toMatchObject({ code: 5, stdout: expect.stringContaining('removals held back') })
+    expect([heldBack.metric('removals_held_rows'), heldBack.metric('check_exit_code')]).toEqual([30, 5])
+    expect([heldBack.json.check_exit_code, heldBack.json.jobs[0]?.removals_held]).toEqual([5, 30])
+    expect(heldBack.page).toContain('removals held back')
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(60)
-  })
+    expect(token.body).toMatch(/acme orders: UNAUTHORIZED \(its token is held/)
+    expect(held.check).toMatchObject({ code: 3, stdout: expect.stringContaining('held for a refused token') })
+    expect([held.metric('token_held'), held.metric('check_exit_code'), held.json.check_exit_code]).toEqual([
+      1, 3, 3,
+    ])
+    expect(held.page).toContain('held for a refused token')
 
-  it('a held token and held removals, when a daemon begins that reads nothing until its schedule', async () => {
-    const { control, watch, workspace, daemon } = await createScene()
-    await watch.arrival('/switch')
-    control.list = items(30)
-    await watch.arrival('/fail')
-    control.isRevoked = true
-    await daemon.log(({ error_code }) => error_code === 'UNAUTHORIZED')
-    await stop(daemon)
     // As if its walk were complete, which would else be gone on with.
     workspace.change("UPDATE sync_walks SET status = 'abandoned' WHERE status = 'open'")
-    const before = watch.pings.length
-
-    const config = fs.readFileSync(workspace.file('admin-mirror.yaml'), 'utf8')
-    fs.writeFileSync(workspace.file('admin-mirror.yaml'), config.replace(EVERY_SECOND, NEVER))
-    const next = workspace.start(['start'])
+    const sent = watch.pings.length
+    configure({ schedule: NEVER })
+    const next = workspace.startHere(['start'])
     const { msg } = await next.log(({ event }) => event === 'attention_needed')
-    const { body } = await watch.arrival('/fail', before)
+    const { body } = await watch.arrival('/fail', sent)
     await stop(next)
 
     expect(msg).toBe('the only list needs attention (held for a refused token, with removals held back)')
@@ -132,33 +87,57 @@ describe.concurrent('somebody is told of', () => {
     )
   })
 
-  it('a daemon that was killed: by status, a port where nobody answers, and a start without an end', async () => {
-    const door = createDoor()
-    const { server, watch, workspace, daemon, url } = await createScene({}, MANY, door.opened)
+  it('a revoked token that a refresh found, hours before the schedule', async () => {
+    const settings = {
+      refresh: { every: '1s', share: 100 },
+      rateLimit: { requestsPerMinute: 6000 },
+      schedule: NEVER,
+    }
+    const { api, configure, watch, workspace, daemon } = await createDaemon('startHere', { list: items(200) })
+    await watch.arrival('/switch')
+    await stop(daemon)
+    configure({ ...settings, ping: watch.url })
+    const refreshing = workspace.startHere(['start'])
+    api.instead = REVOKED
+
+    expect((await watch.arrival('/fail')).body).toMatch(/acme orders: UNAUTHORIZED \(its token is held/)
+    expect((await workspace.run(['status', '--check'])).code).toBe(3)
+    await stop(refreshing)
+    expect(watch.pings.filter(({ path: at }) => at.endsWith('/fail'))).toHaveLength(1)
+  })
+
+  it('a daemon that was killed, until the next one begins: by status, a port where nobody answers, and a start without an end', async () => {
+    const { server, api, watch, workspace, daemon, url } = await createDaemon('start', {
+      instead: () => new Promise(() => {}),
+    })
     await server.arrivals(() => true, 1)
     await watch.arrival('/start')
-    daemon.killAll('SIGKILL')
+    daemon.kill('SIGKILL')
     await daemon.ended
     const { stdout } = await workspace.run(['status', '--check'])
+    // Lock files of that age are swept by any other command.
+    const locks = `${workspace.mirror}-owners`
+    for (const lock of fs.readdirSync(locks)) fs.utimesSync(path.join(locks, lock), 0, 0)
+    api.instead = () => null
+    await workspace.run(['rebuild'])
     const { stdout: text } = await workspace.run(['status', '--json'])
-    door.open()
+    const next = workspace.startHere(['start'])
+    await next.log(({ event }) => event === 'daemon_started')
+    const { stdout: again } = await workspace.run(['status', '--json'])
+    await stop(next)
 
     expect(stdout).toMatch(/^daemon: process \d+, at work since .* died without being stopped$/m)
     expect(stdout).toContain('the daemon died: nothing is read by itself')
     expect(stdout).toMatch(/^next: begin the daemon again: admin-mirror .*start$/m)
-    expect((JSON.parse(text) as Status).daemon.running).toBe(false)
     await expect(fetch(`${url}healthz`)).rejects.toThrow()
-    expect(watch.pings.map(({ path }) => path)).toEqual(['/switch/start'])
-  })
-
-  it('one that was stopped, too', async () => {
-    const { watch, workspace, daemon } = await createScene()
-    await watch.arrival('/switch')
-    const { code } = await stop(daemon)
-    const { stdout } = await workspace.run(['status'])
-
-    expect(code).toBe(0)
-    expect(stdout).toMatch(/^daemon: none runs; admin-mirror start begins one$/m)
-    expect(stdout).toContain('no daemon runs: nothing is read by itself')
+    expect(watch.pings.map(({ path: at }) => at).slice(0, 2)).not.toContain('/switch')
+    expect((JSON.parse(text) as Status).daemon).toMatchObject({
+      running: false,
+      processes: [{ running: false }],
+    })
+    expect((JSON.parse(again) as Status).daemon).toMatchObject({
+      running: true,
+      processes: [{ running: true }],
+    })
   })
 })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { selectJobs } from '../../src/cli/selection.ts'
-import { runner, syncPlan } from '../../src/cli/with-session.ts'
+import { createRunner, syncPlan } from '../../src/cli/with-session.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { observerOf } from '../helpers/run-once.ts'
 import { scriptedList } from '../helpers/scripted-list.ts'
@@ -31,7 +31,8 @@ it('a signal while hundreds of lists begin is met before the next one, which lea
       watch: never,
     },
   }
-  const run = runner(session, config, { observe: () => observerOf() }, { ...clock, yieldToEventLoop })
+  const reporter = { observe: () => observerOf() }
+  const run = createRunner({ config, session, reporter, runtime: { ...clock, yieldToEventLoop } })
   const results = await run(selectJobs(config, { org: [], collection: [] }), {
     plan: syncPlan(config),
     trigger: 'schedule',

@@ -38,6 +38,8 @@ export interface Workspace {
   startHere(args: readonly string[], options?: RunOptions): RunningCommand
   /** Runs a command to its end: in this process, or where options are for Node or name a program that starts it, in a process of its own. */
   run(args: readonly string[], options?: RunOptions): Promise<Ended>
+  /** The same with every word as it was written, that of the configuration in proposed commands too. */
+  runRaw(args: readonly string[], options?: RunOptions): Promise<Ended>
   /** Where tokens showed, with what stood around them. */
   leaks: Leak[]
   /** Tokens that do not stand in the configuration, to be looked for, too. */
@@ -51,7 +53,7 @@ export interface Workspace {
 }
 
 /** What is of this process means nothing in a process of its own. */
-export type RunOptions = Partial<StartOptions> & Pick<Place, 'signal' | 'clock'>
+export type RunOptions = Partial<StartOptions> & Pick<Place, 'signal' | 'clock' | 'stdin' | 'columns'>
 
 export interface Leak {
   token: string
@@ -129,6 +131,10 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     return { ...running, ended: ended.then(checked) }
   }
 
+  async function runRaw(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    return startInProcess(args, placed(options)).ended
+  }
+
   /** Without the option at the end of each command that is proposed: it names a folder of chance. */
   const shown = (text: string) => text.replaceAll(` --config ${file('admin-mirror.yaml')}`, '')
 
@@ -166,6 +172,7 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     start,
     startHere,
     run,
+    runRaw,
     leaks,
     secret: (token) => {
       tokens.add(token)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPace } from '../../src/listener/app.ts'
+import { createPace } from '../../src/listener/load.ts'
 
 describe('the pace of answers', () => {
   it('lets fifty at once wait for nothing, and spreads what comes beyond by fifty a second', () => {

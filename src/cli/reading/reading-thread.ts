@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
+import type { ReadingEnd, ReadingTask } from './read.ts'
 import { read } from './read.ts'
-import type { ReadingEnd, ReadingTask } from './task.ts'
 
 // The thread that reading-child.js starts.
 

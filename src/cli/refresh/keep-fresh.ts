@@ -40,8 +40,8 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   const { now, sleep } = runtime
   const lists = jobs.map((job) => {
     const { organization, collection } = job.selected.job
-    const names = { organizationId: organization.id, collection: collection.name }
-    return { ...job, ...names, tried: {} as Tried }
+    const tried: Tried = {}
+    return { ...job, organizationId: organization.id, collection: collection.name, tried }
   })
   // A shorter `every` needs a shorter pause: a list's first walk may have ended just now.
   const lookEvery = Math.max(SHORTEST_SLEEP_MS, Math.min(LOOK_EVERY_MS, ...jobs.map(everyOf)))

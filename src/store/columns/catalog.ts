@@ -94,6 +94,21 @@ export function fitsKeys(types: readonly (KeyType | null)[], keys: readonly (rea
   return wanted.every((type, index) => type === types[index])
 }
 
+/** The values of a key as columns of these types hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7. */
+export function keyValues(
+  key: readonly Pick<KeyPart, 'text'>[],
+  types: readonly KeyType[],
+): (string | bigint)[] | null {
+  const values = key.map(({ text }, index) => (types[index] === 'TEXT' ? text : wholeNumber(text)))
+  return values.every((value) => value !== null) ? values : null
+}
+
+function wholeNumber(text: string): bigint | null {
+  if (!/^-?\d{1,19}$/.test(text)) return null
+  const number = BigInt(text)
+  return String(number) === text && BigInt.asIntN(64, number) === number ? number : null
+}
+
 /** What the tables of a collection are made from. */
 export interface TableShape {
   name: string

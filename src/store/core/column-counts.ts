@@ -12,7 +12,18 @@ import {
   nextCounts,
 } from '../columns/counts.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
-import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, tableName, textOf } from './sql.ts'
+import {
+  all,
+  type Dialect,
+  one,
+  quoted,
+  type Rule,
+  run,
+  type StoredTime,
+  tableName,
+  textOf,
+  upsert,
+} from './sql.ts'
 import { knownKey, loadColumns } from './tables.ts'
 
 // `sync_column_counts`. The decisions are in columns/counts.ts.
@@ -84,32 +95,29 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
     found.push({ ...counted, misfit: yield* misfitOf(dialect, collection, keys, counted) })
   const before = yield* readBefore(job)
   const counts = nextCounts(found, Number(row.rows), before)
-  yield* dialect.upsert(
-    'sync_column_counts',
-    COLUMNS,
-    ['organization_id', 'collection', 'column'],
-    counts.map(({ lastFilledAt, misfits, misfit, ...count }) => ({
-      organization_id: organization,
-      collection,
-      column: count.column,
-      filled: count.filled,
-      misfits,
-      misfit,
-      last_filled_at: lastFilledAt === null ? null : textOf(lastFilledAt),
-      emptied: count.emptied,
-    })),
+  yield* upsert(
+    dialect,
+    COUNTS,
+    counts.map(({ column, filled, misfits, misfit, lastFilledAt, emptied }) => {
+      const lastFilled = lastFilledAt === null ? null : textOf(lastFilledAt)
+      return [organization, collection, column, filled, misfits, misfit, lastFilled, emptied]
+    }),
   )
 }
 
-const COLUMNS = {
-  organization_id: 'text',
-  collection: 'text',
-  column: 'text',
-  filled: 'bigint',
-  misfits: 'bigint',
-  misfit: 'text',
-  last_filled_at: 'timestamptz',
-  emptied: 'bigint',
+const COUNTS = {
+  table: 'sync_column_counts',
+  columns: {
+    organization_id: 'text',
+    collection: 'text',
+    column: 'text',
+    filled: 'bigint',
+    misfits: 'bigint',
+    misfit: 'text',
+    last_filled_at: 'timestamptz',
+    emptied: 'bigint',
+  },
+  key: ['organization_id', 'collection', 'column'],
 }
 
 function* misfitOf(

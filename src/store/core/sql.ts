@@ -1,5 +1,5 @@
 import type { TableShape } from '../columns/catalog.ts'
-import type { ColumnLimits } from '../columns/column.ts'
+import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 
 /**
  * A rule of the store, written once for both databases: a generator that yields one statement after another and receives its result, with
@@ -12,6 +12,8 @@ export type Rule<T> = Generator<Statement, T, Result>
 export interface Statement {
   text: string
   values: Values
+  /** For a statement of `eachLine` on a file: the values of the line. */
+  line?: readonly SqlValue[]
   /** Its rows, or how many it has changed. */
   wants: 'rows' | 'count'
 }
@@ -34,19 +36,38 @@ export interface Dialect {
   join: string
   /** The function that returns the later of two times. */
   later: string
+  /** An expression for the database's own time, in epoch milliseconds. */
+  now: string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */
   idOfRow(keys: Keys, row: string): string
   /** A condition: the row has this id, which came from a row of these columns. */
   hasId(keys: Keys, row: string, id: string): string
-  /** Inserts rows, or replaces the columns that are not of the key. `columns`: with their types on a server. */
-  upsert(
-    table: string,
-    columns: Readonly<Record<string, string>>,
-    key: readonly string[],
-    rows: readonly Values[],
-  ): Rule<void>
+  /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
+  ofOwner: string
+  /** For FROM: the lines of `eachLine`, as `line`. */
+  lines(columns: Columns): string
+  /**
+   * Runs a statement for lines of values, in the order of the columns: a file for one line after another, a server once for all of
+   * them. Returns how many rows it has changed. Nothing is run for no line.
+   */
+  eachLine(
+    text: string,
+    columns: Columns,
+    lines: readonly (readonly SqlValue[])[],
+    values?: Values,
+  ): Rule<number>
+}
+
+/** Names and types of columns, in order. */
+export type Columns = Readonly<Record<string, string>>
+
+/** The types of values, in the words of the texts. */
+export const SQL_TYPES: Record<ColumnType, string> = {
+  INTEGER: 'bigint',
+  REAL: 'double precision',
+  TEXT: 'text',
 }
 
 /** The columns of a collection's key, in the order of its fields. */
@@ -74,6 +95,25 @@ export function* one<T>(text: string, values: Values = {}): Rule<T | null> {
 /** Returns how many rows it has inserted, changed or deleted. */
 export function* run(text: string, values: Values = {}): Rule<number> {
   return (yield { text, values, wants: 'count' }) as number
+}
+
+/** Inserts lines, or replaces their columns that are not of the key. */
+export function* upsert(
+  dialect: Dialect,
+  { table, columns, key }: { table: string; columns: Columns; key: readonly string[] },
+  lines: readonly (readonly SqlValue[])[],
+): Rule<void> {
+  const names = Object.keys(columns).map(quoted)
+  yield* dialect.eachLine(
+    `
+      INSERT INTO ${table} (${names.join(', ')})
+      SELECT ${names.map((name) => `line.${name}`).join(', ')} FROM ${dialect.lines(columns)} WHERE true
+      ON CONFLICT (${key.map(quoted).join(', ')}) DO UPDATE
+      SET ${names.map((name) => `${name} = excluded.${name}`).join(', ')}
+    `,
+    columns,
+    lines,
+  )
 }
 
 /** A name as both databases read it, whatever characters it has. */

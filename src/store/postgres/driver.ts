@@ -1,6 +1,6 @@
-import { type Dialect, quoted, type Rule, run, type Values, withParameters } from '../core/sql.ts'
+import { type Dialect, quoted, type Rule, run, SQL_TYPES, type Values, withParameters } from '../core/sql.ts'
+import { SERVER_TIME } from './server/clock.ts'
 import { POSTGRES_LIMITS, type Sql, storable } from './sql.ts'
-import { SQL_TYPES } from './tables/shape.ts'
 
 export const POSTGRES: Dialect = {
   limits: POSTGRES_LIMITS,
@@ -9,6 +9,7 @@ export const POSTGRES: Dialect = {
   sequence: 'sequence',
   join: 'JOIN',
   later: 'greatest',
+  now: SERVER_TIME,
   // Ids of rejects begin with NUL, which PostgreSQL reads from no JSON. No key is like the rest of one.
   each: (list, alias) =>
     `json_array_elements_text(replace(${list}, '"\\u0000', '"')::json) AS ${alias} (value)`,
@@ -25,24 +26,25 @@ export const POSTGRES: Dialect = {
       })
       .join(' AND ')
   },
-  *upsert(table, columns, key, rows) {
-    const names = Object.keys(columns).map(quoted)
-    const lines = Object.entries(columns).map(([name, type]) => `${quoted(name)} ${type}`)
-    yield* run(
-      `
-        INSERT INTO ${table} (${names.join(', ')})
-        SELECT ${names.join(', ')} FROM json_to_recordset(:rows::json) AS line (${lines.join(', ')})
-        ON CONFLICT (${key.map(quoted).join(', ')}) DO UPDATE
-        SET ${names.map((name) => `${name} = excluded.${name}`).join(', ')}
-      `,
-      // Each text before it is part of the JSON, where NUL is written otherwise.
-      {
-        rows: JSON.stringify(rows, (_, value: unknown) =>
-          typeof value === 'string' ? storable(value) : value,
-        ),
-      },
-    )
+  ofOwner: 'AND epoch = :epoch FOR NO KEY UPDATE',
+  lines(columns) {
+    const typed = Object.entries(columns).map(([name, type]) => `${quoted(name)} ${type}`)
+    return `json_to_recordset(:lines::json) AS line (${typed.join(', ')})`
   },
+  *eachLine(text, columns, lines, values = {}) {
+    if (lines.length === 0) return 0
+    const names = Object.keys(columns)
+    const objects = lines.map((line) =>
+      Object.fromEntries(names.map((name, index) => [name, line[index] ?? null])),
+    )
+    return yield* run(text, { ...values, lines: JSON.stringify(objects, jsonValue) })
+  },
+}
+
+/** Each text before it is part of JSON, where NUL is written otherwise. */
+function jsonValue(_name: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value)
+  return typeof value === 'string' ? storable(value) : value
 }
 
 /** What runs single statements, in a transaction or without one. */

@@ -1,6 +1,6 @@
 import type { Statement as Prepared } from 'better-sqlite3'
 import { SQLITE_LIMITS } from '../columns/column.ts'
-import { type Dialect, quoted, type Rule, run, type Statement, withParameters } from '../core/sql.ts'
+import { type Dialect, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
 
 export const SQLITE: Dialect = {
@@ -11,6 +11,7 @@ export const SQLITE: Dialect = {
   // With a plain join SQLite may read the whole second table.
   join: 'CROSS JOIN',
   later: 'max',
+  now: "unixepoch('subsec') * 1000",
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow({ keyColumns }, row) {
     const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
@@ -22,16 +23,16 @@ export const SQLITE: Dialect = {
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
   },
-  *upsert(table, columns, key, rows) {
-    const names = Object.keys(columns)
-    const text = `
-      INSERT INTO ${table} (${names.map(quoted).join(', ')})
-      VALUES (${names.map((_, index) => `:c${index}`).join(', ')})
-      ON CONFLICT (${key.map(quoted).join(', ')}) DO UPDATE
-      SET ${names.map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ')}
-    `
-    for (const row of rows)
-      yield* run(text, Object.fromEntries(names.map((name, index) => [`c${index}`, row[name] ?? null])))
+  // A file has one writer at a time, and an owner who lost the job has lost its lock file.
+  ofOwner: '',
+  lines: (columns) =>
+    `(SELECT ${Object.keys(columns)
+      .map((name) => `? AS ${quoted(name)}`)
+      .join(', ')}) AS line`,
+  *eachLine(text, _columns, lines, values = {}) {
+    let changed = 0
+    for (const line of lines) changed += (yield { text, values, line, wants: 'count' }) as number
+    return changed
   },
 }
 
@@ -48,8 +49,9 @@ export function runRule<T>(connection: Connection, rule: Rule<T>): T {
   return next.value
 }
 
-function runStatement(connection: Connection, { text, values, wants }: Statement): unknown {
+function runStatement(connection: Connection, { text, values, line, wants }: Statement): unknown {
   const statement = prepare(connection, text)
+  if (line) return statement.run(line, values).changes
   return wants === 'rows' ? statement.all(values) : statement.run(values).changes
 }
 

@@ -1,6 +1,8 @@
+import path from 'node:path'
 import { counted } from '../../text.ts'
 import { type Closing, closeWalk } from '../core/close.ts'
 import { type Judged, noteMissing } from '../core/missing.ts'
+import type { TaskSize } from '../core/store.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { runChild } from './run-child.ts'
 import type { Connection } from './sql.ts'
@@ -34,12 +36,6 @@ export type TaskName = keyof Tasks
 export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]['run']>[1]
 export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]['run']>
 
-/** For the log: what a task does (`orders: column id becomes TEXT`), and about how many rows it reads. */
-export interface TaskSize {
-  what: string
-  rows: number
-}
-
 /** Runs a task. Throws MirrorError, and InterruptedError after the signal to stop. */
 export type Maintain = <N extends TaskName>(
   name: N,
@@ -62,7 +58,7 @@ export interface ChildTask<N extends TaskName = TaskName> {
 /** Between two lines of progress. Milliseconds. */
 const REPORT_EVERY_MS = 5000
 
-const PROGRAM = new URL('./maintenance-child.ts', import.meta.url)
+const PROGRAM = new URL(`./maintenance-child${path.extname(import.meta.url)}`, import.meta.url)
 
 /**
  * Runs tasks in a child process, since SQLite would block the event loop. The child dies with this process,

@@ -79,10 +79,7 @@ function lastTry(triedAt: number | undefined, now: number): number {
 
 function newestOf<L>({ state, policy, tried }: KnownList<L>, price: number, now: number) {
   const interval = newestInterval(state, policy, price)
-  const dueAt = Math.max(
-    newestDueAt(state, policy, price, now),
-    lastTry(tried.newest, now) + interval,
-  )
+  const dueAt = Math.max(newestDueAt(state, policy, price, now), lastTry(tried.newest, now) + interval)
   return { dueAt, waited: (now - dueAt) / interval }
 }
 

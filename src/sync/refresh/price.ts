@@ -109,7 +109,8 @@ const DEAR = 400
  */
 export function newestEvery(price: number, news: number, list: { every: number; lastPage: number }): number {
   const cost = isWalkedWhole(list) ? list.lastPage + 1 : END_COST
-  const cap = Math.min(LONGEST_CAP, Math.max(BUSY_CAP, MISSING / news / 2)) * Math.max(1, Math.sqrt(price / DEAR))
+  const cap =
+    Math.min(LONGEST_CAP, Math.max(BUSY_CAP, MISSING / news / 2)) * Math.max(1, Math.sqrt(price / DEAR))
   return Math.max(list.every, MINUTE * Math.min(cap, Math.sqrt((2 * price * cost) / news)))
 }
 

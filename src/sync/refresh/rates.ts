@@ -126,12 +126,7 @@ export function visitAt(
 }
 
 /** The rates once the pages of the time since the last visit are owed. */
-export function owe(
-  rates: Rates,
-  depths: readonly Depths[],
-  periods: readonly number[],
-  now: number,
-): Rates {
+export function owe(rates: Rates, depths: readonly Depths[], periods: readonly number[], now: number): Rates {
   const minutes = Math.min(LONGEST, Math.max(0, now - rates.bandsAt) / MINUTE)
   const bands = rates.bands.map((band, index) => {
     const size = sizeOf(depths[index])
@@ -156,12 +151,7 @@ export function nextOlder({ bands }: Rates, depths: readonly Depths[]): OlderPag
 }
 
 /** The rates once an owed page is read. `found`: the rows that it added or changed; null: it was not read. `elapsed`: minutes. */
-export function afterOlder(
-  rates: Rates,
-  { band }: OlderPage,
-  found: number | null,
-  elapsed: number,
-): Rates {
+export function afterOlder(rates: Rates, { band }: OlderPage, found: number | null, elapsed: number): Rates {
   const learned = found === null ? rates : afterWalkedPage(rates, band, found, elapsed)
   const bands = learned.bands.map((one, index) => (index === band ? { ...one, read: one.read + 1 } : one))
   return { ...learned, bands }

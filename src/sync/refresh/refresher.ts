@@ -98,7 +98,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   async function readEnds(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
     let refresh: Refresh = beginRefresh(from, rules, now())
     let met = new Map<string, number>()
-    let last = { at: from.settledAt, found: 0 }
+    let seen = { at: from.settledAt, found: 0 }
     const written = { added: 0, changed: 0 }
     while (refresh.reading) {
       const { ask, end, answers } = refresh.reading
@@ -115,14 +115,14 @@ export function createRefresher(options: RefresherOptions): Refresher {
       const { page, at, items, rowsAdded } = answer
       written.added += answer.written.added
       written.changed += answer.written.changed
-      last = { at, found: rowsAdded - from.rowsAdded }
+      seen = { at, found: rowsAdded - from.rowsAdded }
       const { total, next, lastPage } = page
       const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
       for (const { id } of items) met.set(id, answers + 1)
-      refresh = advanceRefresh(from, rules, refresh, { page: ask, total, next, lastPage, rows, ...last })
+      refresh = advanceRefresh(from, rules, refresh, { page: ask, total, next, lastPage, rows, ...seen })
       if (refresh.reading?.end !== end) met = new Map()
     }
-    const after = finishRefresh(from, rules, refresh, last.at, last.found)
+    const after = finishRefresh(from, rules, refresh, seen.at, seen.found)
     const rates = knownRates(after, rules.newest, now())
     return {
       ...after,
@@ -132,7 +132,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
   }
 
   /** Charges what such a reading will take, if it is due and the share has room. */
-  async function take(wanted: (share: Share, allowed: ShareRules, from: RefreshState) => number): Promise<number> {
+  async function take(
+    wanted: (share: Share, allowed: ShareRules, from: RefreshState) => number,
+  ): Promise<number> {
     const allowed = policy?.rules()
     if (!policy || !allowed || !state) return 0
     const from = state
@@ -198,7 +200,11 @@ export function createRefresher(options: RefresherOptions): Refresher {
   }
 
   /** `charged`: for the newest end; 0: it is not read. */
-  async function refreshNow(isAsked: boolean, charged: number, within: Run | null): Promise<RefreshResult | null> {
+  async function refreshNow(
+    isAsked: boolean,
+    charged: number,
+    within: Run | null,
+  ): Promise<RefreshResult | null> {
     if (!state) throw new Error('a list is refreshed only after its first complete full walk')
     const begunAt = now()
     const before = notAfter(state, begunAt)
@@ -217,11 +223,16 @@ export function createRefresher(options: RefresherOptions): Refresher {
     try {
       if (charged > 0) {
         const tools = toolsOf(await begin())
-        await readNewest(from, tools).finally(() => settle(tools.run.traffic.requests - charged))
+        try {
+          await readNewest(from, tools)
+        } finally {
+          await settle(tools.run.traffic.requests - charged)
+        }
       }
       // Between two pages of a walk, the walk says when the next one may be read.
       let isMore = !isAsked && !within
-      for (let begins: Reading = 'visit'; isMore; begins = 'older') isMore = await readOlder(begins, begin, 'older')
+      for (let begins: Reading = 'visit'; isMore; begins = 'older')
+        isMore = await readOlder(begins, begin, 'older')
     } catch (cause) {
       if (!run) throw cause
       error = runError(cause, signal)
@@ -285,12 +296,16 @@ export function createRefresher(options: RefresherOptions): Refresher {
       state = afterWalked(state, policy, price, { number, found: added + changed }, now())
     },
     async refresh({ isAsked }) {
-      const charged = await take(isAsked ? (_share, _allowed, from) => expectedRequests(from, rules.newest, now()) : newestRequests)
+      const charged = await take(
+        isAsked ? (_share, _allowed, from) => expectedRequests(from, rules.newest, now()) : newestRequests,
+      )
       return refreshNow(isAsked, isAsked && charged === 0 ? 1 : charged, null)
     },
     async chargeWalk({ isAsked }) {
       if (!policy || !state) return 0
-      const charged = await take(isAsked ? (_share, _allowed, from) => expectedRequests(from, rules.newest, now()) : newestRequests)
+      const charged = await take(
+        isAsked ? (_share, _allowed, from) => expectedRequests(from, rules.newest, now()) : newestRequests,
+      )
       return charged === 0 && !isAsked ? null : charged
     },
     settle,

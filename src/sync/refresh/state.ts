@@ -1,5 +1,5 @@
 import type { End } from './answer.ts'
-import { type AddedEnds, DOUBT, isRefuted, learnFromWalk, newestEnd, NO_PLACES, type Places } from './ends.ts'
+import { type AddedEnds, DOUBT, isRefuted, learnFromWalk, NO_PLACES, newestEnd, type Places } from './ends.ts'
 import { isWalkedWhole } from './price.ts'
 import { afterNewestEnd, type Rates, ratesOf } from './rates.ts'
 
@@ -95,7 +95,15 @@ export function afterFullWalk(
 ): RefreshState {
   const state = stateOf(before, walk.scope)
   if (!state) return firstState(walk)
-  const { startedAt, endedAt, lastPage, totals, rowsAdded, written = NOTHING, addedEnds = { first: 0, last: 0 } } = walk
+  const {
+    startedAt,
+    endedAt,
+    lastPage,
+    totals,
+    rowsAdded,
+    written = NOTHING,
+    addedEnds = { first: 0, last: 0 },
+  } = walk
   const hasRead = state.holeSince === null || startedAt > state.holeSince
   const isHoleRead = state.holeSince !== null && hasRead
   // Without a total, rows that slid past the walk before were taken for new ones, at whichever end these stand.
@@ -158,7 +166,11 @@ export function knownRates(
   newest: End | 'auto',
   now: number,
 ): Rates {
-  return ratesOf(rates ?? null, { pages: lastPage, total, hasNewestEnd: newestEnd(places, newest) !== null }, now)
+  return ratesOf(
+    rates ?? null,
+    { pages: lastPage, total, hasNewestEnd: newestEnd(places, newest) !== null },
+    now,
+  )
 }
 
 /** The state after an older page, which is written with it. */

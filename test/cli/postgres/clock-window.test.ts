@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openPostgres } from '../../../src/cli/postgres/open.ts'
+import type { Notes } from '../../../src/cli/mirror.ts'
+import { openPostgres } from '../../../src/cli/postgres/connect.ts'
 import type { Runtime } from '../../../src/cli/runtime.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
@@ -25,13 +26,9 @@ describe.skipIf(server.missing !== null)('after the clock of the server was set 
       sleep: async () => {},
       signal: new AbortController().signal,
     } as unknown as Runtime
-    const waits: number[] = []
-    const { clock, close } = await openPostgres(
-      config,
-      runtime,
-      () => {},
-      (waitMs) => waits.push(waitMs),
-    )
+    const waits: unknown[] = []
+    const warn: Notes['warn'] = ({ wait_ms: wait }) => waits.push(wait)
+    const { clock, close } = await openPostgres(config, runtime, { info: () => {}, warn })
     onTestFinished(close)
     clock.compare()(clock.now() + 3_600_000)
 

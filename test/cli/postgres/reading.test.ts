@@ -215,7 +215,10 @@ describe.skipIf(server.missing !== null)('roles of analysts, by the statements o
     timeout: 60_000,
   }, async () => {
     const { rows, address, run } = await synced()
-    const documents = fs.readFileSync(path.resolve(import.meta.dirname, '../../../config/README.md'), 'utf8')
+    const documents = fs.readFileSync(
+      path.resolve(import.meta.dirname, '../../../config/MANY-MACHINES.md'),
+      'utf8',
+    )
     const [, typed = ''] = /^```postgresql\n(.*?)^```$/ms.exec(documents) ?? []
     const [all, one] = [`${address.schema}_all`, `${address.schema}_one`]
     const sql = typed
@@ -252,7 +255,7 @@ describe.skipIf(server.missing !== null)('roles of analysts, by the statements o
 
 /** What the documents propose for analysts. */
 function documentedGrants(): string {
-  const file = path.resolve(import.meta.dirname, '../../../config/README.md')
+  const file = path.resolve(import.meta.dirname, '../../../config/MANY-MACHINES.md')
   const [block] =
     /GRANT USAGE ON SCHEMA admin_mirror TO analysts;.*?(?=^```)/ms.exec(fs.readFileSync(file, 'utf8')) ?? []
   return block ?? ''

@@ -86,7 +86,10 @@ export function createListPlayer(
       const page = read(ask)
       written.added += page.added
       written.changed += page.changed
-      const rows = page.ids.map((id, index) => ({ seen: page.seen[index] ?? null, metIn: met.get(id) ?? null }))
+      const rows = page.ids.map((id, index) => ({
+        seen: page.seen[index] ?? null,
+        metIn: met.get(id) ?? null,
+      }))
       const { total, lastPage } = page
       at = page.at
       const next = ask < lastPage ? ask + 1 : null

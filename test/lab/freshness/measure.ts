@@ -123,7 +123,13 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     const pace = { every: (policy.refreshEvery ?? 0) * MINUTE_MS, walkEvery: policy.walkEvery * MINUTE_MS }
     // The first walk is over, and missed nothing; but it has seen that the list moves.
     const { total, lastPage } = world.pageAt(1)
-    const walked = { startedAt: 0, endedAt: 1, lastPage, totals: { first: total, last: total }, isSteady: false }
+    const walked = {
+      startedAt: 0,
+      endedAt: 1,
+      lastPage,
+      totals: { first: total, last: total },
+      isSteady: false,
+    }
     const player = createListPlayer(pace, read, walked)
     const nextWalk = policy.walkEvery * (setting.lists.length > 1 ? own.next() : 1)
     return { setting: list, world, mirror: known, player, read, walk: null, nextWalk, mayReadOlder: true }

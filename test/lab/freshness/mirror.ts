@@ -13,7 +13,11 @@ export interface Measured {
 /** The rows as a program that reads pages knows them, and how far behind the list they are. */
 export interface FreshnessMirror extends WorldObserver {
   /** Writes a page, and returns when each of its rows was seen first and changed last, in epoch milliseconds. */
-  write(ids: readonly number[], time: number, at: number): { seen: RefreshRow['seen'][]; added: number; changed: number }
+  write(
+    ids: readonly number[],
+    time: number,
+    at: number,
+  ): { seen: RefreshRow['seen'][]; added: number; changed: number }
   /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
   missingSince(time: number): number
   /** Measures from this minute on. */

@@ -119,7 +119,8 @@ function plan(
 
 function batchesOf({ batch, minutes }: WorldSetting): number[] {
   const times: number[] = []
-  for (let time = (batch?.day ?? Number.POSITIVE_INFINITY) * DAY; time < minutes; time += 7 * DAY) times.push(time)
+  for (let time = (batch?.day ?? Number.POSITIVE_INFINITY) * DAY; time < minutes; time += 7 * DAY)
+    times.push(time)
   return times
 }
 

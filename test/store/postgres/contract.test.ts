@@ -1,6 +1,6 @@
 import { describe } from 'vitest'
 import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../../src/store/column-troubles.ts'
-import { advisoryLocks } from '../../../src/store/postgres/daemons.ts'
+import { advisoryLocks } from '../../../src/store/postgres/leases.ts'
 import { readStatus } from '../../../src/store/postgres/read/status.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'

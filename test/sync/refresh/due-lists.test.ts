@@ -28,7 +28,11 @@ function stateOf(perHour: number, ago: number, more: Partial<RefreshState> = {})
 
 function due(
   states: Record<string, RefreshState>,
-  { level = 0, price = 100, tried = {} }: { level?: number; price?: number; tried?: Record<string, Tried> } = {},
+  {
+    level = 0,
+    price = 100,
+    tried = {},
+  }: { level?: number; price?: number; tried?: Record<string, Tried> } = {},
 ) {
   const share = createShareUse({ shares: async () => [], writeShare: async () => true }, 'token', () => NOW)
   share.note({ scope: 'token', at: NOW, level, logPrice: Math.log(price), version: 1 })
@@ -39,9 +43,18 @@ function due(
     rules: () => RULES,
     share,
   }
-  const lists = Object.entries(states).map(([list, state]) => ({ list, policy, state, tried: tried[list] ?? {} }))
+  const lists = Object.entries(states).map(([list, state]) => ({
+    list,
+    policy,
+    state,
+    tried: tried[list] ?? {},
+  }))
   const found = dueLists(lists, share, NOW)
-  return { due: found.due.map(({ list, reads }) => `${list} ${reads}`), minutes: (found.again - NOW) / MINUTE, share }
+  return {
+    due: found.due.map(({ list, reads }) => `${list} ${reads}`),
+    minutes: (found.again - NOW) / MINUTE,
+    share,
+  }
 }
 
 describe('of the lists of one budget', () => {
@@ -52,7 +65,9 @@ describe('of the lists of one budget', () => {
   })
 
   it('as many newest ends are read as the share has room for, the others when it has', () => {
-    const lists = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`l${index}`, stateOf(60, 20 - index)]))
+    const lists = Object.fromEntries(
+      Array.from({ length: 12 }, (_, index) => [`l${index}`, stateOf(60, 20 - index)]),
+    )
 
     // Each takes 2 requests: at 0, 2, 4, 6 and 8 of 9.
     expect(due(lists).due).toEqual(['l0 newest', 'l1 newest', 'l2 newest', 'l3 newest', 'l4 newest'])

@@ -22,7 +22,12 @@ const LIST = { pages: 20, total: 500, hasNewestEnd: true }
 describe('a rate', () => {
   it.each([
     { what: 'keeps', found: 5, elapsed: 10, expected: 0.5 },
-    { what: 'rises by a twentieth with each row that is found at once', found: 1, elapsed: 0, expected: 0.525 },
+    {
+      what: 'rises by a twentieth with each row that is found at once',
+      found: 1,
+      elapsed: 0,
+      expected: 0.525,
+    },
     { what: 'falls where nothing is found', found: 0, elapsed: 40, expected: 0.25 },
     { what: 'is hardly moved by little time', found: 0, elapsed: 1, expected: 0.488 },
   ])('$what', ({ found, elapsed, expected }) => {
@@ -37,11 +42,18 @@ describe('a rate', () => {
   it('never becomes 0, infinite or no number, whatever is found', () => {
     const reading = fc.record({ found: fc.nat(25), elapsed: fc.double({ min: 0, max: 1e9, noNaN: true }) })
     fc.assert(
-      fc.property(fc.array(reading, { maxLength: 200 }), fc.double({ min: 1e-9, max: 1e3, noNaN: true }), (readings, first) => {
-        const rate = readings.reduce((known, { found, elapsed }) => learn(known, found, elapsed, 20, 25), first)
-        expect(rate).toBeGreaterThan(0)
-        expect(rate).toBeLessThan(Number.POSITIVE_INFINITY)
-      }),
+      fc.property(
+        fc.array(reading, { maxLength: 200 }),
+        fc.double({ min: 1e-9, max: 1e3, noNaN: true }),
+        (readings, first) => {
+          const rate = readings.reduce(
+            (known, { found, elapsed }) => learn(known, found, elapsed, 20, 25),
+            first,
+          )
+          expect(rate).toBeGreaterThan(0)
+          expect(rate).toBeLessThan(Number.POSITIVE_INFINITY)
+        },
+      ),
     )
   })
 })
@@ -146,7 +158,9 @@ describe('a visit to older pages', () => {
   })
 
   it('stays within a list that grows and shrinks meanwhile', () => {
-    const sizes = fc.array(fc.record({ pages: fc.integer({ min: 1, max: 200 }), minutes: fc.nat(90) }), { maxLength: 50 })
+    const sizes = fc.array(fc.record({ pages: fc.integer({ min: 1, max: 200 }), minutes: fc.nat(90) }), {
+      maxLength: 50,
+    })
     fc.assert(
       fc.property(sizes, (steps) => {
         let now = NOW

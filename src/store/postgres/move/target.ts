@@ -1,6 +1,5 @@
 import { MirrorError } from '../../../errors.ts'
-import { advisoryLocks } from '../daemons.ts'
-import { lockKey } from '../leases.ts'
+import { advisoryLocks, lockKey } from '../leases.ts'
 import { LATEST_VERSION, MOVING, migrate, readSettings } from '../migrations/migrate.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'

@@ -1,5 +1,7 @@
 import type { Job } from '../../../sync/types.ts'
 import { type Catalog, keyPathsOf, shapeOf, type TableShape } from '../../columns/catalog.ts'
+import { createRowWriter, type RowWriter } from '../../core/rows.ts'
+import { POSTGRES } from '../driver.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
 import { makeTables } from './configured.ts'
@@ -10,6 +12,7 @@ import type { FittedRow } from './row-size.ts'
 /** What this process knows of a collection's tables. */
 export interface OpenCollection {
   shape: TableShape
+  writer: RowWriter
   /** The tables are as they are known as long as `sync_collections` says this. */
   version: number
   /** The typed rows of items; null if the tables have to be extended first. */
@@ -51,8 +54,10 @@ export function createCollections(server: Server): Collections {
     views: ReadonlyMap<string, ArrayView>,
     version: number,
   ): OpenCollection {
+    const shape = shapeOf(name, catalog)
     return {
-      shape: shapeOf(name, catalog),
+      shape,
+      writer: createRowWriter(POSTGRES, shape),
       version,
       typed: (wanted) => typedRows(catalog, views, strangers.get(name) ?? new Set(), wanted),
     }

@@ -9,7 +9,7 @@ import { extendCatalog, noticesOf } from '../../columns/extend.ts'
 import { type ArrayValue, toRow } from '../../columns/row.ts'
 import { arrayViewName } from '../../columns/view-names.ts'
 import type { Server } from '../server/server.ts'
-import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
+import { POSTGRES_LIMITS, quoted, type Sql, storableJson } from '../sql.ts'
 import { changingTypes, DependentError, triedWith, withoutDependents } from './dependents.ts'
 import { type ArrayView, loadCatalog, loadViews, saveColumns, saveView } from './records.ts'
 import { type FittedRow, withinPage } from './row-size.ts'
@@ -34,6 +34,8 @@ export function typedRows(
   for (const item of items) {
     const row = toRow(catalog, item)
     if (!row || row.arrays.some((array) => extendedView(views, strangers, array) !== null)) return null
+    // The strings of a list have to be storable once a view reads them.
+    for (const { column } of row.arrays) row.values.set(column, storableJson(String(row.values.get(column))))
     rows.push(withinPage(catalog, row))
   }
   return rows

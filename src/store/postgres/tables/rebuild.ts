@@ -5,6 +5,7 @@ import type { Job } from '../../../sync/types.ts'
 import { splitKey, type TableShape } from '../../columns/catalog.ts'
 import { countColumns, countedJobs } from '../../core/column-counts.ts'
 import { type JobNames, OF_JOB } from '../../core/jobs.ts'
+import { keyTexts } from '../../core/lookup.ts'
 import { takeSeq } from '../../core/seq.ts'
 import { one, type Rule, timeOf } from '../../core/sql.ts'
 import type { Rebuilt } from '../../sqlite/tables/rebuild.ts'
@@ -13,9 +14,7 @@ import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { type Collections, createCollections } from './collection.ts'
 import { isTaken, replaceView, type WantedItems } from './fit.ts'
-import { partNames } from './keys.ts'
 import { findCollection, loadViews } from './records.ts'
-import { typedRowsText } from './rows.ts'
 import { keyNames, SQL_TYPES, tableName } from './shape.ts'
 
 /** Rows of one batch: some tens of milliseconds. */
@@ -120,11 +119,11 @@ function restoreBatch(
       const wanted = { keys: [], items: lines.map(({ json }) => itemOf(shape.name, json)) }
       const rows = tables.typed(wanted)
       if (!rows) return { lines, missing: wanted }
-      const keys = lines.map(({ key }) => ({
-        key: { id: '', parts: key.map((text) => ({ text, integer: false })) },
-      }))
-      const organizations = lines.map(({ organization }) => organization)
-      await sql.rows(restoreSql(shape), [typedRowsText(shape, keys, rows, organizations)])
+      const typed = lines.flatMap(({ organization, key }, index) => {
+        const row = rows[index]
+        return row ? [{ organization, key: key.map((text) => ({ text, integer: false })), typed: row }] : []
+      })
+      await runRule(sql, tables.writer.writeTyped(typed))
       return { lines, missing: null }
     }),
   )
@@ -134,10 +133,10 @@ function restoreBatch(
 async function readRaw(sql: Sql, shape: TableShape, last: Position | null): Promise<RawLine[]> {
   const keys = shape.keyColumns.map(quoted)
   const after = shape.keyTypes.map((type, index) => `$${index + 2}::text::${SQL_TYPES[type]}`)
-  const parts = partNames(shape)
+  const parts = keys.map((_, index) => `k${index}`)
   const rows = await sql.rows<Record<string, string>>(
     `
-      SELECT "_organization_id" AS organization, "_json" AS json, ${keys.map((key, index) => `${key}::text AS ${parts[index]}`).join(', ')}
+      SELECT "_organization_id" AS organization, "_json" AS json, ${keyTexts(shape.keyColumns)}
       FROM ${quoted(tableName(shape.name, 'raw'))}
       ${last ? `WHERE ("_organization_id", ${keys.join(', ')}) > ($1, ${after.join(', ')})` : ''}
       ORDER BY "_organization_id", ${keys.join(', ')}
@@ -157,21 +156,6 @@ function itemOf(name: string, json: string): JsonObject {
   const item = parseExact(json)
   if (isJsonObject(item)) return item
   throw new MirrorError(`${name}_raw holds a row that is no JSON object`)
-}
-
-function restoreSql(shape: TableShape): string {
-  const typed = quoted(shape.name)
-  const primary = ['_organization_id', ...shape.keyColumns].map(quoted)
-  const columns = shape.columns.map(({ name }) => quoted(name))
-  const written = ['"_first_seen_at"', '"_changed_at"', ...columns]
-  return `
-    INSERT INTO ${typed} (${[...primary, ...written].join(', ')})
-    SELECT ${primary.map((key) => `raw.${key}`).join(', ')}, raw."_first_seen_at", raw."_changed_at"${columns.map((column) => `, item.${column}`).join('')}
-    FROM json_populate_recordset(NULL::${typed}, $1::json) AS item
-    JOIN ${quoted(tableName(shape.name, 'raw'))} AS raw ON ${primary.map((key) => `raw.${key} = item.${key}`).join(' AND ')}
-    ON CONFLICT (${primary.join(', ')})
-    DO UPDATE SET ${written.map((column) => `${column} = excluded.${column}`).join(', ')}
-  `
 }
 
 async function recount(server: Server, name: string): Promise<void> {

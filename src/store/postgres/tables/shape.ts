@@ -1,21 +1,15 @@
 import { type KeyPaths, keyColumnNames, type TableShape } from '../../columns/catalog.ts'
 import { SEQ_COLUMNS } from '../../columns/changes-view.ts'
-import type { Column, ColumnType } from '../../columns/column.ts'
-import { KINDS, type TableKind, tableName } from '../../core/sql.ts'
+import type { Column } from '../../columns/column.ts'
+import { KINDS, SQL_TYPES, type TableKind, tableName } from '../../core/sql.ts'
 import { cutName, literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 import { changesViewName, changesViewSql } from './changes-view.ts'
 import { seqSql } from './seq.ts'
 
-export { KINDS, type TableKind, tableName }
+export { KINDS, SQL_TYPES, type TableKind, tableName }
 
 export function keyNames(keyPaths: KeyPaths): string[] {
   return keyColumnNames(keyPaths, POSTGRES_LIMITS)
-}
-
-export const SQL_TYPES: Record<ColumnType, string> = {
-  INTEGER: 'bigint',
-  REAL: 'double precision',
-  TEXT: 'text',
 }
 
 /** Our own columns around the key, and what they mean. */

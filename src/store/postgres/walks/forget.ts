@@ -1,12 +1,12 @@
 import { deleteHoldings, endJob, markForgotten } from '../../core/forget.ts'
-import { type JobNames, OF_JOB } from '../../core/jobs.ts'
-import { one, type Rule } from '../../core/sql.ts'
+import { asOwner, type JobNames } from '../../core/jobs.ts'
+import type { Rule } from '../../core/sql.ts'
 import { POSTGRES, runRule } from '../driver.ts'
+import { newEpoch } from '../leases.ts'
 import type { Server } from '../server/server.ts'
 import { quoted } from '../sql.ts'
 import { dropTables, isWithoutRows } from '../tables/configured.ts'
 import { findCollection } from '../tables/records.ts'
-import { asOwner, NEW_EPOCH } from './job.ts'
 
 /** Rows of one transaction. */
 const AT_ONCE = 5000
@@ -23,18 +23,11 @@ export async function forgetJob(
   { isConfigured, signal, at }: { isConfigured: boolean; signal: AbortSignal; at: string },
 ): Promise<boolean> {
   // From now on no worker that was cut off writes anything of the job.
-  const taken = await server.transaction((sql) =>
-    runRule(
-      sql,
-      one<{ epoch: number }>(
-        `UPDATE sync_jobs SET epoch = ${NEW_EPOCH} WHERE ${OF_JOB} RETURNING epoch`,
-        job,
-      ),
-    ),
-  )
-  if (taken === null) return true
-  const owner = { job, epoch: taken.epoch, name: `${job.organization} ${job.collection}` }
-  const writing = <T>(begin: () => Rule<T>) => asOwner(server, owner, (sql) => runRule(sql, begin()))
+  const epoch = await server.transaction((sql) => runRule(sql, newEpoch(job)))
+  if (epoch === null) return true
+  const owner = { job, epoch, name: `${job.organization} ${job.collection}` }
+  const writing = <T>(begin: () => Rule<T>) =>
+    server.transaction((sql) => runRule(sql, asOwner(POSTGRES, owner, begin)))
   await writing(() => markForgotten(job, at))
   for (let isDone = false; !isDone; ) {
     if (signal.aborted) return false

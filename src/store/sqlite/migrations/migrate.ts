@@ -22,7 +22,8 @@ const STEPS = [
   '0011-order-of-events.sql',
   '0012-failing.sql',
   '0013-work-of-owners.sql',
-  '0014-shares-of-refreshes.sql',
+  '0014-versions-of-budgets.sql',
+  '0015-shares-of-refreshes.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

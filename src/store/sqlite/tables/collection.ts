@@ -4,6 +4,8 @@ import type { Notice } from '../../../sync/types.ts'
 import { fitsKeys, type KeyPaths, keyTypesOf, shapeOf } from '../../columns/catalog.ts'
 import { extendCatalog, noticesOf } from '../../columns/extend.ts'
 import { type TypedRow, toRow } from '../../columns/row.ts'
+import { createRowWriter, type RowWriter } from '../../core/rows.ts'
+import { SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
 import type { Outcome } from './alter.ts'
 import { openArrayViews } from './array-views.ts'
@@ -12,7 +14,6 @@ import { loadCatalog } from './column-records.ts'
 import { makeTables } from './configured.ts'
 import { KINDS, tableName } from './declarations.ts'
 import { dropFormerCopy } from './rebuild-table.ts'
-import { createRowWriter, type RowWriter } from './rows.ts'
 
 /** The open tables of one collection. Everything here runs inside the caller's transaction. */
 export interface CollectionTables extends RowWriter {
@@ -35,7 +36,7 @@ export function openCollection(connection: Connection, name: string, keyPaths: K
   const taken: Notice[] = ensureChangesView(connection, shape) ? [] : [{ level: 'warn', message }]
 
   return {
-    ...createRowWriter(connection, shape),
+    ...createRowWriter(SQLITE, shape),
     warnings: taken,
     toRows(keys, items) {
       const known = items.map((item) => toRow(catalog, item))

@@ -3,6 +3,7 @@ import { parseExact } from '../../../json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../json/value.ts'
 import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { countColumns, countedJobs } from '../../core/column-counts.ts'
+import { keyTexts } from '../../core/lookup.ts'
 import { takeSeq } from '../../core/seq.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { createMaintenance } from '../maintenance.ts'
@@ -13,7 +14,6 @@ import { isTaken, loadViews, replaceView } from './array-views.ts'
 import { openCollection } from './collection.ts'
 import { knownKey } from './column-records.ts'
 import { declarationOf, tableName } from './declarations.ts'
-import type { StoredTimes } from './rows.ts'
 
 /** Recreates what analysts query from the raw rows. */
 export interface TypedTableRebuild {
@@ -105,18 +105,17 @@ interface Progress {
 
 type Step<T> = (from: Progress, most: number) => T
 
-interface RawLine extends StoredTimes, Record<string, unknown> {
+interface RawLine extends Record<string, unknown> {
   rowId: number
-  organizationId: string
+  organization: string
   _json: string
 }
 
 /** Writes typed rows in the order of the raw row ids, which stay the same when a key column becomes TEXT. */
 function prepareRestore(connection: Connection, name: string, keyPaths: KeyPaths): Step<Outcome<Progress>> {
   const columns = keyColumnNames(keyPaths)
-  const keys = columns.map((column, index) => `CAST(${quoted(column)} AS TEXT) AS _key_${index}`)
   const sql = `
-    SELECT _rowid_ AS "rowId", "_organization_id" AS "organizationId", "_json", "_first_seen_at", "_changed_at", ${keys.join(', ')}
+    SELECT _rowid_ AS "rowId", "_organization_id" AS organization, "_json", ${keyTexts(columns)}
     FROM ${quoted(tableName(name, 'raw'))}
     WHERE _rowid_ > ?
     ORDER BY _rowid_
@@ -135,11 +134,13 @@ function prepareRestore(connection: Connection, name: string, keyPaths: KeyPaths
     const tables = openCollection(connection, name, keyPaths)
     const rows = tables.toRows([], lines.map(itemOf))
     if (rows.changes) return rows
-    for (const [index, line] of lines.entries()) {
-      const typed = rows.result[index]
-      const key = columns.map((_, part) => ({ text: String(line[`_key_${part}`]), integer: false }))
-      if (typed) tables.restore(line.organizationId, key, line, typed)
-    }
+    const keyOf = (line: RawLine) =>
+      columns.map((_, part) => ({ text: String(line[`k${part}`]), integer: false }))
+    const typed = rows.result.flatMap((row, index) => {
+      const line = lines[index]
+      return line ? [{ organization: line.organization, key: keyOf(line), typed: row }] : []
+    })
+    runRule(connection, tables.writeTyped(typed))
     const notices = [...rows.notices, ...tables.extendViews(rows.result)]
     const isDone = lines.length < most
     return { result: { last: lines.at(-1)?.rowId ?? last, count: count + lines.length, isDone }, notices }

@@ -92,13 +92,12 @@ export function createForgetting({
       await runSteps(createBlanking(connection))
     },
     async job(job, isConfigured) {
-      const { organization, collection } = job
-      const owner = await transact(() => leases.take(organization, collection))
+      const owner = await transact(() => leases.take(job))
       if (owner !== null) return { owner }
       try {
         return await forgetOwned(job, isConfigured)
       } finally {
-        await transact(() => leases.release(organization, collection))
+        await transact(() => leases.release(job))
       }
     },
     organization: (id) => transact(() => runRule(connection, forgetOrganization(id))),
