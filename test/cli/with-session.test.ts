@@ -27,11 +27,7 @@ it('a signal while hundreds of lists begin is met before the next one, which lea
     refreshes: {
       policyOf: () => null,
       update: async () => {},
-      nextAt: () => null,
-      budgetOf: never,
-      useOf: never,
-      take: never,
-      mostTaken: 0,
+      due: never,
       watch: never,
     },
   }

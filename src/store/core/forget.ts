@@ -140,6 +140,7 @@ function* forgetOrganization(id: string): Rule<void> {
   if (job !== null) return
   yield* run('DELETE FROM organizations WHERE id = :id', { id })
   yield* run('DELETE FROM sync_gates WHERE scope = :id', { id })
+  yield* run('DELETE FROM sync_shares WHERE scope = :id', { id })
 }
 
 /** The organizations that the mirror knows, with their latest names. */

@@ -35,6 +35,7 @@ const TABLES = [
   'sync_refreshed',
   'sync_missing',
   'sync_gates',
+  'sync_shares',
   'sync_status',
 ]
 const OWN = [

@@ -40,15 +40,7 @@ function listsOf(count: number) {
   return { config, jobs, kept }
 }
 
-async function planOfFifty(now = () => NOW) {
-  const { config, jobs, kept } = listsOf(50)
-  const store = { refreshes: async () => kept }
-  const plan = createRefreshPlan({ config, store, budgetOf: () => 'all', now })
-  await plan.update()
-  const [selected] = jobs
-  if (!selected) throw new Error('no job')
-  return { plan, selected, jobs }
-}
+const NO_SHARES = { shares: async () => [], writeShare: async () => true }
 
 it('what many lists keep is read seldom, however many runs ask for it', async () => {
   const { config, kept } = listsOf(150)
@@ -60,7 +52,12 @@ it('what many lists keep is read seldom, however many runs ask for it', async ()
     if (isAway) throw new Error('away')
     return kept
   }
-  const plan = createRefreshPlan({ config, store: { refreshes }, budgetOf: () => 'all', now: () => now })
+  const plan = createRefreshPlan({
+    config,
+    store: { ...NO_SHARES, refreshes },
+    budgetOf: () => 'all',
+    now: () => now,
+  })
   const readsFor = async (runs: number) => {
     const before = reads
     for (let run = 0; run < runs; run++) await plan.update().catch(() => {})
@@ -77,30 +74,25 @@ it('what many lists keep is read seldom, however many runs ask for it', async ()
   expect(await readsFor(3)).toBe(3)
 })
 
-it('a try that left no trace in the mirror is repeated as rarely as the share of all lists allows', async () => {
+it('a try that left no trace in the mirror is repeated as rarely as a refresh that did', async () => {
   let now = NOW
-  const { plan, selected } = await planOfFifty(() => now)
+  const { config, jobs, kept } = listsOf(50)
+  const store = { ...NO_SHARES, refreshes: async () => kept }
+  const plan = createRefreshPlan({ config, store, budgetOf: () => 'all', now: () => now })
+  await plan.update()
+  const [selected] = jobs
+  if (!selected) throw new Error('no job')
+  const look = (triedAt?: number) =>
+    plan.due([{ selected, tried: triedAt === undefined ? {} : { newest: triedAt } }])
 
-  const interval = (plan.nextAt(selected, null) ?? 0) - NOW
-  now += interval
-  const again = plan.nextAt(selected, NOW + interval)
-
-  expect(interval).toBeGreaterThan(10 * MINUTE)
-  expect(again).toBe(NOW + 2 * interval)
-})
-
-it('a try of which the clock says that it is to come, since it was set back, delays nothing', async () => {
-  const { plan, selected } = await planOfFifty()
-
-  expect(plan.nextAt(selected, NOW + 60 * MINUTE)).toBe(plan.nextAt(selected, null))
-})
-
-it('what a refresh of a list has just cost counts at once, beside what is known of the others', async () => {
-  const { plan, selected, jobs } = await planOfFifty()
-  const policy = plan.policyOf(selected)
-
-  expect(policy?.load(null)).toEqual({ lists: jobs.length, requests: 2 * jobs.length })
-  expect(policy?.load(70)).toEqual({ lists: jobs.length, requests: 2 * (jobs.length - 1) + 70 })
+  const { due, again } = look()
+  expect(due).toEqual([])
+  expect(again - NOW).toBeGreaterThan(10 * MINUTE)
+  now = again
+  expect(look().due).toMatchObject([{ reads: 'newest' }])
+  expect(look(now).due).toEqual([])
+  // The clock was set back since.
+  expect(look(now + 1).due).toMatchObject([{ reads: 'newest' }])
 })
 
 it('what many lists keep is read once by their first runs, too, of which there may be hundreds', async () => {
@@ -110,7 +102,12 @@ it('what many lists keep is read once by their first runs, too, of which there m
     reads++
     return []
   }
-  const plan = createRefreshPlan({ config, store: { refreshes }, budgetOf: ({ id }) => id, now: () => NOW })
+  const plan = createRefreshPlan({
+    config,
+    store: { ...NO_SHARES, refreshes },
+    budgetOf: ({ id }) => id,
+    now: () => NOW,
+  })
   for (let run = 0; run < 250; run++) await plan.update()
 
   expect(reads).toBe(1)
