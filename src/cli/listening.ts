@@ -15,7 +15,7 @@ import {
   type Source,
 } from '../listener/overview.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
-import type { StoredGate } from '../store/overview.ts'
+import type { StoredGate } from '../store/core/overview.ts'
 import { numbersFile, readNumbers } from '../store/sqlite/publish/numbers.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { ServedMirror } from './mirror.ts'

@@ -134,6 +134,7 @@ export const WORKINGS: Readonly<Record<string, string>> = {
     'a working of the program: the keys on pages that refreshes read while a full walk was open',
   sync_view_columns: 'a working of the program: the fields of the elements of arrays',
   sync_gates: 'a working of the program: the budgets of requests',
+  sync_shares: 'a working of the program: what refreshes pay for requests',
   sync_seq: 'a working of the program: the greatest seq of each collection',
   sync_settings: 'a working of the program',
 }

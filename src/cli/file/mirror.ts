@@ -3,17 +3,12 @@ import type { CheckedMirror } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
 import { fullDisk } from '../../report/verdict.ts'
+import { overviewOf } from '../../store/core/overview.ts'
+import { runRule } from '../../store/sqlite/driver.ts'
 import { assertMayRead, whyUnwritable as rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { inspectHeader } from '../../store/sqlite/file/header.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
-import {
-  freeBytes,
-  mirrorSize,
-  readGates,
-  readLastRuns,
-  readNewColumns,
-  readTokensUsed,
-} from '../../store/sqlite/read/overview.ts'
+import { freeBytes, mirrorSize } from '../../store/sqlite/read/overview.ts'
 import { createReader, openReader, type Reader } from '../../store/sqlite/read/reader.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { createFileCheck } from '../../store/sqlite/transaction.ts'
@@ -124,10 +119,7 @@ export function createServedFile(connection: Connection, file: string, processNa
     overview: async (newSince) =>
       translatingErrors(file, () => ({
         reader,
-        runs: readLastRuns(connection),
-        gates: readGates(connection),
-        tokensUsed: readTokensUsed(connection),
-        newColumns: readNewColumns(connection, new Date(newSince).toISOString()),
+        ...runRule(connection, overviewOf(newSince)),
         size: mirrorSize(file),
       })),
   }

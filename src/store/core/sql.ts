@@ -39,6 +39,8 @@ export interface Dialect {
   later: string
   /** An expression for the database's own time, in epoch milliseconds. */
   now: string
+  /** An expression for a number that is a field of a JSON text. */
+  numberIn(json: string, field: string): string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */
@@ -47,6 +49,9 @@ export interface Dialect {
   hasId(keys: Keys, row: string, id: string): string
   /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
   ofOwner: string
+  /** At the end of a SELECT: nobody changes these rows, or even reads them for a change, before the transaction ends. */
+  forShare: string
+  forUpdate: string
   /** The `seq` of the event at this time of a row, an expression that an index can be on. */
   seqOf(time: EventTime, row?: string): string
   /** A type of `SQL_TYPES`, or a time, in a declaration of a table. */

@@ -82,7 +82,7 @@ export function* saveColumns(
 }
 
 /** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */
-export function* assertPossible(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<void> {
+function* assertPossible(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<void> {
   const known = yield* knownKey(name)
   if (known) assertSameKey(name, known, key)
   else yield* assertNamesFree(dialect, name)

@@ -21,6 +21,7 @@ export const POSTGRES: Dialect = {
   join: 'JOIN',
   later: 'greatest',
   now: SERVER_TIME,
+  numberIn: (json, field) => `(${json}::json ->> '${field}')::double precision`,
   // Ids of rejects begin with NUL, which PostgreSQL reads from no JSON. No key is like the rest of one.
   each: (list, alias) =>
     `json_array_elements_text(replace(${list}, '"\\u0000', '"')::json) AS ${alias} (value)`,
@@ -37,6 +38,8 @@ export const POSTGRES: Dialect = {
       })
       .join(' AND ')
   },
+  forShare: 'FOR SHARE',
+  forUpdate: 'FOR NO KEY UPDATE',
   // Immutable, as an index wants it: a difference of times does not depend on a time zone.
   seqOf(time, row) {
     const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))

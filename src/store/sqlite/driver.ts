@@ -13,6 +13,7 @@ export const SQLITE: Dialect = {
   join: 'CROSS JOIN',
   later: 'max',
   now: "unixepoch('subsec') * 1000",
+  numberIn: (json, field) => `${json} ->> '$.${field}'`,
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow({ keyColumns }, row) {
     const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
@@ -24,6 +25,8 @@ export const SQLITE: Dialect = {
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
   },
+  forShare: '',
+  forUpdate: '',
   // Only functions that programs with an older SQLite know, too: they read the view, and the indexes on this expression.
   seqOf(time, row) {
     const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))
@@ -66,6 +69,9 @@ export const SQLITE: Dialect = {
 /** Types of parameters and columns; all others are texts. */
 const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL' }
 
+/** More than there are, for the tables of some dozen collections. */
+const MOST_PREPARED = 500
+
 /** Statements by their text, as long as their connection is open. */
 const prepared = new WeakMap<Connection, Map<string, Prepared>>()
 
@@ -85,6 +91,8 @@ function runStatement(connection: Connection, { text, values, line, wants }: Sta
 
 function prepare(connection: Connection, text: string): Prepared {
   const known = prepared.get(connection) ?? new Map<string, Prepared>()
+  // Those of a table are others after each new column.
+  if (known.size >= MOST_PREPARED) known.clear()
   prepared.set(connection, known)
   const statement = known.get(text) ?? connection.prepare(withParameters(text, parameter))
   known.set(text, statement)

@@ -14,7 +14,7 @@ import { quoted, type Sql } from '../sql.ts'
 import { keyNames } from '../tables/shape.ts'
 
 /** What no copy holds. */
-const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_seq']
+const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_shares', 'sync_seq']
 
 /** Rows that are held in memory, and written in one step of some milliseconds. */
 const BATCH = 500

@@ -23,6 +23,7 @@ const STEPS = [
   '0012-failing.sql',
   '0013-work-of-owners.sql',
   '0014-versions-of-budgets.sql',
+  '0015-shares-of-refreshes.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../json/value.ts'
 import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
-import { fitsKeys, keyTypesOf, shapeOf } from '../../columns/catalog.ts'
+import { fitsKeys, keyTypesOf, shapeOf, type TableShape } from '../../columns/catalog.ts'
 import { extendCatalog, noticesOf } from '../../columns/extend.ts'
 import { type TypedRow, toRow } from '../../columns/row.ts'
 import { createRowWriter, type RowWriter } from '../../core/rows.ts'
@@ -16,6 +16,7 @@ import { dropFormerCopy } from './rebuild-table.ts'
 
 /** The open tables of one collection. Everything here runs inside the caller's transaction. */
 export interface CollectionTables extends RowWriter {
+  shape: TableShape
   /** What to report once they are open. */
   warnings: readonly Notice[]
   /** The typed rows of the items that have to be written, with these keys. */
@@ -37,6 +38,7 @@ export function openCollection(connection: Connection, collection: ConfiguredCol
 
   return {
     ...createRowWriter(SQLITE, shape),
+    shape,
     warnings: taken,
     toRows(keys, items) {
       const known = items.map((item) => toRow(catalog, item))

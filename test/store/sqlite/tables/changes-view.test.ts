@@ -249,6 +249,7 @@ describe('orders_changes', () => {
       ALTER TABLE orders_history DROP COLUMN _changed_fields;
       ALTER TABLE orders_history DROP COLUMN _first_seen_at;
       DROP TABLE sync_seq;
+      DROP TABLE sync_shares;
       ALTER TABLE sync_gates DROP COLUMN version;
       ALTER TABLE sync_jobs DROP COLUMN failing_since;
       ALTER TABLE sync_jobs DROP COLUMN failing_by;
@@ -258,6 +259,7 @@ describe('orders_changes', () => {
       ALTER TABLE sync_jobs DROP COLUMN retry_since;
       ALTER TABLE sync_jobs DROP COLUMN retry_until;
       ALTER TABLE sync_jobs DROP COLUMN retry_error;
+      ALTER TABLE sync_gates DROP COLUMN version;
       PRAGMA user_version = 10;
     `)
     test.close()
