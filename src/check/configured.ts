@@ -5,7 +5,7 @@ import path from 'node:path'
 import { DEFAULT_COLLECTIONS } from '../config/collections.ts'
 import type { Config } from '../config/config.ts'
 import { nearest } from '../config/issues.ts'
-import { UsageError } from '../errors.ts'
+import { systemCode, UsageError } from '../errors.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
 import { assertNumbersOrNothing, numbersFile } from '../store/sqlite/publish/numbers.ts'
 import { assertOwnCopy, type Origin } from '../store/sqlite/publish/origin.ts'
@@ -131,7 +131,7 @@ export async function checkPort(
     await once(server.close(), 'close')
     return ok(HTTP, `${shown} is free`)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+    const code = systemCode(error) ?? 'unknown error'
     if (code === 'EADDRINUSE' && isDaemonRunning) return ok(HTTP, `${shown} is in use, and a daemon runs`)
     return fail(HTTP, 2, `${shown} cannot be used (${code})`, 'choose another http.port or http.host')
   }
@@ -150,7 +150,7 @@ export function checkPublished(file: string, origin: Origin | null): Finding[] {
   } catch (error) {
     if (error instanceof UsageError) return [folder, fail(PUBLISH, 2, error.message, null)]
     // A folder that cannot be read; that is said already.
-    if (error instanceof Error && 'code' in error) return [folder]
+    if (systemCode(error) !== null) return [folder]
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { type KnownError, MirrorError, UsageError } from '../errors.ts'
+import { type KnownError, MirrorError, systemCode, UsageError } from '../errors.ts'
 import { assertSameApi, placeOfFile } from '../store/core/settings.ts'
 import { type ConfiguredCollection, impossibleCollections } from '../store/core/tables.ts'
 import { runRule, SQLITE } from '../store/sqlite/driver.ts'
@@ -111,7 +111,7 @@ function versionText(version: number): string {
 export function findingOf(error: unknown): Finding {
   if (error instanceof UsageError) return fail(NAME, 2, error.message, null)
   if (error instanceof MirrorError) return fail(NAME, 4, (error as KnownError).message, null)
-  const code = error instanceof Error && 'code' in error ? String(error.code) : null
+  const code = systemCode(error)
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
     return fail(
       NAME,
@@ -188,7 +188,7 @@ export function checkFolder(name: string, folder: string): Finding {
     fs.accessSync(nearest, fs.constants.W_OK | fs.constants.X_OK)
     return ok(name, nearest === folder ? `${folder} can be written` : `${folder} can be made`)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = systemCode(error) ?? 'unknown'
     return fail(name, 2, `this user may not write to ${nearest} (${code})`, `let it write there`)
   }
 }

@@ -35,6 +35,8 @@ interface MirrorKind {
   openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null>
   /** What `status` reads; null if there is no mirror yet. */
   readStatus(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
+  /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe goes by it. */
+  whyUnwritable(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */
   check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>
   /** Does what `query`, `export` or `describe` asks for. Throws UsageError, and JobError when the time is over. */
@@ -134,8 +136,8 @@ export interface Sharing {
 export interface ServedMirror {
   /** Throws MirrorError if the mirror cannot be used. */
   probe(): Promise<void>
-  /** On the mirror's disk for this user; null: unknown. */
-  freeBytes(): Promise<number | null>
+  /** Why it cannot be written now; null: it can, or only its server knows. */
+  unwritable(): string | null
   /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
   overview(newSince: number): Promise<{
     reader: Omit<StatusReader, 'close'>

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
-import net from 'node:net'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
@@ -38,20 +37,10 @@ function typedBlocks(): string[] {
   )
 }
 
-/** A port that is free now. */
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = net.createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0))
-    })
-  })
-}
-
 /** `npx` without a look at the registry. */
 const NPX = `npx() { shift; "${path.join(ROOT, 'node_modules/.bin/node')}" "${path.join(ROOT, 'src/bin.js')}" "$@"; }\n`
 
-/** Types it in a shell. `shows` resolves with the time at which the output holds a text. */
+/** Types it in a shell. `shows` resolves with the time at which the output holds a text, `finds` with what a pattern captures. */
 function terminal(typed: string, cwd: string) {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
   const shell = spawn('sh', ['-c', `exec 2>&1\n${NPX}${typed}`], { cwd, env, detached: true })
@@ -63,37 +52,35 @@ function terminal(typed: string, cwd: string) {
     for (const watch of watchers) watch()
   })
   const ended = new Promise<string>((resolve) => shell.once('close', () => resolve(output)))
-  const shows = (text: string) =>
-    new Promise<number>((resolve, reject) => {
+  const found = <T>(look: () => T | undefined, what: string) =>
+    new Promise<T>((resolve, reject) => {
       const watch = () => {
-        if (output.includes(text)) resolve(Date.now())
+        const value = look()
+        if (value !== undefined) resolve(value)
       }
       watchers.add(watch)
       watch()
-      void ended.then(() => reject(new Error(`It ended without ${text}:\n${output}`)))
+      void ended.then(() => reject(new Error(`It ended without ${what}:\n${output}`)))
     })
-  return { shows, ended }
+  const shows = (text: string) => found(() => (output.includes(text) ? Date.now() : undefined), text)
+  const finds = (pattern: RegExp) => found(() => pattern.exec(output)?.[1], String(pattern))
+  return { shows, finds, ended }
 }
 
 describe.runIf(HAS_CURL)('an operator who types what the documents say', () => {
   it('is told of a revoked token, held removals and a killed daemon within a minute each', async () => {
     const { folder, run } = createWorkspace()
-    const ports = new Map([
-      ['8080', String(await freePort())],
-      ['9464', String(await freePort())],
-    ])
-    const blocks = typedBlocks().map((typed) =>
-      typed.replaceAll(/\b(?:8080|9464)\b/g, (port) => ports.get(port) ?? ''),
-    )
+    const blocks = typedBlocks()
     const [sandbox = '', start = '', watch = '', trouble = ''] = blocks
-
-    await terminal(sandbox, folder).shows('"url"')
-    await terminal(start, folder).shows('"daemon_started"')
-    const watching = terminal(watch, folder)
+    // Each takes a port that is free, and says which.
+    const api = await terminal(sandbox.replace('8080', '0'), folder).finds(/"url":"http:[^"]*:(\d+)"/)
+    const port = await terminal(start.replace('9464', '0'), folder).finds(/"url":"http:[^"]*:(\d+)\/?"/)
+    const placed = (typed: string) => typed.replaceAll('8080', api).replaceAll('9464', port)
+    const watching = terminal(placed(watch), folder)
     await watching.shows('ok')
 
     const troubleAt = Date.now()
-    const asked = await terminal(trouble, folder).ended
+    const asked = await terminal(placed(trouble), folder).ended
     const heldAt = await watching.shows('held for a refused token')
     const heldBackAt = await watching.shows('with removals held back')
     const config = ['--config', 'data/sandbox.yaml']

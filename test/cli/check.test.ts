@@ -1,24 +1,21 @@
 import fs from 'node:fs'
 import { createServer } from 'node:net'
-import Database from 'better-sqlite3'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { CheckSchema, type Finding } from '../../src/check/finding.ts'
 import { createSelfSigned } from '../api/helpers/server.ts'
-import { items, pageOf, type Reply, serve } from './list-server.ts'
-import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
+import { items, type Reply, serve } from './list-server.ts'
+import { ACME, GLOBEX, it as plain, type Scene } from './scene.ts'
+import { variable, type Workspace } from './workspace.ts'
 
-const ACME = organization('acme', 1)
-const GLOBEX = organization('globex', 2)
-/** As on another token than acme. */
-const BOTH = [ACME, GLOBEX]
+// What check finds, what it says to do, and its exit code.
 
-async function createScene(reply: (organization: string) => Reply | null = () => null, more: object = {}) {
-  const server = await serve((asked) => reply(asked.organization) ?? pageOf(items(4), asked))
-  const settings = { baseUrl: server.url, organizations: BOTH, ...more }
-  const workspace = createWorkspace(settings)
-  fs.chmodSync(workspace.file('admin-mirror.yaml'), 0o600)
-  return { server, workspace, settings }
-}
+const it = plain
+  .override({ options: { settings: { organizations: [ACME, GLOBEX] } } })
+  .extend('checking', async ({ scene }) => {
+    const { workspace } = scene
+    fs.chmodSync(workspace.file('admin-mirror.yaml'), 0o600)
+    return { ...scene, check: (...options: string[]) => checked(workspace, ...options) }
+  })
 
 async function checked(workspace: Workspace, ...options: string[]) {
   const { code, stdout, stderr } = await workspace.run(['check', '--json', ...options])
@@ -26,19 +23,22 @@ async function checked(workspace: Workspace, ...options: string[]) {
   const report = JSON.parse(stdout) as { version: number; exit_code: number; checks: Finding[] }
   expect(CheckSchema.parse(report)).toEqual(report)
   expect(report).toMatchObject({ version: 1, exit_code: code })
-  const failed = report.checks.filter(({ state }) => state === 'fail')
   return {
     code,
-    checks: report.checks,
-    failed,
+    failed: report.checks.filter(({ state }) => state === 'fail'),
     named: (name: string) => report.checks.filter((one) => one.name === name),
   }
 }
 
-describe.concurrent('check', () => {
-  it('of what is right says so in a line each, asks for one page of each list, and exits with 0', async () => {
-    const { server, workspace } = await createScene()
+const has = (text: string) => expect.stringContaining(text) as string
+const matches = (text: RegExp) => expect.stringMatching(text) as string
+const ofGlobex = (reply: Reply) => (asked: { organization: string }) =>
+  asked.organization === GLOBEX.id ? reply : null
 
+describe.concurrent('check', () => {
+  it('of what is right says so in a line each, asks for one page of each list, and exits with 0', async ({
+    checking: { server, workspace },
+  }) => {
     const { code, stdout, stderr } = await workspace.run(['check'])
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -56,327 +56,275 @@ describe.concurrent('check', () => {
     )
   })
 
-  it('--offline sends nothing and writes nothing', async () => {
-    const { server, workspace } = await createScene()
+  it('--offline sends nothing and writes nothing', async ({ checking: { server, workspace, check } }) => {
+    const { code, named } = await check('--offline')
 
-    const { code, checks } = await checked(workspace, '--offline')
-
-    expect(code).toBe(0)
-    expect(checks.map(({ name }) => name)).not.toContain('api')
-    expect(server.asked).toEqual([])
+    expect([code, named('api'), server.asked]).toEqual([0, [], []])
     expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
   })
 
-  it('warns of a file that every user can read, if a token stands in it, not if a variable does', async () => {
-    const { server, workspace } = await createScene()
+  it('warns of a file that every user can read, if a token stands in it, not if a variable does', async ({
+    checking: { workspace, check, configure },
+  }) => {
     const warned = async () =>
-      (await checked(workspace, '--offline')).named('configuration').filter(({ state }) => state === 'warn')
+      (await check('--offline')).named('configuration').filter(({ state }) => state === 'warn')
 
     expect(await warned()).toEqual([])
     fs.chmodSync(workspace.file('admin-mirror.yaml'), 0o644)
     expect(await warned()).toMatchObject([
       {
-        message: expect.stringMatching(/read by every user of this machine, .* token of acme and 1 more$/),
-        cure: expect.stringContaining('chmod o-rwx'),
+        message: matches(/read by every user of this machine, .* token of acme and 1 more$/),
+        cure: has('chmod o-rwx'),
       },
     ])
     fs.writeFileSync(workspace.file('token'), 'a-token-of-a-file', { mode: 0o600 })
-    const inFile = { id: ACME.id, name: 'acme', tokenFile: 'token' }
-    workspace.configure({ baseUrl: server.url, organizations: [inFile] })
+    configure({ organizations: [{ id: ACME.id, name: 'acme', tokenFile: 'token' }] })
     expect(await warned()).toEqual([])
   })
 
-  it.each([
-    [10, /^full walks of 2 lists take no more requests than leave at once, at 10 a minute; /],
-    // One request a list was sent by the check itself.
-    [4, /^full walks of 2 lists take about (60 seconds|1 minute) at 4 requests a minute; /],
+  it.for<[string, object, RegExp]>([
+    [
+      'what a budget of 10 a minute allows now',
+      { schedule: '0 3 * * *', rateLimit: { requestsPerMinute: 10, scope: 'all' } },
+      /^full walks of 2 lists take no more requests than leave at once, at 10 a minute; /,
+    ],
+    [
+      // One request a list was sent by the check itself.
+      'what a budget of 4 a minute allows now',
+      { schedule: '0 3 * * *', rateLimit: { requestsPerMinute: 4, scope: 'all' } },
+      /^full walks of 2 lists take about (60 seconds|1 minute) at 4 requests a minute; /,
+    ],
+    [
+      'the schedule, where full walks leave it most of the time',
+      { schedule: '* * * * *', rateLimit: { requestsPerMinute: 600 } },
+      /; schedule: "\* \* \* \* \*" leaves most of them free$/,
+    ],
   ])(
-    'counts what a budget of %d a minute allows now into how long full walks take',
-    async (limit, expected) => {
-      const { workspace } = await createScene(undefined, {
-        schedule: '0 3 * * *',
-        rateLimit: { requestsPerMinute: limit, scope: 'all' },
-      })
+    'works out how long full walks take by %s',
+    async ([_, settings, expected], { checking: { check, configure } }) => {
+      configure(settings)
 
-      expect((await checked(workspace)).named('schedule')[1]?.message).toMatch(expected)
+      expect((await check()).named('schedule')[1]?.message).toMatch(expected)
     },
   )
 
-  it('prints the configured schedule where full walks leave it most of the time', async () => {
-    const { workspace } = await createScene(undefined, {
-      schedule: '* * * * *',
-      rateLimit: { requestsPerMinute: 600 },
+  it('proposes another schedule where walks would not end in time', async ({ checking: { check, api } }) => {
+    const meta = { current_page: 1, last_page: 4000, per_page: 25, total: 100_000 }
+    api.instead = () => ({
+      headers: { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '50' },
+      body: { data: items(25), links: { next: '?page=2' }, meta },
     })
 
-    expect((await checked(workspace)).named('schedule').map(({ message }) => message)).toEqual([
-      expect.stringContaining('"* * * * *" of 2 organizations'),
-      expect.stringMatching(/; schedule: "\* \* \* \* \*" leaves most of them free$/),
-    ])
-  })
-
-  it('after an upgrade, takes a mirror of the older version for what it is, and leaves it so', async () => {
-    const { workspace } = await createScene()
-    await workspace.run(['sync'])
-    const older = new Database(workspace.mirror)
-    older.pragma('user_version = 8')
-
-    const { code, named } = await checked(workspace, '--offline')
+    const { code, named } = await check()
 
     expect(code).toBe(0)
-    expect(named('mirror')[0]).toMatchObject({
-      state: 'ok',
-      message: expect.stringContaining('version 8, which'),
-    })
-    expect(older.pragma('user_version', { simple: true })).toBe(8)
-    older.close()
+    expect(named('rate limit')).toMatchObject([{ message: has('announces 60 requests a minute') }])
+    expect(named('schedule')[1]).toMatchObject({ state: 'warn', cure: 'set schedule: "0 */6 * * *"' })
+    expect(named('refresh')).not.toEqual([])
   })
 
-  it.each([
+  it('after an upgrade, takes a mirror of the older version for what it is, and leaves it so', async ({
+    checking: { workspace, check },
+  }) => {
+    await workspace.run(['sync'])
+    workspace.change('PRAGMA user_version = 8')
+
+    const { code, named } = await check('--offline')
+
+    expect(code).toBe(0)
+    expect(named('mirror')[0]).toMatchObject({ state: 'ok', message: has('version 8, which') })
+    expect(workspace.value('PRAGMA user_version')).toBe(8)
+  })
+
+  it.for<[number, number, RegExp]>([
     [401, 3, /refused \(401\).*resume --org globex/],
     [403, 3, /403/],
     [404, 3, /404/],
     [500, 1, /500/],
     [301, 1, /301/],
-  ])('tells what a %d means, after one request, and exits with %d', async (status, expected, message) => {
-    const { server, workspace } = await createScene((id) => (id === GLOBEX.id ? { status, body: {} } : null))
+  ])(
+    'tells what a %d means, after one request, and exits with %d',
+    async ([status, expected, message], { checking }) => {
+      const { server, api, check } = checking
+      api.instead = ofGlobex({ status, body: {} })
 
-    const { code, failed } = await checked(workspace)
+      const { code, failed } = await check()
 
-    expect(code).toBe(expected)
-    expect(failed).toMatchObject([{ name: 'globex orders', message: expect.stringMatching(message) }])
-    expect(server.asked.filter((asked) => asked.organization === GLOBEX.id)).toHaveLength(1)
-  })
+      expect(code).toBe(expected)
+      expect(failed).toMatchObject([{ name: 'globex orders', message: matches(message) }])
+      expect(server.asked.filter((asked) => asked.organization === GLOBEX.id)).toHaveLength(1)
+    },
+  )
 
-  it('holds a refused token, as any run does, and does not ask with it again', async () => {
-    const { server, workspace } = await createScene((id) =>
-      id === GLOBEX.id ? { status: 401, body: {} } : null,
-    )
-    await checked(workspace)
+  it('holds a refused token, as any run does, and does not ask with it again', async ({ checking }) => {
+    const { server, api, check, workspace } = checking
+    api.instead = ofGlobex({ status: 401, body: {} })
+    await check()
 
-    const { code, failed } = await checked(workspace)
+    const { code, failed } = await check()
 
     expect(code).toBe(3)
-    expect(failed).toMatchObject([
-      { name: 'globex orders', message: expect.stringMatching(/^not asked: .*refused/) },
-    ])
+    expect(failed).toMatchObject([{ name: 'globex orders', message: matches(/^not asked: .*refused/) }])
     expect(server.asked.filter((asked) => asked.organization === GLOBEX.id)).toHaveLength(1)
     expect((await workspace.run(['status', '--check'])).code).toBe(3)
   })
 
-  it('tells of a mistyped host once, and at once', async () => {
-    const { workspace, settings } = await createScene()
-    workspace.configure({ ...settings, baseUrl: 'http://admin.exampel.invalid' })
+  it.for<[string, (scene: Scene) => Promise<string>, object]>([
+    [
+      'a mistyped host',
+      async () => 'http://admin.exampel.invalid',
+      { message: has('admin.exampel.invalid') },
+    ],
+    [
+      'a certificate that is refused',
+      async () => (await serve(() => ({}), createSelfSigned())).url,
+      { message: matches(/certificate .* is refused/), cure: has('NODE_EXTRA_CA_CERTS') },
+    ],
+    [
+      'a port where nothing listens',
+      async () => 'http://127.0.0.1:1',
+      { message: 'nothing listens at port 1 of 127.0.0.1' },
+    ],
+  ])('tells of %s once, and at once', async ([_, address, finding], { checking }) => {
+    checking.configure({ baseUrl: await address(checking) })
 
-    const { code, failed, named } = await checked(workspace)
+    const { code, failed, named } = await checking.check()
 
     expect(code).toBe(1)
-    expect(failed).toMatchObject([{ name: 'api', message: expect.stringContaining('admin.exampel.invalid') }])
+    expect(failed).toMatchObject([{ name: 'api', ...finding }])
     expect(named('lists')).toMatchObject([{ state: 'warn' }])
   })
 
-  it('tells of a certificate that is refused, once', async () => {
-    const server = await serve((asked) => pageOf(items(4), asked), createSelfSigned())
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: BOTH })
+  it('ends soon where the API never answers', async ({ checking: { server, check, api, configure } }) => {
+    api.instead = () => new Promise(() => {})
+    configure({ organizations: [ACME], api: { baseUrl: server.url, timeout: '2s' } })
 
-    const { code, failed } = await checked(workspace)
-
-    expect(code).toBe(1)
-    expect(failed).toMatchObject([
-      {
-        name: 'api',
-        message: expect.stringMatching(/certificate .* is refused/),
-        cure: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
-      },
-    ])
-    expect(server.asked).toEqual([])
-  })
-
-  it('ends soon where the API never answers', async () => {
-    const server = await serve(() => new Promise<Reply>(() => {}))
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
-    const config = JSON.parse(fs.readFileSync(workspace.file('admin-mirror.yaml'), 'utf8')) as { api: object }
-    config.api = { ...config.api, timeout: '2s' }
-    fs.writeFileSync(workspace.file('admin-mirror.yaml'), JSON.stringify(config))
-
-    const { code, failed } = await checked(workspace)
+    const { code, failed } = await check()
 
     expect(code).toBe(1)
-    expect(failed).toMatchObject([{ name: 'acme orders', message: expect.stringContaining('api.timeout') }])
+    expect(failed).toMatchObject([{ name: 'acme orders', message: has('api.timeout') }])
     expect(server.asked).toHaveLength(1)
   })
 
-  it('tells of a port where nothing listens', async () => {
-    const { workspace, settings } = await createScene()
-    workspace.configure({ ...settings, baseUrl: 'http://127.0.0.1:1' })
+  it('tells of a clock that is wrong', async ({ checking: { check, api } }) => {
+    const headers = { date: new Date(Date.now() - 3_600_000).toUTCString() }
+    api.instead = () => ({ headers, body: { data: [], links: { next: null }, meta: {} } })
 
-    const { code, failed } = await checked(workspace)
-
-    expect(code).toBe(1)
-    expect(failed).toMatchObject([{ name: 'api', message: 'nothing listens at port 1 of 127.0.0.1' }])
-  })
-
-  it('tells all problems of the configuration, and exits with 2', async () => {
-    const { workspace, settings } = await createScene()
-    const broken = { ...ACME, token: variable('NOT_SET') }
-    workspace.configure({ ...settings, organizations: [broken], schedule: 'soon' })
-
-    const { code, failed } = await checked(workspace)
-
-    expect(code).toBe(2)
-    expect(failed.map(({ message }) => message).join('\n')).toMatch(
-      /schedule[\s\S]*NOT_SET|NOT_SET[\s\S]*schedule/,
-    )
-  })
-
-  it('tells of a token file that is not there, and asks about a collection that is close to a known one', async () => {
-    const { token: _, ...acme } = ACME
-    const { workspace, settings } = await createScene()
-    workspace.configure({
-      ...settings,
-      organizations: [{ ...acme, tokenFile: workspace.file('missing') }, GLOBEX],
-      collections: { order: {}, establishments: false },
-    })
-
-    const { code, failed, named } = await checked(workspace, '--offline')
-
-    expect(code).toBe(2)
-    expect(failed).toMatchObject([{ name: 'token acme', message: expect.stringContaining('no such file') }])
-    expect(named('tokens')).toMatchObject([{ state: 'ok', message: '1 token can be read' }])
-    expect(named('configuration')[1]).toMatchObject({
-      state: 'warn',
-      cure: expect.stringContaining('is orders meant?'),
-    })
-  })
-
-  it('tells of a clock that is wrong', async () => {
-    const { workspace } = await createScene(() => ({
-      headers: { date: new Date(Date.now() - 3_600_000).toUTCString() },
-      body: { data: [], links: { next: null }, meta: { current_page: 1, last_page: 1, total: 0 } },
-    }))
-
-    const { code, named } = await checked(workspace)
+    const { code, named } = await check()
 
     expect(code).toBe(0)
     expect(named('clock')).toMatchObject([{ state: 'warn', message: "is 60 minutes ahead of the server's" }])
   })
 
-  it('proposes another schedule where walks would not end in time', async () => {
-    const page: Reply = {
-      headers: { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '50' },
-      body: {
-        data: items(25),
-        links: { next: '?page=2' },
-        meta: { current_page: 1, last_page: 4000, per_page: 25, total: 100_000 },
-      },
-    }
-    const { workspace } = await createScene(() => page)
-
-    const { code, named } = await checked(workspace)
-
-    expect(code).toBe(0)
-    expect(named('rate limit')).toMatchObject([
-      { message: expect.stringContaining('announces 60 requests a minute') },
-    ])
-    expect(named('schedule')[1]).toMatchObject({ state: 'warn', cure: 'set schedule: "0 */6 * * *"' })
-    expect(named('refresh')).not.toEqual([])
-  })
-
-  it('warns of what reading has shown, as status does', async () => {
-    const { workspace } = await createScene(undefined, {
-      collections: { orders: { newest: 'first' }, establishments: false },
-    })
+  it('warns of what reading has shown, as status does', async ({
+    checking: { workspace, check, configure },
+  }) => {
+    configure({ collections: { orders: { newest: 'first' }, establishments: false } })
     await workspace.run(['sync'])
     // As after refreshes, and a full walk that found new rows at the other end.
     workspace.change(
       `UPDATE sync_jobs SET refresh = json_set(refresh, '$.interval', 300000), newest = NULL WHERE collection = 'orders'`,
     )
 
-    const { code, named } = await checked(workspace, '--offline')
+    const { code, named } = await check('--offline')
 
     expect(code).toBe(0)
     expect(named('advice')).toMatchObject([
-      { state: 'warn', message: expect.stringContaining('newest: auto finds out by itself') },
+      { state: 'warn', message: has('newest: auto finds out by itself') },
     ])
   })
 
-  it('exits with 4 for a mirror that cannot be used, though a token is missing, too', async () => {
-    const { workspace, settings } = await createScene()
-    workspace.configure({ ...settings, organizations: [{ id: ACME.id, name: 'acme', tokenFile: 'none' }] })
-    fs.writeFileSync(workspace.mirror, 'no database '.repeat(100))
+  it('tells all problems of the configuration, and exits with 2', async ({
+    checking: { check, configure },
+  }) => {
+    configure({ organizations: [{ ...ACME, token: variable('NOT_SET') }], schedule: 'soon' })
 
-    const { code, failed } = await checked(workspace)
+    const { code, failed } = await check()
 
-    expect(code).toBe(4)
-    expect(failed.map(({ name }) => name)).toEqual(expect.arrayContaining(['mirror', 'token acme']))
+    const problems = failed.map(({ message }) => message).join('\n')
+    expect([code, problems, problems]).toEqual([2, has('schedule'), has('NOT_SET')])
   })
 
-  it('exits with 4 for a mirror of two names', async () => {
-    const { workspace } = await createScene()
+  it('tells of a token file that is not there, and asks about a collection that is close to a known one', async ({
+    checking: { workspace, check, configure },
+  }) => {
+    const { token: _, ...acme } = ACME
+    configure({
+      organizations: [{ ...acme, tokenFile: workspace.file('missing') }, GLOBEX],
+      collections: { order: {}, establishments: false },
+    })
+
+    const { code, failed, named } = await check('--offline')
+
+    expect(code).toBe(2)
+    expect(failed).toMatchObject([{ name: 'token acme', message: has('no such file') }])
+    expect(named('tokens')).toMatchObject([{ state: 'ok', message: '1 token can be read' }])
+    expect(named('configuration')[1]).toMatchObject({ state: 'warn', cure: has('is orders meant?') })
+  })
+
+  it('exits with 4 for a mirror that cannot be used, though a token is missing, too', async ({
+    checking: { workspace, check, configure },
+  }) => {
     await workspace.run(['sync'])
     fs.linkSync(workspace.mirror, workspace.file('second.db'))
+    configure({ organizations: [{ id: ACME.id, name: 'acme', tokenFile: 'none' }] })
 
-    const { code, failed } = await checked(workspace, '--offline')
+    const { code, failed } = await check()
 
     expect(code).toBe(4)
-    expect(failed[0]?.message).toContain('2 names (hard links)')
+    expect(failed[0]?.name).toBe('token acme')
+    expect(failed[1]).toMatchObject({ name: 'mirror', message: has('2 names (hard links)') })
   })
 
-  it("exits with 2 for a listener's port that is in use, and for a folder that cannot be one", async () => {
-    const { workspace, settings } = await createScene()
+  it("exits with 2 for a listener's port that is in use, and for a folder that cannot be one", async ({
+    checking: { workspace, check, configure },
+  }) => {
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const address = server.address()
-    const port = typeof address === 'object' ? address?.port : 0
     fs.writeFileSync(workspace.file('file'), '')
-    workspace.configure({ ...settings, http: { port }, publish: workspace.file('file/published.db') })
+    configure({
+      http: { port: typeof address === 'object' ? address?.port : 0 },
+      publish: workspace.file('file/published.db'),
+    })
 
-    const { code, named } = await checked(workspace, '--offline')
+    const { code, named } = await check('--offline')
     server.close()
 
     expect(code).toBe(2)
-    expect(named('http')).toMatchObject([{ state: 'fail', message: expect.stringContaining('EADDRINUSE') }])
+    expect(named('http')).toMatchObject([{ state: 'fail', message: has('EADDRINUSE') }])
     expect(named('publish')).toMatchObject([{ state: 'fail', exit_code: 2 }])
   })
 
-  it('exits with 2 where the mirror keeps a collection by another key, and where a name of its tables is taken', async () => {
-    const { workspace, settings } = await createScene()
+  it('exits with 2 for another key, a name of tables that is taken, and another address, online, too', async ({
+    checking: { workspace, server, check, configure },
+  }) => {
     await workspace.run(['sync'])
+    server.asked.length = 0
+    const collections = { establishments: false, orders: { key: 'state' }, visits: {} }
     workspace.change('CREATE TABLE visits_raw (a)')
-    workspace.configure({
-      ...settings,
-      collections: { establishments: false, orders: { key: 'state' }, visits: {} },
-    })
+    configure({ collections })
+    const keys = [await check(), await check('--offline')]
+    configure({ baseUrl: `${server.url}/other` })
+    const asked = server.asked.length
+    const addresses = [await check(), await check('--offline')]
 
-    const reports = [await checked(workspace), await checked(workspace, '--offline')]
-
-    for (const { code, failed } of reports) {
+    for (const { code, failed } of keys) {
       expect(code).toBe(2)
       expect(failed).toMatchObject([
         {
           name: 'configuration',
-          message: expect.stringMatching(/^the mirror keeps orders by the key id, .* says state: /),
+          message: matches(/^the mirror keeps orders by the key id, .* says state: /),
         },
-        {
-          name: 'configuration',
-          message: expect.stringMatching(/^the mirror cannot make the tables of visits, /),
-        },
+        { name: 'configuration', message: matches(/^the mirror cannot make the tables of visits, /) },
       ])
     }
-  })
-
-  it('exits with 2 where the mirror holds the lists of another address', async () => {
-    const { workspace, settings } = await createScene()
-    await workspace.run(['sync'])
-    const elsewhere = await serve((asked) => pageOf(items(4), asked))
-    workspace.configure({ ...settings, baseUrl: `${elsewhere.url}/other` })
-
-    const reports = [await checked(workspace), await checked(workspace, '--offline')]
-
-    expect(reports.map(({ code }) => code)).toEqual([2, 2])
-    for (const { failed } of reports)
+    for (const { code, failed } of addresses) {
+      expect(code).toBe(2)
       expect(failed).toMatchObject([
-        { name: 'mirror', exit_code: 2, message: expect.stringMatching(/127\.0\.0\.1\/other/) },
+        { name: 'mirror', exit_code: 2, message: matches(/127\.0\.0\.1\/other/) },
       ])
-    expect(elsewhere.asked).toEqual([])
+    }
+    expect(server.asked).toHaveLength(asked)
   })
 })

@@ -56,28 +56,6 @@ describe.concurrent('an API that begins to send numbers as texts', () => {
     expect((await workspace.run(['status'])).stdout.match(/^note: .*/gm)).toEqual([`note: ${notes[0]}`])
   })
 
-  it('has what an earlier version put beside the column moved by rebuild', async () => {
-    const items = numbered(4, (id) => ({ total: id === 4 ? 'x' : id === 3 ? '300' : id * 100 }))
-    const workspace = await createScene(() => items)
-    await workspace.run(['sync'])
-    // As an upgrade finds it: nothing was counted, and no row changes.
-    workspace.change(`
-      UPDATE orders SET total = NULL, total__text = '300' WHERE id = 3;
-      UPDATE sync_jobs SET columns_run = NULL;
-      DELETE FROM sync_column_counts;
-    `)
-    const noteOf = async () => /^note: .*/m.exec((await workspace.run(['status'])).stdout)?.[0]
-
-    await workspace.run(['sync'])
-    expect(await noteOf()).toBe(
-      'note: orders.total: the values of 2 of 4 rows do not fit it and are, as text, in total__text (acme: a value that fits by now; "admin-mirror rebuild orders" moves what fits)',
-    )
-    await workspace.run(['rebuild', 'orders'])
-
-    expect(await noteOf()).toContain('the value of 1 of 4 rows does not fit it')
-    expect(workspace.value('SELECT sum(total) FROM orders')).toBe(600)
-  })
-
   it('has misfits counted in as the documents say', async () => {
     const workspace = await createScene(() =>
       numbered(4, (id) => ({ total_cents: id === 4 ? '4.5 EUR' : id })),

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFailed } from 'vitest'
-import { createDice, type Dice } from '../../src/sandbox/random.ts'
+import { createDice, type Dice } from '../../src/sandbox/words.ts'
 import { copyOf } from './crash-scene.ts'
 import { type Asked, type ListServer, pageOf, serve } from './list-server.ts'
 import { expectReadOn } from './reading.ts'

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { expect } from 'vitest'
-import { createDice } from '../../src/sandbox/random.ts'
+import { createDice } from '../../src/sandbox/words.ts'
 import { type Death, deathsIn } from '../helpers/deaths.ts'
 import { faultsOf } from '../helpers/faults.ts'
 import { createHastyClock } from './in-process.ts'

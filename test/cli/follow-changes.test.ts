@@ -133,40 +133,11 @@ describe('export --since, where items left the list and came back', () => {
     },
   )
 
-  it.each([
-    ['orders', '5', /orders_changes/],
-    ['orders_changes', 'x', /whole number/],
-    ['orders_changes', '-1', /whole number/],
-  ])('--since-seq of %s refuses %s', async (name, seq, message) => {
-    const { code, stderr } = await workspace.run(['export', name, '--format', 'csv', `--since-seq=${seq}`])
-
-    expect(code).toBe(2)
-    expect(stderr).toMatch(message)
-  })
-
   it('of orders_changes has the removals', async () => {
     const [, second = '', third = ''] = moments()
     const last = ['1 removed', '2 returned to', '3 changed to', '4 changed to']
     expect(await eventsSince(third)).toEqual(last)
     expect(await eventsSince(second)).toEqual([...last, '1 changed to', '2 removed', '4 added to'].toSorted())
-  })
-
-  it('of orders has the rows that are there now, also one that came back, and no removals', async () => {
-    const [, , third = ''] = moments()
-
-    const ids = (await exportedSince<Item>('orders', third)).map(({ id }) => id)
-    expect(ids.toSorted((a, b) => a - b)).toEqual([2, 3, 4])
-  })
-
-  it('of orders_history has what a removal ended', async () => {
-    const [, , third = ''] = moments()
-    const versions = await exportedSince<{ id: number; _reason: string }>('orders_history', third)
-
-    expect(versions.map(({ id, _reason }) => `${id} ${_reason}`).toSorted()).toEqual([
-      '1 removed',
-      '3 changed',
-      '4 changed',
-    ])
   })
 })
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createData } from '../../src/sandbox/data.ts'
-import { openingOf } from '../../src/sandbox/items/order-life.ts'
+import { openingOf } from '../../src/sandbox/order-life.ts'
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { type Running, startProgram } from './processes.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'

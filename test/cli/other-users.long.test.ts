@@ -189,3 +189,30 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
     expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
   })
 })
+
+describe.skipIf(!CAN_BE_OTHERS)('a configuration in a folder for all (needs root)', () => {
+  it('that nobody has named is not read where another user has put it there', async () => {
+    const server = await serve((asked) => pageOf(ITEMS, asked))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    const shared = workspace.file('shared')
+    const file = path.join(shared, 'config/admin-mirror.yaml')
+    fs.mkdirSync(path.dirname(file), { recursive: true })
+    fs.chmodSync(workspace.folder, 0o755)
+    fs.chmodSync(shared, 0o1777)
+    fs.copyFileSync(workspace.file('admin-mirror.yaml'), file)
+    const check = async (owner: number) => {
+      fs.chownSync(file, owner, owner)
+      const { code, stderr } = await workspace.run(['sync'], {
+        ...as(ANALYST),
+        cwd: shared,
+        env: { ADMIN_MIRROR_CONFIG: '' },
+      })
+      return [code, stderr.includes('belongs to another user')]
+    }
+
+    expect(await check(SERVICE)).toEqual([2, true])
+    expect(server.asked).toEqual([])
+    expect((await check(ANALYST))[1]).toBe(false)
+    expect((await check(0))[1]).toBe(false)
+  })
+})

@@ -89,21 +89,6 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
     expect((await query(as(NOBODY))).code).toBe(4)
   })
 
-  it('gives its numbers no more rights than it has itself, and gets another mode with the next sync', async () => {
-    const { workspace, copy, configure } = await createScene({ publishMode: '0640' })
-    await workspace.run(['sync'], as(SERVICE))
-    // As where its group cannot be the one that is meant.
-    fs.chmodSync(copy, 0o600)
-    const modes = () => [copy, `${copy}.json`].map((file) => fs.statSync(file).mode & 0o777)
-
-    await workspace.run(['sync'], as(SERVICE))
-    expect(modes()).toEqual([0o600, 0o600])
-
-    configure({ publishMode: '0644' })
-    await workspace.run(['sync'], as(SERVICE))
-    expect(modes()).toEqual([0o644, 0o644])
-  })
-
   it("has the group of a folder that hands it on, and the mirror's owner though root has made it", async () => {
     const { workspace, rights } = await createScene()
     fs.chownSync(workspace.file('public'), SERVICE, GROUP)

@@ -198,18 +198,4 @@ describe('a key that becomes TEXT', () => {
     expect(code).toBe(4)
     expect(stderr).toMatch(/locked by another process for too long/)
   })
-
-  it('can be wanted by two processes at the same time', async () => {
-    const workspace = scene()
-    const both = ['acme', 'globex'].map((name) =>
-      workspace.start(['sync', '--org', name], { env: stopping(workspace) }),
-    )
-    await underWay(workspace)
-    release(workspace)
-
-    const ended = await Promise.all(both.map((sync) => sync.ended))
-
-    expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(ended.map(({ stderr }) => [0, stderr]))
-    expectWhole(workspace)
-  })
 })

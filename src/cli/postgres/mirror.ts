@@ -43,6 +43,10 @@ export function runnerOn(server: Server): RuleRunner {
   return { run: (rule) => runRule(server, rule(POSTGRES)), close: () => server.close() }
 }
 
+export function whyUnwritable(): string | null {
+  return null
+}
+
 export async function read(
   config: Config | null,
   runtime: Runtime,
@@ -172,7 +176,7 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
     probe: within(PROBE_MS, async () => {
       await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
     }),
-    freeBytes: async () => null,
+    unwritable: () => null,
     overview: (newSince) => {
       since = newSince
       return readAll()

@@ -134,7 +134,7 @@ function tableOfView(
   indexes: string[][],
 ): CopiedTable[] {
   const found = readableColumnsOf(connection, name)
-  const isOurs = JSON.stringify(found.map(nameOf)) === JSON.stringify(columns.map(nameOf))
+  const isOurs = JSON.stringify(found.map(columnName)) === JSON.stringify(columns.map(columnName))
   if (!isOurs) return []
   return [
     {
@@ -153,7 +153,7 @@ function declare(name: string, columns: readonly CopiedColumn[], primary: readon
   return `CREATE TABLE ${quoted(name)} (\n  ${lines.join(',\n  ')}\n) STRICT`
 }
 
-function nameOf({ name }: CopiedColumn): string {
+function columnName({ name }: CopiedColumn): string {
   return name
 }
 

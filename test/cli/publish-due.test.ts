@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type NextPublication, nextPublication, type Publication } from '../../src/schedule/publish-due.ts'
+import { type NextPublication, nextPublication, type Publication } from '../../src/cli/publisher.ts'
 
 const [NOW, EVERY] = [100_000_000_000, 300_000]
 const MINUTES = 60_000

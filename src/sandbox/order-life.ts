@@ -1,5 +1,4 @@
-import { hash } from '../random.ts'
-import { WORLD_START } from './words.ts'
+import { hash, WORLD_START } from './words.ts'
 
 /**
  * What the orders of one organization follow from. Time is a tick: whole seconds of the made-up world since the sandbox
