@@ -32,7 +32,7 @@ describe('npm run package', () => {
   it('makes the same bytes in another folder, at another time, for another user', () => {
     const folder = path.join(temporary(), 'a checkout of somebody else')
 
-    const again = makePackages(folder, {
+    const again = makePackages(folder, path.dirname(packages), {
       TZ: 'Asia/Tokyo',
       LANG: 'C',
       HOME: temporary(),
