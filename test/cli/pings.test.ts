@@ -57,6 +57,8 @@ describe.concurrent('the test ping of check', () => {
   })
 })
 
+const three = (path: string) => [path, path, path]
+
 describe.concurrent('pings', () => {
   it('tell of a sync that begins, succeeds and fails, by POST, without a token or an item; not of a verify', async () => {
     const { run, api, watch, paths } = await createWatched()
@@ -97,7 +99,6 @@ describe.concurrent('pings', () => {
   it('that do not arrive are tried three times, and change nothing about the run', async () => {
     const { run, paths, configure } = await createWatched((response) => response.writeHead(500).end())
     const { code, logs, stderr } = await run(['sync'])
-    const three = (path: string) => [path, path, path]
     expect([code, paths()]).toEqual([0, [OUTCOMES.start, OUTCOMES.success].flatMap(three)])
     expect(logs.filter(({ event }) => event === 'ping_lost')).toMatchObject([
       { level: 'warn', ping: 'start', reason: 'status 500' },
