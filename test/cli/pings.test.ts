@@ -134,17 +134,6 @@ describe.concurrent('pings', () => {
     expect(paths().filter((one) => one === OUTCOMES.success)).toHaveLength(3)
     expect([...proxy.pings, ...elsewhere.pings]).toEqual([])
   })
-
-  it('to a server that never answers do not keep a signal waiting', async () => {
-    const { startHere } = await createWatched(() => {})
-    const sync = startHere(['sync'])
-    await sync.logs(({ event }) => event === 'run_finished', 2)
-
-    sync.kill('SIGTERM')
-
-    // Three tries of ten seconds each would be lost with words.
-    expect((await sync.ended).logs.filter(({ event }) => event === 'ping_lost')).toEqual([])
-  })
 })
 
 describe('the address of pings', () => {
