@@ -3,8 +3,8 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
-import { items, pageOf, serve } from './list-server.ts'
-import { createWorkspace, organization } from './workspace.ts'
+import { items, pageOf, serve } from '../helpers/list-server.ts'
+import { createWorkspace, organization } from '../helpers/workspace.ts'
 
 // Which version it is, wherever somebody asks; and what makes a release of it.
 
