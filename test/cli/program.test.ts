@@ -191,10 +191,11 @@ describe.concurrent('completion', () => {
   })
 })
 
+const unknownOne = ({ organization: id }: { organization: string }) =>
+  id === GLOBEX.id ? { status: 404, body: {} } : null
+
 describe.concurrent('a sync of two organizations, one of which the API does not know,', () => {
-  const instead = ({ organization: id }: { organization: string }) =>
-    id === GLOBEX.id ? { status: 404, body: {} } : null
-  it.override({ options: { settings: { organizations: [ACME, GLOBEX] }, instead } })
+  it.override({ options: { settings: { organizations: [ACME, GLOBEX] }, instead: unknownOne } })
 
   it('with --quiet leaves nothing of what goes well, and the errors of what fails', async ({
     scene: {

@@ -229,7 +229,7 @@ describe.concurrent('a token file', () => {
       'a large key',
       (file, workspace) => fs.writeFileSync(file, workspace.secret('Kf82hLq0ZxWm51sTe7UbQp93'.repeat(1100))),
     ],
-  ])('that is %s fails the jobs that need it with CONFIGURATION, and no other', async ([_, make]) => {
+  ])('that is %s fails the jobs that need it with CONFIGURATION, and no other', async ([, make]) => {
     const { workspace, server } = await withFile()
     make(workspace.file('acme.token'), workspace)
 

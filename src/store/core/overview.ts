@@ -1,6 +1,6 @@
 import type { ColumnType } from '../columns/column.ts'
 import type { Misfit } from '../columns/counts.ts'
-import { all, msOf, type Rule, type StoredTime, textOf, timeOf } from './sql.ts'
+import { all, type Dialect, msOf, type Rule, type StoredTime, textOf, timeOf } from './sql.ts'
 
 // What the status page shows, beside `status`.
 
@@ -37,35 +37,33 @@ const OF_JOB = 'organization_id = job.organization_id AND collection = job.colle
 
 // One text per job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
 // function would read all lines that `keepRuns` keeps.
-const LAST_RUNS = `
-  SELECT
-    job.organization_id,
-    job.collection,
-    (
-      SELECT string_agg(mark, '' ORDER BY id DESC)
-      FROM (SELECT id, ${RUN_MARK} AS mark FROM sync_runs WHERE ${OF_JOB} ORDER BY id DESC LIMIT ${MOST_RUNS}) AS shown
-    ) AS marks,
-    walked.started_at AS "walkFrom",
-    walked.finished_at AS "walkTo",
-    refreshed.started_at AS "refreshFrom",
-    refreshed.finished_at AS "refreshTo"
-  FROM sync_jobs AS job
-  ${lastEnded('walked', "trigger <> 'refresh'")}
-  ${lastEnded('refreshed', "trigger = 'refresh'")}
-`
-
-function lastEnded(as: string, which: string): string {
-  return `LEFT JOIN sync_runs AS ${as} ON ${as}.id = (
-    SELECT id FROM sync_runs WHERE ${OF_JOB} AND finished_at IS NOT NULL AND ${which} ORDER BY id DESC LIMIT 1
-  )`
+function lastRunsSql({ joinFirst }: Dialect): string {
+  const last = (as: string, which: string) =>
+    joinFirst('sync_runs', as, `${OF_JOB} AND finished_at IS NOT NULL AND ${which}`, 'id DESC')
+  return `
+    SELECT
+      job.organization_id,
+      job.collection,
+      (
+        SELECT string_agg(mark, '' ORDER BY id DESC)
+        FROM (SELECT id, ${RUN_MARK} AS mark FROM sync_runs WHERE ${OF_JOB} ORDER BY id DESC LIMIT ${MOST_RUNS}) AS shown
+      ) AS marks,
+      walked.started_at AS "walkFrom",
+      walked.finished_at AS "walkTo",
+      refreshed.started_at AS "refreshFrom",
+      refreshed.finished_at AS "refreshTo"
+    FROM sync_jobs AS job
+    ${last('walked', "trigger <> 'refresh'")}
+    ${last('refreshed', "trigger = 'refresh'")}
+  `
 }
 
 /** The last runs of every job. */
-export function* lastRunsShown(): Rule<LastRuns[]> {
+export function* lastRunsShown(dialect: Dialect): Rule<LastRuns[]> {
   type Times = Record<'walkFrom' | 'walkTo' | 'refreshFrom' | 'refreshTo', StoredTime | null>
   const rows = yield* all<
     Pick<LastRuns, 'organization_id' | 'collection'> & { marks: string | null } & Times
-  >(LAST_RUNS)
+  >(lastRunsSql(dialect))
   return rows.map(({ marks, walkFrom, walkTo, refreshFrom, refreshTo, ...job }) => ({
     ...job,
     marks: marks ?? '',
@@ -180,9 +178,9 @@ export function columnTroubles(): Rule<ColumnTrouble[]> {
 }
 
 /** What the status page shows of the runs, budgets and columns. `newSince`: from when on a column is new; epoch milliseconds. */
-export function* overviewOf(newSince: number) {
+export function* overviewOf(dialect: Dialect, newSince: number) {
   return {
-    runs: yield* lastRunsShown(),
+    runs: yield* lastRunsShown(dialect),
     gates: yield* gates(),
     tokensUsed: yield* tokensUsed(),
     newColumns: yield* newColumns(timeOf(newSince)),

@@ -35,6 +35,8 @@ export interface Dialect {
   sequence: string
   /** A join whose second table is read by the index on what joins it. */
   join: string
+  /** A LEFT JOIN of the first row in this order. `table` has an `id`. */
+  joinFirst(table: string, as: string, where: string, order: string): string
   /** The function that returns the later of two times. */
   later: string
   /** An expression for the database's own time, in epoch milliseconds. */

@@ -19,6 +19,9 @@ export const POSTGRES: Dialect = {
   rowIdType: 'tid',
   sequence: 'sequence',
   join: 'JOIN',
+  // As in a file, it would take twice as long.
+  joinFirst: (table, as, where, order) =>
+    `LEFT JOIN LATERAL (SELECT * FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1) AS ${as} ON true`,
   later: 'greatest',
   now: SERVER_TIME,
   numberIn: (json, field) => `(${json}::json ->> '${field}')::double precision`,

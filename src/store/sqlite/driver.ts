@@ -11,6 +11,8 @@ export const SQLITE: Dialect = {
   sequence: '_rowid_',
   // With a plain join SQLite may read the whole second table.
   join: 'CROSS JOIN',
+  joinFirst: (table, as, where, order) =>
+    `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1)`,
   later: 'max',
   now: "unixepoch('subsec') * 1000",
   numberIn: (json, field) => `${json} ->> '$.${field}'`,

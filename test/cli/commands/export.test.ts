@@ -75,6 +75,8 @@ describe.concurrent('export as CSV', () => {
   })
 })
 
+const warned = async (...args: string[]) => (await exported(...args, '--format', 'ndjson')).stderr
+
 describe.concurrent('export as NDJSON', () => {
   it('writes the items as they were sent, each on its line, and elements as they stand', async () => {
     expect(await ndjson('orders', '--org', 'acme')).toEqual(ON_LINES)
@@ -95,8 +97,6 @@ describe.concurrent('export as NDJSON', () => {
   })
 
   it('warns once of the numbers that most readers of JSON round, and of no others', async () => {
-    const warned = async (...args: string[]) => (await exported(...args, '--format', 'ndjson')).stderr
-
     for (const more of [[], ['--envelope']])
       expect(await warned('orders', ...more)).toMatch(
         /^warning: the fields huge, id, n had whole numbers beyond 2\^53; .*, or --format csv\n$/,
@@ -268,7 +268,7 @@ describe.concurrent('export exits with 2, and says why,', () => {
       `orders --format csv --since=${time}`,
       /--since .*2026-11-20/,
     ]),
-  ])('%s', async ([_, line, reason]) => {
+  ])('%s', async ([, line, reason]) => {
     const { code, stdout, stderr } = await exported(...line.split(' '))
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -307,20 +307,21 @@ describe.concurrent('export of an organization that left the configuration', () 
   })
 })
 
+const contentOf = (name: string) => fs.readFileSync(workspace.file(name), 'utf8')
+
+/** A folder of its own, since other tests write beside it. */
+function makeFolder(name: string, ...links: [name: string, to: string][]): string {
+  fs.mkdirSync(workspace.file(name))
+  for (const [link, to] of links) fs.symlinkSync(to, workspace.file(`${name}/${link}`))
+  return name
+}
+
 describe.concurrent('export --output', () => {
   const TO_FILE = [...OF_ACME, '--output']
-  const contentOf = (name: string) => fs.readFileSync(workspace.file(name), 'utf8')
   const WHOLE = `${ON_LINES.join('\n')}\n`
 
-  /** A folder of its own, since other tests write beside it. */
-  function folder(name: string, ...links: [name: string, to: string][]): string {
-    fs.mkdirSync(workspace.file(name))
-    for (const [link, to] of links) fs.symlinkSync(to, workspace.file(`${name}/${link}`))
-    return name
-  }
-
   it('writes in place of what a file held, or to what a link leads to, and nothing to standard output', async () => {
-    folder('files', ['there', 'old'], ['not-there', 'new'], ['device', '/dev/null'])
+    makeFolder('files', ['there', 'old'], ['not-there', 'new'], ['device', '/dev/null'])
     fs.writeFileSync(workspace.file('files/old'), 'the export of yesterday')
 
     for (const name of ['there', 'not-there', 'device'])
@@ -339,7 +340,7 @@ describe.concurrent('export --output', () => {
   })
 
   it('clears away what a killed export has left there, and no other file', async () => {
-    folder('left')
+    makeFolder('left')
     const [dead, perhapsAlive] = ['4711-0123456789ab', '4712-0123456789ab']
     fs.writeFileSync(workspace.file(`mirror.db-owners/${dead}`), '')
     const others = ['.orders.4712-0123456789ab.unfinished', 'orders.unfinished']
@@ -385,7 +386,7 @@ describe.concurrent('export --output', () => {
   })
 
   it('leaves what was there, and nothing else, when it is stopped', async () => {
-    folder('stopped')
+    makeFolder('stopped')
     fs.writeFileSync(workspace.file('stopped/orders'), 'yesterday')
     let meanwhile: string[] = []
     const names = () => fs.readdirSync(workspace.file('stopped'))
@@ -430,11 +431,20 @@ describe.concurrent('export to a file that the mirror lives on', () => {
     const before = contents(made)
 
     for (const output of [
-      ...['mirror.db', 'mirror.db-wal', 'mirror.db-shm', 'mirror.db-owners/somebody', 'admin-mirror.yaml'],
+      'mirror.db',
+      'mirror.db-wal',
+      'mirror.db-shm',
+      'mirror.db-owners/somebody',
+      'admin-mirror.yaml',
       ...files,
       'published.db',
-      ...['link-mirror.db', 'link-mirror.db-wal', 'link-globex.token', 'linked/mirror.db'],
-      ...['hard-mirror.db', 'hard-admin-mirror.yaml', 'hard-globex.token'],
+      'link-mirror.db',
+      'link-mirror.db-wal',
+      'link-globex.token',
+      'linked/mirror.db',
+      'hard-mirror.db',
+      'hard-admin-mirror.yaml',
+      'hard-globex.token',
     ]) {
       const args = ['export', 'orders', '--format', 'csv', '--output', output]
       const { code, stdout, stderr } = await made.run(args, { env })

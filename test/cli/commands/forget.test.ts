@@ -134,7 +134,7 @@ describe('the organization to forget', () => {
     ['one beside another in capitals', [acme(ONE), acme(OTHER, 'ACME')], [], true],
   ])(
     'is not chosen among two, since deleted data does not come back: %s',
-    ([_, known, configured, isClear]) => {
+    ([, known, configured, isClear]) => {
       const chosen = (name: string) => organizationToForget(name, known as never, configured as never)
       if (isClear) expect(chosen('acme').id).toBe(ONE)
       else

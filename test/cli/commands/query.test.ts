@@ -262,7 +262,7 @@ describe.concurrent('query -', () => {
     ['is longer than SQLite takes', 'y'.repeat(1_000_001), /longer than 1,000,000 bytes/],
     ['is no text', Buffer.from('SELECT \xff', 'latin1'), /no UTF-8/],
     ['has a NUL, since SQLite would leave out what follows it', 'SELECT 1 \0 WHERE 0', /NUL character/],
-  ])('refuses with 2 what %s', async ([_, stdin, why]) => {
+  ])('refuses with 2 what %s', async ([, stdin, why]) => {
     const { code, stdout, stderr } = await workspace.run(['query', '-'], { stdin })
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

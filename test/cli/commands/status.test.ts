@@ -283,6 +283,9 @@ describe.concurrent('status of a walk', () => {
   })
 })
 
+const isStarted = ({ event }: LogLine) => event === 'daemon_started'
+const isWarned = ({ event }: LogLine) => event === 'daemon_beside'
+
 describe.concurrent('a daemon', () => {
   it.override({ options: { settings: YEARLY } })
 
@@ -319,8 +322,6 @@ describe.concurrent('a daemon', () => {
   it('beside another one is told of, by the second one and by status; of one that ended nothing is said', async ({
     scene: { workspace },
   }) => {
-    const isStarted = ({ event }: LogLine) => event === 'daemon_started'
-    const isWarned = ({ event }: LogLine) => event === 'daemon_beside'
     const first = workspace.startHere(['start'])
     await first.log(({ event }) => event === 'run_finished')
     const second = workspace.startHere(['start'])
