@@ -3,8 +3,8 @@ import type { PageTimes } from '../page-writer.ts'
 import { createTurn } from '../refresh-turns.ts'
 import { runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
-import type { PageSource, Urgency } from '../types.ts'
-import { counting, noTraffic, type WalkObserver } from '../walk.ts'
+import type { Observe, PageSource, Urgency } from '../types.ts'
+import { countTraffic, noTraffic } from '../walk.ts'
 import { addCredit, payForRetries, takeOlderPage } from './band-credit.ts'
 import { type Band, pageAt, planBands } from './bands.ts'
 import {
@@ -18,7 +18,7 @@ import {
 } from './due.ts'
 import { youngEnds } from './ends.ts'
 import { seekFromFirst } from './last-page.ts'
-import { type RefreshedPage, type RefreshPageObserver, type RefreshTools, refreshPage } from './read-page.ts'
+import { type RefreshedPage, type RefreshPageEvent, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
 import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './saved.ts'
 import { afterOlderPage, notAfter, type RefreshState, stateOf, withCost } from './state.ts'
@@ -28,7 +28,7 @@ export interface RefresherOptions {
   lease: Lease
   source: PageSource
   times: PageTimes
-  observer: RefreshObserver
+  observe: Observe<RefreshEvent>
   /** Null: the job is not refreshed by itself. */
   policy: RefreshPolicy | null
   now: () => number
@@ -36,11 +36,7 @@ export interface RefresherOptions {
   signal: AbortSignal
 }
 
-/** Receives what refreshes do. */
-export interface RefreshObserver
-  extends Omit<WalkObserver & RefreshPageObserver, 'onThrottled' | 'onWaited'> {
-  onRefresh(result: RefreshResult): void
-}
+export type RefreshEvent = RefreshPageEvent | { kind: 'refresh'; result: RefreshResult }
 
 /** How a refresh ended. */
 export interface RefreshResult {
@@ -75,7 +71,7 @@ interface ReadEnds {
 }
 
 export function createRefresher(options: RefresherOptions): Refresher {
-  const { store, lease, source, policy, observer, now, signal } = options
+  const { store, lease, source, policy, observe, now, signal } = options
   const rules = rulesOf(lease.job)
   let state = stateOf(lease.refresh, scopeText(lease.job))
   let plan: Band[] = []
@@ -92,7 +88,14 @@ export function createRefresher(options: RefresherOptions): Refresher {
   })
   const nextAt = (from: RefreshState): number =>
     policy ? dueAt(from, refreshInterval(budget(policy, from.cost)), now()) : Number.POSITIVE_INFINITY
-  const toolsOf = (run: Run): RefreshTools => ({ ...options, run, observer: counting(observer, run.traffic) })
+  const toolsOf = (run: Run): RefreshTools => ({
+    ...options,
+    run,
+    observe(event) {
+      countTraffic(run.traffic, event)
+      observe(event)
+    },
+  })
 
   async function readEnds(from: RefreshState, tools: RefreshTools): Promise<ReadEnds> {
     let refresh = beginRefresh(from, rules, now())
@@ -199,7 +202,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       isAsked: !older,
       error,
     }
-    observer.onRefresh(result)
+    observe({ kind: 'refresh', result })
     return result
   }
 
