@@ -2,13 +2,13 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { type KnownError, MirrorError, systemCode, UsageError } from '../errors.ts'
 import { assertSameApi, placeOfFile } from '../store/core/settings.ts'
-import { runRule } from '../store/sqlite/driver.ts'
+import { type ConfiguredCollection, impossibleCollections } from '../store/core/tables.ts'
+import { runRule, SQLITE } from '../store/sqlite/driver.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
 import { type Origin, originIn } from '../store/sqlite/publish/origin.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
-import { type ConfiguredCollection, impossibleCollections } from '../store/sqlite/tables/configured.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
 const NAME = 'mirror'
@@ -34,7 +34,7 @@ export function checkMirrorFile(
   const look = (connection: Connection) => {
     origin = originIn(connection)
     if (baseUrl !== null) runRule(connection, assertSameApi(baseUrl, placeOfFile(connection.name)))
-    impossible = impossibleCollections(connection, collections)
+    impossible = runRule(connection, impossibleCollections(SQLITE, collections))
   }
   try {
     const contents = checkContents(file, look)

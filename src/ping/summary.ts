@@ -23,8 +23,8 @@ export function outcomeOf(
 ): Outcome {
   const code = error?.code ?? heldBack?.code
   const rows = {
-    // An item that moved to the next page meanwhile is on two answers.
-    seen: walk && run ? items : (run?.rowsSeen ?? 0),
+    // An item that moved to the next page meanwhile is on two answers; of a refresh nobody counts these once.
+    seen: walk && run ? items : 0,
     added: run?.rowsAdded ?? 0,
     changed: run?.rowsChanged ?? 0,
     removed: run?.rowsRemoved ?? 0,
@@ -99,9 +99,10 @@ export function outcomeText(
 ): string {
   const sum = (name: keyof Outcome['rows']) =>
     grouped(outcomes.reduce((total, { rows }) => total + rows[name], 0))
+  const seen = sum('seen')
   const busy = outcomes.filter(({ state }) => state === 'busy').length
   const lines = [
-    `admin-mirror: ${counted(outcomes.length, 'list')}${ms === null ? '' : ` in ${inWords(ms)}`}; ${sum('seen')} rows seen, ${sum('added')} new, ${sum('changed')} changed, ${sum('removed')} removed`,
+    `admin-mirror: ${counted(outcomes.length, 'list')}${ms === null ? '' : ` in ${inWords(ms)}`}; ${seen === '0' ? '' : `${seen} rows seen, `}${sum('added')} new, ${sum('changed')} changed, ${sum('removed')} removed`,
     ...(busy > 0 ? [`${counted(busy, 'list')} left to another process`] : []),
     ...failedLines(failed),
   ]

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect } from 'vitest'
-import { createSwitch } from './dead-man-switch.ts'
-import type { Reply } from './list-server.ts'
-import { ACME, createScene, GLOBEX, it } from './scene.ts'
+import { createSwitch } from '../helpers/dead-man-switch.ts'
+import type { Reply } from '../helpers/list-server.ts'
+import { ACME, createScene, GLOBEX, it } from '../helpers/scene.ts'
 
 // Pings of real commands. When one is sent, and what it says: test/ping.
 

@@ -64,8 +64,9 @@ export function inRoot(mounts: string, packages: string, script: string): string
   const inside = `set -eu
 mount -t tmpfs none "$1"
 ${mounts}
-mkdir -p "$1/packages" "$1/proc"
+mkdir -p "$1/packages" "$1/proc" "$1/dev"
 mount --bind "$2" "$1/packages"
+mount --bind /dev "$1/dev"
 mount -t proc none "$1/proc"
 ip link set lo up 2> /dev/null || ifconfig lo up
 exec chroot "$1" /bin/sh -euc "$3"`
