@@ -116,7 +116,7 @@ export function createEstablishment(key: number, index: number): Record<string, 
   }
 }
 
-export function establishmentId(key: number, index: number): string {
+function establishmentId(key: number, index: number): string {
   return uuid(createDice(hash(key, ESTABLISHMENT_SALT.id, index)))
 }
 

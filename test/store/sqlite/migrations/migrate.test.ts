@@ -15,7 +15,7 @@ import { createClock } from '../../../helpers/clock.ts'
 import { deathsIn } from '../../../helpers/deaths.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
-import { observerOf, runOnce } from '../../../helpers/run-once.ts'
+import { hearing, runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
@@ -282,7 +282,7 @@ describe('a mirror with an open walk whose state has the names of version 6', ()
     const started: Walk[] = []
 
     const result = await runOnce(test, list, {
-      observer: observerOf({ onStart: (walk) => started.push(walk) }),
+      observe: hearing({ start: ({ walk }) => started.push(walk) }),
     })
 
     expect(started).toMatchObject([{ id: 1, resumed: true }])
