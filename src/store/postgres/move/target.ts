@@ -101,7 +101,7 @@ export function begin(
     )
     for (const { name, shape, views } of collections) {
       await sql.exec(createSql(shape))
-      for (const view of views) await sql.exec(viewSql(name, shape.keyColumns, view))
+      for (const view of views) await sql.exec(viewSql(name, shape.keyColumns, view.to))
     }
   })
 }

@@ -2,7 +2,7 @@ import { keyColumnNames, shapeOf, splitKey } from '../../columns/catalog.ts'
 import type { SqlValue } from '../../columns/column.ts'
 import { openForWriting } from '../../sqlite/file/open.ts'
 import type { Connection } from '../../sqlite/sql.ts'
-import { loadViews, replaceView } from '../../sqlite/tables/array-views.ts'
+import { replaceViews } from '../../sqlite/tables/array-views.ts'
 import { loadCatalog } from '../../sqlite/tables/column-records.ts'
 import { makeTables } from '../../sqlite/tables/configured.ts'
 import { ensureHelp } from '../../sqlite/tables/help-view.ts'
@@ -59,7 +59,7 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
       for (const [name, keyPaths] of keys) {
         makeTables(connection, name, keyPaths)
         const shape = shapeOf(name, loadCatalog(connection, name, keyPaths))
-        for (const view of loadViews(connection, name).values()) replaceView(connection, shape, view)
+        replaceViews(connection, shape)
         const [from, to] = [keyNames(keyPaths), keyColumnNames(keyPaths)].map((all) => [
           '_organization_id',
           ...all,
@@ -98,7 +98,7 @@ const COUNT_RECORD = [
   'last_filled_at',
   'emptied',
 ]
-const VIEW_RECORD = ['view', 'array_column', 'column', 'path', 'type', 'holds']
+const VIEW_RECORD = ['view', 'array_column', ...COLUMN_RECORD.slice(1)]
 
 /** A key may be called otherwise on the server, where some names are taken. */
 function withKeysOfFile(keys: ReadonlyMap<string, string[][]>): (row: SqlValue[]) => SqlValue[] {

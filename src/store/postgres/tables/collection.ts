@@ -1,10 +1,11 @@
 import type { Job } from '../../../sync/types.ts'
 import { type Catalog, keyPathsOf, shapeOf, type TableShape } from '../../columns/catalog.ts'
+import type { ArrayView } from '../../columns/elements.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
 import { makeTables } from './configured.ts'
 import { type Fitting, fitTables, typedRows, type WantedItems } from './fit.ts'
-import { type ArrayView, findCollection, loadCatalog, loadViews } from './records.ts'
+import { findCollection, loadCatalog, loadViews } from './records.ts'
 import type { FittedRow } from './row-size.ts'
 
 /** What this process knows of a collection's tables. */

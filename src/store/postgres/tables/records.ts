@@ -1,6 +1,6 @@
 import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
 import { type Column, columnType } from '../../columns/column.ts'
-import type { ElementColumn } from '../../columns/elements.ts'
+import type { ArrayView } from '../../columns/elements.ts'
 import { loadColumns } from '../../core/tables.ts'
 import { POSTGRES, runRule, type Statements } from '../driver.ts'
 import { POSTGRES_LIMITS, type Sql } from '../sql.ts'
@@ -61,52 +61,63 @@ export async function saveColumns(
   )
 }
 
-/** The view of an array of objects: `orders__items`. */
-export interface ArrayView {
-  name: string
-  arrayColumn: string
-  elements: readonly ElementColumn[]
-}
-
 /**
  * The views of a collection, by the column of their array. Earlier versions gave two arrays whose names are cut alike one view: it is
  * that of the first one.
  */
 export async function loadViews(sql: Pick<Sql, 'rows'>, collection: string): Promise<Map<string, ArrayView>> {
-  const rows = await sql.rows<ElementColumn & { view: string; array_column: string }>(
+  type Row = Omit<Column, 'wide'> & { view: string; arrayColumn: string; wide: number; sentAt: string | null }
+  const rows = await sql.rows<Row>(
     `
-      SELECT view, array_column, "column" AS name, path, type, holds
+      SELECT
+        view, array_column AS "arrayColumn", "column" AS name, path, type, role, wide,
+        (SELECT path FROM sync_known_columns WHERE collection = $2 AND "column" = array_column AND wide = 1) AS "sentAt"
       FROM sync_view_columns
       WHERE starts_with(view, $1)
       ORDER BY sequence
     `,
-    [`${collection}__`],
+    [`${collection}__`, collection],
   )
   const views = new Map<string, ArrayView>()
   const owners = new Map<string, string>()
-  for (const { view, array_column: arrayColumn, ...element } of rows) {
+  for (const { view, arrayColumn, sentAt, wide, ...element } of rows) {
     if (!owners.has(view)) owners.set(view, arrayColumn)
     if (owners.get(view) !== arrayColumn) continue
-    const known = views.get(arrayColumn)
-    views.set(arrayColumn, {
-      name: view,
-      arrayColumn,
-      elements: [...(known?.elements ?? []), { ...element, type: columnType(element.type) }],
-    })
+    const known = views.get(arrayColumn)?.elements ?? []
+    const elements = [...known, { ...element, type: columnType(element.type), wide: wide === 1 }]
+    views.set(arrayColumn, { name: view, arrayColumn, sentAt, elements })
   }
   return views
 }
 
-export async function saveView(sql: Sql, { name, arrayColumn, elements }: ArrayView): Promise<void> {
-  const list = <K extends keyof ElementColumn>(field: K) => elements.map((element) => element[field])
+export async function saveView(
+  sql: Sql,
+  { name, arrayColumn, elements }: ArrayView,
+  at: string,
+): Promise<void> {
+  const list = <K extends keyof Column>(field: K) => elements.map((element) => element[field])
   await sql.rows(
     `
-      INSERT INTO sync_view_columns (view, array_column, "column", path, type, holds)
-      SELECT $1, $2, name, path, type, holds
-      FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS new (name, path, type, holds)
+      INSERT INTO sync_view_columns (view, array_column, "column", path, type, role, wide, first_seen_at, last_changed_at)
+      SELECT $1, $2, name, path, type, role, wide, $8, $8
+      FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[]) AS new (name, path, type, role, wide)
       ON CONFLICT (view, "column") DO UPDATE
-      SET array_column = excluded.array_column, path = excluded.path, type = excluded.type, holds = excluded.holds
+      SET
+        array_column = excluded.array_column,
+        path = excluded.path,
+        last_changed_at = CASE WHEN sync_view_columns.type = excluded.type THEN sync_view_columns.last_changed_at ELSE excluded.last_changed_at END,
+        type = excluded.type,
+        wide = excluded.wide
     `,
-    [name, arrayColumn, list('name'), list('path'), list('type'), list('holds')],
+    [
+      name,
+      arrayColumn,
+      list('name'),
+      list('path'),
+      list('type'),
+      list('role'),
+      list('wide').map((wide) => (wide ? 1 : 0)),
+      at,
+    ],
   )
 }

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import type { Connection } from '../sql.ts'
+import { markWideTexts, replaceViews } from '../tables/array-views.ts'
 import { ensureChangesView } from '../tables/changes-view.ts'
 import { completeTables, declarationOf } from '../tables/declarations.ts'
 import { raiseSeq } from '../tables/seq.ts'
@@ -22,6 +23,7 @@ const STEPS = [
   '0011-order-of-events.sql',
   '0012-failing.sql',
   '0013-work-of-owners.sql',
+  '0014-columns-of-elements.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length
@@ -48,6 +50,9 @@ function completeCollections(connection: Connection): void {
     if (declarationOf(connection, name) === undefined) continue
     completeTables(connection, name)
     raiseSeq(connection, name)
-    ensureChangesView(connection, { name, keyColumns: keyColumnNames(splitKey(JSON.parse(key) as string[])) })
+    const shape = { name, keyColumns: keyColumnNames(splitKey(JSON.parse(key) as string[])) }
+    ensureChangesView(connection, shape)
+    markWideTexts(connection, shape)
+    replaceViews(connection, shape)
   }
 }

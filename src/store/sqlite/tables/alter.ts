@@ -1,9 +1,11 @@
 import type { Notice } from '../../../sync/types.ts'
 import { counted, printable } from '../../../text.ts'
+import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { type Column, type ColumnChange, foldName } from '../../columns/column.ts'
 import { type Connection, quoted } from '../sql.ts'
 import type { Transact } from '../transaction.ts'
-import { loadColumns, prepareSaveColumn } from './column-records.ts'
+import { replaceViews } from './array-views.ts'
+import { knownKey, loadColumns, prepareSaveColumn } from './column-records.ts'
 import { KINDS, type TableKind, tableName, typeOfColumn } from './declarations.ts'
 import { addColumn, rebuildTable, type TableChanges } from './rebuild-table.ts'
 
@@ -86,6 +88,12 @@ export function alterTables(
     if (isRebuilt(changes)) rebuildTable(connection, table, changes, onRows)
     else for (const column of changes.added) addColumn(connection, table, column)
   }
+  // From now on the views of their arrays tell lists from texts that read like one.
+  const wide = plan.changes.filter(({ kind }) => kind === 'wide').map(({ column }) => column.name)
+  if (wide.length > 0) {
+    const keyColumns = keyColumnNames(splitKey(knownKey(connection, plan.collection) ?? []))
+    replaceViews(connection, { name: plan.collection, keyColumns }, wide)
+  }
   return true
 }
 
@@ -114,7 +122,7 @@ function isStillDue(known: readonly Column[], { kind, column }: ColumnChange): b
   const hasName = ({ name }: Column) => foldName(name) === foldName(column.name)
   if (kind === 'add')
     return !known.some((one) => hasName(one) || (one.path === column.path && one.role === column.role))
-  return known.some((one) => hasName(one) && one.type === 'INTEGER' && !one.wide)
+  return known.some((one) => hasName(one) && !one.wide && (kind === 'wide' || one.type === 'INTEGER'))
 }
 
 /** All three tables have the key columns, created as INTEGER before their type was known. */

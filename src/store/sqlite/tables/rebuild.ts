@@ -9,7 +9,7 @@ import { createMaintenance } from '../maintenance.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
 import { changeColumnsAndWrite, type Outcome } from './alter.ts'
-import { isTaken, loadViews, replaceView } from './array-views.ts'
+import { replaceViews } from './array-views.ts'
 import { openCollection } from './collection.ts'
 import { knownKey } from './column-records.ts'
 import { declarationOf, tableName } from './declarations.ts'
@@ -72,7 +72,7 @@ export function createTypedTableRebuild({
       if (declarationOf(connection, tableName(name, 'raw')) === undefined)
         throw new MirrorError(`${file} has no table ${tableName(name, 'raw')}, of which ${name} is made`)
       const keyPaths = splitKey(knownKey(connection, name) ?? [])
-      const restore = prepareRestore(connection, name, keyPaths)
+      const restore = prepareRestore(connection, name, keyPaths, time)
       const clear = prepareClear(connection, name, keyPaths)
       const notices = new Set<string>()
       const rows = await runSteps(async (from, most) => {
@@ -82,7 +82,8 @@ export function createTypedTableRebuild({
         return written.result
       })
       const strays = await runSteps((from, most) => transact(() => clear(from, most)))
-      const views = await transact(() => replaceViews(connection, name, keyPaths))
+      const shape = { name, keyColumns: keyColumnNames(keyPaths) }
+      const views = await transact(() => replaceViews(connection, shape))
       await transact(() => {
         recount(connection, name)
         for (const job of runRule(connection, countedJobs(name)))
@@ -112,7 +113,12 @@ interface RawLine extends StoredTimes, Record<string, unknown> {
 }
 
 /** Writes typed rows in the order of the raw row ids, which stay the same when a key column becomes TEXT. */
-function prepareRestore(connection: Connection, name: string, keyPaths: KeyPaths): Step<Outcome<Progress>> {
+function prepareRestore(
+  connection: Connection,
+  name: string,
+  keyPaths: KeyPaths,
+  time: () => string,
+): Step<Outcome<Progress>> {
   const columns = keyColumnNames(keyPaths)
   const keys = columns.map((column, index) => `CAST(${quoted(column)} AS TEXT) AS _key_${index}`)
   const sql = `
@@ -140,7 +146,7 @@ function prepareRestore(connection: Connection, name: string, keyPaths: KeyPaths
       const key = columns.map((_, part) => ({ text: String(line[`_key_${part}`]), integer: false }))
       if (typed) tables.restore(line.organizationId, key, line, typed)
     }
-    const notices = [...rows.notices, ...tables.extendViews(rows.result)]
+    const notices = [...rows.notices, ...tables.extendViews(rows.result, time())]
     const isDone = lines.length < most
     return { result: { last: lines.at(-1)?.rowId ?? last, count: count + lines.length, isDone }, notices }
   }
@@ -165,13 +171,6 @@ function prepareClear(connection: Connection, name: string, keyPaths: KeyPaths):
     const { changes } = clear.run(last, end ?? Number.MAX_SAFE_INTEGER)
     return { last: end ?? last, count: count + changes, isDone: end === undefined }
   }
-}
-
-function replaceViews(connection: Connection, name: string, keyPaths: KeyPaths): number {
-  const shape = { name, keyColumns: keyColumnNames(keyPaths) }
-  const views = [...loadViews(connection, name).values()].filter((view) => !isTaken(connection, view.name))
-  for (const view of views) replaceView(connection, shape, view)
-  return views.length
 }
 
 function recount(connection: Connection, name: string): void {

@@ -42,7 +42,7 @@ function saveRows(
     if (change === 'added') tables.insert(job.organization.id, key.parts, text, typed, event)
     else tables.update(job.organization.id, key.parts, text, typed, event, keptFields(job, upsert))
   }
-  return { result: tables.extendViews(rows.result), notices: rows.notices }
+  return { result: tables.extendViews(rows.result, at), notices: rows.notices }
 }
 
 /** The changed fields, for the version in the history; null: none is kept. */
