@@ -80,9 +80,12 @@ function contents(file: string, tables?: readonly string[]): Record<string, Rows
   }
 }
 
+/** Columns that are gone, and what is worked out again. */
+const NOT_KEPT = ['judged_walk', 'holds', 'columns_run']
+
 /** A row with the names that its columns have now, and without those that are gone. */
 function asNow(row: Rows[number]): Rows[number] {
-  const columns = Object.entries(row).filter(([name]) => name !== 'judged_walk')
+  const columns = Object.entries(row).filter(([name]) => !NOT_KEPT.includes(name))
   return Object.fromEntries(columns.map(([name, value]) => [name === 'mark' ? 'key' : name, value]))
 }
 
@@ -90,6 +93,10 @@ function expectMigrated(file: string, before: Record<string, Rows>): void {
   openForWriting(file).close()
   const { sync_seen_since: _, ...kept } = before
   const after = contents(file, Object.keys(kept))
+  // Columns of views are there, too, since they were a table of their own.
+  after.sync_columns = (after.sync_columns ?? []).filter(
+    ({ collection }) => !String(collection).startsWith('view'),
+  )
   for (const [table, rows] of Object.entries(kept)) expect(after[table], table).toMatchObject(rows.map(asNow))
   const connection = new Database(file, { readonly: true })
   expect(connection.pragma('user_version', { simple: true })).toBe(LATEST_VERSION)
