@@ -26,7 +26,7 @@ export interface Column {
   /** `text` is the column NAME__text beside a `value` column of the same path. */
   role: 'key' | 'value' | 'text'
   /**
-   * Of INTEGER: holds a number that a double would round, so it must not become REAL. Of TEXT: holds a text that reads like a list, so
+   * Of INTEGER: holds a number that a double would round, or a view's holds a boolean, so it must not become REAL. Of TEXT: holds a text that reads like a list, so
    * what is a list shows in the item alone.
    */
   wide: boolean

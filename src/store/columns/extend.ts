@@ -95,10 +95,10 @@ function changesBetween(before: readonly Column[], after: readonly Column[]): Co
 }
 
 function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, sent: Leaf): void {
-  const { asRead } = work.draft.limits
-  const value = asRead ? asRead(sent) : sent
+  const { limits } = work.draft
+  const value = limits.asRead ? limits.asRead(sent) : sent
   const own = ownValue(value)
-  const change = changeFor(slot, value, own)
+  const change = changeFor(slot, value, own, limits)
   if (change === 'none') return
   // No path is spelled out before this line: millions of fields may be left out.
   const column = slot && columnFor(slot, value, own)
@@ -112,7 +112,7 @@ function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, sent:
 function addMain(work: Work, path: string[], value: Leaf, own: OwnValue): void {
   const name = columnName(path, isTakenIn(work.draft), work.draft.limits)
   const type = typeOf(own)
-  const wide = isWideFor(type, value, own)
+  const wide = isWideFor(type, value, own, work.draft.limits)
   const column: Column = { name, path: sqlitePath(path), type, role: 'value', wide }
   slotAt(work.draft.root, path).main = column
   add(work, column)
@@ -129,7 +129,7 @@ function addText(work: Work, slot: ColumnSlot, path: string[], value: Leaf, own:
   if (!slot.main) return
   const { name: main, type } = slot.main
   const name = freeName(main, isTakenIn(work.draft), work.draft.limits, '__text')
-  const wide = isWideFor('TEXT', value, own)
+  const wide = isWideFor('TEXT', value, own, work.draft.limits)
   slot.text = { name, path: sqlitePath(path), type: 'TEXT', role: 'text', wide }
   add(work, slot.text)
   const message = `column ${main} is ${type} and met a value that does not fit it: such values go, as text, to column ${name}`

@@ -7,7 +7,7 @@ import {
   type RawNumber,
 } from '../../json/value.ts'
 import type { Catalog, ColumnSlot } from './catalog.ts'
-import type { Column, ColumnType, SqlValue } from './column.ts'
+import type { Column, ColumnLimits, ColumnType, SqlValue } from './column.ts'
 import { everyLeaf, type Leaf } from './flatten.ts'
 
 /** An array, and the TEXT column that holds it. */
@@ -30,17 +30,22 @@ export interface TypedRow {
  */
 export type SlotChange = 'none' | 'add' | 'widen' | 'wide' | 'text'
 
-export function changeFor(slot: ColumnSlot | undefined, value: Leaf, own: OwnValue): SlotChange {
+export function changeFor(
+  slot: ColumnSlot | undefined,
+  value: Leaf,
+  own: OwnValue,
+  limits: ColumnLimits,
+): SlotChange {
   if (slot?.isKey) return 'none'
   if (!slot?.main) return 'add'
   const fitting = fittingValue(slot.main.type, value, own)
   if (slot.main.type === 'INTEGER' && !slot.main.wide) {
     if (typeof own === 'number') return 'widen'
-    if (isWide(fitting)) return 'wide'
+    if (fitting !== undefined && isWideFor('INTEGER', value, fitting, limits)) return 'wide'
   }
   const column = fitting === undefined ? slot.text : slot.main
   if (!column) return 'text'
-  return column.type === 'TEXT' && !column.wide && readsLikeList(value) ? 'wide' : 'none'
+  return column.type === 'TEXT' && !column.wide && isWideFor('TEXT', value, own, limits) ? 'wide' : 'none'
 }
 
 /** The column of a slot that holds a value. */
@@ -53,9 +58,13 @@ function readsLikeList(value: Leaf): boolean {
   return typeof value === 'string' && /^[ \t\n\r]*\[/.test(value)
 }
 
-/** Whether a column has to be marked for its first value. */
-export function isWideFor(type: ColumnType, value: Leaf, own: OwnValue): boolean {
-  return type === 'TEXT' ? readsLikeList(value) : isWide(own)
+/**
+ * Whether a column of this type has to be marked for a value that it holds. A view has no values of its own: were its column to become
+ * REAL, the booleans in it would be gone.
+ */
+export function isWideFor(type: ColumnType, value: Leaf, own: OwnValue, limits: ColumnLimits): boolean {
+  if (type === 'TEXT') return readsLikeList(value)
+  return isWide(own) || (typeof value === 'boolean' && limits.asRead !== undefined)
 }
 
 /** The row of the typed table for an item; null if the catalog has to be extended first. */
@@ -65,7 +74,7 @@ export function toRow(catalog: Catalog, item: JsonObject): TypedRow | null {
   const fits = everyLeaf(catalog.root, item, (slot, sent) => {
     const value = asRead ? asRead(sent) : sent
     const own = ownValue(value)
-    const change = changeFor(slot, value, own)
+    const change = changeFor(slot, value, own, catalog.limits)
     if (change === 'none') {
       if (slot) put(row, slot, value, own)
       return true

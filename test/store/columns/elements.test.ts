@@ -16,6 +16,14 @@ describe('extendElements', () => {
     [['1', '1.5', '"1.50"'], ['a REAL']],
     [['1.5', '9007199254740994'], ['a REAL']],
     [
+      ['true', '1', '1.5'],
+      ['a INTEGER', 'a__text TEXT'],
+    ],
+    [
+      ['1', 'true', '1.5'],
+      ['a INTEGER', 'a__text TEXT'],
+    ],
+    [
       ['1.5', 'true'],
       ['a REAL', 'a__text TEXT'],
     ],

@@ -5,14 +5,14 @@ ALTER TABLE sync_view_columns
   ADD COLUMN wide bigint NOT NULL DEFAULT 0,
   ADD COLUMN first_seen_at timestamptz NOT NULL DEFAULT now(),
   ADD COLUMN last_changed_at timestamptz NOT NULL DEFAULT now();
-UPDATE sync_view_columns SET wide = 1 WHERE holds = 'wide';
+UPDATE sync_view_columns SET wide = 1 WHERE holds IN ('wide', 'boolean');
 UPDATE sync_view_columns
 SET first_seen_at = known.first_seen_at, last_changed_at = known.first_seen_at
 FROM sync_known_columns AS known
 WHERE known.collection = split_part(view, '__', 1) AND known."column" = array_column;
 ALTER TABLE sync_view_columns DROP COLUMN holds;
 COMMENT ON COLUMN sync_view_columns.role IS 'value, text: beside a column whose type did not fit.';
-COMMENT ON COLUMN sync_view_columns.wide IS '1: holds a whole number that REAL would round.';
+COMMENT ON COLUMN sync_view_columns.wide IS '1: holds a whole number that REAL would round, or a boolean.';
 COMMENT ON COLUMN sync_view_columns.first_seen_at IS 'When its first value came.';
 COMMENT ON COLUMN sync_view_columns.last_changed_at IS 'When its type changed last.';
 COMMENT ON COLUMN sync_known_columns.wide IS '1: holds a whole number that REAL would round; of TEXT: a text that reads like a list.';

@@ -13,7 +13,7 @@ CREATE TABLE sync_view_columns (
   path TEXT NOT NULL,
   type TEXT NOT NULL,
   role TEXT NOT NULL /* value, text: beside a column whose type did not fit */,
-  wide INTEGER NOT NULL DEFAULT 0 /* holds a whole number that REAL would round */,
+  wide INTEGER NOT NULL DEFAULT 0 /* holds a whole number that REAL would round, or a boolean */,
   first_seen_at TEXT NOT NULL,
   last_changed_at TEXT NOT NULL,
   PRIMARY KEY (view, "column")
@@ -27,7 +27,7 @@ SELECT
   former.path,
   former.type,
   'value',
-  former.holds = 'wide',
+  former.holds IN ('wide', 'boolean'),
   coalesce(known.first_seen_at, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
   coalesce(known.first_seen_at, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
 FROM sync_former_view_columns AS former
