@@ -290,6 +290,7 @@ const CLASSES: Record<NonNullable<ColumnTrouble['misfit']>, string> = {
   text: 'a text',
   boolean: 'a boolean',
   list: 'a list',
+  object: 'an object',
   fraction: 'a fraction',
   large: 'a number of too many digits',
   fitting: 'a value that fits by now',
@@ -310,7 +311,7 @@ export function columnNotes(
   const byColumn = [
     ...Map.groupBy(
       troubles.filter((one) => names.has(nameOfList(one))),
-      ({ collection, column }) => `${collection}\0${column}`,
+      (one) => `${tableOf(one)}\0${one.column}`,
     ).values(),
   ]
   const notes = byColumn.flatMap((ofColumn) => [...misfitNote(ofColumn, rowsOf), ...emptiedNote(ofColumn)])
@@ -330,12 +331,18 @@ function nameOfList(of: Pick<StatusRow, 'organization_id' | 'collection'>): stri
 function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: string) => number): string[] {
   const [worst] = ofColumn.toSorted((a, b) => b.misfits - a.misfits)
   if (!worst || worst.misfits === 0) return []
-  const { collection, text_column: text } = worst
+  const { collection, view, text_column: text } = worst
   const misfits = ofColumn.reduce((sum, one) => sum + one.misfits, 0)
   const [values, do_not, are] =
     misfits === 1 ? ['the value', 'does not fit it', 'is'] : ['the values', 'do not fit it', 'are']
-  const of = `${values} of ${grouped(misfits)} of ${counted(rowsOf(collection), 'row')} ${do_not}`
-  const where = text === null ? '' : ` and ${are}, as text, in ${printable(text, 100)}`
+  const rows =
+    view === null
+      ? `${grouped(misfits)} of ${counted(rowsOf(collection), 'row')}`
+      : counted(misfits, 'element')
+  const of = `${values} of ${rows} ${do_not}`
+  // The fields of an object have columns of their own.
+  const isBeside = text !== null && worst.misfit !== 'object'
+  const where = isBeside ? ` and ${are}, as text, in ${printable(text, 100)}` : ''
   const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
   return [
     `${nameOf(worst)}: ${of}${where} (${printable(worst.organization, 40)}: ${exampleOf(worst)}${move})`,
@@ -357,6 +364,10 @@ function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
   ]
 }
 
-function nameOf({ collection, column }: ColumnTrouble): string {
-  return `${collection}.${printable(column, 100)}`
+function nameOf(trouble: ColumnTrouble): string {
+  return `${printable(tableOf(trouble), 100)}.${printable(trouble.column, 100)}`
+}
+
+function tableOf({ view, collection }: ColumnTrouble): string {
+  return view ?? collection
 }

@@ -64,7 +64,7 @@ const TOO_LONG = JSON.rawJSON('1e400')
  * What a value is to SQL, which has no exact decimals in either database: a number with a point or an exponent is a double there, so a
  * long one is exact only as text; a text is a fraction if a double surely keeps its digits. The view has the same rules.
  */
-function asRead(value: Leaf): Leaf {
+export function asRead(value: Leaf): Leaf {
   if (typeof value === 'boolean' || Array.isArray(value)) return value
   // Lists in lists have no view, so nothing is to be known of texts that read like one.
   if (typeof value === 'string') return isLossy(value) || value.trimStart().startsWith('[') ? '' : value

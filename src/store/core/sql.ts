@@ -40,6 +40,8 @@ export interface Dialect {
   idOfRow(keys: Keys, row: string): string
   /** A condition: the row has this id, which came from a row of these columns. */
   hasId(keys: Keys, row: string, id: string): string
+  /** Whether the name is that of a view of ours: a user may have put another one in its place. */
+  isOwnView(name: string): Rule<boolean>
   /** Inserts rows, or replaces the columns that are not of the key. `columns`: with their types on a server. */
   upsert(
     table: string,

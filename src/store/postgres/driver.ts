@@ -1,6 +1,7 @@
-import { type Dialect, quoted, type Rule, run, type Values, withParameters } from '../core/sql.ts'
+import { all, type Dialect, quoted, type Rule, run, type Values, withParameters } from '../core/sql.ts'
 import { POSTGRES_LIMITS, type Sql, storable } from './sql.ts'
 import { SQL_TYPES } from './tables/shape.ts'
+import { VIEW_MARK } from './tables/view.ts'
 
 export const POSTGRES: Dialect = {
   limits: POSTGRES_LIMITS,
@@ -24,6 +25,13 @@ export const POSTGRES: Dialect = {
         return `${row}.${quoted(name)} = ${part}::${SQL_TYPES[keyTypes[index] ?? 'TEXT']}`
       })
       .join(' AND ')
+  },
+  *isOwnView(view) {
+    const found = yield* all(
+      `SELECT 1 FROM pg_class WHERE oid = to_regclass(:name::text) AND relkind = 'v' AND strpos(pg_get_viewdef(oid), '${VIEW_MARK}') > 0`,
+      { name: quoted(view) },
+    )
+    return found.length > 0
   },
   *upsert(table, columns, key, rows) {
     const names = Object.keys(columns).map(quoted)

@@ -1,7 +1,8 @@
 import type { Statement as Prepared } from 'better-sqlite3'
 import { SQLITE_LIMITS } from '../columns/column.ts'
-import { type Dialect, quoted, type Rule, run, type Statement, withParameters } from '../core/sql.ts'
+import { all, type Dialect, quoted, type Rule, run, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
+import { isViewSql } from './tables/view.ts'
 
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
@@ -21,6 +22,13 @@ export const SQLITE: Dialect = {
     return keyColumns
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
+  },
+  *isOwnView(view) {
+    const found = yield* all<{ sql: string }>(
+      "SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = :view COLLATE NOCASE",
+      { view },
+    )
+    return found.some(({ sql }) => isViewSql(sql, view))
   },
   *upsert(table, columns, key, rows) {
     const names = Object.keys(columns)

@@ -1,7 +1,7 @@
 import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
-import { type Column, columnType } from '../../columns/column.ts'
+import type { Column } from '../../columns/column.ts'
 import type { ArrayView } from '../../columns/elements.ts'
-import { loadColumns } from '../../core/tables.ts'
+import { loadArrayViews, loadColumns } from '../../core/tables.ts'
 import { POSTGRES, runRule, type Statements } from '../driver.ts'
 import { POSTGRES_LIMITS, type Sql } from '../sql.ts'
 
@@ -61,33 +61,10 @@ export async function saveColumns(
   )
 }
 
-/**
- * The views of a collection, by the column of their array. Earlier versions gave two arrays whose names are cut alike one view: it is
- * that of the first one.
- */
-export async function loadViews(sql: Pick<Sql, 'rows'>, collection: string): Promise<Map<string, ArrayView>> {
-  type Row = Omit<Column, 'wide'> & { view: string; arrayColumn: string; wide: number; sentAt: string | null }
-  const rows = await sql.rows<Row>(
-    `
-      SELECT
-        view, array_column AS "arrayColumn", "column" AS name, path, type, role, wide,
-        (SELECT path FROM sync_known_columns WHERE collection = $2 AND "column" = array_column AND wide = 1) AS "sentAt"
-      FROM sync_view_columns
-      WHERE starts_with(view, $1)
-      ORDER BY sequence
-    `,
-    [`${collection}__`, collection],
-  )
-  const views = new Map<string, ArrayView>()
-  const owners = new Map<string, string>()
-  for (const { view, arrayColumn, sentAt, wide, ...element } of rows) {
-    if (!owners.has(view)) owners.set(view, arrayColumn)
-    if (owners.get(view) !== arrayColumn) continue
-    const known = views.get(arrayColumn)?.elements ?? []
-    const elements = [...known, { ...element, type: columnType(element.type), wide: wide === 1 }]
-    views.set(arrayColumn, { name: view, arrayColumn, sentAt, elements })
-  }
-  return views
+/** The views of a collection, by the column of their array. */
+export async function loadViews(sql: Statements, collection: string): Promise<Map<string, ArrayView>> {
+  const views = await runRule(sql, loadArrayViews(POSTGRES, collection))
+  return new Map(views.map((view) => [view.arrayColumn, view]))
 }
 
 export async function saveView(

@@ -1,9 +1,12 @@
 import { isJsonObject } from '../../../json/value.ts'
 import type { Notice } from '../../../sync/types.ts'
 import type { TableShape } from '../../columns/catalog.ts'
-import { type Column, columnType } from '../../columns/column.ts'
+import type { Column } from '../../columns/column.ts'
 import { type ArrayView, extendElements, sentAtOf } from '../../columns/elements.ts'
 import type { ArrayValue } from '../../columns/row.ts'
+import { run } from '../../core/sql.ts'
+import { loadArrayViews, OF_VIEWS } from '../../core/tables.ts'
+import { runRule, SQLITE } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { loadColumns } from './column-records.ts'
 import { belongingsOf } from './rebuild-table.ts'
@@ -63,28 +66,10 @@ export function openArrayViews(
   }
 }
 
-/** No collection's name has two underscores, so these views belong to no other one. */
-const OF_COLLECTION = `substr(view, 1, length(:collection) + 2) = :collection || '__'`
-
 /** The views of a collection, by name. */
 export function loadViews(connection: Connection, collection: string): Map<string, ArrayView> {
-  type Row = Omit<Column, 'wide'> & { view: string; arrayColumn: string; wide: number; sentAt: string | null }
-  const rows = connection
-    .prepare(`
-      SELECT
-        view, array_column AS "arrayColumn", "column" AS name, path, type, role, wide,
-        (SELECT path FROM sync_known_columns WHERE collection = :collection AND "column" = array_column AND wide = 1) AS "sentAt"
-      FROM sync_view_columns
-      WHERE ${OF_COLLECTION}
-      ORDER BY rowid
-    `)
-    .all({ collection }) as Row[]
-  const views = new Map<string, ArrayView>()
-  for (const { view: name, arrayColumn, sentAt, wide, ...row } of rows) {
-    const element = { ...row, type: columnType(row.type), wide: wide === 1 }
-    views.set(name, { name, arrayColumn, sentAt, elements: [...(views.get(name)?.elements ?? []), element] })
-  }
-  return views
+  const views = runRule(connection, loadArrayViews(SQLITE, collection))
+  return new Map(views.map((view) => [view.name, view]))
 }
 
 /** A table or view that we did not create belongs to a user, who may have put it in the place of ours. */
@@ -98,7 +83,7 @@ export function isTaken(connection: Connection, name: string): boolean {
 export function dropViews(connection: Connection, collection: string): void {
   for (const view of loadViews(connection, collection).keys())
     if (!isTaken(connection, view)) connection.exec(`DROP VIEW IF EXISTS ${quoted(view)}`)
-  connection.prepare(`DELETE FROM sync_view_columns WHERE ${OF_COLLECTION}`).run({ collection })
+  runRule(connection, run(`DELETE FROM sync_view_columns WHERE ${OF_VIEWS}`, { collection }))
 }
 
 export function replaceView(

@@ -97,7 +97,7 @@ function fittingSql(type: ColumnType, at: string, written: string, text: string)
   // -0e0 is 0 in the table's own columns, and -0.0 + 0.0 is 0.0.
   return `CASE json_type(${at})
     WHEN 'integer' THEN CASE WHEN typeof(${value}) = 'integer' AND ${double} = ${value} THEN ${value} END
-    WHEN 'real' THEN CASE WHEN ${isExact} AND NOT ${isLost(value, written)} THEN ${value} + 0.0 END
+    WHEN 'real' THEN CASE WHEN ${value} BETWEEN 5e-324 AND 9007199254740991 THEN ${value} WHEN ${isExact} AND NOT ${isLost(value, written)} THEN ${value} + 0.0 END
     WHEN 'text' THEN CASE
       WHEN ${isWhole} THEN CASE WHEN ${double} = ${whole} THEN ${whole} END
       WHEN ${isFraction} THEN ${double} + 0.0
