@@ -104,7 +104,7 @@ $$;
 COMMENT ON FUNCTION json_real IS 'The value as double precision; null where it does not fit.';
 
 -- Whether an item has a text at a path. What no text of PostgreSQL can hold is replaced before the item is read.
-CREATE FUNCTION json_has_text(item text, path text[]) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS $$
+CREATE OR REPLACE FUNCTION json_has_text(item text, path text[]) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS $$
 BEGIN
   RETURN json_typeof(regexp_replace(item, '\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\\u0001', 'g')::json #> path) IS NOT DISTINCT FROM 'string';
 EXCEPTION WHEN data_exception OR statement_too_complex THEN

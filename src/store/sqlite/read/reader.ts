@@ -61,8 +61,7 @@ export function createReader(connection: Connection, file: string, own: string |
       const sql = 'SELECT max(closed_until) FROM sync_gates'
       return read(() => (isWhole() ? (connection.prepare(sql).pluck().get() as string | null) : null))
     },
-    columnTroubles: () =>
-      read(() => (hasTable(connection, 'sync_column_counts') ? readColumnTroubles(connection) : [])),
+    columnTroubles: () => read(() => (tellsOfColumns(connection) ? readColumnTroubles(connection) : [])),
     query: (sql, parameters = new Map()) => readOnly(connection, file, sql, parameters),
     collections: () => read(() => collectionsOf(connection)),
     organizations: () => {
@@ -84,4 +83,10 @@ export function createReader(connection: Connection, file: string, own: string |
     describe: (listed) => read(() => describeColumns(connection, listed)),
     close: () => connection.close(),
   }
+}
+
+/** Not a copy, nor a mirror that no command of this version has written yet. */
+function tellsOfColumns(connection: Connection): boolean {
+  const sql = "SELECT 1 FROM pragma_table_info('sync_view_columns') WHERE name = 'role'"
+  return hasTable(connection, 'sync_column_counts') && connection.prepare(sql).get() !== undefined
 }

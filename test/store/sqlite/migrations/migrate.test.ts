@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
+import { openReader } from '../../../../src/store/sqlite/read/reader.ts'
 import type { Connection } from '../../../../src/store/sqlite/sql.ts'
 import { createMissingTables } from '../../../../src/store/sqlite/tables/declarations.ts'
 import { type CoverageState, startCheckpoint, type Why } from '../../../../src/sync/coverage/state.ts'
@@ -352,5 +353,57 @@ describe('a table WITHOUT ROWID', () => {
 
     expect(read(file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
     expect(read(file, 'SELECT count(*) AS rejects FROM sync_rejects')).toEqual([{ rejects: 3 }])
+  })
+})
+
+describe('the views of arrays of an earlier version', () => {
+  it('get the rules of columns, keep their types, and tell lists from texts', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems(
+      '{"id":1,"lines":[{"n":1,"b":true,"t":"x"}],"note":"[x]","good":[{"n":1}]}',
+      '{"id":2,"lines":"[{\\"n\\":7}]","good":[{"n":"2"}]}',
+    )
+    test.connection.exec(`
+      CREATE TABLE former (
+        view TEXT NOT NULL, array_column TEXT NOT NULL, "column" TEXT NOT NULL, path TEXT NOT NULL, type TEXT NOT NULL,
+        holds TEXT NOT NULL, PRIMARY KEY (view, "column")
+      ) STRICT;
+      INSERT INTO former
+      SELECT view, array_column, "column", path, type, CASE "column" WHEN 'b' THEN 'boolean' WHEN 't' THEN 'text' ELSE 'integer' END
+      FROM sync_view_columns;
+      DROP TABLE sync_view_columns;
+      DROP VIEW sync_columns;
+      CREATE VIEW sync_columns AS SELECT * FROM sync_known_columns;
+      DROP VIEW orders__lines;
+      CREATE VIEW "orders__lines" AS\nSELECT\n  t."_organization_id" AS "_organization_id", 1 AS older FROM orders AS t;
+      DROP VIEW orders__good;
+      UPDATE sync_known_columns SET wide = 0;
+      PRAGMA user_version = 13;
+    `)
+    test.connection.exec('ALTER TABLE former RENAME TO sync_view_columns')
+    const status = openReader(test.file, true)
+    expect(status?.columnTroubles()).toEqual([])
+    status?.close()
+
+    openForWriting(test.file).close()
+
+    const columns = `SELECT "column", type, role, wide FROM sync_columns WHERE collection = 'orders__lines'`
+    expect(test.rows(columns)).toEqual([
+      { column: 'n', type: 'INTEGER', role: 'value', wide: 0 },
+      { column: 'b', type: 'INTEGER', role: 'value', wide: 1 },
+      { column: 't', type: 'TEXT', role: 'value', wide: 0 },
+    ])
+    expect(
+      test.rows(`SELECT "column" FROM sync_known_columns WHERE wide = 1 ORDER BY 1`).map((row) => row.column),
+    ).toEqual(['lines', 'note'])
+    expect(test.rows('SELECT _parent_id, n, b, t FROM orders__lines')).toEqual([
+      { _parent_id: 1, n: 1, b: 1, t: 'x' },
+    ])
+    expect(test.rows('SELECT n FROM orders__good')).toEqual([{ n: 1 }, { n: 2 }])
+    await saveItems('{"id":3,"lines":[{"t":true,"b":1.5}]}')
+    expect(test.rows('SELECT b, b__text, t, t__text FROM orders__lines WHERE _parent_id = 3')).toEqual([
+      { b: null, b__text: '1.5', t: null, t__text: 'true' },
+    ])
   })
 })
