@@ -10,6 +10,7 @@ import type { Connection } from '../../../../src/store/sqlite/sql.ts'
 import { createMissingTables } from '../../../../src/store/sqlite/tables/declarations.ts'
 import { type CoverageState, startCheckpoint, type Why } from '../../../../src/sync/coverage/state.ts'
 import type { Walk } from '../../../../src/sync/store.ts'
+import { beforeElements } from '../../../helpers/before-elements.ts'
 import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { createClock } from '../../../helpers/clock.ts'
 import { deathsIn } from '../../../helpers/deaths.ts'
@@ -364,24 +365,13 @@ describe('the views of arrays of an earlier version', () => {
       '{"id":1,"lines":[{"n":1,"b":true,"t":"x"}],"note":"[x]","good":[{"n":1}]}',
       '{"id":2,"lines":"[{\\"n\\":7}]","good":[{"n":"2"}]}',
     )
+    beforeElements(test.connection)
     test.connection.exec(`
-      CREATE TABLE former (
-        view TEXT NOT NULL, array_column TEXT NOT NULL, "column" TEXT NOT NULL, path TEXT NOT NULL, type TEXT NOT NULL,
-        holds TEXT NOT NULL, PRIMARY KEY (view, "column")
-      ) STRICT;
-      INSERT INTO former
-      SELECT view, array_column, "column", path, type, CASE "column" WHEN 'b' THEN 'boolean' WHEN 't' THEN 'text' ELSE 'integer' END
-      FROM sync_view_columns;
-      DROP TABLE sync_view_columns;
-      DROP VIEW sync_columns;
-      CREATE VIEW sync_columns AS SELECT * FROM sync_known_columns;
       DROP VIEW orders__lines;
       CREATE VIEW "orders__lines" AS\nSELECT\n  t."_organization_id" AS "_organization_id", 1 AS older FROM orders AS t;
       DROP VIEW orders__good;
-      UPDATE sync_known_columns SET wide = 0;
       PRAGMA user_version = 13;
     `)
-    test.connection.exec('ALTER TABLE former RENAME TO sync_view_columns')
     const status = openReader(test.file, true)
     expect(status?.columnTroubles()).toEqual([])
     status?.close()

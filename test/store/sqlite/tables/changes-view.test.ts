@@ -8,6 +8,7 @@ import { readKeyColumns } from '../../../../src/store/sqlite/tables/lookup.ts'
 import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
+import { beforeElements } from '../../../helpers/before-elements.ts'
 import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
@@ -240,6 +241,7 @@ describe('orders_changes', () => {
       test.clock.advance(HOUR)
       await stage.write(`{"id":1,"a":${a}}`)
     }
+    beforeElements(test.connection)
     beforeSeq(test.connection)
     test.connection.exec(`
       DROP INDEX orders_history_at_end;
