@@ -21,3 +21,18 @@ export function beforeElements(connection: Connection): void {
   connection.exec('ALTER TABLE former RENAME TO sync_view_columns')
   connection.pragma('legacy_alter_table = OFF')
 }
+
+/** The same on a server, as SQL. */
+export const BEFORE_ELEMENTS_ON_SERVER = `
+  DROP VIEW sync_columns;
+  ALTER TABLE sync_view_columns
+    DROP COLUMN role, DROP COLUMN wide, DROP COLUMN first_seen_at, DROP COLUMN last_changed_at, ADD COLUMN holds text;
+  UPDATE sync_view_columns
+  SET holds = CASE "column" WHEN 'b' THEN 'boolean' WHEN 't' THEN 'text' ELSE 'integer' END;
+  ALTER TABLE sync_view_columns ALTER COLUMN holds SET NOT NULL;
+  CREATE VIEW sync_columns AS
+  SELECT
+    collection, "column", path, type, first_seen_at, last_changed_at, NULL::bigint AS filled, NULL::bigint AS misfits,
+    NULL::timestamptz AS last_filled_at, role, wide, sequence
+  FROM sync_known_columns;
+`

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { runJob } from '../../../src/sync/job.ts'
+import { BEFORE_ELEMENTS_ON_SERVER } from '../../helpers/before-elements.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
@@ -17,21 +18,6 @@ const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 const canRead = (role: string) => `has_table_privilege('${role}', 'sync_columns', 'SELECT')`
-
-/** Undoes what the columns of views were given last. */
-const BEFORE_ELEMENTS = `
-  DROP VIEW sync_columns;
-  ALTER TABLE sync_view_columns
-    DROP COLUMN role, DROP COLUMN wide, DROP COLUMN first_seen_at, DROP COLUMN last_changed_at, ADD COLUMN holds text;
-  UPDATE sync_view_columns
-  SET holds = CASE "column" WHEN 'b' THEN 'boolean' WHEN 't' THEN 'text' ELSE 'integer' END;
-  ALTER TABLE sync_view_columns ALTER COLUMN holds SET NOT NULL;
-  CREATE VIEW sync_columns AS
-  SELECT
-    collection, "column", path, type, first_seen_at, last_changed_at, NULL::bigint AS filled, NULL::bigint AS misfits,
-    NULL::timestamptz AS last_filled_at, role, wide, sequence
-  FROM sync_known_columns;
-`
 
 /** A schema as a released version made it. */
 async function openSchema(steps: readonly string[]) {
@@ -114,7 +100,7 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
     await saved(1)
     await mirror.server.transaction((sql) =>
       sql.exec(`
-        ${BEFORE_ELEMENTS}
+        ${BEFORE_ELEMENTS_ON_SERVER}
         DROP VIEW orders_changes;
         CREATE VIEW orders_changes AS SELECT 1 AS older;
         COMMENT ON VIEW orders_changes IS 'One row an event of orders, of history and live rows.';
@@ -156,7 +142,7 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
     await saved(...texts)
     await mirror.server.transaction((sql) =>
       sql.exec(`
-        ${BEFORE_ELEMENTS}
+        ${BEFORE_ELEMENTS_ON_SERVER}
         DROP VIEW orders__lines;
         CREATE VIEW orders__lines AS
         SELECT t._organization_id, t.id AS _parent_id, 0::bigint AS _index, 1::bigint AS n, 1::bigint AS b, 'x'::text AS t
