@@ -135,7 +135,7 @@ export function typeOf(own: OwnValue): ColumnType {
 }
 
 /** Whether a double would round the integer. */
-export function isWide(own: SqlValue | undefined): boolean {
+function isWide(own: SqlValue | undefined): boolean {
   return typeof own === 'bigint' && BigInt(Number(own)) !== own
 }
 

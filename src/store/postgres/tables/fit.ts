@@ -254,15 +254,13 @@ function changeView(
 /** The view with the types that its columns had: a column that is only added is in nobody's way. */
 function withKeptTypes(known: ArrayView, changed: ArrayView, arrays: readonly ArrayValue[]): ArrayView {
   const types = new Map(changed.elements.map(({ name, type }) => [name, type]))
-  const kept: ArrayView = {
-    ...changed,
-    elements: known.elements.map((one) => (types.get(one.name) === one.type ? one : { ...one, wide: true })),
-  }
-  return arrays.reduce((view, { column, array }) => {
-    const extended =
-      column === view.arrayColumn ? extendElements(view.elements, array, POSTGRES_LIMITS) : null
-    return extended ? { ...view, elements: extended.elements } : view
-  }, kept)
+  let elements: readonly Column[] = known.elements.map((one) =>
+    types.get(one.name) === one.type ? one : { ...one, wide: true },
+  )
+  for (const { column, array } of arrays)
+    if (column === changed.arrayColumn)
+      elements = extendElements(elements, array, POSTGRES_LIMITS)?.elements ?? elements
+  return { ...changed, elements }
 }
 
 /** A table or view that we did not create belongs to a user, who may have put it in the place of ours. */

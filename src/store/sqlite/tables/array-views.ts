@@ -73,7 +73,7 @@ export function loadViews(connection: Connection, collection: string): Map<strin
 }
 
 /** A table or view that we did not create belongs to a user, who may have put it in the place of ours. */
-export function isTaken(connection: Connection, name: string): boolean {
+function isTaken(connection: Connection, name: string): boolean {
   const find = connection.prepare('SELECT type, sql FROM sqlite_schema WHERE name = ? COLLATE NOCASE')
   const found = find.get(name) as { type: string; sql: string | null } | undefined
   return found !== undefined && !(found.type === 'view' && isViewSql(found.sql ?? '', name))
@@ -86,7 +86,7 @@ export function dropViews(connection: Connection, collection: string): void {
   runRule(connection, run(`DELETE FROM sync_view_columns WHERE ${OF_VIEWS}`, { collection }))
 }
 
-export function replaceView(
+function replaceView(
   connection: Connection,
   { name: table, keyColumns }: Pick<TableShape, 'name' | 'keyColumns'>,
   view: ArrayView,
