@@ -1,21 +1,12 @@
-# Any image with Node 24 and npm does as the base: --build-arg BASE=my-node:24
+# Any image with Node 24 does as the base: --build-arg BASE=my-node:24
 ARG BASE=node:24.21.0-bookworm-slim
 
+# What is in it was made by "npm run package", as in all other ways to install it: first that, then this.
 FROM ${BASE} AS build
 WORKDIR /app
-COPY package.json package-lock.json ./
-# Optional is a Node of our own, which the base has. better-sqlite3 brings its binaries, so no script has to run; without
-# its sources and the binaries for other systems the image is 18 MB smaller. Behind a proxy that ends TLS, its authority is
-# given with --secret id=ca,src=FILE.
-RUN --mount=type=secret,id=ca \
-    if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi \
- && npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
- && cd node_modules/better-sqlite3 \
- && rm -rf deps src prebuilds/darwin-* prebuilds/win32-*
-COPY LICENSE ./
-COPY src src
+COPY build/program ./
 # A checkout made under a strict umask is readable by its owner only, and the program does not run as root.
-RUN chmod -R u=rwX,go=rX package.json LICENSE src
+RUN chmod -R u=rwX,go=rX .
 # Node keeps what it compiled for the next start, in a folder for each user; under a read-only root it could not, and every
 # start would take twice as long. So all of it is run here once, as the user that it will run as: the demo leaves code that
 # has worked, and a command without its configuration has at least been loaded.
@@ -23,18 +14,15 @@ ENV NODE_COMPILE_CACHE=/app/compiled
 RUN install -d -o 10001 -g 10001 compiled
 USER 10001:10001
 RUN cd /tmp \
- && node /app/src/bin.js demo > demo.txt \
+ && node /app/dist/bin.js demo > demo.txt \
  && for command in start status verify backfill rebuild resume forget schema 'query x' 'export x --format csv'; do \
-      node /app/src/bin.js $command --config none > /dev/null 2>&1 || true; \
+      node /app/dist/bin.js $command --config none > /dev/null 2>&1 || true; \
     done \
  && chmod -R u=rwX,go=rX /app/compiled
 
 FROM ${BASE}
-COPY --from=build /app/node_modules /app/node_modules
-COPY --from=build /app/package.json /app/LICENSE /app/
-COPY --from=build /app/src /app/src
 # Copied, they are root's: nobody who gets into the running program can exchange them.
-COPY --from=build /app/compiled /app/compiled
+COPY --from=build /app /app
 # The default "database" of a configuration in /config, ../data/mirror.db, is in /data. SQLite's temporary files go there
 # too: a sync of some thousand rows needs one, a large sort a big one, and a read-only root has no other place for them.
 ENV ADMIN_MIRROR_CONFIG=/config/admin-mirror.yaml \
@@ -42,7 +30,7 @@ ENV ADMIN_MIRROR_CONFIG=/config/admin-mirror.yaml \
     SQLITE_TMPDIR=/data
 # A new named volume takes over the owner that its folder has here. /published is for a volume that readers share.
 RUN install -d -o 10001 -g 10001 /data /published \
- && ln -s /app/src/bin.js /usr/local/bin/admin-mirror
+ && ln -s /app/dist/bin.js /usr/local/bin/admin-mirror
 VOLUME /data
 # Where a relative --output goes: the one folder that can be written under a read-only root.
 WORKDIR /data
@@ -50,6 +38,6 @@ WORKDIR /data
 USER 10001:10001
 STOPSIGNAL SIGTERM
 # Unhealthy if somebody has to act. A restart does not help against a refused token: let nothing restart by this alone.
-HEALTHCHECK --interval=1m --timeout=30s --start-period=1m CMD ["node", "/app/src/bin.js", "status", "--check", "--quiet"]
-ENTRYPOINT ["node", "/app/src/bin.js"]
+HEALTHCHECK --interval=1m --timeout=30s --start-period=1m CMD ["node", "/app/dist/bin.js", "status", "--check", "--quiet"]
+ENTRYPOINT ["node", "/app/dist/bin.js"]
 CMD ["start"]

@@ -16,7 +16,7 @@ const LOOK_EVERY_MS = 500
 // Versions without this option write it all the same.
 if (process.report) process.report.excludeEnv = true
 
-/** Where `npm ci` put the Node of the lockfile, or null if it is not installed. */
+/** Where `npm ci` put the Node of the lockfile, or null if it is not installed, as outside of a checkout. */
 function lockedNode() {
   try {
     return module.createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`)
@@ -69,7 +69,7 @@ function watchParent(parent) {
 function giveUp(reason) {
   process.stderr.write(
     `admin-mirror needs Node ${NEEDED} or newer; this is Node ${process.versions.node}.\n${reason}\n` +
-      `Run "npm ci" in the project's folder (it brings Node ${NEEDED} for Linux on x64 and arm64), or install Node ${NEEDED}.\n`,
+      `Install Node ${NEEDED}, or a package of admin-mirror that brings its own (.deb, .tar.gz). In a checkout, "npm ci" brings it.\n`,
   )
   process.exit(2)
 }
@@ -83,18 +83,35 @@ function keepCompiledCode() {
   if (folder) module.enableCompileCache?.(folder)
 }
 
-/** A folder that only this user can write, in his home or in XDG_CACHE_HOME; null if there is none. */
+/** A folder that only this user can write or exchange, in his home or in XDG_CACHE_HOME; null if there is none. */
 function ownCacheFolder() {
-  const home = process.env.XDG_CACHE_HOME || homedir()
-  const folder = path.join(home, process.env.XDG_CACHE_HOME ? '' : '.cache', 'admin-mirror')
+  const { XDG_CACHE_HOME: named = '' } = process.env
+  const isNamed = path.isAbsolute(named)
   try {
+    const home = fs.realpathSync(isNamed ? named : homedir())
     // The home first: with `sudo` it may be another user's, who could exchange all that is made in it.
-    if (!isOurs(fs.statSync(home), 0o022)) return null
-    fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
-    return isOurs(fs.lstatSync(folder), 0o077) ? folder : null
+    if (!isOurs(fs.statSync(home), 0o022) || canBeExchanged(home)) return null
+    const parent = path.join(home, isNamed ? '' : '.cache')
+    fs.mkdirSync(path.join(parent, 'admin-mirror'), { recursive: true, mode: 0o700 })
+    const folder = path.join(fs.realpathSync(parent), 'admin-mirror')
+    return isOurs(fs.lstatSync(folder), 0o077) && !canBeExchanged(folder) ? folder : null
   } catch {
     return null
   }
+}
+
+/**
+ * Whether another user may put something else in the place of a folder, or of one above it.
+ * @param {string} folder Without links.
+ * @returns {boolean}
+ */
+function canBeExchanged(folder) {
+  const above = path.dirname(folder)
+  if (above === folder) return false
+  const { uid, mode } = fs.statSync(above)
+  const isOthers = uid !== 0 && uid !== process.getuid?.()
+  const isSticky = (mode & 0o1000) !== 0
+  return isOthers || ((mode & 0o022) !== 0 && !isSticky) || canBeExchanged(above)
 }
 
 /**

@@ -3,7 +3,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../src/config/config.ts'
-import { createWorkspace, type Workspace } from './cli/workspace.ts'
+import { createWorkspace, type Workspace } from './helpers/workspace.ts'
+import { withTables } from './reference.ts'
 
 // What the documents say works: links lead somewhere, commands and options exist, queries run on a mirror of the demo.
 
@@ -43,6 +44,23 @@ describe('the documents', () => {
   it('are there, and the README is short', () => {
     expect(DOCUMENTS).toContain('README.md')
     expect(Buffer.byteLength(textOf('README.md'))).toBeLessThanOrEqual(10_000)
+    expect(textOf('config/OPERATING.md').split(/\s+/).length).toBeLessThanOrEqual(2500)
+  })
+
+  it('have a reference that is made from the code', async () => {
+    const text = textOf('config/REFERENCE.md')
+
+    expect(await withTables(text)).toBe(text)
+  })
+
+  it('explain each error code', () => {
+    const [, union = ''] = /type ErrorCode =(.*?)\n\n/s.exec(textOf('src/errors.ts')) ?? []
+    const codes = [...union.matchAll(/'([A-Z_]+)'/g)].map(([, code]) => code)
+    const [, section = ''] = textOf('config/REFERENCE.md').split('## Error codes')
+    const explained = [...section.matchAll(/^\| `([A-Z_]+)` \(/gm)].map(([, code]) => code)
+
+    expect(codes.length).toBeGreaterThan(10)
+    expect(new Set(explained)).toEqual(new Set(codes))
   })
 
   it.each(DOCUMENTS)('lead somewhere with every link: %s', (file) => {

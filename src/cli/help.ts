@@ -1,4 +1,5 @@
-const CODES: Readonly<Record<number, string>> = {
+/** What each exit code means, whatever the command is. */
+export const EXIT_CODES: Readonly<Record<number, string>> = {
   0: 'all that was asked for is done',
   1: 'a list failed: server, network, rate limit, an answer that cannot be trusted, or busy elsewhere',
   2: 'usage or configuration error; nothing was sent or written',
@@ -10,7 +11,7 @@ const CODES: Readonly<Record<number, string>> = {
 
 interface Help {
   examples: readonly string[]
-  /** The exit codes that the command has; those in CODES, or with a meaning of their own. */
+  /** The exit codes that the command has; those in EXIT_CODES, or with a meaning of their own. */
   codes: readonly (number | [number, string])[]
 }
 
@@ -104,7 +105,7 @@ const HELP: Readonly<Record<string, Help>> = {
 /** What stands below the options of a command: examples, and what its exit codes mean. */
 export function helpText(command: string): string {
   const { examples = [], codes = LOCAL } = HELP[command] ?? {}
-  const lines = codes.map((code) => (typeof code === 'number' ? [code, CODES[code] ?? ''] : code))
+  const lines = codes.map((code) => (typeof code === 'number' ? [code, EXIT_CODES[code] ?? ''] : code))
   return [
     ...(examples.length > 0 ? ['', 'Examples:', ...examples.map((line) => `  admin-mirror ${line}`)] : []),
     '',
@@ -123,6 +124,6 @@ Examples:
   admin-mirror status                   how fresh they are, and what to do next
 
 Exit codes:
-${Object.entries(CODES)
+${Object.entries(EXIT_CODES)
   .map(([code, meaning]) => `  ${code.padEnd(4)} ${meaning}`)
   .join('\n')}`

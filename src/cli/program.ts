@@ -1,21 +1,8 @@
-import { Argument, Command, Option } from 'commander'
+import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
-import type { Globals } from './config-file.ts'
-import { typedConfig } from './config-file.ts'
+import { type Globals, typedConfig } from './config-file.ts'
 import { reportError } from './exit-code.ts'
 import { helpText, PROGRAM_HELP } from './help.ts'
-import {
-  collectionOption,
-  databaseOption,
-  filterOption,
-  formatOption,
-  oneOrgOption,
-  orgOption,
-  paramOption,
-  waitOption,
-  wholeNumber,
-} from './options.ts'
-import { defineCompletion } from './output/completion.ts'
 import { type Runtime, silenced } from './runtime.ts'
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
@@ -145,7 +132,7 @@ function defineKeepers(define: Define): void {
   define(
     'forget',
     'delete everything the mirror holds about an organization, or a list of it',
-    () => import('./keep/forget.ts'),
+    () => import('./commands/forget.ts'),
   )
     .addOption(oneOrgOption())
     .addOption(collectionOption())
@@ -205,7 +192,7 @@ function defineCopiers(define: Define): void {
   define(
     'move',
     'copy a mirror into a schema of a PostgreSQL server, and compare',
-    () => import('./keep/move.ts'),
+    () => import('./commands/move.ts'),
   )
     .requiredOption('--from <file>', 'the mirror')
     .requiredOption('--to <address>', 'postgres://user@host:5432/name?schema=admin_mirror')
@@ -257,4 +244,92 @@ function defineHelpers(define: Define): void {
     const { demo } = await import('./commands/demo.ts')
     return { run: (runtime) => demo(runtime, runProgram) }
   })
+}
+
+const ORG = "an organization's name or UUID"
+
+/** `without` says what a command does without the option. */
+const orgOption = (without = 'all') => repeatedOption('--org <org>', ORG, without)
+const collectionOption = () => repeatedOption('--collection <name>', 'a collection', 'all')
+const waitOption = () => new Option('--wait', 'wait for jobs that another process is working on')
+
+/** Collects its values all the same, so that a second one can be refused. */
+const oneOrgOption = () => new Option('--org <org>', ORG).argParser(collect).default([], 'none')
+
+const filterOption = () =>
+  new Option('--filter <K=V>', 'a filter on top of the configured ones (may be repeated)')
+    .argParser(collectPair)
+    .default([], 'none')
+
+const paramOption = () =>
+  new Option(
+    '--param <NAME=VALUE>',
+    'the value of :NAME in the SQL (may be repeated; on PostgreSQL :NAME::bigint says its type where nothing else does)',
+  )
+    .argParser(collectPair)
+    .default([], 'none')
+
+/** For commands that only read. */
+const databaseOption = () =>
+  new Option('--database <file>', 'a mirror, a published file or a copy; then no configuration is read')
+
+const formatOption = (...formats: string[]) =>
+  new Option('--format <format>', 'output format').choices(formats)
+
+function repeatedOption(flags: string, description: string, without: string): Option {
+  return new Option(flags, `${description} (may be repeated)`).argParser(collect).default([], without)
+}
+
+function collect(value: string, previous: string[]): string[] {
+  return [...previous, value]
+}
+
+function collectPair(value: string, previous: [string, string][]): [string, string][] {
+  const at = value.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Write it as NAME=VALUE.')
+  return [...previous, [value.slice(0, at), value.slice(at + 1)]]
+}
+
+/** Parses the value of an option. */
+function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
+  return (value: string): number => {
+    const number = Number(value)
+    if (/^\d+$/.test(value) && number >= least && number <= most) return number
+    const range = most < Number.MAX_SAFE_INTEGER ? ` to ${most}` : ''
+    throw new InvalidArgumentError(`Expected a whole number from ${least}${range}.`)
+  }
+}
+
+const COMPLETION = 'completion'
+
+/** What a file's name follows. */
+const BEFORE_A_FILE = new Set(['--config', '--database', '--from', '--output', '--write-config', 'snapshot'])
+
+/** The library's `ShellCompDirectiveDefault`. */
+const SHELL_COMPLETES_FILES = 0
+
+/** The library's script for bash lacks the option by which that directive works. */
+const BASH_COMPLETES_FILES = 'complete -o default -F __admin_mirror_complete admin-mirror\n'
+
+/**
+ * Defines `completion`, which prints a script for a shell, and the hidden `complete`, which that script calls. The library is
+ * loaded only where one of them is typed; else `completion` only stands in the list of commands.
+ */
+async function defineCompletion(program: Command, argv: readonly string[]): Promise<void> {
+  if (argv.some((word) => word === COMPLETION || word === 'complete')) {
+    const { default: addCompletion } = await import('@bomb.sh/tab/commander')
+    const completing = addCompletion(program, { completionCommandName: COMPLETION })
+    // The library has the shell offer no files, whatever is completed.
+    if (BEFORE_A_FILE.has(argv.at(-2) ?? ''))
+      Object.defineProperty(completing, 'directive', { get: () => SHELL_COMPLETES_FILES, set: () => {} })
+  } else program.command(COMPLETION).addArgument(new Argument('<shell>'))
+  program.commands
+    .find((command) => command.name() === COMPLETION)
+    ?.description('print the script by which a shell completes commands and options')
+    .helpOption('-h, --help', 'show help')
+    .addHelpText('after', helpText(COMPLETION))
+    .exitOverride()
+    .hook('postAction', (_, { args: [shell] }) => {
+      if (shell === 'bash') program.configureOutput().writeOut?.(BASH_COMPLETES_FILES)
+    })
 }

@@ -4,44 +4,12 @@ import type { HttpGet } from '../api/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
-import type { ListQueue } from '../store/postgres/queue/queue.ts'
-import { claimAddress } from '../store/sqlite/address.ts'
-import { announceDaemon, readDaemons, withdrawDaemon } from '../store/sqlite/daemons.ts'
-import { newLockName } from '../store/sqlite/file/lock-file.ts'
-import { translatingErrors } from '../store/sqlite/file/open.ts'
-import { createLeases } from '../store/sqlite/leases.ts'
-import { openSqliteStore } from '../store/sqlite/store.ts'
-import { makeConfigured } from '../store/sqlite/tables/configured.ts'
-import { createTokens } from '../store/sqlite/tokens.ts'
-import type { Tokens } from '../store/tokens.ts'
-import type { RefreshTurns } from '../sync/refresh-turns.ts'
-import type { Store } from '../sync/store.ts'
+import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
-import type { ServedMirror } from './listener/source.ts'
-import { openMirror } from './mirror-file.ts'
-import { createFilePublishing, type Publishing } from './publisher.ts'
+import { kindOf, type OpenMirror } from './mirror.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
-
-/** A mirror of either kind, open for writing. */
-export interface OpenMirror {
-  store: Store
-  /** Names this process among those on the mirror; of a mirror in a file, the name of its lock file. */
-  processName: string
-  tokens: Tokens
-  /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
-  announceDaemon(): Promise<() => Promise<void>>
-  /** Of a mirror that several machines share. */
-  sharing?: Sharing
-  /** How the copy for readers is made. */
-  publishing: Publishing
-  /** What the listener reads. */
-  serve(): Promise<ServedMirror>
-  /** The clock that all processes on the mirror share. Epoch milliseconds. */
-  now: () => number
-  close(): Promise<void>
-}
 
 /** The mirror and the API of a configuration, for commands that read lists. */
 export interface Session extends OpenMirror {
@@ -50,18 +18,6 @@ export interface Session extends OpenMirror {
   refreshes: RefreshPlan
   /** Names the rate budget of an organization; those of one name share it. */
   budgetOf(organization: OrganizationConfig): string
-}
-
-/** How several workers divide the lists. */
-export interface Sharing {
-  /** The lists that wait for a worker. `onTrouble` gets what its maintenance met. Throws MirrorError. */
-  openQueue(onTrouble: (error: unknown) => void): Promise<ListQueue>
-  /** The jobs whose owner died. */
-  abandonedJobs(): Promise<{ organizationId: string; collection: string }[]>
-  /** Whether a living process works on a job, be it this one. */
-  isOwned(organizationId: string, collection: string): Promise<boolean>
-  /** Which refreshes may begin, of all workers together. */
-  refreshTurns: RefreshTurns
 }
 
 export interface SessionOptions {
@@ -80,11 +36,10 @@ export interface SessionOptions {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, tryHeldTokens, userAgent, onAnswer, exchange } = options
-  const openMirrorOf = config.postgres
-    ? (await import('./postgres/session.ts')).openPostgresMirror
-    : openSqliteMirror
-  const mirror = await openMirrorOf(options)
+  const { config, runtime, logger, tryHeldTokens, acceptAddress, userAgent, onAnswer, exchange } = options
+  const { openForWriting } = await kindOf(config)
+  const address = acceptAddress ? 'accept' : 'claim'
+  const mirror = await openForWriting({ config, runtime, notes: logger, address })
   const { store, tokens } = mirror
   await tokens.register(config.organizations.map(registered))
   const api = createApi(
@@ -101,13 +56,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
 
   const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
-  const refreshes = createRefreshPlan({
-    config,
-    store,
-    budgetOf,
-    now: mirror.now,
-    turns: mirror.sharing?.refreshTurns,
-  })
+  const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
     ...mirror,
     refreshes,
@@ -120,59 +69,6 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       } catch (error) {
         return closedSource(error)
       }
-    },
-  }
-}
-
-async function openSqliteMirror(options: SessionOptions): Promise<OpenMirror> {
-  const { config, runtime, logger, acceptAddress = false } = options
-  const { database: file, keepRuns } = config
-  const { baseUrl } = config.api
-  const report = (message: string) => logger.info({ event: 'mirror_busy' }, message)
-  const { connection, transact, patience } = await openMirror(file, runtime, report)
-  try {
-    const warning = await transact(() => {
-      const adopted = claimAddress(connection, baseUrl, acceptAddress)
-      makeConfigured(connection, config.collections)
-      return adopted
-    })
-    if (warning !== null) logger.warn({ event: 'address_accepted' }, warning)
-  } catch (error) {
-    connection.close()
-    throw error
-  }
-  const tokens = translatingErrors(file, () => createTokens(connection, transact, runtime.newToken))
-  const name = newLockName(runtime.pid, runtime.newToken)
-  const leases = translatingErrors(file, () => createLeases({ connection, file, name, now: runtime.now }))
-  const store = translatingErrors(file, () =>
-    openSqliteStore({ connection, file, baseUrl, leases, keepRuns, ...patience }),
-  )
-  return {
-    store,
-    tokens,
-    publishing: createFilePublishing(connection, file, runtime),
-    serve: async () => {
-      const { createServedFile } = await import('./listener/served-file.ts')
-      return createServedFile(connection, file, name)
-    },
-    announceDaemon: async () => {
-      const others = await transact(() => {
-        const before = readDaemons(connection, file, name).filter(({ running }) => running === true)
-        announceDaemon(connection, name, new Date(runtime.now()).toISOString())
-        return before
-      })
-      for (const { pid, since } of others)
-        logger.warn(
-          { event: 'daemon_beside', owner: pid, since },
-          'another start is at work on this mirror: what one of them has read, the other reads again, so the API is asked twice; end one of them, unless it is stopping already',
-        )
-      return () => transact(() => withdrawDaemon(connection, name))
-    },
-    processName: name,
-    now: runtime.now,
-    close: async () => {
-      leases.close()
-      connection.close()
     },
   }
 }

@@ -4,7 +4,7 @@ import type { TokenHold } from '../api/token-hold.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
-import type { Tokens } from '../store/tokens.ts'
+import type { Tokens } from '../store/core/tokens.ts'
 import { shellWord } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 

@@ -1,21 +1,20 @@
-import path from 'node:path'
 import type { Logger } from 'pino'
 import { suspiciousNames } from '../check/configured.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import type { Pings } from '../ping/pings.ts'
-import { type JobOptions, type JobResult, runJobs } from '../sync/job.ts'
+import { type JobOptions, type JobResult, runConcurrently, runJob } from '../sync/job.ts'
 import type { Job, Trigger, WalkPlan } from '../sync/types.ts'
 import { type Globals, typedConfig, USER_AGENT as userAgent } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal, type Terminal } from './output/terminal.ts'
+import { pingsOf } from './pings.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
-import { pingsOf } from './watch/pings.ts'
 
 /** What a command that reads lists works with. */
 export interface CommandSession extends Session {
@@ -25,8 +24,10 @@ export interface CommandSession extends Session {
   /** See `Pings`. */
   recall: Pings['recall']
   /** Runs these jobs side by side, once. */
-  runJobs(jobs: readonly SelectedJob[], how: HowToRun): Promise<JobResult[]>
+  runJobs: RunJobs
 }
+
+export type RunJobs = (jobs: readonly SelectedJob[], how: HowToRun) => Promise<JobResult[]>
 
 export interface HowToRun {
   plan: WalkPlan
@@ -65,8 +66,6 @@ export async function withSession(
   const logger = await createLogger(loggerOptions(globals, runtime, terminal))
   for (const { message, cure } of suspiciousNames(config.collections))
     logger.warn({ event: 'collection_doubtful' }, `${message}; ${cure}`)
-  // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
-  if (!config.postgres) env.SQLITE_TMPDIR ??= path.dirname(config.database)
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress, onAnswer }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
@@ -76,27 +75,19 @@ export async function withSession(
     )
     return byHand ? exitCodeOfStop(signal) : 0
   }
-  const reporter = createReporter({ config, runtime, logger, terminal, budgetOf: budgetsOf(config, session) })
   const pings = pingsOf(config, runtime, session.tokens, logger, userAgent)
   const { publishing } = session
   const publisher = createPublisher({ config, runtime, logger, publishing, isService: !byHand })
-  const run = runner(session, config, withNews(reporter, publisher), { ...runtime, now: session.now })
-  const runAndPublish: CommandSession['runJobs'] = async (jobs, how) => {
-    const results = await run(jobs, how)
-    publisher.note(results)
-    return results
-  }
-  const runWithPings: CommandSession['runJobs'] = async (jobs, how) => {
-    if (how.instead !== 'due')
-      return pings.around(
-        jobs.map(({ job }) => job),
-        () => runAndPublish(jobs, how),
-      )
-    // A refresh that is due is part of no schedule, and comes every few minutes.
-    const results = await runAndPublish(jobs, how)
-    pings.note(results)
-    return results
-  }
+  const reporter = createReporter({
+    config,
+    runtime,
+    logger,
+    terminal,
+    budgetOf: budgetsOf(config, session),
+    onRefresh: publisher.noteRefresh,
+  })
+  const tools = { config, session, reporter, pings, publisher }
+  const runJobs = createRunner({ ...tools, runtime: { ...runtime, now: session.now } })
   try {
     const exitCode = await work({
       ...session,
@@ -104,7 +95,7 @@ export async function withSession(
       reporter,
       publisher,
       recall: pings.recall,
-      runJobs: runWithPings,
+      runJobs,
     })
     if (byHand) await publisher.finish()
     if (byHand) reporter.summarize()
@@ -115,20 +106,6 @@ export async function withSession(
     await session.close()
     // Last, so that nobody waits for this process meanwhile.
     await pings.idle()
-  }
-}
-
-/** The observers of a reporter, which also tell the publisher of refreshes. */
-function withNews(reporter: Reporter, publisher: Publisher): Pick<Reporter, 'observe'> {
-  return {
-    observe(job) {
-      const observer = reporter.observe(job)
-      const onRefresh: typeof observer.onRefresh = (result) => {
-        publisher.noteRefresh()
-        observer.onRefresh(result)
-      }
-      return { ...observer, onRefresh }
-    },
   }
 }
 
@@ -185,36 +162,56 @@ function createTurn(yieldToEventLoop: () => Promise<void>): JobOptions['turn'] {
   }
 }
 
+interface RunnerOptions {
+  config: Config
+  session: Pick<Session, 'store' | 'source' | 'refreshes'>
+  reporter: Pick<Reporter, 'observe'>
+  pings?: Pick<Pings, 'begin' | 'note'>
+  publisher?: Pick<Publisher, 'note'>
+  /** With the clock of the mirror. */
+  runtime: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>
+}
+
 /** Returns the function that runs jobs in a session. */
-export function runner(
-  session: Pick<Session, 'store' | 'source' | 'refreshes'>,
-  config: Config,
-  reporter: Pick<Reporter, 'observe'>,
-  { now, sleep, yieldToEventLoop }: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>,
-): CommandSession['runJobs'] {
+export function createRunner(options: RunnerOptions): RunJobs {
+  const { config, session, reporter, pings, publisher, runtime } = options
+  const { now, sleep, yieldToEventLoop } = runtime
   const turn = createTurn(yieldToEventLoop)
-  return async (jobs, { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal }) => {
+  return async (
+    selected,
+    { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal },
+  ) => {
+    // A refresh that is due is part of no schedule, and comes every few minutes.
+    const isDueRefresh = instead === 'due'
+    // First, since jobs that begin in one turn of the event loop are one run for pings.
+    const tellEnd = isDueRefresh ? pings?.note : pings?.begin(selected.map(({ job }) => job))
     // A mirror that cannot be read is reported by the jobs. Whoever finds that a refresh is due has just read it.
-    if (instead !== 'due') await session.refreshes.update().catch(() => {})
-    return runJobs(
-      jobs.map(({ organization, job }) => ({
-        job,
-        plan,
-        trigger,
-        source: () => session.source(organization, job),
-        refresh: session.refreshes.policyOf({ organization, job }),
-        instead,
-        store: session.store,
-        maxPasses: config.maxPasses,
-        removals: { ...config.removals, accept },
-        waitForOwner,
-        now,
-        sleep,
-        turn,
-        yieldToEventLoop,
-        observer: reporter.observe(job),
-      })),
-      signal,
+    if (!isDueRefresh) await session.refreshes.update().catch(() => {})
+    const tasks = selected.map(
+      ({ organization, job }) =>
+        (stop: AbortSignal) =>
+          runJob({
+            job,
+            plan,
+            trigger,
+            source: () => session.source(organization, job),
+            store: session.store,
+            refresh: session.refreshes.policyOf({ organization, job }),
+            instead,
+            maxPasses: config.maxPasses,
+            removals: { ...config.removals, accept },
+            waitForOwner,
+            now,
+            sleep,
+            turn,
+            yieldToEventLoop,
+            observer: reporter.observe(job),
+            signal: stop,
+          }),
     )
+    const results = await runConcurrently(tasks, signal)
+    publisher?.note(results)
+    tellEnd?.(results)
+    return results
   }
 }

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { UsageError } from '../errors.ts'
 import { isLoopback } from '../loopback.ts'
-import { createApp, createPace, createTurns } from './app.ts'
-import { createConnections } from './connections.ts'
+import { createApp } from './app.ts'
+import { createConnections, createPace, createTurns } from './load.ts'
 import type { Source } from './overview.ts'
 
 export interface ListenerOptions {
@@ -69,8 +69,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   // A flood of anything else does not delay a probe.
   const [probeTurn, turn] = [createTurns(createPace(now), sleep), createTurns(createPace(now), sleep)]
   const { connections: most, forProbes } = LIMITS
-  const limits = { most, forProbes, answerMs: ANSWER_MS, slowMs: REQUEST_MS }
-  const connections = createConnections(now, limits)
+  const connections = createConnections(now, { most, forProbes, answerMs: ANSWER_MS })
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isProbe = PROBES.has(request.url ?? '')

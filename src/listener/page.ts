@@ -90,8 +90,9 @@ function budgetItem(budget: BudgetUse) {
 }
 
 function notesSection({ status }: Overview) {
-  if (status.notes.length === 0) return ''
-  const items = status.notes.map((note) => html`<li><bdi>${printable(note, 1000)}</bdi></li>`)
+  const notes = [...status.locks, ...status.notes]
+  if (notes.length === 0) return ''
+  const items = notes.map((note) => html`<li><bdi>${printable(note, 1000)}</bdi></li>`)
   return html`<h2>Notes</h2><ul>${items}</ul>`
 }
 

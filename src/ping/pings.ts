@@ -17,8 +17,11 @@ export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onS
 
 /** Tells the configured addresses when jobs begin, and how they end. Nothing here delays or fails a run. */
 export interface Pings {
-  /** Runs these jobs. Jobs that begin in the same turn of the event loop are one run: that of a schedule, or a command's. */
-  around(jobs: readonly Job[], run: () => Promise<JobResult[]>): Promise<JobResult[]>
+  /**
+   * Tells that these jobs begin, and returns a function that tells how they ended, in the same order. Jobs that begin in the same turn
+   * of the event loop are one run: that of a schedule, or a command's.
+   */
+  begin(jobs: readonly Job[]): (results: readonly JobResult[]) => void
   /**
    * Of a refresh that is part of no schedule: tells when it fails after it was well, and when all is well again; of a refused token
    * once, however many lists meet it. A short list that is walked instead is told of in the same way.
@@ -110,7 +113,7 @@ export function createPings(options: PingsOptions): Pings {
     return outcomeOf(result, () => tokenOf(result.job.organization.id))
   }
 
-  function begin({ organization }: Job): Batch | null {
+  function join({ organization }: Job): Batch | null {
     const address = addressOf(organization.id)
     if (address === null) return null
     if (opening.size === 0) queueMicrotask(announce)
@@ -216,14 +219,13 @@ export function createPings(options: PingsOptions): Pings {
 
   return {
     recall,
-    async around(jobs, run) {
-      const batches = jobs.map(begin)
-      const results = await run()
-      results.forEach((result, index) => {
-        const batch = batches[index]
-        if (batch) end(batch, endOf(result))
-      })
-      return results
+    begin(jobs) {
+      const batches = jobs.map(join)
+      return (results) =>
+        results.forEach((result, index) => {
+          const batch = batches[index]
+          if (batch) end(batch, endOf(result))
+        })
     },
     note: (results) => results.forEach(noteRefresh),
     idle: async () => {

@@ -1,6 +1,6 @@
-import type { ColumnTrouble } from '../store/column-troubles.ts'
+import type { ColumnTrouble } from '../store/core/overview.ts'
+import type { StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/queue.ts'
-import type { StatusRow } from '../store/status.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 import {
   type DaemonStatus,
@@ -26,6 +26,7 @@ const TYPED: Typed = { configOption: '', ask: 'admin-mirror query' }
 export function statusText(status: Status, { configOption, ask }: Typed = TYPED): string {
   const lines = [`mirror: ${status.database}`, daemonLine(status, configOption)]
   if (status.queue) lines.push(`queue: ${queueText(status.queue)}`)
+  lines.push(...status.locks)
   lines.push(status.verdict, '', ...listsText(status, ask))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
@@ -305,12 +306,12 @@ export function columnNotes(
   lists: readonly Pick<StatusRow, 'organization_id' | 'collection' | 'configured' | 'rows'>[],
 ): string[] {
   const read = lists.filter(({ configured }) => configured === 1)
-  const names = new Set(read.map(nameOfList))
+  const names = new Set(read.map(listKey))
   const rowsOf = (collection: string) =>
     read.filter((list) => list.collection === collection).reduce((sum, { rows }) => sum + rows, 0)
   const byColumn = [
     ...Map.groupBy(
-      troubles.filter((one) => names.has(nameOfList(one))),
+      troubles.filter((one) => names.has(listKey(one))),
       (one) => `${tableOf(one)}\0${one.column}`,
     ).values(),
   ]
@@ -324,7 +325,7 @@ export function columnNotes(
       ]
 }
 
-function nameOfList(of: Pick<StatusRow, 'organization_id' | 'collection'>): string {
+function listKey(of: Pick<StatusRow, 'organization_id' | 'collection'>): string {
   return `${of.organization_id} ${of.collection}`
 }
 
@@ -345,7 +346,7 @@ function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: str
   const where = isBeside ? ` and ${are}, as text, in ${printable(text, 100)}` : ''
   const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
   return [
-    `${nameOf(worst)}: ${of}${where} (${printable(worst.organization, 40)}: ${exampleOf(worst)}${move})`,
+    `${columnName(worst)}: ${of}${where} (${printable(worst.organization, 40)}: ${exampleOf(worst)}${move})`,
   ]
 }
 
@@ -360,11 +361,11 @@ function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
   if (!first) return []
   const more = others.length === 0 ? '' : ` and of ${counted(others.length, 'other organization')}`
   return [
-    `${nameOf(first)}: no row of ${printable(first.organization, 40)}${more} has a value any more, after earlier full walks had found some`,
+    `${columnName(first)}: no row of ${printable(first.organization, 40)}${more} has a value any more, after earlier full walks had found some`,
   ]
 }
 
-function nameOf(trouble: ColumnTrouble): string {
+function columnName(trouble: ColumnTrouble): string {
   return `${printable(tableOf(trouble), 100)}.${printable(trouble.column, 100)}`
 }
 

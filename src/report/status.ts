@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import type { DaemonRecord } from '../store/sqlite/daemons.ts'
-import type { StatusRow } from '../store/status.ts'
+import manifest from '../../package.json' with { type: 'json' }
+import type { DaemonRecord } from '../store/core/leases.ts'
+import type { StatusRow } from '../store/core/status.ts'
 import { walkLeft, walkPercent } from '../sync/lease.ts'
 import { asCalled, grouped, inWords, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'
@@ -117,6 +118,7 @@ const Job = z.object({
 export const StatusSchema = z
   .object({
     version: z.literal(1).describe('Another number: a field has changed its meaning, or is gone'),
+    program_version: z.string().describe('Of the admin-mirror that says this'),
     database: z.string(),
     now: time(),
     verdict: z.string().describe('How things are, in a sentence'),
@@ -137,6 +139,9 @@ export const StatusSchema = z
       })
       .nullable()
       .describe('Of a mirror on a PostgreSQL server; null for one in a file'),
+    locks: z
+      .array(z.string())
+      .describe('Of a mirror on a PostgreSQL server: whose locks keep its workers waiting'),
     timezone: z.string().nullable(),
     waiting_until: time().nullable(),
     max_age: z.string().nullable().describe('As typed'),
@@ -159,15 +164,24 @@ export type DaemonStatus = Status['daemon']
 export function createStatus(
   facts: Omit<
     Status,
-    'version' | 'verdict' | 'check_exit_code' | 'daemon' | 'advice' | 'notes' | 'unusable'
+    | 'version'
+    | 'program_version'
+    | 'verdict'
+    | 'check_exit_code'
+    | 'daemon'
+    | 'advice'
+    | 'notes'
+    | 'unusable'
+    | 'locks'
   > &
-    Partial<Pick<Status, 'advice' | 'notes' | 'unusable'>>,
+    Partial<Pick<Status, 'advice' | 'notes' | 'unusable' | 'locks'>>,
   daemons: readonly DaemonRecord[],
 ): Status {
-  const { database, now, advice = [], notes = [], unusable = null, ...others } = facts
+  const { database, now, advice = [], notes = [], locks = [], unusable = null, ...others } = facts
   const daemon = daemonStatus(daemons)
   return {
     version: 1,
+    program_version: manifest.version,
     database,
     now,
     verdict: verdict({ ...facts, unusable, daemon }),
@@ -176,6 +190,7 @@ export function createStatus(
     daemon,
     advice,
     notes,
+    locks,
     ...others,
   }
 }
@@ -189,7 +204,14 @@ function daemonStatus(processes: readonly DaemonRecord[]): DaemonStatus {
 export type JobStatus = Status['jobs'][number]
 
 /** What other fields are computed from. */
-type Internal = 'last_sync_finished_at' | 'tried_since' | 'last_run_pages' | 'last_run_rows_seen'
+type Internal =
+  | 'last_sync_finished_at'
+  | 'tried_since'
+  | 'last_run_pages'
+  | 'last_run_rows_seen'
+  | 'last_run_third_at'
+  | 'last_run_two_thirds_at'
+  | 'last_run_wait_ms'
 
 /** The times of a job's schedule around the present. Epoch milliseconds. */
 export interface JobPlan {
@@ -251,6 +273,9 @@ function withoutInternal(row: StatusRow): Omit<StatusRow, Internal> {
     tried_since: _tried,
     last_run_pages: _pages,
     last_run_rows_seen: _rows,
+    last_run_third_at: _third,
+    last_run_two_thirds_at: _twoThirds,
+    last_run_wait_ms: _wait,
     ...shown
   } = row
   return shown
@@ -364,6 +389,9 @@ function timeLeft(row: StatusRow, now: number): number | null {
       startedAt: row.last_run_at,
       pages,
       rowsSeen,
+      thirdAt: row.last_run_third_at,
+      twoThirdsAt: row.last_run_two_thirds_at,
+      rateLimitWaitMs: row.last_run_wait_ms ?? 0,
       walkSeen: row.walk_rows_seen,
       total: row.walk_total,
       updatedAt: row.walk_updated_at,

@@ -64,11 +64,13 @@ export function startScheduler(
   let stopping: Promise<void> | null = null
 
   function begin(job: ScheduledJob, task: (() => Promise<void>) | null = null): void {
-    const ended = runGuarded(job.name, task ?? job.run, events).finally(() => {
-      const { runsNext } = progress
+    const end = () => {
       inProgress.delete(job)
-      if (runsNext && !stopping) begin(job)
-    })
+      if (progress.runsNext && !stopping) begin(job)
+    }
+    const ended = Promise.try(task ?? job.run)
+      .catch((error: unknown) => events.onError(job.name, error))
+      .finally(end)
     const progress = { ended, isTask: task !== null, runsNext: false }
     inProgress.set(job, progress)
   }
@@ -82,12 +84,11 @@ export function startScheduler(
 
   const schedules = bySchedule(jobs)
   let lookedAt = now()
-  let ticks = createTicks(schedules, lookedAt)
+  const ticks = createTicks(schedules, lookedAt)
 
   async function watchTime(): Promise<void> {
     while (!stopped.signal.aborted) {
       const time = now()
-      if (time < lookedAt) ticks = createTicks(schedules, time)
       lookedAt = time
       for (const { schedule } of ticks.come(time)) schedule.jobs.forEach(fire)
       const pause = Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
@@ -114,13 +115,5 @@ export function startScheduler(
       return stopping
     },
     isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_EVERY_MS + LATE_MS,
-  }
-}
-
-async function runGuarded(name: string, run: () => Promise<void>, events: SchedulerEvents): Promise<void> {
-  try {
-    await run()
-  } catch (error) {
-    events.onError(name, error)
   }
 }

@@ -3,8 +3,13 @@ import { startCheckpoint } from './coverage/state.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
 import { acquire, type OwnerWork } from './lease.ts'
 import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
-import { isWalkedWhole, type RefreshPolicy } from './refresh/due.ts'
-import { createRefresher, type Refresher, type RefreshObserver } from './refresh/refresher.ts'
+import { isWalkedWhole } from './refresh/price.ts'
+import {
+  createRefresher,
+  type Refresher,
+  type RefreshObserver,
+  type RefreshPolicy,
+} from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
 import { notingRetries, runError, runOutcome } from './run.ts'
@@ -128,6 +133,13 @@ async function refreshOrWalk(
     await refreshInstead(refresher, options, result)
     return
   }
+  const isAsked = options.instead === 'newest'
+  const charged = options.instead ? await refresher.chargeWalk({ isAsked }) : 0
+  // Another process may have done it since the caller looked.
+  if (charged === null) {
+    Object.assign(result, { isInstead: true, trigger: 'refresh' })
+    return
+  }
   const { walk, run, replaces } = await begin(lease, options)
   const { traffic } = run
   result.walk = walk
@@ -140,6 +152,7 @@ async function refreshOrWalk(
     const counts = counting(observer, traffic)
     const onPage: WalkObserver['onPage'] = (page, written, items) => {
       result.items = items
+      if (!options.instead) refresher.noteWalked(page, written)
       counts.onPage(page, written, items)
     }
     const watched = { ...options, source, observer: { ...counts, onPage } }
@@ -157,6 +170,7 @@ async function refreshOrWalk(
   } catch (error) {
     result.error = runError(error, signal)
   }
+  if (charged > 0) await refresher.settle(traffic.requests - charged)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(lease, run, outcome)
   if (outcome.status === 'refused') result.walk = null
@@ -170,16 +184,15 @@ function mayRefresh({ refusal }: Lease, refresher: Refresher): boolean {
   return refusal === null && state !== null && !isWalkedWhole(state)
 }
 
-const NOTHING_DONE = { runId: undefined, run: null, error: null }
-
 async function refreshInstead(refresher: Refresher, options: JobOptions, result: JobResult): Promise<void> {
   const { instead, store, job } = options
+  Object.assign(result, { isInstead: true, trigger: 'refresh' })
   // Another process may have done it since the caller looked.
-  const isDone = instead === 'due' && !refresher.isDue()
-  const done = isDone ? NOTHING_DONE : await refresher.refresh({ older: instead === 'due' })
+  const done = await refresher.refresh({ isAsked: instead === 'newest' })
+  if (!done) return
   const { runId, run, error } = done
-  Object.assign(result, { runId, run, error, isInstead: true, trigger: 'refresh' })
-  if (run && !error) await store.prune(job)
+  Object.assign(result, { runId, run, error })
+  if (!error) await store.prune(job)
 }
 
 interface Beginning {
@@ -232,20 +245,9 @@ async function walkList(options: WalkOptions): Promise<WalkEnd> {
 }
 
 /**
- * Runs jobs concurrently and waits for all of them. The `api` folder bounds the requests in flight: a job that waits
- * for its rate limit costs the others nothing.
+ * Runs tasks concurrently and waits for all of them. A failed one does not stop the others, unless the mirror itself failed: then all
+ * stop. The `api` folder bounds the requests in flight: a job that waits for its rate limit costs the others nothing.
  */
-export function runJobs(
-  jobs: readonly Omit<JobOptions, 'signal'>[],
-  signal: AbortSignal,
-): Promise<JobResult[]> {
-  return runConcurrently(
-    jobs.map((job) => (stop) => runJob({ ...job, signal: stop })),
-    signal,
-  )
-}
-
-/** A failed task does not stop the others, unless the mirror itself failed: then all stop. */
 export async function runConcurrently<T extends { error: KnownError | null }>(
   tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
   signal: AbortSignal,

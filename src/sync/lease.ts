@@ -1,5 +1,5 @@
 import { JobError } from '../errors.ts'
-import { grouped, inWords } from '../text.ts'
+import { grouped, inWords, jobName } from '../text.ts'
 import type { JobObserver, JobOptions } from './job.ts'
 import { stopped } from './run.ts'
 import type { Lease, Store } from './store.ts'
@@ -27,7 +27,7 @@ export async function acquire(options: AcquireOptions): Promise<Lease> {
     const { lease, heldBy, work = null } = await store.acquire(job)
     if (lease) return lease
     if (!waitForOwner) {
-      const place = `${job.organization.name} ${job.collection.name}`
+      const place = jobName(job)
       const owner = `${ownerName(heldBy, work)} ${workText(work, now())}`
       const then = trigger === 'schedule' ? 'the schedule comes to it again' : '--wait waits for its end'
       throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)
@@ -94,6 +94,11 @@ interface WalkPace {
   /** Of this run. */
   pages: number
   rowsSeen: number
+  /** When the run had written its pages but two thirds of them, and but one; null: not known. */
+  thirdAt: string | null
+  twoThirdsAt: string | null
+  /** Its waits for the rate limit together. Milliseconds. */
+  rateLimitWaitMs: number
   /** Of the walk: its distinct items in all its runs, and the length of the list. */
   walkSeen: number | null
   total: number | null
@@ -102,8 +107,8 @@ interface WalkPace {
   waitingUntil: string | null
 }
 
-/** One page tells nothing of the speed: its request may have waited. */
-const LEAST_PAGES = 2
+/** So many parts of a run can be compared. */
+const LEAST_PAGES = 3
 
 /** The longest wait for a rate limit; a later time was written by a wrong clock. */
 const LONGEST_WAIT_MS = 86_400_000
@@ -112,16 +117,30 @@ const LONGEST_WAIT_MS = 86_400_000
  * Milliseconds that a walk still takes at the speed of its run so far, waits for the rate limit included, and not less than the
  * present wait; null if nothing tells. `now`: epoch milliseconds.
  */
-export function walkLeft(
-  { pages, rowsSeen, walkSeen, total, startedAt, updatedAt, waitingUntil }: WalkPace,
-  now: number,
-): number | null {
-  if (walkSeen === null || total === null || updatedAt === null) return null
-  if (pages < LEAST_PAGES || rowsSeen === 0) return null
-  const spent = Date.parse(updatedAt) - Date.parse(startedAt)
+export function walkLeft(pace: WalkPace, now: number): number | null {
+  const { rowsSeen, walkSeen, total, waitingUntil } = pace
+  if (walkSeen === null || total === null || rowsSeen === 0) return null
+  const spent = spentMs(pace)
+  if (spent === null) return null
   const until = waitingUntil === null ? 0 : Date.parse(waitingUntil) - now
   const wait = until <= LONGEST_WAIT_MS ? until : 0
   return Math.round(Math.max((spent / rowsSeen) * Math.max(total - walkSeen, 0), wait, 0))
+}
+
+/**
+ * What the pages of a run took. A wait for somebody's lock, or for a server that was away, says nothing of those to come: of three
+ * parts of the run the one in the middle decides, by the time a page took in it, and waits for the rate limit come on top.
+ */
+function spentMs(pace: WalkPace): number | null {
+  const { pages, startedAt, thirdAt, twoThirdsAt, updatedAt, rateLimitWaitMs } = pace
+  if (pages < LEAST_PAGES || thirdAt === null || twoThirdsAt === null || updatedAt === null) return null
+  const third = Math.floor(pages / 3)
+  const ends = [startedAt, thirdAt, twoThirdsAt, updatedAt].map((time) => Date.parse(time))
+  const [, usual = 0] = [pages - 2 * third, third, third]
+    .map((of, part) => ((ends[part + 1] ?? 0) - (ends[part] ?? 0)) / of)
+    .toSorted((one, other) => one - other)
+  const work = (ends[3] ?? 0) - (ends[0] ?? 0) - rateLimitWaitMs
+  return rateLimitWaitMs + Math.max(Math.min(work, usual * pages), 0)
 }
 
 /** How far a walk is, in whole percent of its items; null if its length is unknown. */

@@ -1,95 +1,56 @@
-import { createServer, type RequestListener, type ServerResponse } from 'node:http'
-import { afterAll, describe, expect, it } from 'vitest'
-import { items, pageOf, type Reply, serve } from './list-server.ts'
-import { createWorkspace, organization } from './workspace.ts'
+import type { ServerResponse } from 'node:http'
+import { describe, expect } from 'vitest'
+import { createSwitch } from '../helpers/dead-man-switch.ts'
+import type { Reply } from '../helpers/list-server.ts'
+import { ACME, createScene, GLOBEX, it } from '../helpers/scene.ts'
 
-const ACME = organization('acme', 1)
-const GLOBEX = organization('globex', 2)
+// Pings of real commands. When one is sent, and what it says: test/ping.
+
 const SECRET = 'a1b2c3d4-known-to-nobody-else'
 
-interface Ping {
-  method: string
-  path: string
-  body: string
-  headers: Record<string, unknown>
-}
-
-const servers: { close(): void }[] = []
-
-afterAll(() => {
-  for (const server of servers) server.close()
-})
-
-/** A server on loopback that takes pings, and answers as `reply` says. */
-async function createWatch(
-  reply: (response: ServerResponse, count: number) => void = (response) => response.end(),
-) {
-  const pings: Ping[] = []
-  const listener: RequestListener = (request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text
-    })
-    request.on('end', () => {
-      const { method = '', url: path = '', headers } = request
-      pings.push({ method, path, body, headers })
-      reply(response, pings.length)
-    })
+/** Two lists, and a dead-man switch that answers as `reply` says. */
+async function createWatched(reply?: (response: ServerResponse) => void) {
+  const watch = await createSwitch(SECRET, reply)
+  const settings = { organizations: [ACME, GLOBEX], ping: watch.url, schedule: '0 0 1 1 *' }
+  const scene = await createScene({ settings })
+  return {
+    ...scene,
+    ...scene.workspace,
+    configure: scene.configure,
+    watch,
+    paths: () => watch.pings.map(({ path }) => path),
   }
-  const server = createServer(listener)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  servers.push({ close: () => server.close().closeAllConnections() })
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : null
-  return { pings, url: `http://127.0.0.1:${port}/${SECRET}`, paths: () => pings.map(({ path }) => path) }
 }
 
-async function createScene(ping: string, reply: (organization: string) => Reply | null = () => null) {
-  const server = await serve((asked) => reply(asked.organization) ?? pageOf(items(4), asked))
-  const settings = { baseUrl: server.url, organizations: [ACME, GLOBEX], ping, schedule: '0 0 1 1 *' }
-  return { server, settings, workspace: createWorkspace(settings) }
-}
+const refusing = (status: number) => (): Reply => ({ status, body: { message: 'Mr Item was here' } })
+const OUTCOMES = { start: `/${SECRET}/start`, success: `/${SECRET}`, fail: `/${SECRET}/fail` }
 
 describe.concurrent('the test ping of check', () => {
-  it.each([
-    ['that all is well', 200, '', /^ok {4}ping +127\.0\.0\.1:\d+ took a test ping$/m],
-    [
-      'that a list fails now, or failed when it was read last, so that no alarm ends by it',
-      404,
-      '/fail',
+  it('tells whether all is well now, and was when it was read last, so that no alarm ends by it', async () => {
+    const { run, api, watch, paths } = await createWatched()
+    const well = await run(['check'])
+    api.instead = refusing(404)
+    const failing = await run(['check'])
+    await run(['sync'])
+    api.instead = () => null
+    await run(['check'])
+
+    expect(watch.pings[0]?.body).toBe('admin-mirror: a test by "check"\n')
+    expect(well.stdout).toMatch(/^ok {4}ping +127\.0\.0\.1:\d+ took a test ping$/m)
+    expect(failing.stdout).toMatch(
       /^ok {4}ping +127\.0\.0\.1:\d+ took a test ping \(fail: something is not well\)$/m,
-    ],
-  ])('tells %s', async (_title, status, end, line) => {
-    const { pings, url, paths } = await createWatch()
-    const { workspace } = await createScene(url, () => (status === 404 ? { status, body: {} } : null))
-
-    const { stdout } = await workspace.run(['check'])
-
-    expect(paths()).toEqual([`/${SECRET}${end}`])
-    expect(pings[0]?.body).toBe('admin-mirror: a test by "check"\n')
-    expect(stdout).toMatch(line)
-    expect(stdout).not.toContain(SECRET)
-  })
-
-  it('is no success while a list fails that an earlier run left so', async () => {
-    const { url, paths } = await createWatch()
-    let isBroken = true
-    const { workspace } = await createScene(url, () => (isBroken ? { status: 404, body: {} } : null))
-    await workspace.run(['sync'])
-    isBroken = false
-
-    await workspace.run(['check'])
-
-    expect(paths().at(-1)).toBe(`/${SECRET}/fail`)
+    )
+    const { start, success, fail } = OUTCOMES
+    expect(paths()).toEqual([success, fail, start, fail, fail])
+    expect(well.stdout + failing.stdout).not.toContain(SECRET)
   })
 
   it('that is refused is a warning with what came back, and --offline sends none', async () => {
-    const { url, paths } = await createWatch((response) => response.writeHead(410).end())
-    const { workspace } = await createScene(url)
+    const { run, paths } = await createWatched((response) => response.writeHead(410).end())
 
-    expect((await workspace.run(['check', '--offline'])).stdout).not.toMatch(/ping/)
+    expect((await run(['check', '--offline'])).stdout).not.toMatch(/ping/)
     expect(paths()).toEqual([])
-    expect(await workspace.run(['check'])).toMatchObject({
+    expect(await run(['check'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^warn {2}ping +127\.0\.0\.1:\d+ did not take a test ping: status 410;/m),
     })
@@ -97,72 +58,47 @@ describe.concurrent('the test ping of check', () => {
 })
 
 describe.concurrent('pings', () => {
-  it('tell of a sync that begins and succeeds, by POST, without a token or an item', async () => {
-    const { pings, url, paths } = await createWatch()
-    const { workspace } = await createScene(url)
+  it('tell of a sync that begins, succeeds and fails, by POST, without a token or an item; not of a verify', async () => {
+    const { run, api, watch, paths } = await createWatched()
+    const { code, stderr } = await run(['sync'])
+    await run(['verify'])
+    api.instead = ({ organization }) => (organization === GLOBEX.id ? refusing(401)() : null)
+    const failed = await run(['sync'])
 
-    const { code, stderr } = await workspace.run(['sync'])
-
-    expect(code).toBe(0)
-    expect(paths()).toEqual([`/${SECRET}/start`, `/${SECRET}`])
-    expect(pings.map(({ method }) => method)).toEqual(['POST', 'POST'])
-    expect(pings[1]?.body).toMatch(
+    const { start, success, fail } = OUTCOMES
+    expect([code, failed.code]).toEqual([0, 3])
+    expect(paths()).toEqual([start, success, start, fail])
+    expect(watch.pings[1]?.body).toMatch(
       /^admin-mirror: 2 lists in .*; 8 rows seen, 8 new, 0 changed, 0 removed\n$/,
     )
-    expect(JSON.stringify(pings)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"/i)
+    expect(watch.pings[3]?.body).toMatch(/\nglobex orders: UNAUTHORIZED \(.*token is held/)
+    expect(new Set(watch.pings.map(({ method }) => method))).toEqual(new Set(['POST']))
+    expect(JSON.stringify(watch.pings)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"|Mr Item/i)
     // The address is a secret of its own.
     expect(stderr).not.toContain(SECRET)
   })
 
-  it('tell of a failure, with the lists that failed', async () => {
-    const { pings, url, paths } = await createWatch()
-    const { workspace } = await createScene(url, (id) =>
-      id === GLOBEX.id ? { status: 401, body: { message: 'Mr Item was here' } } : null,
-    )
-
-    const { code } = await workspace.run(['sync'])
-
-    expect(code).toBe(3)
-    expect(paths()).toEqual([`/${SECRET}/start`, `/${SECRET}/fail`])
-    expect(pings[1]?.body).toMatch(/\nglobex orders: UNAUTHORIZED \(.*token is held/)
-    expect(pings[1]?.body).not.toContain('Mr Item')
-  })
-
-  it('go to the address of an organization that has its own, also of a backfill', async () => {
-    const all = await createWatch()
-    const own = await createWatch()
-    const { workspace, settings } = await createScene(all.url)
-    workspace.configure({ ...settings, organizations: [ACME, { ...GLOBEX, ping: own.url }] })
-
-    await workspace.run(['sync'])
-    await workspace.run(['backfill', '--org', 'globex'])
-
-    expect(all.paths()).toEqual([`/${SECRET}/start`, `/${SECRET}`])
-    expect(own.paths()).toEqual([`/${SECRET}/start`, `/${SECRET}`, `/${SECRET}/start`, `/${SECRET}`])
-  })
-
-  it('are sent by start for the lists that are due, and not by verify, which keeps nothing', async () => {
-    const { url, paths, pings } = await createWatch()
-    const { workspace } = await createScene(url)
-    const daemon = workspace.start(['start', '--log-level', 'debug'])
-    await daemon.logs(({ msg }) => msg === 'ping sent', 2)
+  it('go to the address of an organization that has its own, also of a backfill; those of start, too', async () => {
+    const { run, startHere, configure, paths, watch } = await createWatched()
+    const own = await createSwitch(SECRET)
+    configure({ organizations: [ACME, { ...GLOBEX, ping: own.url }] })
+    const daemon = startHere(['start', '--log-level', 'debug'])
+    await daemon.logs(({ msg }) => msg === 'ping sent', 4)
     daemon.kill('SIGTERM')
-    const { code } = await daemon.ended
-    await workspace.run(['verify'])
+    await daemon.ended
+    await run(['backfill', '--org', 'globex'])
 
-    expect(code).toBe(0)
-    expect(paths()).toEqual([`/${SECRET}/start`, `/${SECRET}`])
-    expect(pings[0]?.body).toContain('2 lists')
+    const { start, success } = OUTCOMES
+    expect(paths()).toEqual([start, success])
+    expect(own.pings.map(({ path }) => path)).toEqual([start, success, start, success])
+    expect(watch.pings[0]?.body).toContain('1 list')
   })
 
-  it('are tried three times, and change nothing about the run', async () => {
-    const { url, paths } = await createWatch((response) => response.writeHead(500).end())
-    const { workspace } = await createScene(url)
-
-    const { code, logs, stderr } = await workspace.run(['sync'])
-
-    expect(code).toBe(0)
-    expect(paths()).toEqual([`/${SECRET}/start`, `/${SECRET}`].flatMap((path) => [path, path, path]))
+  it('that do not arrive are tried three times, and change nothing about the run', async () => {
+    const { run, paths, configure } = await createWatched((response) => response.writeHead(500).end())
+    const { code, logs, stderr } = await run(['sync'])
+    const three = (path: string) => [path, path, path]
+    expect([code, paths()]).toEqual([0, [OUTCOMES.start, OUTCOMES.success].flatMap(three)])
     expect(logs.filter(({ event }) => event === 'ping_lost')).toMatchObject([
       { level: 'warn', ping: 'start', reason: 'status 500' },
       {
@@ -172,83 +108,63 @@ describe.concurrent('pings', () => {
         reason: 'status 500',
       },
     ])
-    expect(stderr).not.toContain(SECRET)
-  })
-
-  it.each([
-    ['where nothing listens', '127.0.0.1:1', /^ECONNREFUSED$/],
-    ['a host without an address', 'nowhere.invalid', /^(ENOTFOUND|EAI_AGAIN)$/],
-  ])('to %s change nothing about the run', async (_what, host, reason) => {
-    const watch = await createWatch()
-    const { workspace, settings } = await createScene(watch.url)
-    workspace.configure({ ...settings, ping: `http://${host}/${SECRET}` })
-
-    const { code, logs, stderr } = await workspace.run(['sync'])
-
-    expect(code).toBe(0)
-    expect(logs.find(({ event }) => event === 'ping_lost')).toMatchObject({
-      reason: expect.stringMatching(reason),
-    })
+    for (const [host, reason] of [
+      ['127.0.0.1:1', /^ECONNREFUSED$/],
+      ['nowhere.invalid', /^(ENOTFOUND|EAI_AGAIN)$/],
+    ] as const) {
+      configure({ ping: `http://${host}/${SECRET}` })
+      const lost = await run(['sync'])
+      expect(lost.code).toBe(0)
+      expect(lost.logs.find(({ event }) => event === 'ping_lost')?.reason).toMatch(reason)
+    }
     expect(stderr).not.toContain(SECRET)
   })
 
   it('take no proxy from the environment, and follow no redirect', async () => {
-    const proxy = await createWatch()
-    const elsewhere = await createWatch()
-    const { url, paths } = await createWatch((response) =>
+    const [proxy, elsewhere] = [await createSwitch(), await createSwitch()]
+    const { run, paths } = await createWatched((response) =>
       response.writeHead(302, { location: elsewhere.url }).end(),
     )
-    const { workspace } = await createScene(url)
     const { origin } = new URL(proxy.url)
     const env = { HTTP_PROXY: origin, http_proxy: origin, NODE_USE_ENV_PROXY: '1' }
 
-    const { code } = await workspace.run(['sync'], { env })
-
-    expect(code).toBe(0)
-    expect(paths()).toContain(`/${SECRET}`)
-    expect([...proxy.pings, ...elsewhere.pings]).toEqual([])
+    expect((await run(['sync'], { env })).code).toBe(0)
     // A redirect is no arrival: each ping is tried three times.
-    expect(paths().filter((one) => one === `/${SECRET}`)).toHaveLength(3)
+    expect(paths().filter((one) => one === OUTCOMES.success)).toHaveLength(3)
+    expect([...proxy.pings, ...elsewhere.pings]).toEqual([])
   })
 
   it('to a server that never answers do not keep a signal waiting', async () => {
-    const { url } = await createWatch(() => {})
-    const { workspace } = await createScene(url)
-    const sync = workspace.start(['sync'])
+    const { startHere } = await createWatched(() => {})
+    const sync = startHere(['sync'])
     await sync.logs(({ event }) => event === 'run_finished', 2)
 
-    const before = performance.now()
     sync.kill('SIGTERM')
-    await sync.ended
 
-    // One try alone would take ten seconds.
-    expect(performance.now() - before).toBeLessThan(5000)
+    // Three tries of ten seconds each would be lost with words.
+    expect((await sync.ended).logs.filter(({ event }) => event === 'ping_lost')).toEqual([])
   })
 })
 
 describe('the address of pings', () => {
-  it.each([
+  it.for([
     'ftp://hc.example.com/x',
     'hc.example.com/x',
     'https://user:word@hc.example.com/x',
     'https://hc.example.com/x#y',
-  ])('cannot be %s; the message does not repeat it', async (ping) => {
-    const workspace = createWorkspace({ baseUrl: 'http://127.0.0.1:1', organizations: [ACME], ping })
+  ])('cannot be %s; the message does not repeat it', async (ping, { scene: { workspace, configure } }) => {
+    configure({ ping })
 
     const { code, stderr } = await workspace.run(['status'])
 
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/ping: must be an http or https address/)
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/ping: must be an http or https address/)])
     expect(stderr).not.toContain(ping)
   })
 
-  it('may be a variable, which commands that send nothing do not need', async () => {
-    const variable = `$\{PING}`
-    const workspace = createWorkspace({
-      baseUrl: 'http://127.0.0.1:1',
-      organizations: [ACME],
-      ping: variable,
-    })
+  it('may be a variable, which commands that send nothing do not need', async ({
+    scene: { workspace, configure },
+  }) => {
+    configure({ ping: `$\{PING}` })
 
     expect((await workspace.run(['status'])).code).toBe(0)
     expect(await workspace.run(['sync'])).toMatchObject({

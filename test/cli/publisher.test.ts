@@ -3,7 +3,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { createFilePublishing, createPublisher } from '../../src/cli/publisher.ts'
+import { createFilePublishing } from '../../src/cli/file/open.ts'
+import { createPublisher } from '../../src/cli/publisher.ts'
 import { type HashedFile, hashFile, writeFreshness } from '../../src/store/sqlite/publish/freshness.ts'
 import { originIn } from '../../src/store/sqlite/publish/origin.ts'
 import { makeCopy } from '../../src/store/sqlite/publish/publish.ts'
@@ -22,7 +23,7 @@ async function createScene() {
   const target = path.join(tempFolder(), 'copy.db')
   let passed = 0
   const now = () => Date.now() + passed
-  const events: string[] = []
+  const lines: { event: string }[] = []
   let looks: (() => unknown)[] = []
   const identity = { pid: 4711, newToken: () => randomBytes(16).toString('hex') }
   const file = createFilePublishing(mirror.connection, mirror.file, identity)
@@ -41,7 +42,7 @@ async function createScene() {
       },
       logger: pino(
         { level: 'debug' },
-        { write: (line: string) => void events.push((JSON.parse(line) as { event: string }).event) },
+        { write: (line: string) => void lines.push(JSON.parse(line) as { event: string }) },
       ),
       publishing: {
         ...file,
@@ -61,10 +62,10 @@ async function createScene() {
   /** What is written once so much time has passed. */
   async function later(ms: number): Promise<string[]> {
     passed += ms
-    events.length = 0
+    lines.length = 0
     // What is written is looked at once more.
     for (let look = 0; look < 3; look++) for (const task of looks) await task()
-    return [...events]
+    return lines.map(({ event }) => event)
   }
 
   const service = begin(true)
@@ -74,6 +75,7 @@ async function createScene() {
     target,
     begin,
     later,
+    lines,
     other,
     save: walk.saveItems,
     publisher: service,
@@ -193,6 +195,28 @@ describe('a service that publishes', () => {
     await command.finish()
 
     expect(await later(5 * MINUTE)).toEqual([])
+  })
+
+  it.each<[string, (target: string) => void, RegExp]>([
+    ['a file of something else', (target) => fs.writeFileSync(target, 'precious'), /is no copy of a mirror/],
+    ['a folder', (target) => fs.rmSync(target) ?? fs.mkdirSync(target), /is no copy of a mirror/],
+    ['a journal beside it', (target) => fs.writeFileSync(`${target}-journal`, 'hot'), /has written to/],
+    [
+      'numbers of something else',
+      (target) => fs.writeFileSync(`${target}.json`, '{"name":"my-package"}'),
+      /not written by this program/,
+    ],
+  ])('warns, and touches nothing where there is %s', async (_what, put, reason) => {
+    const { save, publisher, later, target, lines } = await createScene()
+    put(target)
+    const names = () => fs.readdirSync(path.dirname(target)).toSorted()
+    const before = names()
+    await save('{"id":2,"total":2}')
+    publisher.noteRefresh()
+
+    expect(await later(5 * MINUTE)).toEqual(['publish_failed'])
+    expect(lines.at(-1)).toMatchObject({ level: 40, reason: expect.stringMatching(reason) })
+    expect(names()).toEqual(before)
   })
 
   it('tries a place that it may not use no more often than publishEvery says', async () => {

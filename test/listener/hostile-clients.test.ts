@@ -143,11 +143,9 @@ describe.concurrent('a hostile client', () => {
     for (const { socket } of clients) socket.destroy()
   })
 
-  it.each([
-    ['a page, again and again', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'],
-    ['a probe, again and again', `${GET}\r\n`],
-  ])('that has asked on all connections for %s, keeps no probe out', async (_, request) => {
+  it('that has asked on all connections for a page, again and again, keeps no probe out', async () => {
     const { port, url } = await listen(well())
+    const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
     // Each has one request in flight until the end.
     const clients = await Promise.all(Array.from({ length: 64 }, () => client(port)))
     for (const { socket } of clients) {

@@ -59,10 +59,9 @@ const runs = (ends: readonly (How | null)[]): Deed => ({
       else model.byRefresh.delete(list)
     }
     const results = ran.map(({ list, how }) => endOf(list, how, 'schedule'))
-    await pings.around(
-      results.map(({ job }) => job),
-      async () => results,
-    )
+    const end = pings.begin(results.map(({ job }) => job))
+    await Promise.resolve()
+    end(results)
     await pings.idle()
     expect(sent.splice(0)).toEqual(['start', told(model)])
   },

@@ -36,11 +36,10 @@ function createScene(sleep = createSleep().sleep) {
   })
   /** Runs a job that ends when told. */
   const begin = (name: string) => {
-    const { promise, resolve } = Promise.withResolvers<JobResult>()
-    const ended = pings.around([resultOf(name).job], async () => [await promise])
+    const end = pings.begin([resultOf(name).job])
     return async (error: KnownError | null = null, heldBack: KnownError | null = null) => {
-      resolve(resultOf(name, { error, heldBack }))
-      await ended
+      await Promise.resolve()
+      end([resultOf(name, { error, heldBack })])
       await pings.idle()
     }
   }
@@ -110,6 +109,10 @@ describe('a failure while other lists of the run are still read', () => {
     await wake()
     expect(sent).toEqual(['all start', 'all fail', 'all fail'])
     expect(texts[2]).toContain('2 lists failed:')
+    // Minutes without a further failure.
+    await wake()
+    await wake()
+    expect(sent).toHaveLength(3)
 
     await more[0]?.()
     await more[1]?.()
@@ -213,7 +216,9 @@ function createTokenScene(isLost = false) {
 it('a refresh whose token is accepted again ends what an earlier process left, and the first run met', async () => {
   const { sent, pings } = createTokenScene()
   pings.recall([held])
-  await pings.around([resultOf('acme').job], async () => [resultOf('acme', { error: REFUSED })])
+  const end = pings.begin([resultOf('acme').job])
+  await Promise.resolve()
+  end([resultOf('acme', { error: REFUSED })])
   pings.note([refreshOf('acme')])
   await pings.idle()
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { walkProgress } from '../../src/report/status.ts'
 import { isOverdue, lastAttempt } from '../../src/report/verdict.ts'
+import type { StatusRow } from '../../src/store/core/status.ts'
 import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
-import type { StatusRow } from '../../src/store/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
 
@@ -87,6 +87,9 @@ describe('the progress of a walk', () => {
     last_run_status: 'running',
     last_run_pages: 10,
     last_run_rows_seen: 250,
+    last_run_third_at: timeAt(0.4 * MINUTE),
+    last_run_two_thirds_at: timeAt(0.7 * MINUTE),
+    last_run_wait_ms: 0,
     running: true,
   }
 
@@ -94,7 +97,13 @@ describe('the progress of a walk', () => {
     ['goes by the speed of its run', {}, 25, 3 * MINUTE],
     ['counts what this run read, not what runs before it did', { last_run_rows_seen: 125 }, 25, 6 * MINUTE],
     ['takes at least as long as the wait', { waiting_until: timeAt(HOUR) }, 25, HOUR],
-    ['tells no time after one page', { last_run_pages: 1 }, 25, null],
+    ['tells no time after two pages', { last_run_pages: 2 }, 25, null],
+    [
+      'leaves out a wait for a lock',
+      { last_run_third_at: timeAt(0.8 * MINUTE), last_run_two_thirds_at: timeAt(0.9 * MINUTE) },
+      25,
+      MINUTE,
+    ],
     ['tells no time if nothing runs', { running: false }, 25, null],
     ['is never above 100 percent', { walk_rows_seen: 1001 }, 100, 0],
     ['of a list without a total is unknown', { walk_total: null }, null, null],

@@ -1,16 +1,13 @@
 import { Writable } from 'node:stream'
 import type { HttpGet } from '../../src/api/http.ts'
+import { kindOf } from '../../src/cli/mirror.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
-import { openServer } from '../../src/cli/postgres/writable-server.ts'
 import type { RefreshPlan } from '../../src/cli/refresh/refresh-plan.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
 import { openSession } from '../../src/cli/session.ts'
-import { type CommandSession, type HowToRun, runner, syncPlan } from '../../src/cli/with-session.ts'
+import { createRunner, type HowToRun, type RunJobs, syncPlan } from '../../src/cli/with-session.ts'
 import type { Config } from '../../src/config/config.ts'
-import { openForWriting } from '../../src/store/sqlite/file/open.ts'
-import { createTokens } from '../../src/store/sqlite/tokens.ts'
-import { createLockWait, createTransact } from '../../src/store/sqlite/transaction.ts'
 import type { JobObserver } from '../../src/sync/job.ts'
 import type { Job } from '../../src/sync/types.ts'
 import { askedSource } from './asking.ts'
@@ -20,6 +17,9 @@ import type { Mistake } from './planted-bug.ts'
 import type { SimulatedProcess } from './process.ts'
 import { runStart } from './start.ts'
 import { steppedStore } from './stepped-store.ts'
+
+// Loaded in the middle of a history it would take real time.
+await import('../../src/cli/file/open.ts')
 
 /** What a process was started for. Organizations by name; none named means all. */
 export type Command =
@@ -74,7 +74,12 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   const reporter = { observe: (job: Job) => observerOf(job, machine), close: () => {} }
   try {
     // The mirror's clock, as with everybody who shares it.
-    const run = runner(stepped, config, reporter, { ...runtime, now, sleep: waitingFor(config, runtime) })
+    const run = createRunner({
+      config,
+      session: stepped,
+      reporter,
+      runtime: { ...runtime, now, sleep: waitingFor(config, runtime) },
+    })
     await work({ ...machine, runtime: { ...runtime, now } }, command, stepped.refreshes, run)
   } finally {
     await session.close()
@@ -96,7 +101,7 @@ async function work(
   machine: Machine,
   command: Exclude<Command, { kind: 'resume' }>,
   refreshes: RefreshPlan,
-  run: CommandSession['runJobs'],
+  run: RunJobs,
 ): Promise<void> {
   const { config } = machine
   const { signal } = machine.process.stop
@@ -144,23 +149,14 @@ async function resume({ process, config, runtime, tell }: Machine, names: readon
   const ids = config.organizations
     .filter(({ name }) => names.length === 0 || names.includes(name))
     .map(({ id }) => id)
-  if (config.postgres) {
-    const mirror = await openServer(config, runtime, () => {})
-    try {
-      await mirror.resume(ids)
-    } finally {
-      await mirror.close()
-    }
+  const { openForWriting } = await kindOf(config)
+  const mirror = await openForWriting({ config, runtime, notes: { info: () => {}, warn: () => {} } })
+  try {
+    await mirror.tokens.resume(ids)
     tell({ kind: 'resumed', process, organizations: ids })
-    return
+  } finally {
+    await mirror.close()
   }
-  const { database: file } = config
-  const connection = await createLockWait(file, runtime)(() => openForWriting(file))
-  const { now, sleep, signal, newToken } = runtime
-  const transact = createTransact({ connection, file, now, sleep, signal })
-  await createTokens(connection, transact, newToken).resume(ids)
-  tell({ kind: 'resumed', process, organizations: ids })
-  connection.close()
 }
 
 function observerOf(job: Job, machine: Machine): JobObserver {

@@ -25,7 +25,7 @@ const METHODS = ['run', 'get', 'all'] as const
 /** What the program is told of a statement that meets no row. */
 const NO_ROW = { run: { changes: 0, lastInsertRowid: 0 }, get: undefined, all: [] } as const
 
-const OF_BUDGETS = /^\s*(?:INSERT OR REPLACE INTO|UPDATE|DELETE FROM) sync_gates\b/
+const OF_BUDGETS = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM) sync_gates\b/
 
 /** Connections that have written since their last transaction. */
 const written = new WeakSet<Connection>()

@@ -1,12 +1,11 @@
 import { type FreshJob, keepFresh } from '../../src/cli/refresh/keep-fresh.ts'
 import type { RefreshPlan } from '../../src/cli/refresh/refresh-plan.ts'
 import type { SelectedJob } from '../../src/cli/selection.ts'
-import { type CommandSession, syncPlan } from '../../src/cli/with-session.ts'
+import { type RunJobs, syncPlan } from '../../src/cli/with-session.ts'
 import type { ScheduledJob, Scheduler } from '../../src/schedule/scheduler.ts'
 import type { Command, Machine } from './commands.ts'
 
 type Start = Command & { kind: 'start' }
-type Run = CommandSession['runJobs']
 
 /**
  * `start`, whose scheduler the real clock would drive: the time of each job comes again after a pause, and meanwhile it is
@@ -17,7 +16,7 @@ export async function runStart(
   command: Start,
   jobs: readonly SelectedJob[],
   plan: RefreshPlan,
-  run: Run,
+  run: RunJobs,
 ): Promise<void> {
   const { process, runtime, config } = machine
   const turns = createTurns()
@@ -56,7 +55,7 @@ function freshJob(
   selected: SelectedJob,
   scheduled: ScheduledJob,
   { config, process }: Machine,
-  run: Run,
+  run: RunJobs,
 ): FreshJob[] {
   if (selected.organization.refresh === false) return []
   const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: false, instead: 'due' } as const

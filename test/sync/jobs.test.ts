@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { JobError, MirrorError, RetryableError } from '../../src/errors.ts'
-import { runJobs } from '../../src/sync/job.ts'
+import { type JobOptions, runConcurrently, runJob } from '../../src/sync/job.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { jobOptions, runs } from '../helpers/run-once.ts'
@@ -13,6 +13,13 @@ function jobs(test: TestMirror, acme: Script, globex: Script) {
     jobOptions(test, scriptedList(acme).source, { job: jobOf({}, ACME) }),
     jobOptions(test, scriptedList(globex).source, { job: jobOf({}, GLOBEX) }),
   ]
+}
+
+function runJobs(all: readonly Omit<JobOptions, 'signal'>[], signal: AbortSignal) {
+  return runConcurrently(
+    all.map((job) => (stop) => runJob({ ...job, signal: stop })),
+    signal,
+  )
 }
 
 const GOING = new AbortController().signal

@@ -13,6 +13,10 @@ const RUN: RunningRun = {
   nextPage: 26,
   walkSeen: 625,
   total: 2500,
+  // Eight, six and six pages.
+  thirdAt: '2026-11-20T08:04:00.000Z',
+  twoThirdsAt: '2026-11-20T08:07:00.000Z',
+  rateLimitWaitMs: 0,
   updatedAt: '2026-11-20T08:10:00.000Z',
   waitingUntil: null,
 }
@@ -45,7 +49,22 @@ describe('the owner of a job', () => {
       waiting('2031-01-01T00:00'),
       '(page 26, 25 %, about 38 minutes left)',
     ],
-    ['whose first page tells nothing', working({ pages: 1 }), '(page 26, 25 %)'],
+    ['whose first pages tell nothing', working({ pages: 2 }), '(page 26, 25 %)'],
+    ['whose middle is not known', working({ thirdAt: null }), '(page 26, 25 %)'],
+    [
+      'without a wait for a lock',
+      working({ thirdAt: '2026-11-20T08:00:08.000Z', twoThirdsAt: '2026-11-20T08:00:14.000Z' }),
+      '(page 26, 25 %, about 75 seconds left)',
+    ],
+    [
+      'with all waits for the rate limit',
+      working({
+        thirdAt: '2026-11-20T08:00:08.000Z',
+        twoThirdsAt: '2026-11-20T08:00:14.000Z',
+        rateLimitWaitMs: 580_000,
+      }),
+      '(page 26, 25 %, about 38 minutes left)',
+    ],
     ['of a list without a length', working({ total: null }), '(page 26)'],
     ['at its end', working(AT_ITS_END), '(all pages read, 100 %, about 0 seconds left)'],
     ['by hand', working({ trigger: 'backfill', pages: 1 }), '(a backfill, page 26, 25 %)'],

@@ -7,16 +7,15 @@ import {
   checkTokens,
 } from '../../check/configured.ts'
 import { exitCodeOfFindings, type Finding, fail, findingLine, warn } from '../../check/finding.ts'
-import { checkMirrorFile } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import type { Status } from '../../report/status.ts'
-import { openReader } from '../../store/sqlite/read/reader.ts'
 import { asCalled } from '../../text.ts'
 import { type Globals, readConfig, typedConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
+import { kindOf } from '../mirror.ts'
 import { jsonText } from '../output/results.ts'
+import { readStatus } from '../read-status.ts'
 import type { Runtime } from '../runtime.ts'
-import { readStatus } from '../watch/read-status.ts'
 
 interface CheckOptions {
   offline?: boolean
@@ -54,10 +53,13 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
   }
   // Online it is told of where the session is opened.
   const baseUrl = isOffline ? config.api.baseUrl : null
-  const mirror = config.postgres
-    ? await (await import('../postgres/check.ts')).checkPostgres(config, runtime, baseUrl)
-    : checkMirrorFile(config.database, baseUrl, config.collections)
-  const status = await statusNow(config, runtime, globals)
+  const kind = await kindOf(config)
+  const mirror = await kind.check(config, runtime, baseUrl)
+  // A mirror that cannot be read is told of already.
+  const options = { database: config.database, config, configOption: typedConfig(globals) }
+  const status = await readStatus(runtime, options).catch(() => null)
+  // Of a mirror on a server it may run on another machine, whose port is another one.
+  const isDaemonHere = !config.postgres && status !== null && status.daemon.running !== false
   const offline = [
     ...checkConfigured(config),
     ...checkReadable(config),
@@ -66,12 +68,10 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     ...mirror.findings,
     ...adviceOf(status),
     ...(config.publish === null ? [] : checkPublished(config.publish, mirror.origin)),
-    ...(config.http === null
-      ? []
-      : [await checkPort(config.http, !config.postgres && isDaemonRunning(config.database))]),
+    ...(config.http === null ? [] : [await checkPort(config.http, isDaemonHere)]),
   ]
   if (isOffline) return offline
-  const { checkApi, checkPings } = await import('../watch/check-online.ts')
+  const { checkApi, checkPings } = await import('./check-online.ts')
   const online = [...offline, ...(await checkApi(config, runtime))]
   const isFailing = status?.jobs.some(({ failing_since: since }) => since !== null) === true
   const isWell = !isFailing && exitCodeOfFindings(online) === 0
@@ -82,37 +82,4 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
 function adviceOf(status: Status | null): Finding[] {
   const { advice = [], notes = [] } = status ?? {}
   return [...advice.map((text) => warn('advice', text)), ...notes.map((text) => warn('columns', text))]
-}
-
-/** What `status` says; null for a mirror that cannot be read, which is told of elsewhere. */
-async function statusNow(config: Config, runtime: Runtime, globals: Globals): Promise<Status | null> {
-  const { database } = config
-  try {
-    const reader = config.postgres
-      ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
-      : undefined
-    return readStatus({
-      database,
-      config,
-      now: runtime.now(),
-      configOption: typedConfig(globals),
-      reader,
-    })
-  } catch {
-    return null
-  }
-}
-
-/** A mirror that cannot be read is told of elsewhere. */
-function isDaemonRunning(database: string): boolean {
-  try {
-    const reader = openReader(database)
-    try {
-      return reader?.daemons().some(({ running }) => running !== false) === true
-    } finally {
-      reader?.close()
-    }
-  } catch {
-    return false
-  }
 }

@@ -1,11 +1,15 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { sandboxConfiguration } from '../../sandbox/configuration.ts'
-import { startSandbox } from '../../sandbox/server.ts'
+import { fileURLToPath } from 'node:url'
+import { sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** Under the working folder, where users find it. A new demo deletes the former one. */
 const FOLDER = path.join('data', 'demo')
+
+/** What people type: only an installed package has a command of its own. */
+const COMMAND = import.meta.url.endsWith('.ts') ? 'npx admin-mirror' : 'admin-mirror'
+const EXAMPLE = fileURLToPath(new URL('../../../config/admin-mirror.example.yaml', import.meta.url))
 
 const QUESTIONS = [
   {
@@ -85,15 +89,17 @@ export async function demo(
   } finally {
     await sandbox.close()
   }
+  const nearExample = path.relative(cwd, EXAMPLE)
+  const example = nearExample.startsWith('..') ? EXAMPLE : nearExample
   say(`
 The mirror is one SQLite file: ${path.join(folder, 'mirror.db')}
 Ask it with whatever you like:
 
   sqlite3 ${path.join(FOLDER, 'mirror.db')} 'SELECT * FROM sync_status'
-  npx admin-mirror query 'SELECT * FROM orders LIMIT 3' --format json --config ${config}
+  ${COMMAND} query 'SELECT * FROM orders LIMIT 3' --format json --config ${config}
 
-Then mirror your own: cp config/admin-mirror.example.yaml config/admin-mirror.yaml, put your organizations in, and
-npx admin-mirror sync`)
+Then mirror your own: mkdir -p config && cp ${example} config/admin-mirror.yaml, put your organizations in, and
+${COMMAND} sync`)
   return 0
 }
 

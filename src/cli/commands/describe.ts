@@ -1,5 +1,4 @@
-import type { Globals } from '../config-file.ts'
-import { type DatabaseOption, readTarget } from '../read-target.ts'
+import { type DatabaseOption, type Globals, readTarget } from '../config-file.ts'
 import { runReading, screenOf } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
 

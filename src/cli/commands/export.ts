@@ -2,11 +2,10 @@ import type { Config } from '../../config/config.ts'
 import { findOrganization } from '../../config/organizations.ts'
 import { UsageError } from '../../errors.ts'
 import { shellWord } from '../../text.ts'
-import type { Globals } from '../config-file.ts'
-import { isNotMadeYet } from '../mirror-file.ts'
-import { type DatabaseOption, readTarget } from '../read-target.ts'
+import { type DatabaseOption, type Globals, readTarget } from '../config-file.ts'
+import { isMade } from '../mirror.ts'
+import type { ExportFormat, NamedOrganizations } from '../reading/read.ts'
 import { assertShowable, outputFor, runReading, screenOf } from '../reading/run-reading.ts'
-import type { ExportFormat, NamedOrganizations } from '../reading/task.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
@@ -38,7 +37,7 @@ export async function run(
   assertShowable(format, screen, shellWord(name))
   const configured = config?.collections.map((collection) => collection.name) ?? []
   // Only a mirror that is there could know a name that is not in the configuration.
-  if (config && !config.postgres && isNotMadeYet(database)) selectOrganizations(config, org)
+  if (config && org.length > 0 && !(await isMade(config, runtime))) selectOrganizations(config, org)
   const organizations = org.length > 0 ? splitOrganizations(config, org) : null
   const given = { since, sinceSeq, envelope, bom }
   const work = { kind: 'export', name, format, organizations, configured, ...given } as const

@@ -1,11 +1,10 @@
 import { addAbortSignal } from 'node:stream'
 import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
-import type { Globals } from '../config-file.ts'
+import { type DatabaseOption, type Globals, readTarget } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { type DatabaseOption, readTarget } from '../read-target.ts'
+import type { QueryFormat } from '../reading/read.ts'
 import { assertShowable, outputFor, runReading, screenOf, type TimeLimit } from '../reading/run-reading.ts'
-import type { QueryFormat } from '../reading/task.ts'
 import type { Runtime } from '../runtime.ts'
 
 interface QueryOptions extends DatabaseOption {
@@ -29,7 +28,9 @@ export async function run(
   assertShowable(format, screen, 'result')
   const sql = typed === '-' ? await readSql(runtime) : typed
   if (sql === null) return exitCodeOfStop(runtime.signal)
-  const work = { kind: 'query', sql, format, parameters: param } as const
+  // `:NAME=VALUE` is understood, too. The last of several of one name counts.
+  const parameters = param.map(([name, value]) => [name.replace(/^[:@$]/, ''), value] as const)
+  const work = { kind: 'query', sql, format, parameters } as const
   const task = { database, isCopy: config === null, ...screen, work }
   return await runReading(runtime, config, { task, output: file, limit })
 }

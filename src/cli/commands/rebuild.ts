@@ -1,8 +1,8 @@
 import { UsageError } from '../../errors.ts'
 import { counted, printable } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
-import { isMade, type WritableMirror, withMirror } from '../keep/writable-mirror.ts'
-import { noMirror } from '../mirror-file.ts'
+import { noMirror } from '../file/mirror.ts'
+import { isMade, type Rebuilding, withMirror } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** `rebuild`: makes the typed tables and the views of these collections, or of all, from the raw rows. Needs no token. */
@@ -14,9 +14,11 @@ export async function run(runtime: Runtime, globals: Globals, typed: readonly st
     throw noMirror(config.database)
   }
   return withMirror(config, runtime, async (mirror) => {
-    const mirrored = await mirror.collections()
+    const rebuilding = await mirror.beginRebuilding()
+    const mirrored = await rebuilding.collections()
     assertKnown(typed, [...new Set([...mirrored, ...configured])])
-    for (const name of typed.length === 0 ? mirrored : new Set(typed)) await rebuild(runtime, mirror, name)
+    for (const name of typed.length === 0 ? mirrored : new Set(typed))
+      await rebuild(runtime, rebuilding, name)
     return 0
   })
 }
@@ -29,8 +31,8 @@ function assertKnown(typed: readonly string[], known: readonly string[]): void {
   )
 }
 
-async function rebuild({ stdout, stderr }: Runtime, mirror: WritableMirror, name: string): Promise<void> {
-  const { rows, strays, views, notices } = await mirror.rebuild(name)
+async function rebuild({ stdout, stderr }: Runtime, rebuilding: Rebuilding, name: string): Promise<void> {
+  const { rows, strays, views, notices } = await rebuilding.collection(name)
   for (const notice of notices) stderr.write(`${name}: ${printable(notice, 500)}\n`)
   const gone = strays > 0 ? `, ${counted(strays, 'row')} without a raw one taken away` : ''
   stdout.write(`${name}: ${counted(rows, 'row')} rebuilt${gone}, ${counted(views, 'view')}\n`)

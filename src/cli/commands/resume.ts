@@ -1,6 +1,6 @@
 import { printable, shellWord } from '../../text.ts'
 import { type Globals, readConfig, typedConfig } from '../config-file.ts'
-import { isMade, withMirror } from '../keep/writable-mirror.ts'
+import { isMade, withMirror } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
@@ -14,7 +14,7 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     return 0
   }
   return withMirror(config, runtime, async (mirror) => {
-    const lifted = await mirror.resume(organizations.map(({ id }) => id))
+    const lifted = await mirror.tokens.resume(organizations.map(({ id }) => id))
     const what =
       lifted.length === 0
         ? 'no organization was held'

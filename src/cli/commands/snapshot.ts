@@ -6,7 +6,7 @@ import { startCopy } from '../../store/sqlite/publish/start.ts'
 import { counted } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { assertMirror, readMirror } from '../mirror-file.ts'
+import { assertMirror, readMirror } from '../file/mirror.ts'
 import { assertFolder, assertMayReplace, outputFile } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
 

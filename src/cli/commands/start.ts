@@ -12,16 +12,16 @@ import {
 } from '../../schedule/scheduler.ts'
 import { createDueCheck } from '../../schedule/ticks.ts'
 import type { JobResult } from '../../sync/job.ts'
-import { counted, grouped, inWords, printable } from '../../text.ts'
+import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import { DEFAULT_CONFIG, type Globals, readConfig, typedConfig } from '../config-file.ts'
-import type { Listening } from '../listener/listening.ts'
+import type { Listening } from '../listening.ts'
+import type { Sharing } from '../mirror.ts'
+import { standingTroubles } from '../pings.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
+import { statusOf } from '../read-status.ts'
 import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
 import type { Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
-import type { Sharing } from '../session.ts'
-import { standingTroubles } from '../watch/pings.ts'
-import { statusOf } from '../watch/read-status.ts'
 import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
 /**
@@ -62,7 +62,7 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
 /** Without a listener, nothing of it is loaded. */
 async function openListening(config: Config, runtime: Runtime, globals: Globals): Promise<Listening | null> {
   if (config.http === null) return null
-  const { listenFor } = await import('../listener/listening.ts')
+  const { listenFor } = await import('../listening.ts')
   return listenFor(config, config.http, runtime, typedConfig(globals))
 }
 
@@ -83,9 +83,9 @@ async function runScheduled(
     if (result.error instanceof MirrorLostError) lost.abort(result.error)
   }
   const isDue = createDueCheck(now())
-  const lastRuns = (await session.tokens.allLastRuns?.()) ?? session.tokens.lastRuns
+  const lastRuns = await session.tokens.allLastRuns()
   const schedule = { signal, onResult, isDue, lastRuns }
-  const scheduled = await Promise.all(jobs.map((job) => scheduledJob(job, config, session, schedule)))
+  const scheduled = jobs.map((job) => scheduledJob(job, config, session, schedule))
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
   await recallTrouble(config, session, configOption)
@@ -113,6 +113,7 @@ async function runScheduled(
   const keeping = keepFresh({
     jobs: freshJobs,
     plan: session.refreshes,
+    takeFree: session.sharing?.takeFreeLists,
     scheduler,
     runtime: { now, sleep },
     onTrouble: (error) => logRefreshTrouble(logger, error),
@@ -164,24 +165,24 @@ interface Schedule {
   signal: AbortSignal
   onResult: (result: JobResult) => void
   isDue: ReturnType<typeof createDueCheck>
-  lastRuns: CommandSession['tokens']['lastRuns']
+  lastRuns: Awaited<ReturnType<CommandSession['tokens']['allLastRuns']>>
 }
 
-async function scheduledJob(
+function scheduledJob(
   selected: SelectedJob,
   config: Config,
   session: CommandSession,
   { signal, onResult, isDue, lastRuns }: Schedule,
-): Promise<ScheduledJob> {
+): ScheduledJob {
   const { runJobs } = session
   const { organization, job } = selected
   const schedule = { expression: organization.schedule, timezone: config.timezone }
-  const last = await lastRuns(organization.id, job.collection.name)
+  const last = lastRuns(organization.id, job.collection.name)
   // An interrupted walk continues now: it was due, and is not done.
   const dueAtStart = last.unfinished || isDue(last, schedule)
   let isFirst = dueAtStart
   return {
-    name: `${organization.name} ${job.collection.name}`,
+    name: jobName(job),
     ...schedule,
     dueAtStart,
     run: async () => {

@@ -1,15 +1,12 @@
 import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
-import { fullDisk } from '../../report/verdict.ts'
 import { freshnessBeside } from '../../store/sqlite/publish/freshness.ts'
-import { freeBytes } from '../../store/sqlite/read/overview.ts'
-import type { Globals } from '../config-file.ts'
+import { type DatabaseOption, type Globals, readTarget } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
 import { jsonText } from '../output/results.ts'
-import { type DatabaseOption, readTarget } from '../read-target.ts'
+import { type AgeLimit, readStatus } from '../read-status.ts'
 import type { Runtime } from '../runtime.ts'
-import { type AgeLimit, readStatus } from '../watch/read-status.ts'
 
 interface StatusCommandOptions extends DatabaseOption {
   json?: boolean
@@ -30,23 +27,9 @@ export async function run(
   const maxAge = ageLimit('--max-age', options.maxAge)
   const fresh = ageLimit('--fresh', options.fresh)
   const { database, config, configOption, ask } = readTarget(runtime, globals, options.database)
-  const reader = config?.postgres
-    ? await (await import('../postgres/status.ts')).readPostgresStatus(config, runtime)
-    : undefined
   // A mirror has its freshness in itself.
   const beside = config ? null : await freshnessBeside(database, runtime.signal)
-  const report = readStatus({
-    database,
-    beside,
-    config,
-    now: runtime.now(),
-    configOption,
-    maxAge,
-    fresh,
-    reader,
-    // Others write the file that --database names, if anybody does.
-    unusable: config && !config.postgres ? fullDisk(database, freeBytes(database)) : null,
-  })
+  const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })
   runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, ask }))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return firstOf([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])

@@ -10,7 +10,7 @@ export interface Pace {
   allowed: number | null
   /** What may leave now, and when more; null if nothing is known to limit it. */
   budget: BudgetNow | null
-  /** What an answer takes, without waits for the rate limit. */
+  /** What an answer takes, without waits. */
   msPerPage: number
   /** Answers that this is known from. */
   answers: number
@@ -18,37 +18,28 @@ export interface Pace {
   others: readonly (number | null)[]
 }
 
-/** A few answers say how fast a server is; a single one may have been slow by chance. */
+/** A few answers say how fast a server is; a single one may have been slow, or its page may have waited for somebody's lock. */
 export const ENOUGH_ANSWERS = 3
 
 /**
  * `4,000 pages, about 67 minutes at 60 a minute`, and the same in milliseconds. What a fresh minute still allows leaves at once;
- * where that suffices, the server's speed decides.
+ * where that suffices, or a job's pages, asked for one after another, take longer than the limit, the server's speed decides.
+ * Null as long as that is not known.
  */
-export function estimate(pages: number, pace: Pace): { ms: number; text: string } {
-  const { budget, allowed, others, answers } = pace
-  const bySpeed = pages * pace.msPerPage
+export function estimate(
+  pages: number,
+  { budget, allowed, others, answers, msPerPage }: Pace,
+): { ms: number; by: 'budget' | 'speed'; text: string } | null {
+  const bySpeed = answers < ENOUGH_ANSWERS ? null : pages * msPerPage
   const byBudget = budget === null ? 0 : msToSend(requestsUntilEnd(pages, others), budget)
-  if (allowed === null || byBudget === 0 || isSlow(pages, pace)) {
-    const basis = answers < ENOUGH_ANSWERS ? 'the first' : `the first ${answers}`
-    return {
-      ms: bySpeed,
-      text: `${counted(pages, 'page')}, about ${inWords(bySpeed)} at the speed of ${basis}`,
-    }
+  if (allowed !== null && byBudget > (bySpeed ?? 0)) {
+    const shared = others.length === 0 ? '' : `, shared by ${others.length + 1} lists`
+    const text = `${counted(pages, 'page')}, about ${inWords(byBudget)} at ${grouped(allowed)} a minute${shared}`
+    return { ms: byBudget, by: 'budget', text }
   }
-  const shared = others.length === 0 ? '' : `, shared by ${others.length + 1} lists`
-  return {
-    ms: byBudget,
-    text: `${counted(pages, 'page')}, about ${inWords(byBudget)} at ${grouped(allowed)} a minute${shared}`,
-  }
-}
-
-/**
- * Whether the server is slower than the rate limit: a job asks for its pages one after another. Known after a few answers only.
- */
-export function isSlow(pages: number, { budget, answers, msPerPage, others }: Pace): boolean {
-  if (budget === null || answers < ENOUGH_ANSWERS) return false
-  return pages * msPerPage > msToSend(requestsUntilEnd(pages, others), budget)
+  if (bySpeed === null) return null
+  const text = `${counted(pages, 'page')}, about ${inWords(bySpeed)} at the speed of the first ${answers}`
+  return { ms: bySpeed, by: 'speed', text }
 }
 
 /**

@@ -7,9 +7,9 @@ import { leftOf, type OwnerWork, ownerName, workText } from '../../sync/lease.ts
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import type { Job, Notice, Page } from '../../sync/types.ts'
 import type { VerifyObserver, VerifyResult } from '../../sync/verify.ts'
-import { counted, printable } from '../../text.ts'
+import { counted, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
-import { budgetNow, ENOUGH_ANSWERS, estimate, isSlow, type Pace } from './estimate.ts'
+import { budgetNow, ENOUGH_ANSWERS, estimate, type Pace } from './estimate.ts'
 import { createBoard } from './progress/board.ts'
 import {
   type JobProgress,
@@ -33,7 +33,7 @@ const LOGGED_WAIT_MS = 5000
 /** How often a line of the log says that a job is still waited for. */
 const BUSY_TOLD_EVERY_MS = 300_000
 
-/** A shorter estimate is of no use to anybody, and need not be corrected. */
+/** A shorter estimate is of no use to anybody. */
 const LONG_MS = 60_000
 
 /** Reports what jobs do: as log lines, and on a terminal as progress lines, which it draws again and again. */
@@ -55,9 +55,18 @@ export interface ReporterOptions {
   terminal: Terminal
   /** Names the rate budget of a job. */
   budgetOf: (job: Job) => string
+  /** Called after each refresh. */
+  onRefresh?: () => void
 }
 
-export function createReporter({ config, runtime, logger, terminal, budgetOf }: ReporterOptions): Reporter {
+export function createReporter({
+  config,
+  runtime,
+  logger,
+  terminal,
+  budgetOf,
+  onRefresh,
+}: ReporterOptions): Reporter {
   const { now } = runtime
   const begunAt = now()
   const totals = newTotals()
@@ -76,27 +85,25 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
     progress.budgetNow = budgetNow(page, config.rateLimit, sent)
   }
 
-  /** After the first answer, and once more after a few if these show that the server is slower than the rate limit. */
+  /** After the first answer by the rate limit; after a few by the server's speed, where that decides. */
   function logEstimate(log: Logger, page: Page, progress: JobProgress): void {
     const { answers } = progress
     if (answers !== 1 && answers !== ENOUGH_ANSWERS) return
     const allowed = allowedPerMinute(page.announcedLimit, config.rateLimit)
-    const pace = paceOf(progress, allowed)
     progress.allowedPerMinute = allowed
     if (page.next === null || page.lastPage === null) return
-    const left = page.lastPage - progress.furthest + 1
-    if (answers > 1 && !(isSlow(left, pace) && left * pace.msPerPage > LONG_MS)) return
+    const known = estimate(page.lastPage - progress.furthest + 1, paceOf(progress, allowed))
+    if (known === null || (answers > 1 && known.by === 'budget')) return
     const { number, lastPage: pages, total: items } = page
     const numbers = { page: number, pages, items, allowed_per_minute: allowed }
-    const { ms, text } = estimate(left, pace)
-    log[ms < LONG_MS ? 'debug' : 'info']({ event: 'estimate', ...numbers }, text)
+    log[known.ms < LONG_MS ? 'debug' : 'info']({ event: 'estimate', ...numbers }, known.text)
   }
 
   /** What `sync` and `verify` report of a job. `pageMessage` is the log's message of a page. */
   function watch(job: Job, pageMessage: 'page saved' | 'page compared') {
     const { organization, collection } = job
     const log = logger.child({ organization: organization.name, collection: collection.name })
-    const progress = newProgress(`${organization.name} ${collection.name}`, budgetOf(job))
+    const progress = newProgress(jobName(job), budgetOf(job))
     const observedAt = now()
     let walkId: number | null = null
     /** Who has the job, and when that was logged last. */
@@ -135,6 +142,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf }: 
       onRefresh(result) {
         logRefresh(log, job, result)
         refreshed = result.run
+        onRefresh?.()
       },
       onPassAgain(why, pass) {
         notePass(progress, pass)

@@ -1,132 +1,172 @@
-import { ceilingOf } from '../../api/rate/decision.ts'
-import type { Config } from '../../config/config.ts'
-import type { PostgresSettings } from '../../config/postgres-address.ts'
-import { readRegularFile } from '../../config/token-file.ts'
-import { MirrorError } from '../../errors.ts'
-import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
-import type { PostgresAddress } from '../../store/postgres/server/address.ts'
-import { createServerClock, type ServerClock } from '../../store/postgres/server/clock.ts'
-import { connectServer, type Server } from '../../store/postgres/server/server.ts'
-import { makeConfigured } from '../../store/postgres/tables/configured.ts'
+import fs from 'node:fs'
+import path from 'node:path'
+import manifest from '../../../package.json' with { type: 'json' }
+import { collectionNames } from '../../store/core/tables.ts'
+import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
+import { runRule } from '../../store/postgres/driver.ts'
+import { createForgetting } from '../../store/postgres/forget.ts'
+import { takeFreeLists } from '../../store/postgres/free-lists.ts'
+import {
+  type Announcement,
+  abandonedJobs,
+  announceDaemon,
+  createLeases,
+  forgetDeadDaemons,
+  isOwned,
+  type Leases,
+} from '../../store/postgres/leases.ts'
+import { writeMirrorFile } from '../../store/postgres/publish/mirror-file.ts'
+import type { ListQueue } from '../../store/postgres/queue/queue.ts'
+import type { Server } from '../../store/postgres/server/server.ts'
+import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
+import { rebuildCollection } from '../../store/postgres/tables/rebuild.ts'
+import { createTokens } from '../../store/postgres/tokens.ts'
+import { newLockName } from '../../store/sqlite/file/lock-file.ts'
+import { translatingErrors } from '../../store/sqlite/file/open.ts'
+import { inspectPlace, makePublicFolder } from '../../store/sqlite/publish/place.ts'
+import type { CopyTask } from '../../store/sqlite/publish/publish.ts'
+import { startCopy } from '../../store/sqlite/publish/start.ts'
+import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
+import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
-import { passwordFromFile } from './pass-file.ts'
+import { openPostgres, workerName } from './connect.ts'
+import { createServedServer, originOn, runnerOn } from './mirror.ts'
 
-// Loaded only if the configuration names a PostgreSQL server, so that a mirror in a file starts as fast without it.
-
-/** A PostgreSQL mirror, its schema up to date. */
-export interface PostgresMirror {
-  server: Server
-  /** Of the server, the same for all workers. */
-  clock: ServerClock
-  now: ServerClock['now']
-  close(): Promise<void>
-}
-
-/** How often the server's clock is measured, for lists without a limit of requests too. */
-const MEASURE_EVERY_MS = 60_000
-
-/**
- * Connects to the server and brings the schema up to date. Throws MirrorError. `report` gets what this process waits for,
- * `onForward` for how long no request leaves, since the server's clock was set forward.
- */
-export async function openPostgres(
-  { postgres, collections, rateLimit }: Pick<Config, 'postgres' | 'collections' | 'rateLimit'>,
-  runtime: Runtime,
-  report: (message: string) => void,
-  onForward?: (waitMs: number) => void,
-): Promise<PostgresMirror> {
-  const server = await connect(postgres, runtime, report)
+/** Opens the mirror on a server, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
+export async function openServer({ config, runtime, notes, address }: OpenOptions): Promise<OpenMirror> {
+  const { baseUrl } = config.api
+  const { server, clock, now, close } = await openPostgres(config, runtime, notes)
   try {
-    await migrate(server)
-    await makeConfigured(server, collections)
-    const { windowMs } = ceilingOf(rateLimit.requestsPerMinute ?? 1)
-    const { clock, measure } = await createServerClock(server, runtime.elapsed, {
-      windowMs,
-      ...(onForward ? { onForward } : {}),
-    })
-    const stop = runtime.every(MEASURE_EVERY_MS, () => {
-      // The next statement reports a server that is away.
-      measure().catch(() => {})
-    })
-    const close = async () => {
-      stop()
-      await server.close()
+    const warning = address && (await claimAddressOn(server, baseUrl, address === 'accept'))
+    if (warning) notes.warn({ event: 'address_accepted' }, warning)
+    const processName = workerName(runtime)
+    const leases = await createLeases(server, processName)
+    const { keepRuns } = config
+    const { signal } = runtime
+    let queue: ListQueue | null = null
+    let announced: Announcement | null = null
+    const sharing: Sharing = {
+      async openQueue(onTrouble) {
+        // Only `start` needs pg-boss.
+        const { openQueue } = await import('../../store/postgres/queue/queue.ts')
+        queue = await openQueue(server, onTrouble)
+        return queue
+      },
+      async abandonedJobs() {
+        await announced?.renew()
+        const { silentClaims } = await import('../../store/postgres/queue/silent-claims.ts')
+        const { wakeFuture } = await import('../../store/postgres/queue/wake.ts')
+        await wakeFuture(server)
+        return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
+      },
+      isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),
+      takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
     }
-    return { server, clock, now: clock.now, close }
+    return {
+      ...runnerOn(server),
+      store: openPostgresStore({ server, leases, baseUrl, keepRuns, now, signal }),
+      tokens: await createTokens(server, clock, runtime.newToken),
+      processName,
+      now,
+      sharing,
+      publishing: createPublishing(server, leases, runtime),
+      serve: async () => createServedServer(server, runtime),
+      async announceDaemon() {
+        await forgetDeadDaemons(server)
+        announced = await announceDaemon(server, leases, new Date(now()).toISOString())
+        return announced.withdraw
+      },
+      beginRebuilding: async () => ({
+        collections: () => runRule(server, collectionNames()),
+        collection: (name) => rebuildCollection(server, name, { now, signal }),
+      }),
+      beginForgetting: async () => {
+        const forgetting = createForgetting(server, leases, { configured: config.collections, now, signal })
+        // The server overwrites what is deleted when it cleans its tables (VACUUM).
+        return { ...forgetting, leftovers: () => [] }
+      },
+      async close() {
+        // Its timers would keep the process alive.
+        await queue?.close().catch(() => {})
+        await leases.close()
+        await close()
+      },
+    }
   } catch (error) {
-    await server.close().catch(() => {})
+    await close().catch(() => {})
     throw error
   }
 }
 
-/** Connects to the server. Throws MirrorError. */
-export async function connect(
-  postgres: PostgresSettings | null,
-  runtime: Runtime,
-  report: (message: string) => void,
-  purpose?: 'reading',
-): Promise<Server> {
-  if (postgres === null) throw new Error('the configuration names no PostgreSQL server')
-  const { elapsed, after, sleep, signal } = runtime
-  // Until the signal at the longest; after it for the whole time, so that no attempt follows the last one at once.
-  const pause = (ms: number) => (signal.aborted ? sleep(ms) : sleep(ms, signal))
-  return connectServer(
-    addressOf(postgres, runtime),
-    { now: elapsed, after, signal, report, sleep: pause },
-    purpose,
-  )
-}
+const PUBLISH_LOCK = 'publish'
 
-/** A worker's name is unique, so that nobody takes one for another. */
-export function workerName({ host, pid, newToken }: Runtime): string {
-  return `${host}-${pid}-${newToken().slice(0, 12)}`
-}
-
-/** The address of the server, with what belongs to this machine. Throws MirrorError. */
-function addressOf(
-  { tls, authority, password, shown: _shown, ...settings }: PostgresSettings,
-  runtime: Runtime,
-): PostgresAddress {
+/** Publishes a file of a mirror on a PostgreSQL server. */
+function createPublishing(
+  server: Server,
+  leases: Leases,
+  runtime: Pick<Runtime, 'now' | 'pid' | 'newToken'>,
+): Publishing {
   return {
-    ...settings,
-    tls: tls ? { authority: authority === null ? null : readAuthority(authority) } : null,
-    password: () => password() ?? runtime.env.PGPASSWORD ?? passwordFromFile(settings, runtime) ?? '',
+    async state() {
+      const maker = makerOf(await originOn(server))
+      return server.reading(async (sql) => {
+        const lines: Record<string, unknown[]> = {}
+        for (const [name, text] of Object.entries(STATE_SQL)) lines[name] = await sql.rows(text)
+        return mirrorState(lines as unknown as StateLines, maker)
+      })
+    },
+    async alone(task) {
+      if (!(await leases.lock(PUBLISH_LOCK, ''))) return false
+      try {
+        await task()
+        return true
+      } finally {
+        await leases.unlock(PUBLISH_LOCK, '')
+      }
+    },
+    copy: ({ contents, begunAt, ...task }, signal) =>
+      throughFolder(task, async (mirror) => {
+        let at = runtime.now()
+        await writeMirrorFile(server, mirror, () => {
+          signal.throwIfAborted()
+          for (const end of ['', '-wal', '-shm']) fs.rmSync(mirror + end, { force: true })
+          at = runtime.now()
+        })
+        const published = { version: manifest.version, origin: await originOn(server), contents, begunAt }
+        const lockName = newLockName(runtime.pid, runtime.newToken)
+        return startCopy({ ...task, mirror, published, at }, lockName, signal)
+      }),
   }
 }
 
-const LONGEST_AUTHORITY = 1_000_000
-
-function readAuthority(path: string): string {
+/** Runs `task` with the name of a file in a folder of its own beside the target, which nobody else can read. */
+async function throughFolder<T>(
+  { target, mode }: Pick<CopyTask, 'target' | 'mode'>,
+  task: (file: string) => Promise<T>,
+): Promise<T> {
+  const folder = translatingErrors(target, () => {
+    makePublicFolder(path.dirname(target), mode ?? 0, null)
+    const { file } = inspectPlace(target)
+    const begin = `.${path.basename(file)}.mirror-`
+    const beside = path.dirname(file)
+    const made = fs.mkdtempSync(path.join(beside, begin))
+    sweep(beside, begin, fs.lstatSync(made))
+    return made
+  })
   try {
-    return readRegularFile(path, LONGEST_AUTHORITY).toString()
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable'
-    throw new MirrorError(
-      `the file that sslrootcert in "database" names cannot be read (${code}): ${path}; name the certificate of the authority that signed the server's`,
-    )
+    return await task(path.join(folder, 'mirror.db'))
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** Whether the schema holds a mirror. Changes nothing. Throws MirrorError. */
-export async function isMadeOnServer(config: Pick<Config, 'postgres'>, runtime: Runtime): Promise<boolean> {
-  const server = await openPostgresForReading(config, runtime)
-  await server?.close()
-  return server !== null
-}
-
-/** Connects for reading, and changes nothing. Returns null if the schema holds no mirror yet. */
-export async function openPostgresForReading(
-  { postgres }: Pick<Config, 'postgres'>,
-  runtime: Runtime,
-): Promise<Server | null> {
-  const report = (message: string) => runtime.stderr.write(`${message}\n`)
-  const server = await connect(postgres, runtime, report, 'reading')
-  try {
-    if (await isMade(server)) return server
-    await server.close()
-    return null
-  } catch (error) {
-    await server.close().catch(() => {})
-    throw error
+/** Deletes the folders of killed workers. This worker holds the lock, so no other one of this user is using them. */
+function sweep(beside: string, begin: string, own: fs.Stats): void {
+  for (const name of fs.readdirSync(beside)) {
+    if (!name.startsWith(begin)) continue
+    const left = path.join(beside, name)
+    const stat = fs.lstatSync(left, { throwIfNoEntry: false })
+    if (stat?.isDirectory() && stat.uid === own.uid && stat.ino !== own.ino)
+      fs.rmSync(left, { recursive: true, force: true })
   }
 }

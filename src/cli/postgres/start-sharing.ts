@@ -6,9 +6,9 @@ import { beganAhead, createDueCheck } from '../../schedule/ticks.ts'
 import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
 import type { ListQueue, QueuedList } from '../../store/postgres/queue/queue.ts'
 import type { JobResult } from '../../sync/job.ts'
+import type { Sharing } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import type { SelectedJob } from '../selection.ts'
-import type { Sharing } from '../session.ts'
 import { type CommandSession, syncPlan } from '../with-session.ts'
 
 export interface SharedStart {

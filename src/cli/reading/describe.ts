@@ -6,8 +6,7 @@ import { chunked } from '../output/formats/format.ts'
 import { jsonValue } from '../output/formats/json.ts'
 import { tableFormat, tableWidth } from '../output/formats/table.ts'
 import { findNamed } from './named.ts'
-import type { ReadableMirror } from './readable-mirror.ts'
-import type { DescribeWork } from './task.ts'
+import type { DescribeWork, ReadableMirror } from './read.ts'
 
 interface Described {
   name: string

@@ -8,8 +8,7 @@ import { type Format, formatted, type Tell } from '../output/formats/format.ts'
 import { itemFormat, ndjsonFormat } from '../output/formats/json.ts'
 import { parquetFormat } from '../output/formats/parquet.ts'
 import { findNamed, isOfMirror, mirrorTable } from './named.ts'
-import type { ReadableMirror } from './readable-mirror.ts'
-import type { ExportWork } from './task.ts'
+import type { ExportWork, ReadableMirror } from './read.ts'
 
 /** The rows of a collection, of a view of it, or of a table that every mirror has; as NDJSON, a collection's items as they were sent. */
 export async function exported(
@@ -68,10 +67,7 @@ function assertEnvelope(name: string, collection: string, envelope: boolean): vo
 }
 
 /** The ids of organizations that are named by name or UUID. One that left the configuration may have the name of another. */
-export function idsOf(
-  known: readonly { id: string; name: string }[],
-  names: readonly string[],
-): readonly string[] {
+function idsOf(known: readonly { id: string; name: string }[], names: readonly string[]): readonly string[] {
   return names.flatMap((name) => {
     const found = known.filter((one) => one.id === name.toLowerCase() || one.name === name)
     if (found.length > 0) return found.map(({ id }) => id)

@@ -1,10 +1,9 @@
 import { UsageError } from '../../errors.ts'
+import { OF_THE_MIRROR } from '../../store/help-texts.ts'
 import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
 import { OWN_TIME, type Selection } from '../../store/sqlite/read/selection.ts'
-import { OF_THE_MIRROR } from '../../store/sqlite/tables/help-texts.ts'
 import { printable } from '../../text.ts'
-import type { ReadableMirror } from './readable-mirror.ts'
-import type { DescribeWork, ExportWork } from './task.ts'
+import type { DescribeWork, ExportWork, ReadableMirror } from './read.ts'
 
 /** Throws UsageError for a name that no table or view of the configured collections can have. */
 export function assertNameOf({ kind, name, configured }: ExportWork | DescribeWork): void {

@@ -1,29 +1,106 @@
-import { assertReadingSql } from '../../store/sqlite/read/query.ts'
-import type { Value } from '../../store/sqlite/read/rows.ts'
-import type { TypedRows } from '../../store/sqlite/read/selection.ts'
-import { isNotMadeYet, readMirror } from '../mirror-file.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { CollectionSummary, ColumnSummary } from '../../store/sqlite/read/describe.ts'
+import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
+import { assertReadingSql, type Parameters } from '../../store/sqlite/read/query.ts'
+import type { Reader } from '../../store/sqlite/read/reader.ts'
+import type { Rows, Value } from '../../store/sqlite/read/rows.ts'
+import type { Selection, SentItem, TypedRows } from '../../store/sqlite/read/selection.ts'
+import { isNotMadeYet, readMirror } from '../file/mirror.ts'
 import { csvFormat } from '../output/formats/csv.ts'
-import { type Format, formatted, type Tell } from '../output/formats/format.ts'
+import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
 import { jsonFormat, ndjsonFormat } from '../output/formats/json.ts'
 import { tableFormat } from '../output/formats/table.ts'
 import { assertNameOf } from './named.ts'
-import { parametersOf, type ReadableMirror, readableFile } from './readable-mirror.ts'
-import type { QueryFormat, ReadingTask } from './task.ts'
 
-/** Does the task on a mirror in a file, and yields what it writes. Throws UsageError and MirrorError. */
-export async function* read(task: ReadingTask, tell: Tell): AsyncIterable<Uint8Array> {
-  const { database, isCopy, work } = task
-  if (isNotMadeYet(database)) {
-    // Usage is checked before the mirror is looked at.
-    if (work.kind === 'query') assertReadingSql(work.sql, parametersOf(work.parameters))
-    else if (!isCopy) assertNameOf(work)
-  }
-  const reader = readMirror(database, isCopy)
-  try {
-    yield* await written(readableFile(reader), task, tell)
-  } finally {
-    reader.close()
-  }
+/** At once from a file, later from a server. */
+type MaybePromise<T> = T | Promise<T>
+
+/** What the reading process is asked for. */
+export interface ReadingTask {
+  database: string
+  /** Whether the user named the file with `--database`. */
+  isCopy: boolean
+  /** Whether the output is a terminal, which control characters must not reach. */
+  isTerminal: boolean
+  /** The columns of the terminal. */
+  width: number | null
+  work: QueryWork | ExportWork | DescribeWork
+}
+
+export type QueryFormat = 'table' | 'json' | 'ndjson' | 'csv' | 'parquet'
+
+export interface QueryWork {
+  kind: 'query'
+  sql: string
+  format: QueryFormat
+  parameters: readonly (readonly [name: string, value: string])[]
+}
+
+export type ExportFormat = 'csv' | 'ndjson' | 'parquet'
+
+export interface ExportWork {
+  kind: 'export'
+  name: string
+  format: ExportFormat
+  /** Null: all. */
+  organizations: NamedOrganizations | null
+  /** The collections of the configuration. */
+  configured: readonly string[]
+  /** As the mirror writes times. */
+  since: string | null
+  /** A whole number. */
+  sinceSeq: string | null
+  envelope: boolean
+  bom: boolean
+}
+
+export interface NamedOrganizations {
+  /** Of the configuration. */
+  ids: readonly string[]
+  /** Names or ids that the file is to know: it keeps the rows of organizations that left the configuration. */
+  typed: readonly string[]
+}
+
+export interface DescribeWork {
+  kind: 'describe'
+  name: string | null
+  configured: readonly string[]
+  json: boolean
+  /** Epoch milliseconds. */
+  now: number
+}
+
+/** The last message of the reading process. */
+export type ReadingEnd =
+  | { kind: 'done'; notes: string[] }
+  | { kind: 'failed'; of: 'usage'; message: string }
+  | { kind: 'failed'; of: 'mirror'; message: string }
+  | { kind: 'failed'; of: 'job'; code: ErrorCode; message: string }
+  | { kind: 'failed'; of: 'other'; message: string; stack?: string }
+
+/** Rows with the names and types of their columns. */
+interface ReadRows extends Pick<TypedRows, 'columns' | 'types'> {
+  batches: Batches<Value[]>
+}
+
+/** What a task is done on: a mirror of either kind. */
+export interface ReadableMirror {
+  /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
+  query(work: Pick<QueryWork, 'sql' | 'parameters'>): MaybePromise<ReadRows>
+  collections(): MaybePromise<string[]>
+  organizations(): MaybePromise<{ id: string; name: string }[]>
+  /** The names of all tables and views of collections. */
+  names(): MaybePromise<string[]>
+  /** The table or view of a collection with this name. The methods below take what this one has returned. */
+  find(name: string): MaybePromise<Listed | null>
+  /** The names of the other tables and views of its collection. */
+  relatives(listed: Listed): MaybePromise<string[]>
+  /** Throws UsageError for `since` if the table has no time of change. */
+  rows(listed: Listed, selection: Selection): MaybePromise<ReadRows>
+  /** The items of its collection as they were sent. */
+  items(listed: Listed, selection: Selection): MaybePromise<Batches<SentItem>>
+  describe(listed: Listed): MaybePromise<ColumnSummary[]>
+  summary(collection: string): MaybePromise<CollectionSummary>
 }
 
 /** What the task writes of a mirror of either kind. Loads only what it needs, so that a small one starts fast. */
@@ -58,4 +135,55 @@ async function queryFormat(
   if (format === 'json') return jsonFormat(columns, isTerminal)
   if (format === 'ndjson') return ndjsonFormat(columns, isTerminal)
   return format === 'csv' ? csvFormat(columns, { safe: isTerminal }) : tableFormat(columns, width)
+}
+
+/** Does the task on a mirror in a file, and yields what it writes. Throws UsageError and MirrorError. */
+export async function* read(task: ReadingTask, tell: Tell): AsyncIterable<Uint8Array> {
+  const { database, isCopy, work } = task
+  if (isNotMadeYet(database)) {
+    // Usage is checked before the mirror is looked at.
+    if (work.kind === 'query') assertReadingSql(work.sql, valuesOf(work.parameters))
+    else if (!isCopy) assertNameOf(work)
+  }
+  const reader = readMirror(database, isCopy)
+  try {
+    yield* await written(readableFile(reader), task, tell)
+  } finally {
+    reader.close()
+  }
+}
+
+/** Of a mirror in a file. All rows are one batch, which is read while it is written. */
+function readableFile(reader: Reader): ReadableMirror {
+  return {
+    ...reader,
+    query: ({ sql, parameters }) => asBatch(reader.query(sql, valuesOf(parameters))),
+    relatives: ({ name, collection }) =>
+      reader.names().filter((one) => one !== name && belongsTo(collection, one)),
+    rows: (listed, selection) => asBatch(reader.rows(listed, selection)),
+    items: ({ collection }, selection) => [reader.items(collection, selection)],
+  }
+}
+
+function asBatch<Head extends Rows>({ rows, ...head }: Head) {
+  return { ...head, batches: [rows] }
+}
+
+const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n]
+
+function valuesOf(parameters: QueryWork['parameters']): Parameters {
+  return new Map(parameters.map(([name, value]) => [name, parameterValue(value)]))
+}
+
+/**
+ * What is written as SQLite itself writes a number is that number, and compared with a TEXT column it is the same text again;
+ * anything else (007, 1.10) is a text.
+ */
+function parameterValue(text: string): string | number | bigint {
+  if (/^(?:0|-?[1-9]\d*)$/.test(text)) {
+    const whole = BigInt(text)
+    return whole >= LEAST && whole <= MOST ? whole : text
+  }
+  const isPlain = /^-?(?:0|[1-9]\d{0,9})\.\d{0,4}[1-9]$/.test(text)
+  return isPlain ? Number(text) : text
 }

@@ -1,6 +1,5 @@
 import { JobError } from '../../errors.ts'
 import type { KeyPart } from '../../sync/items.ts'
-import type { Job } from '../../sync/types.ts'
 import { type Column, type ColumnLimits, columnName, foldName, SQLITE_LIMITS } from './column.ts'
 import { createPathTree, nodeAt, type PathNode } from './flatten.ts'
 import { parseSqlitePath, sqlitePath } from './path.ts'
@@ -47,10 +46,6 @@ export function splitKey(key: readonly string[]): string[][] {
   return key.map((path) => path.split('.'))
 }
 
-export function keyPathsOf({ collection }: Pick<Job, 'collection'>): string[][] {
-  return splitKey(collection.key)
-}
-
 /** Throws JobError if a collection that the mirror knows has another key there. Both as dotted paths. */
 export function assertSameKey(name: string, known: readonly string[], wanted: readonly string[]): void {
   if (JSON.stringify(known) === JSON.stringify(wanted)) return
@@ -92,6 +87,21 @@ export function keyColumnTypes(current: readonly (KeyType | null)[], parts: read
 export function fitsKeys(types: readonly (KeyType | null)[], keys: readonly (readonly KeyPart[])[]): boolean {
   const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, types)
   return wanted.every((type, index) => type === types[index])
+}
+
+/** The values of a key as columns of these types hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7. */
+export function keyValues(
+  key: readonly Pick<KeyPart, 'text'>[],
+  types: readonly KeyType[],
+): (string | bigint)[] | null {
+  const values = key.map(({ text }, index) => (types[index] === 'TEXT' ? text : wholeNumber(text)))
+  return values.every((value) => value !== null) ? values : null
+}
+
+function wholeNumber(text: string): bigint | null {
+  if (!/^-?\d{1,19}$/.test(text)) return null
+  const number = BigInt(text)
+  return String(number) === text && BigInt.asIntN(64, number) === number ? number : null
 }
 
 /** What the tables of a collection are made from. */

@@ -17,7 +17,18 @@ import {
 import { type ArrayView, asRead } from '../columns/elements.ts'
 import { parentNames } from '../columns/view-names.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
-import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, tableName, textOf } from './sql.ts'
+import {
+  all,
+  type Dialect,
+  one,
+  quoted,
+  type Rule,
+  run,
+  type StoredTime,
+  tableName,
+  textOf,
+  upsert,
+} from './sql.ts'
 import { knownKey, loadArrayViews, loadColumns } from './tables.ts'
 
 // `sync_column_counts`. The decisions are in columns/counts.ts.
@@ -150,32 +161,29 @@ function* saveCounts(
   rows: number,
 ): Rule<void> {
   const counts = nextCounts(found, rows, yield* readBefore(job, table))
-  yield* dialect.upsert(
-    'sync_column_counts',
-    COLUMNS,
-    ['organization_id', 'collection', 'column'],
-    counts.map(({ lastFilledAt, misfits, misfit, ...count }) => ({
-      organization_id: job.organization,
-      collection: table,
-      column: count.column,
-      filled: count.filled,
-      misfits,
-      misfit,
-      last_filled_at: lastFilledAt === null ? null : textOf(lastFilledAt),
-      emptied: count.emptied,
-    })),
+  yield* upsert(
+    dialect,
+    COUNTS,
+    counts.map(({ column, filled, misfits, misfit, lastFilledAt, emptied }) => {
+      const lastFilled = lastFilledAt === null ? null : textOf(lastFilledAt)
+      return [job.organization, table, column, filled, misfits, misfit, lastFilled, emptied]
+    }),
   )
 }
 
-const COLUMNS = {
-  organization_id: 'text',
-  collection: 'text',
-  column: 'text',
-  filled: 'bigint',
-  misfits: 'bigint',
-  misfit: 'text',
-  last_filled_at: 'timestamptz',
-  emptied: 'bigint',
+const COUNTS = {
+  table: 'sync_column_counts',
+  columns: {
+    organization_id: 'text',
+    collection: 'text',
+    column: 'text',
+    filled: 'bigint',
+    misfits: 'bigint',
+    misfit: 'text',
+    last_filled_at: 'timestamptz',
+    emptied: 'bigint',
+  },
+  key: ['organization_id', 'collection', 'column'],
 }
 
 function* misfitOf(

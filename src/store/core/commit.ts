@@ -1,8 +1,10 @@
 import type { SavedRefresh } from '../../sync/refresh/saved.ts'
 import type { CommitResult, LedgerEntry, PageChanges, Run, Walk } from '../../sync/store.ts'
 import type { Checkpoint, Job } from '../../sync/types.ts'
-import { namesOf, OF_JOB, saveRefresh, scopeOf } from './jobs.ts'
+import type { TypedRow } from '../columns/row.ts'
+import { type JobRow, namesOf, OF_JOB, saveRefresh, scopeOf } from './jobs.ts'
 import { countHeld } from './missing.ts'
+import type { RowWriter } from './rows.ts'
 import { trafficValues } from './runs.ts'
 import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
 import { checkpointValues, ledgerRow } from './walks.ts'
@@ -20,38 +22,50 @@ export interface WrittenPage {
   saved: SavedRefresh | null
 }
 
-/** Writes all of a page but its rows. */
-export function* savePage(
+/** Writes a page with its rows, and counts it. */
+export function* writePage(
   dialect: Dialect,
+  writer: RowWriter,
+  typed: readonly TypedRow[],
   { job, changes, run: reader, at: time, answer, saved }: WrittenPage,
+  row: JobRow,
 ): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
+  yield* writer.write({ job, upserts: changes.upserts, typed, at: time })
   const at = timeOf(time)
   const ids = JSON.stringify(changes.keys.map(({ id }) => id))
   const added = changes.upserts.filter(({ change }) => change === 'added').length
-  const changed = changes.upserts.length - added
   const newRejects = yield* saveRejects(job, changes, answer?.walk.kind ?? 'refresh', at)
   if (answer) yield* saveAnswer(answer, newRejects, at)
   else yield* countAsSeen(job, ids)
   if (saved) yield* saveRefresh(job, saved)
-  yield* run(
-    `
-      UPDATE sync_runs
-      SET
-        pages = pages + 1,
-        rows_seen = rows_seen + :items,
-        rows_added = rows_added + :added,
-        rows_changed = rows_changed + :changed,
-        brief = CASE WHEN :added + :changed > 0 THEN 0 ELSE brief END,
-        requests = :requests,
-        retries = :retries,
-        rate_limit_hits = :rateLimitHits,
-        rate_limit_wait_ms = :rateLimitWaitMs
-      WHERE id = :runId
-    `,
-    { runId: reader.id, items: changes.items, added, changed, ...trafficValues(reader.traffic) },
-  )
-  return { newRejects, rowsAdded: yield* countInJob(dialect, job, added, ids) }
+  const counted = yield* one<{ hasMissing: number }>(COUNT_IN_RUN, {
+    ...namesOf(job),
+    runId: reader.id,
+    items: changes.items,
+    added,
+    changed: changes.upserts.length - added,
+    ...trafficValues(reader.traffic),
+  })
+  yield* countInJob(job, added, row)
+  if (counted?.hasMissing !== 0) yield* findAgain(dialect, job, ids)
+  return { newRejects, rowsAdded: row.rowsAdded + added }
 }
+
+const COUNT_IN_RUN = `
+  UPDATE sync_runs
+  SET
+    pages = pages + 1,
+    rows_seen = rows_seen + :items,
+    rows_added = rows_added + :added,
+    rows_changed = rows_changed + :changed,
+    brief = CASE WHEN :added + :changed > 0 THEN 0 ELSE brief END,
+    requests = :requests,
+    retries = :retries,
+    rate_limit_hits = :rateLimitHits,
+    rate_limit_wait_ms = :rateLimitWaitMs
+  WHERE id = :runId
+  RETURNING CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing"
+`
 
 /** Adds the answer to the walk and its page ledger, with the checkpoint. */
 function* saveAnswer(
@@ -141,56 +155,34 @@ function* saveRejects(
   return count
 }
 
-/**
- * Counts the new rows of a page, notes which list it is of, and that its items are not missing. Most pages change nothing of that, and
- * then nothing is written. Returns how many rows the job has ever added.
- */
-function* countInJob(dialect: Dialect, job: Job, added: number, ids: string): Rule<number> {
-  const names = namesOf(job)
+/** Counts the new rows of a page, and notes which list it is of. Most pages change nothing of that, and then nothing is written. */
+function* countInJob(job: Job, added: number, row: JobRow): Rule<void> {
   const scope = scopeOf(job)
-  const row = yield* one<{
-    rowsAdded: number
-    path: string | null
-    filters: string | null
-    isMixed: number
-    hasMissing: number
-  }>(
-    `
-      SELECT
-        rows_added AS "rowsAdded",
-        scope_path AS path,
-        scope_filters AS filters,
-        scope_mixed AS "isMixed",
-        CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing"
-      FROM sync_jobs
-      WHERE ${OF_JOB}
-    `,
-    names,
-  )
-  if (!row) throw new Error(`${names.organization} ${names.collection} has no row in sync_jobs`)
   const isKnown = row.path !== null
   const isMixed = row.isMixed === 1 || (isKnown && (row.path !== scope.path || row.filters !== scope.filters))
-  if (added !== 0 || !isKnown || isMixed !== (row.isMixed === 1))
-    yield* run(
-      `
-        UPDATE sync_jobs
-        SET
-          rows = rows + :added,
-          rows_added = rows_added + :added,
-          scope_mixed = :isMixed,
-          scope_path = coalesce(scope_path, :path),
-          scope_filters = coalesce(scope_filters, :filters)
-        WHERE ${OF_JOB}
-      `,
-      { ...names, ...scope, added, isMixed: isMixed ? 1 : 0 },
-    )
-  if (row.hasMissing === 1) {
-    const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
-    const found = yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, {
-      ...names,
-      ids,
-    })
-    if (found > 0) yield* countHeld(job)
-  }
-  return row.rowsAdded + added
+  if (added === 0 && isKnown && isMixed === (row.isMixed === 1)) return
+  yield* run(
+    `
+      UPDATE sync_jobs
+      SET
+        rows = rows + :added,
+        rows_added = rows_added + :added,
+        scope_mixed = :isMixed,
+        scope_path = coalesce(scope_path, :path),
+        scope_filters = coalesce(scope_filters, :filters)
+      WHERE ${OF_JOB}
+    `,
+    { ...namesOf(job), ...scope, added, isMixed: isMixed ? 1 : 0 },
+  )
+}
+
+/** The items of a page are not missing. */
+function* findAgain({ each }: Dialect, job: Job, ids: string): Rule<void> {
+  const listed = `SELECT id.value FROM ${each(':ids::text', 'id')}`
+  const names = namesOf(job)
+  const found = yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, {
+    ...names,
+    ids,
+  })
+  if (found > 0) yield* countHeld(job)
 }

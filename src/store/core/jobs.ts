@@ -1,11 +1,10 @@
+import { JobError } from '../../errors.ts'
 import { sortedJson } from '../../json/value.ts'
-import type { OwnerWork, RunningRun } from '../../sync/lease.ts'
 import type { JobRefresh, SavedRefresh } from '../../sync/refresh/saved.ts'
 import type { RefreshState } from '../../sync/refresh/state.ts'
 import type { HeldRemovals, Lease, PageRetry } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { RUNNING_RUN } from '../status.ts'
-import { all, msOf, one, type Rule, run, type StoredTime, textOf, timeOf } from './sql.ts'
+import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
 
 // `sync_jobs`: one row for each list of an organization.
 
@@ -29,6 +28,54 @@ export function jobName({ organization, collection }: NamedJob): string {
 /** The list that a job reads, by the configured filters: those of a backfill only narrow it. */
 export function scopeOf({ collection }: Job): Record<'path' | 'filters', string> {
   return { path: collection.path, filters: sortedJson(collection.scope ?? collection.filters) }
+}
+
+/** A job that a process has taken. */
+export interface OwnJob {
+  job: JobNames
+  /** For messages. */
+  name: string
+  /** On a server: what the job's row says as long as no other worker has taken it. */
+  epoch: number
+}
+
+/** A lease of a server has the epoch of its job. */
+export function ownJobOf({ job, ...lease }: Lease): OwnJob {
+  const { epoch = 0 } = lease as { epoch?: number }
+  return { job: namesOf(job), name: jobName(job), epoch }
+}
+
+/** A job's row, as it is while its owner writes. */
+export interface JobRow {
+  /** Rows that the job has ever added. */
+  rowsAdded: number
+  path: string | null
+  filters: string | null
+  isMixed: number
+}
+
+/**
+ * Locks the job's row, and runs `begin`. Throws JobError (`BUSY`) if another worker has the job by now. What it reads is as of after all
+ * that others wrote of the job, since they lock its row, too.
+ */
+export function* asOwner<T>(
+  { ofOwner }: Dialect,
+  { job, name, epoch }: OwnJob,
+  begin: (row: JobRow) => Rule<T>,
+): Rule<T> {
+  const row = yield* one<JobRow>(
+    `
+      SELECT rows_added AS "rowsAdded", scope_path AS path, scope_filters AS filters, scope_mixed AS "isMixed"
+      FROM sync_jobs
+      WHERE ${OF_JOB} ${ofOwner}
+    `,
+    { ...job, epoch },
+  )
+  if (row) return yield* begin(row)
+  throw new JobError(
+    'BUSY',
+    `${name}: another worker has taken the job over while this one was cut off; this one has written nothing since`,
+  )
 }
 
 /** A job's row, for removals. */
@@ -136,38 +183,8 @@ function stateOf(text: string | null): RefreshState | null {
   try {
     const state = JSON.parse(text ?? 'null') as Partial<RefreshState> | null
     const isOurs = typeof state?.scope === 'string' && typeof state.settledAt === 'number'
-    return isOurs && state.places && Array.isArray(state.bands) ? (state as RefreshState) : null
+    return isOurs && state.places ? (state as RefreshState) : null
   } catch {
     return null
-  }
-}
-
-/** What the owner of a job does. `owner`: its name in `sync_jobs`. */
-export function* ownerWork(job: NamedJob, owner: string): Rule<OwnerWork> {
-  const known = yield* one<Record<'isVerify' | 'isDaemon', number>>(
-    `
-      SELECT
-        verifying AS "isVerify",
-        CASE WHEN EXISTS (SELECT 1 FROM sync_settings WHERE name = 'daemon ' || :owner::text) THEN 1 ELSE 0 END AS "isDaemon"
-      FROM sync_jobs
-      WHERE ${OF_JOB}
-    `,
-    { ...namesOf(job), owner },
-  )
-  type Row = Omit<RunningRun, 'startedAt' | 'updatedAt' | 'waitingUntil'> & {
-    startedAt: StoredTime
-    updatedAt: StoredTime | null
-    waitingUntil: StoredTime | null
-  }
-  const running = yield* one<Row>(RUNNING_RUN, namesOf(job))
-  return {
-    isDaemon: known?.isDaemon === 1,
-    isVerify: known?.isVerify === 1,
-    run: running && {
-      ...running,
-      startedAt: textOf(running.startedAt),
-      updatedAt: running.updatedAt === null ? null : textOf(running.updatedAt),
-      waitingUntil: running.waitingUntil === null ? null : textOf(running.waitingUntil),
-    },
   }
 }

@@ -1,9 +1,8 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { DIED } from '../status.ts'
-import type { LastRuns } from '../tokens.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
+import { DIED } from './status.ts'
 
 // `sync_runs`: one row for each attempt at a job.
 
@@ -124,6 +123,16 @@ const NOTE_FAILING = `
     AND (run.status = 'failed' OR (run.status = 'succeeded' AND sync_jobs.failing_since IS NOT NULL))
 `
 
+/** When a job last did what its schedule demands. Epoch milliseconds. */
+export interface LastRuns {
+  /** The start of its last complete full walk. */
+  completedAt: number | null
+  /** The start of its last run by schedule or by hand, whatever its outcome. */
+  startedAt: number | null
+  /** Whether a sync's walk is open. */
+  unfinished: boolean
+}
+
 const OF_THE_JOB = 'organization_id = job.organization_id AND collection = job.collection'
 
 /** `LastRuns` of `sync_jobs AS job`. By id, which the indexes end with: ordered by time, every run of three months is read. */
@@ -145,24 +154,30 @@ const LAST_RUNS = `
   CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_THE_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
 `
 
-/** When jobs last did what their schedules demand: one of them, or all that are configured. */
-export function* lastRunsOf(only: JobNames | null): Rule<{ job: JobNames; last: LastRuns }[]> {
-  const rows = yield* all<
-    JobNames & Record<'completedAt' | 'startedAt', StoredTime | null> & { unfinished: number }
-  >(
-    `
-      SELECT organization_id AS organization, collection, ${LAST_RUNS}
-      FROM sync_jobs AS job
-      WHERE ${only ? OF_JOB : 'configured = 1'}
-    `,
-    only ?? {},
-  )
-  return rows.map(({ completedAt, startedAt, unfinished, ...job }) => ({
-    job,
-    last: {
-      completedAt: completedAt === null ? null : msOf(completedAt),
-      startedAt: startedAt === null ? null : msOf(startedAt),
-      unfinished: unfinished === 1,
-    },
-  }))
+type LastRow = JobNames & Record<'completedAt' | 'startedAt', StoredTime | null> & { unfinished: number }
+
+function lastSql(where: string): string {
+  return `SELECT organization_id AS organization, collection, ${LAST_RUNS} FROM sync_jobs AS job WHERE ${where}`
+}
+
+/** When a job last did what its schedule demands. */
+export function* lastRuns(job: JobNames): Rule<LastRuns> {
+  return lastOf(yield* one<LastRow>(lastSql(OF_JOB), job))
+}
+
+/** The same of any job that is configured. */
+export function* lastRunsOfAll(): Rule<(organizationId: string, collection: string) => LastRuns> {
+  const rows = yield* all<LastRow>(lastSql('configured = 1'))
+  const byJob = new Map(rows.map((row) => [JSON.stringify([row.organization, row.collection]), row]))
+  return (organizationId, collection) =>
+    lastOf(byJob.get(JSON.stringify([organizationId, collection])) ?? null)
+}
+
+function lastOf(row: LastRow | null): LastRuns {
+  const { completedAt = null, startedAt = null, unfinished = 0 } = row ?? {}
+  return {
+    completedAt: completedAt === null ? null : msOf(completedAt),
+    startedAt: startedAt === null ? null : msOf(startedAt),
+    unfinished: unfinished === 1,
+  }
 }

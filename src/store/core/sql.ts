@@ -1,5 +1,6 @@
 import type { TableShape } from '../columns/catalog.ts'
-import type { ColumnLimits } from '../columns/column.ts'
+import type { EventTime } from '../columns/changes-view.ts'
+import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 
 /**
  * A rule of the store, written once for both databases: a generator that yields one statement after another and receives its result, with
@@ -12,8 +13,10 @@ export type Rule<T> = Generator<Statement, T, Result>
 export interface Statement {
   text: string
   values: Values
-  /** Its rows, or how many it has changed. */
-  wants: 'rows' | 'count'
+  /** For a statement of `eachLine` on a file: the values of the line. */
+  line?: readonly SqlValue[]
+  /** Its rows, or how many it has changed; nothing: it may be several statements, without parameters. */
+  wants: 'rows' | 'count' | 'nothing'
 }
 
 export type Values = Readonly<Record<string, string | number | null>>
@@ -34,6 +37,10 @@ export interface Dialect {
   join: string
   /** The function that returns the later of two times. */
   later: string
+  /** An expression for the database's own time, in epoch milliseconds. */
+  now: string
+  /** An expression for a number that is a field of a JSON text. */
+  numberIn(json: string, field: string): string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */
@@ -42,13 +49,47 @@ export interface Dialect {
   hasId(keys: Keys, row: string, id: string): string
   /** Whether the name is that of a view of ours: a user may have put another one in its place. */
   isOwnView(name: string): Rule<boolean>
-  /** Inserts rows, or replaces the columns that are not of the key. `columns`: with their types on a server. */
-  upsert(
-    table: string,
-    columns: Readonly<Record<string, string>>,
-    key: readonly string[],
-    rows: readonly Values[],
-  ): Rule<void>
+  /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
+  ofOwner: string
+  /** At the end of a SELECT: nobody changes these rows, or even reads them for a change, before the transaction ends. */
+  forShare: string
+  forUpdate: string
+  /** The `seq` of the event at this time of a row, an expression that an index can be on. */
+  seqOf(time: EventTime, row?: string): string
+  /** A type of `SQL_TYPES`, or a time, in a declaration of a table. */
+  declared(type: string): string
+  /** What declarations of tables end with, and what a history has beside the columns of ours. */
+  more: { ending: string; history: Readonly<Record<string, { type: string; says: string }>> }
+  /** The statements that say on something what it is. */
+  comment(on: string, text: string): string[]
+  /** The columns of a table with their types, as it is declared now; none without a table. */
+  columnTypes(table: string): Rule<Map<string, string>>
+  /** Bytes of the longest name that a collection can have. */
+  longestCollection: number
+  /** The first table, view or index with one of these names. */
+  relationNamed(names: readonly string[]): Rule<{ kind: string; name: string } | null>
+  /** For FROM: the lines of `eachLine`, as `line`. */
+  lines(columns: Columns): string
+  /**
+   * Runs a statement for lines of values, in the order of the columns: a file for one line after another, a server once for all of
+   * them. Returns how many rows it has changed. Nothing is run for no line.
+   */
+  eachLine(
+    text: string,
+    columns: Columns,
+    lines: readonly (readonly SqlValue[])[],
+    values?: Values,
+  ): Rule<number>
+}
+
+/** Names and types of columns, in order. */
+export type Columns = Readonly<Record<string, string>>
+
+/** The types of values, in the words of the texts. */
+export const SQL_TYPES: Record<ColumnType, string> = {
+  INTEGER: 'bigint',
+  REAL: 'double precision',
+  TEXT: 'text',
 }
 
 /** The columns of a collection's key, in the order of its fields. */
@@ -76,6 +117,30 @@ export function* one<T>(text: string, values: Values = {}): Rule<T | null> {
 /** Returns how many rows it has inserted, changed or deleted. */
 export function* run(text: string, values: Values = {}): Rule<number> {
   return (yield { text, values, wants: 'count' }) as number
+}
+
+/** Runs statements without parameters, which are not prepared. */
+export function* exec(statements: readonly string[]): Rule<void> {
+  if (statements.length > 0) yield { text: statements.join(';\n'), values: {}, wants: 'nothing' }
+}
+
+/** Inserts lines, or replaces their columns that are not of the key. */
+export function* upsert(
+  dialect: Dialect,
+  { table, columns, key }: { table: string; columns: Columns; key: readonly string[] },
+  lines: readonly (readonly SqlValue[])[],
+): Rule<void> {
+  const names = Object.keys(columns).map(quoted)
+  yield* dialect.eachLine(
+    `
+      INSERT INTO ${table} (${names.join(', ')})
+      SELECT ${names.map((name) => `line.${name}`).join(', ')} FROM ${dialect.lines(columns)} WHERE true
+      ON CONFLICT (${key.map(quoted).join(', ')}) DO UPDATE
+      SET ${names.map((name) => `${name} = excluded.${name}`).join(', ')}
+    `,
+    columns,
+    lines,
+  )
 }
 
 /** A name as both databases read it, whatever characters it has. */

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto'
-import { JobError } from '../../errors.ts'
+import { type JobNames, OF_JOB } from '../core/jobs.ts'
+import { announcedDaemons, DAEMON, type DaemonRecord } from '../core/leases.ts'
+import { removeSetting, saveSetting } from '../core/settings.ts'
+import { one, type Rule } from '../core/sql.ts'
+import { runRule, type Statements } from './driver.ts'
 import { behindPooler } from './server/errors.ts'
 import type { OwnConnection } from './server/pool.ts'
 import type { Server } from './server/server.ts'
+import type { Sql } from './sql.ts'
 
 /**
  * Which worker works on which job. A worker holds an advisory lock for each of its jobs, all on one connection that does
@@ -146,10 +151,119 @@ export function lockKey(schema: string, organizationId: string, collection: stri
   return hash.readBigInt64BE(0)
 }
 
-/** This worker was cut off, and another one has the job. */
-export function overtaken(job: string): JobError {
-  return new JobError(
-    'BUSY',
-    `${job}: another worker has taken the job over while this one was cut off; this one has written nothing since`,
+/** Gives a job another number, and returns it; null if there is no such job. A former owner can write nothing from then on. */
+export function* newEpoch(job: JobNames): Rule<number | null> {
+  // After a failover that lost commits the sequence may give numbers again that living workers have: by chance, none of them is
+  // whole the same.
+  const row = yield* one<{ epoch: number }>(
+    `
+      UPDATE sync_jobs
+      SET epoch = nextval('sync_epochs') * 1000000 + floor(random() * 1000000)::bigint
+      WHERE ${OF_JOB}
+      RETURNING epoch
+    `,
+    job,
+  )
+  return row?.epoch ?? null
+}
+
+// A `start` names itself in `sync_settings`, and holds a lock of that name as long as it lives.
+
+/** The number of a table, which no copy of it has: who ran on the original did not die here. */
+async function tableNumber(sql: Pick<Sql, 'rows'>): Promise<string> {
+  const [row] = await sql.rows<{ oid: string }>("SELECT 'sync_settings'::regclass::oid::text AS oid")
+  return row?.oid ?? ''
+}
+
+export interface Announcement {
+  /** Call it now and then: another worker that started while this one was cut off has taken it for dead. */
+  renew(): Promise<void>
+  withdraw(): Promise<void>
+}
+
+/** Notes that this process is a `start`. */
+export async function announceDaemon(server: Server, leases: Leases, since: string): Promise<Announcement> {
+  const name = DAEMON + leases.name
+  const renew = async () => {
+    await runRule(server, saveSetting(name, `${since} ${await tableNumber(server)}`))
+  }
+  await leases.lock(name, '')
+  await renew()
+  return {
+    async renew() {
+      await leases.renew()
+      await renew()
+    },
+    async withdraw() {
+      // Also where the signal came while the server, or somebody's lock on it, was waited for.
+      await server.attempt((sql) => runRule(sql, removeSetting(name)))
+      await leases.unlock(name, '')
+    },
+  }
+}
+
+/**
+ * Every `start` that runs, or died within the last day. One that was stopped has left no record, unless the schema is a copy from before
+ * then. The oldest first.
+ */
+export async function readDaemons(
+  sql: Statements,
+  schema: string,
+  locks: ReadonlySet<string>,
+): Promise<DaemonRecord[]> {
+  const number = await tableNumber(sql)
+  const daemons = await runRule(sql, announcedDaemons())
+  return daemons.flatMap(({ owner, value }) => {
+    const [since = '', of = number] = value.split(' ')
+    if (of !== number) return []
+    const pid = Number(/-(\d+)-[0-9a-f]{12}$/.exec(owner)?.[1] ?? 0)
+    return [{ pid, since, running: locks.has(String(lockKey(schema, DAEMON + owner, ''))) }]
+  })
+}
+
+/** Forgets those of other workers that died, so that each death is told once: until the next one starts. */
+export async function forgetDeadDaemons(server: Server): Promise<void> {
+  const { schema } = server.address
+  const locks = await advisoryLocks(server)
+  for (const { owner } of await runRule(server, announcedDaemons()))
+    if (!locks.has(String(lockKey(schema, DAEMON + owner, ''))))
+      await runRule(server, removeSetting(DAEMON + owner))
+}
+
+/** The numbers of all advisory locks of this database. */
+export async function advisoryLocks(sql: Pick<Sql, 'rows'>): Promise<Set<string>> {
+  const rows = await sql.rows<{ key: string }>(`
+    SELECT ((classid::bigint << 32) | objid::bigint)::text AS key
+    FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  `)
+  return new Set(rows.map(({ key }) => key))
+}
+
+/** Whether a living process works on a job. */
+export async function isOwned(server: Server, organizationId: string, collection: string): Promise<boolean> {
+  const owned = await server.rows(
+    'SELECT 1 FROM sync_jobs WHERE organization_id = $1 AND collection = $2 AND owner IS NOT NULL',
+    [organizationId, collection],
+  )
+  // Asked before each run: the locks are those of all jobs that all workers have in hand.
+  if (owned.length === 0) return false
+  const locks = await advisoryLocks(server)
+  return locks.has(String(lockKey(server.address.schema, organizationId, collection)))
+}
+
+/** Jobs that a worker has not given back, and whose lock is gone: it died, or was cut off. */
+export async function abandonedJobs(
+  server: Server,
+): Promise<{ organizationId: string; collection: string }[]> {
+  const owned = await server.rows<{ organizationId: string; collection: string }>(`
+    SELECT organization_id AS "organizationId", collection FROM sync_jobs WHERE owner IS NOT NULL AND configured = 1
+  `)
+  if (owned.length === 0) return []
+  const locks = await advisoryLocks(server)
+  return owned.filter(
+    ({ organizationId, collection }) =>
+      !locks.has(String(lockKey(server.address.schema, organizationId, collection))),
   )
 }

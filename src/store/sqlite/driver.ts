@@ -1,6 +1,7 @@
 import type { Statement as Prepared } from 'better-sqlite3'
+import { SEQ_COLUMNS } from '../columns/changes-view.ts'
 import { SQLITE_LIMITS } from '../columns/column.ts'
-import { all, type Dialect, quoted, type Rule, run, type Statement, withParameters } from '../core/sql.ts'
+import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
 import { isViewSql } from './tables/view.ts'
 
@@ -12,6 +13,8 @@ export const SQLITE: Dialect = {
   // With a plain join SQLite may read the whole second table.
   join: 'CROSS JOIN',
   later: 'max',
+  now: "unixepoch('subsec') * 1000",
+  numberIn: (json, field) => `${json} ->> '$.${field}'`,
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow({ keyColumns }, row) {
     const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
@@ -30,21 +33,52 @@ export const SQLITE: Dialect = {
     )
     return found.some(({ sql }) => isViewSql(sql, view))
   },
-  *upsert(table, columns, key, rows) {
-    const names = Object.keys(columns)
-    const text = `
-      INSERT INTO ${table} (${names.map(quoted).join(', ')})
-      VALUES (${names.map((_, index) => `:c${index}`).join(', ')})
-      ON CONFLICT (${key.map(quoted).join(', ')}) DO UPDATE
-      SET ${names.map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ')}
-    `
-    for (const row of rows)
-      yield* run(text, Object.fromEntries(names.map((name, index) => [`c${index}`, row[name] ?? null])))
+  forShare: '',
+  forUpdate: '',
+  // Only functions that programs with an older SQLite know, too: they read the view, and the indexes on this expression.
+  seqOf(time, row) {
+    const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))
+    return `CAST(coalesce(${seq}, strftime('%s', ${at}) * 1000 + substr(${at}, 21, 3)) AS INTEGER)`
+  },
+  declared: (type) => TYPES[type] ?? 'TEXT',
+  more: { ending: ' STRICT', history: {} },
+  comment: () => [],
+  *columnTypes(table) {
+    const rows = yield* all<{ name: string; type: string }>(
+      'SELECT name, type FROM pragma_table_info(:table)',
+      {
+        table,
+      },
+    )
+    return new Map(rows.map(({ name, type }) => [name, type]))
+  },
+  longestCollection: Number.POSITIVE_INFINITY,
+  *relationNamed(names) {
+    const text = 'SELECT type AS kind, name FROM sqlite_schema WHERE name = :name COLLATE NOCASE'
+    for (const name of names) {
+      const found = yield* one<{ kind: string; name: string }>(text, { name })
+      if (found) return found
+    }
+    return null
+  },
+  // A file has one writer at a time, and an owner who lost the job has lost its lock file.
+  ofOwner: '',
+  lines: (columns) =>
+    `(SELECT ${Object.keys(columns)
+      .map((name) => `? AS ${quoted(name)}`)
+      .join(', ')}) AS line`,
+  *eachLine(text, _columns, lines, values = {}) {
+    let changed = 0
+    for (const line of lines) changed += (yield { text, values, line, wants: 'count' }) as number
+    return changed
   },
 }
 
-/** Types of parameters; all others are texts. */
-const TYPES: Record<string, string> = { bigint: 'INTEGER' }
+/** Types of parameters and columns; all others are texts. */
+const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL' }
+
+/** More than there are, for the tables of some dozen collections. */
+const MOST_PREPARED = 500
 
 /** Statements by their text, as long as their connection is open. */
 const prepared = new WeakMap<Connection, Map<string, Prepared>>()
@@ -56,13 +90,17 @@ export function runRule<T>(connection: Connection, rule: Rule<T>): T {
   return next.value
 }
 
-function runStatement(connection: Connection, { text, values, wants }: Statement): unknown {
+function runStatement(connection: Connection, { text, values, line, wants }: Statement): unknown {
+  if (wants === 'nothing') return connection.exec(text)
   const statement = prepare(connection, text)
+  if (line) return statement.run(line, values).changes
   return wants === 'rows' ? statement.all(values) : statement.run(values).changes
 }
 
 function prepare(connection: Connection, text: string): Prepared {
   const known = prepared.get(connection) ?? new Map<string, Prepared>()
+  // Those of a table are others after each new column.
+  if (known.size >= MOST_PREPARED) known.clear()
   prepared.set(connection, known)
   const statement = known.get(text) ?? connection.prepare(withParameters(text, parameter))
   known.set(text, statement)

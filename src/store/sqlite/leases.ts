@@ -1,4 +1,15 @@
 import { printable } from '../../text.ts'
+import type { JobNames } from '../core/jobs.ts'
+import {
+  announcedDaemons,
+  DAEMON,
+  type DaemonRecord,
+  noteOwner,
+  ownerOf,
+  releaseJob,
+} from '../core/leases.ts'
+import { removeSetting, saveSetting, setting } from '../core/settings.ts'
+import { runRule } from './driver.ts'
 import { holdLock, leasesFolder, lockState, removeLock } from './file/lock-file.ts'
 import type { Connection } from './sql.ts'
 
@@ -12,8 +23,9 @@ export interface Leases {
    * Takes the job and returns null, or returns the name of its owner. Throws MirrorError if this user cannot
    * tell whether that one lives. Call it inside a transaction, so that no two processes take a job. `isVerify`: only to compare it.
    */
-  take(organizationId: string, collection: string, isVerify?: boolean): string | null
-  release(organizationId: string, collection: string): void
+  take(job: JobNames, isVerify?: boolean): string | null
+  /** Call it inside a transaction. */
+  release(job: JobNames): void
   /** Throws MirrorLostError if our lock file was deleted: other processes then take our jobs. */
   assertAlive(): void
   close(): void
@@ -34,24 +46,11 @@ const SWEPT_AFTER_MS = 3_600_000
 export function createLeases({ connection, file, name, now }: LeaseOptions): Leases {
   const folder = leasesFolder(file)
   // The lock file tells a daemon that died from one that ended, or ran on the file that this is a copy of.
-  const findDaemon = connection.prepare("SELECT 1 FROM sync_settings WHERE name = 'daemon ' || ?").pluck()
-  const isDaemon = (owner: string) => findDaemon.get(owner) === 1
+  const isDaemon = (owner: string) => runRule(connection, setting(DAEMON + owner)) !== null
   const sweptBefore = now() - SWEPT_AFTER_MS
   // Locked before the name is written anywhere: a name without a lock is a dead process's.
   const lock = holdLock(file, name, (other, madeAt) => madeAt < sweptBefore && !isDaemon(other))
 
-  const ownerOf = connection
-    .prepare('SELECT owner FROM sync_jobs WHERE organization_id = ? AND collection = ?')
-    .pluck()
-  // `forget` may have deleted the row since then; without a row, two processes could take the job.
-  const setOwner = connection.prepare(`
-    INSERT INTO sync_jobs (organization_id, collection, configured, owner, verifying) VALUES (?, ?, 1, ?, ?)
-    ON CONFLICT (organization_id, collection) DO UPDATE
-    SET owner = excluded.owner, verifying = excluded.verifying, retry_since = NULL, retry_until = NULL, retry_error = NULL
-  `)
-  const clearOwner = connection.prepare(
-    'UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE organization_id = ? AND collection = ? AND owner = ?',
-  )
   // The jobs of this process: our name in a row may be left from a release that could not be written.
   const working = new Set<string>()
 
@@ -62,27 +61,26 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
   }
 
   return {
-    take(organizationId, collection, isVerify = false) {
-      const owner = ownerOf.get(organizationId, collection) as string | null | undefined
-      const job = jobName(organizationId, collection)
+    take(job, isVerify = false) {
+      const owner = runRule(connection, ownerOf(job))
       // Never open our own file: closing a second handle of it would drop our lock.
-      const isTaken = owner === name ? working.has(job) : owner && isAlive(owner)
-      if (owner && isTaken) return owner
-      setOwner.run(organizationId, collection, name, isVerify ? 1 : 0)
-      working.add(job)
+      const isTaken = owner === name ? working.has(nameOf(job)) : owner !== null && isAlive(owner)
+      if (isTaken) return owner
+      runRule(connection, noteOwner(job, name, isVerify))
+      working.add(nameOf(job))
       return null
     },
-    release(organizationId, collection) {
-      working.delete(jobName(organizationId, collection))
-      clearOwner.run(organizationId, collection, name)
+    release(job) {
+      working.delete(nameOf(job))
+      runRule(connection, releaseJob(job, { owner: name }))
     },
     assertAlive: lock.assertInPlace,
     close: lock.release,
   }
 }
 
-function jobName(organizationId: string, collection: string): string {
-  return `${organizationId} ${collection}`
+function nameOf({ organization, collection }: JobNames): string {
+  return `${organization} ${collection}`
 }
 
 /**
@@ -95,13 +93,50 @@ export function isOwnerAlive(mirrorFile: string, owner: string): boolean | null 
 }
 
 /** The same; `dead` is a process that was killed, and `gone` one that ended, or never ran on this file. */
-export function ownerState(mirrorFile: string, owner: string): 'alive' | 'dead' | 'gone' | null {
+function ownerState(mirrorFile: string, owner: string): 'alive' | 'dead' | 'gone' | null {
   try {
     const state = lockState(leasesFolder(mirrorFile), owner)
     return state === 'locked' ? 'alive' : state === 'free' ? 'dead' : 'gone'
   } catch {
     return null
   }
+}
+
+// A `start` names itself in `sync_settings`, since its lock file alone looks like that of any command.
+
+/** Notes that this process is a `start`. Forgets those that have died. Call it inside a transaction. */
+export function announceDaemon(connection: Connection, owner: string, since: string): void {
+  for (const other of daemonsOf(connection))
+    if (isOwnerAlive(connection.name, other.owner) === false)
+      runRule(connection, removeSetting(DAEMON + other.owner))
+  runRule(connection, saveSetting(DAEMON + owner, since))
+}
+
+/** Notes that this process ends as it was told to. Call it inside a transaction. */
+export function withdrawDaemon(connection: Connection, owner: string): void {
+  runRule(connection, removeSetting(DAEMON + owner))
+}
+
+/**
+ * Every `start` that runs, or died. One that was stopped has left no lock file, and no record unless the file is a copy from before
+ * then. The oldest first. `own`: the name of this process's lock file, which must not be opened here.
+ */
+export function readDaemons(connection: Connection, file: string, own: string | null = null): DaemonRecord[] {
+  return daemonsOf(connection).flatMap(({ owner, value: since }) => {
+    const state = owner === own ? 'alive' : ownerState(file, owner)
+    const running = state && state === 'alive'
+    return state === 'gone' ? [] : [{ pid: Number.parseInt(owner, 10), since, running }]
+  })
+}
+
+function daemonsOf(connection: Connection) {
+  return runRule(connection, announcedDaemons()).filter(
+    ({ owner, value }) => /^\d{1,10}-[0-9a-f]{12}$/.test(owner) && isTime(value),
+  )
+}
+
+function isTime(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT[\d:.]{8,12}Z$/.test(text) && !Number.isNaN(Date.parse(text))
 }
 
 /** The setting that names the process at long work on the file. */
@@ -119,20 +154,18 @@ export interface MaintenanceNotice {
  */
 export function announceMaintenance(connection: Connection, notice: MaintenanceNotice): boolean {
   if (maintenanceUnderWay(connection, notice.owner) !== null) return false
-  connection
-    .prepare('INSERT OR REPLACE INTO sync_settings (name, value) VALUES (?, ?)')
-    .run(MAINTENANCE, JSON.stringify(notice))
+  runRule(connection, saveSetting(MAINTENANCE, JSON.stringify(notice)))
   return true
 }
 
 export function withdrawMaintenance(connection: Connection): void {
-  connection.prepare('DELETE FROM sync_settings WHERE name = ?').run(MAINTENANCE)
+  runRule(connection, removeSetting(MAINTENANCE))
 }
 
 /** The long work of another living process on the file, in words; null if none. `own`: our name. */
 export function maintenanceUnderWay(connection: Connection, own?: string): string | null {
-  const value = connection.prepare('SELECT value FROM sync_settings WHERE name = ?').pluck().get(MAINTENANCE)
-  const notice = typeof value === 'string' ? parseNotice(value) : null
+  const value = runRule(connection, setting(MAINTENANCE))
+  const notice = value === null ? null : parseNotice(value)
   if (notice === null || notice.owner === own) return null
   const { owner, what } = notice
   return isOwnerAlive(connection.name, owner) === true

@@ -1,11 +1,15 @@
+import path from 'node:path'
+import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { type Closing, closeWalk } from '../core/close.ts'
 import { type Judged, noteMissing } from '../core/missing.ts'
+import type { Keys } from '../core/sql.ts'
+import type { TaskSize } from '../core/store.ts'
+import { knownKeys } from '../core/tables.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { runChild } from './run-child.ts'
 import type { Connection } from './sql.ts'
 import { alterTables } from './tables/alter.ts'
-import { readKeyColumns } from './tables/lookup.ts'
 import { analyzeTables } from './tables/statistics.ts'
 import type { Patience } from './transaction.ts'
 
@@ -18,27 +22,25 @@ export const TASKS = {
   alterTables: { run: alterTables, kind: 'rebuilding' },
   noteMissing: {
     run: (connection: Connection, judged: Judged) =>
-      runRule(connection, noteMissing(SQLITE, readKeyColumns(connection, judged.job), judged)),
+      runRule(connection, noteMissing(SQLITE, keysOf(connection, judged), judged)),
     kind: undefined,
   },
   closeWalk: {
     run: (connection: Connection, closing: Closing) =>
-      runRule(connection, closeWalk(SQLITE, readKeyColumns(connection, closing.job), closing)),
+      runRule(connection, closeWalk(SQLITE, keysOf(connection, closing), closing)),
     kind: undefined,
   },
   analyzeTables: { run: analyzeTables, kind: undefined },
 } as const
 
+function keysOf(connection: Connection, { job }: { job: Job }): Keys | null {
+  return runRule(connection, knownKeys(SQLITE, job.collection.name))
+}
+
 type Tasks = typeof TASKS
 export type TaskName = keyof Tasks
 export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]['run']>[1]
 export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]['run']>
-
-/** For the log: what a task does (`orders: column id becomes TEXT`), and about how many rows it reads. */
-export interface TaskSize {
-  what: string
-  rows: number
-}
 
 /** Runs a task. Throws MirrorError, and InterruptedError after the signal to stop. */
 export type Maintain = <N extends TaskName>(
@@ -62,7 +64,7 @@ export interface ChildTask<N extends TaskName = TaskName> {
 /** Between two lines of progress. Milliseconds. */
 const REPORT_EVERY_MS = 5000
 
-const PROGRAM = new URL('./maintenance-child.ts', import.meta.url)
+const PROGRAM = new URL(`./maintenance-child${path.extname(import.meta.url)}`, import.meta.url)
 
 /**
  * Runs tasks in a child process, since SQLite would block the event loop. The child dies with this process,

@@ -30,6 +30,13 @@ export interface RefreshedPage {
   items: readonly ({ id: string } & Pick<RefreshRow, 'seen' | 'isNewReject'>)[]
   /** As of `Lease`, with this page. */
   rowsAdded: number
+  written: Written
+}
+
+/** How many rows a page added and changed. */
+export interface Written {
+  added: number
+  changed: number
 }
 
 /**
@@ -40,27 +47,27 @@ export async function refreshPage(
   { store, lease, run, source, times, observer, yieldToEventLoop, signal }: RefreshTools,
   number: number,
   urgency: Urgency,
-  save: (added: number) => SavedRefresh | null = () => null,
+  save: (written: Written) => SavedRefresh | null = () => null,
 ): Promise<RefreshedPage> {
   const { job } = lease
   const page = await source.fetchPage(number, observer, signal, urgency)
   const listed = identifyItems(job, page)
   const { changes, stored } = await compareWithStore(store, job, page, listed)
   const at = times.ofRefresh()
-  const { added } = pageResult(changes, [])
-  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(added) })
+  const written = pageResult(changes, [])
+  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(written) })
   await yieldToEventLoop()
-  const written = writtenIds(changes)
+  const ids = writtenIds(changes)
   const items = listed.map((item, index) => ({
     id: item.id,
-    seen: seenOf(stored[index], written.get(item.id), at),
+    seen: seenOf(stored[index], ids.get(item.id), at),
     isNewReject: 'reject' in item && stored[index]?.state === 'absent',
   }))
   // A reject stands there at each refresh, and is told of at the first one.
   const isRejectNew = items.some(({ isNewReject }) => isNewReject)
   const told = isRejectNew ? pageResult(changes, committed.notices).notices : committed.notices
   observer.onNotices(number, told)
-  return { page, at, items, rowsAdded: committed.rowsAdded }
+  return { page, at, items, rowsAdded: committed.rowsAdded, written }
 }
 
 type Change = PageChanges['upserts'][number]['change']

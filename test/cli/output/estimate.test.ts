@@ -19,7 +19,13 @@ describe('estimate', () => {
       { allowed: 600, msPerPage: 6000, answers: 3 },
       '100 pages, about 10 minutes at the speed of the first 3',
     ],
-    ['the speed where no limit is known', 600, {}, '600 pages, about 60 seconds at the speed of the first'],
+    [
+      'the speed where no limit is known',
+      600,
+      { answers: 3 },
+      '600 pages, about 60 seconds at the speed of the first 3',
+    ],
+    ['nothing, after a single answer that may have been slow', 600, {}, undefined],
     [
       'the limit while one answer alone was slow',
       200,
@@ -47,15 +53,15 @@ describe('estimate', () => {
     [
       'the speed, where a fresh minute allows all of it',
       84,
-      { allowed: 120, open: 119, msPerPage: 13 },
-      '84 pages, about 1 second at the speed of the first',
+      { allowed: 120, open: 119, msPerPage: 13, answers: 3 },
+      '84 pages, about 1 second at the speed of the first 3',
     ],
   ])('goes by %s', (_, pages, pace, words) => {
     const allowed = 'allowed' in pace ? pace.allowed : null
     const used = { open: 0, freshMs: 60_000, each: allowed ?? 1, windowMs: 60_000 }
     const budget = allowed === null ? null : { ...used, open: 'open' in pace ? pace.open : 0 }
 
-    expect(estimate(pages, { ...PACE, budget, ...pace }).text).toBe(words)
+    expect(estimate(pages, { ...PACE, budget, ...pace })?.text).toBe(words)
   })
 })
 

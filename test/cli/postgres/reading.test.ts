@@ -1,12 +1,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { OF_THE_MIRROR } from '../../../src/store/sqlite/tables/help-texts.ts'
+import { OF_THE_MIRROR } from '../../../src/store/help-texts.ts'
 import { duckdb } from '../../helpers/duckdb.ts'
+import { pageOf, serve } from '../../helpers/list-server.ts'
+import { ACME, onPostgres, type PostgresWorkspace } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
-import { pageOf, serve } from '../list-server.ts'
-import { createWorkspace, variable } from '../workspace.ts'
-import { ACME, onPostgres, type PostgresWorkspace } from './on-postgres.ts'
+import { createWorkspace, variable } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
@@ -215,7 +215,10 @@ describe.skipIf(server.missing !== null)('roles of analysts, by the statements o
     timeout: 60_000,
   }, async () => {
     const { rows, address, run } = await synced()
-    const documents = fs.readFileSync(path.resolve(import.meta.dirname, '../../../config/README.md'), 'utf8')
+    const documents = fs.readFileSync(
+      path.resolve(import.meta.dirname, '../../../config/MANY-MACHINES.md'),
+      'utf8',
+    )
     const [, typed = ''] = /^```postgresql\n(.*?)^```$/ms.exec(documents) ?? []
     const [all, one] = [`${address.schema}_all`, `${address.schema}_one`]
     const sql = typed
@@ -252,7 +255,7 @@ describe.skipIf(server.missing !== null)('roles of analysts, by the statements o
 
 /** What the documents propose for analysts. */
 function documentedGrants(): string {
-  const file = path.resolve(import.meta.dirname, '../../../config/README.md')
+  const file = path.resolve(import.meta.dirname, '../../../config/MANY-MACHINES.md')
   const [block] =
     /GRANT USAGE ON SCHEMA admin_mirror TO analysts;.*?(?=^```)/ms.exec(fs.readFileSync(file, 'utf8')) ?? []
   return block ?? ''

@@ -12,7 +12,7 @@ const MINUTE = 60_000
 const CEILING = 10
 
 interface Kept {
-  closed: number
+  closedUntil: number
   known: string | null
   version: number
 }
@@ -21,19 +21,20 @@ interface Kept {
 function createDatabase(elapsed: () => number) {
   let ahead = 0
   let kept: Kept | null = null
-  const answer = (written: number | null) => ({ ...kept, written, held: null, at: elapsed() + ahead })
+  const answer = () => (kept ? [{ ...kept, held: null, at: elapsed() + ahead }] : [])
   const rows = async (text: string, values: readonly unknown[] = []) => {
-    const [, closedAt, known, , , version] = values
-    const next = { closed: Date.parse(String(closedAt)), known: String(known) }
-    if (text.includes('INSERT INTO') && kept === null) {
-      kept = { ...next, version: 1 }
-      return [answer(1)]
+    if (text.includes('FROM sync_gates')) return answer()
+    if (!text.includes('sync_gates')) return [{ at: elapsed() + ahead }]
+    const isFirst = text.includes('INSERT INTO')
+    const [closedUntil, known] = isFirst ? values.slice(1) : values
+    const version = isFirst ? undefined : values.at(-1)
+    if (kept?.version !== version) return []
+    kept = {
+      closedUntil: Date.parse(String(closedUntil)),
+      known: String(known),
+      version: (kept?.version ?? 0) + 1,
     }
-    if (text.includes('UPDATE') && kept?.version === version) {
-      kept = { ...next, version: Number(version) + 1 }
-      return [answer(kept.version)]
-    }
-    return [answer(null)]
+    return answer()
   }
   const set = (ms: number) => {
     ahead += ms

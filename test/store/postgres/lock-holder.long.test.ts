@@ -1,11 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import { holderText } from '../../../src/store/postgres/server/answers.ts'
-import { pageOf, serve } from '../../cli/list-server.ts'
-import { onPostgres } from '../../cli/postgres/on-postgres.ts'
+import type { Status } from '../../../src/report/status.ts'
+import { holderText } from '../../../src/store/postgres/server/lock-holders.ts'
+import { pageOf, serve } from '../../helpers/list-server.ts'
+import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, openReader } from '../../helpers/postgres.ts'
 
 const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
+
+/** Asks again until the answer is as it should be. */
+async function until<T>(ask: () => Promise<T>, isMeant: (answer: T) => boolean): Promise<T> {
+  for (;;) {
+    const answer = await ask()
+    if (isMeant(answer)) return answer
+  }
+}
 
 const HOLDER = {
   pid: 4711,
@@ -63,6 +72,33 @@ describe.skipIf(server.missing !== null)('a lock that somebody else holds', () =
       /that the role \w+ holds since \d{4}-.*Z, idle after LOCK \(report, .*process \d+\)/,
     )
     expect(await sync.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining('secret') })
+  })
+
+  it('on a table is named by status while a sync waits, to roles that see little too', {
+    timeout: 120_000,
+  }, async () => {
+    const { url } = await serve((asked) => pageOf([{ id: 1 }], asked))
+    const postgres = onPostgres(server, url)
+    expect(await postgres.run(['sync'])).toMatchObject({ code: 0, stdout: '' })
+    expect((await postgres.run(['status'])).stdout).not.toContain('waiting for a lock')
+    const analyst = await openReader(postgres.address)
+    await analyst("SET application_name = 'report'")
+    await analyst('BEGIN')
+    await analyst('LOCK TABLE orders_raw, orders, sync_pages IN ACCESS EXCLUSIVE MODE')
+    const sync = postgres.start(['sync'])
+
+    const status = await until(
+      () => postgres.run(['status', '--json']),
+      ({ stdout }) => stdout.includes('waiting for a lock'),
+    )
+    const told = (await postgres.run(['status'])).stdout
+    await analyst('COMMIT')
+
+    const holder =
+      /^waiting for a lock on the PostgreSQL server that the role \w+ holds since \d{4}-.*Z, idle after LOCK \(report, .*process \d+\)$/m
+    expect((JSON.parse(status.stdout) as Status).locks).toEqual([expect.stringMatching(holder)])
+    expect(told).toMatch(holder)
+    expect(await sync.ended).toMatchObject({ code: 0 })
   })
 
   it('and that anybody can take keeps start waiting with a word, and SIGTERM ends it with 0', {

@@ -107,7 +107,7 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
         GRANT SELECT ON orders_changes TO pg_monitor;
         ALTER TABLE orders_raw DROP COLUMN _first_seen_seq, DROP COLUMN _changed_seq;
         ALTER TABLE orders_history DROP COLUMN _valid_from_seq, DROP COLUMN _valid_to_seq;
-        DROP TABLE sync_seq;
+        DROP TABLE sync_seq, sync_shares;
         ALTER TABLE sync_jobs
           DROP COLUMN failing_since, DROP COLUMN failing_by, DROP COLUMN failing_code, DROP COLUMN failing_message,
           DROP COLUMN verifying, DROP COLUMN retry_since, DROP COLUMN retry_until, DROP COLUMN retry_error;
@@ -150,7 +150,7 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
         GRANT SELECT ON orders__lines TO pg_monitor;
         CREATE VIEW mine AS SELECT sum(n) AS n FROM orders__lines;
         UPDATE sync_known_columns SET wide = 0;
-        UPDATE sync_settings SET value = '9' WHERE name = 'version'
+        UPDATE sync_settings SET value = '10' WHERE name = 'version'
       `),
     )
 

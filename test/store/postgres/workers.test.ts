@@ -3,10 +3,11 @@ import { untilHoldIsWritten } from '../../../src/cli/token-holds.ts'
 import {
   advisoryLocks,
   announceDaemon,
+  createLeases,
   forgetDeadDaemons,
+  lockKey,
   readDaemons,
-} from '../../../src/store/postgres/daemons.ts'
-import { createLeases, lockKey } from '../../../src/store/postgres/leases.ts'
+} from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { runJob } from '../../../src/sync/job.ts'

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { UsageError } from '../../../src/errors.ts'
-import { addressOf } from '../../../src/store/api-address.ts'
-import { claimAddress } from '../../../src/store/sqlite/address.ts'
+import { addressOf, claimAddress as claim, placeOfFile } from '../../../src/store/core/settings.ts'
+import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { jobOf } from '../../helpers/jobs.ts'
-import { beginTestWalk, leaseOf, openTestMirror } from '../../helpers/test-mirror.ts'
+import { beginTestWalk, leaseOf, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 describe('the address of an API', () => {
   it.each([
@@ -22,29 +22,33 @@ describe('the address of an API', () => {
   })
 })
 
+function claimAddress({ connection }: TestMirror, baseUrl: string, accept: boolean): string | null {
+  return runRule(connection, claim(baseUrl, accept, placeOfFile(connection.name)))
+}
+
 describe('a mirror', () => {
   const address = "SELECT value FROM sync_settings WHERE name = 'address'"
 
   it('can be given any address until its first page is written', async () => {
     const test = openTestMirror()
-    claimAddress(test.connection, 'https://admn.example.com', false)
+    claimAddress(test, 'https://admn.example.com', false)
     const { saveItems } = await beginTestWalk(test, jobOf())
 
-    claimAddress(test.connection, 'https://admin.example.com', false)
+    claimAddress(test, 'https://admin.example.com', false)
     await saveItems('{"id":1}')
 
-    expect(() => claimAddress(test.connection, 'https://admin.example.com/v2', false)).toThrow(UsageError)
+    expect(() => claimAddress(test, 'https://admin.example.com/v2', false)).toThrow(UsageError)
     expect(test.value(address)).toBe('admin.example.com')
   })
 
   it('keeps its address while a process has a job, and gives that process no other job once the address has changed', async () => {
     const test = openTestMirror()
-    claimAddress(test.connection, 'https://admin.example.com', false)
+    claimAddress(test, 'https://admin.example.com', false)
     const { lease = leaseOf(jobOf()) } = await test.store.acquire(jobOf())
 
-    expect(() => claimAddress(test.connection, 'https://staging.example.com', false)).toThrow(UsageError)
+    expect(() => claimAddress(test, 'https://staging.example.com', false)).toThrow(UsageError)
     await test.store.release(lease)
-    claimAddress(test.connection, 'https://staging.example.com', false)
+    claimAddress(test, 'https://staging.example.com', false)
 
     await expect(test.store.acquire(jobOf())).rejects.toThrow(
       /lists of staging\.example\.com by now.*started with admin\.example\.com/,
@@ -57,7 +61,7 @@ describe('a mirror', () => {
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1}')
 
-    const warning = claimAddress(test.connection, 'https://admin.example.com/v2', false)
+    const warning = claimAddress(test, 'https://admin.example.com/v2', false)
 
     expect(warning).toMatch(
       /did not say yet whose lists it holds; from now on they are those of admin\.example\.com/,

@@ -17,6 +17,8 @@ import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const HOUR_MS = 3_600_000
 
+const ORDERS = { organization: ACME.id, collection: 'orders' }
+
 const [FIRST, SECOND, THIRD] = ['1-aaaaaaaaaaaa', '2-bbbbbbbbbbbb', '3-cccccccccccc']
 const KILLED = '4-dddddddddddd'
 
@@ -34,46 +36,46 @@ describe('the owner of a job', () => {
   it('loses the job with its process', () => {
     const test = openTestMirror()
     const first = createLeases({ connection: test.connection, file: test.file, name: FIRST, now: Date.now })
-    first.take(ACME.id, 'orders')
+    first.take(ORDERS)
 
     first.close()
 
-    expect(leasesOf(test, SECOND, test.file).take(ACME.id, 'orders')).toBeNull()
+    expect(leasesOf(test, SECOND, test.file).take(ORDERS)).toBeNull()
   })
 
   it('can take a job again that it could not release in the mirror', () => {
     const test = openTestMirror()
     const leases = leasesOf(test, FIRST, test.file)
-    leases.take(ACME.id, 'orders')
+    leases.take(ORDERS)
     test.connection.exec(
       "CREATE TRIGGER full BEFORE UPDATE ON sync_jobs BEGIN SELECT RAISE(FAIL, 'full'); END",
     )
-    expect(() => leases.release(ACME.id, 'orders')).toThrow('full')
+    expect(() => leases.release(ORDERS)).toThrow('full')
     test.connection.exec('DROP TRIGGER full')
 
-    expect(leases.take(ACME.id, 'orders')).toBeNull()
+    expect(leases.take(ORDERS)).toBeNull()
   })
 
   it('releases only its own jobs', () => {
     const test = openTestMirror()
     const first = leasesOf(test, FIRST, test.file)
     const second = leasesOf(test, SECOND, test.file)
-    second.take(ACME.id, 'orders')
+    second.take(ORDERS)
 
-    first.release(ACME.id, 'orders')
+    first.release(ORDERS)
 
-    expect(first.take(ACME.id, 'orders')).toBe(SECOND)
+    expect(first.take(ORDERS)).toBe(SECOND)
   })
 
   it('is the same through any link to the mirror', () => {
     const test = openTestMirror()
     const link = path.join(path.dirname(test.file), 'link.db')
     fs.symlinkSync(test.file, link)
-    leasesOf(test, FIRST, test.file).take(ACME.id, 'orders')
+    leasesOf(test, FIRST, test.file).take(ORDERS)
 
     const other = leasesOf(test, SECOND, link)
 
-    expect(other.take(ACME.id, 'orders')).toBe(FIRST)
+    expect(other.take(ORDERS)).toBe(FIRST)
   })
 
   it.each<[string, (lock: string) => void]>([
@@ -131,7 +133,7 @@ describe('a file that is not our lock file', () => {
     const test = openTestMirror()
     make(path.join(leasesFolder(test.file), 'README'))
 
-    leasesOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
+    leasesOf(test, FIRST, test.file, muchLater).take(ORDERS)
 
     expect(fs.readdirSync(leasesFolder(test.file))).toContain('README')
   })
@@ -143,7 +145,7 @@ describe('a file that is not our lock file', () => {
       make(path.join(leasesFolder(test.file), KILLED))
       test.connection.exec(`UPDATE sync_jobs SET owner = '${KILLED}'`)
 
-      const claim = leasesOf(test, FIRST, test.file, muchLater).take(ACME.id, 'orders')
+      const claim = leasesOf(test, FIRST, test.file, muchLater).take(ORDERS)
 
       expect(claim).toBeNull()
       expect(isOwnerAlive(test.file, KILLED)).toBe(false)
@@ -164,7 +166,7 @@ describe('a file that is not our lock file', () => {
       const leases = leasesOf(test, FIRST, test.file)
 
       expect(isOwnerAlive(test.file, owner)).toBe(false)
-      expect(leases.take(ACME.id, 'orders')).toBeNull()
+      expect(leases.take(ORDERS)).toBeNull()
       for (const other of others) expect(fs.existsSync(other)).toBe(true)
     },
   )

@@ -138,7 +138,7 @@ describe('a refused token', () => {
 
     await tokens.useToken(initech.id, tokens.fingerprint(TOKEN))
 
-    expect(tokens.heldReasonOf(initech.id, tokens.fingerprint(TOKEN))).toEqual(expect.any(String))
+    expect(await tokens.heldReasonOf(initech.id, tokens.fingerprint(TOKEN))).toEqual(expect.any(String))
     expect(tokens.holdOf(tokens.fingerprint(TOKEN)).heldReason()).toEqual(expect.any(String))
     expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
   })
@@ -152,7 +152,7 @@ describe('a refused token', () => {
     await tokens.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
 
     expect(tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
-    expect(tokens.heldReasonOf(ACME.id, fingerprint)).toBeNull()
+    expect(await tokens.heldReasonOf(ACME.id, fingerprint)).toBeNull()
   })
 
   it('does not hold organizations after resume', async () => {
@@ -216,6 +216,7 @@ describe('a budget', () => {
         known: '{}',
         waiting_for: 'a limit',
         waiting_until: timeAt(1000),
+        version: 1,
       },
     ])
   })
@@ -271,10 +272,10 @@ describe('a budget', () => {
 })
 
 describe('what a job did last', () => {
-  it('is nothing at first', () => {
+  it('is nothing at first', async () => {
     const { tokens } = openTestMirror()
 
-    expect(tokens.lastRuns(ACME.id, 'orders')).toEqual({
+    expect(await tokens.lastRuns(ACME.id, 'orders')).toEqual({
       completedAt: null,
       startedAt: null,
       unfinished: false,
@@ -293,7 +294,7 @@ describe('what a job did last', () => {
     const resume = backfill.walk.id
     await test.store.beginRun(leaseOf(jobOf()), { ...BEGIN, resume, trigger: 'backfill' })
 
-    expect(test.tokens.lastRuns(ACME.id, 'orders')).toEqual({
+    expect(await test.tokens.lastRuns(ACME.id, 'orders')).toEqual({
       completedAt: START,
       startedAt: START + 2 * HOUR,
       unfinished: true,
@@ -310,7 +311,11 @@ describe('what a job did last', () => {
     await complete(test, jobOf(), late.walk)
 
     const [completedAt, startedAt] = [START - HOUR, START - HOUR]
-    expect(test.tokens.lastRuns(ACME.id, 'orders')).toEqual({ completedAt, startedAt, unfinished: false })
+    expect(await test.tokens.lastRuns(ACME.id, 'orders')).toEqual({
+      completedAt,
+      startedAt,
+      unfinished: false,
+    })
   })
 })
 

@@ -199,7 +199,7 @@ function waitText(job: JobProgress, now: number): string {
 
 function rateOf(job: JobProgress): string {
   const each = msPerAnswer(job)
-  return each === null || each === 0 || job.answers < 2 ? '' : `${grouped(Math.round(each))} ms a page`
+  return each === null || each === 0 ? '' : `${grouped(Math.round(each))} ms a page`
 }
 
 function moreLine(

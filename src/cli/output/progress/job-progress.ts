@@ -14,9 +14,8 @@ export interface JobProgress {
   inFlight: number
   /** When the last answer was complete; before the first, when its request left. */
   markedAt: number | null
-  /** Time between answers without waits: all of it, and the most that one took. */
-  busyMs: number
-  slowestMs: number
+  /** What the last answers took until their pages were written, without waits. */
+  spentMs: number[]
   /** Waits since `markedAt`. */
   waitedMs: number
   wait: Wait | null
@@ -51,8 +50,7 @@ export function newProgress(label: string, budget: string): JobProgress {
     requests: 0,
     inFlight: 0,
     markedAt: null,
-    busyMs: 0,
-    slowestMs: 0,
+    spentMs: [],
     waitedMs: 0,
     wait: null,
     owner: null,
@@ -108,8 +106,7 @@ export function notePage(
   const spent = Math.max(now - (job.markedAt ?? now) - job.waitedMs, 0)
   job.answers++
   job.inFlight = Math.max(job.inFlight - 1, 0)
-  job.busyMs += spent
-  job.slowestMs = Math.max(job.slowestMs, spent)
+  job.spentMs = [...job.spentMs, spent].slice(-KEPT_ANSWERS)
   Object.assign(job, { markedAt: now, waitedMs: 0, rows, page: page.number, lastPage: page.lastPage })
   job.furthest = Math.max(job.furthest, page.number)
   job.percent = percentOf(job)
@@ -131,10 +128,16 @@ export function pagesLeft({ answers, furthest, lastPage }: JobProgress): number 
   return Math.max(lastPage - furthest, 0)
 }
 
-/** What an answer takes, without waits. One slow answer does not decide. Null before the first. */
-export function msPerAnswer({ answers, busyMs, slowestMs }: JobProgress): number | null {
-  if (answers === 0) return null
-  return answers === 1 ? busyMs : (busyMs - slowestMs) / (answers - 1)
+/** Answers whose time is kept: a server's speed may change. */
+const KEPT_ANSWERS = 15
+
+/**
+ * What an answer takes, without waits. Most of them decide: some may be slow, and some pages wait for somebody's lock on the mirror.
+ * Null before the second.
+ */
+export function msPerAnswer({ spentMs }: JobProgress): number | null {
+  if (spentMs.length < 2) return null
+  return spentMs.toSorted((one, other) => one - other)[Math.floor((spentMs.length - 1) / 2)] ?? null
 }
 
 /**
@@ -149,11 +152,10 @@ export function timeLeft(job: JobProgress, all: readonly JobProgress[], now: num
 function timeAlone(job: JobProgress, now: number): number | null {
   const pages = pagesLeft(job)
   const each = msPerAnswer(job)
-  if (pages === null || pages === 0 || each === null) return null
-  // A single answer may have been slow by chance.
+  if (pages === null || pages === 0) return null
   const isLimited = job.budgetNow !== null && msToSend(pages, job.budgetNow) > 0
-  const bySpeed = job.answers < 2 && isLimited ? 0 : pages * each
-  return Math.max(bySpeed, job.wait ? job.wait.until - now : 0)
+  if (each === null && !isLimited) return null
+  return Math.max(pages * (each ?? 0), job.wait ? job.wait.until - now : 0)
 }
 
 function timeByBudget(job: JobProgress, all: readonly JobProgress[], now: number): number {

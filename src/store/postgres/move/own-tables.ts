@@ -66,6 +66,12 @@ export const OWN_TABLES: readonly OwnTable[] = [
     text: 'scope known waiting_for',
     timestamptz: 'closed_until waiting_until',
   }),
+  table('sync_shares', {
+    text: 'scope',
+    bigint: 'version',
+    'double precision': 'level log_price',
+    timestamptz: 'at',
+  }),
 ]
 
 /** The columns that count by themselves, which go on behind the highest copied number. */

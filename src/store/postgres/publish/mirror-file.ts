@@ -1,10 +1,11 @@
 import { keyColumnNames, shapeOf, splitKey } from '../../columns/catalog.ts'
 import type { SqlValue } from '../../columns/column.ts'
+import { loadCatalog } from '../../core/tables.ts'
+import { runRule, SQLITE } from '../../sqlite/driver.ts'
 import { openForWriting } from '../../sqlite/file/open.ts'
 import type { Connection } from '../../sqlite/sql.ts'
 import { replaceViews } from '../../sqlite/tables/array-views.ts'
-import { loadCatalog } from '../../sqlite/tables/column-records.ts'
-import { makeTables } from '../../sqlite/tables/configured.ts'
+import { ensureTables } from '../../sqlite/tables/configured.ts'
 import { ensureHelp } from '../../sqlite/tables/help-view.ts'
 import { OWN_TABLES } from '../move/own-tables.ts'
 import type { Cursor } from '../server/pool.ts'
@@ -13,7 +14,7 @@ import { quoted, type Sql } from '../sql.ts'
 import { keyNames } from '../tables/shape.ts'
 
 /** What no copy holds. */
-const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_seq']
+const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_shares', 'sync_seq']
 
 /** Rows that are held in memory, and written in one step of some milliseconds. */
 const BATCH = 500
@@ -57,8 +58,9 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
       await copy({ table: 'sync_view_columns', from: VIEW_RECORD, order: 'sequence' })
       ensureHelp(connection)
       for (const [name, keyPaths] of keys) {
-        makeTables(connection, name, keyPaths)
-        const shape = shapeOf(name, loadCatalog(connection, name, keyPaths))
+        const collection = { name, key: keyPaths.map((path) => path.join('.')) }
+        ensureTables(connection, collection)
+        const shape = shapeOf(name, runRule(connection, loadCatalog(SQLITE, collection)))
         replaceViews(connection, shape)
         const [from, to] = [keyNames(keyPaths), keyColumnNames(keyPaths)].map((all) => [
           '_organization_id',

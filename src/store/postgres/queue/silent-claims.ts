@@ -1,5 +1,4 @@
-import { advisoryLocks } from '../daemons.ts'
-import { lockKey } from '../leases.ts'
+import { advisoryLocks, lockKey } from '../leases.ts'
 import type { Server } from '../server/server.ts'
 import { quoted } from '../sql.ts'
 import { LISTS, TOUCH_EVERY_MS } from './boss.ts'

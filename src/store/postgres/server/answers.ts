@@ -1,6 +1,6 @@
 import net from 'node:net'
 import type { Client, ClientBase } from 'pg'
-import { printable } from '../../../text.ts'
+import { AT_WORK, type Holder, holderText } from './lock-holders.ts'
 
 /** Statements and connections that nobody hears of any more are given up, so that no process waits for them forever. */
 export interface Answers {
@@ -122,58 +122,6 @@ export function createAnswers({ newClient, signal, after, now, report }: Answers
       for (const socket of sockets) after(CLOSING_MS, () => socket.destroy())
     },
   }
-}
-
-/** Who holds the lock that a statement waits for; `pid` is null if it waits for none. What the role may not see is null. */
-export interface Holder {
-  pid: number | null
-  /** As PostgreSQL names it: advisory, relation, transactionid. */
-  waits_for: string | null
-  role: string | null
-  program: string | null
-  address: string | null
-  since: Date | null
-  /** The first word of its last statement. */
-  word: string | null
-  is_idle: boolean | null
-}
-
-// The first of those that block it. Its statement's text may quote data, so that only its first word leaves the server.
-const AT_WORK = `
-  SELECT
-    holder.pid,
-    waiting.wait_event AS waits_for,
-    holder.usename AS role,
-    holder.application_name AS program,
-    host(holder.client_addr) AS address,
-    coalesce(holder.xact_start, holder.state_change) AS since,
-    substring(holder.query FROM '^\\s*([A-Za-z]+)') AS word,
-    holder.state <> 'active' AS is_idle
-  FROM pg_stat_activity AS waiting
-  LEFT JOIN LATERAL (
-    SELECT *
-    FROM pg_stat_activity
-    WHERE waiting.wait_event_type = 'Lock' AND pid = ANY (pg_blocking_pids(waiting.pid))
-    ORDER BY coalesce(xact_start, state_change), pid
-    LIMIT 1
-  ) AS holder ON true
-  WHERE waiting.pid = $1 AND waiting.state = 'active'
-`
-
-/** A word that is none of these may be anything. */
-const KINDS =
-  /^(?:SELECT|INSERT|UPDATE|DELETE|MERGE|WITH|COPY|LOCK|ALTER|CREATE|DROP|TRUNCATE|VACUUM|ANALYZE|CLUSTER|REINDEX|REFRESH|BEGIN|FETCH|EXPLAIN)$/
-
-/** `waiting for a lock on the PostgreSQL server that the role lea holds (psql, 10.0.0.7, process 4711) since ..., by ALTER` */
-export function holderText({ pid, waits_for, role, program, address, since, word, is_idle }: Holder): string {
-  const lock = waits_for === 'advisory' ? 'an advisory lock' : 'a lock'
-  const who = role === null ? 'somebody' : `the role ${printable(role, 60)}`
-  const from = [program && printable(program, 60), address, `process ${pid}`].filter(Boolean).join(', ')
-  const kind = KINDS.test(word?.toUpperCase() ?? '')
-    ? `, ${is_idle ? 'idle after' : 'by'} ${word?.toUpperCase()}`
-    : ''
-  const when = since === null ? '' : ` since ${since.toISOString()}`
-  return `waiting for ${lock} on the PostgreSQL server that ${who} holds${when}${kind} (${from})`
 }
 
 /** Ends a connection at once, whatever the server is doing. */

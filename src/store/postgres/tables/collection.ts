@@ -1,16 +1,20 @@
 import type { Job } from '../../../sync/types.ts'
-import { type Catalog, keyPathsOf, shapeOf, type TableShape } from '../../columns/catalog.ts'
+import { type Catalog, shapeOf, type TableShape } from '../../columns/catalog.ts'
 import type { ArrayView } from '../../columns/elements.ts'
+import { createRowWriter, type RowWriter } from '../../core/rows.ts'
+import { loadCatalog } from '../../core/tables.ts'
+import { POSTGRES, runRule } from '../driver.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
-import { makeTables } from './configured.ts'
+import { ensureTables } from './configured.ts'
 import { type Fitting, fitTables, typedRows, type WantedItems } from './fit.ts'
-import { findCollection, loadCatalog, loadViews } from './records.ts'
+import { loadViews, versionOf } from './records.ts'
 import type { FittedRow } from './row-size.ts'
 
 /** What this process knows of a collection's tables. */
 export interface OpenCollection {
   shape: TableShape
+  writer: RowWriter
   /** The tables are as they are known as long as `sync_collections` says this. */
   version: number
   /** The typed rows of items; null if the tables have to be extended first. */
@@ -39,11 +43,10 @@ export function createCollections(server: Server): Collections {
 
   async function load(job: Job): Promise<OpenCollection> {
     const { name, key } = job.collection
-    await makeTables(server, { name, key })
-    const keyPaths = keyPathsOf(job)
-    const record = await findCollection(server, name)
-    const catalog = await loadCatalog(server, name, keyPaths, full.has(name))
-    return opened(name, catalog, await loadViews(server, name), record?.version ?? 0)
+    await ensureTables(server, { name, key })
+    const version = await runRule(server, versionOf(name))
+    const catalog = await runRule(server, loadCatalog(POSTGRES, { name, key }, full.has(name)))
+    return opened(name, catalog, await loadViews(server, name), version ?? 0)
   }
 
   function opened(
@@ -52,8 +55,10 @@ export function createCollections(server: Server): Collections {
     views: ReadonlyMap<string, ArrayView>,
     version: number,
   ): OpenCollection {
+    const shape = shapeOf(name, catalog)
     return {
-      shape: shapeOf(name, catalog),
+      shape,
+      writer: createRowWriter(POSTGRES, shape),
       version,
       typed: (wanted) => typedRows(catalog, views, strangers.get(name) ?? new Set(), wanted),
     }
@@ -72,9 +77,9 @@ export function createCollections(server: Server): Collections {
     open,
     forget,
     async fit(job, wanted, at) {
-      const { name } = job.collection
+      const { name, key } = job.collection
       const isFullReported = full.has(name)
-      const options = { server, collection: name, keyPaths: keyPathsOf(job), isFullReported, at }
+      const options = { server, collection: { name, key }, isFullReported, at }
       const fitting = await fitTables(options, wanted)
       if (fitting.isFullReported) full.add(name)
       strangers.set(name, new Set([...(strangers.get(name) ?? []), ...fitting.strangers]))

@@ -2,8 +2,8 @@ import type { Column, ColumnType } from '../../columns/column.ts'
 import type { ArrayView } from '../../columns/elements.ts'
 import { parseSqlitePath } from '../../columns/path.ts'
 import { parentNames } from '../../columns/view-names.ts'
+import { SQL_TYPES, tableName } from '../../core/sql.ts'
 import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
-import { SQL_TYPES, tableName } from './shape.ts'
 
 /** Stands in the definition of each of these views, and tells them from those of users: a function of the schema. */
 export const VIEW_MARK = 'json_list('

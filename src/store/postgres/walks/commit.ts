@@ -2,78 +2,68 @@ import { MirrorError } from '../../../errors.ts'
 import type { CommitResult, PageChanges } from '../../../sync/store.ts'
 import type { Notice } from '../../../sync/types.ts'
 import type { TypedRow } from '../../columns/row.ts'
-import { savePage, type WrittenPage } from '../../core/commit.ts'
-import { jobName } from '../../core/jobs.ts'
-import { timeOf } from '../../core/sql.ts'
+import { type WrittenPage, writePage } from '../../core/commit.ts'
+import { asOwner, type JobRow, jobName, type OwnJob } from '../../core/jobs.ts'
+import { one, type Rule, timeOf } from '../../core/sql.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
 import type { Server } from '../server/server.ts'
-import type { Sql } from '../sql.ts'
 import type { Collections, OpenCollection } from '../tables/collection.ts'
 import type { FittedRow } from '../tables/row-size.ts'
-import { writeRows } from '../tables/rows.ts'
-
-/** Runs a task in a transaction that has locked the job's row. Throws JobError (`BUSY`) if another worker has the job by now. */
-export type Owned = <T>(task: (sql: Sql) => Promise<T>) => Promise<T>
-
-export interface Commit {
-  /** Writes one page in one transaction, and changes the tables first if it needs that. */
-  page(owned: Owned, page: WrittenPage): Promise<CommitResult>
-}
 
 const MOST_TRIES = 20
 
-export function createCommit(server: Server, collections: Collections): Commit {
-  return {
-    async page(owned, page) {
-      const { job, changes } = page
-      const notices: Notice[] = []
-      const wanted = {
-        keys: changes.keys.map(({ parts }) => parts),
-        items: changes.upserts.map(({ value }) => value),
-      }
-      for (let tries = 0; tries < MOST_TRIES; tries++) {
-        const tables = await collections.open(job)
-        const rows = tables.typed(wanted)
-        if (!rows) {
-          notices.push(...(await collections.fit(job, wanted, timeOf(page.at))).notices)
-          continue
-        }
-        const written = await collections.retrying(job, async (now) =>
-          now === tables ? tryToWrite(owned, page, tables, rows) : null,
-        )
-        if (written !== null)
-          return { ...written, notices: [...distinct(notices), ...nulNotice(changes), ...fullNotice(rows)] }
-        await assertKnownVersion(server)
-        collections.forget(job)
-      }
-      throw new MirrorError(`${jobName(job)}: other workers change its tables all the time`)
-    },
+/** Writes one page in one transaction, and changes the tables first if it needs that. */
+export async function commitPage(
+  server: Server,
+  collections: Collections,
+  owner: OwnJob,
+  page: WrittenPage,
+): Promise<CommitResult> {
+  const { job, changes } = page
+  const notices: Notice[] = []
+  const wanted = {
+    keys: changes.keys.map(({ parts }) => parts),
+    items: changes.upserts.map(({ value }) => value),
   }
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const tables = await collections.open(job)
+    const typed = tables.typed(wanted)
+    if (!typed) {
+      notices.push(...(await collections.fit(job, wanted, timeOf(page.at))).notices)
+      continue
+    }
+    const begin = () => asOwner(POSTGRES, owner, (row) => writeAsKnown(tables, typed, page, row))
+    const written = await collections.retrying(job, async (now) =>
+      now === tables ? server.transaction((sql) => runRule(sql, begin())) : null,
+    )
+    if (written !== null)
+      return { ...written, notices: [...distinct(notices), ...nulNotice(changes), ...fullNotice(typed)] }
+    await assertKnownVersion(server)
+    collections.forget(job)
+  }
+  throw new MirrorError(`${jobName(job)}: other workers change its tables all the time`)
 }
 
 /** Whoever changes the tables of a collection waits for those that write to them. */
 const AS_KNOWN = `
   SELECT 1
   FROM sync_collections
-  WHERE name = $1 AND version = $2 AND EXISTS (SELECT 1 FROM sync_settings WHERE name = 'version' AND value = $3)
+  WHERE name = :name AND version = :version
+    AND EXISTS (SELECT 1 FROM sync_settings WHERE name = 'version' AND value = :latest)
   FOR SHARE
 `
 
 /** Returns null if nothing was written, since the tables have changed. */
-function tryToWrite(
-  owned: Owned,
+function* writeAsKnown(
+  { writer, version }: OpenCollection,
+  typed: readonly TypedRow[],
   page: WrittenPage,
-  { shape, version }: OpenCollection,
-  rows: readonly TypedRow[],
-): Promise<Pick<CommitResult, 'newRejects' | 'rowsAdded'> | null> {
-  const { job, changes, at } = page
-  return owned(async (sql) => {
-    const same = await sql.rows(AS_KNOWN, [job.collection.name, version, String(LATEST_VERSION)])
-    if (same.length === 0) return null
-    await writeRows(sql, shape, { job, upserts: changes.upserts, rows, at })
-    return runRule(sql, savePage(POSTGRES, page))
-  })
+  row: JobRow,
+): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'> | null> {
+  const { name } = page.job.collection
+  const same = yield* one(AS_KNOWN, { name, version, latest: String(LATEST_VERSION) })
+  return same === null ? null : yield* writePage(POSTGRES, writer, typed, page, row)
 }
 
 function distinct(notices: readonly Notice[]): Notice[] {

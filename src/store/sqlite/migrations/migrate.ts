@@ -1,10 +1,10 @@
 import fs from 'node:fs'
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { completeTables } from '../../core/declarations.ts'
+import { runRule, SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
 import { markWideTexts, replaceViews } from '../tables/array-views.ts'
 import { ensureChangesView } from '../tables/changes-view.ts'
-import { completeTables, declarationOf } from '../tables/declarations.ts'
-import { raiseSeq } from '../tables/seq.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
@@ -23,7 +23,9 @@ const STEPS = [
   '0011-order-of-events.sql',
   '0012-failing.sql',
   '0013-work-of-owners.sql',
-  '0014-columns-of-elements.sql',
+  '0014-versions-of-budgets.sql',
+  '0015-shares-of-refreshes.sql',
+  '0016-columns-of-elements.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length
@@ -47,10 +49,9 @@ export function migrate(connection: Connection): void {
 function completeCollections(connection: Connection): void {
   const known = connection.prepare('SELECT name, key FROM sync_collections').all()
   for (const { name, key } of known as { name: string; key: string }[]) {
-    if (declarationOf(connection, name) === undefined) continue
-    completeTables(connection, name)
-    raiseSeq(connection, name)
+    if (runRule(connection, SQLITE.columnTypes(name)).size === 0) continue
     const shape = { name, keyColumns: keyColumnNames(splitKey(JSON.parse(key) as string[])) }
+    runRule(connection, completeTables(SQLITE, shape))
     ensureChangesView(connection, shape)
     markWideTexts(connection, shape)
     replaceViews(connection, shape)

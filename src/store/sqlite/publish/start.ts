@@ -1,10 +1,11 @@
 import fs from 'node:fs'
+import path from 'node:path'
 import { leasesFolder, removeLock } from '../file/lock-file.ts'
 import { runChild } from '../run-child.ts'
 import type { CopyResult, CopyTask } from './publish.ts'
 import { removeUnfinished } from './unfinished.ts'
 
-const PROGRAM = new URL('./publish-child.ts', import.meta.url)
+const PROGRAM = new URL(`./publish-child${path.extname(import.meta.url)}`, import.meta.url)
 
 /**
  * Makes a copy in a process of its own, which dies with this one, and is killed on the signal; then nothing of it is left. Throws

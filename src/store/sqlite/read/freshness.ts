@@ -1,4 +1,4 @@
-import type { StatusRow } from '../../status.ts'
+import type { StatusRow } from '../../core/status.ts'
 import type { Connection } from '../sql.ts'
 
 /** The row of a configured job that is not in the mirror yet. */
@@ -51,6 +51,9 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     tried_since: null,
     last_run_pages: null,
     last_run_rows_seen: null,
+    last_run_third_at: null,
+    last_run_two_thirds_at: null,
+    last_run_wait_ms: null,
   }
 }
 

@@ -5,10 +5,9 @@ import type { Column } from '../../columns/column.ts'
 import { type ArrayView, extendElements, sentAtOf } from '../../columns/elements.ts'
 import type { ArrayValue } from '../../columns/row.ts'
 import { run } from '../../core/sql.ts'
-import { loadArrayViews, OF_VIEWS } from '../../core/tables.ts'
+import { loadArrayViews, loadColumns, OF_VIEWS } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { loadColumns } from './column-records.ts'
 import { belongingsOf } from './rebuild-table.ts'
 import { isViewSql, joinRaw, kindSql, viewSql } from './view.ts'
 
@@ -39,8 +38,10 @@ export function openArrayViews(
     replaceView(connection, shape, view)
   }
 
+  /** Read again: another process may have marked the column, which does not change the schema. */
   function sentAt(arrayColumn: string): string | null {
-    const column = shape.columns.find(({ name }) => name === arrayColumn)
+    const columns = runRule(connection, loadColumns(SQLITE, shape.name))
+    const column = columns.find(({ name }) => name === arrayColumn)
     return column ? sentAtOf(column) : null
   }
 
@@ -116,7 +117,9 @@ export function markWideTexts(
   connection: Connection,
   { name, keyColumns }: Pick<TableShape, 'name' | 'keyColumns'>,
 ): void {
-  const texts = loadColumns(connection, name).filter(({ role, type }) => role !== 'key' && type === 'TEXT')
+  const texts = runRule(connection, loadColumns(SQLITE, name)).filter(
+    ({ role, type }) => role !== 'key' && type === 'TEXT',
+  )
   if (texts.length === 0) return
   const readsLikeList = (column: Column) => `ltrim(t.${quoted(column.name)}, char(32, 9, 10, 13)) GLOB '[[]*'`
   // First those that begin like one: most columns have none.

@@ -3,11 +3,12 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
+import { tablesSql } from '../../../../src/store/core/declarations.ts'
+import { SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
 import { openReader } from '../../../../src/store/sqlite/read/reader.ts'
 import type { Connection } from '../../../../src/store/sqlite/sql.ts'
-import { createMissingTables } from '../../../../src/store/sqlite/tables/declarations.ts'
 import { type CoverageState, startCheckpoint, type Why } from '../../../../src/sync/coverage/state.ts'
 import type { Walk } from '../../../../src/sync/store.ts'
 import { beforeElements } from '../../../helpers/before-elements.ts'
@@ -55,7 +56,8 @@ function mirrorOfVersion(version: number): string {
   connection.pragma('journal_mode = WAL')
   for (const step of stepsUpTo(version)) connection.exec(step)
   connection.pragma(`user_version = ${version}`)
-  createMissingTables(connection, { name: 'orders', keyColumns: ['id'], keyTypes: ['TEXT'], columns: [] })
+  const shape = { name: 'orders', keyColumns: ['id'], keyTypes: ['TEXT'] as const, columns: [] }
+  for (const sql of tablesSql(SQLITE, shape)) connection.exec(sql)
   if (version < 11) beforeSeq(connection)
   for (const table of tablesOf(connection)) for (const number of [1, 2, 3]) fill(connection, table, number)
   connection.exec(
@@ -370,7 +372,7 @@ describe('the views of arrays of an earlier version', () => {
       DROP VIEW orders__lines;
       CREATE VIEW "orders__lines" AS\nSELECT\n  t."_organization_id" AS "_organization_id", 1 AS older FROM orders AS t;
       DROP VIEW orders__good;
-      PRAGMA user_version = 13;
+      PRAGMA user_version = 15;
     `)
     const status = openReader(test.file, true)
     expect(status?.columnTroubles()).toEqual([])

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createFilePublishing } from '../../../../src/cli/publisher.ts'
+import { createFilePublishing } from '../../../../src/cli/file/open.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, complete, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 

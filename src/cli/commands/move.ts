@@ -1,0 +1,156 @@
+import path from 'node:path'
+import { type PostgresSettings, parsePostgresAddress } from '../../config/postgres-address.ts'
+import { interpolate } from '../../config/variables.ts'
+import { InterruptedError, JobError, UsageError } from '../../errors.ts'
+import { createLeases as createServerLeases } from '../../store/postgres/leases.ts'
+import { type Moved, move } from '../../store/postgres/move/move.ts'
+import { newLockName } from '../../store/sqlite/file/lock-file.ts'
+import { translate, translatingErrors } from '../../store/sqlite/file/open.ts'
+import {
+  announceMaintenance,
+  createLeases,
+  isOwnerAlive,
+  maintenanceUnderWay,
+  readDaemons,
+  withdrawMaintenance,
+} from '../../store/sqlite/leases.ts'
+import type { Connection } from '../../store/sqlite/sql.ts'
+import { createLockWait } from '../../store/sqlite/transaction.ts'
+import { counted, printable } from '../../text.ts'
+import type { Globals } from '../config-file.ts'
+import { exitCodeOfStop } from '../exit-code.ts'
+import { assertMirror } from '../file/mirror.ts'
+import { openConnection } from '../file/open.ts'
+import { connect, workerName } from '../postgres/connect.ts'
+import type { Runtime } from '../runtime.ts'
+
+interface MoveOptions {
+  from: string
+  to: string
+}
+
+/** `move`: copies a mirror in a file into a schema of a PostgreSQL server. Needs no configuration. */
+export async function run(runtime: Runtime, _globals: Globals, { from, to }: MoveOptions): Promise<number> {
+  if (from === '') throw new UsageError('--from: name the file of a mirror')
+  const { env, cwd } = runtime
+  // It may hold a password, so it is not repeated.
+  const address = interpolate(to, env)
+  if (!('value' in address)) throw new UsageError(`--to ${address.problem}`)
+  const parsed = parsePostgresAddress(address.value)
+  if ('problem' in parsed) throw new UsageError(`--to ${parsed.problem}`)
+  const { authority } = parsed.value
+  const postgres = { ...parsed.value, authority: authority === null ? null : path.resolve(cwd, authority) }
+  const file = path.resolve(cwd, from)
+  assertMirror(file)
+  return moveToPostgres(runtime, file, postgres)
+}
+
+const WHAT = 'it is moved to a PostgreSQL server'
+
+/** Other processes that want to write the file wait, and say for what. Returns the exit code. */
+async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettings): Promise<number> {
+  const { now, signal, stderr, pid, newToken } = runtime
+  const report = (message: string) => stderr.write(`${message}\n`)
+  // The server first: a wrong address costs nothing.
+  const server = await connect(to, runtime, report)
+  try {
+    const serverLeases = await createServerLeases(server, workerName(runtime))
+    try {
+      if (!(await serverLeases.lock('move', '')))
+        throw new JobError('BUSY', `another process moves a mirror to ${to.shown} right now`)
+      const { connection, transact, patience } = await openConnection(file, runtime, {
+        info: (_, message) => report(message),
+        warn: () => {},
+      })
+      const name = newLockName(pid, newToken)
+      const leases = translatingErrors(file, () => createLeases({ connection, file, name, now }))
+      try {
+        const isAlone = await transact(() => announceMaintenance(connection, { owner: name, what: WHAT }))
+        if (!isAlone) throw inUse(file, maintenanceUnderWay(connection) ?? 'another process is at work on it')
+        try {
+          const alone = createLockWait(file, patience)
+          await alone(() => connection.exec('BEGIN IMMEDIATE'))
+          assertUnused(connection, file)
+          return reportEnd(
+            runtime,
+            file,
+            to,
+            await move({ connection, server, signal, ...progressReports(runtime) }),
+          )
+        } catch (error) {
+          throw translate(file, error)
+        } finally {
+          if (connection.inTransaction) connection.exec('ROLLBACK')
+          await transact(() => withdrawMaintenance(connection))
+        }
+      } finally {
+        leases.close()
+        connection.close()
+      }
+    } finally {
+      await serverLeases.close()
+    }
+  } catch (error) {
+    if (!(error instanceof InterruptedError) || !signal.aborted) throw error
+    report(error.message)
+    return exitCodeOfStop(signal)
+  } finally {
+    await server.close()
+  }
+}
+
+/** What another process reads now would be written into the file, and be missing on the server. */
+function assertUnused(connection: Connection, file: string): void {
+  const daemon = readDaemons(connection, file).find(({ running }) => running === true)
+  if (daemon) throw inUse(file, `"admin-mirror start" runs on it (process ${daemon.pid})`)
+  const owners = connection.prepare('SELECT DISTINCT owner FROM sync_jobs WHERE owner IS NOT NULL').pluck()
+  const owner = (owners.all() as string[]).find((one) => isOwnerAlive(file, one) !== false)
+  if (owner !== undefined) throw inUse(file, `process ${printable(owner, 40)} is working on it`)
+}
+
+function inUse(file: string, by: string): JobError {
+  return new JobError('BUSY', `${file} is in use: ${by}. Stop it, and run the same command again`)
+}
+
+/** How often the progress of a long table is reported. Milliseconds. */
+const REPORT_EVERY_MS = 5000
+
+function progressReports({ stderr, now }: Runtime) {
+  let reportedAt = now()
+  return {
+    onTable: (table: string, rows: number, how: 'copied' | 'as it was') => {
+      stderr.write(
+        `${table}: ${counted(rows, 'row')}, ${how === 'copied' ? 'copied and compared' : 'compared'}\n`,
+      )
+      reportedAt = now()
+    },
+    onRows: (table: string, rows: number) => {
+      if (now() - reportedAt < REPORT_EVERY_MS) return
+      stderr.write(`${table}: ${counted(rows, 'row')} so far\n`)
+      reportedAt = now()
+    },
+  }
+}
+
+/** Returns the exit code. */
+function reportEnd(
+  { stdout, stderr }: Runtime,
+  file: string,
+  { shown }: PostgresSettings,
+  { tables, rows, wasDone, different, notices }: Moved,
+): number {
+  for (const notice of notices) stderr.write(`${notice}\n`)
+  if (different.length > 0) {
+    stderr.write(
+      `${file} was moved to ${shown} before, and nothing was written now: ${different.join(', ')} ${different.length === 1 ? 'differs' : 'differ'}, since one of both has changed meanwhile\n`,
+    )
+    return 5
+  }
+  const all = `${counted(tables, 'table')} with ${counted(rows, 'row')} are equal in ${file} and ${shown}`
+  stdout.write(wasDone ? `moved before; ${all}\n` : `moved: ${all}\n`)
+  if (!wasDone)
+    stderr.write(
+      `now name it as "database" in the configuration; ${file} is as it was, and no longer needed\n`,
+    )
+  return 0
+}

@@ -1,0 +1,126 @@
+import fs from 'node:fs'
+import type { CheckedMirror } from '../../check/mirror.ts'
+import type { Config } from '../../config/config.ts'
+import { MirrorError } from '../../errors.ts'
+import { fullDisk } from '../../report/verdict.ts'
+import { overviewOf } from '../../store/core/overview.ts'
+import { runRule } from '../../store/sqlite/driver.ts'
+import { assertMayRead, whyUnwritable as rightsMissing } from '../../store/sqlite/file/errors.ts'
+import { inspectHeader } from '../../store/sqlite/file/header.ts'
+import { translatingErrors } from '../../store/sqlite/file/open.ts'
+import { freeBytes, mirrorSize } from '../../store/sqlite/read/overview.ts'
+import { createReader, openReader, type Reader } from '../../store/sqlite/read/reader.ts'
+import type { Connection } from '../../store/sqlite/sql.ts'
+import { createFileCheck } from '../../store/sqlite/transaction.ts'
+import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
+import type { StatusReader } from '../read-status.ts'
+import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
+import type { Runtime } from '../runtime.ts'
+
+// A mirror in a file, as `MirrorKind` describes it. What only some commands need is loaded when they need it.
+
+export async function isMade({ database }: Config): Promise<boolean> {
+  return !isNotMadeYet(database)
+}
+
+export async function openForWriting(options: OpenOptions): Promise<OpenMirror> {
+  const { openFile } = await import('./open.ts')
+  return openFile(options)
+}
+
+export async function openForReading({ database }: Config): Promise<RuleRunner | null> {
+  const { openToAsk } = await import('./open.ts')
+  return openToAsk(database)
+}
+
+export async function readStatus({ database, config }: MirrorPlace): Promise<StatusReader | null> {
+  return config ? openReader(database) : readMirror(database, true)
+}
+
+export function whyUnwritable({ database, config }: MirrorPlace): string | null {
+  return config ? unwritableNow(database, false) : unwritableNamed(database)
+}
+
+/** Why the mirror cannot be written now; null if it can, or is not there yet. `isWriter`: whether this process is one that writes it. */
+function unwritableNow(file: string, isWriter: boolean): string | null {
+  const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
+  return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
+}
+
+/**
+ * The same for a file that the user named. Who writes it is not known, nor what they may, but on a full disk nobody can. A copy, which is
+ * in no WAL mode, is written by nobody.
+ */
+function unwritableNamed(file: string): string | null {
+  const header = translatingErrors(file, () => {
+    assertMayRead(file)
+    return inspectHeader(file)
+  })
+  return header.kind === 'sqlite' && header.isInWal ? fullDisk(file, freeBytes(file)) : null
+}
+
+export async function check(
+  { database, collections }: Config,
+  _runtime: Runtime,
+  baseUrl: string | null,
+): Promise<CheckedMirror> {
+  const { checkMirrorFile } = await import('../../check/mirror.ts')
+  return checkMirrorFile(database, baseUrl, collections)
+}
+
+export async function read(
+  _config: Config | null,
+  runtime: Runtime,
+  options: ReadingOptions,
+  write: WritePieces,
+): Promise<void> {
+  const { readFile } = await import('./reading.ts')
+  await readFile(runtime, options, write)
+}
+
+/** Whether there is no mirror yet. Call it before this process opens the file. */
+export function isNotMadeYet(file: string): boolean {
+  const { kind } = translatingErrors(file, () => {
+    assertMayRead(file)
+    return inspectHeader(file)
+  })
+  return kind === 'absent' || kind === 'empty'
+}
+
+/** For commands that need a mirror and must not make one. */
+export function assertMirror(file: string): void {
+  if (isNotMadeYet(file)) throw noMirror(file)
+}
+
+/** `isCopy`: the user named this file with `--database`. Throws MirrorError where there is nothing to read. */
+export function readMirror(file: string, isCopy = false): Reader {
+  const reader = openReader(file, isCopy)
+  if (reader) return reader
+  throw isCopy
+    ? new MirrorError(`--database ${file}: there is no mirror, and no copy of one, at this place`)
+    : noMirror(file)
+}
+
+export function noMirror(file: string): MirrorError {
+  return new MirrorError(`there is no mirror at ${file} yet; "admin-mirror sync" makes it`)
+}
+
+/** What the listener reads: on the connection of the sync, between two of its transactions. */
+export function createServedFile(connection: Connection, file: string, processName: string): ServedMirror {
+  const reader = createReader(connection, file, processName)
+  const assertSameFile = createFileCheck(file)
+  return {
+    async probe() {
+      assertSameFile()
+      // Any read shows whether the mirror can be read; what it returns is not needed.
+      reader.gateClosedUntil()
+    },
+    unwritable: () => unwritableNow(file, true),
+    overview: async (newSince) =>
+      translatingErrors(file, () => ({
+        reader,
+        ...runRule(connection, overviewOf(newSince)),
+        size: mirrorSize(file),
+      })),
+  }
+}

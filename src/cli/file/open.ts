@@ -1,0 +1,163 @@
+import path from 'node:path'
+import manifest from '../../../package.json' with { type: 'json' }
+import { noteProgram } from '../../store/core/program.ts'
+import { claimAddress, placeOfFile } from '../../store/core/settings.ts'
+import type { Rule } from '../../store/core/sql.ts'
+import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
+import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
+import { newLockName } from '../../store/sqlite/file/lock-file.ts'
+import { emptyWal, openForReading, openForWriting, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { announceDaemon, createLeases, readDaemons, withdrawDaemon } from '../../store/sqlite/leases.ts'
+import { originIn } from '../../store/sqlite/publish/origin.ts'
+import { startCopy } from '../../store/sqlite/publish/start.ts'
+import type { Connection } from '../../store/sqlite/sql.ts'
+import { openSqliteStore } from '../../store/sqlite/store.ts'
+import { makeConfigured } from '../../store/sqlite/tables/configured.ts'
+import { createTokens } from '../../store/sqlite/tokens.ts'
+import {
+  createLockWait,
+  createTransact,
+  type Patience,
+  type Transact,
+} from '../../store/sqlite/transaction.ts'
+import type { Notes, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
+import { makerOf, type Publishing } from '../publisher.ts'
+import type { Runtime } from '../runtime.ts'
+import { createServedFile } from './mirror.ts'
+
+/** Opens the mirror in a file, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
+export async function openFile({ config, runtime, notes, address }: OpenOptions): Promise<OpenMirror> {
+  const { database: file, collections, keepRuns, api } = config
+  const { now, newToken, env } = runtime
+  // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
+  env.SQLITE_TMPDIR ??= path.dirname(file)
+  const { connection, transact, patience } = await openConnection(file, runtime, notes)
+  const own = <T>(task: () => T) => translatingErrors(file, task)
+  try {
+    const warning = await transact(() => {
+      const adopted =
+        address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', placeOfFile(file)))
+      runRule(connection, noteProgram(manifest.version))
+      makeConfigured(connection, collections)
+      return adopted
+    })
+    if (warning) notes.warn({ event: 'address_accepted' }, warning)
+    const name = newLockName(runtime.pid, newToken)
+    const leases = own(() => createLeases({ connection, file, name, now }))
+    const transactAlive: Transact = (task, kind) =>
+      transact(() => {
+        leases.assertAlive()
+        return task()
+      }, kind)
+    return {
+      ...runnerOn(connection, file),
+      store: own(() =>
+        openSqliteStore({ connection, file, baseUrl: api.baseUrl, leases, keepRuns, ...patience }),
+      ),
+      tokens: own(() => createTokens(connection, transact, newToken)),
+      processName: name,
+      now,
+      publishing: createFilePublishing(connection, file, runtime),
+      serve: async () => createServedFile(connection, file, name),
+      async announceDaemon() {
+        const others = await transact(() => {
+          const before = readDaemons(connection, file, name).filter(({ running }) => running === true)
+          announceDaemon(connection, name, new Date(now()).toISOString())
+          return before
+        })
+        for (const { pid: owner, since } of others)
+          notes.warn({ event: 'daemon_beside', owner, since }, DAEMON_BESIDE)
+        return () => transact(() => withdrawDaemon(connection, name))
+      },
+      async beginRebuilding() {
+        const { createTypedTableRebuild } = await import('../../store/sqlite/tables/rebuild.ts')
+        return own(() => createTypedTableRebuild({ ...patience, connection, file, transact: transactAlive }))
+      },
+      async beginForgetting() {
+        const { createForgetting } = await import('../../store/sqlite/forget.ts')
+        const options = { ...patience, connection, leases, transact: transactAlive, configured: collections }
+        const { blank, ...forgetting } = own(() => createForgetting(options))
+        await blank()
+        return { ...forgetting, leftovers: (isWhole) => leftoversIn(file, isWhole) }
+      },
+      async close() {
+        leases.close()
+        connection.close()
+      },
+    }
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+/** Opens the mirror in a file for reading; null if there is none yet. Throws MirrorError. */
+export function openToAsk(file: string): RuleRunner | null {
+  const connection = openForReading(file)
+  return connection && runnerOn(connection, file)
+}
+
+function runnerOn(connection: Connection, file: string): RuleRunner {
+  return {
+    run: async <T>(rule: (dialect: typeof SQLITE) => Rule<T>) =>
+      translatingErrors(file, () => runRule(connection, rule(SQLITE))),
+    close: async () => {
+      connection.close()
+    },
+  }
+}
+
+interface OpenConnection {
+  connection: Connection
+  transact: Transact
+  patience: Patience
+}
+
+/** Opens the file for writing, or makes it. */
+export async function openConnection(file: string, runtime: Runtime, notes: Notes): Promise<OpenConnection> {
+  const { now, sleep, signal } = runtime
+  const report = (message: string) => notes.info({ event: 'mirror_busy' }, message)
+  const patience = { now, sleep, signal, report }
+  const connection = await createLockWait(file, runtime)(() => openForWriting(file))
+  return { connection, patience, transact: createTransact({ connection, file, ...patience }) }
+}
+
+const DAEMON_BESIDE =
+  'another start is at work on this mirror: what one of them has read, the other reads again, so the API is asked twice; end ' +
+  'one of them, unless it is stopping already'
+
+/** SQLite does not overwrite the unused middle of a database page that gets another use. */
+const VACUUM_TOO =
+  'where not even scraps may stay in the file, run VACUUM on it while nothing else does: sqlite3 FILE VACUUM'
+
+const LOG_IS_HELD =
+  'another process reads the mirror, so deleted data may still be in its file, or in the write-ahead log beside it; it ' +
+  'goes with the next sync, or when the same command runs again'
+
+function leftoversIn(file: string, isWhole: boolean): string[] {
+  return [...(isWhole ? [VACUUM_TOO] : []), ...(emptyWal(file) ? [] : [LOG_IS_HELD])]
+}
+
+export function createFilePublishing(
+  connection: Connection,
+  mirror: string,
+  { pid, newToken }: Pick<Runtime, 'pid' | 'newToken'>,
+): Publishing {
+  const linesOf = (sql: string) => connection.prepare(sql).all()
+  const readState = connection.transaction(() => {
+    const lines = Object.entries(STATE_SQL).map(([name, sql]) => [name, linesOf(sql)])
+    return mirrorState(Object.fromEntries(lines) as StateLines, makerOf(originIn(connection)))
+  })
+  return {
+    state: async () => translatingErrors(mirror, readState),
+    alone: async (task) => {
+      await task()
+      return true
+    },
+    copy: async ({ contents, begunAt, ...task }, signal) => {
+      const { version } = manifest
+      const published = { version, origin: originIn(connection), contents, begunAt }
+      return startCopy({ ...task, mirror, published }, newLockName(pid, newToken), signal)
+    },
+  }
+}

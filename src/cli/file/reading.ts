@@ -1,0 +1,109 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import path from 'node:path'
+import { PassThrough } from 'node:stream'
+import { JobError, MirrorError, UsageError } from '../../errors.ts'
+import type { Tell } from '../output/formats/format.ts'
+import { type ReadingEnd, read } from '../reading/read.ts'
+import type { ReadingOptions, TimeLimit, WritePieces } from '../reading/run-reading.ts'
+import type { Runtime } from '../runtime.ts'
+
+const CHILD = new URL('../reading/reading-child.js', import.meta.url)
+const THREAD = new URL(`../reading/reading-thread${path.extname(import.meta.url)}`, import.meta.url)
+
+/**
+ * In a process of its own where this one goes on after a stop, since SQLite cannot be interrupted and a process can be
+ * killed.
+ */
+export async function readFile(
+  runtime: Runtime,
+  { task, output, limit = null }: ReadingOptions,
+  write: WritePieces,
+): Promise<void> {
+  const { signal, stderr } = runtime
+  const tell = (note: string) => stderr.write(`${note}\n`)
+  // A signal ends this process at once, so reading can be stopped here, too; that starts in half the time.
+  if (!output && limit === null) return write(read(task, tell))
+  const child = fork(CHILD, [THREAD.href], {
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  const done = new AbortController()
+  const late = limit === null ? () => null : killLate(child, runtime, limit, done.signal)
+  const pieces = outputOf(child, { late, tell })
+  // Without its end, `write` would wait for the next piece.
+  const kill = () => child.kill('SIGKILL')
+  signal.addEventListener('abort', kill)
+  try {
+    // An error shows by the end of the child, too.
+    child.send(task, () => {})
+    await write(pieces)
+  } finally {
+    signal.removeEventListener('abort', kill)
+    done.abort()
+    kill()
+  }
+}
+
+/** Kills the child after this time. Returns a function that tells that this has happened. */
+function killLate(
+  child: ChildProcess,
+  { sleep }: Runtime,
+  { typed, ms }: TimeLimit,
+  signal: AbortSignal,
+): () => Error | null {
+  let error: Error | null = null
+  sleep(ms, signal).then(
+    () => {
+      error = new JobError('TIMEOUT', `not finished after ${typed} (--timeout), so it was stopped`)
+      child.kill('SIGKILL')
+    },
+    () => {},
+  )
+  return () => error
+}
+
+/** What the child writes. Throws at its end unless it has written all. Listens from now on, so that no event is missed. */
+function outputOf(
+  child: ChildProcess,
+  { late, tell }: { late: () => Error | null; tell: Tell },
+): AsyncIterable<Uint8Array> {
+  let end = null as ReadingEnd | null
+  let broken: Error | null = null
+  child.on('message', (message: ReadingEnd) => {
+    end = message
+  })
+  const closed = new Promise<void>((resolve) => {
+    child.once('close', () => resolve())
+    child.once('error', (error) => {
+      broken = error
+      resolve()
+    })
+  })
+  // At once: what nobody reads by the time the child ends, Node throws away.
+  const written = child.stdout?.pipe(new PassThrough())
+  async function* pieces(): AsyncIterable<Uint8Array> {
+    if (written) yield* written as AsyncIterable<Uint8Array>
+    await closed
+    const failure = late() ?? failureOf(end, broken)
+    if (failure) throw failure
+    if (end?.kind === 'done') end.notes.forEach(tell)
+  }
+  return pieces()
+}
+
+function failureOf(end: ReadingEnd | null, broken: Error | null): Error | null {
+  if (end?.kind === 'done') return null
+  if (!end) {
+    const why = broken ? ` (${broken.message})` : ''
+    return new JobError(
+      'INTERNAL',
+      `the process that reads the mirror has ended before its time${why}; was it killed, or is there no memory left?`,
+    )
+  }
+  if (end.of === 'usage') return new UsageError(end.message)
+  if (end.of === 'mirror') return new MirrorError(end.message)
+  if (end.of === 'job') return new JobError(end.code, end.message)
+  const error = new Error(end.message)
+  if (end.stack !== undefined) error.stack = end.stack
+  return error
+}

@@ -1,0 +1,173 @@
+import type { CheckedMirror } from '../check/mirror.ts'
+import type { Config } from '../config/config.ts'
+import { InterruptedError } from '../errors.ts'
+import type { Forgotten } from '../store/core/forget.ts'
+import type { JobNames } from '../store/core/jobs.ts'
+import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../store/core/overview.ts'
+import type { Rebuilt } from '../store/core/rebuild.ts'
+import type { Dialect, Rule } from '../store/core/sql.ts'
+import type { Tokens } from '../store/core/tokens.ts'
+import type { ListNames } from '../store/postgres/free-lists.ts'
+import type { ListQueue } from '../store/postgres/queue/queue.ts'
+import type { Store } from '../sync/store.ts'
+import { exitCodeOfStop } from './exit-code.ts'
+import type { Publishing } from './publisher.ts'
+import type { StatusReader } from './read-status.ts'
+import type { ReadingOptions, WritePieces } from './reading/run-reading.ts'
+import type { Runtime } from './runtime.ts'
+
+// What commands do with a mirror, be it a file or a schema of a PostgreSQL server.
+
+/** Which mirror a command works on. */
+export interface MirrorPlace {
+  /** Its file, or what may be shown of the server's address. */
+  database: string
+  /** Null where `--database` names a file. */
+  config: Config | null
+}
+
+/** The module `file/mirror.ts` or `postgres/mirror.ts`. All its functions throw MirrorError. */
+interface MirrorKind {
+  isMade(config: Config, runtime: Runtime): Promise<boolean>
+  /** Opens the mirror, or makes it. Throws UsageError if it holds the lists of another address. */
+  openForWriting(options: OpenOptions): Promise<OpenMirror>
+  /** Null if there is no mirror yet. */
+  openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null>
+  /** What `status` reads; null if there is no mirror yet. */
+  readStatus(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
+  /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe goes by it. */
+  whyUnwritable(place: MirrorPlace): string | null
+  /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */
+  check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>
+  /** Does what `query`, `export` or `describe` asks for. Throws UsageError, and JobError when the time is over. */
+  read(config: Config | null, runtime: Runtime, options: ReadingOptions, write: WritePieces): Promise<void>
+}
+
+/** The one place where commands choose between the two. Nothing of PostgreSQL is loaded where the mirror is a file. */
+export function kindOf(config: Pick<Config, 'postgres'> | null): Promise<MirrorKind> {
+  return config?.postgres ? import('./postgres/mirror.ts') : import('./file/mirror.ts')
+}
+
+/** Whether there is a mirror. Changes nothing. Throws MirrorError. */
+export async function isMade(config: Config, runtime: Runtime): Promise<boolean> {
+  const kind = await kindOf(config)
+  return kind.isMade(config, runtime)
+}
+
+/** Runs a command that changes the mirror and sends nothing. Returns its exit code, or that of the signal that stopped it. */
+export async function withMirror(
+  config: Config,
+  runtime: Runtime,
+  work: (mirror: OpenMirror) => Promise<number>,
+): Promise<number> {
+  const { signal, stderr } = runtime
+  const notes = { info: (_: object, message: string) => stderr.write(`${message}\n`), warn: () => {} }
+  try {
+    const { openForWriting } = await kindOf(config)
+    const mirror = await openForWriting({ config, runtime, notes })
+    try {
+      return await work(mirror)
+    } finally {
+      await mirror.close()
+    }
+  } catch (error) {
+    if (!(error instanceof InterruptedError) || !signal.aborted) throw error
+    stderr.write(`${error.message}\n`)
+    return exitCodeOfStop(signal)
+  }
+}
+
+export interface OpenOptions {
+  config: Config
+  runtime: Runtime
+  /** Gets what is waited for, or done, for long, and what somebody should know. */
+  notes: Notes
+  /** For commands that read lists: the mirror notes `api.baseUrl`. `accept`: whatever address its rows were read from. */
+  address?: 'claim' | 'accept'
+}
+
+/** As a logger has it. */
+export interface Notes {
+  info(fields: NoteFields, message: string): void
+  warn(fields: NoteFields, message: string): void
+}
+
+type NoteFields = { event: string } & Record<string, unknown>
+
+/** Answers questions that rules of the store ask. */
+export interface RuleRunner {
+  run<T>(rule: (dialect: Dialect) => Rule<T>): Promise<T>
+  close(): Promise<void>
+}
+
+/** A mirror that is open for writing. */
+export interface OpenMirror extends RuleRunner {
+  store: Store
+  tokens: Tokens
+  /** Names this process among those on the mirror; of a mirror in a file, the name of its lock file. */
+  processName: string
+  /** The clock that all processes on the mirror share. Epoch milliseconds. */
+  now: () => number
+  /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
+  announceDaemon(): Promise<() => Promise<void>>
+  /** Of a mirror that several machines share. */
+  sharing?: Sharing
+  /** How the copy for readers is made. */
+  publishing: Publishing
+  /** What the listener reads. */
+  serve(): Promise<ServedMirror>
+  beginRebuilding(): Promise<Rebuilding>
+  beginForgetting(): Promise<Forgetting>
+}
+
+/** How several workers divide the lists. */
+export interface Sharing {
+  /** The lists that wait for a worker. `onTrouble` gets what its maintenance met. Throws MirrorError. */
+  openQueue(onTrouble: (error: unknown) => void): Promise<ListQueue>
+  /** The jobs whose owner died. */
+  abandonedJobs(): Promise<{ organizationId: string; collection: string }[]>
+  /** Whether a living process works on a job, be it this one. */
+  isOwned(organizationId: string, collection: string): Promise<boolean>
+  /** Those of the lists that no worker reads, or is about to read: they are this one's for some seconds. */
+  takeFreeLists<L extends ListNames>(lists: readonly L[]): Promise<L[]>
+}
+
+/** What the listener reads of a mirror that `start` has open. */
+export interface ServedMirror {
+  /** Throws MirrorError if the mirror cannot be used. */
+  probe(): Promise<void>
+  /** Why it cannot be written now; null: it can, or only its server knows. */
+  unwritable(): string | null
+  /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
+  overview(newSince: number): Promise<{
+    reader: Omit<StatusReader, 'close'>
+    runs: readonly LastRuns[]
+    gates: readonly StoredGate[]
+    /** Which token, by its fingerprint, each organization used last. */
+    tokensUsed: ReadonlyMap<string, string | null>
+    newColumns: readonly NewColumn[]
+    size: MirrorSize
+  }>
+}
+
+/** Makes typed tables and views from the raw rows. */
+export interface Rebuilding {
+  /** The names of the mirror's collections. */
+  collections(): string[] | Promise<string[]>
+  /** Throws InterruptedError after the signal; the tables are whole then, too. */
+  collection(name: string): Promise<Rebuilt>
+}
+
+/** Deletes what the mirror holds of jobs and organizations. */
+export interface Forgetting {
+  /**
+   * Deletes a job, unless another process works on it. After a kill the list looks as if it was never read, and the same command does
+   * the rest. Throws InterruptedError after the signal.
+   * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
+   */
+  job(job: JobNames, isConfigured: boolean): Promise<Forgotten>
+  /** Deletes an unconfigured organization that has no jobs. See `forgetOrganization`. */
+  organization(organizationId: string): Promise<void>
+  /** Where pieces of what was deleted may still be, and what to do about it. `isWhole`: whether all that was asked for is deleted. */
+  leftovers(isWhole: boolean): string[]
+}

@@ -1,0 +1,181 @@
+import path from 'node:path'
+import manifest from '../../../package.json' with { type: 'json' }
+import { ceilingOf } from '../../api/rate/decision.ts'
+import type { Config } from '../../config/config.ts'
+import type { PostgresSettings } from '../../config/postgres-address.ts'
+import { readRegularFile } from '../../config/token-file.ts'
+import { MirrorError, systemCode } from '../../errors.ts'
+import { noteProgram } from '../../store/core/program.ts'
+import { runRule } from '../../store/postgres/driver.ts'
+import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
+import type { PostgresAddress } from '../../store/postgres/server/address.ts'
+import { createServerClock, type ServerClock } from '../../store/postgres/server/clock.ts'
+import { connectServer, type Server } from '../../store/postgres/server/server.ts'
+import { makeConfigured } from '../../store/postgres/tables/configured.ts'
+import { printable } from '../../text.ts'
+import type { Notes } from '../mirror.ts'
+import type { Runtime } from '../runtime.ts'
+
+// Loaded only if the configuration names a PostgreSQL server, so that a mirror in a file starts as fast without it.
+
+/** A PostgreSQL mirror, its schema up to date. */
+export interface PostgresMirror {
+  server: Server
+  /** Of the server, the same for all workers. */
+  clock: ServerClock
+  now: ServerClock['now']
+  close(): Promise<void>
+}
+
+/** How often the server's clock is measured, for lists without a limit of requests too. */
+const MEASURE_EVERY_MS = 60_000
+
+/** Connects to the server and brings the schema up to date. Throws MirrorError. */
+export async function openPostgres(
+  { postgres, collections, rateLimit }: Pick<Config, 'postgres' | 'collections' | 'rateLimit'>,
+  runtime: Runtime,
+  notes: Notes,
+): Promise<PostgresMirror> {
+  const server = await connect(postgres, runtime, (message) => notes.info({ event: 'mirror_busy' }, message))
+  try {
+    await migrate(server)
+    await runRule(server, noteProgram(manifest.version))
+    await makeConfigured(server, collections)
+    const { windowMs } = ceilingOf(rateLimit.requestsPerMinute ?? 1)
+    const { clock, measure } = await createServerClock(server, runtime.elapsed, {
+      windowMs,
+      onForward: (waitMs) => notes.warn({ event: 'clock_set', wait_ms: waitMs }, CLOCK_SET),
+    })
+    const stop = runtime.every(MEASURE_EVERY_MS, () => {
+      // The next statement reports a server that is away.
+      measure().catch(() => {})
+    })
+    const close = async () => {
+      stop()
+      await server.close()
+    }
+    return { server, clock, now: clock.now, close }
+  } catch (error) {
+    await server.close().catch(() => {})
+    throw error
+  }
+}
+
+const CLOCK_SET =
+  'the clock of the PostgreSQL server was set forward, or this machine was asleep: no request that a limit counts leaves until ' +
+  'what was sent before counts no longer'
+
+/** Connects to the server. Throws MirrorError. */
+export async function connect(
+  postgres: PostgresSettings | null | undefined,
+  runtime: Runtime,
+  report: (message: string) => void,
+  purpose?: 'reading',
+): Promise<Server> {
+  if (!postgres) throw new Error('the configuration names no PostgreSQL server')
+  const { elapsed, after, sleep, signal } = runtime
+  // Until the signal at the longest; after it for the whole time, so that no attempt follows the last one at once.
+  const pause = (ms: number) => (signal.aborted ? sleep(ms) : sleep(ms, signal))
+  return connectServer(
+    addressOf(postgres, runtime),
+    { now: elapsed, after, signal, report, sleep: pause },
+    purpose,
+  )
+}
+
+/** A worker's name is unique, so that nobody takes one for another. */
+export function workerName({ host, pid, newToken }: Runtime): string {
+  return `${host}-${pid}-${newToken().slice(0, 12)}`
+}
+
+/** The address of the server, with what belongs to this machine. Throws MirrorError. */
+function addressOf(
+  { tls, authority, password, shown: _shown, ...settings }: PostgresSettings,
+  runtime: Runtime,
+): PostgresAddress {
+  return {
+    ...settings,
+    tls: tls ? { authority: authority === null ? null : readAuthority(authority) } : null,
+    password: () => password() ?? runtime.env.PGPASSWORD ?? passwordFromFile(settings, runtime) ?? '',
+  }
+}
+
+/** Of a certificate, or a password file. Bytes. */
+const LONGEST_FILE = 1_000_000
+
+function readAuthority(file: string): string {
+  try {
+    return readRegularFile(file, LONGEST_FILE).toString()
+  } catch (error) {
+    throw new MirrorError(
+      `the file that sslrootcert in "database" names cannot be read (${codeOf(error)}): ${file}; name the certificate of the authority that signed the server's`,
+    )
+  }
+}
+
+/** Connects for reading, and changes nothing. Returns null if the schema holds no mirror yet. */
+export async function openServerForReading(
+  config: Pick<Config, 'postgres'> | null,
+  runtime: Runtime,
+): Promise<Server | null> {
+  const report = (message: string) => runtime.stderr.write(`${message}\n`)
+  const server = await connect(config?.postgres, runtime, report, 'reading')
+  try {
+    if (await isMade(server)) return server
+    await server.close()
+    return null
+  } catch (error) {
+    await server.close().catch(() => {})
+    throw error
+  }
+}
+
+/** Who may read it besides its owner. */
+const OTHERS = 0o077
+
+type Login = Pick<PostgresSettings, 'host' | 'port' | 'database' | 'user'>
+
+/**
+ * The password in PostgreSQL's password file, of the first line that fits; undefined: none there. `PGPASSFILE` names the
+ * file, else it is `~/.pgpass`, which need not be there. One that others may read is not read, as by PostgreSQL's own
+ * programs. Throws MirrorError for a file that PGPASSFILE names and that cannot be used.
+ */
+function passwordFromFile(login: Login, { env, cwd }: Pick<Runtime, 'env' | 'cwd'>): string | undefined {
+  const { PGPASSFILE: named, HOME: home } = env
+  if (named === undefined && home === undefined) return undefined
+  const file = path.resolve(cwd, named ?? path.join(home ?? '', '.pgpass'))
+  try {
+    const text = readRegularFile(file, LONGEST_FILE, assertPrivate).toString()
+    return passwordOf(text, login)
+  } catch (error) {
+    if (named === undefined) return undefined
+    const why = error instanceof TooOpenError ? 'others may read it: run chmod 600' : codeOf(error)
+    throw new MirrorError(`the file that PGPASSFILE names cannot be used (${why}): ${printable(file)}`)
+  }
+}
+
+class TooOpenError extends Error {}
+
+function assertPrivate({ mode }: { mode: number }): void {
+  if ((mode & OTHERS) !== 0) throw new TooOpenError()
+}
+
+function codeOf(error: unknown): string {
+  return systemCode(error) ?? 'unreadable'
+}
+
+/** Lines of `host:port:database:user:password`, where `*` fits everything and `\` stands before a `:` or `\`. */
+function passwordOf(text: string, { host, port, database, user }: Login): string | undefined {
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith('#')) continue
+    const fields = Array.from(line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g), ([, field = '']) =>
+      field.replaceAll(/\\(.)/g, '$1'),
+    )
+    const [password] = fields.slice(4)
+    const fits = [host, String(port), database, user].every(
+      (wanted, index) => fields[index] === '*' || fields[index] === wanted,
+    )
+    if (fits && password) return password
+  }
+  return undefined
+}

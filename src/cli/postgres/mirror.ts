@@ -1,0 +1,186 @@
+import { ok } from '../../check/finding.ts'
+import { type CheckedMirror, collectionFindings, findingOf } from '../../check/mirror.ts'
+import type { Config } from '../../config/config.ts'
+import { MirrorError, UsageError } from '../../errors.ts'
+import { columnTroubles, overviewOf } from '../../store/core/overview.ts'
+import { gateClosedUntil } from '../../store/core/status.ts'
+import { impossibleCollections } from '../../store/core/tables.ts'
+import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
+import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
+import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
+import { readQueue } from '../../store/postgres/read/queue.ts'
+import { mirrorSize, readStatus as readJobs } from '../../store/postgres/read/status.ts'
+import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
+import type { Server } from '../../store/postgres/server/server.ts'
+import type { Sql } from '../../store/postgres/sql.ts'
+import { assertSameApiOn } from '../../store/postgres/store.ts'
+import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
+import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
+import type { StatusReader } from '../read-status.ts'
+import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
+import type { Runtime } from '../runtime.ts'
+import { openServerForReading } from './connect.ts'
+
+// A mirror on a PostgreSQL server, as `MirrorKind` describes it. What only some commands need is loaded when they need it.
+
+export async function isMade(config: Config, runtime: Runtime): Promise<boolean> {
+  const server = await openServerForReading(config, runtime)
+  await server?.close()
+  return server !== null
+}
+
+export async function openForWriting(options: OpenOptions): Promise<OpenMirror> {
+  const { openServer } = await import('./open.ts')
+  return openServer(options)
+}
+
+export async function openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null> {
+  const server = await openServerForReading(config, runtime)
+  return server && runnerOn(server)
+}
+
+export function runnerOn(server: Server): RuleRunner {
+  return { run: (rule) => runRule(server, rule(POSTGRES)), close: () => server.close() }
+}
+
+export function whyUnwritable(): string | null {
+  return null
+}
+
+export async function read(
+  config: Config | null,
+  runtime: Runtime,
+  options: ReadingOptions,
+  write: WritePieces,
+): Promise<void> {
+  const { readOnServer } = await import('./reading.ts')
+  await readOnServer(config, runtime, options, write)
+}
+
+export async function check(
+  config: Config,
+  runtime: Runtime,
+  baseUrl: string | null,
+): Promise<CheckedMirror> {
+  let origin: Origin | null = null
+  let impossible: string[] = []
+  try {
+    const server = await openServerForReading(config, runtime)
+    if (!server) {
+      const message = `${config.database} can be reached; the first sync makes the mirror`
+      return { findings: [ok('mirror', message)], origin }
+    }
+    try {
+      // Without it no `start` begins.
+      await assertQueueSchema(server)
+      origin = await originOn(server)
+      if (baseUrl !== null) await assertSameApiOn(server, baseUrl)
+      impossible = await runRule(server, impossibleCollections(POSTGRES, config.collections))
+    } finally {
+      await server.close()
+    }
+    const held = ok('mirror', `${config.database} holds the mirror`)
+    return { findings: [held, ...collectionFindings(impossible)], origin }
+  } catch (error) {
+    if (!(error instanceof MirrorError || error instanceof UsageError)) throw error
+    return { findings: [findingOf(error)], origin }
+  }
+}
+
+/** Null for a mirror that has just been made. */
+export async function originOn(server: Server): Promise<Origin | null> {
+  const [row] = await server.rows<{ salt: string; since: number | null }>(ORIGIN_SQL)
+  const { host, port, database, schema } = server.address
+  return row ? originOf(`${host}:${port}/${database}?schema=${schema}`, row) : null
+}
+
+const ORIGIN_SQL = `
+  SELECT value AS salt, (SELECT (extract(epoch FROM min(first_seen_at)) * 1000)::double precision FROM sync_columns) AS since
+  FROM sync_settings
+  WHERE name = 'salt'
+`
+
+/** All of it is of one moment. */
+export async function readStatus(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null> {
+  const server = await openServerForReading(place.config, runtime)
+  if (!server) return null
+  try {
+    return await server.reading(async (sql) => {
+      const { schema } = server.address
+      const locks = await advisoryLocks(sql)
+      const daemons = await readDaemons(sql, schema, locks)
+      return { ...(await readerOf(sql, schema, locks)), daemons: () => daemons, close: () => {} }
+    })
+  } finally {
+    await server.close()
+  }
+}
+
+/** What is known of the jobs, read at once. `locks`: those of the database. */
+async function readerOf(
+  sql: Sql,
+  schema: string,
+  locks: ReadonlySet<string>,
+): Promise<
+  Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'columnTroubles' | 'queue' | 'locks'>>
+> {
+  const rows = await readJobs(sql, schema, locks)
+  const closedUntil = await runRule(sql, gateClosedUntil())
+  const queue = await readQueue(sql, schema)
+  const holders = await lockHolders(sql)
+  const troubles = await runRule(sql, columnTroubles())
+  return {
+    columnTroubles: () => troubles,
+    status: () => rows,
+    gateClosedUntil: () => closedUntil,
+    queue: () => queue,
+    locks: () => holders,
+  }
+}
+
+/** After so long, a probe or an answer says that the server is away. Milliseconds. */
+const PROBE_MS = 3000
+const ANSWER_MS = 10_000
+
+/** What the listener reads of a mirror on a PostgreSQL server, on the connections of the worker. */
+export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sleep'>): ServedMirror {
+  const { host, port } = server.address
+  /** Rejects after so long. The task itself continues, and later calls wait for the same one. */
+  function within<T>(ms: number, task: () => Promise<T>): () => Promise<T> {
+    let pending: Promise<T> | null = null
+    return () => {
+      pending ??= task().finally(() => {
+        pending = null
+      })
+      const over = new AbortController()
+      const away = sleep(ms, over.signal).then(() => {
+        throw new MirrorError(`the PostgreSQL server at ${host}:${port} does not answer; it is waited for`)
+      })
+      // Of the loser of the race, nobody handles the error.
+      away.catch(() => {})
+      pending.catch(() => {})
+      return Promise.race([pending, away]).finally(() => over.abort())
+    }
+  }
+
+  let since = 0
+  const readAll = within(ANSWER_MS, () =>
+    server.reading(async (sql) => {
+      const locks = await advisoryLocks(sql)
+      const reader = await readerOf(sql, server.address.schema, locks)
+      const daemons = await readDaemons(sql, server.address.schema, locks)
+      const overview = await runRule(sql, overviewOf(since))
+      return { ...overview, size: await mirrorSize(sql), reader: { ...reader, daemons: () => daemons } }
+    }),
+  )
+  return {
+    probe: within(PROBE_MS, async () => {
+      await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
+    }),
+    unwritable: () => null,
+    overview: (newSince) => {
+      since = newSince
+      return readAll()
+    },
+  }
+}

@@ -1,0 +1,145 @@
+import type { Config } from '../../config/config.ts'
+import { JobError, UsageError } from '../../errors.ts'
+import { isMade } from '../../store/postgres/migrations/migrate.ts'
+import { openCursor, type StreamedRows } from '../../store/postgres/read/cursor.ts'
+import { describeColumns, summarize } from '../../store/postgres/read/describe.ts'
+import { isUnknownName, meaningOf, meaningOfSql } from '../../store/postgres/read/errors.ts'
+import {
+  belongsTo,
+  collectionsOf,
+  findListed,
+  type Listed,
+  listedNames,
+  organizationsOf,
+  type Reading,
+} from '../../store/postgres/read/listed.ts'
+import { type Statement, withPlaceholders } from '../../store/postgres/read/placeholders.ts'
+import { selectItems, selectRows } from '../../store/postgres/read/selection.ts'
+import type { Server } from '../../store/postgres/server/server.ts'
+import { distinctNames, type Value } from '../../store/sqlite/read/rows.ts'
+import { noMirror } from '../file/mirror.ts'
+import { assertNameOf } from '../reading/named.ts'
+import { type QueryWork, type ReadableMirror, type ReadingTask, written } from '../reading/read.ts'
+import type { ReadingOptions, TimeLimit, WritePieces } from '../reading/run-reading.ts'
+import type { Runtime } from '../runtime.ts'
+import { connect } from './connect.ts'
+
+/**
+ * Does the task on one snapshot, in a transaction that can only read: also of a role that may write. A signal or the end of
+ * the time ends the statement on the server, too. Throws UsageError, MirrorError, and JobError when the time is over.
+ */
+export async function readOnServer(
+  config: Config | null,
+  runtime: Runtime,
+  { task, limit = null }: ReadingOptions,
+  write: WritePieces,
+): Promise<void> {
+  const { work } = task
+  const names = work.kind === 'query' ? statementOf(work).names : null
+  const meaning = (error: unknown) => (names ? meaningOfSql(error, names) : meaningOf(error))
+  const time = startTimer(runtime, limit)
+  const stop = AbortSignal.any([runtime.signal, time.over])
+  const report = (message: string) => runtime.stderr.write(`${message}\n`)
+  try {
+    const server = await connect(config?.postgres, runtime, report, 'reading')
+    try {
+      if (!(await isMade(server))) {
+        await assertUsage(server, task, stop)
+        throw noMirror(task.database)
+      }
+      await server.readingOnce(
+        async (sql) => {
+          if (limit) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limit.ms)}`)
+          await write(await written(readableServer(sql), task, report))
+        },
+        { stop, meaning },
+      )
+    } finally {
+      await server.close()
+    }
+  } catch (error) {
+    if (limit && !runtime.signal.aborted && (time.over.aborted || isTimeout(error)))
+      throw new JobError('TIMEOUT', `not finished after ${limit.typed} (--timeout), so it was stopped`)
+    throw error
+  } finally {
+    time.end()
+  }
+}
+
+/** Usage is checked before it is said that there is no mirror yet. Throws UsageError, also for SQL that is wrong in any mirror. */
+async function assertUsage(
+  server: Server,
+  { work, database }: ReadingTask,
+  stop: AbortSignal,
+): Promise<void> {
+  if (work.kind === 'query') {
+    const { text, values, names } = explaining(statementOf(work))
+    const meaning = (error: unknown) =>
+      isUnknownName(error) ? noMirror(database) : meaningOfSql(error, names)
+    await server.readingOnce((sql) => sql.arrays(text, values), { stop, meaning })
+    return
+  }
+  assertNameOf(work)
+}
+
+/** The server's own limit is the same, and may be noticed first. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof JobError && error.code === 'TIMEOUT'
+}
+
+function startTimer({ sleep }: Runtime, limit: TimeLimit | null): { over: AbortSignal; end: () => void } {
+  const over = new AbortController()
+  const end = new AbortController()
+  if (limit)
+    sleep(limit.ms, end.signal).then(
+      () => over.abort(),
+      () => {},
+    )
+  return { over: over.signal, end: () => end.abort() }
+}
+
+/** Of a mirror on a PostgreSQL server, in one transaction. */
+function readableServer(sql: Reading): ReadableMirror {
+  return {
+    async query(work) {
+      const { columns, ...rest } = await run(sql, statementOf(work))
+      return { columns: distinctNames(columns), ...rest }
+    },
+    collections: async () => (await collectionsOf(sql)).map(({ collection }) => collection),
+    organizations: () => organizationsOf(sql),
+    names: () => listedNames(sql),
+    find: (name) => findListed(sql, name),
+    relatives: async ({ name, collection }) =>
+      (await listedNames(sql)).filter((one) => one !== name && belongsTo(collection, one)),
+    rows: (listed: Listed, selection) => selectRows(sql, listed, selection),
+    items: (listed: Listed, selection) => selectItems(sql, listed, selection),
+    describe: (listed: Listed) => describeColumns(sql, listed),
+    summary: (collection) => summarize(sql, collection),
+  }
+}
+
+/** The statement as the server takes it. Throws UsageError if it does not only read, and for parameters that do not match. */
+function statementOf({ sql, parameters }: Pick<QueryWork, 'sql' | 'parameters'>): Statement {
+  const statement = withPlaceholders(sql, new Map(parameters))
+  if (ROWS.includes(statement.firstWord) || NO_CURSOR.includes(statement.firstWord)) return statement
+  throw new UsageError('query only reads: write one SELECT (or WITH, VALUES, TABLE, EXPLAIN, SHOW)')
+}
+
+/** The statement planned instead of run. */
+function explaining(statement: Statement): Statement {
+  const isPlan = NO_CURSOR.includes(statement.firstWord)
+  return isPlan ? statement : { ...statement, text: `EXPLAIN ${statement.text}` }
+}
+
+const ROWS = ['SELECT', 'WITH', 'VALUES', 'TABLE']
+const NO_CURSOR = ['EXPLAIN', 'SHOW']
+
+async function run(sql: Reading, { text, values, firstWord }: Statement): Promise<StreamedRows> {
+  if (ROWS.includes(firstWord)) return openCursor(sql, text, values)
+  const { rows, ...head } = await sql.arrays(text, values)
+  return { ...head, batches: onlyOne(rows as Value[][]) }
+}
+
+async function* onlyOne<T>(value: T): AsyncIterable<T> {
+  yield await Promise.resolve(value)
+}

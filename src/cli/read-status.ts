@@ -1,0 +1,200 @@
+import type { Config } from '../config/config.ts'
+import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
+import { columnNotes } from '../report/status-text.ts'
+import { lastAttempt } from '../report/verdict.ts'
+import { nextFireAfter, periodOf } from '../schedule/cron.ts'
+import { createFireSearch } from '../schedule/ticks.ts'
+import type { StatusRow } from '../store/core/status.ts'
+import type { JobFreshness } from '../store/mirror-state.ts'
+import type { QueueDepth } from '../store/postgres/read/queue.ts'
+import { neverSynced } from '../store/sqlite/read/freshness.ts'
+import type { Reader } from '../store/sqlite/read/reader.ts'
+import { asCalled } from '../text.ts'
+import { kindOf, type MirrorPlace } from './mirror.ts'
+import type { Runtime } from './runtime.ts'
+
+/** The value of `--max-age` or `--fresh`. */
+export interface AgeLimit {
+  typed: string
+  ms: number
+}
+
+/** `config`: null where only the file is known; then nothing is said of schedules, and of lists that it does not hold. */
+export interface StatusOptions extends MirrorPlace {
+  /** Epoch milliseconds. */
+  now: number
+  /** See `typedConfig`: for commands that users paste. */
+  configOption: string
+  maxAge?: AgeLimit | null
+  fresh?: AgeLimit | null
+  /** Why the mirror cannot be written; null: it can. */
+  unusable?: string | null
+  /** What stands beside a published file. */
+  beside?: readonly JobFreshness[] | null
+}
+
+/** What `status` reads of a mirror of either kind. */
+export interface StatusReader
+  extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'columnTroubles' | 'close'> {
+  /** Of a mirror that several workers share. */
+  queue?(): QueueDepth | null
+  /** Whose locks the workers wait for. */
+  locks?(): string[]
+}
+
+/** The longest pause that a server can ask for. A later time comes from a wrong clock. */
+const LONGEST_PAUSE_MS = 86_400_000
+
+/** What `status` says of a mirror. Throws MirrorError. */
+export async function readStatus(
+  runtime: Runtime,
+  options: Omit<StatusOptions, 'now' | 'unusable'>,
+): Promise<Status> {
+  const { database, config } = options
+  const kind = await kindOf(config)
+  const reader = await kind.readStatus({ database, config }, runtime)
+  try {
+    const unusable = kind.whyUnwritable({ database, config })
+    return statusOf(reader, { ...options, now: runtime.now(), unusable })
+  } finally {
+    reader?.close()
+  }
+}
+
+/** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
+export function statusOf(
+  reader: Omit<StatusReader, 'close'> | null,
+  {
+    database,
+    config,
+    now,
+    configOption,
+    maxAge = null,
+    fresh = null,
+    unusable = null,
+    beside = null,
+  }: StatusOptions,
+): Status {
+  const known = (reader?.status() ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
+  const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
+  const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
+  const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
+  const planOf = config ? createPlanner(config, now) : () => null
+  const context = { now, configOption, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
+  return createStatus(
+    {
+      database,
+      unusable,
+      now: new Date(now).toISOString(),
+      queue: reader?.queue?.() ?? null,
+      locks: reader?.locks?.() ?? [],
+      timezone: config?.timezone ?? null,
+      waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
+      max_age: maxAge?.typed ?? null,
+      fresh: fresh?.typed ?? null,
+      advice: config ? statusAdvice(readLists(rows, config, now)) : [],
+      notes: reader ? notesOf(reader, rows, configOption) : [],
+      jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
+    },
+    reader?.daemons() ?? [],
+  )
+}
+
+function isOfJob(row: StatusRow): (one: JobFreshness) => boolean {
+  return (one) => one.organization_id === row.organization_id && one.collection === row.collection
+}
+
+/** A leap day on a given weekday can be 40 years away; nobody asks for that. */
+const LOOKED_AHEAD_MS = 400 * 86_400_000
+
+/** Returns the times of a job's schedule. Jobs share searches where they can: 500 organizations share a few schedules. */
+function createPlanner(
+  { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
+  now: number,
+): (row: StatusRow) => JobPlan | null {
+  const scheduleOf = new Map(organizations.map(({ id, schedule }) => [id, schedule]))
+  const next = new Map<string, number | null>()
+  const fireSince = createFireSearch(now)
+
+  function nextRun(schedule: string): number | null {
+    const known = next.get(schedule)
+    if (known !== undefined) return known
+    const time = nextFireAfter(schedule, timezone, now, now + LOOKED_AHEAD_MS)
+    next.set(schedule, time)
+    return time
+  }
+
+  return (row) => {
+    const schedule = scheduleOf.get(row.organization_id)
+    if (schedule === undefined || row.configured !== 1) return null
+    const attempt = lastAttempt(row)
+    const dueAt = attempt === null ? null : fireSince(attempt, { expression: schedule, timezone })
+    return { schedule, nextRunAt: nextRun(schedule), dueAt }
+  }
+}
+
+function notesOf(
+  reader: Pick<StatusReader, 'columnTroubles'>,
+  rows: readonly StatusRow[],
+  configOption: string,
+): string[] {
+  return columnNotes(reader.columnTroubles(), rows).map((note) => asCalled(note, configOption))
+}
+
+/** The configured lists, with how they were read. */
+function readLists(
+  rows: readonly StatusRow[],
+  { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
+  now: number,
+): ReadList[] {
+  const periods = new Map<string, number>()
+  const periodFor = (schedule: string) => {
+    const period = periods.get(schedule) ?? periodOf(schedule, timezone, now)
+    periods.set(schedule, period)
+    return period
+  }
+  const byId = new Map(organizations.map((organization) => [organization.id, organization]))
+  return rows.flatMap((row) => {
+    const organization = byId.get(row.organization_id)
+    if (!organization || row.configured !== 1) return []
+    const { schedule, refresh, collections } = organization
+    const newestConfigured = collections.find(({ name }) => name === row.collection)?.newest ?? 'auto'
+    return [{ ...row, newestConfigured, walkEvery: () => periodFor(schedule), refresh }]
+  })
+}
+
+/**
+ * The rows with the names of the present configuration; the mirror has those of the last sync. Keeps a job that is not
+ * configured as long as it has rows.
+ */
+function asConfigured(
+  { organizations }: Pick<Config, 'organizations'>,
+  known: readonly StatusRow[],
+): StatusRow[] {
+  const byId = new Map(organizations.map((organization) => [organization.id, organization]))
+  return known
+    .map((row) => {
+      const organization = byId.get(row.organization_id)
+      const isConfigured = organization?.collections.some(({ name }) => name === row.collection) === true
+      return {
+        ...row,
+        organization: organization?.name ?? row.organization,
+        configured: isConfigured ? 1 : 0,
+      }
+    })
+    .filter(({ configured, rows }) => configured === 1 || rows > 0)
+}
+
+/** The jobs that the configuration got after the last sync. */
+function unknownJobs(
+  { organizations }: Pick<Config, 'organizations'>,
+  known: readonly StatusRow[],
+): StatusRow[] {
+  const names = new Set(known.map((row) => `${row.organization_id} ${row.collection}`))
+  return organizations.flatMap((organization) =>
+    organization.collections
+      .filter(({ name }) => !names.has(`${organization.id} ${name}`))
+      .map(({ name }) => neverSynced(organization, name)),
+  )
+}

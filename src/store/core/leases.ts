@@ -1,0 +1,129 @@
+import type { JobError } from '../../errors.ts'
+import type { OwnerWork, RunningRun } from '../../sync/lease.ts'
+import type { Acquired, Lease } from '../../sync/store.ts'
+import type { Job } from '../../sync/types.ts'
+import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'
+import { assertAddress } from './settings.ts'
+import { all, one, type Rule, run, type StoredTime, textOf } from './sql.ts'
+import { RUNNING_RUN } from './status.ts'
+import { lastOutcome } from './walks.ts'
+
+// Which process works on which job, and which process is a `start`. Whether one lives that is named here, its lock tells.
+
+/** Throws JobError if this process must not read lists into the mirror any more. Call it before a job is taken. */
+export function* prepareJob({ organization: { id, name } }: Job, baseUrl: string): Rule<void> {
+  yield* assertAddress(baseUrl)
+  // `forget` may have deleted the organization since this process registered it.
+  yield* run(
+    'INSERT INTO organizations (id, name, configured) VALUES (:id, :name, 1) ON CONFLICT (id) DO NOTHING',
+    { id, name },
+  )
+}
+
+/** The process that has a job, or had it when it died. */
+export function* ownerOf(job: JobNames): Rule<string | null> {
+  const row = yield* one<{ owner: string | null }>(`SELECT owner FROM sync_jobs WHERE ${OF_JOB}`, job)
+  return row?.owner ?? null
+}
+
+/** Notes that a process has a job. `forget` may have deleted the row: without one, two processes could take the job. */
+export function noteOwner(job: JobNames, owner: string, isVerify: boolean): Rule<number> {
+  return run(
+    `
+      INSERT INTO sync_jobs (organization_id, collection, configured, owner, verifying)
+      VALUES (:organization, :collection, 1, :owner, :verifying)
+      ON CONFLICT (organization_id, collection) DO UPDATE
+      SET owner = excluded.owner, verifying = excluded.verifying, retry_since = NULL, retry_until = NULL, retry_error = NULL
+    `,
+    { ...job, owner, verifying: isVerify ? 1 : 0 },
+  )
+}
+
+/** Gives a job back, unless another one has taken it: by the owner's name, or by its epoch. */
+export function releaseJob(job: JobNames, own: { owner: string } | { epoch: number }): Rule<number> {
+  const [name] = Object.keys(own)
+  return run(`UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND ${name} = :${name}`, {
+    ...job,
+    ...own,
+  })
+}
+
+/** What is known of a job that this process has taken. */
+export function* leaseOf(job: Job, refusal: JobError | null): Rule<Lease> {
+  const trace = yield* one(
+    `
+      SELECT 1 FROM sync_walks WHERE ${OF_JOB}
+      UNION ALL
+      SELECT 1 FROM sync_rejects WHERE ${OF_JOB}
+      UNION ALL
+      SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND rows > 0
+      LIMIT 1
+    `,
+    namesOf(job),
+  )
+  return {
+    job,
+    refusal,
+    lastWalk: yield* lastOutcome(job),
+    isNeverSynced: refusal === null && trace === null,
+    ...(yield* refreshOf(job)),
+  }
+}
+
+/** Who has a job that cannot be taken, and what that one does. */
+export function* heldByOther(job: Job): Rule<Extract<Acquired, { heldBy: string }>> {
+  const owner = yield* ownerOf(namesOf(job))
+  return owner === null
+    ? { heldBy: 'another process', work: null }
+    : { heldBy: owner, work: yield* workOf(namesOf(job), owner) }
+}
+
+function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
+  const known = yield* one<Record<'isVerify' | 'isDaemon', number>>(
+    `
+      SELECT
+        verifying AS "isVerify",
+        CASE WHEN EXISTS (SELECT 1 FROM sync_settings WHERE name = :daemon) THEN 1 ELSE 0 END AS "isDaemon"
+      FROM sync_jobs
+      WHERE ${OF_JOB}
+    `,
+    { ...job, daemon: DAEMON + owner },
+  )
+  type Time = 'thirdAt' | 'twoThirdsAt' | 'updatedAt' | 'waitingUntil'
+  type Row = Omit<RunningRun, 'startedAt' | Time> &
+    Record<Time, StoredTime | null> & { startedAt: StoredTime }
+  const running = yield* one<Row>(RUNNING_RUN, job)
+  const shown = (time: StoredTime | null) => (time === null ? null : textOf(time))
+  return {
+    isDaemon: known?.isDaemon === 1,
+    isVerify: known?.isVerify === 1,
+    run: running && {
+      ...running,
+      startedAt: textOf(running.startedAt),
+      thirdAt: shown(running.thirdAt),
+      twoThirdsAt: shown(running.twoThirdsAt),
+      updatedAt: shown(running.updatedAt),
+      waitingUntil: shown(running.waitingUntil),
+    },
+  }
+}
+
+/** A `start` that has not ended in good order. */
+export interface DaemonRecord {
+  pid: number
+  /** When it began. */
+  since: string
+  /** Whether it lives; null if this user cannot tell. */
+  running: boolean | null
+}
+
+/** A `start` names itself in `sync_settings`: this, then the name that its lock has. */
+export const DAEMON = 'daemon '
+
+/** Every `start` that runs, or died, the oldest first. Anyone who may write the mirror can change these records. */
+export function* announcedDaemons(): Rule<{ owner: string; value: string }[]> {
+  const rows = yield* all<{ name: string; value: string }>(
+    `SELECT name, value FROM sync_settings WHERE name LIKE '${DAEMON}%' ORDER BY value, name LIMIT 1000`,
+  )
+  return rows.map(({ name, value }) => ({ owner: name.slice(DAEMON.length), value }))
+}

@@ -1,0 +1,94 @@
+import { JobError, UsageError } from '../../errors.ts'
+import { one, type Rule, run } from './sql.ts'
+
+// `sync_settings`: what the program notes of the mirror itself; the address of the API among it.
+
+export function* setting(name: string): Rule<string | null> {
+  const row = yield* one<{ value: string }>('SELECT value FROM sync_settings WHERE name = :name', { name })
+  return row?.value ?? null
+}
+
+/** A value that is so already is not written. */
+export function saveSetting(name: string, value: string): Rule<number> {
+  return run(
+    `
+      INSERT INTO sync_settings AS known (name, value) VALUES (:name, :value)
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE known.value <> excluded.value
+    `,
+    { name, value },
+  )
+}
+
+export function removeSetting(name: string): Rule<number> {
+  return run('DELETE FROM sync_settings WHERE name = :name', { name })
+}
+
+/** What a mirror remembers of `api.baseUrl`: a proxy in front of an API changes scheme and port, and the API stays the same. */
+export function addressOf(baseUrl: string): string {
+  const { hostname, pathname } = new URL(baseUrl)
+  return hostname.replace(/\.$/, '') + pathname.replace(/\/+$/, '')
+}
+
+/** Where a mirror is, for messages, and how another such place is named. */
+export interface Place {
+  place: string
+  other: string
+}
+
+export function placeOfFile(file: string): Place {
+  return { place: file, other: 'file as "database"' }
+}
+
+const ADDRESS = 'address'
+
+export function* isOfAddress(baseUrl: string): Rule<boolean> {
+  return (yield* setting(ADDRESS)) === addressOf(baseUrl)
+}
+
+/**
+ * Notes the API whose lists the mirror holds, so that lists of two APIs are never mixed. Throws UsageError if
+ * they are another API's, unless that is accepted. Returns a warning if the mirror has rows and an earlier
+ * version did not note their address.
+ */
+export function* claimAddress(baseUrl: string, accept: boolean, where: Place): Rule<string | null> {
+  if (yield* isOfAddress(baseUrl)) return null
+  if (!accept) yield* assertSameApi(baseUrl, where)
+  const isFirst = (yield* setting(ADDRESS)) === null
+  yield* saveSetting(ADDRESS, addressOf(baseUrl))
+  if (!isFirst || !(yield* holdsAnything())) return null
+  return `${where.place} did not say yet whose lists it holds; from now on they are those of ${addressOf(baseUrl)}`
+}
+
+/** Throws UsageError if the mirror holds the lists of another address. */
+export function* assertSameApi(baseUrl: string, { place, other }: Place): Rule<void> {
+  const known = yield* setting(ADDRESS)
+  if (known === null || known === addressOf(baseUrl) || !(yield* holdsAnything())) return
+  throw new UsageError(
+    `${place} holds the lists of ${known}, and api.baseUrl of the configuration names ${addressOf(baseUrl)}: nothing was ` +
+      'sent or written. If that is another address of the same API, run "admin-mirror sync --accept-address"; if it is ' +
+      `another API, name another ${other}`,
+  )
+}
+
+/** Before the first page the noted address may be a typing error, which any other replaces. */
+function* holdsAnything(): Rule<boolean> {
+  const found = yield* one(`
+    SELECT 1 FROM sync_walks WHERE pages > 0
+    UNION ALL
+    SELECT 1 FROM sync_jobs WHERE rows > 0 OR owner IS NOT NULL
+    LIMIT 1
+  `)
+  return found !== null
+}
+
+/** Throws JobError if another process has noted another address since this one noted its own. */
+export function* assertAddress(baseUrl: string): Rule<void> {
+  const known = yield* setting(ADDRESS)
+  const address = addressOf(baseUrl)
+  if (known === null || known === address) return
+  throw new JobError(
+    'CONFIGURATION',
+    `the mirror holds the lists of ${known} by now, and this process was started with ${address}: nothing is sent. Start ` +
+      'it again with the configuration that is right',
+  )
+}

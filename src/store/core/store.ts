@@ -1,0 +1,143 @@
+import type { CommitResult, Lease, Store } from '../../sync/store.ts'
+import type { Job } from '../../sync/types.ts'
+import { counted } from '../../text.ts'
+import type { Closing } from './close.ts'
+import { isUncounted } from './column-counts.ts'
+import type { WrittenPage } from './commit.ts'
+import {
+  allRefreshes,
+  asOwner,
+  jobName,
+  jobState,
+  namesOf,
+  noteRetry,
+  ownJobOf,
+  saveRefresh,
+} from './jobs.ts'
+import { liveKeys, lookUp } from './lookup.ts'
+import { countMissing, isComplete, type Judged } from './missing.ts'
+import { pruneHistory, pruneTimes, pruneWalks } from './prune.ts'
+import { beginRun, finishRun } from './runs.ts'
+import { readShares, writeShare } from './shares.ts'
+import { type Dialect, type Keys, type Rule, timeOf } from './sql.ts'
+import { abandonWalk, beginWalk, openWalks, readLedger, resumeWalk, saveCheckpoint } from './walks.ts'
+
+/** For the log: what a task does (`Acme orders: removing 3 rows`), and about how many rows it reads. */
+export interface TaskSize {
+  what: string
+  rows: number
+}
+
+export type Untimed<T> = Omit<T, 'at'>
+
+/** How the rules run on a database. */
+export interface Machinery {
+  dialect: Dialect
+  /** Epoch milliseconds. */
+  now: () => number
+  /** Runs a rule that only reads. */
+  reading<T>(rule: Rule<T>): Promise<T>
+  /** Runs a rule in a transaction. `begin` begins it: again, if the transaction runs twice. */
+  writing<T>(begin: () => Rule<T>): Promise<T>
+  /** Runs a rule that reads the rows of a collection; with null where it has no tables. */
+  readingRows<T>(job: Job, begin: (keys: Keys | null) => Rule<T>): Promise<T>
+  /** Writes one page, and changes the tables first if it needs that. */
+  writePage(lease: Lease, page: WrittenPage): Promise<CommitResult>
+  /** The rules that may go through all rows of a job, at a time of their transaction. `size`: for who runs them elsewhere, if there are many. */
+  noteMissing(lease: Lease, judged: Untimed<Judged>, size: () => Rule<TaskSize>): Promise<void>
+  closeWalk(
+    lease: Lease,
+    closing: Untimed<Closing>,
+    size: () => Rule<TaskSize>,
+  ): ReturnType<Store['closeWalk']>
+  /** Runs batches until one returns true. Returns false after the signal to stop. */
+  inBatches(batch: () => Promise<boolean>): Promise<boolean>
+}
+
+/** The methods of a store, all but those that take a job. `keepRuns`: milliseconds. */
+export function createStore(machinery: Machinery, keepRuns: number): Omit<Store, 'acquire' | 'release'> {
+  const { dialect, now, reading, writing, readingRows, writePage, inBatches } = machinery
+  const time = () => timeOf(now())
+  const ago = (ms: number) => timeOf(now() - ms)
+  const owned = <T>(lease: Lease, begin: () => Rule<T>) =>
+    writing(() => asOwner(dialect, ownJobOf(lease), begin))
+
+  return {
+    openWalks: (job) => reading(openWalks(job)),
+    beginRun: (lease, { resume, abandon, ...begin }) =>
+      owned(lease, function* () {
+        const { job } = lease
+        const at = time()
+        for (const id of abandon) yield* abandonWalk(id, at)
+        const walk =
+          resume === null ? yield* beginWalk(job, begin, at) : yield* resumeWalk(job, resume, begin.first, at)
+        return { walk, runId: yield* beginRun(job, { ...begin, walk, within: null }, at) }
+      }),
+    readLedger: (walkId, after) => reading(readLedger(walkId, after)),
+
+    lookup: (job, items) => readingRows(job, (keys) => lookUp(dialect, keys, job, items)),
+    async commit(lease, { answer, walk, next, run, at }) {
+      const { job, rowsAdded } = lease
+      if (!answer) {
+        await owned(lease, () => saveCheckpoint(walk.id, next, at))
+        return { newRejects: 0, rowsAdded, notices: [] }
+      }
+      const { entry, newToWalk } = answer
+      const read = { walk, entry, newToWalk, next }
+      return writePage(lease, { job, changes: answer, run, at, answer: read, saved: null })
+    },
+    beginRefresh: (lease, saved, within) =>
+      owned(lease, function* () {
+        yield* saveRefresh(lease.job, saved)
+        return yield* beginRun(lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
+      }),
+    commitRefresh: (lease, { run, at, saved, ...changes }) =>
+      writePage(lease, { job: lease.job, changes, run, at, answer: null, saved }),
+    saveRefresh: async (lease, saved) => {
+      await owned(lease, () => saveRefresh(lease.job, saved))
+    },
+    refreshes: () => reading(allRefreshes()),
+    shares: (scopes) => reading(readShares(dialect, scopes)),
+    writeShare: (share) => writing(() => writeShare(share)),
+
+    async findMissing(lease, rule) {
+      const { job } = lease
+      if (!(await reading(isComplete(dialect, job, rule))))
+        await machinery.noteMissing(lease, { job, rule }, function* () {
+          const what = `${jobName(job)}: looking for rows that are no longer in the list`
+          return { what, rows: (yield* jobState(job)).rows }
+        })
+      return reading(countMissing(job))
+    },
+    closeWalk: (lease, { walk, run, ...end }) => {
+      const { job } = lease
+      const closing = { ...end, job, walkId: walk.id, kind: walk.kind, runId: run.id }
+      return machinery.closeWalk(lease, closing, () => sizeOfClosing(closing))
+    },
+    noteRetry: async (lease, retry) => {
+      await owned(lease, () => noteRetry(lease.job, retry))
+    },
+    finishRun: (_lease, run, outcome) => writing(() => finishRun(run, outcome, time())),
+
+    async prune(job) {
+      const times = pruneTimes(ago, keepRuns)
+      const { history } = job.collection
+      // After a signal to stop, the next run prunes the rest.
+      const isDone = await inBatches(() => writing(() => pruneWalks(dialect, job, times)))
+      if (!isDone || typeof history !== 'number') return
+      const end = ago(history)
+      await inBatches(() => writing(() => pruneHistory(dialect, job, end)))
+    },
+    liveKeys: (job, from) => readingRows(job, (keys) => liveKeys(keys, job, from)),
+  }
+}
+
+function* sizeOfClosing({ job, kind, outcome, removals }: Untimed<Closing>): Rule<TaskSize> {
+  const { removable, held, live } = yield* countMissing(job)
+  const left = removals === 'none' ? 0 : removable + held
+  const isCounted = outcome !== null && kind === 'full' && (left > 0 || (yield* isUncounted(namesOf(job))))
+  const verb = removals === 'remove' ? 'removing' : 'holding back'
+  const what =
+    left > 0 ? `${verb} ${counted(left, 'row')} that left the list` : 'counting the values of each column'
+  return { what: `${jobName(job)}: ${what}`, rows: left + (isCounted ? live : 0) }
+}

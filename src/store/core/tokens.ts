@@ -1,0 +1,311 @@
+import { createHash } from 'node:crypto'
+import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
+import type { LastRuns } from './runs.ts'
+import {
+  all,
+  type Dialect,
+  one,
+  type Rule,
+  run,
+  type StoredTime,
+  timeOf,
+  upsert,
+  type Values,
+} from './sql.ts'
+
+// `organizations`: what is configured, and whose token is held.
+
+export interface RegisteredOrganization {
+  id: string
+  name: string
+  collections: readonly string[]
+}
+
+/** Whether a token is held. */
+export interface StoredHold {
+  /** Why it is held; null if `resume` lifted the hold of one of its organizations. As `refresh` read it last, where there is one. */
+  heldReason(): string | null
+  /** Reads it, where that takes time. */
+  refresh?(): Promise<void>
+}
+
+/** What a store knows of organizations, their tokens and budgets, beside the rows of their lists. Each method is one short transaction. */
+export interface Tokens {
+  /**
+   * Notes what is configured now; other organizations and jobs stay, marked as not configured. Call it first.
+   */
+  register(organizations: readonly RegisteredOrganization[]): Promise<void>
+  /** A name for a token that reveals nothing: its hash with a salt of this mirror. */
+  fingerprint(token: string): string
+  /** Notes which token an organization uses now, and lifts the hold of its former token. */
+  useToken(organizationId: string, fingerprint: string): Promise<void>
+  holdOf(fingerprint: string): StoredHold
+  /** Why an organization must not use its token. */
+  heldReasonOf(organizationId: string, fingerprint: string): Promise<string | null>
+  hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
+  liftHold(fingerprint: string): Promise<void>
+  /**
+   * Lifts every hold of these organizations, and ends the pauses of their budgets, also of the tokens that
+   * they used last. Returns the names of those that were held.
+   */
+  resume(organizationIds: readonly string[]): Promise<string[]>
+  budgets: BudgetStore
+  lastRuns(organizationId: string, collection: string): Promise<LastRuns>
+  /** The same of any job, by one question. */
+  allLastRuns(): Promise<(organizationId: string, collection: string) => LastRuns>
+}
+
+/** The mirror's salt; empty if there is none yet. */
+export function* saltOf(): Rule<string> {
+  const row = yield* one<{ value: string }>("SELECT value FROM sync_settings WHERE name = 'salt'")
+  return row?.value ?? ''
+}
+
+/** `newSalt`: makes the salt where there is none; only the first one of all processes is used. */
+export function* makeSalt(newSalt: () => string): Rule<string> {
+  const known = yield* saltOf()
+  if (known !== '') return known
+  yield* run(
+    "INSERT INTO sync_settings (name, value) VALUES ('salt', :value) ON CONFLICT (name) DO NOTHING",
+    {
+      value: newSalt(),
+    },
+  )
+  return yield* saltOf()
+}
+
+export function fingerprintOf(token: string, salt: string): string {
+  return createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32)
+}
+
+const OF_ORGANIZATIONS = { id: 'text', name: 'text', configured: 'bigint' }
+const OF_JOBS = { organization_id: 'text', collection: 'text', configured: 'bigint' }
+
+export function* register(dialect: Dialect, organizations: readonly RegisteredOrganization[]): Rule<void> {
+  const wanted = organizations.map(({ id, name }) => ({ id, name, configured: 1 }))
+  const jobs = organizations.flatMap(({ id, collections }) =>
+    collections.map((collection) => ({ organization_id: id, collection, configured: 1 })),
+  )
+  yield* configure(dialect, 'organizations', OF_ORGANIZATIONS, ['id'], wanted)
+  yield* configure(dialect, 'sync_jobs', OF_JOBS, ['organization_id', 'collection'], jobs)
+}
+
+/**
+ * Makes these rows those that are configured. Rows that are so already are not written: on a server, workers that write pages have the
+ * rows of their jobs locked, and would wait for this one while it waits for them.
+ */
+function* configure(
+  dialect: Dialect,
+  table: string,
+  columns: Readonly<Record<string, string>>,
+  key: readonly string[],
+  wanted: readonly Values[],
+): Rule<void> {
+  const names = Object.keys(columns)
+  const known = yield* all<Values>(`SELECT ${names.join(', ')} FROM ${table}`)
+  const before = new Set(known.map((row) => textIn(row, names)))
+  const keys = new Set(wanted.map((row) => textIn(row, key)))
+  const former = known.filter((row) => row.configured !== 0 && !keys.has(textIn(row, key)))
+  const changed: Values[] = [
+    ...former.map((row) => ({ ...row, configured: 0 })),
+    ...wanted.filter((row) => !before.has(textIn(row, names))),
+  ]
+  yield* upsert(
+    dialect,
+    { table, columns, key },
+    changed.map((row) => names.map((name) => row[name] ?? null)),
+  )
+}
+
+function textIn(row: Values, columns: readonly string[]): string {
+  return JSON.stringify(columns.map((name) => row[name]))
+}
+
+const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
+
+/** The token that an organization used last. */
+export function* lastToken(id: string): Rule<string | null> {
+  const row = yield* one<{ last: string | null }>(
+    'SELECT last_fingerprint AS last FROM organizations WHERE id = :id',
+    { id },
+  )
+  return row?.last ?? null
+}
+
+export function* useToken(id: string, fingerprint: string): Rule<void> {
+  yield* run(
+    `UPDATE organizations SET ${LIFTED} WHERE id = :id AND held_fingerprint IS NOT NULL AND held_fingerprint <> :fingerprint`,
+    { id, fingerprint },
+  )
+  // An organization that starts to use a held token gets its hold.
+  yield* run(
+    `
+      UPDATE organizations
+      SET
+        (held_since, held_reason, held_fingerprint) = (
+          SELECT held_since, held_reason, held_fingerprint
+          FROM organizations
+          WHERE held_fingerprint = :fingerprint AND configured = 1
+          LIMIT 1
+        )
+      WHERE id = :id AND held_since IS NULL AND last_fingerprint IS DISTINCT FROM :fingerprint
+    `,
+    { id, fingerprint },
+  )
+  yield* run(
+    'UPDATE organizations SET last_fingerprint = :fingerprint WHERE id = :id AND last_fingerprint IS DISTINCT FROM :fingerprint',
+    { id, fingerprint },
+  )
+}
+
+/** An expression: why a token is held, unless one of the organizations that use it is free. */
+function heldReasonSql(fingerprint: string): string {
+  return `(
+    SELECT held_reason
+    FROM organizations
+    WHERE held_fingerprint = ${fingerprint} AND NOT EXISTS (
+      SELECT 1 FROM organizations WHERE last_fingerprint = ${fingerprint} AND held_since IS NULL AND configured = 1
+    )
+    LIMIT 1
+  )`
+}
+
+/** Why a token is held; null: it is not. */
+export function* heldReason(fingerprint: string): Rule<string | null> {
+  const row = yield* one<{ reason: string | null }>(
+    `SELECT ${heldReasonSql(':fingerprint::text')} AS reason`,
+    {
+      fingerprint,
+    },
+  )
+  return row?.reason ?? null
+}
+
+/** Why an organization must not use its token. */
+export function* heldReasonOf(id: string, fingerprint: string): Rule<string | null> {
+  const row = yield* one<{ reason: string | null }>(
+    'SELECT held_reason AS reason FROM organizations WHERE id = :id AND held_fingerprint = :fingerprint',
+    { id, fingerprint },
+  )
+  return row?.reason ?? null
+}
+
+export interface NewHold {
+  organizationIds: readonly string[]
+  fingerprint: string
+  reason: string
+  at: string
+}
+
+/** Returns why the token is held now: null where none of these organizations is there any more. */
+export function* hold(
+  dialect: Dialect,
+  { organizationIds, fingerprint, reason, at }: NewHold,
+): Rule<string | null> {
+  yield* run(
+    `
+      UPDATE organizations
+      SET held_since = :at, held_reason = :reason, held_fingerprint = :fingerprint, last_fingerprint = :fingerprint
+      WHERE id IN (SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')})
+    `,
+    { ids: JSON.stringify(organizationIds), fingerprint, reason, at },
+  )
+  // Only organizations that use the token now decide whether it is held.
+  yield* run(
+    `
+      UPDATE organizations
+      SET last_fingerprint = NULL
+      WHERE last_fingerprint = :fingerprint AND held_fingerprint IS DISTINCT FROM :fingerprint
+    `,
+    { fingerprint },
+  )
+  return yield* heldReason(fingerprint)
+}
+
+export function liftHold(fingerprint: string): Rule<number> {
+  return run(`UPDATE organizations SET ${LIFTED} WHERE held_fingerprint = :fingerprint`, { fingerprint })
+}
+
+/** Returns the names of the organizations that were held. */
+export function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<string[]> {
+  const ids = JSON.stringify(organizationIds)
+  const chosen = `SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')}`
+  yield* endPauses(chosen, ids)
+  const lifted = yield* all<{ name: string }>(
+    `UPDATE organizations SET ${LIFTED} WHERE id IN (${chosen}) AND held_since IS NOT NULL RETURNING name`,
+    { ids },
+  )
+  return lifted.map(({ name }) => name).toSorted()
+}
+
+// `sync_gates`: the budgets of requests, by scope.
+
+/** What an answer about a budget tells. */
+export interface BudgetNews {
+  /** Grows with each change. */
+  version: number
+  /** Why the token is held that the scope names: so a request asks once. */
+  held: string | null
+  /** The database's time, in epoch milliseconds. */
+  at: number
+}
+
+export interface BudgetRow extends BudgetNews {
+  closedUntil: StoredTime
+  known: string | null
+}
+
+/** The version of a budget that nobody has written yet. */
+export const UNWRITTEN = 0
+
+const news = ({ now }: Dialect) => `version, ${heldReasonSql(':scope::text')} AS held, ${now} AS at`
+
+/** Null if nobody has written it yet. */
+export function readBudget(dialect: Dialect, scope: string): Rule<BudgetRow | null> {
+  return one(
+    `SELECT closed_until AS "closedUntil", known, ${news(dialect)} FROM sync_gates WHERE scope = :scope::text`,
+    { scope },
+  )
+}
+
+/** Writes a budget if its version is still this one. Returns null if another process was faster. */
+export function writeBudget(
+  dialect: Dialect,
+  scope: string,
+  version: number,
+  { closedUntil, known, waitingFor, waitingUntil }: StoredBudget,
+): Rule<BudgetNews | null> {
+  const write =
+    version === UNWRITTEN
+      ? `
+        INSERT INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)
+        VALUES (:scope::text, :closedUntil, :known, :waitingFor, :waitingUntil)
+        ON CONFLICT (scope) DO NOTHING
+      `
+      : `
+        UPDATE sync_gates
+        SET closed_until = :closedUntil, known = :known, waiting_for = :waitingFor, waiting_until = :waitingUntil, version = version + 1
+        WHERE scope = :scope::text AND version = :version
+      `
+  return one(`${write} RETURNING ${news(dialect)}`, {
+    scope,
+    version,
+    closedUntil: timeOf(closedUntil),
+    known,
+    waitingFor,
+    waitingUntil: waitingUntil === 0 ? null : timeOf(waitingUntil),
+  })
+}
+
+/** Ends the pauses that organizations may wait for. `chosen`: a query for their `:ids`. Requests of the last minute still count. */
+function endPauses(chosen: string, ids: string): Rule<number> {
+  return run(
+    `
+      UPDATE sync_gates
+      SET closed_until = :never, version = version + 1
+      WHERE scope = 'all' OR scope IN (${chosen})
+        OR scope IN (SELECT last_fingerprint FROM organizations WHERE id IN (${chosen}))
+    `,
+    { ids, never: timeOf(0) },
+  )
+}

@@ -1,0 +1,215 @@
+// What each table and column of ours is, in `sync_help`. The columns of the API are in `sync_columns`.
+
+/** Tables that every mirror has: what they are, then their columns. */
+export const OF_THE_MIRROR: Readonly<
+  Record<string, readonly [says: string, columns: Readonly<Record<string, string>>]>
+> = {
+  organizations: [
+    'one row per organization',
+    {
+      id: 'its UUID, as in _organization_id of all other tables',
+      name: 'its short name from the configuration',
+      configured: '0: no longer in the configuration; its rows stay until "admin-mirror forget"',
+      held_since: 'when the API refused its token; nothing is sent for it since then',
+      held_reason: 'why, and what to do',
+    },
+  ],
+  sync_status: [
+    'one row per list (a collection of an organization): how fresh and how sure it is',
+    {
+      organization_id: 'the UUID of the organization',
+      organization: 'its name',
+      collection: 'the name of the collection',
+      rows: 'live rows of this list',
+      as_of: 'start of the last complete full walk: what was listed then, and all the time since, is here',
+      last_complete_at: 'end of that walk',
+      coverage:
+        'how sure it is to have seen all: steady (nothing moved), repaired (the list moved, and all of it is accounted for), drifted (it is not: some may be missing); null: the list has no total to count by',
+      expected_missed:
+        'how many items a walk like it misses on average; null: not known, so of drifted walks, too',
+      fresh_as_of:
+        'what was added at the newest end of the list before then is here; says nothing of changes and removals',
+      newest: 'the end of the list where new items appear: first, last; null: not known yet',
+      last_run_at:
+        'start of the last run, complete or not; a refresh counts only while it is the last and failed',
+      last_run_status: 'running, succeeded, failed, interrupted',
+      error_code: 'why the last run failed, or REMOVALS_HELD',
+      removals_held: 'rows that left the list and are still here, until somebody decides',
+    },
+  ],
+  sync_runs: [
+    'one row per run: one attempt of one process at a list',
+    {
+      id: 'a number, growing',
+      walk_id: 'the walk that it worked on: sync_walks.id',
+      organization_id: 'the UUID of the organization',
+      collection: 'the name of the collection',
+      trigger: 'schedule, manual, backfill, refresh',
+      status: 'running, succeeded, failed, interrupted',
+      started_at: 'when it began',
+      finished_at: 'when it ended; null while it runs, or if it was killed',
+      first_page: 'the page after the last one that the walk had written before',
+      pages: 'answers read',
+      rows_seen: 'items on them, rejects too',
+      rows_added: 'new rows written',
+      rows_changed: 'changed rows written',
+      rows_removed: 'rows that left the list and were removed',
+      requests: 'requests sent',
+      retries: 'requests sent again after a fault',
+      rate_limit_hits: 'answers 429',
+      rate_limit_wait_ms: 'milliseconds waited for the rate limit',
+      error_code: 'why it failed, in one word',
+      error_message: 'the same in a sentence',
+    },
+  ],
+  sync_walks: [
+    'one row per walk: one reading of a list, by one run or several',
+    {
+      id: 'a number, growing',
+      organization_id: 'the UUID of the organization',
+      collection: 'the name of the collection',
+      kind: 'full: the whole list; partial: a backfill with filters or a start page',
+      filters: 'JSON: the query parameters that were sent',
+      status: 'open, complete, abandoned',
+      next_page: 'the page after the last one written; null: none is left',
+      pages: 'answers read',
+      rows_seen: 'distinct items, rejects too',
+      total: 'how many items the list said to have',
+      passes: 'how often it was read from the first page',
+      coverage: 'as in sync_status',
+      expected_missed: 'as in sync_status',
+      started_at: 'when it began',
+      updated_at: 'when it last wrote a page',
+      finished_at: 'when it was complete or abandoned',
+    },
+  ],
+  sync_columns: [
+    'one row per discovered column: where in an item it comes from',
+    {
+      collection: 'the name of the collection, and of its table; or of the view of an array',
+      column: 'the name of the column',
+      path: "where its values are in _json, or in the element, for SQLite's JSON functions: $.customer.email",
+      type: 'INTEGER, REAL, TEXT',
+      first_seen_at: 'when its first value came',
+      last_changed_at: 'when its type last changed',
+      filled:
+        'live rows with a value in it, as of the last complete full walk of each list; null before the first one, and in views for columns that all values fit',
+      misfits:
+        'live rows, or elements, whose value did not fit it: it is, as text, in the column NAME__text, or is an object, whose fields have columns',
+      last_filled_at: 'start of the last such walk that found any value',
+    },
+  ],
+  sync_rejects: [
+    'items that could not be placed: without a usable key, or no object',
+    {
+      organization_id: 'the UUID of the organization',
+      collection: 'the name of the collection',
+      page: 'the page on which it came',
+      reason: 'why it has no row',
+      json: 'the item as it was sent',
+      seen_at: 'when it last came',
+    },
+  ],
+  sync_collections: [
+    'one row per collection that has tables here',
+    { name: 'its name, and that of its table', key: 'JSON list of the paths of its key' },
+  ],
+  sync_help: [
+    'this table: what each table and column of ours is',
+    {
+      table: 'the name of a table or view',
+      column: 'the name of a column; null: the line is about the whole table',
+      says: 'what it holds',
+    },
+  ],
+}
+
+/** Their columns are our own affair, and each version may have others. */
+export const WORKINGS: Readonly<Record<string, string>> = {
+  sync_jobs: 'a working of the program: its lists, and who is at work on them',
+  sync_known_columns: 'a working of the program: the columns of sync_columns',
+  sync_column_counts: 'a working of the program: the counts of sync_columns, of each list',
+  sync_pages: 'a working of the program: the keys on each page that was read, until its walk is closed',
+  sync_missing: 'a working of the program: live rows that the last walk did not see',
+  sync_refreshed:
+    'a working of the program: the keys on pages that refreshes read while a full walk was open',
+  sync_view_columns: 'a working of the program: the fields of the elements of arrays',
+  sync_gates: 'a working of the program: the budgets of requests',
+  sync_shares: 'a working of the program: what refreshes pay for requests',
+  sync_seq: 'a working of the program: the greatest seq of each collection',
+  sync_settings: 'a working of the program',
+}
+
+/** Such columns among those that people read. */
+export const WORKING_COLUMNS: Readonly<Record<string, string>> = {
+  organizations: 'held_fingerprint last_fingerprint',
+  sync_runs: 'brief',
+  sync_walks: 'origin path first_page account untrusted new_rejects total_off rows_added_before brief',
+  sync_columns: 'role wide',
+  sync_rejects: 'fingerprint only_refreshed',
+}
+
+const ORGANIZATION = 'the organization whose item it is: organizations.id'
+
+/** Tables of each collection, by the end of their names; a column `KEY` is each of the key columns. */
+export const OF_A_COLLECTION: typeof OF_THE_MIRROR = {
+  '': [
+    "live items, one row each; what the other columns hold is in sync_columns, too. Ids are an organization's own: join by _organization_id, too",
+    {
+      _organization_id: ORGANIZATION,
+      KEY: 'the key, which tells the items of an organization apart',
+      _first_seen_at: 'when it was first seen; of one that had been removed: when it came back',
+      _changed_at: 'when its last change was seen',
+    },
+  ],
+  _raw: [
+    'the same rows as they were sent',
+    {
+      _organization_id: ORGANIZATION,
+      KEY: 'the key, which tells the items of an organization apart',
+      _json: 'the item as it was sent, every number exact',
+      _first_seen_at: 'as in the table without _raw',
+      _changed_at: 'as in the table without _raw',
+      _first_seen_seq: 'seq of the event at _first_seen_at; null: an earlier program wrote it',
+      _changed_seq: 'seq of the event at _changed_at; null: an earlier program wrote it',
+    },
+  ],
+  _history: [
+    'superseded versions, one row each: an item as it was for a while',
+    {
+      _organization_id: ORGANIZATION,
+      KEY: 'the key, which tells the items of an organization apart',
+      _json: 'the item as it was',
+      _valid_from: 'since when it was so',
+      _valid_to: 'until when: another version, or the end, was seen',
+      _reason: 'why it ended: changed, removed, out_of_scope (the filters changed)',
+      _first_seen_at: 'when the item had first been seen; null in versions of an earlier program',
+      _changed_fields: 'JSON list of the paths that the next version changed; null: removed, or not known',
+      _valid_from_seq: 'seq of the event at _valid_from; null: an earlier program wrote it',
+      _valid_to_seq: 'seq of the event at _valid_to; null: an earlier program wrote it',
+    },
+  ],
+  _changes: [
+    'one row per event, of history and live rows',
+    {
+      seq: 'grows with the order in which events became visible; to follow, ask for those greater than the greatest that you have read',
+      _organization_id: ORGANIZATION,
+      KEY: 'the key, which tells the items of an organization apart',
+      change: 'added, changed, removed, out_of_scope (the filters changed), returned (after a removal)',
+      at: 'when the mirror learned of it',
+      changed_fields: 'JSON list of paths ($.customer.email), of changed; null: not known',
+      before: 'JSON before it; null: there was none, or it was not kept',
+      after: 'JSON after it; null: there is none, or it was not kept',
+    },
+  ],
+}
+
+/** Of each array of objects: `orders__items`. */
+export const OF_AN_ARRAY: (typeof OF_THE_MIRROR)[string] = [
+  'one row for each element of an array of objects; the other columns are the fields of the elements',
+  {
+    _organization_id: ORGANIZATION,
+    _parent_KEY: 'the key of the item that has the array',
+    _index: 'the place in the array, from 0',
+  },
+]

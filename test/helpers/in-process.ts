@@ -1,0 +1,123 @@
+import { hostname } from 'node:os'
+import { Readable, Writable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { runProgram } from '../../src/cli/program.ts'
+import type { Runtime } from '../../src/cli/runtime.ts'
+import { createTranscript, type Ended, type RunningCommand } from './processes.ts'
+
+/** Where a command is typed. */
+export interface Place {
+  cwd: string
+  env: Record<string, string>
+  /** Aborted as a signal would: its reason is the signal's name. */
+  signal?: AbortSignal
+  newToken?: () => string
+  clock?: Clock
+  /** What standard input holds; nothing otherwise. */
+  stdin?: string | Uint8Array
+  /** Standard output is a terminal of so many columns. */
+  columns?: number
+}
+
+/** What the command takes for the time. */
+export interface Clock {
+  now: () => number
+  sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+}
+
+export interface HastyClock extends Clock {
+  advance(ms: number): void
+}
+
+/** Sleeps take no time, and the clock goes on by them: beside the real one, or alone. */
+export function createHastyClock(time: () => number = Date.now): HastyClock {
+  let ahead = 0
+  return {
+    now: () => time() + ahead,
+    advance(ms) {
+      ahead += ms
+    },
+    sleep: async (ms, signal) => {
+      await nextTurn(undefined, signal ? { signal } : {})
+      ahead += ms
+    },
+  }
+}
+
+const REAL: Clock = { now: Date.now, sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) }
+
+/** Goes so much faster than the real one; sleeps take as long as they say. */
+export function createFastClock(speed: number): Clock {
+  const start = Date.now()
+  return { ...REAL, now: () => start + (Date.now() - start) * speed }
+}
+
+/**
+ * Runs a command in this process, with the wiring of src/main.ts but for what is the process's own: its streams, signals and end.
+ * Starting a process takes longer than most commands.
+ */
+export async function runInProcess(args: readonly string[], place: Place): Promise<Ended> {
+  return startInProcess(args, place).ended
+}
+
+/** Starts a command in this process. A signal is passed on as src/main.ts does with the first one. */
+export function startInProcess(args: readonly string[], place: Place): RunningCommand {
+  const stop = new AbortController()
+  const transcript = createTranscript()
+  const [stdout, stderr] = [writableTo(transcript.onStdout), writableTo(transcript.onStderr)]
+  if (place.columns !== undefined) Object.assign(stdout, { isTTY: true, columns: place.columns })
+  const signal = place.signal ? AbortSignal.any([place.signal, stop.signal]) : stop.signal
+  const ended = runProgram(args, createRuntime({ ...place, signal }, stdout, stderr))
+  return {
+    kill: (name) => stop.abort(name),
+    log: transcript.log,
+    logs: transcript.logs,
+    ended: ended.then((code) => transcript.end(code, null)),
+  }
+}
+
+function createRuntime(
+  { cwd, env, signal, newToken, stdin = '', clock = REAL }: Place & { signal: AbortSignal },
+  stdout: Writable,
+  stderr: Writable,
+): Runtime {
+  return {
+    env,
+    cwd,
+    pid: process.pid,
+    host: hostname(),
+    stdin: () => Readable.from([Buffer.from(stdin)]),
+    stdout,
+    stderr,
+    signal,
+    now: clock.now,
+    elapsed: () => performance.now(),
+    sleep: clock.sleep,
+    yieldToEventLoop: async () => {
+      await nextTurn()
+      await nextTurn()
+    },
+    random: Math.random,
+    every: (ms, task) => {
+      const timer = setInterval(task, ms).unref()
+      return () => clearInterval(timer)
+    },
+    after: (ms, task) => {
+      const timer = setTimeout(task, ms).unref()
+      return () => clearTimeout(timer)
+    },
+    newToken: newToken ?? (() => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')),
+    dieOnSignal: () => {},
+  }
+}
+
+function writableTo(onText: (text: string) => void): Writable {
+  const decoder = new StringDecoder('utf8')
+  return new Writable({
+    write(piece: Buffer, _encoding, done) {
+      onText(decoder.write(piece))
+      done()
+    },
+  })
+}

@@ -1,0 +1,98 @@
+import { test } from 'vitest'
+import { type Asked, createDoor, items, type ListServer, pageOf, type Reply, serve } from './list-server.ts'
+import type { Running, RunningCommand } from './processes.ts'
+import { createWorkspace, organization, type Settings, type Workspace } from './workspace.ts'
+import { written } from './written.ts'
+
+export const ACME = organization('acme', 1)
+export const GLOBEX = organization('globex', 2)
+
+/** The schedule of a `start` that runs only what is due at its begin, and of one that never rests. */
+export const NEVER = '0 0 29 2 *'
+export const EVERY_SECOND = '* * * * * *'
+
+/** An API, and a folder with a configuration that names it; both as the test goes on to say. */
+export interface Scene {
+  server: ListServer
+  workspace: Workspace
+  api: {
+    /** What every list holds. */
+    list: readonly unknown[]
+    /** An answer in place of the page of that list. */
+    instead: (asked: Asked) => Reply | null | Promise<Reply | null>
+    perPage: number
+  }
+  /** These settings from now on, on top of those of the scene. */
+  configure(more: Partial<Settings>): void
+}
+
+export interface SceneOptions extends Partial<Scene['api']> {
+  settings?: Partial<Settings>
+  /** The name of the mirror's file. */
+  database?: string
+}
+
+/** Lists of four orders, two a page, of acme alone. */
+export async function createScene(options: SceneOptions = {}): Promise<Scene> {
+  const { list = items(4), instead = () => null, perPage = 2, settings = {}, database } = options
+  const api: Scene['api'] = { list, instead, perPage }
+  const server = await serve(async (asked) => {
+    const reply = await api.instead(asked)
+    return reply ?? pageOf(api.list, asked, { perPage: api.perPage })
+  })
+  const all = (more: Partial<Settings>) => ({
+    baseUrl: server.url,
+    organizations: [ACME],
+    ...settings,
+    ...more,
+  })
+  const workspace = createWorkspace(all({}), database)
+  return { server, workspace, api, configure: (more) => workspace.configure(all(more)) }
+}
+
+/** `it` with scenes, as `it.override({ options })` says for a suite. */
+export const it = test
+  .extend('options', {} as SceneOptions)
+  .extend('scene', async ({ options }) => createScene(options))
+  /** After a first sync. */
+  .extend('synced', async ({ scene }) => {
+    await scene.workspace.run(['sync'])
+    scene.server.asked.length = 0
+    return scene
+  })
+
+interface StandingOptions extends SceneOptions {
+  page?: number
+}
+
+/** A command that has written all pages in front of this one, and waits for it until the door is opened. */
+export interface Standing<T extends RunningCommand> extends Scene {
+  running: T
+  open(): void
+}
+
+/** Of acme, in this process; in one of its own where `start` says so. */
+export async function createStanding(
+  args: readonly string[],
+  options: StandingOptions & { start: 'start' },
+): Promise<Standing<Running>>
+export async function createStanding(
+  args: readonly string[],
+  options?: StandingOptions,
+): Promise<Standing<RunningCommand>>
+export async function createStanding(
+  args: readonly string[],
+  { page = 2, start, ...options }: StandingOptions & { start?: 'start' } = {},
+): Promise<Standing<RunningCommand>> {
+  const door = createDoor()
+  const isThere = (asked: Asked) => asked.page === page && asked.organization === ACME.id
+  const scene = await createScene({ list: items(6), ...options })
+  scene.api.instead = async (asked) => {
+    if (isThere(asked)) await door.opened
+    return (await options.instead?.(asked)) ?? null
+  }
+  const running = scene.workspace[start ?? 'startHere'](args)
+  await scene.server.arrival(isThere)
+  await written(scene.workspace, page)
+  return { ...scene, running, open: door.open }
+}
