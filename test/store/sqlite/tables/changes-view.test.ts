@@ -261,7 +261,6 @@ describe('orders_changes', () => {
       ALTER TABLE sync_jobs DROP COLUMN retry_since;
       ALTER TABLE sync_jobs DROP COLUMN retry_until;
       ALTER TABLE sync_jobs DROP COLUMN retry_error;
-      ALTER TABLE sync_gates DROP COLUMN version;
       PRAGMA user_version = 10;
     `)
     test.close()
