@@ -66,7 +66,7 @@ function columnsTable(connection: Connection, collections: readonly MovedCollect
 
 function countsTable(connection: Connection, collections: readonly MovedCollection[]): MovedTable {
   const find = connection.prepare(`
-    SELECT organization_id, misfit, filled, misfits, emptied, last_filled_at
+    SELECT organization_id, misfit, filled, misfits, objects, emptied, last_filled_at
     FROM sync_column_counts
     WHERE collection = ? AND "column" = ?
   `)
@@ -78,7 +78,7 @@ function countsTable(connection: Connection, collections: readonly MovedCollecti
     name: 'sync_column_counts',
     columns: [
       ...['collection', 'column', 'organization_id', 'misfit'].map(text),
-      ...['filled', 'misfits', 'emptied'].map(whole),
+      ...['filled', 'misfits', 'objects', 'emptied'].map(whole),
       time('last_filled_at'),
     ],
     *rows() {
