@@ -173,11 +173,6 @@ export function knownRates(
   )
 }
 
-/** The state after an older page, which is written with it. */
-export function afterOlderPage(state: RefreshState, rates: Rates, added: number): RefreshState {
-  return { ...state, rates, older: state.older + added }
-}
-
 /** True once, at the second refresh in a row that met changed rows only: a field that changes in every answer should be ignored. */
 export function shouldWarnOfChanges({ holes }: RefreshState): boolean {
   return holes === 2
