@@ -83,18 +83,35 @@ function keepCompiledCode() {
   if (folder) module.enableCompileCache?.(folder)
 }
 
-/** A folder that only this user can write, in his home or in XDG_CACHE_HOME; null if there is none. */
+/** A folder that only this user can write or exchange, in his home or in XDG_CACHE_HOME; null if there is none. */
 function ownCacheFolder() {
-  const home = process.env.XDG_CACHE_HOME || homedir()
-  const folder = path.join(home, process.env.XDG_CACHE_HOME ? '' : '.cache', 'admin-mirror')
+  const { XDG_CACHE_HOME: named = '' } = process.env
+  const isNamed = path.isAbsolute(named)
   try {
+    const home = fs.realpathSync(isNamed ? named : homedir())
     // The home first: with `sudo` it may be another user's, who could exchange all that is made in it.
-    if (!isOurs(fs.statSync(home), 0o022)) return null
-    fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
-    return isOurs(fs.lstatSync(folder), 0o077) ? folder : null
+    if (!isOurs(fs.statSync(home), 0o022) || canBeExchanged(home)) return null
+    const parent = path.join(home, isNamed ? '' : '.cache')
+    fs.mkdirSync(path.join(parent, 'admin-mirror'), { recursive: true, mode: 0o700 })
+    const folder = path.join(fs.realpathSync(parent), 'admin-mirror')
+    return isOurs(fs.lstatSync(folder), 0o077) && !canBeExchanged(folder) ? folder : null
   } catch {
     return null
   }
+}
+
+/**
+ * Whether another user may put something else in the place of a folder, or of one above it.
+ * @param {string} folder Without links.
+ * @returns {boolean}
+ */
+function canBeExchanged(folder) {
+  const above = path.dirname(folder)
+  if (above === folder) return false
+  const { uid, mode } = fs.statSync(above)
+  const isOthers = uid !== 0 && uid !== process.getuid?.()
+  const isSticky = (mode & 0o1000) !== 0
+  return isOthers || ((mode & 0o022) !== 0 && !isSticky) || canBeExchanged(above)
 }
 
 /**

@@ -101,3 +101,8 @@ export function toKnownError(error: unknown): KnownError {
   if (error instanceof Error && error.stack) unexpected.stack = error.stack
   return unexpected
 }
+
+/** What the system calls an error of a file or a connection (`EACCES`); null for any other error. */
+export function systemCode(error: unknown): string | null {
+  return error instanceof Error && 'code' in error ? String(error.code) : null
+}

@@ -25,6 +25,17 @@ function escapeUnit(code: number): string {
   return `\\u${code.toString(16).padStart(4, '0')}`
 }
 
+/** How messages name a job: `acme orders`. */
+export function jobName({
+  organization,
+  collection,
+}: {
+  organization: { name: string }
+  collection: { name: string }
+}): string {
+  return `${organization.name} ${collection.name}`
+}
+
 /** A word of a command line, quoted if a shell would split or expand it. */
 export function shellWord(word: string): string {
   const shown = printable(word, word.length)

@@ -17,11 +17,11 @@ function made(name: string, mode: number): string {
   return at
 }
 
-function runWith(env: Record<string, string>): void {
+function runWith(env: Record<string, string>, cwd = folder): void {
   const { status } = spawnSync(
     path.join(ROOT, 'node_modules/.bin/node'),
     [path.join(ROOT, 'src/bin.js'), '--version'],
-    { env },
+    { env, cwd },
   )
   expect(status).toBe(0)
 }
@@ -50,6 +50,7 @@ describe('compiled code is kept for the next start', () => {
         fs.symlinkSync(made(`${home}/elsewhere`, 0o700), path.join(folder, home, '.cache/admin-mirror')),
     ],
     ['a folder in a home that others may write', (home) => made(home, 0o777)],
+    ['a folder that others may exchange', (home) => made(`${home}/.cache`, 0o777)],
   ])('nowhere where it would be %s', (name, prepare) => {
     const home = name.replaceAll(' ', '-')
     made(home, 0o755)
@@ -60,6 +61,15 @@ describe('compiled code is kept for the next start', () => {
 
     const cache = path.join(folder, home, '.cache/admin-mirror')
     expect(!fs.existsSync(cache) || isEmpty(cache)).toBe(true)
+  })
+
+  it('nowhere in a home that others may exchange, and not where a command is called', () => {
+    made('shared', 0o777)
+    const home = made('shared/home', 0o755)
+
+    runWith({ HOME: home, XDG_CACHE_HOME: '.' }, made('called', 0o755))
+
+    expect([isEmpty(home), isEmpty(path.join(folder, 'called'))]).toEqual([true, true])
   })
 
   it('where the operator says', () => {

@@ -16,6 +16,7 @@ import { files, run, sha256 } from './tools.ts'
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const BUILD = path.join(ROOT, 'build')
 const PROGRAM = path.join(BUILD, 'program')
+const MODULES = path.join(PROGRAM, 'node_modules')
 const { version } = manifest
 
 /** As Node, npm and Debian name them. */
@@ -44,9 +45,9 @@ process.umask(0o022)
 fs.rmSync(BUILD, { recursive: true, force: true })
 compile()
 const made = [packForNpm()]
-const modules = installPackages()
+installPackages()
 made.push(makeSbom(PROGRAM, path.join(BUILD, `admin-mirror-${version}.cdx.json`), Number(epoch)))
-prune(modules)
+prune()
 for (const { node, debian } of ARCHITECTURES) {
   if (wanted.length > 0 && !wanted.includes(node)) continue
   const binary = fetchNode(node)
@@ -92,19 +93,16 @@ function packForNpm(): string {
   return path.join(BUILD, `admin-mirror-${version}.tgz`)
 }
 
-function installPackages(): string {
+function installPackages(): void {
   const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
   run('npm', ['ci', ...options], PROGRAM)
-  return path.join(PROGRAM, 'node_modules')
 }
 
-function prune(modules: string): void {
-  // What no running program reads: types, sources, maps, and binaries for other systems than Linux.
+function prune(): void {
+  // What no running program reads: types, sources, maps, what begins with a dot (npm's notes have the time), and binaries for other systems than Linux.
   const unneeded =
-    /\.[cm]?ts$|\.map$|^node-addon-api\/|^better-sqlite3\/(?:deps|src|binding\.gyp|prebuilds\/(?!linux))/
-  for (const file of files(modules)) if (unneeded.test(file)) fs.rmSync(path.join(modules, file))
-  // npm's own notes, with the times of this installation.
-  fs.rmSync(path.join(modules, '.package-lock.json'), { force: true })
+    /\.[cm]?ts$|\.map$|(?:^|\/)\.|^node-addon-api\/|^better-sqlite3\/(?:deps|src|binding\.gyp|prebuilds\/(?!linux))/
+  for (const file of files(MODULES)) if (unneeded.test(file)) fs.rmSync(path.join(MODULES, file))
 }
 
 /** The Node of the lockfile for this architecture; null, with a word, where npm cannot get it. */

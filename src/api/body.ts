@@ -205,7 +205,7 @@ export function outline(text: string, mostItems: number): Outline {
       if (depth-- === listDepth) cutter.close(at)
     } else if (code === COLON && depth <= listDepth) {
       if (depth === listDepth) cutter.beginItem(nameStart, nameEnd, at)
-      else cutter.expect(nameOf(text, nameStart, nameEnd) === 'data')
+      else cutter.expect(fieldName(text, nameStart, nameEnd) === 'data')
       // So that a long name followed by many colons is not read for each of them.
       nameStart = nameEnd
     } else if (beginsNumber(code)) {
@@ -254,7 +254,7 @@ function createCutter(text: string, mostItems: number, isExpectedFirst: boolean)
     },
     beginItem: (nameStart: number, nameEnd: number, colon: number) => {
       if (!isOpen) return
-      key = nameOf(text, nameStart, nameEnd)
+      key = fieldName(text, nameStart, nameEnd)
       beginAt(colon + 1)
     },
     noteInexact: (at: number) => {
@@ -271,7 +271,7 @@ function createCutter(text: string, mostItems: number, isExpectedFirst: boolean)
 }
 
 /** The name of a field; empty if no string precedes the colon, and arbitrary in invalid JSON. */
-function nameOf(text: string, start: number, end: number): string {
+function fieldName(text: string, start: number, end: number): string {
   // Before the first string both are 0: a slice to -1 would be the whole text, for each of its colons.
   if (start === end) return ''
   const written = text.slice(start + 1, end - 1)

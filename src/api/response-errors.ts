@@ -1,6 +1,6 @@
 import { JobError, KnownError, RateLimitedError, RetryableError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
-import { printable } from '../text.ts'
+import { jobName, printable } from '../text.ts'
 import type { Response } from './http.ts'
 import { isFailure } from './rate/budget.ts'
 import type { RateHeaders } from './rate/headers.ts'
@@ -67,7 +67,7 @@ function serverMessage(response: Response): string {
 
 /** The error with the page in front of its message, and without a token that the server may have echoed. */
 export function withPageContext(error: unknown, job: Job, page: number, token: string): unknown {
-  const context = `${job.organization.name} ${job.collection.name} page ${page}`
+  const context = `${jobName(job)} page ${page}`
   const message = (text: string) => `${context}: ${redact(text, token)}`
   if (error instanceof EnvelopeError) {
     return error.retryable

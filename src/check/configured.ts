@@ -5,12 +5,12 @@ import path from 'node:path'
 import { DEFAULT_COLLECTIONS } from '../config/collections.ts'
 import type { Config } from '../config/config.ts'
 import { nearest } from '../config/issues.ts'
-import { UsageError } from '../errors.ts'
+import { systemCode, UsageError } from '../errors.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
 import { assertNumbersOrNothing, numbersFile } from '../store/sqlite/publish/numbers.ts'
 import { assertOwnCopy, type Origin } from '../store/sqlite/publish/origin.ts'
 import { inspectPlace } from '../store/sqlite/publish/place.ts'
-import { counted } from '../text.ts'
+import { counted, shellWord } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 import { checkFolder } from './mirror.ts'
 
@@ -33,7 +33,7 @@ export function checkReadable({ file, literalTokens }: Pick<Config, 'file' | 'li
     warn(
       'configuration',
       `${file} can be read by every user of this machine, and holds the token of ${name}${literalTokens.length > 1 ? ` and ${literalTokens.length - 1} more` : ''}`,
-      `type: chmod o-rwx '${file}'; or name a tokenFile or an environment variable instead`,
+      `type: chmod o-rwx ${shellWord(file)}; or name a tokenFile or an environment variable instead`,
     ),
   ]
 }
@@ -131,7 +131,7 @@ export async function checkPort(
     await once(server.close(), 'close')
     return ok(HTTP, `${shown} is free`)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+    const code = systemCode(error) ?? 'unknown error'
     if (code === 'EADDRINUSE' && isDaemonRunning) return ok(HTTP, `${shown} is in use, and a daemon runs`)
     return fail(HTTP, 2, `${shown} cannot be used (${code})`, 'choose another http.port or http.host')
   }
@@ -150,7 +150,7 @@ export function checkPublished(file: string, origin: Origin | null): Finding[] {
   } catch (error) {
     if (error instanceof UsageError) return [folder, fail(PUBLISH, 2, error.message, null)]
     // A folder that cannot be read; that is said already.
-    if (error instanceof Error && 'code' in error) return [folder]
+    if (systemCode(error) !== null) return [folder]
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import { InterruptedError, type KnownError, REFUSALS } from '../errors.ts'
 import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
-import { counted, grouped, inWords } from '../text.ts'
+import { counted, grouped, inWords, jobName } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
 /** A list, and its first page or why there is none. */
@@ -19,7 +19,7 @@ export async function askList(
   openSource: () => Promise<PageSource>,
   limit: AbortSignal,
 ): Promise<Asked> {
-  const name = `${job.organization.name} ${job.collection.name}`
+  const name = jobName(job)
   let reason = 'its turn'
   const observer: PageObserver = {
     onRequest: () => {

@@ -1,14 +1,14 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { type KnownError, MirrorError, UsageError } from '../errors.ts'
+import { type KnownError, MirrorError, systemCode, UsageError } from '../errors.ts'
 import { assertSameApi, placeOfFile } from '../store/core/settings.ts'
-import { runRule } from '../store/sqlite/driver.ts'
+import { type ConfiguredCollection, impossibleCollections } from '../store/core/tables.ts'
+import { runRule, SQLITE } from '../store/sqlite/driver.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
 import { type Origin, originIn } from '../store/sqlite/publish/origin.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
-import { type ConfiguredCollection, impossibleCollections } from '../store/sqlite/tables/configured.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
 const NAME = 'mirror'
@@ -34,7 +34,7 @@ export function checkMirrorFile(
   const look = (connection: Connection) => {
     origin = originIn(connection)
     if (baseUrl !== null) runRule(connection, assertSameApi(baseUrl, placeOfFile(connection.name)))
-    impossible = impossibleCollections(connection, collections)
+    impossible = runRule(connection, impossibleCollections(SQLITE, collections))
   }
   try {
     const contents = checkContents(file, look)
@@ -111,7 +111,7 @@ function versionText(version: number): string {
 export function findingOf(error: unknown): Finding {
   if (error instanceof UsageError) return fail(NAME, 2, error.message, null)
   if (error instanceof MirrorError) return fail(NAME, 4, (error as KnownError).message, null)
-  const code = error instanceof Error && 'code' in error ? String(error.code) : null
+  const code = systemCode(error)
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
     return fail(
       NAME,
@@ -188,7 +188,7 @@ export function checkFolder(name: string, folder: string): Finding {
     fs.accessSync(nearest, fs.constants.W_OK | fs.constants.X_OK)
     return ok(name, nearest === folder ? `${folder} can be written` : `${folder} can be made`)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = systemCode(error) ?? 'unknown'
     return fail(name, 2, `this user may not write to ${nearest} (${code})`, `let it write there`)
   }
 }

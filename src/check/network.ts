@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { connect as connectPlain, isIP } from 'node:net'
 import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls'
+import { systemCode } from '../errors.ts'
 import { inWords } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
@@ -98,7 +99,7 @@ function checkCertificate({ valid_to: end }: PeerCertificate, host: string, now:
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+  return systemCode(error) ?? 'unknown error'
 }
 
 /** Rejects when the time is up, or the process is told to stop. */

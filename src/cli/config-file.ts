@@ -1,10 +1,11 @@
+import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
 import { isPostgresAddress } from '../config/postgres-address.ts'
 import { UsageError } from '../errors.ts'
 import { checkCron } from '../schedule/cron.ts'
-import { NAME_ENDS } from '../store/sqlite/tables/declarations.ts'
+import { NAME_ENDS } from '../store/core/declarations.ts'
 import { shellWord } from '../text.ts'
 import type { MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
@@ -24,12 +25,35 @@ export interface Globals {
 /** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
 export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
   const { env, cwd } = runtime
-  return loadConfig(path.resolve(cwd, globals.config ?? DEFAULT_CONFIG), {
+  const file = path.resolve(cwd, globals.config ?? DEFAULT_CONFIG)
+  if (globals.config === undefined) assertMeant(file, cwd)
+  return loadConfig(file, {
     env,
     tokens,
     isCron: checkCron,
     nameEnds: NAME_ENDS,
   })
+}
+
+/**
+ * Throws UsageError for a file that nobody has named and another user has put into a folder for all, such as the temporary one: it could have
+ * our tokens sent to his address.
+ */
+function assertMeant(file: string, cwd: string): void {
+  let owner: number | undefined
+  try {
+    owner = ownerOf(file)
+  } catch {
+    // Whoever opens it says what is wrong.
+  }
+  if (owner === undefined || [process.geteuid?.(), 0, ownerOf(cwd)].includes(owner)) return
+  throw new UsageError(
+    `${file} belongs to another user, and nobody has named it; if it is meant, name it: --config ${shellWord(file)}`,
+  )
+}
+
+function ownerOf(place: string): number | undefined {
+  return fs.statSync(place, { throwIfNoEntry: false })?.uid
 }
 
 /** How the program names itself to servers. */

@@ -14,9 +14,8 @@ import {
   type Published,
   type Source,
 } from '../listener/overview.ts'
-import { fullDisk } from '../report/verdict.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
-import type { StoredGate } from '../store/overview.ts'
+import type { StoredGate } from '../store/core/overview.ts'
 import { numbersFile, readNumbers } from '../store/sqlite/publish/numbers.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { ServedMirror } from './mirror.ts'
@@ -80,19 +79,17 @@ interface MirrorSource extends Source {
 const NEW_MS = 7 * 86_400_000
 
 /** What the listener answers from. */
-function createSource(options: SourceOptions): MirrorSource {
+export function createSource(options: SourceOptions): MirrorSource {
   const { served, config, scheduler, counts, configOption, now } = options
   const { database, organizations } = config
   const startedAt = new Date(now()).toISOString()
   const names = new Map(organizations.map(({ id, name }) => [id, name]))
   let fault: string | null = null
 
-  const unwritable = (free: number | null) => fault ?? fullDisk(database, free)
-
   async function unusable(): Promise<string | null> {
     try {
       await served.probe()
-      return unwritable(await served.freeBytes())
+      return fault ?? served.unwritable()
     } catch (error) {
       return error instanceof KnownError ? error.message : `${database} cannot be read`
     }
@@ -100,7 +97,8 @@ function createSource(options: SourceOptions): MirrorSource {
 
   async function overview(): Promise<Overview> {
     const time = now()
-    const { reader, runs, gates, tokensUsed, newColumns, size } = await served.overview(time - NEW_MS)
+    const [known, trouble] = await Promise.all([served.overview(time - NEW_MS), unusable()])
+    const { reader, runs, gates, tokensUsed, newColumns, size } = known
     return {
       version: manifest.version,
       started_at: startedAt,
@@ -109,7 +107,7 @@ function createSource(options: SourceOptions): MirrorSource {
         config,
         now: time,
         configOption,
-        unusable: unwritable(size.freeBytes),
+        unusable: trouble,
       }),
       runs: new Map(runs.map((one) => [jobKey(one), one])),
       budgets: budgetUses({ config, gates, tokensUsed, lastHour: counts.lastHour() }),
@@ -144,7 +142,7 @@ function published(file: string): Published {
 export interface Counts {
   onAnswer(answer: AnswerNote): void
   onResult(result: JobResult): void
-  counters(nameOf: (organizationId: string) => string): Counters
+  counters(organizationName: (organizationId: string) => string): Counters
   /** Requests of the last hour, and how many of these were answered with 429, by organization. */
   lastHour(): Map<string, HourOfRequests>
 }
@@ -184,7 +182,7 @@ export function createCounts(now: () => number): Counts {
       countMinute(organizationId, status === 429)
     },
     onResult({ job, run, error }) {
-      const status = error === null ? 'succeeded' : endOf(error.code, run !== null)
+      const status = error === null ? 'succeeded' : resultOf(error.code, run !== null)
       const { organization, collection } = job
       const name = `${organization.id} ${collection.name} ${status}`
       const known = runs.get(name)
@@ -197,9 +195,9 @@ export function createCounts(now: () => number): Counts {
         wait_seconds: (known?.wait_seconds ?? 0) + (run?.rateLimitWaitMs ?? 0) / 1000,
       })
     },
-    counters: (nameOf) => ({
+    counters: (organizationName) => ({
       requests: [...requests].flatMap(([id, byStatus]) =>
-        [...byStatus].map(([status, count]) => ({ organization: nameOf(id), status, count })),
+        [...byStatus].map(([status, count]) => ({ organization: organizationName(id), status, count })),
       ),
       runs: [...runs.values()],
     }),
@@ -226,7 +224,7 @@ function sumOf(minutes: readonly HourOfRequests[]): HourOfRequests {
   return sum
 }
 
-function endOf(code: string, isBegun: boolean): string {
+function resultOf(code: string, isBegun: boolean): string {
   if (code === 'INTERRUPTED') return 'interrupted'
   return isBegun ? 'failed' : 'refused'
 }

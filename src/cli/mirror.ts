@@ -1,15 +1,14 @@
 import type { CheckedMirror } from '../check/mirror.ts'
 import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
-
+import type { Forgotten } from '../store/core/forget.ts'
 import type { JobNames } from '../store/core/jobs.ts'
+import type { Rebuilt } from '../store/core/rebuild.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
 import type { Tokens } from '../store/core/tokens.ts'
-import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../store/overview.ts'
+import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../store/core/overview.ts'
 import type { ListNames } from '../store/postgres/free-lists.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
-import type { Rebuilt } from '../store/sqlite/tables/rebuild.ts'
-import type { Forgotten } from '../store/sqlite/walks/forget.ts'
 import type { Store } from '../sync/store.ts'
 import { exitCodeOfStop } from './exit-code.ts'
 import type { Publishing } from './publisher.ts'
@@ -36,6 +35,8 @@ interface MirrorKind {
   openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null>
   /** What `status` reads; null if there is no mirror yet. */
   readStatus(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
+  /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe goes by it. */
+  whyUnwritable(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */
   check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>
   /** Does what `query`, `export` or `describe` asks for. Throws UsageError, and JobError when the time is over. */
@@ -135,8 +136,8 @@ export interface Sharing {
 export interface ServedMirror {
   /** Throws MirrorError if the mirror cannot be used. */
   probe(): Promise<void>
-  /** On the mirror's disk for this user; null: unknown. */
-  freeBytes(): Promise<number | null>
+  /** Why it cannot be written now; null: it can, or only its server knows. */
+  unwritable(): string | null
   /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
   overview(newSince: number): Promise<{
     reader: Omit<StatusReader, 'close'>

@@ -2,14 +2,14 @@ import type { Config } from '../config/config.ts'
 import { type ReadList, statusAdvice } from '../report/advice.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { columnNotes } from '../report/status-text.ts'
-import { fullDisk, lastAttempt } from '../report/verdict.ts'
+import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
 import { createFireSearch } from '../schedule/ticks.ts'
 import type { JobFreshness } from '../store/mirror-state.ts'
 import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import { neverSynced } from '../store/sqlite/read/freshness.ts'
 import type { Reader } from '../store/sqlite/read/reader.ts'
-import type { StatusRow } from '../store/status.ts'
+import type { StatusRow } from '../store/core/status.ts'
 import { asCalled } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
@@ -39,8 +39,6 @@ export interface StatusReader
   extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'columnTroubles' | 'close'> {
   /** Of a mirror that several workers share. */
   queue?(): QueueDepth | null
-  /** What this user may use on the disk of a mirror in a file; null: unknown. */
-  freeBytes?(): number | null
   /** Whose locks the workers wait for. */
   locks?(): string[]
 }
@@ -57,7 +55,7 @@ export async function readStatus(
   const kind = await kindOf(config)
   const reader = await kind.readStatus({ database, config }, runtime)
   try {
-    const unusable = fullDisk(database, reader?.freeBytes?.() ?? null)
+    const unusable = kind.whyUnwritable({ database, config })
     return statusOf(reader, { ...options, now: runtime.now(), unusable })
   } finally {
     reader?.close()

@@ -124,7 +124,7 @@ function find(document: Document, path: KeyPath): Found {
 
 function step(node: unknown, part: string | number): { key?: unknown; value?: unknown } {
   if (isSeq(node)) return { value: typeof part === 'number' ? node.items[part] : undefined }
-  return (isMap(node) && node.items.find(({ key }) => nameOf(key) === part)) || {}
+  return (isMap(node) && node.items.find(({ key }) => keyText(key) === part)) || {}
 }
 
 function resolved(document: Document, node: Node | null): object {
@@ -132,7 +132,7 @@ function resolved(document: Document, node: Node | null): object {
 }
 
 /** A key is the text that was typed, also 007 or true. `__proto__` is none: it has a meaning in JavaScript. */
-export function nameOf(key: unknown): string | null {
+export function keyText(key: unknown): string | null {
   if (!isScalar(key)) return null
   const name = typeof key.value === 'string' ? key.value : (key.source ?? '')
   return name === '' || name === '__proto__' ? null : name

@@ -10,7 +10,7 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml'
-import { type KeyPath, nameOf, offsetOf, type Problems } from './problems.ts'
+import { type KeyPath, keyText, offsetOf, type Problems } from './problems.ts'
 
 /** The environment as the commands get it. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -56,7 +56,7 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
         problems.reportAt(offsetOf(pair.key), path, NOT_MERGEABLE)
         return visit.REMOVE
       }
-      if (nameOf(pair.key) !== null) return undefined
+      if (keyText(pair.key) !== null) return undefined
       problems.reportAt(offsetOf(pair.key), path.slice(0, -1), NO_KEY)
       return visit.REMOVE
     },
@@ -67,7 +67,7 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
       return visit.REMOVE
     },
     Scalar(key, scalar, around) {
-      if (key === 'key') scalar.value = nameOf(scalar)
+      if (key === 'key') scalar.value = keyText(scalar)
       else readScalar(scalar, pathOf(around, scalar))
     },
   })
@@ -86,7 +86,7 @@ const OWN_ANCHOR = 'is an alias inside its own anchor. Write the value out.'
 function reportRepeated(map: YAMLMap, path: KeyPath, problems: Problems): void {
   const first = new Map<string, unknown>()
   for (const { key } of map.items) {
-    const name = nameOf(key)
+    const name = keyText(key)
     if (name === null) continue
     if (!first.has(name)) first.set(name, key)
     else {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { JobStatus } from '../report/status.ts'
-import type { LastRuns } from '../store/overview.ts'
+import type { LastRuns } from '../store/core/overview.ts'
 import { printable } from '../text.ts'
 import { type Health, jobKey, type Overview } from './overview.ts'
 

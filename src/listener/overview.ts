@@ -1,5 +1,5 @@
 import type { Status } from '../report/status.ts'
-import type { LastRuns, MirrorSize, NewColumn } from '../store/overview.ts'
+import type { LastRuns, MirrorSize, NewColumn } from '../store/core/overview.ts'
 
 /** What the page and the metrics show, read at one moment. */
 export interface Overview {

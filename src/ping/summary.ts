@@ -23,14 +23,14 @@ export function outcomeOf(
 ): Outcome {
   const code = error?.code ?? heldBack?.code
   const rows = {
-    // An item that moved to the next page meanwhile is on two answers.
-    seen: walk && run ? items : (run?.rowsSeen ?? 0),
+    // An item that moved to the next page meanwhile is on two answers; of a refresh nobody counts these once.
+    seen: walk && run ? items : 0,
     added: run?.rowsAdded ?? 0,
     changed: run?.rowsChanged ?? 0,
     removed: run?.rowsRemoved ?? 0,
   }
   const hasLine = run !== null
-  const name = nameOf(job.organization.name, job.collection.name)
+  const name = listName(job.organization.name, job.collection.name)
   if (code === undefined) return { job: name, state: 'succeeded', reason: '', hasLine, heldToken: null, rows }
   if (code === 'INTERRUPTED')
     return { job: name, state: 'stopped', reason: '', hasLine, heldToken: null, rows }
@@ -50,7 +50,7 @@ export function standingOutcome(
 ): Outcome {
   const rows = { seen: 0, added: 0, changed: 0, removed: 0 }
   return {
-    job: nameOf(organization, collection),
+    job: listName(organization, collection),
     state: 'failed',
     reason: reasonOf(code),
     hasLine: true,
@@ -63,7 +63,7 @@ function heldBy(code: string, token: () => string): string | null {
   return code === 'UNAUTHORIZED' ? token() : null
 }
 
-function nameOf(organization: string, collection: string): string {
+function listName(organization: string, collection: string): string {
   return printable(`${organization} ${collection}`, 80)
 }
 
@@ -99,9 +99,10 @@ export function outcomeText(
 ): string {
   const sum = (name: keyof Outcome['rows']) =>
     grouped(outcomes.reduce((total, { rows }) => total + rows[name], 0))
+  const seen = sum('seen')
   const busy = outcomes.filter(({ state }) => state === 'busy').length
   const lines = [
-    `admin-mirror: ${counted(outcomes.length, 'list')}${ms === null ? '' : ` in ${inWords(ms)}`}; ${sum('seen')} rows seen, ${sum('added')} new, ${sum('changed')} changed, ${sum('removed')} removed`,
+    `admin-mirror: ${counted(outcomes.length, 'list')}${ms === null ? '' : ` in ${inWords(ms)}`}; ${seen === '0' ? '' : `${seen} rows seen, `}${sum('added')} new, ${sum('changed')} changed, ${sum('removed')} removed`,
     ...(busy > 0 ? [`${counted(busy, 'list')} left to another process`] : []),
     ...failedLines(failed),
   ]

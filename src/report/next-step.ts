@@ -1,4 +1,4 @@
-import type { OpenBackfill, StatusRow } from '../store/status.ts'
+import type { OpenBackfill, StatusRow } from '../store/core/status.ts'
 import { printable, shellWord } from '../text.ts'
 
 /**

@@ -1,6 +1,6 @@
-import type { ColumnTrouble } from '../store/column-troubles.ts'
+import type { ColumnTrouble } from '../store/core/overview.ts'
 import type { QueueDepth } from '../store/postgres/read/queue.ts'
-import type { StatusRow } from '../store/status.ts'
+import type { StatusRow } from '../store/core/status.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 import {
   type DaemonStatus,
@@ -305,12 +305,12 @@ export function columnNotes(
   lists: readonly Pick<StatusRow, 'organization_id' | 'collection' | 'configured' | 'rows'>[],
 ): string[] {
   const read = lists.filter(({ configured }) => configured === 1)
-  const names = new Set(read.map(nameOfList))
+  const names = new Set(read.map(listKey))
   const rowsOf = (collection: string) =>
     read.filter((list) => list.collection === collection).reduce((sum, { rows }) => sum + rows, 0)
   const byColumn = [
     ...Map.groupBy(
-      troubles.filter((one) => names.has(nameOfList(one))),
+      troubles.filter((one) => names.has(listKey(one))),
       ({ collection, column }) => `${collection}\0${column}`,
     ).values(),
   ]
@@ -324,7 +324,7 @@ export function columnNotes(
       ]
 }
 
-function nameOfList(of: Pick<StatusRow, 'organization_id' | 'collection'>): string {
+function listKey(of: Pick<StatusRow, 'organization_id' | 'collection'>): string {
   return `${of.organization_id} ${of.collection}`
 }
 
@@ -339,7 +339,7 @@ function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: str
   const where = text === null ? '' : ` and ${are}, as text, in ${printable(text, 100)}`
   const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
   return [
-    `${nameOf(worst)}: ${of}${where} (${printable(worst.organization, 40)}: ${exampleOf(worst)}${move})`,
+    `${columnName(worst)}: ${of}${where} (${printable(worst.organization, 40)}: ${exampleOf(worst)}${move})`,
   ]
 }
 
@@ -354,10 +354,10 @@ function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
   if (!first) return []
   const more = others.length === 0 ? '' : ` and of ${counted(others.length, 'other organization')}`
   return [
-    `${nameOf(first)}: no row of ${printable(first.organization, 40)}${more} has a value any more, after earlier full walks had found some`,
+    `${columnName(first)}: no row of ${printable(first.organization, 40)}${more} has a value any more, after earlier full walks had found some`,
   ]
 }
 
-function nameOf({ collection, column }: ColumnTrouble): string {
+function columnName({ collection, column }: ColumnTrouble): string {
   return `${collection}.${printable(column, 100)}`
 }

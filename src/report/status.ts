@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
 import type { DaemonRecord } from '../store/core/leases.ts'
-import type { StatusRow } from '../store/status.ts'
+import type { StatusRow } from '../store/core/status.ts'
 import { walkLeft, walkPercent } from '../sync/lease.ts'
 import { asCalled, grouped, inWords, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'

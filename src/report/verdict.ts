@@ -1,4 +1,4 @@
-import type { StatusRow } from '../store/status.ts'
+import type { StatusRow } from '../store/core/status.ts'
 import { grouped } from '../text.ts'
 import type { JobStatus, Status } from './status.ts'
 

@@ -1,8 +1,7 @@
-import { createEstablishment, establishmentCreatedAt } from './items/establishment.ts'
-import { createOrder } from './items/order.ts'
-import { type OrderSource, orderCreatedAt, orderState, ordersBy } from './items/order-life.ts'
-import { hash } from './random.ts'
+import { createEstablishment, createOrder, establishmentCreatedAt } from './items.ts'
+import { type OrderSource, orderCreatedAt, orderState, ordersBy } from './order-life.ts'
 import { firstWhere } from './selection.ts'
+import { createDice, hash, uuid } from './words.ts'
 
 /**
  * One list of one organization. An item keeps its index for life, and is computed from it on demand: a million items
@@ -93,4 +92,31 @@ function insertSorted(sorted: number[], value: number | null): void {
   if (value === null) return
   const place = firstWhere(sorted.length, (at) => (sorted[at] ?? 0) >= value)
   if (sorted[place] !== value) sorted.splice(place, 0, value)
+}
+
+export interface Organization {
+  id: string
+  name: string
+  /** Of the only member. Made up, and visibly so. */
+  token: string
+}
+
+const NAMES = ['acme', 'globex', 'initech', 'umbrella', 'hooli', 'soylent', 'tyrell', 'wonka'] as const
+const ORGANIZATION_SALT = { id: 401, token: 402 }
+const TOKEN_LENGTH = 40
+
+/** The organizations of a seed, each with the token of its own user. */
+export function createOrganizations(count: number, seed: number): Organization[] {
+  return Array.from({ length: count }, (_, number) => {
+    const name = NAMES[number] ?? `org-${number + 1}`
+    const id = uuid(createDice(hash(ORGANIZATION_SALT.id, seed, number)))
+    return { id, name, token: createToken(name, number, seed) }
+  })
+}
+
+/** In Laravel Sanctum's form: the number of the token, a bar, 40 letters and digits. */
+function createToken(name: string, number: number, seed: number): string {
+  const word = name.charAt(0).toUpperCase() + name.slice(1).replace('-', '')
+  const start = `sandbox${word}MadeUp`
+  return `${number + 1}|${start}${createDice(hash(ORGANIZATION_SALT.token, seed, number)).digits(TOKEN_LENGTH - start.length)}`
 }

@@ -1,11 +1,8 @@
 import { STATUS_CODES } from 'node:http'
-import type { Accidents } from './accidents.ts'
+import type { Organization } from './data.ts'
 import { createEnvelope, PAGE_SIZE, phpJson } from './envelope.ts'
-import type { Filters } from './finder.ts'
-import type { Organization } from './organizations.ts'
-import { carriedFilters, parseQuery, readFilters, requestedPage } from './query.ts'
-import type { Selection } from './selection.ts'
-import type { Verdict } from './throttle.ts'
+import type { Filters, Selection } from './selection.ts'
+import { carriedFilters, parseQuery, readFilters, requestedPage } from './selection.ts'
 
 /** The parts of a request that matter here; header names in lower case. */
 export interface Request {
@@ -145,4 +142,67 @@ function header(request: Request, name: string): string | undefined {
 
 function withHeaders(plain: Answer, headers: Record<string, string>): Answer {
   return { ...plain, headers: { ...plain.headers, ...headers } }
+}
+
+/** What people let happen to an organization, to see what their mirror says of it. */
+export interface Accidents {
+  isRevoked: (organization: Organization) => boolean
+  /** The orders below this index are gone. */
+  firstOrder: (organization: Organization) => number
+  /** Says what happened; null where nothing of that name can happen. */
+  cause: (organization: Organization, name: string) => string | null
+}
+
+/** @param middleOf The index of the order in the middle of what is listed. */
+export function createAccidents(middleOf: (organization: Organization) => number): Accidents {
+  const revoked = new Set<Organization>()
+  const firstOrders = new Map<Organization, number>()
+  return {
+    isRevoked: (organization) => revoked.has(organization),
+    firstOrder: (organization) => firstOrders.get(organization) ?? 0,
+    cause(organization, name) {
+      if (name === 'revoke') {
+        revoked.add(organization)
+        return 'its token is refused from now on'
+      }
+      if (name === 'remove') {
+        firstOrders.set(organization, middleOf(organization))
+        return 'the older half of its orders is gone'
+      }
+      if (name !== 'restore') return null
+      revoked.delete(organization)
+      firstOrders.delete(organization)
+      return 'its token is accepted, and its orders are back'
+    },
+  }
+}
+
+/** Whether a request is allowed, and how many remain in the window or how long to wait. */
+export type Verdict =
+  | { allowed: true; remaining: number }
+  /** Whole seconds, and epoch seconds; both rounded up. */
+  | { allowed: false; retryAfter: number; reset: number }
+
+const WINDOW = 60_000
+
+/**
+ * Laravel's limiter: for each key a window of a minute, which starts with the first request counted. A refused request
+ * is not counted and does not prolong the window. Returns a function of the key and the time (epoch ms).
+ */
+export function createThrottle(limit: number): (key: string, now: number) => Verdict {
+  const windows = new Map<string, { end: number; hits: number }>()
+  return (key, now) => {
+    const open = windows.get(key)
+    const current = open !== undefined && now < open.end ? open : { end: now + WINDOW, hits: 0 }
+    if (current.hits >= limit) {
+      return {
+        allowed: false,
+        retryAfter: Math.ceil((current.end - now) / 1000),
+        reset: Math.ceil(current.end / 1000),
+      }
+    }
+    current.hits += 1
+    windows.set(key, current)
+    return { allowed: true, remaining: limit - current.hits }
+  }
 }

@@ -84,12 +84,11 @@ export function startScheduler(
 
   const schedules = bySchedule(jobs)
   let lookedAt = now()
-  let ticks = createTicks(schedules, lookedAt)
+  const ticks = createTicks(schedules, lookedAt)
 
   async function watchTime(): Promise<void> {
     while (!stopped.signal.aborted) {
       const time = now()
-      if (time < lookedAt) ticks = createTicks(schedules, time)
       lookedAt = time
       for (const { schedule } of ticks.come(time)) schedule.jobs.forEach(fire)
       const pause = Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))

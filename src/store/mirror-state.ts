@@ -73,6 +73,6 @@ function asText(time: string | number | null): string | null {
 export function inOrder<T extends Pick<JobFreshness, 'organization' | 'collection'>>(
   jobs: readonly T[],
 ): T[] {
-  const nameOf = ({ organization, collection }: T) => `${organization}\0${collection}`
-  return jobs.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1))
+  const keyOf = ({ organization, collection }: T) => `${organization}\0${collection}`
+  return jobs.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
 }

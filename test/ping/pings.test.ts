@@ -109,6 +109,10 @@ describe('a failure while other lists of the run are still read', () => {
     await wake()
     expect(sent).toEqual(['all start', 'all fail', 'all fail'])
     expect(texts[2]).toContain('2 lists failed:')
+    // Minutes without a further failure.
+    await wake()
+    await wake()
+    expect(sent).toHaveLength(3)
 
     await more[0]?.()
     await more[1]?.()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { columnNotes } from '../../src/report/status-text.ts'
-import type { ColumnTrouble } from '../../src/store/column-troubles.ts'
+import type { ColumnTrouble } from '../../src/store/core/overview.ts'
 
 const TROUBLE: ColumnTrouble = {
   organization_id: '1',

@@ -3,7 +3,7 @@ import { backfillCommand, nextStep } from '../../src/report/next-step.ts'
 import { createStatus, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
-import type { OpenBackfill, StatusRow } from '../../src/store/status.ts'
+import type { OpenBackfill, StatusRow } from '../../src/store/core/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
 

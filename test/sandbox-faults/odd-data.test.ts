@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { pageOf, serve } from '../cli/list-server.ts'
-import { createWorkspace, organization } from '../cli/workspace.ts'
+import { pageOf, serve } from '../helpers/list-server.ts'
+import { createWorkspace, organization } from '../helpers/workspace.ts'
 import { hasTerminal, onTerminal } from './on-terminal.ts'
 
 // Items that are valid JSON, and traps: names that mean something to JavaScript, SQLite or ourselves, characters that a

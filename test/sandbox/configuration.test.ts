@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { sandboxConfiguration } from '../../src/sandbox/configuration.ts'
+import { sandboxConfiguration } from '../../src/sandbox/server.ts'
 
 const SANDBOX = {
   url: 'http://127.0.0.1:8099',

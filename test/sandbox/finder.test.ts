@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createData } from '../../src/sandbox/data.ts'
-import { createFinder, type Filters } from '../../src/sandbox/finder.ts'
+import { createFinder, type Filters } from '../../src/sandbox/selection.ts'
 
 const { orders, establishments } = createData({
   seed: 3,

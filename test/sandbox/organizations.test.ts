@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createOrganizations } from '../../src/sandbox/organizations.ts'
+import { createOrganizations } from '../../src/sandbox/data.ts'
 
 describe('createOrganizations', () => {
   it('gives each its own id and token, the same for the same seed', () => {

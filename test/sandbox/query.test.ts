@@ -5,7 +5,7 @@ import {
   parseQuery,
   readFilters,
   requestedPage,
-} from '../../src/sandbox/query.ts'
+} from '../../src/sandbox/selection.ts'
 
 describe('requestedPage', () => {
   it.each([

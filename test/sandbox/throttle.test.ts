@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createThrottle } from '../../src/sandbox/throttle.ts'
+import { createThrottle } from '../../src/sandbox/routes.ts'
 
 describe('createThrottle', () => {
   it('counts down, then refuses until the window that the first request began has ended', () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { ColumnTrouble } from '../../src/store/column-troubles.ts'
-import type { StatusRow } from '../../src/store/status.ts'
+import type { ColumnTrouble } from '../../src/store/core/overview.ts'
+import type { StatusRow } from '../../src/store/core/status.ts'
 import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
@@ -209,7 +209,16 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
 
         const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string
         const walk = { nextPage: 2, walkSeen: 3, total: null, updatedAt: time, waitingUntil: null }
-        const run = { trigger: 'manual', startedAt: time, pages: 1, rowsSeen: 3, ...walk }
+        const pace = { thirdAt: time, twoThirdsAt: time }
+        const run = {
+          trigger: 'manual',
+          startedAt: time,
+          pages: 1,
+          rowsSeen: 3,
+          rateLimitWaitMs: 0,
+          ...pace,
+          ...walk,
+        }
         expect(work).toEqual({ isDaemon: false, isVerify: false, run })
       })
 

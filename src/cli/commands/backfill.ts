@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import type { Filters } from '../../sync/types.ts'
+import { jobName } from '../../text.ts'
 import { type Globals, readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
 import type { Runtime } from '../runtime.ts'
@@ -35,7 +36,7 @@ function backfillJobs(config: Config, options: BackfillOptions): SelectedJob[] {
   const typed = typedFilters(options.filter)
   return selectJobs(config, options).map(({ organization, job }) => {
     const { collection } = job
-    const filters = mergeFilters(collection.filters, typed, `${organization.name} ${collection.name}`)
+    const filters = mergeFilters(collection.filters, typed, jobName(job))
     return {
       organization,
       job: { ...job, collection: { ...collection, filters, scope: collection.filters } },

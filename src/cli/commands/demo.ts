@@ -1,8 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { sandboxConfiguration } from '../../sandbox/configuration.ts'
-import { startSandbox } from '../../sandbox/server.ts'
+import { sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** Under the working folder, where users find it. A new demo deletes the former one. */

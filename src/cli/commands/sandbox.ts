@@ -1,9 +1,13 @@
 import { once } from 'node:events'
 import path from 'node:path'
 import { readRegularFile } from '../../config/token-file.ts'
-import { UsageError } from '../../errors.ts'
-import { sandboxConfiguration } from '../../sandbox/configuration.ts'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
+import { systemCode, UsageError } from '../../errors.ts'
+import {
+  type Sandbox,
+  type SandboxOptions,
+  sandboxConfiguration,
+  startSandbox,
+} from '../../sandbox/server.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import type { Globals } from '../config-file.ts'
 import { type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
@@ -76,13 +80,10 @@ async function listen(options: Parameters<typeof startSandbox>[0]): Promise<Sand
   try {
     return await startSandbox(options)
   } catch (error) {
-    if (
-      error instanceof Error &&
-      'code' in error &&
-      (error.code === 'EADDRINUSE' || error.code === 'EACCES')
-    ) {
+    const code = systemCode(error)
+    if (code === 'EADDRINUSE' || code === 'EACCES') {
       throw new UsageError(
-        `--port ${options.port} cannot be used (${error.code}); choose another one, or 0 for any that is free`,
+        `--port ${options.port} cannot be used (${code}); choose another one, or 0 for any that is free`,
       )
     }
     throw error

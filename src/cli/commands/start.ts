@@ -12,7 +12,7 @@ import {
 } from '../../schedule/scheduler.ts'
 import { createDueCheck } from '../../schedule/ticks.ts'
 import type { JobResult } from '../../sync/job.ts'
-import { counted, grouped, inWords, printable } from '../../text.ts'
+import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import { DEFAULT_CONFIG, type Globals, readConfig, typedConfig } from '../config-file.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
@@ -182,7 +182,7 @@ function scheduledJob(
   const dueAtStart = last.unfinished || isDue(last, schedule)
   let isFirst = dueAtStart
   return {
-    name: `${organization.name} ${job.collection.name}`,
+    name: jobName(job),
     ...schedule,
     dueAtStart,
     run: async () => {

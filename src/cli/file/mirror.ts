@@ -2,17 +2,13 @@ import fs from 'node:fs'
 import type { CheckedMirror } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
-import { assertMayRead } from '../../store/sqlite/file/errors.ts'
+import { fullDisk } from '../../report/verdict.ts'
+import { overviewOf } from '../../store/core/overview.ts'
+import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
+import { assertMayRead, whyUnwritable as rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { inspectHeader } from '../../store/sqlite/file/header.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
-import {
-  freeBytes,
-  mirrorSize,
-  readGates,
-  readLastRuns,
-  readNewColumns,
-  readTokensUsed,
-} from '../../store/sqlite/read/overview.ts'
+import { freeBytes, mirrorSize } from '../../store/sqlite/read/overview.ts'
 import { createReader, openReader, type Reader } from '../../store/sqlite/read/reader.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { createFileCheck } from '../../store/sqlite/transaction.ts'
@@ -38,9 +34,29 @@ export async function openForReading({ database }: Config): Promise<RuleRunner |
 }
 
 export async function readStatus({ database, config }: MirrorPlace): Promise<StatusReader | null> {
-  const reader = config ? openReader(database) : readMirror(database, true)
-  // Others write the file that `--database` names, if anybody does.
-  return reader && { ...reader, freeBytes: () => (config ? freeBytes(database) : null) }
+  return config ? openReader(database) : readMirror(database, true)
+}
+
+export function whyUnwritable({ database, config }: MirrorPlace): string | null {
+  return config ? unwritableNow(database, false) : unwritableNamed(database)
+}
+
+/** Why the mirror cannot be written now; null if it can, or is not there yet. `isWriter`: whether this process is one that writes it. */
+function unwritableNow(file: string, isWriter: boolean): string | null {
+  const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
+  return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
+}
+
+/**
+ * The same for a file that the user named. Who writes it is not known, nor what they may, but on a full disk nobody can. A copy, which is
+ * in no WAL mode, is written by nobody.
+ */
+function unwritableNamed(file: string): string | null {
+  const header = translatingErrors(file, () => {
+    assertMayRead(file)
+    return inspectHeader(file)
+  })
+  return header.kind === 'sqlite' && header.isInWal ? fullDisk(file, freeBytes(file)) : null
 }
 
 export async function check(
@@ -98,20 +114,12 @@ export function createServedFile(connection: Connection, file: string, processNa
       assertSameFile()
       // Any read shows whether the mirror can be read; what it returns is not needed.
       reader.gateClosedUntil()
-      try {
-        fs.accessSync(file, fs.constants.W_OK)
-      } catch {
-        throw new MirrorError(`${file} cannot be written by this user`)
-      }
     },
-    freeBytes: async () => mirrorSize(file).freeBytes,
+    unwritable: () => unwritableNow(file, true),
     overview: async (newSince) =>
       translatingErrors(file, () => ({
         reader,
-        runs: readLastRuns(connection),
-        gates: readGates(connection),
-        tokensUsed: readTokensUsed(connection),
-        newColumns: readNewColumns(connection, new Date(newSince).toISOString()),
+        ...runRule(connection, overviewOf(SQLITE, newSince)),
         size: mirrorSize(file),
       })),
   }

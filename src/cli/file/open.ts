@@ -74,7 +74,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
         return own(() => createTypedTableRebuild({ ...patience, connection, file, transact: transactAlive }))
       },
       async beginForgetting() {
-        const { createForgetting } = await import('../../store/sqlite/walks/forget.ts')
+        const { createForgetting } = await import('../../store/sqlite/forget.ts')
         const options = { ...patience, connection, leases, transact: transactAlive, configured: collections }
         const { blank, ...forgetting } = own(() => createForgetting(options))
         await blank()

@@ -132,9 +132,11 @@ function numbers(line: LogFields): string[] {
   const number = (name: string) => Number(line[name] ?? 0)
   const waitMs = number('rate_limit_wait_ms')
   const removed = number('rows_removed') > 0 ? `, ${grouped(number('rows_removed'))} removed` : ''
+  const changes = `${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed${removed}`
   return [
     counted(number('pages'), 'page'),
-    `${counted(number(line.items === undefined ? 'rows_seen' : 'items'), 'row')} (${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed${removed})`,
+    // A page that was asked again is counted twice in `rows_seen`. Of a refresh, nobody counts its items once.
+    line.items === undefined ? changes : `${counted(number('items'), 'row')} (${changes})`,
     ...(typeof line.coverage === 'string'
       ? [`${line.coverage}${missedText(number('expected_missed'))}`]
       : []),

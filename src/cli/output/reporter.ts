@@ -7,7 +7,7 @@ import { leftOf, type OwnerWork, ownerName, workText } from '../../sync/lease.ts
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import type { Job, Notice, Page } from '../../sync/types.ts'
 import type { VerifyObserver, VerifyResult } from '../../sync/verify.ts'
-import { counted, printable } from '../../text.ts'
+import { counted, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 import { budgetNow, ENOUGH_ANSWERS, estimate, type Pace } from './estimate.ts'
 import { createBoard } from './progress/board.ts'
@@ -103,7 +103,7 @@ export function createReporter({
   function watch(job: Job, pageMessage: 'page saved' | 'page compared') {
     const { organization, collection } = job
     const log = logger.child({ organization: organization.name, collection: collection.name })
-    const progress = newProgress(`${organization.name} ${collection.name}`, budgetOf(job))
+    const progress = newProgress(jobName(job), budgetOf(job))
     const observedAt = now()
     let walkId: number | null = null
     /** Who has the job, and when that was logged last. */

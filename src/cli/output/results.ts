@@ -27,9 +27,9 @@ export function runsReport(results: readonly JobResult[], exitCode: number, conf
 function runOf(result: JobResult, configOption: string) {
   const { job, trigger, walk, run, runId, coverage, expectedMissed, error, heldBack } = result
   return {
-    ...nameOf(job),
+    ...jobFields(job),
     trigger,
-    status: statusOf(error?.code ?? null, walk !== null || run !== null),
+    status: runStatus(error?.code ?? null, walk !== null || run !== null),
     run_id: run === null ? null : (runId ?? null),
     walk_id: walk?.id ?? null,
     pages: run?.pages ?? null,
@@ -48,7 +48,7 @@ function runOf(result: JobResult, configOption: string) {
 }
 
 /** A job that is busy, held or told to wait has no run. */
-function statusOf(code: string | null, isBegun: boolean) {
+function runStatus(code: string | null, isBegun: boolean) {
   if (code === null) return 'succeeded'
   if (!isBegun) return 'not_begun'
   return code === 'INTERRUPTED' ? 'interrupted' : 'failed'
@@ -60,7 +60,7 @@ export function verifyReport(results: readonly VerifyResult[], exitCode: number,
     version: RESULTS_VERSION,
     exit_code: exitCode,
     lists: results.map(({ job, differences, error }) => ({
-      ...nameOf(job),
+      ...jobFields(job),
       ...(differences ? comparisonOf(differences) : NOT_COMPARED),
       ...failureOf(error, configOption),
     })),
@@ -102,7 +102,7 @@ function comparisonOf(found: Differences) {
   }
 }
 
-function nameOf({ organization, collection }: Job) {
+function jobFields({ organization, collection }: Job) {
   return { organization_id: organization.id, organization: organization.name, collection: collection.name }
 }
 

@@ -27,7 +27,7 @@ export function logVerified(log: Logger, { differences, error }: VerifyResult, m
     )
     return
   }
-  log[levelOf(error)](
+  log[levelOf({ error })](
     { event: 'not_verified', duration_ms: ms, ...failure(error) },
     because('not verified', error),
   )
@@ -37,7 +37,7 @@ export function logVerified(log: Logger, { differences, error }: VerifyResult, m
 /** The log lines of a run that ended. `ms`: how long it took. */
 export function logRun(log: Logger, result: JobResult, ms: number): void {
   const { run, runId, walk, items, trigger, coverage, expectedMissed, error, heldBack, untrusted } = result
-  const level = isLeft(result) ? 'info' : error ? levelOf(error) : heldBack ? 'warn' : 'info'
+  const level = error ? levelOf(result) : heldBack ? 'warn' : 'info'
   if (!run) {
     const lost = isLeft(result)
       ? 'run left to another worker'
@@ -53,7 +53,7 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     run_id: runId,
     duration_ms: ms,
     trigger,
-    status: statusOf(error),
+    status: outcomeOf(error),
     walk_id: walk?.id,
     first_page: walk?.checkpoint.nextPage,
     pages: run.pages,
@@ -96,7 +96,10 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
     ...failure(error),
   }
   // Hundreds of refreshes a day find nothing.
-  log[error ? levelOf(error) : isNews ? 'info' : 'debug'](fields, endOf('refresh', error))
+  log[error ? levelOf({ error, trigger: 'schedule' }) : isNews ? 'info' : 'debug'](
+    fields,
+    endOf('refresh', error),
+  )
   if (!error && shouldWarnOfChanges(saved.state))
     log.warn(
       { event: 'refresh_stopped_early', run_id: runId },
@@ -111,14 +114,14 @@ function isExpected({ trigger, error }: JobResult): boolean {
   return trigger === 'refresh' && ['BUSY', 'UNAUTHORIZED', 'RATE_LIMITED'].includes(error?.code ?? '')
 }
 
-function statusOf(error: KnownError | null): 'succeeded' | 'interrupted' | 'failed' {
+function outcomeOf(error: KnownError | null): 'succeeded' | 'interrupted' | 'failed' {
   if (!error || error.code === 'REMOVALS_HELD') return 'succeeded'
   return error.code === 'INTERRUPTED' ? 'interrupted' : 'failed'
 }
 
 /** `run finished`, `run failed: NETWORK: no answer`: whoever reads the message alone knows the end and its cause. */
 function endOf(what: 'run' | 'refresh', error: KnownError | null): string {
-  const status = statusOf(error)
+  const status = outcomeOf(error)
   return because(`${what} ${status === 'succeeded' ? 'finished' : status}`, error)
 }
 
@@ -126,13 +129,20 @@ function because(message: string, error: KnownError | null): string {
   return error ? `${message}: ${error.code}: ${error.message}` : message
 }
 
-function levelOf(error: KnownError | null): 'warn' | 'error' {
-  return error?.code === 'INTERRUPTED' ? 'warn' : 'error'
+/** Whoever asked by hand for a list that another process works on did not get it: that is no trouble, but a warning. */
+function levelOf({
+  error,
+  trigger = 'manual',
+  walk = null,
+}: Pick<JobResult, 'error'> & Partial<Pick<JobResult, 'trigger' | 'walk'>>): 'info' | 'warn' | 'error' {
+  if (error?.code === 'INTERRUPTED') return 'warn'
+  if (error?.code !== 'BUSY') return 'error'
+  return walk !== null || trigger === 'schedule' ? 'info' : 'warn'
 }
 
-/** Nothing is wrong where another process works on the list, and nobody asked for it by hand: it goes on there, or comes again. */
-function isLeft({ trigger, walk, error }: JobResult): boolean {
-  return error?.code === 'BUSY' && (walk !== null || trigger === 'schedule')
+/** Nothing is wrong where another process works on the list. */
+function isLeft({ error }: Pick<JobResult, 'error'>): boolean {
+  return error?.code === 'BUSY'
 }
 
 function failure(error: KnownError | null): object {

@@ -4,7 +4,7 @@ import { ceilingOf } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { readRegularFile } from '../../config/token-file.ts'
-import { MirrorError } from '../../errors.ts'
+import { MirrorError, systemCode } from '../../errors.ts'
 import { noteProgram } from '../../store/core/program.ts'
 import { runRule } from '../../store/postgres/driver.ts'
 import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
@@ -161,7 +161,7 @@ function assertPrivate({ mode }: { mode: number }): void {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable'
+  return systemCode(error) ?? 'unreadable'
 }
 
 /** Lines of `host:port:database:user:password`, where `*` fits everything and `\` stands before a `:` or `\`. */

@@ -2,18 +2,18 @@ import { ok } from '../../check/finding.ts'
 import { type CheckedMirror, collectionFindings, findingOf } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
-import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../store/column-troubles.ts'
+import { columnTroubles, overviewOf } from '../../store/core/overview.ts'
+import { gateClosedUntil } from '../../store/core/status.ts'
+import { impossibleCollections } from '../../store/core/tables.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
-import { readOverview } from '../../store/postgres/read/overview.ts'
 import { readQueue } from '../../store/postgres/read/queue.ts'
-import { gateClosedUntil, readStatus as readJobs } from '../../store/postgres/read/status.ts'
+import { mirrorSize, readStatus as readJobs } from '../../store/postgres/read/status.ts'
 import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
 import { assertSameApiOn } from '../../store/postgres/store.ts'
-import { impossibleCollections } from '../../store/postgres/tables/configured.ts'
 import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { StatusReader } from '../read-status.ts'
@@ -41,6 +41,10 @@ export async function openForReading(config: Config, runtime: Runtime): Promise<
 
 export function runnerOn(server: Server): RuleRunner {
   return { run: (rule) => runRule(server, rule(POSTGRES)), close: () => server.close() }
+}
+
+export function whyUnwritable(): string | null {
+  return null
 }
 
 export async function read(
@@ -71,7 +75,7 @@ export async function check(
       await assertQueueSchema(server)
       origin = await originOn(server)
       if (baseUrl !== null) await assertSameApiOn(server, baseUrl)
-      impossible = await impossibleCollections(server, config.collections)
+      impossible = await runRule(server, impossibleCollections(POSTGRES, config.collections))
     } finally {
       await server.close()
     }
@@ -114,17 +118,17 @@ export async function readStatus(place: MirrorPlace, runtime: Runtime): Promise<
 
 /** What is known of the jobs, read at once. `locks`: those of the database. */
 async function readerOf(
-  sql: Pick<Sql, 'rows'>,
+  sql: Sql,
   schema: string,
   locks: ReadonlySet<string>,
 ): Promise<
   Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'columnTroubles' | 'queue' | 'locks'>>
 > {
   const rows = await readJobs(sql, schema, locks)
-  const closedUntil = await gateClosedUntil(sql)
+  const closedUntil = await runRule(sql, gateClosedUntil())
   const queue = await readQueue(sql, schema)
   const holders = await lockHolders(sql)
-  const troubles = await sql.rows<ColumnTrouble>(COLUMN_TROUBLES_SQL)
+  const troubles = await runRule(sql, columnTroubles())
   return {
     columnTroubles: () => troubles,
     status: () => rows,
@@ -165,14 +169,15 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
       const locks = await advisoryLocks(sql)
       const reader = await readerOf(sql, server.address.schema, locks)
       const daemons = await readDaemons(sql, server.address.schema, locks)
-      return { ...(await readOverview(sql, since)), reader: { ...reader, daemons: () => daemons } }
+      const overview = await runRule(sql, overviewOf(POSTGRES, since))
+      return { ...overview, size: await mirrorSize(sql), reader: { ...reader, daemons: () => daemons } }
     }),
   )
   return {
     probe: within(PROBE_MS, async () => {
       await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
     }),
-    freeBytes: async () => null,
+    unwritable: () => null,
     overview: (newSince) => {
       since = newSince
       return readAll()

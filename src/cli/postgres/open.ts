@@ -1,11 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
-import type { Config } from '../../config/config.ts'
-import { InterruptedError } from '../../errors.ts'
-import { forgetOrganization, holdingsOf } from '../../store/core/forget.ts'
+import { collectionNames } from '../../store/core/tables.ts'
 import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
-import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
+import { runRule } from '../../store/postgres/driver.ts'
+import { createForgetting } from '../../store/postgres/forget.ts'
 import { takeFreeLists } from '../../store/postgres/free-lists.ts'
 import {
   type Announcement,
@@ -20,16 +19,14 @@ import { writeMirrorFile } from '../../store/postgres/publish/mirror-file.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
-import { makeConfigured } from '../../store/postgres/tables/configured.ts'
-import { collectionNames, rebuildCollection } from '../../store/postgres/tables/rebuild.ts'
+import { rebuildCollection } from '../../store/postgres/tables/rebuild.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
-import { dropUnused, forgetJob } from '../../store/postgres/walks/forget.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import { inspectPlace, makePublicFolder } from '../../store/sqlite/publish/place.ts'
 import type { CopyTask } from '../../store/sqlite/publish/publish.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
-import type { Forgetting, OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
+import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgres, workerName } from './connect.ts'
@@ -80,10 +77,14 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         return announced.withdraw
       },
       beginRebuilding: async () => ({
-        collections: () => collectionNames(server),
+        collections: () => runRule(server, collectionNames()),
         collection: (name) => rebuildCollection(server, name, { now, signal }),
       }),
-      beginForgetting: async () => createForgetting(server, leases, { config, now, signal }),
+      beginForgetting: async () => {
+        const forgetting = createForgetting(server, leases, { configured: config.collections, now, signal })
+        // The server overwrites what is deleted when it cleans its tables (VACUUM).
+        return { ...forgetting, leftovers: () => [] }
+      },
       async close() {
         // Its timers would keep the process alive.
         await queue?.close().catch(() => {})
@@ -94,39 +95,6 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
   } catch (error) {
     await close().catch(() => {})
     throw error
-  }
-}
-
-interface ForgettingOptions {
-  config: Pick<Config, 'collections'>
-  now: () => number
-  signal: AbortSignal
-}
-
-function createForgetting(
-  server: Server,
-  leases: Leases,
-  { config, now, signal }: ForgettingOptions,
-): Forgetting {
-  return {
-    // The server overwrites what is deleted when it cleans its tables (VACUUM).
-    leftovers: () => [],
-    async job(job, isConfigured) {
-      const { organization, collection } = job
-      if (!(await leases.lock(organization, collection))) return { owner: 'a worker' }
-      try {
-        const gone = await runRule(server, holdingsOf(POSTGRES, job))
-        const at = new Date(now()).toISOString()
-        if (!(await forgetJob(server, job, { isConfigured, signal, at })))
-          throw new InterruptedError('stopped before everything was forgotten; the same command continues')
-        const isCollectionGone = await dropUnused(server, collection)
-        await makeConfigured(server, config.collections)
-        return { owner: null, gone, isCollectionGone }
-      } finally {
-        await leases.unlock(organization, collection)
-      }
-    },
-    organization: (id) => server.transaction((sql) => runRule(sql, forgetOrganization(id))),
   }
 }
 

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { JobError, MirrorError, UsageError } from '../../errors.ts'
+import { JobError, MirrorError, systemCode, UsageError } from '../../errors.ts'
 import type { ReadingEnd, ReadingTask } from './read.ts'
 import { read } from './read.ts'
 
@@ -35,7 +35,7 @@ function writeSome(bytes: Uint8Array, at: number): number {
   try {
     return fs.writeSync(STDOUT, bytes, at)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return 0
+    if (systemCode(error) === 'EAGAIN') return 0
     throw error
   }
 }

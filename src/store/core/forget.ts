@@ -1,7 +1,8 @@
+import { InterruptedError } from '../../errors.ts'
 import { keyColumnNames, splitKey } from '../columns/catalog.ts'
-import { type JobNames, OF_JOB } from './jobs.ts'
+import { asOwner, type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
 import { all, type Dialect, one, quoted, type Rule, run, type TableKind, tableName } from './sql.ts'
-import { knownKey } from './tables.ts'
+import { isWithoutRows, knownKey } from './tables.ts'
 
 // What `forget` deletes of a job, and of an organization.
 
@@ -123,7 +124,7 @@ export function* deleteHoldings(dialect: Dialect, job: JobNames, rows: number): 
 }
 
 /** Ends a job whose rows are deleted. `isConfigured`: its row stays, since a sync will need it. */
-export function endJob(job: JobNames, isConfigured: boolean): Rule<number> {
+function endJob(job: JobNames, isConfigured: boolean): Rule<number> {
   return run(
     `${isConfigured ? 'UPDATE sync_jobs SET rows = 0' : 'DELETE FROM sync_jobs'} WHERE ${OF_JOB}`,
     job,
@@ -134,7 +135,7 @@ export function endJob(job: JobNames, isConfigured: boolean): Rule<number> {
  * Deletes an unconfigured organization once it has no jobs, with its hold: nothing sends its token, and organizations with
  * the same token have holds of their own. Never call it for a configured one, whose refused token would be sent again.
  */
-export function* forgetOrganization(id: string): Rule<void> {
+function* forgetOrganization(id: string): Rule<void> {
   const job = yield* one('SELECT 1 FROM sync_jobs WHERE organization_id = :id', { id })
   if (job !== null) return
   yield* run('DELETE FROM organizations WHERE id = :id', { id })
@@ -154,4 +155,80 @@ export function* collectionsOf(organization: string): Rule<string[]> {
     { organization },
   )
   return rows.map(({ collection }) => collection)
+}
+
+/** Whether nothing is left of a collection that has tables: its key can change then. */
+export function* isUnused(collection: string): Rule<boolean> {
+  if ((yield* knownKey(collection)) === null) return false
+  const reject = yield* one('SELECT 1 FROM sync_rejects WHERE collection = :collection LIMIT 1', {
+    collection,
+  })
+  return reject === null && (yield* isWithoutRows(collection))
+}
+
+export type Forgotten = { owner: string } | { owner: null; gone: Holdings; isCollectionGone: boolean }
+
+/** Deletes what the mirror holds of jobs and organizations. */
+export interface Forgetting {
+  /** Forgets a job, unless another process works on it. See `forgetJob`. */
+  job(job: JobNames, isConfigured: boolean): Promise<Forgotten>
+  /** See `forgetOrganization`. */
+  organization(organizationId: string): Promise<void>
+}
+
+/** What forgetting needs of a database. */
+export interface ForgettingWork {
+  dialect: Dialect
+  /** ISO 8601. */
+  time: () => string
+  /** Takes the job; or returns the name of its owner. From then on no process that was cut off writes anything of it. */
+  take(job: JobNames): Promise<OwnJob | string>
+  release(taken: OwnJob): Promise<void>
+  writing<T>(begin: () => Rule<T>): Promise<T>
+  /** Runs batches until one returns true. Returns false after the signal to stop. */
+  inBatches(batch: () => Promise<boolean>): Promise<boolean>
+  /** Rows of one batch. */
+  batchRows: number
+  /** Drops the tables of an unused collection, and makes those that are configured. Returns whether it did the first. */
+  dropUnused(collection: string): Promise<boolean>
+}
+
+export function createForgetting(work: ForgettingWork): Forgetting {
+  return {
+    async job(job, isConfigured) {
+      const taken = await work.take(job)
+      if (typeof taken === 'string') return { owner: taken }
+      try {
+        return await forgetJob(work, taken, isConfigured)
+      } finally {
+        await work.release(taken)
+      }
+    },
+    organization: (id) => work.writing(() => forgetOrganization(id)),
+  }
+}
+
+/**
+ * Forgets a job that was taken, in batches. At once the list looks as if it was never read, so that after a kill the same command does the
+ * rest. Throws InterruptedError after the signal to stop, and JobError (`BUSY`) once another worker has taken the job: what that one writes
+ * stays.
+ * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
+ */
+export async function forgetJob(
+  { dialect, time, writing, inBatches, batchRows, dropUnused }: Omit<ForgettingWork, 'take' | 'release'>,
+  owner: OwnJob,
+  isConfigured: boolean,
+): Promise<Forgotten> {
+  const { job } = owner
+  const owned = <T>(begin: () => Rule<T>) => writing(() => asOwner(dialect, owner, begin))
+  const gone = await owned(function* () {
+    const held = yield* holdingsOf(dialect, job)
+    yield* markForgotten(job, time())
+    return held
+  })
+  if (!(await inBatches(() => owned(() => deleteHoldings(dialect, job, batchRows)))))
+    throw new InterruptedError('stopped before everything was forgotten; the same command continues')
+  const isCollectionGone = await dropUnused(job.collection)
+  await owned(() => endJob(job, isConfigured))
+  return { owner: null, gone, isCollectionGone }
 }

@@ -2,10 +2,10 @@ import type { JobError } from '../../errors.ts'
 import type { OwnerWork, RunningRun } from '../../sync/lease.ts'
 import type { Acquired, Lease } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { RUNNING_RUN } from '../status.ts'
 import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'
 import { assertAddress } from './settings.ts'
 import { all, one, type Rule, run, type StoredTime, textOf } from './sql.ts'
+import { RUNNING_RUN } from './status.ts'
 import { lastOutcome } from './walks.ts'
 
 // Which process works on which job, and which process is a `start`. Whether one lives that is named here, its lock tells.

@@ -1,8 +1,8 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { DIED } from '../status.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
+import { DIED } from './status.ts'
 
 // `sync_runs`: one row for each attempt at a job.
 

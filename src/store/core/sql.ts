@@ -1,4 +1,5 @@
 import type { TableShape } from '../columns/catalog.ts'
+import type { EventTime } from '../columns/changes-view.ts'
 import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 
 /**
@@ -14,8 +15,8 @@ export interface Statement {
   values: Values
   /** For a statement of `eachLine` on a file: the values of the line. */
   line?: readonly SqlValue[]
-  /** Its rows, or how many it has changed. */
-  wants: 'rows' | 'count'
+  /** Its rows, or how many it has changed; nothing: it may be several statements, without parameters. */
+  wants: 'rows' | 'count' | 'nothing'
 }
 
 export type Values = Readonly<Record<string, string | number | null>>
@@ -34,10 +35,14 @@ export interface Dialect {
   sequence: string
   /** A join whose second table is read by the index on what joins it. */
   join: string
+  /** A LEFT JOIN of the first row in this order. `table` has an `id`. */
+  joinFirst(table: string, as: string, where: string, order: string): string
   /** The function that returns the later of two times. */
   later: string
   /** An expression for the database's own time, in epoch milliseconds. */
   now: string
+  /** An expression for a number that is a field of a JSON text. */
+  numberIn(json: string, field: string): string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */
@@ -46,6 +51,23 @@ export interface Dialect {
   hasId(keys: Keys, row: string, id: string): string
   /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
   ofOwner: string
+  /** At the end of a SELECT: nobody changes these rows, or even reads them for a change, before the transaction ends. */
+  forShare: string
+  forUpdate: string
+  /** The `seq` of the event at this time of a row, an expression that an index can be on. */
+  seqOf(time: EventTime, row?: string): string
+  /** A type of `SQL_TYPES`, or a time, in a declaration of a table. */
+  declared(type: string): string
+  /** What declarations of tables end with, and what a history has beside the columns of ours. */
+  more: { ending: string; history: Readonly<Record<string, { type: string; says: string }>> }
+  /** The statements that say on something what it is. */
+  comment(on: string, text: string): string[]
+  /** The columns of a table with their types, as it is declared now; none without a table. */
+  columnTypes(table: string): Rule<Map<string, string>>
+  /** Bytes of the longest name that a collection can have. */
+  longestCollection: number
+  /** The first table, view or index with one of these names. */
+  relationNamed(names: readonly string[]): Rule<{ kind: string; name: string } | null>
   /** For FROM: the lines of `eachLine`, as `line`. */
   lines(columns: Columns): string
   /**
@@ -95,6 +117,11 @@ export function* one<T>(text: string, values: Values = {}): Rule<T | null> {
 /** Returns how many rows it has inserted, changed or deleted. */
 export function* run(text: string, values: Values = {}): Rule<number> {
   return (yield { text, values, wants: 'count' }) as number
+}
+
+/** Runs statements without parameters, which are not prepared. */
+export function* exec(statements: readonly string[]): Rule<void> {
+  if (statements.length > 0) yield { text: statements.join(';\n'), values: {}, wants: 'nothing' }
 }
 
 /** Inserts lines, or replaces their columns that are not of the key. */

@@ -1,7 +1,21 @@
+import { JobError } from '../../errors.ts'
+import { assertSameKey, type Catalog, createCatalog, shapeOf, splitKey } from '../columns/catalog.ts'
 import { type Column, columnType } from '../columns/column.ts'
-import { all, type Dialect, one, type Rule } from './sql.ts'
+import { namesOfTables, tablesSql } from './declarations.ts'
+import { all, type Dialect, exec, type Keys, KINDS, one, quoted, type Rule, run, tableName } from './sql.ts'
 
-// `sync_collections` and `sync_known_columns`: what the tables of a collection are like.
+// `sync_collections` and `sync_known_columns`: which collections have tables, and what these are like.
+
+/** A collection of the configuration, its key as dotted paths. */
+export interface ConfiguredCollection {
+  name: string
+  key: readonly string[]
+}
+
+export function* collectionNames(): Rule<string[]> {
+  const rows = yield* all<{ name: string }>('SELECT name FROM sync_collections ORDER BY name')
+  return rows.map(({ name }) => name)
+}
 
 /** The dotted paths of a collection's key; null if the mirror does not know the collection. */
 export function* knownKey(collection: string): Rule<string[] | null> {
@@ -9,6 +23,12 @@ export function* knownKey(collection: string): Rule<string[] | null> {
     collection,
   })
   return row && (JSON.parse(row.key) as string[])
+}
+
+/** The key columns of a collection as they are now: one may become TEXT. Null without tables. */
+export function* knownKeys(dialect: Dialect, collection: string): Rule<Keys | null> {
+  const key = yield* knownKey(collection)
+  return key && shapeOf(collection, yield* loadCatalog(dialect, { name: collection, key }))
 }
 
 /** The discovered columns of a collection, the oldest first. */
@@ -23,4 +43,135 @@ export function* loadColumns({ sequence }: Dialect, collection: string): Rule<Co
     { collection },
   )
   return rows.map((row) => ({ ...row, type: columnType(row.type), wide: row.wide === 1 }))
+}
+
+export function* loadCatalog(
+  dialect: Dialect,
+  { name, key }: ConfiguredCollection,
+  isFullReported = false,
+): Rule<Catalog> {
+  return createCatalog(yield* loadColumns(dialect, name), splitKey(key), isFullReported, dialect.limits)
+}
+
+const SAVED_COLUMNS = { name: 'text', path: 'text', type: 'text', role: 'text', wide: 'bigint' }
+
+/** Notes columns of a collection that are added, or changed. `at`: ISO 8601. */
+export function* saveColumns(
+  dialect: Dialect,
+  collection: string,
+  columns: readonly Column[],
+  at: string,
+): Rule<void> {
+  yield* dialect.eachLine(
+    `
+      INSERT INTO sync_known_columns AS known (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
+      SELECT
+        :collection::text, line.name, line.path, line.type, line.role, line.wide, :at::timestamptz, :at::timestamptz
+      FROM ${dialect.lines(SAVED_COLUMNS)}
+      WHERE true
+      ON CONFLICT (collection, "column") DO UPDATE
+      SET
+        last_changed_at = CASE WHEN known.type = excluded.type THEN known.last_changed_at ELSE excluded.last_changed_at END,
+        type = excluded.type,
+        wide = excluded.wide
+    `,
+    SAVED_COLUMNS,
+    columns.map(({ name, path, type, role, wide }) => [name, path, type, role, wide ? 1 : 0]),
+    { collection, at },
+  )
+}
+
+/** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */
+function* assertPossible(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<void> {
+  const known = yield* knownKey(name)
+  if (known) assertSameKey(name, known, key)
+  else yield* assertNamesFree(dialect, name)
+}
+
+/** Why the store cannot keep the rows of a collection; null: it can. */
+export function* refusalOf(dialect: Dialect, collection: ConfiguredCollection): Rule<JobError | null> {
+  try {
+    yield* assertPossible(dialect, collection)
+    return null
+  } catch (error) {
+    if (error instanceof JobError) return error
+    throw error
+  }
+}
+
+/** Why collections cannot be read into the mirror: each that has rows by another key, or whose tables' names are taken. */
+export function* impossibleCollections(
+  dialect: Dialect,
+  collections: readonly ConfiguredCollection[],
+): Rule<string[]> {
+  const messages: string[] = []
+  for (const collection of collections) {
+    const refusal = yield* refusalOf(dialect, collection)
+    // Tables without rows are made again by the other key.
+    const isRemade = refusal && (yield* knownKey(collection.name)) && (yield* isWithoutRows(collection.name))
+    if (refusal && !isRemade) messages.push(refusal.message)
+  }
+  return messages
+}
+
+/** Whether a collection that the mirror knows has neither rows nor superseded versions. */
+export function* isWithoutRows(collection: string): Rule<boolean> {
+  for (const kind of KINDS)
+    if ((yield* one(`SELECT 1 FROM ${quoted(tableName(collection, kind))} LIMIT 1`)) !== null) return false
+  return true
+}
+
+/**
+ * What has to be done so that the tables of a collection are there: `remake`: they have another key, and no rows. Throws JobError if they
+ * have rows by another key.
+ */
+export function* planTables({ name, key }: ConfiguredCollection): Rule<'nothing' | 'make' | 'remake'> {
+  const known = yield* knownKey(name)
+  if (!known) return 'make'
+  if (JSON.stringify(known) === JSON.stringify(key)) return 'nothing'
+  if (!(yield* isWithoutRows(name))) assertSameKey(name, known, key)
+  return 'remake'
+}
+
+/** Notes a collection's key, which cannot change while it has rows, and makes its tables. Throws JobError for names that are taken. */
+export function* makeTables(dialect: Dialect, collection: ConfiguredCollection): Rule<void> {
+  const { name, key } = collection
+  yield* assertNamesFree(dialect, name)
+  yield* run('INSERT INTO sync_collections (name, key) VALUES (:name, :key)', {
+    name,
+    key: JSON.stringify(key),
+  })
+  yield* exec(tablesSql(dialect, shapeOf(name, yield* loadCatalog(dialect, collection))))
+}
+
+/** Drops the tables of a collection after its views, and deletes its columns and its key. */
+export function* dropTables(collection: string): Rule<void> {
+  yield* exec(KINDS.map((kind) => `DROP TABLE IF EXISTS ${quoted(tableName(collection, kind))}`))
+  yield* run('DELETE FROM sync_known_columns WHERE collection = :collection', { collection })
+  yield* run('DELETE FROM sync_collections WHERE name = :collection', { collection })
+}
+
+/** The same for tables that are remade: open walks know their items by the other key, so they cannot be resumed. */
+export function* dropForOtherKey(collection: string): Rule<void> {
+  yield* dropTables(collection)
+  yield* run(
+    "UPDATE sync_walks SET status = 'abandoned', finished_at = updated_at WHERE collection = :collection AND status = 'open'",
+    { collection },
+  )
+}
+
+function* assertNamesFree(dialect: Dialect, name: string): Rule<void> {
+  const { longestCollection } = dialect
+  if (Buffer.byteLength(name) > longestCollection)
+    throw new JobError(
+      'CONFIGURATION',
+      `the name ${name} is too long for tables of PostgreSQL: give the collection one of at most ${longestCollection} bytes, and the address as its path`,
+    )
+  const found = yield* dialect.relationNamed(namesOfTables(dialect, name))
+  if (!found) return
+  throw new JobError(
+    'CONFIGURATION',
+    `the mirror cannot make the tables of ${name}, since it has a ${found.kind} ${found.name} already: give the collection ` +
+      'another name (and the address as its path), or rename what is in the way',
+  )
 }

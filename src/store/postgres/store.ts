@@ -1,4 +1,3 @@
-import { JobError } from '../../errors.ts'
 import type { Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { closeWalk } from '../core/close.ts'
@@ -8,12 +7,11 @@ import { noteMissing } from '../core/missing.ts'
 import { assertSameApi, claimAddress, isOfAddress, type Place } from '../core/settings.ts'
 import { type Keys, type Rule, timeOf } from '../core/sql.ts'
 import { createStore, type Machinery } from '../core/store.ts'
+import { refusalOf } from '../core/tables.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
-import type { Sql } from './sql.ts'
 import { createCollections } from './tables/collection.ts'
-import { assertPossible } from './tables/configured.ts'
 import { commitPage } from './walks/commit.ts'
 
 export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
@@ -63,7 +61,8 @@ export function openPostgresStore({
       await runRule(sql, prepareJob(job, baseUrl))
       await runRule(sql, noteOwner(namesOf(job), leases.name, isVerify))
       const epoch = await runRule(sql, newEpoch(namesOf(job)))
-      return { ...(await runRule(sql, leaseOf(job, await refusalOf(sql, job)))), epoch: epoch ?? 0 }
+      const refusal = await runRule(sql, refusalOf(POSTGRES, job.collection))
+      return { ...(await runRule(sql, leaseOf(job, refusal))), epoch: epoch ?? 0 }
     })
   }
 
@@ -88,16 +87,6 @@ export function openPostgresStore({
         await leases.unlock(job.organization, job.collection)
       }
     },
-  }
-}
-
-async function refusalOf(sql: Sql, { collection: { name, key } }: Job): Promise<JobError | null> {
-  try {
-    await assertPossible(sql, { name, key })
-    return null
-  } catch (error) {
-    if (error instanceof JobError) return error
-    throw error
   }
 }
 

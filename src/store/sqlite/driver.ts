@@ -1,6 +1,7 @@
 import type { Statement as Prepared } from 'better-sqlite3'
+import { SEQ_COLUMNS } from '../columns/changes-view.ts'
 import { SQLITE_LIMITS } from '../columns/column.ts'
-import { type Dialect, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
+import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
 
 export const SQLITE: Dialect = {
@@ -10,8 +11,11 @@ export const SQLITE: Dialect = {
   sequence: '_rowid_',
   // With a plain join SQLite may read the whole second table.
   join: 'CROSS JOIN',
+  joinFirst: (table, as, where, order) =>
+    `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1)`,
   later: 'max',
   now: "unixepoch('subsec') * 1000",
+  numberIn: (json, field) => `${json} ->> '$.${field}'`,
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow({ keyColumns }, row) {
     const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
@@ -22,6 +26,34 @@ export const SQLITE: Dialect = {
     return keyColumns
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
+  },
+  forShare: '',
+  forUpdate: '',
+  // Only functions that programs with an older SQLite know, too: they read the view, and the indexes on this expression.
+  seqOf(time, row) {
+    const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))
+    return `CAST(coalesce(${seq}, strftime('%s', ${at}) * 1000 + substr(${at}, 21, 3)) AS INTEGER)`
+  },
+  declared: (type) => TYPES[type] ?? 'TEXT',
+  more: { ending: ' STRICT', history: {} },
+  comment: () => [],
+  *columnTypes(table) {
+    const rows = yield* all<{ name: string; type: string }>(
+      'SELECT name, type FROM pragma_table_info(:table)',
+      {
+        table,
+      },
+    )
+    return new Map(rows.map(({ name, type }) => [name, type]))
+  },
+  longestCollection: Number.POSITIVE_INFINITY,
+  *relationNamed(names) {
+    const text = 'SELECT type AS kind, name FROM sqlite_schema WHERE name = :name COLLATE NOCASE'
+    for (const name of names) {
+      const found = yield* one<{ kind: string; name: string }>(text, { name })
+      if (found) return found
+    }
+    return null
   },
   // A file has one writer at a time, and an owner who lost the job has lost its lock file.
   ofOwner: '',
@@ -36,8 +68,11 @@ export const SQLITE: Dialect = {
   },
 }
 
-/** Types of parameters; all others are texts. */
-const TYPES: Record<string, string> = { bigint: 'INTEGER' }
+/** Types of parameters and columns; all others are texts. */
+const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL' }
+
+/** More than there are, for the tables of some dozen collections. */
+const MOST_PREPARED = 500
 
 /** Statements by their text, as long as their connection is open. */
 const prepared = new WeakMap<Connection, Map<string, Prepared>>()
@@ -50,6 +85,7 @@ export function runRule<T>(connection: Connection, rule: Rule<T>): T {
 }
 
 function runStatement(connection: Connection, { text, values, line, wants }: Statement): unknown {
+  if (wants === 'nothing') return connection.exec(text)
   const statement = prepare(connection, text)
   if (line) return statement.run(line, values).changes
   return wants === 'rows' ? statement.all(values) : statement.run(values).changes
@@ -57,6 +93,8 @@ function runStatement(connection: Connection, { text, values, line, wants }: Sta
 
 function prepare(connection: Connection, text: string): Prepared {
   const known = prepared.get(connection) ?? new Map<string, Prepared>()
+  // Those of a table are others after each new column.
+  if (known.size >= MOST_PREPARED) known.clear()
   prepared.set(connection, known)
   const statement = known.get(text) ?? connection.prepare(withParameters(text, parameter))
   known.set(text, statement)

@@ -1,13 +1,15 @@
 import path from 'node:path'
+import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { type Closing, closeWalk } from '../core/close.ts'
 import { type Judged, noteMissing } from '../core/missing.ts'
+import type { Keys } from '../core/sql.ts'
 import type { TaskSize } from '../core/store.ts'
+import { knownKeys } from '../core/tables.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { runChild } from './run-child.ts'
 import type { Connection } from './sql.ts'
 import { alterTables } from './tables/alter.ts'
-import { readKeyColumns } from './tables/lookup.ts'
 import { analyzeTables } from './tables/statistics.ts'
 import type { Patience } from './transaction.ts'
 
@@ -20,16 +22,20 @@ export const TASKS = {
   alterTables: { run: alterTables, kind: 'rebuilding' },
   noteMissing: {
     run: (connection: Connection, judged: Judged) =>
-      runRule(connection, noteMissing(SQLITE, readKeyColumns(connection, judged.job), judged)),
+      runRule(connection, noteMissing(SQLITE, keysOf(connection, judged), judged)),
     kind: undefined,
   },
   closeWalk: {
     run: (connection: Connection, closing: Closing) =>
-      runRule(connection, closeWalk(SQLITE, readKeyColumns(connection, closing.job), closing)),
+      runRule(connection, closeWalk(SQLITE, keysOf(connection, closing), closing)),
     kind: undefined,
   },
   analyzeTables: { run: analyzeTables, kind: undefined },
 } as const
+
+function keysOf(connection: Connection, { job }: { job: Job }): Keys | null {
+  return runRule(connection, knownKeys(SQLITE, job.collection.name))
+}
 
 type Tasks = typeof TASKS
 export type TaskName = keyof Tasks

@@ -1,21 +1,18 @@
-import { JobError } from '../../errors.ts'
 import type { CommitResult, Lease, Store } from '../../sync/store.ts'
 import type { Job, Notice } from '../../sync/types.ts'
-import { keyPathsOf } from '../columns/catalog.ts'
 import type { WrittenPage } from '../core/commit.ts'
 import { namesOf, ownJobOf } from '../core/jobs.ts'
 import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
 import type { Keys, Rule } from '../core/sql.ts'
 import { createStore, type Machinery, type TaskSize } from '../core/store.ts'
+import { knownKeys, refusalOf } from '../core/tables.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
 import type { Connection } from './sql.ts'
 import { changeColumnsAndWrite, INLINE_ROWS } from './tables/alter.ts'
-import { type CollectionTables, openCollection } from './tables/collection.ts'
-import { assertPossible } from './tables/configured.ts'
-import { createSchemaCache, readKeyColumns } from './tables/lookup.ts'
+import { type CollectionTables, createSchemaCache, openCollection } from './tables/collection.ts'
 import { rowsIn, tablesToAnalyze } from './tables/statistics.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
 import { commitPage } from './walks/commit.ts'
@@ -60,7 +57,7 @@ export function openSqliteStore({
   const openTables = (job: Job) => {
     const { name } = job.collection
     return collections.get(name, () => {
-      const tables = openCollection(connection, name, keyPathsOf(job))
+      const tables = openCollection(connection, job.collection)
       untold.push(...tables.warnings)
       return tables
     })
@@ -111,9 +108,10 @@ export function openSqliteStore({
     reading,
     writing: (begin) => transact(() => runRule(connection, begin())),
     readingRows: async (job, begin) =>
-      read(() =>
-        runRule(connection, begin(keys.get(job.collection.name, () => readKeyColumns(connection, job)))),
-      ),
+      read(() => {
+        const { name } = job.collection
+        return runRule(connection, begin(keys.get(name, () => runRule(connection, knownKeys(SQLITE, name)))))
+      }),
     writePage,
     noteMissing: async (_lease, judged, size) => runTask('noteMissing', judged, await reading(size())),
     closeWalk: async (_lease, closing, size) => runTask('closeWalk', closing, await reading(size())),
@@ -127,22 +125,13 @@ export function openSqliteStore({
       transact(() => {
         runRule(connection, prepareJob(job, baseUrl))
         if (leases.take(namesOf(job), isVerify) !== null) return runRule(connection, heldByOther(job))
-        return { lease: runRule(connection, leaseOf(job, refusalOf(connection, job))) }
+        const refusal = runRule(connection, refusalOf(SQLITE, job.collection))
+        return { lease: runRule(connection, leaseOf(job, refusal)) }
       }),
     release: ({ job }) => transact(() => leases.release(namesOf(job))),
     async prune(job) {
       await store.prune(job)
       if (!signal.aborted) await analyze()
     },
-  }
-}
-
-function refusalOf(connection: Connection, job: Job): JobError | null {
-  try {
-    assertPossible(connection, job.collection.name, keyPathsOf(job))
-    return null
-  } catch (error) {
-    if (error instanceof JobError) return error
-    throw error
   }
 }

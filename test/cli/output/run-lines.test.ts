@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { logRun } from '../../../src/cli/output/run-lines.ts'
+import { logRefresh, logRun } from '../../../src/cli/output/run-lines.ts'
 import { JobError } from '../../../src/errors.ts'
 import { runJob } from '../../../src/sync/job.ts'
 import { jobOptions } from '../../helpers/run-once.ts'
@@ -35,7 +35,7 @@ describe('the line of a job that did not begin', () => {
     ['refresh', 'DATABASE', 'error'],
     ['schedule', 'BUSY', 'info'],
     ['schedule', 'DATABASE', 'error'],
-    ['manual', 'BUSY', 'error'],
+    ['manual', 'BUSY', 'warn'],
   ] as const)('of a %s that is %s is %s', async (trigger, code, level) => {
     expect(await levelOf(trigger, code)).toEqual([level])
   })
@@ -46,4 +46,28 @@ describe('the line of a run that another worker has taken over', () => {
     expect(await levelOf(trigger, 'BUSY', true)).toEqual(['info'])
     expect(await levelOf(trigger, 'DATABASE', true)).toEqual(['error'])
   })
+})
+
+it('a refresh that another worker has taken over is told of at info', () => {
+  const told: string[] = []
+  const log = {
+    info: () => told.push('info'),
+    error: () => told.push('error'),
+    warn: () => told.push('warn'),
+  }
+  const result = {
+    runId: 1,
+    tookMs: 0,
+    run: { pages: 1, rowsAdded: 0, rowsChanged: 0, requests: 1 },
+    saved: { freshAsOf: 0, newest: null, state: null },
+    isAsked: false,
+    error: new JobError('BUSY', 'another worker has it'),
+  }
+  const { job } = jobOptions(openTestMirror(), scriptedList({ ids: upTo(2) }).source)
+  logRefresh(
+    log as unknown as Parameters<typeof logRefresh>[0],
+    job,
+    result as unknown as Parameters<typeof logRefresh>[2],
+  )
+  expect(told).toEqual(['info'])
 })

@@ -7,7 +7,8 @@ const RUN = {
   collection: 'orders',
   status: 'succeeded',
   pages: 4000,
-  rows_seen: 100_000,
+  items: 100_000,
+  rows_seen: 100_025,
   rows_added: 12,
   rows_changed: 3,
   rate_limit_wait_ms: 0,
@@ -29,9 +30,9 @@ describe('a line of the log on a terminal', () => {
       'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), steady',
     ],
     [
-      'counts an item once that came on two pages',
-      { ...RUN, items: 99_900 },
-      'acme orders run finished, succeeded, 4,000 pages, 99,900 rows (12 new, 3 changed), steady',
+      'says of a refresh, which may read a page twice, what it changed alone',
+      { ...RUN, event: 'refresh_finished', msg: 'refresh finished', status: undefined, items: undefined },
+      'acme orders refresh finished, 4,000 pages, 12 new, 3 changed, steady',
     ],
     [
       'says what such a walk misses',
@@ -48,7 +49,7 @@ describe('a line of the log on a terminal', () => {
       {
         ...RUN,
         pages: 1,
-        rows_seen: 1,
+        items: 1,
         msg: 'run failed: NETWORK: it failed',
         status: 'failed',
         coverage: null,

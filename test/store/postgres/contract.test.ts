@@ -1,5 +1,6 @@
 import { describe } from 'vitest'
-import { COLUMN_TROUBLES_SQL, type ColumnTrouble } from '../../../src/store/column-troubles.ts'
+import { columnTroubles } from '../../../src/store/core/overview.ts'
+import { runRule } from '../../../src/store/postgres/driver.ts'
 import { advisoryLocks } from '../../../src/store/postgres/leases.ts'
 import { readStatus } from '../../../src/store/postgres/read/status.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
@@ -65,11 +66,7 @@ async function openStore(): Promise<OpenedStore> {
           )
         )[0] ?? {},
       ) as [string, string | null],
-    troubles: async () =>
-      (await test.rows(COLUMN_TROUBLES_SQL)).map(
-        ({ misfits, emptied, ...row }) =>
-          ({ ...row, misfits: Number(misfits), emptied: Number(emptied) }) as ColumnTrouble,
-      ),
+    troubles: () => runRule(test.server, columnTroubles()),
     advance: test.clock.advance,
   }
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Status } from '../../../src/report/status.ts'
 import { holderText } from '../../../src/store/postgres/server/lock-holders.ts'
-import { pageOf, serve } from '../../cli/list-server.ts'
-import { onPostgres } from '../../cli/postgres/on-postgres.ts'
+import { pageOf, serve } from '../../helpers/list-server.ts'
+import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, openReader } from '../../helpers/postgres.ts'
 
 const server = await openDatabase()

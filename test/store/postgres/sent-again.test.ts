@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { forgetJob } from '../../../src/store/postgres/walks/forget.ts'
+import { forgetJob } from '../../../src/store/core/forget.ts'
+import { forgettingOn, takeOver } from '../../../src/store/postgres/forget.ts'
 import { identifyItems } from '../../../src/sync/items.ts'
 import { compareWithStore } from '../../../src/sync/page-writer.ts'
 import { savedRefresh, scopeText } from '../../../src/sync/refresh/saved.ts'
@@ -218,11 +219,9 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
     const other = await openPostgresMirror({ ...address, port: newSchema(server).port }, mirror.clock)
     const remove = await locked('SELECT 1 FROM orders_raw FOR UPDATE')(connect)
     const job = { organization: JOB.organization.id, collection: JOB.collection.name }
-    const forgetting = forgetJob(far, job, {
-      isConfigured: true,
-      signal: new AbortController().signal,
-      at: new Date(0).toISOString(),
-    })
+    const { signal } = new AbortController()
+    const work = forgettingOn(far, { configured: [], now: () => 0, signal })
+    const forgetting = forgetJob(work, await takeOver(far, 'far', job), true)
     await expect.poll(waiting).toBe(1)
     // Its lock is free, as after its machine was cut off.
     const taking = other.store.acquire(JOB)

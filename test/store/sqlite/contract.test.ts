@@ -1,4 +1,5 @@
-import { readColumnTroubles } from '../../../src/store/sqlite/read/overview.ts'
+import { columnTroubles } from '../../../src/store/core/overview.ts'
+import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { readStatus } from '../../../src/store/sqlite/read/status.ts'
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'
 import { describeStore, type OpenedStore } from '../contract.ts'
@@ -45,7 +46,7 @@ async function openStore(): Promise<OpenedStore> {
           'SELECT last_run_status, error_code FROM sync_status ORDER BY organization, collection',
         )[0] ?? {},
       ) as [string, string | null],
-    troubles: async () => readColumnTroubles(test.connection),
+    troubles: async () => runRule(test.connection, columnTroubles()),
     advance: test.clock.advance,
   }
 }

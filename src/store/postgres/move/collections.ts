@@ -10,11 +10,12 @@ import {
 } from '../../columns/catalog.ts'
 import type { Column } from '../../columns/column.ts'
 import { arrayViewName, parentNames } from '../../columns/view-names.ts'
+import { loadColumns } from '../../core/tables.ts'
+import { runRule, SQLITE } from '../../sqlite/driver.ts'
 import type { Connection } from '../../sqlite/sql.ts'
 import { loadViews } from '../../sqlite/tables/array-views.ts'
-import { loadColumns } from '../../sqlite/tables/column-records.ts'
+import { POSTGRES } from '../driver.ts'
 import { POSTGRES_LIMITS } from '../sql.ts'
-import { LONGEST_COLLECTION } from '../tables/configured.ts'
 import type { ArrayView } from '../tables/records.ts'
 import { type RenamedColumn, renamedColumns, renamedElements } from './columns.ts'
 
@@ -38,12 +39,12 @@ export function movedCollections(connection: Connection): MovedCollection[] {
 }
 
 function movedCollection(connection: Connection, name: string, key: readonly string[]): MovedCollection {
-  if (Buffer.byteLength(name) > LONGEST_COLLECTION)
+  if (Buffer.byteLength(name) > POSTGRES.longestCollection)
     throw new MirrorError(
-      `the collection ${name} has a name that is too long for tables of PostgreSQL (at most ${LONGEST_COLLECTION} bytes), so this mirror cannot be moved`,
+      `the collection ${name} has a name that is too long for tables of PostgreSQL (at most ${POSTGRES.longestCollection} bytes), so this mirror cannot be moved`,
     )
   const keyPaths = splitKey(key)
-  const known = loadColumns(connection, name)
+  const known = runRule(connection, loadColumns(SQLITE, name))
   const columns = renamedColumns(known, keyPaths)
   const catalog = createCatalog(
     columns.map(({ column }) => column),

@@ -1,6 +1,7 @@
 import { printable } from '../../../text.ts'
+import { namesOfTables } from '../../core/declarations.ts'
+import { SQLITE } from '../../sqlite/driver.ts'
 import type { Connection } from '../../sqlite/sql.ts'
-import { namesOfTables } from '../../sqlite/tables/declarations.ts'
 import { OWN_TABLES } from './own-tables.ts'
 
 /** What users have put into the file, in words: a move leaves it there. */
@@ -15,7 +16,7 @@ export function strangersIn(connection: Connection): string[] {
     .pluck()
     .all() as string[]
   const views = connection.prepare('SELECT DISTINCT view FROM sync_view_columns').pluck().all() as string[]
-  const ours = new Set([...OURS, ...views, ...collections.flatMap(namesOfTables)])
+  const ours = new Set([...OURS, ...views, ...collections.flatMap((name) => namesOfTables(SQLITE, name))])
   return [
     ...found
       .filter(({ name }) => !ours.has(name))

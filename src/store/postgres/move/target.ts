@@ -1,11 +1,14 @@
 import { MirrorError } from '../../../errors.ts'
+import { tablesSql } from '../../core/declarations.ts'
+import { KINDS, tableName } from '../../core/sql.ts'
+import { collectionNames } from '../../core/tables.ts'
+import { POSTGRES, runRule } from '../driver.ts'
 import { advisoryLocks, lockKey } from '../leases.ts'
 import { LATEST_VERSION, MOVING, migrate, readSettings } from '../migrations/migrate.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
-import { dropTables } from '../tables/configured.ts'
-import { collectionNames } from '../tables/rebuild.ts'
-import { createSql, KINDS, tableName } from '../tables/shape.ts'
+import { dropCollection } from '../tables/configured.ts'
+import { changesViewSql } from '../tables/shape.ts'
 import { viewSql } from '../tables/view.ts'
 import type { MovedCollection } from './collections.ts'
 import { COUNTERS, OWN_TABLES } from './own-tables.ts'
@@ -94,12 +97,12 @@ export function begin(
     // What an earlier attempt had made may not be written anywhere but in its mark: the tables that say it may be empty.
     const made = (earlier?.collections ?? []).flatMap((name) => KINDS.map((kind) => tableName(name, kind)))
     for (const table of made) await sql.exec(`DROP TABLE IF EXISTS ${quoted(table)} CASCADE`)
-    for (const name of await collectionNames(sql)) await dropTables(sql, name)
+    for (const name of await runRule(sql, collectionNames())) await dropCollection(sql, name)
     await sql.exec(
       `TRUNCATE ${OWN_TABLES.map(({ name }) => quoted(name)).join(', ')}, sync_known_columns, sync_column_counts, sync_view_columns`,
     )
     for (const { name, shape, views } of collections) {
-      await sql.exec(createSql(shape))
+      await sql.exec([...tablesSql(POSTGRES, shape), ...changesViewSql(shape)].join(';\n'))
       for (const view of views) await sql.exec(viewSql(name, shape.keyColumns, view))
     }
   })

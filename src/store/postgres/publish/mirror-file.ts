@@ -1,10 +1,11 @@
 import { keyColumnNames, shapeOf, splitKey } from '../../columns/catalog.ts'
 import type { SqlValue } from '../../columns/column.ts'
+import { loadCatalog } from '../../core/tables.ts'
+import { runRule, SQLITE } from '../../sqlite/driver.ts'
 import { openForWriting } from '../../sqlite/file/open.ts'
 import type { Connection } from '../../sqlite/sql.ts'
 import { loadViews, replaceView } from '../../sqlite/tables/array-views.ts'
-import { loadCatalog } from '../../sqlite/tables/column-records.ts'
-import { makeTables } from '../../sqlite/tables/configured.ts'
+import { ensureTables } from '../../sqlite/tables/configured.ts'
 import { ensureHelp } from '../../sqlite/tables/help-view.ts'
 import { OWN_TABLES } from '../move/own-tables.ts'
 import type { Cursor } from '../server/pool.ts'
@@ -57,8 +58,9 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
       await copy({ table: 'sync_view_columns', from: VIEW_RECORD, order: 'sequence' })
       ensureHelp(connection)
       for (const [name, keyPaths] of keys) {
-        makeTables(connection, name, keyPaths)
-        const shape = shapeOf(name, loadCatalog(connection, name, keyPaths))
+        const collection = { name, key: keyPaths.map((path) => path.join('.')) }
+        ensureTables(connection, collection)
+        const shape = shapeOf(name, runRule(connection, loadCatalog(SQLITE, collection)))
         for (const view of loadViews(connection, name).values()) replaceView(connection, shape, view)
         const [from, to] = [keyNames(keyPaths), keyColumnNames(keyPaths)].map((all) => [
           '_organization_id',

@@ -1,8 +1,8 @@
 import { splitKey } from '../../columns/catalog.ts'
+import { KINDS, tableName } from '../../core/sql.ts'
 import type { Cursor } from '../server/pool.ts'
 import type { Sql } from '../sql.ts'
-import { changesViewName } from '../tables/changes-view.ts'
-import { KINDS, keyNames, tableName } from '../tables/shape.ts'
+import { changesViewName, keyNames } from '../tables/shape.ts'
 
 export type Reading = Pick<Sql, 'rows'> & Cursor
 

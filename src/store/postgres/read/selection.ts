@@ -1,5 +1,6 @@
 import { UsageError } from '../../../errors.ts'
 import { parentNames } from '../../columns/view-names.ts'
+import { tableName } from '../../core/sql.ts'
 import type { Value } from '../../sqlite/read/rows.ts'
 import {
   assertHasSeq,
@@ -10,8 +11,7 @@ import {
   sentItem,
 } from '../../sqlite/read/selection.ts'
 import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
-import { changesViewName } from '../tables/changes-view.ts'
-import { tableName } from '../tables/shape.ts'
+import { changesViewName } from '../tables/shape.ts'
 import { openCursor, type StreamedRows } from './cursor.ts'
 import { findListed, type Listed, type Reading, SEQUENCE, typeOf } from './listed.ts'
 

@@ -203,7 +203,7 @@ function tlsOptions(host: string, authority: string | null) {
 /** Names of prepared statements, by their text. */
 const names = new Map<string, string>()
 
-function nameOf(text: string): string {
+function statementName(text: string): string {
   const known = names.get(text)
   if (known !== undefined) return known
   const name = createHash('sha256').update(text).digest('base64url')
@@ -212,7 +212,7 @@ function nameOf(text: string): string {
 }
 
 function askPrepared(client: ClientBase, text: string, values: readonly unknown[]) {
-  return client.query({ name: nameOf(text), text, values: [...values], types: { getTypeParser } })
+  return client.query({ name: statementName(text), text, values: [...values], types: { getTypeParser } })
 }
 
 const [INT8, TIMESTAMPTZ] = [20, 1184]

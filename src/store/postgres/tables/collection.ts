@@ -1,12 +1,13 @@
 import type { Job } from '../../../sync/types.ts'
-import { type Catalog, keyPathsOf, shapeOf, type TableShape } from '../../columns/catalog.ts'
+import { type Catalog, shapeOf, type TableShape } from '../../columns/catalog.ts'
 import { createRowWriter, type RowWriter } from '../../core/rows.ts'
-import { POSTGRES } from '../driver.ts'
+import { loadCatalog } from '../../core/tables.ts'
+import { POSTGRES, runRule } from '../driver.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
-import { makeTables } from './configured.ts'
+import { ensureTables } from './configured.ts'
 import { type Fitting, fitTables, typedRows, type WantedItems } from './fit.ts'
-import { type ArrayView, findCollection, loadCatalog, loadViews } from './records.ts'
+import { type ArrayView, loadViews, versionOf } from './records.ts'
 import type { FittedRow } from './row-size.ts'
 
 /** What this process knows of a collection's tables. */
@@ -41,11 +42,10 @@ export function createCollections(server: Server): Collections {
 
   async function load(job: Job): Promise<OpenCollection> {
     const { name, key } = job.collection
-    await makeTables(server, { name, key })
-    const keyPaths = keyPathsOf(job)
-    const record = await findCollection(server, name)
-    const catalog = await loadCatalog(server, name, keyPaths, full.has(name))
-    return opened(name, catalog, await loadViews(server, name), record?.version ?? 0)
+    await ensureTables(server, { name, key })
+    const version = await runRule(server, versionOf(name))
+    const catalog = await runRule(server, loadCatalog(POSTGRES, { name, key }, full.has(name)))
+    return opened(name, catalog, await loadViews(server, name), version ?? 0)
   }
 
   function opened(
@@ -76,9 +76,9 @@ export function createCollections(server: Server): Collections {
     open,
     forget,
     async fit(job, wanted, at) {
-      const { name } = job.collection
+      const { name, key } = job.collection
       const isFullReported = full.has(name)
-      const options = { server, collection: name, keyPaths: keyPathsOf(job), isFullReported, at }
+      const options = { server, collection: { name, key }, isFullReported, at }
       const fitting = await fitTables(options, wanted)
       if (fitting.isFullReported) full.add(name)
       strangers.set(name, new Set([...(strangers.get(name) ?? []), ...fitting.strangers]))

@@ -1,32 +1,32 @@
+import type { TableShape } from '../../columns/catalog.ts'
 import { splitKey } from '../../columns/catalog.ts'
+import { completeTables } from '../../core/declarations.ts'
+import { POSTGRES, runRule } from '../driver.ts'
 import { quoted, type Sql } from '../sql.ts'
-import { changesViewName, changesViewSql, commentOfChanges } from './changes-view.ts'
 import { withoutDependents } from './dependents.ts'
 import { isTaken, replaceView } from './fit.ts'
 import { loadViews } from './records.ts'
-import { raiseSeq } from './seq.ts'
-import { completeSql, keyNames } from './shape.ts'
+import { changesViewName, changesViewSql, commentOfChanges, keyNames } from './shape.ts'
 
 /** Gives the collections of a schema of an earlier version what their tables and views have not, with the grants of the views as they were. */
 export async function completeCollections(sql: Sql): Promise<void> {
   const known = await sql.rows<{ name: string; key: string }>('SELECT name, key FROM sync_collections')
   for (const { name, key } of known) {
     const keyColumns = keyNames(splitKey(JSON.parse(key) as string[]))
-    await sql.exec(completeSql(name, keyColumns))
-    await raiseSeq(sql, name)
-    await replaceChangesView(sql, name, keyColumns)
+    const shape = { name, keyColumns }
+    await runRule(sql, completeTables(POSTGRES, shape))
+    await replaceChangesView(sql, shape)
     for (const view of (await loadViews(sql, name)).values())
       if (!(await isTaken(sql, view.name))) await replaceView(sql, name, keyColumns, view)
   }
 }
 
 /** Leaves a view of that name that a user has made. */
-async function replaceChangesView(sql: Sql, name: string, keyColumns: readonly string[]): Promise<void> {
-  const view = changesViewName(name)
-  if (!(await isOurs(sql, name, view))) return
+async function replaceChangesView(sql: Sql, shape: Pick<TableShape, 'name' | 'keyColumns'>): Promise<void> {
+  const view = changesViewName(shape.name)
+  if (!(await isOurs(sql, shape.name, view))) return
   await withoutDependents(sql, [view], async () => {
-    await sql.exec(`DROP VIEW ${quoted(view)}`)
-    await sql.exec(changesViewSql(name, keyColumns))
+    await sql.exec([`DROP VIEW ${quoted(view)}`, ...changesViewSql(shape)].join(';\n'))
   })
 }
 

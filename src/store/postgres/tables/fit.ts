@@ -2,18 +2,22 @@ import { isJsonObject, type JsonObject } from '../../../json/value.ts'
 import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
 import { printable } from '../../../text.ts'
-import { type Catalog, fitsKeys, type KeyPaths, keyTypesOf } from '../../columns/catalog.ts'
+import { type Catalog, fitsKeys, keyTypesOf, splitKey } from '../../columns/catalog.ts'
 import type { ColumnChange } from '../../columns/column.ts'
 import { discoverElements } from '../../columns/elements.ts'
 import { extendCatalog, noticesOf } from '../../columns/extend.ts'
 import { type ArrayValue, toRow } from '../../columns/row.ts'
 import { arrayViewName } from '../../columns/view-names.ts'
+import { addColumnSql } from '../../core/declarations.ts'
+import { exec, KINDS, SQL_TYPES, tableName } from '../../core/sql.ts'
+import { type ConfiguredCollection, loadCatalog, saveColumns } from '../../core/tables.ts'
+import { POSTGRES, runRule } from '../driver.ts'
 import type { Server } from '../server/server.ts'
 import { POSTGRES_LIMITS, quoted, type Sql, storableJson } from '../sql.ts'
 import { changingTypes, DependentError, triedWith, withoutDependents } from './dependents.ts'
-import { type ArrayView, loadCatalog, loadViews, saveColumns, saveView } from './records.ts'
+import { type ArrayView, loadViews, saveView } from './records.ts'
 import { type FittedRow, withinPage } from './row-size.ts'
-import { addColumnSql, KINDS, keyNames, SQL_TYPES, type TableKind, tableName } from './shape.ts'
+import { keyNames } from './shape.ts'
 import { VIEW_MARK, viewSelect, viewSql } from './view.ts'
 
 /** Items that are to be stored, and the keys of all items of their page. */
@@ -55,8 +59,7 @@ function extendedView(
 
 export interface FitOptions {
   server: Server
-  collection: string
-  keyPaths: KeyPaths
+  collection: ConfiguredCollection
   isFullReported: boolean
   /** ISO 8601. */
   at: string
@@ -71,20 +74,21 @@ export interface Fitting {
 
 /** Changes columns and views so that they can hold these items, in a transaction of its own before the rows are written. */
 export function fitTables(
-  { server, collection, keyPaths, isFullReported, at }: FitOptions,
+  { server, collection: configured, isFullReported, at }: FitOptions,
   { keys, items }: WantedItems,
 ): Promise<Fitting> {
+  const { name: collection } = configured
   return server.transaction(async (sql) => {
     // One worker at a time changes a collection; the others then find what they need.
     const found = await sql.rows('SELECT 1 FROM sync_collections WHERE name = $1 FOR UPDATE', [collection])
     if (found.length === 0) throw new Error(`${collection} has no tables`)
-    const load = () => loadCatalog(sql, collection, keyPaths, isFullReported)
+    const load = () => runRule(sql, loadCatalog(POSTGRES, configured, isFullReported))
     const first = extendCatalog(await load(), keys, items)
     const refused = await changeTypes(sql, collection, first.changes)
     const extension = refused.length === 0 ? first : extendCatalog(await load(), keys, items)
     const { catalog, changes } = extension
     const notices = [...refused, ...noticesOf(extension)]
-    const keyColumns = keyNames(keyPaths)
+    const keyColumns = keyNames(splitKey(configured.key))
     await changeColumns(sql, collection, changes, at)
     const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
     const strangers = await extendViews(sql, { collection, keyColumns, arrays, notices })
@@ -129,16 +133,17 @@ async function changeColumns(
 ): Promise<void> {
   if (changes.length === 0) return
   const columns = changes.map(({ column }) => column)
-  await saveColumns(sql, collection, columns, at)
+  await runRule(sql, saveColumns(POSTGRES, collection, columns, at))
   const added = changes.filter(({ kind, column }) => kind === 'add' && column.role !== 'key')
   if (added.length > 0)
-    await sql.exec(added.map(({ column }) => addColumnSql(collection, column)).join(';\n'))
+    await runRule(sql, exec(added.flatMap(({ column }) => addColumnSql(POSTGRES, collection, column))))
   const keys = columns.filter(({ role }) => role === 'key')
-  const types = await typesOf(sql, collection)
-  const statements = KINDS.map((kind) => {
-    const due = keys.filter(({ name, type }) => types.get(kind)?.get(name) !== SQL_TYPES[type])
-    return due.length === 0 ? null : alterSql(tableName(collection, kind), due)
-  }).filter((statement) => statement !== null)
+  const statements: string[] = []
+  for (const table of tablesOf(collection)) {
+    const types = await runRule(sql, POSTGRES.columnTypes(table))
+    const due = keys.filter(({ name, type }) => types.get(name) !== SQL_TYPES[type])
+    if (due.length > 0) statements.push(alterSql(table, due))
+  }
   if (statements.length === 0) return
   const names = keys.map(({ name }) => name)
   const obstacle = await changingTypes(sql, tablesOf(collection), names, () =>
@@ -154,23 +159,6 @@ function alterSql(table: string, columns: readonly ColumnChange['column'][]): st
       `ALTER COLUMN ${quoted(name)} TYPE ${SQL_TYPES[type]} USING ${quoted(name)}::${SQL_TYPES[type]}`,
   )
   return `ALTER TABLE ${quoted(table)} ${changes.join(', ')}`
-}
-
-/** The types of the columns as they are declared now. */
-async function typesOf(sql: Sql, collection: string): Promise<Map<TableKind, Map<string, string>>> {
-  const types = new Map<TableKind, Map<string, string>>()
-  for (const kind of KINDS) {
-    const rows = await sql.rows<{ name: string; type: string }>(
-      `
-        SELECT attname AS name, format_type(atttypid, NULL) AS type
-        FROM pg_attribute
-        WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped
-      `,
-      [quoted(tableName(collection, kind))],
-    )
-    types.set(kind, new Map(rows.map(({ name, type }) => [name, type])))
-  }
-  return types
 }
 
 interface ViewWork {

@@ -1,64 +1,14 @@
-import { type Catalog, createCatalog, type KeyPaths } from '../../columns/catalog.ts'
-import { type Column, columnType } from '../../columns/column.ts'
+import { columnType } from '../../columns/column.ts'
 import type { ElementColumn } from '../../columns/elements.ts'
-import { loadColumns } from '../../core/tables.ts'
-import { POSTGRES, runRule, type Statements } from '../driver.ts'
-import { POSTGRES_LIMITS, type Sql } from '../sql.ts'
+import { one, type Rule } from '../../core/sql.ts'
+import type { Sql } from '../sql.ts'
 
-/** What is stored of a collection's key and columns. */
-export interface CollectionRecord {
-  /** The dotted paths of the key. */
-  key: string[]
-  version: number
-}
-
-export async function findCollection(sql: Pick<Sql, 'rows'>, name: string): Promise<CollectionRecord | null> {
-  const [row] = await sql.rows<{ key: string; version: number }>(
-    'SELECT key, version FROM sync_collections WHERE name = $1',
-    [name],
-  )
-  return row ? { key: JSON.parse(row.key) as string[], version: row.version } : null
-}
-
-/** The discovered columns of a collection, the oldest first. */
-export async function loadCatalog(
-  sql: Statements,
-  name: string,
-  keyPaths: KeyPaths,
-  isFullReported = false,
-): Promise<Catalog> {
-  const columns = await runRule(sql, loadColumns(POSTGRES, name))
-  return createCatalog(columns, keyPaths, isFullReported, POSTGRES_LIMITS)
-}
-
-export async function saveColumns(
-  sql: Sql,
-  collection: string,
-  columns: readonly Column[],
-  at: string,
-): Promise<void> {
-  const list = <K extends keyof Column>(field: K) => columns.map((column) => column[field])
-  await sql.rows(
-    `
-      INSERT INTO sync_known_columns (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
-      SELECT $1, name, path, type, role, wide, $7, $7
-      FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) AS new (name, path, type, role, wide)
-      ON CONFLICT (collection, "column") DO UPDATE
-      SET
-        last_changed_at = CASE WHEN sync_known_columns.type = excluded.type THEN sync_known_columns.last_changed_at ELSE excluded.last_changed_at END,
-        type = excluded.type,
-        wide = excluded.wide
-    `,
-    [
-      collection,
-      list('name'),
-      list('path'),
-      list('type'),
-      list('role'),
-      list('wide').map((wide) => (wide ? 1 : 0)),
-      at,
-    ],
-  )
+/** The tables of a collection are as they are known as long as this says so; null without tables. */
+export function* versionOf(name: string): Rule<number | null> {
+  const row = yield* one<{ version: number }>('SELECT version FROM sync_collections WHERE name = :name', {
+    name,
+  })
+  return row?.version ?? null
 }
 
 /** The view of an array of objects: `orders__items`. */

@@ -1,9 +1,9 @@
 import type { ElementColumn } from '../../columns/elements.ts'
 import { parseSqlitePath } from '../../columns/path.ts'
 import { parentNames } from '../../columns/view-names.ts'
+import { SQL_TYPES } from '../../core/sql.ts'
 import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 import type { ArrayView } from './records.ts'
-import { SQL_TYPES } from './shape.ts'
 
 /** Stands in the definition of each of these views, and tells them from those of users: a function of the schema. */
 export const VIEW_MARK = 'json_list('

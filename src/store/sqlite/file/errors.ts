@@ -100,6 +100,22 @@ export function assertMayWrite(file: string): void {
   if (!mayWrite(file)) throw unwritable(file, 'its owner has not given this user the right')
 }
 
+/**
+ * Why nobody of this user's can write a mirror, by its rights and its folder's; null if they can, or it is not there. Opens nothing.
+ * `isWriters`: whether its writers run as this user. Those of another one may have the rights that this one has not.
+ */
+export function whyUnwritable(file: string, isWriters: boolean): string | null {
+  try {
+    const real = fs.realpathSync(file)
+    for (const place of [real, path.dirname(real)]) fs.accessSync(place, fs.constants.W_OK)
+    return null
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error) || error.code === 'ENOENT') return null
+    if (error.code === 'EROFS') return unwritable(file, 'the disk is mounted read-only').message
+    return isWriters ? unwritable(file, error.message).message : null
+  }
+}
+
 function mayWrite(file: string): boolean {
   return may(file, fs.constants.W_OK)
 }

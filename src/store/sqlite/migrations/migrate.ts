@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { completeTables } from '../../core/declarations.ts'
+import { runRule, SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
 import { ensureChangesView } from '../tables/changes-view.ts'
-import { completeTables, declarationOf } from '../tables/declarations.ts'
-import { raiseSeq } from '../tables/seq.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
@@ -47,9 +47,9 @@ export function migrate(connection: Connection): void {
 function completeCollections(connection: Connection): void {
   const known = connection.prepare('SELECT name, key FROM sync_collections').all()
   for (const { name, key } of known as { name: string; key: string }[]) {
-    if (declarationOf(connection, name) === undefined) continue
-    completeTables(connection, name)
-    raiseSeq(connection, name)
-    ensureChangesView(connection, { name, keyColumns: keyColumnNames(splitKey(JSON.parse(key) as string[])) })
+    if (runRule(connection, SQLITE.columnTypes(name)).size === 0) continue
+    const shape = { name, keyColumns: keyColumnNames(splitKey(JSON.parse(key) as string[])) }
+    runRule(connection, completeTables(SQLITE, shape))
+    ensureChangesView(connection, shape)
   }
 }

@@ -1,10 +1,11 @@
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { columnType } from '../../columns/column.ts'
 import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../columns/event-keys.ts'
+import { tableName } from '../../core/sql.ts'
+import { knownKey } from '../../core/tables.ts'
+import { runRule } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { loadViews } from '../tables/array-views.ts'
-import { knownKey } from '../tables/column-records.ts'
-import { tableName } from '../tables/declarations.ts'
 import { type CopiedColumn, columnsToIndex } from './indexes.ts'
 
 // What a copy holds: the tables that the public interface names, and no columns that it does not. Nothing else of the mirror
@@ -73,7 +74,7 @@ function ownTable(connection: Connection, name: string, wanted: string | null): 
 function tablesOfCollection(connection: Connection, name: string): CopiedTable[] {
   const [raw, history] = [tableName(name, 'raw'), tableName(name, 'history')]
   const types = new Map(columnsOf(connection, raw).map((column) => [column.name, column.type]))
-  const keyNames = keyColumnNames(splitKey(knownKey(connection, name) ?? []))
+  const keyNames = keyColumnNames(splitKey(runRule(connection, knownKey(name)) ?? []))
   const keys = keyNames.map((key) => ({ name: key, type: types.get(key) ?? 'TEXT' }))
   const parents = keys.map((key) => ({ ...key, name: `_parent_${key.name}` }))
   const eventKeys = eventKeyNames(keyNames)
@@ -133,7 +134,7 @@ function tableOfView(
   indexes: string[][],
 ): CopiedTable[] {
   const found = readableColumnsOf(connection, name)
-  const isOurs = JSON.stringify(found.map(nameOf)) === JSON.stringify(columns.map(nameOf))
+  const isOurs = JSON.stringify(found.map(columnName)) === JSON.stringify(columns.map(columnName))
   if (!isOurs) return []
   return [
     {
@@ -152,7 +153,7 @@ function declare(name: string, columns: readonly CopiedColumn[], primary: readon
   return `CREATE TABLE ${quoted(name)} (\n  ${lines.join(',\n  ')}\n) STRICT`
 }
 
-function nameOf({ name }: CopiedColumn): string {
+function columnName({ name }: CopiedColumn): string {
   return name
 }
 

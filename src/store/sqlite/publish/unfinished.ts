@@ -11,7 +11,7 @@ const UNFINISHED = /^\.(.+)\.(\d{1,10}-[0-9a-f]{12})\.unfinished(?:-journal)?$/
 
 /** Makes an empty file beside another one. */
 export function makeUnfinished(file: string, lock: string, mode: number): string {
-  const unfinished = nameOf(file, lock)
+  const unfinished = unfinishedName(file, lock)
   const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants
   fs.closeSync(fs.openSync(unfinished, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode))
   return unfinished
@@ -25,13 +25,13 @@ export function modeOfNew(file: string, lock: string): number {
   return mode & 0o777
 }
 
-function nameOf(file: string, lock: string): string {
+function unfinishedName(file: string, lock: string): string {
   return path.join(path.dirname(file), `.${path.basename(file)}.${lock}.unfinished`)
 }
 
 /** Deletes what the process with this lock has left of a copy that was to go to `file`. */
 export function removeUnfinished(file: string, lock: string): void {
-  const [copy, numbers] = [nameOf(file, lock), nameOf(numbersFile(file), lock)]
+  const [copy, numbers] = [unfinishedName(file, lock), unfinishedName(numbersFile(file), lock)]
   for (const one of [copy, `${copy}-journal`, numbers]) fs.rmSync(one, { force: true })
 }
 

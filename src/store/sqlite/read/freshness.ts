@@ -1,4 +1,4 @@
-import type { StatusRow } from '../../status.ts'
+import type { StatusRow } from '../../core/status.ts'
 import type { Connection } from '../sql.ts'
 
 /** The row of a configured job that is not in the mirror yet. */

@@ -1,13 +1,13 @@
-import type { ColumnTrouble } from '../../column-troubles.ts'
 import type { DaemonRecord } from '../../core/leases.ts'
-import type { StatusRow } from '../../status.ts'
+import { type ColumnTrouble, columnTroubles } from '../../core/overview.ts'
+import { gateClosedUntil, type StatusRow } from '../../core/status.ts'
+import { runRule } from '../driver.ts'
 import { openForReading, translate, translatingErrors } from '../file/open.ts'
 import { readDaemons } from '../leases.ts'
 import type { Connection } from '../sql.ts'
 import { type CollectionSummary, type ColumnSummary, describeColumns, summarize } from './describe.ts'
 import { readFreshness } from './freshness.ts'
 import { collectionsOf, findListed, hasTable, type Listed, listedNames } from './listed.ts'
-import { readColumnTroubles } from './overview.ts'
 import { type Parameters, readOnly } from './query.ts'
 import { stepping } from './rows.ts'
 import { type Selection, type SentItem, selectItems, selectRows, type TypedRows } from './selection.ts'
@@ -58,12 +58,9 @@ export function createReader(connection: Connection, file: string, own: string |
   return {
     status: () => read(() => (isWhole() ? readStatus(connection, file, own) : readFreshness(connection))),
     daemons: () => read(() => (isWhole() ? readDaemons(connection, file, own) : [])),
-    gateClosedUntil: () => {
-      const sql = 'SELECT max(closed_until) FROM sync_gates'
-      return read(() => (isWhole() ? (connection.prepare(sql).pluck().get() as string | null) : null))
-    },
+    gateClosedUntil: () => read(() => (isWhole() ? runRule(connection, gateClosedUntil()) : null)),
     columnTroubles: () =>
-      read(() => (hasTable(connection, 'sync_column_counts') ? readColumnTroubles(connection) : [])),
+      read(() => (hasTable(connection, 'sync_column_counts') ? runRule(connection, columnTroubles()) : [])),
     query: (sql, parameters = new Map()) => readOnly(connection, file, sql, parameters),
     collections: () => read(() => collectionsOf(connection)),
     organizations: () => {

@@ -1,10 +1,11 @@
 import type { Notice } from '../../../sync/types.ts'
 import { counted, printable } from '../../../text.ts'
 import { type Column, type ColumnChange, foldName } from '../../columns/column.ts'
+import { KINDS, type TableKind, tableName } from '../../core/sql.ts'
+import { loadColumns, saveColumns } from '../../core/tables.ts'
+import { runRule, SQLITE } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'
 import type { Transact } from '../transaction.ts'
-import { loadColumns, prepareSaveColumn } from './column-records.ts'
-import { KINDS, type TableKind, tableName, typeOfColumn } from './declarations.ts'
 import { addColumn, rebuildTable, type TableChanges } from './rebuild-table.ts'
 
 /** A result; or, if the columns do not fit yet, the changes that they need first. */
@@ -76,10 +77,10 @@ export function alterTables(
   plan: AlterPlan,
   onRows: (rows: number) => void = () => {},
 ): boolean {
-  const known = loadColumns(connection, plan.collection)
+  const known = runRule(connection, loadColumns(SQLITE, plan.collection))
   if (!plan.changes.every((change) => isStillDue(known, change))) return false
-  const saveColumn = prepareSaveColumn(connection, plan.collection)
-  for (const { column } of plan.changes) saveColumn(column, plan.at)
+  const columns = plan.changes.map(({ column }) => column)
+  runRule(connection, saveColumns(SQLITE, plan.collection, columns, plan.at))
   for (const kind of KINDS) {
     const table = tableName(plan.collection, kind)
     const changes = changesOf(connection, plan, kind)
@@ -124,13 +125,13 @@ function changesOf(
   kind: TableKind,
 ): TableChanges {
   const columns = changes.map(({ column }) => column).filter(({ role }) => kind === 'typed' || role === 'key')
-  const typeNow = ({ name }: Column) => typeOfColumn(connection, tableName(collection, kind), name)
+  const types = runRule(connection, SQLITE.columnTypes(tableName(collection, kind)))
   const isAdded = new Set(changes.filter((change) => change.kind === 'add').map(({ column }) => column))
-  const types = columns
+  const retyped = columns
     .filter((column) => !isAdded.has(column) || column.role === 'key')
-    .filter((column) => typeNow(column) !== column.type)
+    .filter(({ name, type }) => types.get(name) !== type)
   return {
-    types: new Map(types.map(({ name, type }) => [name, type])),
+    types: new Map(retyped.map(({ name, type }) => [name, type])),
     added: columns.filter((column) => isAdded.has(column) && column.role !== 'key'),
   }
 }

@@ -1,8 +1,8 @@
 import { CHANGES_END, selectChanges } from '../../columns/changes-view.ts'
 import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../columns/event-keys.ts'
+import { tableName } from '../../core/sql.ts'
+import { SQLITE } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { tableName } from './declarations.ts'
-import { seqSql } from './seq.ts'
 
 /** In the view's text, to tell it from a view of a user's. */
 const MARK = '/* made by admin-mirror */'
@@ -53,7 +53,7 @@ function changesViewSql({ name, keyColumns }: Shape): string {
     keys,
     names,
     order: '_rowid_',
-    seq: seqSql,
+    seq: SQLITE.seqOf,
   })
   // The first SELECT declares the types. SQLite takes no expression for an INTEGER, only a column.
   const columns = [

@@ -1,6 +1,6 @@
 import { EVENT_COLUMNS, SEQ } from '../../columns/event-keys.ts'
+import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from './help-texts.ts'
 
 // `sync_help` is a view, so that it knows new collections and arrays without being written.
 

@@ -1,6 +1,5 @@
 import type { Column, ColumnType } from '../../columns/column.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { declarationOf } from './declarations.ts'
 
 /** Rows that one statement copies. Progress is reported after each. */
 const BATCH_ROWS = 50_000
@@ -75,6 +74,12 @@ export function dropFormerCopy(connection: Connection, table: string): void {
 
 function nameOfCopy(table: string): string {
   return `_new_${table}`
+}
+
+/** The SQL that declares a table; undefined if there is none. */
+export function declarationOf(connection: Connection, table: string): string | undefined {
+  const schema = connection.prepare("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?").pluck()
+  return schema.get(table) as string | undefined
 }
 
 /** The SQL of the indexes and triggers of a table or view. NOCASE: a trigger names its table as the user typed it. */

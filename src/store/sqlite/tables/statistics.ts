@@ -1,5 +1,5 @@
+import { KINDS, tableName } from '../../core/sql.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { KINDS, tableName } from './declarations.ts'
 
 // What SQLite's planner knows of the tables that people query. Without it, it takes each organization for one of ten rows, and goes
 // through all orders of one for each establishment.

@@ -3,10 +3,11 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
+import { tablesSql } from '../../../../src/store/core/declarations.ts'
+import { SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
 import type { Connection } from '../../../../src/store/sqlite/sql.ts'
-import { createMissingTables } from '../../../../src/store/sqlite/tables/declarations.ts'
 import { type CoverageState, startCheckpoint, type Why } from '../../../../src/sync/coverage/state.ts'
 import type { Walk } from '../../../../src/sync/store.ts'
 import { beforeSeq } from '../../../helpers/before-seq.ts'
@@ -53,7 +54,8 @@ function mirrorOfVersion(version: number): string {
   connection.pragma('journal_mode = WAL')
   for (const step of stepsUpTo(version)) connection.exec(step)
   connection.pragma(`user_version = ${version}`)
-  createMissingTables(connection, { name: 'orders', keyColumns: ['id'], keyTypes: ['TEXT'], columns: [] })
+  const shape = { name: 'orders', keyColumns: ['id'], keyTypes: ['TEXT'] as const, columns: [] }
+  for (const sql of tablesSql(SQLITE, shape)) connection.exec(sql)
   if (version < 11) beforeSeq(connection)
   for (const table of tablesOf(connection)) for (const number of [1, 2, 3]) fill(connection, table, number)
   connection.exec(

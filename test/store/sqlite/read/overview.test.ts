@@ -1,8 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { lastRunsShown, newColumns } from '../../../../src/store/core/overview.ts'
+import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open.ts'
-import { mirrorSize, readLastRuns, readNewColumns } from '../../../../src/store/sqlite/read/overview.ts'
+import { mirrorSize } from '../../../../src/store/sqlite/read/overview.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 
 function createMirror() {
@@ -40,7 +42,7 @@ describe('the last runs', () => {
     addRun.run('a', 'orders', 'backfill', 'interrupted', 'INTERRUPTED', START, END)
     addRun.run('a', 'orders', 'schedule', 'running', null, START, null)
 
-    const [runs, ...others] = readLastRuns(connection)
+    const [runs, ...others] = runRule(connection, lastRunsShown(SQLITE))
 
     expect(others).toEqual([])
     expect(runs).toEqual({
@@ -56,7 +58,7 @@ describe('the last runs', () => {
     const { connection, addJob } = createMirror()
     addJob.run('a', 'orders')
 
-    expect(readLastRuns(connection)).toMatchObject([{ marks: '', seconds: null }])
+    expect(runRule(connection, lastRunsShown(SQLITE))).toMatchObject([{ marks: '', seconds: null }])
   })
 })
 
@@ -71,7 +73,7 @@ describe('the new columns', () => {
     add('products', 'id', '2026-11-19T00:00:00.000Z')
     add('products', 'name', '2026-11-19T00:30:00.000Z')
 
-    const found = readNewColumns(connection, '2026-11-13T00:00:00.000Z')
+    const found = runRule(connection, newColumns('2026-11-13T00:00:00.000Z'))
 
     expect(found.map(({ collection, column }) => `${collection}.${column}`)).toEqual([
       'orders.second',

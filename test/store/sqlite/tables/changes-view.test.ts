@@ -2,12 +2,12 @@ import path from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { removeMissing } from '../../../../src/store/core/missing.ts'
+import { knownKeys } from '../../../../src/store/core/tables.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
+import { createForgetting } from '../../../../src/store/sqlite/forget.ts'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
-import { readKeyColumns } from '../../../../src/store/sqlite/tables/lookup.ts'
 import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
-import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
 import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
@@ -44,7 +44,10 @@ function createStage(test: TestMirror) {
         .run(ACME.id, String(id), reason)
       const job = jobOf({ history: history.keep })
       const at = new Date(test.clock.now()).toISOString()
-      runRule(connection, removeMissing(SQLITE, readKeyColumns(connection, job), job, at))
+      runRule(
+        connection,
+        removeMissing(SQLITE, runRule(connection, knownKeys(SQLITE, job.collection.name)), job, at),
+      )
     },
   }
 }

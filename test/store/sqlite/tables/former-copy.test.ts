@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { createForgetting } from '../../../../src/store/sqlite/forget.ts'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
-import { createForgetting } from '../../../../src/store/sqlite/walks/forget.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror, type Row, type TestMirror } from '../../../helpers/test-mirror.ts'
 

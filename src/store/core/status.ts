@@ -1,0 +1,333 @@
+import type { WalkOutcome } from '../../sync/types.ts'
+import { all, type Dialect, msOf, one, type Rule, type StoredTime, textOf } from './sql.ts'
+
+// What `status`, and those who wait for a list, are shown.
+
+/** What the line of a run says whose process was killed: the next run of its job writes it. */
+export const DIED = 'the process ended without a word'
+
+/** A row of `status`: `sync_status` and details. Times as in the mirror. */
+export interface StatusRow {
+  organization_id: string
+  organization: string
+  collection: string
+  configured: number
+  rows: number
+  as_of: string | null
+  last_complete_at: string | null
+  coverage: 'steady' | 'repaired' | 'drifted' | null
+  /** How many items a walk like the last complete full one misses on average. */
+  expected_missed: number | null
+  /** Null also of a mirror that has no such column. */
+  fresh_as_of: string | null
+  newest: 'first' | 'last' | null
+  /** How often its newest end is read, as its rate limit allows; null before the first time. Milliseconds. */
+  refreshed_every_ms: number | null
+  last_run_at: string | null
+  /** As in `sync_runs`: `running` also after the process was killed. */
+  last_run_status: 'running' | 'succeeded' | 'failed' | 'interrupted' | null
+  last_run_trigger: string | null
+  error_code: string | null
+  error_message: string | null
+  /** End of the first run that failed since one succeeded; null: none did. */
+  failing_since: string | null
+  /** `refresh`: a part of the list could not be read, and any run that succeeds ends it; `walk`: only one that may read the whole list does. */
+  failing_by: 'walk' | 'refresh' | null
+  /** Of the last run that failed. */
+  failing_code: string | null
+  failing_message: string | null
+  removals_held: number
+  /** Why they are held back; null if none are. */
+  held_why: 'brake' | 'empty' | null
+  /** Why the last complete full walk is not trusted for removals; null if it is. */
+  untrusted: string | null
+  /** Whether its last two passes found the total to be wrong. */
+  total_is_wrong: boolean
+  /** Rows missed by one trusted walk. If a second one misses them too, they are removed or held back. */
+  rows_missed: number
+  held_since: string | null
+  held_reason: string | null
+  /** The open walk: the sync's, or else the latest backfill's. */
+  walk_origin: 'sync' | 'backfill' | null
+  walk_page: number | null
+  walk_pages: number | null
+  walk_rows_seen: number | null
+  walk_total: number | null
+  walk_started_at: string | null
+  walk_updated_at: string | null
+  /** Whether a process works on it now; null if this user cannot tell. */
+  running: boolean | null
+  /** What that process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
+  work: 'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null
+  /** A page that it asks for again: when that failed first, when it is asked for next, and how it failed last. */
+  retry_since: string | null
+  retry_until: string | null
+  retry_error: string | null
+  /** What its budget waits for, or waited for last, and until when. */
+  waiting_for: string | null
+  waiting_until: string | null
+  backfills: OpenBackfill[]
+  /** End of the last run by schedule or by hand whose process was not killed. */
+  last_sync_finished_at: string | null
+  /** Start of the first such run since then; null: none began. */
+  tried_since: string | null
+  /** What the last run has read so far. */
+  last_run_pages: number | null
+  last_run_rows_seen: number | null
+  last_run_third_at: string | null
+  last_run_two_thirds_at: string | null
+  last_run_wait_ms: number | null
+}
+
+/** A backfill that is not complete. */
+export interface OpenBackfill {
+  kind: 'full' | 'partial'
+  /** Those of the configuration and those of the command line. */
+  filters: Record<string, unknown>
+  first_page: number
+  page: number | null
+  rows_seen: number
+  total: number | null
+  updated_at: string
+  /** Whether the last run of the job is this backfill's. */
+  is_last_run: boolean
+}
+
+/** What is read of a job. */
+interface JobRow
+  extends Omit<StatusRow, 'running' | 'backfills' | 'total_is_wrong' | 'waiting_for' | 'waiting_until'> {
+  total_off: WalkOutcome['totalOff']
+  owner: string | null
+  last_walk_id: number | null
+  /** The fingerprint of the token that it used last. Keep it out of all output. */
+  token: string | null
+}
+
+interface BackfillRow extends Omit<OpenBackfill, 'filters' | 'is_last_run'> {
+  organization_id: string
+  collection: string
+  id: number
+  filters: string
+}
+
+/** A job as the mirror describes it: who has it may be dead. */
+export interface JobLine {
+  owner: string | null
+  row: Omit<StatusRow, 'running'>
+}
+
+/** `running`: whether its owner lives; null if this user cannot tell. */
+export function statusOf({ row }: JobLine, running: boolean | null): StatusRow {
+  return { ...row, ...(running === false ? NO_WORK : {}), running }
+}
+
+/** All jobs that `sync_status` shows, by organization and collection. `has`: which columns there are; an older mirror has not all. */
+export function* jobLines(dialect: Dialect, has: HasColumn = () => true): Rule<JobLine[]> {
+  const jobs = yield* all<JobRow>(statusSql(dialect, has))
+  const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
+  const budgets = yield* all<Budget>('SELECT scope, closed_until, waiting_for, waiting_until FROM sync_gates')
+  const byScope = new Map(budgets.map((budget) => [budget.scope, budget]))
+  return jobs.map(({ owner, token, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({
+    owner,
+    row: {
+      ...withTimes(job),
+      ...waitOf(['all', job.organization_id, token ?? ''].flatMap((scope) => byScope.get(scope) ?? [])),
+      total_is_wrong: totalOff === 'again',
+      backfills: (backfills.get(nameOf(job)) ?? []).map(
+        ({ id, filters, organization_id: _id, collection: _collection, ...walk }) => ({
+          ...withTimes(walk),
+          filters: JSON.parse(filters) as Record<string, unknown>,
+          is_last_run: id === lastWalk,
+        }),
+      ),
+    },
+  }))
+}
+
+function nameOf(of: Pick<BackfillRow, 'organization_id' | 'collection'>): string {
+  return `${of.organization_id} ${of.collection}`
+}
+
+/** A server returns times as numbers. */
+function withTimes<T extends object>(row: T): T {
+  const times = row as Record<string, unknown>
+  for (const [name, value] of Object.entries(row))
+    if (typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name)) times[name] = textOf(value)
+  return row
+}
+
+interface Budget {
+  scope: string
+  closed_until: StoredTime
+  waiting_for: string | null
+  waiting_until: StoredTime | null
+}
+
+/** What a job waits for, by all budgets that it spends: the one that is waited for longest. */
+function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'waiting_until'> {
+  const waits = budgets.map(({ closed_until: closed, waiting_for: reason, waiting_until: waiting }) =>
+    waiting !== null && msOf(closed) < msOf(waiting)
+      ? { waiting_for: reason, waiting_until: textOf(waiting) }
+      : { waiting_for: 'the server asked for a pause', waiting_until: textOf(closed) },
+  )
+  const [longest] = waits.toSorted((one, other) => msOf(other.waiting_until) - msOf(one.waiting_until))
+  return longest ?? { waiting_for: null, waiting_until: null }
+}
+
+/** The latest end of a budget's pause. */
+export function* gateClosedUntil(): Rule<string | null> {
+  const row = yield* one<{ at: StoredTime | null }>('SELECT max(closed_until) AS at FROM sync_gates')
+  return row?.at == null ? null : textOf(row.at)
+}
+
+/** What a process that died has left says nothing. */
+const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
+
+export type HasColumn = (table: 'sync_status' | 'sync_jobs', column: string) => boolean
+
+/** The columns of `sync_jobs` that an older mirror does not have: there the last run alone is known. */
+const BEFORE = {
+  failing_since: "CASE run.status WHEN 'failed' THEN run.started_at END",
+  failing_by:
+    "CASE run.status WHEN 'failed' THEN CASE run.trigger WHEN 'refresh' THEN 'refresh' ELSE 'walk' END END",
+  failing_code: "CASE run.status WHEN 'failed' THEN run.error_code END",
+  failing_message: "CASE run.status WHEN 'failed' THEN run.error_message END",
+  verifying: '0',
+  retry_since: 'NULL',
+  retry_until: 'NULL',
+  retry_error: 'NULL',
+}
+
+const OF_JOB = 'organization_id = job.organization_id AND collection = job.collection'
+
+const BY_PLAN = "trigger IN ('schedule', 'manual')"
+
+/** The later of two times: the end of a budget's pause, and the end of what it waits for. */
+const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
+
+/** When the run `run` of the open walk `walk` had written its pages but so many thirds of them. */
+function writtenBut(thirds: number): string {
+  return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
+}
+
+function statusSql(dialect: Dialect, has: HasColumn): string {
+  const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : `NULL AS ${name}`)
+  const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
+  const interval = has('sync_status', 'newest') ? dialect.numberIn('job.refresh', 'interval') : 'NULL'
+  const joinFirst = (table: string, as: string, where: string, order = 'id DESC') =>
+    dialect.joinFirst(table, as, `${OF_JOB} AND ${where}`, order)
+  return `
+  SELECT
+    job.organization_id,
+    organizations.name AS organization,
+    job.collection,
+    job.configured,
+    job.rows,
+    job.owner,
+    sync_status.as_of,
+    sync_status.last_complete_at,
+    sync_status.coverage,
+    sync_status.expected_missed,
+    ${fresh('fresh_as_of')},
+    ${fresh('newest')},
+    ${interval} AS refreshed_every_ms,
+    run.started_at AS last_run_at,
+    run.status AS last_run_status,
+    run.trigger AS last_run_trigger,
+    run.walk_id AS last_walk_id,
+    run.error_code,
+    run.error_message,
+    run.pages AS last_run_pages,
+    run.rows_seen AS last_run_rows_seen,
+    ${writtenBut(2)} AS last_run_third_at,
+    ${writtenBut(1)} AS last_run_two_thirds_at,
+    run.rate_limit_wait_ms AS last_run_wait_ms,
+    attempt.finished_at AS last_sync_finished_at,
+    (SELECT min(started_at) FROM sync_runs WHERE ${OF_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0)) AS tried_since,
+    ${late('failing_since')} AS failing_since,
+    ${late('failing_by')} AS failing_by,
+    ${late('failing_code')} AS failing_code,
+    ${late('failing_message')} AS failing_message,
+    CASE
+      WHEN ${late('verifying')} = 1 THEN 'verify'
+      WHEN latest.status = 'running' THEN latest.trigger
+      WHEN walked.status = 'running' THEN walked.trigger
+    END AS work,
+    ${late('retry_since')} AS retry_since,
+    ${late('retry_until')} AS retry_until,
+    ${late('retry_error')} AS retry_error,
+    job.removals_held,
+    CASE WHEN job.removals_held > 0 THEN job.held_why END AS held_why,
+    last.untrusted,
+    last.total_off,
+    (SELECT count(*) FROM sync_missing WHERE ${OF_JOB} AND state = 'missed') AS rows_missed,
+    organizations.held_since,
+    organizations.held_reason,
+    walk.origin AS walk_origin,
+    walk.next_page AS walk_page,
+    walk.pages AS walk_pages,
+    walk.rows_seen AS walk_rows_seen,
+    walk.total AS walk_total,
+    walk.started_at AS walk_started_at,
+    walk.updated_at AS walk_updated_at,
+    organizations.last_fingerprint AS token
+  FROM sync_status
+  JOIN sync_jobs AS job USING (organization_id, collection)
+  JOIN organizations ON organizations.id = job.organization_id
+  ${joinFirst('sync_runs', 'walked', "trigger <> 'refresh'")}
+  ${joinFirst('sync_runs', 'latest', 'true')}
+  -- As in sync_status: a refresh hides no walk, unless it failed after the end of that walk.
+  LEFT JOIN sync_runs AS run ON run.id = CASE
+    WHEN latest.status = 'failed' AND (walked.id IS NULL OR latest.started_at >= walked.finished_at) THEN latest.id
+    ELSE walked.id
+  END
+  ${joinFirst('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`)}
+  ${joinFirst('sync_walks', 'last', "status = 'complete' AND kind = 'full'")}
+  ${joinFirst('sync_walks', 'walk', "status = 'open'", "origin = 'sync' DESC, id DESC")}
+  ORDER BY organizations.name, job.collection
+`
+}
+
+/** The backfills that are not complete: by the jobs, since an index finds the open walks of each. */
+function backfillsSql({ join }: Dialect): string {
+  return `
+    SELECT walk.organization_id, walk.collection, walk.id, walk.kind, walk.filters, walk.first_page, walk.next_page AS page,
+      walk.rows_seen, walk.total, walk.updated_at
+    FROM sync_jobs AS job
+    ${join} sync_walks AS walk
+      ON walk.organization_id = job.organization_id AND walk.collection = job.collection AND walk.status = 'open'
+    WHERE walk.origin = 'backfill'
+    ORDER BY walk.id
+  `
+}
+
+/** The run of a job that another process has. */
+export const RUNNING_RUN = `
+  SELECT
+    run.trigger,
+    run.started_at AS "startedAt",
+    run.pages,
+    run.rows_seen AS "rowsSeen",
+    ${writtenBut(2)} AS "thirdAt",
+    ${writtenBut(1)} AS "twoThirdsAt",
+    run.rate_limit_wait_ms AS "rateLimitWaitMs",
+    walk.next_page AS "nextPage",
+    walk.rows_seen AS "walkSeen",
+    walk.total,
+    walk.updated_at AS "updatedAt",
+    (
+      SELECT max(${WAITS_UNTIL})
+      FROM sync_gates
+      WHERE scope IN ('all', run.organization_id, organizations.last_fingerprint)
+    ) AS "waitingUntil"
+  FROM sync_runs AS run
+  LEFT JOIN organizations ON organizations.id = run.organization_id
+  LEFT JOIN sync_walks AS walk ON walk.id = run.walk_id
+  -- Whoever compares a list has no run: one that is open was left by a process that died.
+  JOIN sync_jobs AS job
+    ON job.organization_id = run.organization_id AND job.collection = run.collection AND job.verifying = 0
+  WHERE run.organization_id = :organization AND run.collection = :collection AND run.status = 'running'
+  -- A refresh may run within a walk.
+  ORDER BY run.walk_id IS NULL, run.id DESC
+  LIMIT 1
+`
