@@ -9,6 +9,8 @@ export interface FreshJob {
   scheduled: ScheduledJob
   /** Refreshes the list, if that is still due. It never rejects. */
   refresh: () => Promise<void>
+  /** Reads all of it. It never rejects. */
+  walk: () => Promise<void>
 }
 
 export interface KeepFreshOptions {
@@ -56,7 +58,7 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
     tell(null)
     for (const { list, reads } of free) {
       list.tried[reads] = now()
-      scheduler.runBetween(list.scheduled, list.refresh)
+      scheduler.runBetween(list.scheduled, reads === 'walk' ? list.walk : list.refresh)
     }
   }
 

@@ -74,8 +74,8 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   function policyOf({ organization, job }: SelectedJob): RefreshPolicy | null {
     const { refresh, schedule } = organization
     if (refresh === false) return null
-    const { every, share } = refresh
-    const pace = { every, walkEvery: periodOfSchedule(schedule), newest: job.collection.newest }
+    const { every, share, alarm } = refresh
+    const pace = { every, alarm, walkEvery: periodOfSchedule(schedule), newest: job.collection.newest }
     return { ...pace, share: shareOf(organization, share) }
   }
 

@@ -1,10 +1,11 @@
+import { isAlarmed } from './alarm.ts'
 import { expectedRequests, newestDueAt, newestInterval, owedAt, owedSince } from './due.ts'
 import { LATE_MS, mayBegin, priceOf } from './price.ts'
 import type { RefreshPolicy } from './refresher.ts'
 import type { RefreshState } from './state.ts'
 
-/** What is read of a list: its newest end and what else is due, or older pages alone. */
-export type Reads = 'newest' | 'older'
+/** What is read of a list: its newest end and what else is due, older pages alone, or all of it. */
+export type Reads = 'newest' | 'older' | 'walk'
 
 /** A list that nobody in this process reads. */
 export interface KnownList<L> {
@@ -15,8 +16,9 @@ export interface KnownList<L> {
   tried: Partial<Record<Reads, number>>
 }
 
-/** So long older pages wait that were just tried. Milliseconds. */
+/** So long older pages wait that were just tried, and a walk at once. Milliseconds. */
 const AFTER_OLDER_MS = 60_000
+const AFTER_WALK_MS = 600_000
 
 /**
  * Which lists of one budget have something to read now, as far as the share has room: newest ends first, that one first which has waited
@@ -35,7 +37,11 @@ export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list
     return { ...one, waited: now - dueAt, times: (now - dueAt) / interval, since: owedSince(state, policy) }
   })
   share.noteLate(waits.some(({ waited, since }) => Math.max(waited, now - (since ?? now)) > LATE_MS))
-  const due: { list: L; reads: Reads }[] = []
+  // It is no refresh: whatever the share has room for.
+  const due: { list: L; reads: Reads }[] = waits
+    .filter(({ state, policy }) => policy.alarm && isAlarmed(state))
+    .filter(({ tried }) => lastTry(tried.walk, now) + AFTER_WALK_MS <= now)
+    .map(({ list }) => ({ list, reads: 'walk' }))
   for (const { list, state, policy, waited } of waits.toSorted((a, b) => b.times - a.times)) {
     if (waited < 0 || !mayBegin(known, rules, 'newest')) break
     due.push({ list, reads: 'newest' })

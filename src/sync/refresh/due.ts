@@ -1,3 +1,4 @@
+import { afterDeepPage, isAlarming } from './alarm.ts'
 import type { End } from './answer.ts'
 import { newestEnd } from './ends.ts'
 import { END_COST, isWalkedWhole, MISSING, newestEvery, PER_PAGE } from './price.ts'
@@ -11,6 +12,8 @@ export interface RefreshPace {
   /** Between two full walks by the schedule. */
   walkEvery: number
   newest: End | 'auto'
+  /** Whether the whole list is walked at once when far more older rows change than usual. */
+  alarm: boolean
 }
 
 const MINUTE = 60_000
@@ -85,11 +88,20 @@ export function takeOwed(
         state,
         page: {
           number,
-          after: (written) => ({
-            ...state,
-            older: state.older + (written?.added ?? 0),
-            rates: written ? afterPage(rates, band, written.added + written.changed, elapsed) : rates,
-          }),
+          after(written) {
+            if (!written) return { ...state, rates }
+            const found = written.added + written.changed
+            const after = {
+              ...state,
+              older: state.older + written.added,
+              rates: afterPage(rates, band, found, elapsed),
+            }
+            if (!pace.alarm || !rates.hasNewestEnd) return after
+            const rate = known.bands[band]?.rate ?? 0
+            const recent = afterDeepPage(state.recent, { depth, rate, found, elapsed })
+            if (!isAlarming(recent, rates.since, state.alarmedAt, now)) return { ...after, recent }
+            return { ...after, recent: { pages: 0, found: 0, expected: 0 }, alarmedAt: now }
+          },
         },
       }
     }

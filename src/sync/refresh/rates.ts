@@ -9,7 +9,8 @@ export interface Rates {
   news: number
   /** Whether pages are counted from the end where new items appear; else all of them are one band. */
   hasNewestEnd: boolean
-  /** When pages were last owed, epoch milliseconds. */
+  /** Since when these are learned, and when pages were last owed. Epoch milliseconds. */
+  since: number
   bandsAt: number
   bands: readonly Band[]
 }
@@ -60,7 +61,7 @@ export function ratesOf(
 ): Rates {
   const { pages, total, hasNewestEnd } = list
   const news = known?.news ?? (MISSING * Math.max(1, total ?? pages * PER_PAGE)) / USUAL_LIFE
-  const before = known?.hasNewestEnd === hasNewestEnd ? known : { bands: [], bandsAt: now }
+  const before = known?.hasNewestEnd === hasNewestEnd ? known : { bands: [], bandsAt: now, since: now }
   const bands: Band[] = []
   for (let from = hasNewestEnd ? 2 : 1; from <= pages; from = hasNewestEnd ? 2 * from : pages + 1) {
     const to = hasNewestEnd ? Math.min(2 * from - 1, pages) : pages
@@ -69,7 +70,7 @@ export function ratesOf(
     const rate = before.bands.length === 0 ? usual : (bands.at(-1)?.rate ?? 2 * usual) / 2
     bands.push({ rate, phase: 0, read: 0, ...before.bands[bands.length], from, to })
   }
-  return { news, hasNewestEnd, bandsAt: before.bandsAt, bands }
+  return { news, hasNewestEnd, since: before.since, bandsAt: before.bandsAt, bands }
 }
 
 /** @param elapsed Milliseconds since it was read before. */

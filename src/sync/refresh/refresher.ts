@@ -67,6 +67,8 @@ export interface RefreshResult {
   saved: SavedRefresh
   /** Whether it was asked for, instead of due. */
   isAsked: boolean
+  /** Whether it found so much that the whole list is to be read at once. */
+  isAlarmed: boolean
   error: KnownError | null
 }
 
@@ -177,7 +179,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
   /** Reads an older page, if one is owed and may be asked for. */
   async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
     if ((await take(olderWanted(goesOn))) === 0 || !policy || !state) return false
-    const owed = takeOwed(state, policy, priceNow(), now())
+    // A walk reads the whole list already.
+    const pace = { ...policy, alarm: policy.alarm && urgency === 'older' }
+    const owed = takeOwed(state, pace, priceNow(), now())
     state = owed.state
     const { page } = owed
     let sent = 0
@@ -245,6 +249,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       run: { ...record, ...traffic },
       saved: savedRefresh(state, rules),
       ...how,
+      isAlarmed: state.alarmedAt !== from.alarmedAt,
       error,
     }
     observer.onRefresh(result)

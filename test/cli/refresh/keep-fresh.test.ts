@@ -40,6 +40,7 @@ async function play({ every, until, failsUntil = 0, ...how }: Play) {
       run: async () => {},
     },
     refresh: async () => {},
+    walk: async () => {},
   }))
   await keepFresh({
     jobs,

@@ -8,6 +8,7 @@ import {
   priceOf,
   shareRules,
 } from '../../../src/sync/refresh/price.ts'
+import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
 import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
 import type { Order, Removals } from './living-list.ts'
@@ -118,7 +119,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       counts.requests++
       return { ...served, ...written, at }
     }
-    const pace = { every: (policy.refreshEvery ?? 0) * MINUTE_MS, walkEvery: policy.walkEvery * MINUTE_MS }
+    const { refreshEvery, walkEvery, alarm = false } = policy
+    const pace = { every: (refreshEvery ?? 0) * MINUTE_MS, walkEvery: walkEvery * MINUTE_MS, alarm }
     // The first walk is over, and missed nothing; but it has seen that the list moves.
     const { total, lastPage } = world.pageAt(1)
     const walked = {
@@ -249,7 +251,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   function walkAny(): boolean {
     for (let tries = 0; tries < lists.length; tries++) {
       const list = lists[turn++ % lists.length]
-      if (!list || (!list.walk && time < list.nextWalk)) continue
+      if (!list) continue
+      if (!list.walk && time < list.nextWalk && !isAlarmed(list.player.state())) continue
       walkOn(list)
       return true
     }

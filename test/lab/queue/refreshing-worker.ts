@@ -210,6 +210,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
       refresh: async () => {
         await run([selected], { instead: 'due' })
       },
+      walk: async () => {},
     })),
     plan,
     takeFree: (lists) => ask(() => takeFreeLists(server, lists, clock.now())),

@@ -13,6 +13,7 @@ const policyOf = ({ clock }: TestMirror, every = DAY / 2): RefreshPolicy => ({
   every,
   walkEvery: DAY,
   newest: 'auto',
+  alarm: true,
   share: shareOf(clock.now),
 })
 

@@ -45,6 +45,7 @@ function due(
     every: 5 * MINUTE,
     walkEvery: 1440 * MINUTE,
     newest: 'auto',
+    alarm: true,
     share,
   }
   const lists = Object.entries(states).map(([list, state]) => ({
@@ -99,6 +100,14 @@ describe('of the lists of one budget', () => {
 
     expect(due(lists, { tried: { busy: { newest: NOW - 4 * MINUTE } } })).toEqual([])
     expect(due(lists, { tried: { busy: { newest: NOW + 1 } } })).toEqual(['busy newest'])
+  })
+
+  it('one that is to be walked at once is, whatever the share has room for, until a walk that began later is complete', () => {
+    const alarmed = { ...stateOf(60, 1), walkAt: NOW - 2, alarmedAt: NOW - 1 }
+
+    expect(due({ alarmed }, { level: 100 })).toEqual(['alarmed walk'])
+    expect(due({ alarmed: { ...alarmed, walkAt: NOW } }, { level: 100 })).toEqual([])
+    expect(due({ alarmed }, { level: 100, tried: { alarmed: { walk: NOW - 599_000 } } })).toEqual([])
   })
 
   it('of none nothing is due', () => {

@@ -19,6 +19,7 @@ function policyOf(test: TestMirror, more: Partial<RefreshPolicy> = {}): RefreshP
     every: HOUR,
     walkEvery: 24 * HOUR,
     newest: 'auto',
+    alarm: true,
     share: shareOf(test.clock.now, { limit: 60 }),
     ...more,
   }

@@ -27,6 +27,7 @@ export const POLICY: Omit<RefreshPolicy, 'share'> = {
   every: MINUTE,
   walkEvery: 1440 * MINUTE,
   newest: 'auto',
+  alarm: true,
 }
 
 function movement(kinds: readonly MovementKind[]): fc.Arbitrary<Movement> {
