@@ -25,7 +25,7 @@ async function createWatched(reply?: (response: ServerResponse) => void) {
 const refusing = (status: number) => (): Reply => ({ status, body: { message: 'Mr Item was here' } })
 const OUTCOMES = { start: `/${SECRET}/start`, success: `/${SECRET}`, fail: `/${SECRET}/fail` }
 
-describe.concurrent('the test ping of check', () => {
+describe('the test ping of check', () => {
   it('tells whether all is well now, and was when it was read last, so that no alarm ends by it', async () => {
     const { run, api, watch, paths } = await createWatched()
     const well = await run(['check'])
@@ -59,7 +59,7 @@ describe.concurrent('the test ping of check', () => {
 
 const three = (path: string) => [path, path, path]
 
-describe.concurrent('pings', () => {
+describe('pings', () => {
   it('tell of a sync that begins, succeeds and fails, by POST, without a token or an item; not of a verify', async () => {
     const { run, api, watch, paths } = await createWatched()
     const { code, stderr } = await run(['sync'])

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { selectJobs } from '../../src/cli/selection.ts'
 import { createRunner, syncPlan } from '../../src/cli/with-session.ts'
 import { loadConfig } from '../../src/config/config.ts'
-import { observerOf } from '../helpers/run-once.ts'
+import { hearing } from '../helpers/run-once.ts'
 import { scriptedList } from '../helpers/scripted-list.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
 import { createWorkspace, organization } from '../helpers/workspace.ts'
@@ -31,7 +31,7 @@ it('a signal while hundreds of lists begin is met before the next one, which lea
       watch: never,
     },
   }
-  const reporter = { observe: () => observerOf() }
+  const reporter = { observe: () => hearing() }
   const run = createRunner({ config, session, reporter, runtime: { ...clock, yieldToEventLoop } })
   const results = await run(selectJobs(config, { org: [], collection: [] }), {
     plan: syncPlan(config),

@@ -23,7 +23,7 @@ function makeNewer({ mirror }: Workspace): void {
   newer.close()
 }
 
-describe.concurrent('a mirror that a sync is working on', () => {
+describe('a mirror that a sync is working on', () => {
   it.for<[string, (workspace: Workspace) => void, RegExp]>([
     [
       'whose folder is deleted',
@@ -88,7 +88,7 @@ const EVERY_COMMAND = [
   ['forget', '--org', 'acme', '--yes'],
 ]
 
-describe.concurrent('a mirror that is found', () => {
+describe('a mirror that is found', () => {
   it.for<[string, (workspace: Workspace) => void, RegExp]>([
     [
       'is no database',
@@ -138,7 +138,7 @@ describe.concurrent('a mirror that is found', () => {
   })
 })
 
-describe.concurrent('start', () => {
+describe('start', () => {
   it.override({ options: { settings: { schedule: EVERY_SECOND } } })
 
   it.for<[string, (workspace: Workspace) => void, RegExp]>([

@@ -7,7 +7,7 @@ import { ACME, GLOBEX, it } from '../helpers/scene.ts'
 
 const isWait = ({ msg }: LogLine) => msg === 'waiting'
 
-describe.concurrent('a 429', () => {
+describe('a 429', () => {
   it('is waited out, and counts as no retry', async ({ scene: { workspace, api, server } }) => {
     api.instead = () =>
       server.asked.length === 1 ? { status: 429, headers: { 'retry-after': '0' }, body: {} } : null
@@ -64,7 +64,7 @@ const announced = (limit: string, left: string) => ({
   'x-ratelimit-remaining': left,
 })
 
-describe.concurrent('the estimate after the first page', () => {
+describe('the estimate after the first page', () => {
   it.for([
     ["the server's limit", announced('6', '1'), {}, '2 pages, about 60 seconds at 6 a minute'],
     [

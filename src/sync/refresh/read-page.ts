@@ -1,13 +1,11 @@
 import { identifyItems, type StoredItem } from '../items.ts'
 import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
-import type { Notice, Page, PageObserver, PageSource, Urgency } from '../types.ts'
+import type { Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
 import type { RefreshRow } from './answer.ts'
 import type { SavedRefresh } from './saved.ts'
 
-export interface RefreshPageObserver extends PageObserver {
-  onNotices(page: number, notices: readonly Notice[]): void
-}
+export type RefreshPageEvent = RequestEvent | { kind: 'notices'; page: number; notices: readonly Notice[] }
 
 /** What a refresh reads and writes with. */
 export interface RefreshTools {
@@ -16,7 +14,7 @@ export interface RefreshTools {
   run: Run
   source: PageSource
   times: Pick<PageTimes, 'ofRefresh'>
-  observer: RefreshPageObserver
+  observe: Observe<RefreshPageEvent>
   yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
@@ -44,13 +42,13 @@ export interface Written {
  * @param save Returns what is saved with the page, if that is known before the refresh ends.
  */
 export async function refreshPage(
-  { store, lease, run, source, times, observer, yieldToEventLoop, signal }: RefreshTools,
+  { store, lease, run, source, times, observe, yieldToEventLoop, signal }: RefreshTools,
   number: number,
   urgency: Urgency,
   save: (written: Written) => SavedRefresh | null = () => null,
 ): Promise<RefreshedPage> {
   const { job } = lease
-  const page = await source.fetchPage(number, observer, signal, urgency)
+  const page = await source.fetchPage(number, observe, signal, urgency)
   const listed = identifyItems(job, page)
   const { changes, stored } = await compareWithStore(store, job, page, listed)
   const at = times.ofRefresh()
@@ -66,7 +64,7 @@ export async function refreshPage(
   // A reject stands there at each refresh, and is told of at the first one.
   const isRejectNew = items.some(({ isNewReject }) => isNewReject)
   const told = isRejectNew ? pageResult(changes, committed.notices).notices : committed.notices
-  observer.onNotices(number, told)
+  observe({ kind: 'notices', page: number, notices: told })
   return { page, at, items, rowsAdded: committed.rowsAdded, written }
 }
 

@@ -2,8 +2,8 @@ import { JobError, type KnownError } from '../../errors.ts'
 import type { PageTimes } from '../page-writer.ts'
 import { runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
-import type { Page, PageSource, Urgency } from '../types.ts'
-import { counting, noTraffic, type PageResult, type WalkObserver } from '../walk.ts'
+import type { Observe, Page, PageSource, Urgency } from '../types.ts'
+import { countTraffic, noTraffic, type PageResult } from '../walk.ts'
 import {
   afterWalked,
   expectedRequests,
@@ -19,7 +19,7 @@ import { newestEnd } from './ends.ts'
 import { seekFromFirst } from './last-page.ts'
 import { isWalkedWhole, mayBegin, priceOf, type Reading, type Share, type ShareRules } from './price.ts'
 import { afterNewestEnd } from './rates.ts'
-import { type RefreshedPage, type RefreshPageObserver, type RefreshTools, refreshPage } from './read-page.ts'
+import { type RefreshedPage, type RefreshPageEvent, type RefreshTools, refreshPage } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
 import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './saved.ts'
 import type { ShareUse } from './share-use.ts'
@@ -37,7 +37,7 @@ export interface RefresherOptions {
   lease: Lease
   source: PageSource
   times: PageTimes
-  observer: RefreshObserver
+  observe: Observe<RefreshEvent>
   /** Null: the job is not refreshed by itself. */
   policy: RefreshPolicy | null
   now: () => number
@@ -45,11 +45,7 @@ export interface RefresherOptions {
   signal: AbortSignal
 }
 
-/** Receives what refreshes do. */
-export interface RefreshObserver
-  extends Omit<WalkObserver & RefreshPageObserver, 'onThrottled' | 'onWaited'> {
-  onRefresh(result: RefreshResult): void
-}
+export type RefreshEvent = RefreshPageEvent | { kind: 'refresh'; result: RefreshResult }
 
 /** How a refresh ended. */
 export interface RefreshResult {
@@ -87,13 +83,20 @@ export interface Refresher {
 }
 
 export function createRefresher(options: RefresherOptions): Refresher {
-  const { store, lease, policy, observer, now, signal } = options
+  const { store, lease, policy, observe, now, signal } = options
   const rules = rulesOf(lease.job)
   let state = stateOf(lease.refresh, scopeText(lease.job))
   /** Of the last refresh: older pages that a walk gives way to count there. */
   let last: Run | null = null
 
-  const toolsOf = (run: Run): RefreshTools => ({ ...options, run, observer: counting(observer, run.traffic) })
+  const toolsOf = (run: Run): RefreshTools => ({
+    ...options,
+    run,
+    observe(event) {
+      countTraffic(run.traffic, event)
+      observe(event)
+    },
+  })
 
   async function readEnds(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
     let refresh: Refresh = beginRefresh(from, rules, now())
@@ -255,7 +258,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       isAsked,
       error,
     }
-    observer.onRefresh(result)
+    observe({ kind: 'refresh', result })
     return result
   }
 

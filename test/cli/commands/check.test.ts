@@ -35,7 +35,7 @@ const matches = (text: RegExp) => expect.stringMatching(text) as string
 const ofGlobex = (reply: Reply) => (asked: { organization: string }) =>
   asked.organization === GLOBEX.id ? reply : null
 
-describe.concurrent('check', () => {
+describe('check', () => {
   it('of what is right says so in a line each, asks for one page of each list, and exits with 0', async ({
     checking: { server, workspace },
   }) => {

@@ -45,7 +45,7 @@ const linesOf = (text: string) => text.split('\n').slice(0, -1)
 const ndjson = async (...args: string[]) => linesOf((await exported(...args, '--format', 'ndjson')).stdout)
 const OF_ACME = ['orders', '--format', 'ndjson', '--org', 'acme']
 
-describe.concurrent('export as CSV', () => {
+describe('export as CSV', () => {
   it('writes the live rows of all organizations, or of those that are named, and tells NULL from an empty text', async () => {
     const { code, stdout, stderr } = await exported('orders', '--format', 'csv')
 
@@ -77,7 +77,7 @@ describe.concurrent('export as CSV', () => {
 
 const warned = async (...args: string[]) => (await exported(...args, '--format', 'ndjson')).stderr
 
-describe.concurrent('export as NDJSON', () => {
+describe('export as NDJSON', () => {
   it('writes the items as they were sent, each on its line, and elements as they stand', async () => {
     expect(await ndjson('orders', '--org', 'acme')).toEqual(ON_LINES)
     expect((await ndjson('orders__items', '--org', 'globex'))[0]).toBe(
@@ -107,7 +107,7 @@ describe.concurrent('export as NDJSON', () => {
   })
 })
 
-describe.concurrent('export of what belongs to a collection, or to the mirror,', () => {
+describe('export of what belongs to a collection, or to the mirror,', () => {
   it('writes every view and table in each format', async () => {
     const ofMirror = ['organizations', 'sync_status', 'sync_runs', 'sync_walks', 'sync_columns']
     for (const name of ['orders_raw', 'orders_history', 'orders_changes', ...ofMirror]) {
@@ -133,7 +133,7 @@ describe.concurrent('export of what belongs to a collection, or to the mirror,',
   })
 })
 
-describe.concurrent('export --since', () => {
+describe('export --since', () => {
   it.for([
     ['orders', 1],
     ['orders_raw', 1],
@@ -154,7 +154,7 @@ describe.concurrent('export --since', () => {
   })
 })
 
-describe.concurrent('export as Parquet', () => {
+describe('export as Parquet', () => {
   it('is read by DuckDB with types, every number exact', async () => {
     await exported('orders', '--format', 'parquet', '--output', 'orders.parquet')
 
@@ -237,7 +237,7 @@ describe.concurrent('export as Parquet', () => {
   })
 })
 
-describe.concurrent('export exits with 2, and says why,', () => {
+describe('export exits with 2, and says why,', () => {
   it.for<[string, string, RegExp]>([
     ['of a collection that nobody knows', 'order --format csv', /no collection order/],
     ['of an organization that nobody knows', 'orders --format csv --org nobody', /--org nobody/],
@@ -287,7 +287,7 @@ describe.concurrent('export exits with 2, and says why,', () => {
   })
 })
 
-describe.concurrent('export of an organization that left the configuration', () => {
+describe('export of an organization that left the configuration', () => {
   it.override({ options: { list: [{ id: 7 }], settings: { organizations: [ACME, GLOBEX] } } })
 
   it('writes its rows, which stay in the mirror', async ({ synced }) => {
@@ -316,7 +316,7 @@ function makeFolder(name: string, ...links: [name: string, to: string][]): strin
   return name
 }
 
-describe.concurrent('export --output', () => {
+describe('export --output', () => {
   const TO_FILE = [...OF_ACME, '--output']
   const WHOLE = `${ON_LINES.join('\n')}\n`
 
@@ -407,7 +407,7 @@ describe.concurrent('export --output', () => {
   })
 })
 
-describe.concurrent('export to a file that the mirror lives on', () => {
+describe('export to a file that the mirror lives on', () => {
   const files = ['globex.token', 'hooli.token']
   const organizations = [
     ACME,
@@ -455,7 +455,7 @@ describe.concurrent('export to a file that the mirror lives on', () => {
   })
 })
 
-describe.concurrent('export of a damaged mirror', () => {
+describe('export of a damaged mirror', () => {
   it.override({ options: { list: items(2000), perPage: 2000 } })
 
   it('exits with 4, and leaves no half of an export', async ({ synced: { workspace: made } }) => {

@@ -10,7 +10,7 @@ import { variable } from '../../helpers/workspace.ts'
 const collections = { orders: {}, establishments: {} }
 const FORGET_ACME = ['forget', '--org', 'acme', '--yes']
 
-describe.concurrent('forget', () => {
+describe('forget', () => {
   it.override({ options: { settings: { organizations: [ACME, GLOBEX], collections } } })
 
   it('exits with 2 and deletes nothing where it is not clear what is meant; without --yes it says what would go', async ({

@@ -109,9 +109,9 @@ describe('once a clock that ran ahead was set back', () => {
       {
         source: {
           ...source,
-          fetchPage: async (page, observer, signal, urgency) => {
+          fetchPage: async (page, observe, signal, urgency) => {
             if (urgency === 'refresh') throw new Error('no answer')
-            return source.fetchPage(page, observer, signal, urgency)
+            return source.fetchPage(page, observe, signal, urgency)
           },
         },
       },

@@ -5,7 +5,7 @@ import { shareRules } from '../../../src/sync/refresh/price.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
-import { mirroredIds, observerOf, runOnce, runs, walks } from '../../helpers/run-once.ts'
+import { hearing, mirroredIds, runOnce, runs, walks } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import { shareOf } from '../../helpers/shares.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
@@ -210,8 +210,8 @@ describe('a refresh', () => {
     const policy = policyOf(test)
     const failing = {
       ...list.source,
-      fetchPage: async (...[, observer]: Parameters<typeof list.source.fetchPage>) => {
-        for (let attempt = 0; attempt < 10; attempt++) observer.onRequest()
+      fetchPage: async (...[, observe]: Parameters<typeof list.source.fetchPage>) => {
+        for (let attempt = 0; attempt < 10; attempt++) observe({ kind: 'request' })
         throw new Error('no answer')
       },
     }
@@ -228,10 +228,10 @@ describe('a refresh', () => {
     test.clock.advance(2 * HOUR)
     const source: typeof list.source = {
       ...list.source,
-      fetchPage: (page, observer, ...others) => {
-        observer.onRequest()
-        observer.onRequest()
-        return list.source.fetchPage(page, observer, ...others)
+      fetchPage: (page, observe, ...others) => {
+        observe({ kind: 'request' })
+        observe({ kind: 'request' })
+        return list.source.fetchPage(page, observe, ...others)
       },
     }
     const policy = policyOf(test, { share: shareOf(test.clock.now, 0.03) })
@@ -336,12 +336,13 @@ describe('a refresh', () => {
     })
     list.ids.push(31, 32)
     const told: unknown[] = []
-    const observer = observerOf({
-      onNotices: (page, notices) => told.push(...notices.map(({ level, message }) => [page, level, message])),
+    const observe = hearing({
+      notices: ({ page, notices }) =>
+        told.push(...notices.map(({ level, message }) => [page, level, message])),
     })
 
-    await runOnce(test, list, { instead: 'newest', observer })
-    await runOnce(test, list, { instead: 'newest', observer })
+    await runOnce(test, list, { instead: 'newest', observe })
+    await runOnce(test, list, { instead: 'newest', observe })
 
     expect(told).toEqual([
       [11, 'warn', expect.stringContaining('size__text')],
@@ -429,9 +430,9 @@ describe('between two pages of a walk', () => {
     // The list hides an item from the walk, and shows it to the refresh that goes first between two pages.
     const sees = { ...list.source }
     let isWalk = true
-    sees.fetchPage = async (page, observer, signal, urgency) => {
+    sees.fetchPage = async (page, observe, signal, urgency) => {
       isWalk = urgency === undefined
-      const answer = await list.source.fetchPage(page, observer, signal)
+      const answer = await list.source.fetchPage(page, observe, signal)
       const items = answer.items.filter(({ text }) => !isWalk || text !== `{"id":${hidden}}`)
       return { ...answer, items, total: answer.total === null || !isWalk ? answer.total : answer.total - 1 }
     }
