@@ -1,6 +1,19 @@
-import { createDice, type Dice, hash, uuid } from './words.ts'
 import { type OrderSource, orderLife } from './order-life.ts'
-import { CITIES, createAddress, FIRST_NAMES, LAST_NAMES, NOTES, PRODUCTS, TAGS, timestamp, WORLD_START } from './words.ts'
+import {
+  CITIES,
+  createAddress,
+  createDice,
+  type Dice,
+  FIRST_NAMES,
+  hash,
+  LAST_NAMES,
+  NOTES,
+  PRODUCTS,
+  TAGS,
+  timestamp,
+  uuid,
+  WORLD_START,
+} from './words.ts'
 
 const SALT = { order: 101, customer: 102, id: 103 }
 const DISCOUNTS = [0, 0, 0, 1.1, 2.55, 20.0] as const
@@ -122,7 +135,9 @@ function establishmentId(key: number, index: number): string {
 
 /** In epoch seconds; rises with the index. */
 export function establishmentCreatedAt(key: number, index: number): number {
-  return WORLD_START + index * SECONDS_BETWEEN + (hash(key, ESTABLISHMENT_SALT.created, index) % SECONDS_BETWEEN)
+  return (
+    WORLD_START + index * SECONDS_BETWEEN + (hash(key, ESTABLISHMENT_SALT.created, index) % SECONDS_BETWEEN)
+  )
 }
 
 function degrees(center: number, offset: number): number {

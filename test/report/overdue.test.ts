@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { walkProgress } from '../../src/report/status.ts'
 import { isOverdue, lastAttempt } from '../../src/report/verdict.ts'
-import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
+import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
 
