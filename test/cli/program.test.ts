@@ -33,7 +33,7 @@ function nothingHappened(): void {
 
 const typed = (line: string) => workspace.run(line.split(' ').filter((word) => word !== ''))
 
-describe.concurrent('a command that is typed wrongly', () => {
+describe('a command that is typed wrongly', () => {
   it.for<[string, RegExp]>([
     ['', /Usage: admin-mirror/],
     ['snyc', /unknown command 'snyc'\n\(Did you mean sync\?\)/],
@@ -104,7 +104,7 @@ describe.concurrent('a command that is typed wrongly', () => {
   })
 })
 
-describe.concurrent('a command that is typed rightly, where there is no mirror yet,', () => {
+describe('a command that is typed rightly, where there is no mirror yet,', () => {
   it.for<[string, number]>([
     ['query VALUES(1)', 4],
     ['export orders --format csv', 4],
@@ -191,10 +191,11 @@ describe.concurrent('completion', () => {
   })
 })
 
-describe.concurrent('a sync of two organizations, one of which the API does not know,', () => {
-  const instead = ({ organization: id }: { organization: string }) =>
-    id === GLOBEX.id ? { status: 404, body: {} } : null
-  it.override({ options: { settings: { organizations: [ACME, GLOBEX] }, instead } })
+const unknownOne = ({ organization: id }: { organization: string }) =>
+  id === GLOBEX.id ? { status: 404, body: {} } : null
+
+describe('a sync of two organizations, one of which the API does not know,', () => {
+  it.override({ options: { settings: { organizations: [ACME, GLOBEX] }, instead: unknownOne } })
 
   it('with --quiet leaves nothing of what goes well, and the errors of what fails', async ({
     scene: {
@@ -316,7 +317,7 @@ it('the configuration file is the one of --config, else of ADMIN_MIRROR_CONFIG, 
   expect(await usedWith(['--config', 'option.yaml'], 'variable.yaml')).toBe(place.file('option.db'))
 })
 
-describe.concurrent('an organization with a name that a terminal would reorder and a shell would split', () => {
+describe('an organization with a name that a terminal would reorder and a shell would split', () => {
   const NAME = "it's \u202eacme"
   const acme = { ...organization(NAME, 1), token: '1|Secret-of-somebody-x7Qp93LmZt5VbRw' }
   it.override({ options: { list: items(4), settings: { organizations: [acme] } } })

@@ -40,7 +40,7 @@ const READING = [['query', COUNT], ['export', 'orders', '--format', 'csv'], ['de
 const bare = (args: readonly string[], options = {}) =>
   workspace.run(args, { ...options, env: { ADMIN_MIRROR_CONFIG: workspace.file('there-is-none.yaml') } })
 
-describe.concurrent('--database', () => {
+describe('--database', () => {
   it.each(READING)(
     'is all that a command needs which reads, and needs where there is no configuration: %s',
     async (...args) => {

@@ -32,7 +32,7 @@ describe('npm run package', () => {
   it('makes the same bytes in another folder, at another time, for another user', () => {
     const folder = path.join(temporary(), 'a checkout of somebody else')
 
-    const again = makePackages(folder, {
+    const again = makePackages(folder, path.dirname(packages), {
       TZ: 'Asia/Tokyo',
       LANG: 'C',
       HOME: temporary(),
@@ -71,7 +71,7 @@ describe('npm run package', () => {
     const all = [...listed(named('.tgz')), ...listed(named('-linux-x64.tar.gz'))]
 
     expect(
-      all.filter((file) => /secrets|\/\.git|\/data\/|config\/admin-mirror\.yaml|\.env/.test(file)),
+      all.filter((file) => /secrets|\/\.git\/|\/data\/|config\/admin-mirror\.yaml|\.env/.test(file)),
     ).toEqual([])
   })
 
@@ -81,9 +81,7 @@ describe('npm run package', () => {
     expect(bomFormat).toBe('CycloneDX')
     expect(serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
     const names = components.map(({ name }: { name: string }) => name)
-    expect(names).toEqual(
-      expect.arrayContaining(Object.keys(manifest.dependencies).map((name) => name.split('/').at(-1))),
-    )
+    expect(names).toEqual(expect.arrayContaining(Object.keys(manifest.dependencies)))
     expect(names).not.toContain('vitest')
   })
 })
@@ -127,11 +125,11 @@ describe('the package for npm', () => {
 })
 
 /** A root that holds the libraries of C and C++, a shell, and nothing else. */
-const EMPTY = `for program in sh readlink sleep grep mktemp cat tail tar gzip; do
+const EMPTY = `for program in sh ln readlink sleep grep mktemp cat tail tar gzip; do
   file=$(command -v "$program")
   mkdir -p "$1/bin" "$1/tmp"
   cp -L "$file" "$1/bin/"
-  for library in $(ldd "$file" | grep -o '/[^ ]*') /lib/x86_64-linux-gnu/lib{stdc++.so.6,m.so.6,gcc_s.so.1,dl.so.2,pthread.so.0}; do
+  for library in $(ldd "$file" | grep -o '/[^ ]*') $(ldd "${process.execPath}" | grep -o '/[^ ]*'); do
     mkdir -p "$1\${library%/*}"
     cp -L "$library" "$1$library"
   done
@@ -276,6 +274,6 @@ cat /var/lib/admin-mirror/mirror.db
 ls -d /etc/admin-mirror /usr/lib/admin-mirror /usr/bin/admin-mirror /usr/lib/systemd/system/admin-mirror* 2> /dev/null || true`,
     )
 
-    expect(ended).toMatch(/the mirror stays in \/var\/lib\/admin-mirror.*\nafter:\nits rows\n$/)
+    expect(ended).toMatch(/the mirror stays in \/var\/lib\/admin-mirror.*after:\nits rows\n$/s)
   }, 300_000)
 })

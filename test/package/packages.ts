@@ -14,9 +14,9 @@ export function temporary(): string {
   return folder
 }
 
-/** Makes the packages of this machine's architecture. Returns the folder that has them. */
-export function makePackages(folder: string, env: NodeJS.ProcessEnv = {}): string {
-  execFileSync('git', ['clone', '--quiet', ROOT, folder])
+/** Makes the packages of this machine's architecture from a checkout. Returns the folder that has them. */
+export function makePackages(folder: string, from = ROOT, env: NodeJS.ProcessEnv = {}): string {
+  execFileSync('git', ['clone', '--quiet', from, folder])
   fs.symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
   run('npm', ['run', '--silent', 'package', '--', 'x64'], { cwd: folder, env })
   return path.join(folder, 'build')

@@ -13,7 +13,7 @@ function everything({ workspace: { rows }, server }: Scene) {
 /** Another path of the same host. */
 const moveTo = (path: string, { server, configure }: Scene) => configure({ baseUrl: `${server.url}/${path}` })
 
-describe.concurrent('a mirror with the lists of another address', () => {
+describe('a mirror with the lists of another address', () => {
   it.for([['sync'], ['backfill', '--org', 'acme'], ['verify'], ['start'], ['sync', '--accept-removals']])(
     'is refused by %j, and nothing is sent or written',
     async (args, { synced }) => {

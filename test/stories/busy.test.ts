@@ -9,7 +9,7 @@ import { ACME, createStanding, GLOBEX, it, NEVER } from '../helpers/scene.ts'
 const isBusy = ({ event }: LogLine) => event === 'list_busy'
 const BOTH = { organizations: [ACME, GLOBEX], schedule: NEVER }
 
-describe.concurrent('a job that another command is working on', () => {
+describe('a job that another command is working on', () => {
   it('is reported as busy, with who works on it; it leaves no run, and the other jobs go on', async () => {
     const { workspace, running, open } = await createStanding(['start'], { settings: BOTH })
     await running.log(({ event, organization }) => event === 'run_finished' && organization === 'globex')

@@ -20,7 +20,7 @@ const COUNTED_IN = /`(SELECT [^`]*total_cents__text[^`]*)`/.exec(
   fs.readFileSync(path.resolve(import.meta.dirname, '../../config/QUERIES.md'), 'utf8'),
 )?.[1]
 
-describe.concurrent('an API that begins to send numbers as texts', () => {
+describe('an API that begins to send numbers as texts', () => {
   it('shrinks no sum, and what is no number is named until it ends', async () => {
     let items = numbered(20, (id) => ({ total: id * 100, rate: id + 0.5 }))
     const workspace = await createScene(() => items)

@@ -15,7 +15,7 @@ function tables({ workspace }: Scene): string[] {
   return workspace.rows<{ name: string }>(sql).map(({ name }) => name)
 }
 
-describe.concurrent('the tables of a configured collection', () => {
+describe('the tables of a configured collection', () => {
   it('are there from the first command on that writes the mirror, whatever the API says, and empty for every command', async ({
     scene,
   }) => {

@@ -23,7 +23,7 @@ async function urlOf(start: RunningCommand): Promise<string> {
   return String((await start.log(({ msg }) => msg === 'listening')).url)
 }
 
-describe.concurrent('the listener of start', () => {
+describe('the listener of start', () => {
   it.override({
     options: {
       list: items(6).map((item) => ({ ...item, note: 'Data-of-an-item' })),

@@ -96,10 +96,11 @@ describe('a lock that another program holds before a transaction of a sync', () 
   )
 })
 
+const succeeded = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
+
 describe('a lock that another program holds for too long', () => {
   it('ends no start, which goes on at the next tick', async () => {
     const { workspace, clock, lock } = await createLockScene(undefined, { schedule: '* * * * *' })
-    const succeeded = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
     const start = workspace.startHere(['start'], { clock })
     await start.log(succeeded)
     lock.take()

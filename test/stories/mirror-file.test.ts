@@ -23,7 +23,7 @@ function makeNewer({ mirror }: Workspace): void {
   newer.close()
 }
 
-describe.concurrent('a mirror that a sync is working on', () => {
+describe('a mirror that a sync is working on', () => {
   it.for<[string, (workspace: Workspace) => void, RegExp]>([
     [
       'whose folder is deleted',
@@ -88,7 +88,7 @@ const EVERY_COMMAND = [
   ['forget', '--org', 'acme', '--yes'],
 ]
 
-describe.concurrent('a mirror that is found', () => {
+describe('a mirror that is found', () => {
   it.for<[string, (workspace: Workspace) => void, RegExp]>([
     [
       'is no database',
@@ -111,7 +111,7 @@ describe.concurrent('a mirror that is found', () => {
     ['was made by a newer version', makeNewer, /mirror\.db .*newer/],
   ])(
     'and %s exits with 4 from every command, which sends nothing and waits for nothing',
-    async ([_, change, message], { synced }) => {
+    async ([, change, message], { synced }) => {
       const { workspace, server } = synced
       change(workspace)
 
@@ -138,7 +138,7 @@ describe.concurrent('a mirror that is found', () => {
   })
 })
 
-describe.concurrent('start', () => {
+describe('start', () => {
   it.override({ options: { settings: { schedule: EVERY_SECOND } } })
 
   it.for<[string, (workspace: Workspace) => void, RegExp]>([
@@ -155,7 +155,7 @@ describe.concurrent('start', () => {
     ['migrated by a newer version', makeNewer, /made by a newer admin-mirror/],
   ])(
     'ends with 4 when the mirror is %s, since only a new process can use it',
-    async ([_, change, message], { scene }) => {
+    async ([, change, message], { scene }) => {
       const start = scene.workspace.startHere(['start'])
       await start.log(({ event, status }) => event === 'run_finished' && status === 'succeeded')
 

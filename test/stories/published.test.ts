@@ -36,6 +36,8 @@ function left({ folder }: Workspace): string[] {
   return fs.readdirSync(path.join(folder, 'published')).toSorted()
 }
 
+const sorted = (rows: object[]) => rows.map((row) => JSON.stringify(row)).toSorted()
+
 /** Published twice, with a change between. */
 let scene: Scene
 let copy: string
@@ -86,7 +88,6 @@ describe('the published file', () => {
       expect(ours.length).toBeGreaterThan(0)
       const shown = Object.keys(theirs[0] ?? {})
       const asShown = ours.map((row) => Object.fromEntries(shown.map((column) => [column, row[column]])))
-      const sorted = (rows: object[]) => rows.map((row) => JSON.stringify(row)).toSorted()
       expect(sorted(theirs)).toEqual(sorted(asShown))
       expect(ask(copy, `SELECT type FROM sqlite_schema WHERE name = '${name}'`)).toEqual([{ type: 'table' }])
     }

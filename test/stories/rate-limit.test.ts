@@ -7,7 +7,7 @@ import { ACME, GLOBEX, it } from '../helpers/scene.ts'
 
 const isWait = ({ msg }: LogLine) => msg === 'waiting'
 
-describe.concurrent('a 429', () => {
+describe('a 429', () => {
   it('is waited out, and counts as no retry', async ({ scene: { workspace, api, server } }) => {
     api.instead = () =>
       server.asked.length === 1 ? { status: 429, headers: { 'retry-after': '0' }, body: {} } : null
@@ -59,12 +59,12 @@ describe.concurrent('a 429', () => {
   })
 })
 
-describe.concurrent('the estimate after the first page', () => {
-  const announced = (limit: string, left: string) => ({
-    'x-ratelimit-limit': limit,
-    'x-ratelimit-remaining': left,
-  })
+const announced = (limit: string, left: string) => ({
+  'x-ratelimit-limit': limit,
+  'x-ratelimit-remaining': left,
+})
 
+describe('the estimate after the first page', () => {
   it.for([
     ["the server's limit", announced('6', '1'), {}, '2 pages, about 60 seconds at 6 a minute'],
     [
@@ -73,26 +73,23 @@ describe.concurrent('the estimate after the first page', () => {
       { requestsPerMinute: 3 },
       '2 pages, about 60 seconds at 3 a minute',
     ],
-  ] as const)(
-    'goes by %s',
-    async ([_, headers, rateLimit, msg], { scene: { workspace, api, configure } }) => {
-      const meta = { current_page: 1, last_page: 2, per_page: 2, total: 4 }
-      api.instead = ({ page }) => ({
-        headers,
-        body: {
-          data: items(4).slice(2 * page - 2, 2 * page),
-          links: { next: page === 1 ? '?page=2' : null },
-          meta: { ...meta, current_page: page },
-        },
-      })
-      configure({ rateLimit })
+  ] as const)('goes by %s', async ([, headers, rateLimit, msg], { scene: { workspace, api, configure } }) => {
+    const meta = { current_page: 1, last_page: 2, per_page: 2, total: 4 }
+    api.instead = ({ page }) => ({
+      headers,
+      body: {
+        data: items(4).slice(2 * page - 2, 2 * page),
+        links: { next: page === 1 ? '?page=2' : null },
+        meta: { ...meta, current_page: page },
+      },
+    })
+    configure({ rateLimit })
 
-      const { code, logs } = await workspace.run(['sync', '--log-level', 'debug'])
+    const { code, logs } = await workspace.run(['sync', '--log-level', 'debug'])
 
-      expect(code).toBe(0)
-      expect(logs).toContainEqual(expect.objectContaining({ collection: 'orders', msg }))
-    },
-  )
+    expect(code).toBe(0)
+    expect(logs).toContainEqual(expect.objectContaining({ collection: 'orders', msg }))
+  })
 })
 
 describe('a budget of five requests a minute for two lists of ten pages', () => {

@@ -52,7 +52,7 @@ async function afterRefusal(settings: Partial<Settings> = {}) {
   return scene
 }
 
-describe.concurrent('a token that is refused', () => {
+describe('a token that is refused', () => {
   it('is sent once, whoever else has it, and holds all of them; the others go on', () => {
     const { sync, workspace } = first
 
@@ -132,7 +132,7 @@ describe.concurrent('a token that is refused', () => {
   })
 })
 
-describe.concurrent('an organization that is held', () => {
+describe('an organization that is held', () => {
   it('is sent nothing by start, whenever its time comes, until resume in another terminal', async () => {
     const scene = await afterRefusal({ schedule: EVERY_SECOND, organizations: SHARING })
     const { workspace, server, refusing } = scene
@@ -203,7 +203,7 @@ async function withFile() {
   return createRefusing({ organizations: [acme, OTHER] })
 }
 
-describe.concurrent('a token file', () => {
+describe('a token file', () => {
   it('that is exchanged while its token is refused has that one sent once, too, and goes on with the new one', async () => {
     const scene = await withFile()
     const { workspace, api } = scene
@@ -229,7 +229,7 @@ describe.concurrent('a token file', () => {
       'a large key',
       (file, workspace) => fs.writeFileSync(file, workspace.secret('Kf82hLq0ZxWm51sTe7UbQp93'.repeat(1100))),
     ],
-  ])('that is %s fails the jobs that need it with CONFIGURATION, and no other', async ([_, make]) => {
+  ])('that is %s fails the jobs that need it with CONFIGURATION, and no other', async ([, make]) => {
     const { workspace, server } = await withFile()
     make(workspace.file('acme.token'), workspace)
 

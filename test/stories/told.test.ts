@@ -124,8 +124,10 @@ describe.concurrent('somebody is told of', () => {
     const next = workspace.startHere(['start'])
     await next.log(({ event }) => event === 'daemon_started')
     const { stdout: again } = await workspace.run(['status', '--json'])
-    await stop(next)
+    const { logs } = await stop(next)
 
+    // Of one that died nobody is warned.
+    expect(logs.filter(({ event }) => event === 'daemon_beside')).toEqual([])
     expect(stdout).toMatch(/^daemon: process \d+, at work since .* died without being stopped$/m)
     expect(stdout).toContain('the daemon died: nothing is read by itself')
     expect(stdout).toMatch(/^next: begin the daemon again: admin-mirror .*start$/m)

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
 import { fullDisk } from '../../report/verdict.ts'
 import { overviewOf } from '../../store/core/overview.ts'
-import { runRule } from '../../store/sqlite/driver.ts'
+import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { assertMayRead, whyUnwritable as rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { inspectHeader } from '../../store/sqlite/file/header.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
@@ -119,7 +119,7 @@ export function createServedFile(connection: Connection, file: string, processNa
     overview: async (newSince) =>
       translatingErrors(file, () => ({
         reader,
-        ...runRule(connection, overviewOf(newSince)),
+        ...runRule(connection, overviewOf(SQLITE, newSince)),
         size: mirrorSize(file),
       })),
   }

@@ -169,7 +169,7 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
       const locks = await advisoryLocks(sql)
       const reader = await readerOf(sql, server.address.schema, locks)
       const daemons = await readDaemons(sql, server.address.schema, locks)
-      const overview = await runRule(sql, overviewOf(since))
+      const overview = await runRule(sql, overviewOf(POSTGRES, since))
       return { ...overview, size: await mirrorSize(sql), reader: { ...reader, daemons: () => daemons } }
     }),
   )

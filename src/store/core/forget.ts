@@ -52,7 +52,13 @@ function* partsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<Pa
   const ofWalks = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
   return [
     lines(null, 'sync_missing', 'organization_id, collection, key'),
-    lines(null, 'sync_column_counts', 'organization_id, collection, "column"'),
+    // Those of the views of its arrays, too.
+    lines(
+      null,
+      'sync_column_counts',
+      'organization_id, collection, "column"',
+      `organization_id = :organization AND substr(collection || '__', 1, length(:collection::text) + 2) = :collection::text || '__'`,
+    ),
     lines(null, 'sync_refreshed', rowId, ofWalks),
     lines('pages', 'sync_pages', rowId, ofWalks),
     lines('walks', 'sync_walks', 'id'),

@@ -1,6 +1,6 @@
 import type { ColumnType } from '../columns/column.ts'
 import type { Misfit } from '../columns/counts.ts'
-import { all, msOf, type Rule, type StoredTime, textOf, timeOf } from './sql.ts'
+import { all, type Dialect, msOf, type Rule, type StoredTime, textOf, timeOf } from './sql.ts'
 
 // What the status page shows, beside `status`.
 
@@ -37,35 +37,33 @@ const OF_JOB = 'organization_id = job.organization_id AND collection = job.colle
 
 // One text per job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
 // function would read all lines that `keepRuns` keeps.
-const LAST_RUNS = `
-  SELECT
-    job.organization_id,
-    job.collection,
-    (
-      SELECT string_agg(mark, '' ORDER BY id DESC)
-      FROM (SELECT id, ${RUN_MARK} AS mark FROM sync_runs WHERE ${OF_JOB} ORDER BY id DESC LIMIT ${MOST_RUNS}) AS shown
-    ) AS marks,
-    walked.started_at AS "walkFrom",
-    walked.finished_at AS "walkTo",
-    refreshed.started_at AS "refreshFrom",
-    refreshed.finished_at AS "refreshTo"
-  FROM sync_jobs AS job
-  ${lastEnded('walked', "trigger <> 'refresh'")}
-  ${lastEnded('refreshed', "trigger = 'refresh'")}
-`
-
-function lastEnded(as: string, which: string): string {
-  return `LEFT JOIN sync_runs AS ${as} ON ${as}.id = (
-    SELECT id FROM sync_runs WHERE ${OF_JOB} AND finished_at IS NOT NULL AND ${which} ORDER BY id DESC LIMIT 1
-  )`
+function lastRunsSql({ joinFirst }: Dialect): string {
+  const last = (as: string, which: string) =>
+    joinFirst('sync_runs', as, `${OF_JOB} AND finished_at IS NOT NULL AND ${which}`, 'id DESC')
+  return `
+    SELECT
+      job.organization_id,
+      job.collection,
+      (
+        SELECT string_agg(mark, '' ORDER BY id DESC)
+        FROM (SELECT id, ${RUN_MARK} AS mark FROM sync_runs WHERE ${OF_JOB} ORDER BY id DESC LIMIT ${MOST_RUNS}) AS shown
+      ) AS marks,
+      walked.started_at AS "walkFrom",
+      walked.finished_at AS "walkTo",
+      refreshed.started_at AS "refreshFrom",
+      refreshed.finished_at AS "refreshTo"
+    FROM sync_jobs AS job
+    ${last('walked', "trigger <> 'refresh'")}
+    ${last('refreshed', "trigger = 'refresh'")}
+  `
 }
 
 /** The last runs of every job. */
-export function* lastRunsShown(): Rule<LastRuns[]> {
+export function* lastRunsShown(dialect: Dialect): Rule<LastRuns[]> {
   type Times = Record<'walkFrom' | 'walkTo' | 'refreshFrom' | 'refreshTo', StoredTime | null>
   const rows = yield* all<
     Pick<LastRuns, 'organization_id' | 'collection'> & { marks: string | null } & Times
-  >(LAST_RUNS)
+  >(lastRunsSql(dialect))
   return rows.map(({ marks, walkFrom, walkTo, refreshFrom, refreshTo, ...job }) => ({
     ...job,
     marks: marks ?? '',
@@ -143,11 +141,13 @@ export interface ColumnTrouble {
   organization_id: string
   organization: string
   collection: string
+  /** Of an array of the collection, whose elements are counted; null: the column is in the collection's table. */
+  view: string | null
   column: string
   type: ColumnType
   /** Where values are that do not fit it; null if there is no such column. */
   text_column: string | null
-  /** Live rows whose value is in the text column. */
+  /** Live rows whose value is in the text column, or is an object. */
   misfits: number
   /** What one of them is. */
   misfit: Misfit | null
@@ -158,10 +158,17 @@ export interface ColumnTrouble {
 /** All of them, by column. Jobs that lost all rows have nothing to tell. A copy has none: the mirror alone has the counts of each list. */
 export function columnTroubles(): Rule<ColumnTrouble[]> {
   return all(`
+    WITH
+      known AS (
+        SELECT collection AS "table", "column", path, type, role FROM sync_known_columns
+        UNION ALL
+        SELECT view, "column", path, type, role FROM sync_view_columns
+      )
     SELECT
       count.organization_id,
       organizations.name AS organization,
-      count.collection,
+      job.collection,
+      CASE WHEN count.collection <> job.collection THEN count.collection END AS view,
       count."column",
       known.type,
       beside."column" AS text_column,
@@ -169,20 +176,22 @@ export function columnTroubles(): Rule<ColumnTrouble[]> {
       count.misfit,
       count.emptied
     FROM sync_column_counts AS count
-    JOIN sync_jobs AS job ON job.organization_id = count.organization_id AND job.collection = count.collection
+    JOIN sync_jobs AS job
+      ON job.organization_id = count.organization_id
+      AND job.collection || '__' = substr(count.collection || '__', 1, length(job.collection) + 2)
     JOIN organizations ON organizations.id = count.organization_id
-    JOIN sync_known_columns AS known ON known.collection = count.collection AND known."column" = count."column"
-    LEFT JOIN sync_known_columns AS beside
-      ON beside.collection = known.collection AND beside.path = known.path AND beside.role = 'text'
+    JOIN known ON known."table" = count.collection AND known."column" = count."column"
+    LEFT JOIN known AS beside
+      ON beside."table" = known."table" AND beside.path = known.path AND beside.role = 'text'
     WHERE (count.misfits > 0 OR count.emptied = 1) AND job.rows > 0
     ORDER BY count.collection, count."column", organizations.name
   `)
 }
 
 /** What the status page shows of the runs, budgets and columns. `newSince`: from when on a column is new; epoch milliseconds. */
-export function* overviewOf(newSince: number) {
+export function* overviewOf(dialect: Dialect, newSince: number) {
   return {
-    runs: yield* lastRunsShown(),
+    runs: yield* lastRunsShown(dialect),
     gates: yield* gates(),
     tokensUsed: yield* tokensUsed(),
     newColumns: yield* newColumns(timeOf(newSince)),

@@ -35,6 +35,8 @@ export interface Dialect {
   sequence: string
   /** A join whose second table is read by the index on what joins it. */
   join: string
+  /** A LEFT JOIN of the first row in this order. `table` has an `id`. */
+  joinFirst(table: string, as: string, where: string, order: string): string
   /** The function that returns the later of two times. */
   later: string
   /** An expression for the database's own time, in epoch milliseconds. */
@@ -47,6 +49,8 @@ export interface Dialect {
   idOfRow(keys: Keys, row: string): string
   /** A condition: the row has this id, which came from a row of these columns. */
   hasId(keys: Keys, row: string, id: string): string
+  /** Whether the name is that of a view of ours: a user may have put another one in its place. */
+  isOwnView(name: string): Rule<boolean>
   /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
   ofOwner: string
   /** At the end of a SELECT: nobody changes these rows, or even reads them for a change, before the transaction ends. */

@@ -210,17 +210,12 @@ function writtenBut(thirds: number): string {
   return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
 }
 
-/** A LEFT JOIN of the first of the rows of a job, in this order. */
-function joinFirst(table: string, as: string, where: string, order = 'id DESC'): string {
-  return `LEFT JOIN ${table} AS ${as} ON ${as}.id = (
-    SELECT id FROM ${table} WHERE ${OF_JOB} AND ${where} ORDER BY ${order} LIMIT 1
-  )`
-}
-
 function statusSql(dialect: Dialect, has: HasColumn): string {
   const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : `NULL AS ${name}`)
   const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
   const interval = has('sync_status', 'newest') ? dialect.numberIn('job.refresh', 'interval') : 'NULL'
+  const joinFirst = (table: string, as: string, where: string, order = 'id DESC') =>
+    dialect.joinFirst(table, as, `${OF_JOB} AND ${where}`, order)
   return `
   SELECT
     job.organization_id,

@@ -12,6 +12,7 @@ import {
 } from '../core/sql.ts'
 import { SERVER_TIME } from './server/clock.ts'
 import { literal, POSTGRES_LIMITS, type Sql, storable } from './sql.ts'
+import { VIEW_MARK } from './tables/view.ts'
 
 export const POSTGRES: Dialect = {
   limits: POSTGRES_LIMITS,
@@ -19,6 +20,9 @@ export const POSTGRES: Dialect = {
   rowIdType: 'tid',
   sequence: 'sequence',
   join: 'JOIN',
+  // As in a file, it would take twice as long.
+  joinFirst: (table, as, where, order) =>
+    `LEFT JOIN LATERAL (SELECT * FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1) AS ${as} ON true`,
   later: 'greatest',
   now: SERVER_TIME,
   numberIn: (json, field) => `(${json}::json ->> '${field}')::double precision`,
@@ -37,6 +41,13 @@ export const POSTGRES: Dialect = {
         return `${row}.${quoted(name)} = ${part}::${SQL_TYPES[keyTypes[index] ?? 'TEXT']}`
       })
       .join(' AND ')
+  },
+  *isOwnView(view) {
+    const found = yield* all(
+      `SELECT 1 FROM pg_class WHERE oid = to_regclass(:name::text) AND relkind = 'v' AND strpos(pg_get_viewdef(oid), '${VIEW_MARK}') > 0`,
+      { name: quoted(view) },
+    )
+    return found.length > 0
   },
   forShare: 'FOR SHARE',
   forUpdate: 'FOR NO KEY UPDATE',

@@ -3,6 +3,7 @@ import { SEQ_COLUMNS } from '../columns/changes-view.ts'
 import { SQLITE_LIMITS } from '../columns/column.ts'
 import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
+import { isViewSql } from './tables/view.ts'
 
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
@@ -11,6 +12,8 @@ export const SQLITE: Dialect = {
   sequence: '_rowid_',
   // With a plain join SQLite may read the whole second table.
   join: 'CROSS JOIN',
+  joinFirst: (table, as, where, order) =>
+    `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1)`,
   later: 'max',
   now: "unixepoch('subsec') * 1000",
   numberIn: (json, field) => `${json} ->> '$.${field}'`,
@@ -24,6 +27,13 @@ export const SQLITE: Dialect = {
     return keyColumns
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
+  },
+  *isOwnView(view) {
+    const found = yield* all<{ sql: string }>(
+      "SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = :view COLLATE NOCASE",
+      { view },
+    )
+    return found.some(({ sql }) => isViewSql(sql, view))
   },
   forShare: '',
   forUpdate: '',

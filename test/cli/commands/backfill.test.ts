@@ -25,7 +25,7 @@ const it = test.extend('backfill', async () => {
   }
 })
 
-describe.concurrent('backfill', () => {
+describe('backfill', () => {
   it('reads the whole list again, of the organizations that are named', async ({ backfill }) => {
     const { run, queries, rows } = backfill
 

@@ -35,7 +35,7 @@ const matches = (text: RegExp) => expect.stringMatching(text) as string
 const ofGlobex = (reply: Reply) => (asked: { organization: string }) =>
   asked.organization === GLOBEX.id ? reply : null
 
-describe.concurrent('check', () => {
+describe('check', () => {
   it('of what is right says so in a line each, asks for one page of each list, and exits with 0', async ({
     checking: { server, workspace },
   }) => {
@@ -101,7 +101,7 @@ describe.concurrent('check', () => {
     ],
   ])(
     'works out how long full walks take by %s',
-    async ([_, settings, expected], { checking: { check, configure } }) => {
+    async ([, settings, expected], { checking: { check, configure } }) => {
       configure(settings)
 
       expect((await check()).named('schedule')[1]?.message).toMatch(expected)
@@ -185,7 +185,7 @@ describe.concurrent('check', () => {
       async () => 'http://127.0.0.1:1',
       { message: 'nothing listens at port 1 of 127.0.0.1' },
     ],
-  ])('tells of %s once, and at once', async ([_, address, finding], { checking }) => {
+  ])('tells of %s once, and at once', async ([, address, finding], { checking }) => {
     checking.configure({ baseUrl: await address(checking) })
 
     const { code, failed, named } = await checking.check()

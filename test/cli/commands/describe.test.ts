@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 const described = (...args: string[]) => workspace.run(['describe', ...args])
 
-describe.concurrent('describe', () => {
+describe('describe', () => {
   it('says what each column holds', async () => {
     const { code, stdout } = await described('orders', '--json')
 

@@ -45,7 +45,7 @@ const linesOf = (text: string) => text.split('\n').slice(0, -1)
 const ndjson = async (...args: string[]) => linesOf((await exported(...args, '--format', 'ndjson')).stdout)
 const OF_ACME = ['orders', '--format', 'ndjson', '--org', 'acme']
 
-describe.concurrent('export as CSV', () => {
+describe('export as CSV', () => {
   it('writes the live rows of all organizations, or of those that are named, and tells NULL from an empty text', async () => {
     const { code, stdout, stderr } = await exported('orders', '--format', 'csv')
 
@@ -75,7 +75,9 @@ describe.concurrent('export as CSV', () => {
   })
 })
 
-describe.concurrent('export as NDJSON', () => {
+const warned = async (...args: string[]) => (await exported(...args, '--format', 'ndjson')).stderr
+
+describe('export as NDJSON', () => {
   it('writes the items as they were sent, each on its line, and elements as they stand', async () => {
     expect(await ndjson('orders', '--org', 'acme')).toEqual(ON_LINES)
     expect((await ndjson('orders__items', '--org', 'globex'))[0]).toBe(
@@ -95,8 +97,6 @@ describe.concurrent('export as NDJSON', () => {
   })
 
   it('warns once of the numbers that most readers of JSON round, and of no others', async () => {
-    const warned = async (...args: string[]) => (await exported(...args, '--format', 'ndjson')).stderr
-
     for (const more of [[], ['--envelope']])
       expect(await warned('orders', ...more)).toMatch(
         /^warning: the fields huge, id, n had whole numbers beyond 2\^53; .*, or --format csv\n$/,
@@ -107,7 +107,7 @@ describe.concurrent('export as NDJSON', () => {
   })
 })
 
-describe.concurrent('export of what belongs to a collection, or to the mirror,', () => {
+describe('export of what belongs to a collection, or to the mirror,', () => {
   it('writes every view and table in each format', async () => {
     const ofMirror = ['organizations', 'sync_status', 'sync_runs', 'sync_walks', 'sync_columns']
     for (const name of ['orders_raw', 'orders_history', 'orders_changes', ...ofMirror]) {
@@ -133,7 +133,7 @@ describe.concurrent('export of what belongs to a collection, or to the mirror,',
   })
 })
 
-describe.concurrent('export --since', () => {
+describe('export --since', () => {
   it.for([
     ['orders', 1],
     ['orders_raw', 1],
@@ -154,7 +154,7 @@ describe.concurrent('export --since', () => {
   })
 })
 
-describe.concurrent('export as Parquet', () => {
+describe('export as Parquet', () => {
   it('is read by DuckDB with types, every number exact', async () => {
     await exported('orders', '--format', 'parquet', '--output', 'orders.parquet')
 
@@ -237,7 +237,7 @@ describe.concurrent('export as Parquet', () => {
   })
 })
 
-describe.concurrent('export exits with 2, and says why,', () => {
+describe('export exits with 2, and says why,', () => {
   it.for<[string, string, RegExp]>([
     ['of a collection that nobody knows', 'order --format csv', /no collection order/],
     ['of an organization that nobody knows', 'orders --format csv --org nobody', /--org nobody/],
@@ -268,7 +268,7 @@ describe.concurrent('export exits with 2, and says why,', () => {
       `orders --format csv --since=${time}`,
       /--since .*2026-11-20/,
     ]),
-  ])('%s', async ([_, line, reason]) => {
+  ])('%s', async ([, line, reason]) => {
     const { code, stdout, stderr } = await exported(...line.split(' '))
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -287,7 +287,7 @@ describe.concurrent('export exits with 2, and says why,', () => {
   })
 })
 
-describe.concurrent('export of an organization that left the configuration', () => {
+describe('export of an organization that left the configuration', () => {
   it.override({ options: { list: [{ id: 7 }], settings: { organizations: [ACME, GLOBEX] } } })
 
   it('writes its rows, which stay in the mirror', async ({ synced }) => {
@@ -307,20 +307,21 @@ describe.concurrent('export of an organization that left the configuration', () 
   })
 })
 
-describe.concurrent('export --output', () => {
+const contentOf = (name: string) => fs.readFileSync(workspace.file(name), 'utf8')
+
+/** A folder of its own, since other tests write beside it. */
+function makeFolder(name: string, ...links: [name: string, to: string][]): string {
+  fs.mkdirSync(workspace.file(name))
+  for (const [link, to] of links) fs.symlinkSync(to, workspace.file(`${name}/${link}`))
+  return name
+}
+
+describe('export --output', () => {
   const TO_FILE = [...OF_ACME, '--output']
-  const contentOf = (name: string) => fs.readFileSync(workspace.file(name), 'utf8')
   const WHOLE = `${ON_LINES.join('\n')}\n`
 
-  /** A folder of its own, since other tests write beside it. */
-  function folder(name: string, ...links: [name: string, to: string][]): string {
-    fs.mkdirSync(workspace.file(name))
-    for (const [link, to] of links) fs.symlinkSync(to, workspace.file(`${name}/${link}`))
-    return name
-  }
-
   it('writes in place of what a file held, or to what a link leads to, and nothing to standard output', async () => {
-    folder('files', ['there', 'old'], ['not-there', 'new'], ['device', '/dev/null'])
+    makeFolder('files', ['there', 'old'], ['not-there', 'new'], ['device', '/dev/null'])
     fs.writeFileSync(workspace.file('files/old'), 'the export of yesterday')
 
     for (const name of ['there', 'not-there', 'device'])
@@ -339,7 +340,7 @@ describe.concurrent('export --output', () => {
   })
 
   it('clears away what a killed export has left there, and no other file', async () => {
-    folder('left')
+    makeFolder('left')
     const [dead, perhapsAlive] = ['4711-0123456789ab', '4712-0123456789ab']
     fs.writeFileSync(workspace.file(`mirror.db-owners/${dead}`), '')
     const others = ['.orders.4712-0123456789ab.unfinished', 'orders.unfinished']
@@ -385,7 +386,7 @@ describe.concurrent('export --output', () => {
   })
 
   it('leaves what was there, and nothing else, when it is stopped', async () => {
-    folder('stopped')
+    makeFolder('stopped')
     fs.writeFileSync(workspace.file('stopped/orders'), 'yesterday')
     let meanwhile: string[] = []
     const names = () => fs.readdirSync(workspace.file('stopped'))
@@ -406,7 +407,7 @@ describe.concurrent('export --output', () => {
   })
 })
 
-describe.concurrent('export to a file that the mirror lives on', () => {
+describe('export to a file that the mirror lives on', () => {
   const files = ['globex.token', 'hooli.token']
   const organizations = [
     ACME,
@@ -430,11 +431,20 @@ describe.concurrent('export to a file that the mirror lives on', () => {
     const before = contents(made)
 
     for (const output of [
-      ...['mirror.db', 'mirror.db-wal', 'mirror.db-shm', 'mirror.db-owners/somebody', 'admin-mirror.yaml'],
+      'mirror.db',
+      'mirror.db-wal',
+      'mirror.db-shm',
+      'mirror.db-owners/somebody',
+      'admin-mirror.yaml',
       ...files,
       'published.db',
-      ...['link-mirror.db', 'link-mirror.db-wal', 'link-globex.token', 'linked/mirror.db'],
-      ...['hard-mirror.db', 'hard-admin-mirror.yaml', 'hard-globex.token'],
+      'link-mirror.db',
+      'link-mirror.db-wal',
+      'link-globex.token',
+      'linked/mirror.db',
+      'hard-mirror.db',
+      'hard-admin-mirror.yaml',
+      'hard-globex.token',
     ]) {
       const args = ['export', 'orders', '--format', 'csv', '--output', output]
       const { code, stdout, stderr } = await made.run(args, { env })
@@ -445,7 +455,7 @@ describe.concurrent('export to a file that the mirror lives on', () => {
   })
 })
 
-describe.concurrent('export of a damaged mirror', () => {
+describe('export of a damaged mirror', () => {
   it.override({ options: { list: items(2000), perPage: 2000 } })
 
   it('exits with 4, and leaves no half of an export', async ({ synced: { workspace: made } }) => {

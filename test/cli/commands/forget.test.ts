@@ -10,7 +10,7 @@ import { variable } from '../../helpers/workspace.ts'
 const collections = { orders: {}, establishments: {} }
 const FORGET_ACME = ['forget', '--org', 'acme', '--yes']
 
-describe.concurrent('forget', () => {
+describe('forget', () => {
   it.override({ options: { settings: { organizations: [ACME, GLOBEX], collections } } })
 
   it('exits with 2 and deletes nothing where it is not clear what is meant; without --yes it says what would go', async ({
@@ -134,7 +134,7 @@ describe('the organization to forget', () => {
     ['one beside another in capitals', [acme(ONE), acme(OTHER, 'ACME')], [], true],
   ])(
     'is not chosen among two, since deleted data does not come back: %s',
-    ([_, known, configured, isClear]) => {
+    ([, known, configured, isClear]) => {
       const chosen = (name: string) => organizationToForget(name, known as never, configured as never)
       if (isClear) expect(chosen('acme').id).toBe(ONE)
       else

@@ -24,7 +24,7 @@ const query = (sql: string, ...more: string[]) => workspace.run(['query', sql, .
 /** As CSV. */
 const csv = async (sql: string, ...more: string[]) => (await query(sql, ...more, '--format', 'csv')).stdout
 
-describe.concurrent('query', () => {
+describe('query', () => {
   it('prints a table, numbers to the right, a row a line, and no control character as it is', async () => {
     const { code, stdout, stderr } = await query('SELECT name, price, id FROM orders ORDER BY id')
 
@@ -157,7 +157,7 @@ describe.concurrent('query', () => {
   })
 })
 
-describe.concurrent('query --format parquet', () => {
+describe('query --format parquet', () => {
   const sql = `
     SELECT
       price AS id, _changed_at, max(_changed_at) AS latest, count(*) AS n, avg(price) AS mean, 9007199254740993 AS exact,
@@ -226,7 +226,7 @@ describe.concurrent('query --format parquet', () => {
   })
 })
 
-describe.concurrent('query --param', () => {
+describe('query --param', () => {
   it.for([
     ['12', '12', 'integer'],
     ['-9223372036854775808', '-9223372036854775808', 'integer'],
@@ -249,7 +249,7 @@ describe.concurrent('query --param', () => {
   })
 })
 
-describe.concurrent('query -', () => {
+describe('query -', () => {
   it('reads the SQL from standard input', async () => {
     const { code, stdout } = await workspace.run(['query', '-', '--format', 'csv'], {
       stdin: 'SELECT 1 AS one;\n',
@@ -262,7 +262,7 @@ describe.concurrent('query -', () => {
     ['is longer than SQLite takes', 'y'.repeat(1_000_001), /longer than 1,000,000 bytes/],
     ['is no text', Buffer.from('SELECT \xff', 'latin1'), /no UTF-8/],
     ['has a NUL, since SQLite would leave out what follows it', 'SELECT 1 \0 WHERE 0', /NUL character/],
-  ])('refuses with 2 what %s', async ([_, stdin, why]) => {
+  ])('refuses with 2 what %s', async ([, stdin, why]) => {
     const { code, stdout, stderr } = await workspace.run(['query', '-'], { stdin })
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -270,7 +270,7 @@ describe.concurrent('query -', () => {
   })
 })
 
-describe.concurrent('query --output', () => {
+describe('query --output', () => {
   it('writes a file, and nothing to standard output', async () => {
     const { code, stdout } = await query('SELECT 1 AS one', '--format', 'json', '--output', 'one.json')
 

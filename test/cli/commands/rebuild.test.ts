@@ -13,7 +13,7 @@ async function createScene() {
   return { server, workspace }
 }
 
-describe.concurrent('rebuild', () => {
+describe('rebuild', () => {
   it('makes the collections anew that are named, or all, without a request', async () => {
     const { server, workspace } = await createScene()
     await workspace.run(['sync'])

@@ -31,7 +31,7 @@ async function told(workspace: Workspace, ...options: string[]) {
   return { code, text: stdout }
 }
 
-describe.concurrent('status', () => {
+describe('status', () => {
   it.override({ options: { settings: { organizations: [ACME, GLOBEX], ...YEARLY } } })
 
   it('before the first sync exits with 0, says what to type, needs no token, and makes no mirror', async ({
@@ -155,7 +155,7 @@ describe.concurrent('status', () => {
   })
 })
 
-describe.concurrent('status of a walk', () => {
+describe('status of a walk', () => {
   it('shows how far it has come, and once it was stopped what goes on with it; a backfill beside it', async () => {
     const { workspace, api, running } = await createStanding(['sync'], {
       page: 8,
@@ -283,7 +283,10 @@ describe.concurrent('status of a walk', () => {
   })
 })
 
-describe.concurrent('a daemon', () => {
+const isStarted = ({ event }: LogLine) => event === 'daemon_started'
+const isWarned = ({ event }: LogLine) => event === 'daemon_beside'
+
+describe('a daemon', () => {
   it.override({ options: { settings: YEARLY } })
 
   it('is told of while it runs, with the next time of each list', async ({ scene: { workspace } }) => {
@@ -319,8 +322,6 @@ describe.concurrent('a daemon', () => {
   it('beside another one is told of, by the second one and by status; of one that ended nothing is said', async ({
     scene: { workspace },
   }) => {
-    const isStarted = ({ event }: LogLine) => event === 'daemon_started'
-    const isWarned = ({ event }: LogLine) => event === 'daemon_beside'
     const first = workspace.startHere(['start'])
     await first.log(({ event }) => event === 'run_finished')
     const second = workspace.startHere(['start'])

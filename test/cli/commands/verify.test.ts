@@ -8,7 +8,7 @@ import { ACME, GLOBEX, it } from '../../helpers/scene.ts'
 const STATE =
   'SELECT * FROM sync_jobs JOIN orders_raw ON orders_raw._organization_id = sync_jobs.organization_id'
 
-describe.concurrent('verify', () => {
+describe('verify', () => {
   it.override({ options: { list: items(6), settings: { organizations: [ACME, GLOBEX] } } })
 
   it('exits with 0 where all is the same, with 5 where something differs, and with 3 where a list is refused', async ({

@@ -20,6 +20,7 @@ const STEPS = [
   '0008-work-of-owners.sql',
   '0009-numbers-of-lists.sql',
   '0010-shares-of-refreshes.sql',
+  '0011-columns-of-elements.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

@@ -9,6 +9,7 @@ import {
   type TableShape,
 } from '../../columns/catalog.ts'
 import type { Column } from '../../columns/column.ts'
+import { type ArrayView, sentAtOf } from '../../columns/elements.ts'
 import { arrayViewName, parentNames } from '../../columns/view-names.ts'
 import { loadColumns } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../../sqlite/driver.ts'
@@ -16,7 +17,6 @@ import type { Connection } from '../../sqlite/sql.ts'
 import { loadViews } from '../../sqlite/tables/array-views.ts'
 import { POSTGRES } from '../driver.ts'
 import { POSTGRES_LIMITS } from '../sql.ts'
-import type { ArrayView } from '../tables/records.ts'
 import { type RenamedColumn, renamedColumns, renamedElements } from './columns.ts'
 
 /** A collection of the file, as its tables will be on the server. */
@@ -25,7 +25,7 @@ export interface MovedCollection {
   shape: TableShape
   keys: { from: string; to: string; type: KeyType }[]
   columns: RenamedColumn<Column>[]
-  views: ArrayView[]
+  views: { from: ArrayView; to: ArrayView }[]
   /** Columns that have another name on the server, or none, in words. */
   notices: string[]
 }
@@ -73,15 +73,16 @@ function viewsOf(
   name: string,
   shape: TableShape,
   columns: readonly RenamedColumn<Column>[],
-): ArrayView[] {
+): MovedCollection['views'] {
   const parents = parentNames(shape.keyColumns, POSTGRES_LIMITS)
   const names: string[] = []
   return [...loadViews(connection, name).values()].flatMap((view) => {
-    const to = columns.find(({ from }) => from === view.arrayColumn)?.column.name
-    if (to === undefined) return []
+    const array = columns.find(({ from }) => from === view.arrayColumn)?.column
+    if (!array) return []
     const elements = renamedElements(view.elements, ['_organization_id', '_index', ...parents])
-    names.push(arrayViewName(name, to, names, POSTGRES_LIMITS))
-    return [{ name: names.at(-1) ?? '', arrayColumn: to, elements }]
+    names.push(arrayViewName(name, array.name, names, POSTGRES_LIMITS))
+    const to = { name: names.at(-1) ?? '', arrayColumn: array.name, sentAt: sentAtOf(array), elements }
+    return [{ from: view, to }]
   })
 }
 

@@ -1,6 +1,5 @@
 import { type KeyPaths, keyColumnNames } from '../../columns/catalog.ts'
 import { type Column, foldName, freeName } from '../../columns/column.ts'
-import type { ElementColumn } from '../../columns/elements.ts'
 import { POSTGRES_LIMITS } from '../sql.ts'
 import { keyNames } from '../tables/shape.ts'
 
@@ -28,10 +27,7 @@ export function renamedColumns(columns: readonly Column[], keyPaths: KeyPaths): 
 }
 
 /** The columns of a view of an array. */
-export function renamedElements(
-  elements: readonly ElementColumn[],
-  parents: readonly string[],
-): ElementColumn[] {
+export function renamedElements(elements: readonly Column[], parents: readonly string[]): Column[] {
   const taken = new Set(parents.map(foldName))
   return elements.map((element) => ({ ...element, name: freeOne(element.name, taken) }))
 }

@@ -21,8 +21,8 @@ export interface CollectionTables extends RowWriter {
   warnings: readonly Notice[]
   /** The typed rows of the items that have to be written, with these keys. */
   toRows(keys: readonly (readonly KeyPart[])[], items: readonly JsonObject[]): Outcome<TypedRow[]>
-  /** Creates, or extends, the views of the arrays in these rows. Returns notices for the log. */
-  extendViews(rows: readonly TypedRow[]): Notice[]
+  /** Creates, or extends, the views of the arrays in these rows. Returns notices for the log. `at`: ISO 8601. */
+  extendViews(rows: readonly TypedRow[], at: string): Notice[]
 }
 
 export function openCollection(connection: Connection, collection: ConfiguredCollection): CollectionTables {
@@ -54,7 +54,11 @@ export function openCollection(connection: Connection, collection: ConfiguredCol
       if (isComplete(rows)) return { result: rows, notices }
       throw new Error('items do not fit the columns that were made for them')
     },
-    extendViews: (rows) => extendArrayViews(rows.flatMap(({ arrays }) => arrays)),
+    extendViews: (rows, at) =>
+      extendArrayViews(
+        rows.flatMap(({ arrays }) => arrays),
+        at,
+      ),
   }
 }
 

@@ -7,7 +7,7 @@ import { createMaintenance } from '../maintenance.ts'
 import type { Connection } from '../sql.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
 import { changeColumnsAndWrite } from './alter.ts'
-import { isTaken, loadViews, replaceView } from './array-views.ts'
+import { replaceViews } from './array-views.ts'
 import { openCollection } from './collection.ts'
 
 /** Makes what analysts query again from the raw rows. */
@@ -47,7 +47,7 @@ export function createTypedTableRebuild({
         )
         if (rows.changes) return rows
         runRule(connection, tables.writeTyped(typedLines(lines, rows.result)))
-        return { result: lines, notices: [...rows.notices, ...tables.extendViews(rows.result)] }
+        return { result: lines, notices: [...rows.notices, ...tables.extendViews(rows.result, time())] }
       }
       const { result, notices } = await changeColumnsAndWrite(
         options,
@@ -60,11 +60,7 @@ export function createTypedTableRebuild({
     replaceViews: ({ name, key }) =>
       transact(() => {
         const shape = { name, keyColumns: keyColumnNames(splitKey(key)) }
-        const views = [...loadViews(connection, name).values()].filter(
-          (view) => !isTaken(connection, view.name),
-        )
-        for (const view of views) replaceView(connection, shape, view)
-        return views.length
+        return replaceViews(connection, shape)
       }),
     inBatches: (batch) => inBatches(patience, batch),
   }
