@@ -238,7 +238,7 @@ interface BudgetFacts {
   lastHour: ReadonlyMap<string, HourOfRequests>
 }
 
-/** Who spends which budget, and how much of it. Scopes are fingerprints of tokens, and stay in here. */
+/** Who spends which budget, and how much of it. A scope may be the fingerprint of a token, so none is returned. */
 export function budgetUses({ config, gates, tokensUsed, lastHour }: BudgetFacts): BudgetUse[] {
   const { rateLimit, organizations } = config
   const known = new Map(gates.map((gate) => [gate.scope, gate.known]))

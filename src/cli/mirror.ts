@@ -80,7 +80,7 @@ export async function withMirror(
 export interface OpenOptions {
   config: Config
   runtime: Runtime
-  /** Gets what is waited for, or done, for long, and what somebody should know. */
+  /** `info` gets what this process waits for, or does, for long; `warn` what a user should know. */
   notes: Notes
   /** For commands that read lists: the mirror notes `api.baseUrl`. `accept`: whatever address its rows were read from. */
   address?: 'claim' | 'accept'

@@ -253,7 +253,7 @@ const orgOption = (without = 'all') => repeatedOption('--org <org>', ORG, withou
 const collectionOption = () => repeatedOption('--collection <name>', 'a collection', 'all')
 const waitOption = () => new Option('--wait', 'wait for jobs that another process is working on')
 
-/** Collects its values all the same, so that a second one can be refused. */
+/** Takes several values, so that a second one is refused instead of replacing the first. */
 const oneOrgOption = () => new Option('--org <org>', ORG).argParser(collect).default([], 'none')
 
 const filterOption = () =>

@@ -36,7 +36,7 @@ export interface Publishing {
   ): Promise<CopyResult>
 }
 
-/** Of another mirror, and by another version, the file is made anew. */
+/** The file is made anew for another mirror, and by another version of the program. */
 export function makerOf(origin: Origin | null): unknown {
   return [origin?.id ?? null, manifest.version]
 }
@@ -85,7 +85,7 @@ export function createPublisher({
   const pace = isService ? publishEvery : null
   // A service that was stopped before it published does so now.
   let hasNews = isService
-  // What waits until it is time.
+  /** What is to be published when it is time. */
   let waiting: Publication | null = null
   let failed: Making | null = null
   let lastHashed: HashedFile | null = null
@@ -134,7 +134,7 @@ export function createPublisher({
       const hadTurn = await source.alone(async () => write(await look()))
       failed = hadTurn ? null : { at: begun, tookMs: 0 }
       if (!hadTurn) logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
-      // What came meanwhile may be in the file or not.
+      // The file may lack what was written meanwhile.
       hasNews = true
     } catch (error) {
       failed = { at: begun, tookMs: now() - begun }

@@ -24,7 +24,7 @@ export interface Runtime {
   signal: AbortSignal
   /** Epoch milliseconds. */
   now: () => number
-  /** Milliseconds since some moment; nobody sets this clock. */
+  /** Milliseconds of a clock that is never set. */
   elapsed: () => number
   /** Rejects once the signal is aborted. */
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>

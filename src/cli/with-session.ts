@@ -104,7 +104,7 @@ export async function withSession(
     await publisher.close()
     reporter.close()
     await session.close()
-    // Last, so that nobody waits for this process meanwhile.
+    // Last: other processes can have the mirror while pings are sent.
     await pings.idle()
   }
 }
@@ -146,7 +146,7 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
 /** So many jobs begin together before the event loop runs. */
 const AT_ONCE = 10
 
-/** Hundreds of jobs may begin together. Signals and probes are answered between them. */
+/** Returns what a job waits for before it begins: hundreds may begin together, and signals and probes are answered between them. */
 function createTurn(yieldToEventLoop: () => Promise<void>): JobOptions['turn'] {
   let begun = 0
   let lastTurn = Promise.resolve()
@@ -185,7 +185,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
     const isDueRefresh = instead === 'due'
     // First, since jobs that begin in one turn of the event loop are one run for pings.
     const tellEnd = isDueRefresh ? pings?.note : pings?.begin(selected.map(({ job }) => job))
-    // A mirror that cannot be read is reported by the jobs. Whoever finds that a refresh is due has just read it.
+    // The jobs report a mirror that cannot be read. A refresh is found to be due by reading the states, just before.
     if (!isDueRefresh) await session.refreshes.update().catch(() => {})
     const tasks = selected.map(
       ({ organization, job }) =>

@@ -1,3 +1,5 @@
+import { createConnectionPool, createHttpGet, type HttpGet } from '../../api/http.ts'
+import { allowedPerMinute } from '../../api/rate/decision.ts'
 import {
   checkConfigured,
   checkPort,
@@ -5,17 +7,28 @@ import {
   checkReadable,
   checkSchedules,
   checkTokens,
+  minutesBetween,
 } from '../../check/configured.ts'
-import { exitCodeOfFindings, type Finding, fail, findingLine, warn } from '../../check/finding.ts'
+import { exitCodeOfFindings, type Finding, fail, findingLine, ok, warn } from '../../check/finding.ts'
+import { type Asked, askList, checkClock, rateText } from '../../check/lists.ts'
+import { findingOf } from '../../check/mirror.ts'
+import { checkNetwork } from '../../check/network.ts'
 import type { Config } from '../../config/config.ts'
+import { sendPing } from '../../ping/send.ts'
+import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
 import { asCalled } from '../../text.ts'
-import { type Globals, readConfig, typedConfig } from '../config-file.ts'
+import { type Globals, readConfig, typedConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { kindOf } from '../mirror.ts'
+import { budgetNow, msToSend } from '../output/estimate.ts'
+import { createLogger } from '../output/log.ts'
 import { jsonText } from '../output/results.ts'
+import { hostOf } from '../pings.ts'
 import { readStatus } from '../read-status.ts'
 import type { Runtime } from '../runtime.ts'
+import { selectJobs } from '../selection.ts'
+import { openSession, type Session } from '../session.ts'
 
 interface CheckOptions {
   offline?: boolean
@@ -51,11 +64,11 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     if (!(error instanceof Error && error.name === 'ConfigError')) throw error
     return error.message.split('\n').map((line) => fail('configuration', 2, line, null))
   }
-  // Online it is told of where the session is opened.
+  // Online, opening the session finds it out.
   const baseUrl = isOffline ? config.api.baseUrl : null
   const kind = await kindOf(config)
   const mirror = await kind.check(config, runtime, baseUrl)
-  // A mirror that cannot be read is told of already.
+  // The finding of the mirror says why it cannot be read.
   const options = { database: config.database, config, configOption: typedConfig(globals) }
   const status = await readStatus(runtime, options).catch(() => null)
   // Of a mirror on a server it may run on another machine, whose port is another one.
@@ -71,7 +84,6 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     ...(config.http === null ? [] : [await checkPort(config.http, isDaemonHere)]),
   ]
   if (isOffline) return offline
-  const { checkApi, checkPings } = await import('./check-online.ts')
   const online = [...offline, ...(await checkApi(config, runtime))]
   const isFailing = status?.jobs.some(({ failing_since: since }) => since !== null) === true
   const isWell = !isFailing && exitCodeOfFindings(online) === 0
@@ -82,4 +94,168 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
 function adviceOf(status: Status | null): Finding[] {
   const { advice = [], notes = [] } = status ?? {}
   return [...advice.map((text) => warn('advice', text)), ...notes.map((text) => warn('columns', text))]
+}
+
+/** For all requests together: a rate limit may ask for long waits. */
+const LIMIT_MS = 120_000
+
+/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run. */
+async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
+  const { now, signal } = runtime
+  const reached = await checkNetwork(config.api.baseUrl, now(), signal)
+  if (reached.some(({ state }) => state === 'fail'))
+    return [...reached, warn('lists', 'not asked, since the API cannot be reached')]
+  const dates: { date: string | undefined; at: number }[] = []
+  const connections = createConnectionPool()()
+  const { timeout: timeoutMs, maxResponseBytes } = config.api
+  const get = createHttpGet({ timeoutMs, maxResponseBytes, userAgent }, connections)
+  const exchange: HttpGet = async (url, headers, stop) => {
+    const response = await get(url, headers, stop)
+    dates.push({ date: textOf(response.headers.date), at: now() })
+    return response
+  }
+  try {
+    const asked = await askAll(config, runtime, exchange)
+    const [first] = dates
+    const clock = first ? checkClock(first.date, first.at) : null
+    return [
+      ...reached,
+      ...asked.map(({ finding }) => finding),
+      ...(clock ? [clock] : []),
+      ...advice(config, asked, now()),
+    ]
+  } catch (error) {
+    return [...reached, findingOf(error), warn('lists', 'not asked, since the mirror cannot be used')]
+  } finally {
+    connections.close()
+  }
+}
+
+function textOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header
+}
+
+/** A list, and the name of the rate budget that it is read with. */
+interface AskedList extends Asked {
+  budget: string
+}
+
+async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Promise<AskedList[]> {
+  const logger = await createLogger({
+    level: 'error',
+    destination: runtime.stderr,
+    pretty: false,
+    color: false,
+  })
+  // One try: a user waits for the answer.
+  const once = { ...config, retry: { ...config.retry, attempts: 1 } }
+  const session: Session = await openSession({
+    config: once,
+    runtime,
+    logger,
+    userAgent,
+    exchange,
+    tryHeldTokens: false,
+  })
+  const limit = AbortSignal.any([runtime.signal, AbortSignal.timeout(LIMIT_MS)])
+  try {
+    const jobs = selectJobs(config, { org: [], collection: [] })
+    return await Promise.all(
+      jobs.map(async ({ organization, job }) => {
+        const asked = await askList(job, () => session.source(organization, job), limit)
+        return { ...asked, budget: session.budgetOf(organization) }
+      }),
+    )
+  } finally {
+    await session.close()
+  }
+}
+
+/** What the rate limit means for schedules. The lists of one token share one, unless `rateLimit.scope` says otherwise. */
+function advice(config: Config, asked: readonly AskedList[], now: number): Finding[] {
+  const answered = asked.flatMap(({ job, page, budget }) => (page ? [{ job, page, budget }] : []))
+  const groups = Map.groupBy(answered, ({ budget }) => budget)
+  // The busiest budget decides.
+  const [group = []] = [...groups.values()].toSorted((a, b) => lastPages(b) - lastPages(a))
+  const announcedLimit = group.find(({ page }) => page.announcedLimit !== null)?.page.announcedLimit ?? null
+  const ours = allowedPerMinute(announcedLimit, config.rateLimit)
+  if (group.length === 0) return []
+  const seen = ok('rate limit', rateText(announcedLimit, ours))
+  if (ours === null) return [seen]
+  const [often] = config.organizations
+    .map(({ schedule }) => ({ schedule, minutes: minutesBetween(schedule, config.timezone, now) }))
+    .filter(({ minutes }) => minutes !== null)
+    .toSorted((a, b) => Number(a.minutes) - Number(b.minutes))
+  const lists = group.map(({ page: { total, lastPage, items } }) => ({
+    rows: total ?? (lastPage ?? 1) * items.length,
+    perPage: Math.max(items.length, 1),
+  }))
+  const requests = lists.reduce((sum, list) => sum + pagesOf(list), 0)
+  const budgets = group.flatMap(({ page }) => budgetNow(page, config.rateLimit, group.length) ?? [])
+  const facts: AdviceFacts = {
+    lists,
+    requestsPerMinute: ours,
+    // The answer that came last knows the budget best, and it left the least.
+    walksMs: Math.max(...budgets.map((budget) => msToSend(requests, budget))),
+    ...refreshOf(config, group[0]?.job.organization.id),
+    betweenWalks: often?.minutes ?? null,
+    schedule: often?.schedule ?? null,
+  }
+  const proposal = advise(facts)
+  const texts = adviceText(proposal, facts)
+  const isTight = facts.betweenWalks !== null && proposal.walk_minutes > facts.betweenWalks
+  const [walks = '', ...refreshes] = texts
+  const walk = isTight
+    ? warn(
+        'schedule',
+        `comes again before full walks can end: ${walks}`,
+        `set schedule: "${proposal.schedule}"`,
+      )
+    : ok('schedule', walks)
+  return [seen, walk, ...refreshes.map((text) => ok('refresh', text))]
+}
+
+/** Where refreshes are turned off, what they would be by default. */
+function refreshOf(
+  { organizations }: Config,
+  id: string | undefined,
+): Pick<AdviceFacts, 'sharePercent' | 'every'> {
+  const refresh = organizations.find((organization) => organization.id === id)?.refresh
+  return refresh
+    ? { sharePercent: refresh.share, every: refresh.every / 60_000 }
+    : { sharePercent: 10, every: 5 }
+}
+
+function lastPages(group: readonly { page: { lastPage: number | null } }[]): number {
+  return group.reduce((sum, { page }) => sum + (page.lastPage ?? 1), 0)
+}
+
+/** Milliseconds. */
+const PINGED_WITHIN_MS = 10_000
+
+/**
+ * Sends one ping to each address, and says what came back. `isWell`: whether nothing failed. A success would end the alarm of
+ * a list that still fails, so the test tells a failure then.
+ */
+async function checkPings(
+  { organizations }: Pick<Config, 'organizations'>,
+  isWell: boolean,
+  { signal }: Pick<Runtime, 'signal'>,
+): Promise<Finding[]> {
+  const addresses = new Set(organizations.flatMap(({ ping }) => ping() ?? []))
+  const how = isWell ? '' : ' (fail: something is not well)'
+  return Promise.all(
+    Array.from(addresses, async (address) => {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(PINGED_WITHIN_MS)])
+      try {
+        const kind = isWell ? 'success' : 'fail'
+        await sendPing(address, kind, 'admin-mirror: a test by "check"\n', { userAgent, signal: limit })
+        return ok('ping', `${hostOf(address)} took a test ping${how}`)
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : 'unknown'
+        const cure = 'look at ping in the configuration, and at the way there'
+        return warn('ping', `${hostOf(address)} did not take a test ping: ${reason}`, cure)
+      }
+    }),
+  )
 }

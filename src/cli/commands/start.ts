@@ -29,7 +29,7 @@ import { type CommandSession, type HowToRun, syncPlan, withSession } from '../wi
  * with 4 if only a new process can use the mirror again, so that a supervisor starts one.
  */
 export async function run(runtime: Runtime, typed: Globals): Promise<number> {
-  // Those who read what it proposes are in other folders.
+  // The commands that it proposes must work from any folder.
   const globals = { ...typed, config: path.resolve(runtime.cwd, typed.config ?? DEFAULT_CONFIG) }
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, { org: [], collection: [] })
@@ -48,9 +48,9 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
         logStop(session.logger, runtime.signal)
         return 0
       } finally {
-        // Without it, `status` says that the daemon died.
+        // Without this, `status` would say that the daemon died.
         if (runtime.signal.aborted) await withdraw?.().catch(() => {})
-        // Before the mirror, from which it answers.
+        // Closed before the mirror that it answers from.
         await listening?.close()
       }
     })
@@ -126,7 +126,7 @@ async function runScheduled(
   return runtime.signal.aborted ? 0 : 4
 }
 
-/** Tells what waits for somebody since an earlier process. Of workers that share a mirror the others know, and go on. */
+/** Reports what an earlier process left for a user to do. Among workers that share a mirror, the others still know it. */
 async function recallTrouble(config: Config, session: CommandSession, configOption: string): Promise<void> {
   const { sharing, serve, now, logger, recall } = session
   if (sharing) return
@@ -256,7 +256,7 @@ const YEAR_MS = 366 * 86_400_000
 
 type Planned = Pick<ScheduledJob, 'name' | 'expression' | 'timezone'>
 
-/** The line of a service at rest. It searches the next time only when the last one found has passed. */
+/** Returns the line of a service at rest. The next time is searched only when the one found last has passed. */
 function nextRunText(jobs: readonly Planned[], now: () => number): () => string {
   let next: { at: number; names: string[] } | null = null
   return () => {

@@ -34,7 +34,7 @@ export async function readFile(
   const kill = () => child.kill('SIGKILL')
   signal.addEventListener('abort', kill)
   try {
-    // An error shows by the end of the child, too.
+    // If it cannot be sent, the end of the child says so.
     child.send(task, () => {})
     await write(pieces)
   } finally {
@@ -79,7 +79,7 @@ function outputOf(
       resolve()
     })
   })
-  // At once: what nobody reads by the time the child ends, Node throws away.
+  // Piped at once: Node drops what is unread when the child ends.
   const written = child.stdout?.pipe(new PassThrough())
   async function* pieces(): AsyncIterable<Uint8Array> {
     if (written) yield* written as AsyncIterable<Uint8Array>

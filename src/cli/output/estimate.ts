@@ -80,7 +80,7 @@ export function budgetNow(
   return { open, freshMs: left?.freshMs ?? windowMs, each: Math.max(allowed, 1), windowMs }
 }
 
-/** The same budget some milliseconds later, if nobody sends. */
+/** The same budget some milliseconds later, if no request leaves meanwhile. */
 export function budgetLater(budget: BudgetNow, ms: number): BudgetNow {
   if (ms < budget.freshMs) return { ...budget, freshMs: budget.freshMs - Math.max(ms, 0) }
   return { ...budget, open: budget.each, freshMs: budget.windowMs }

@@ -191,6 +191,10 @@ export function createReporter({
           if (!result.isInstead) logRun(log, result, at - observedAt)
           return
         }
+        case 'throttled':
+        case 'waited':
+          // The line of the run has their sums.
+          return
         case 'verified':
           end(event.result.error, null)
           logVerified(log, event.result, at - observedAt)

@@ -121,7 +121,7 @@ function outcomeOf(error: KnownError | null): 'succeeded' | 'interrupted' | 'fai
   return error.code === 'INTERRUPTED' ? 'interrupted' : 'failed'
 }
 
-/** `run finished`, `run failed: NETWORK: no answer`: whoever reads the message alone knows the end and its cause. */
+/** `run finished`, `run failed: NETWORK: no answer`: the message alone says how it ended, and why. */
 function endOf(what: 'run' | 'refresh', error: KnownError | null): string {
   const status = outcomeOf(error)
   return because(`${what} ${status === 'succeeded' ? 'finished' : status}`, error)

@@ -83,7 +83,7 @@ export async function connect(
   )
 }
 
-/** A worker's name is unique, so that nobody takes one for another. */
+/** A name that no other worker has, on any machine. */
 export function workerName({ host, pid, newToken }: Runtime): string {
   return `${host}-${pid}-${newToken().slice(0, 12)}`
 }

@@ -156,7 +156,7 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
       const away = sleep(ms, over.signal).then(() => {
         throw new MirrorError(`the PostgreSQL server at ${host}:${port} does not answer; it is waited for`)
       })
-      // Of the loser of the race, nobody handles the error.
+      // The loser of the race may reject later.
       away.catch(() => {})
       pending.catch(() => {})
       return Promise.race([pending, away]).finally(() => over.abort())

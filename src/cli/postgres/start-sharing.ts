@@ -89,7 +89,7 @@ const OVER: RunEnd = { again: false, errorCode: null }
 
 /**
  * One run of a list that the queue has handed out, unless it was read since its time, by this entry's former worker or by hand.
- * The lease decides who reads: a list that somebody has goes back to the queue until it is free.
+ * The lease decides who reads: a list that another process has goes back to the queue until it is free.
  */
 async function runOnce(
   { isOwned }: Sharing,

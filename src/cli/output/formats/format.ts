@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { Value } from '../../../store/sqlite/read/rows.ts'
 
-/** Turns rows into what is written, one after another, whoever brings them. */
+/** Writes rows one after another, whatever store they come from. */
 export interface Format<Row = readonly Value[], Piece extends string | Uint8Array = string> {
   /** What stands before the rows. */
   begin(): Piece
   /** Empty: the row comes with a later piece. */
   row(row: Row): Piece
   end(): Piece
-  /** After the end: what whoever reads it should know of what was written; null: nothing. */
+  /** After the end: what a reader of the output should know; null: nothing. */
   note?(): string | null
 }
 
@@ -18,7 +18,7 @@ export type Batches<Row> = Iterable<Iterable<Row>> | AsyncIterable<Iterable<Row>
 
 type Written = string | Uint8Array
 
-/** Tells the user something beside what is written. */
+/** Gets a note for the user, which is no part of the output. */
 export type Tell = (note: string) => void
 
 /** What is written of the rows. Memory holds one batch alone, or a piece of it. */
