@@ -114,7 +114,7 @@ async function copyToAll(scene: Scene): Promise<void> {
 
 const UNCHANGED = { id: 0, name: 'one' }
 
-describe.skipIf(server.missing !== null)('a page of a mirror on a server', { timeout: 120_000 }, () => {
+describe.skipIf(server.missing !== null)('a page of a mirror on a server', () => {
   it.each([
     ['whose API announces nothing', {}, {}],
     ['whose API announces a budget', { 'x-ratelimit-limit': '6000', 'x-ratelimit-remaining': '5000' }, {}],
