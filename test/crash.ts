@@ -6,10 +6,10 @@ import { parseArgs } from 'node:util'
 
 const FORMS = {
   sqlite: {
-    files: ['test/cli/crash-', 'test/cli/rivals'],
+    files: ['test/stories/crash-', 'test/stories/rivals'],
     env: { CRASHES: '200', ROUNDS: '20' },
   },
-  postgres: { files: ['test/cli/postgres/crash'], env: { CRASH_MINUTES: '10' } },
+  postgres: { files: ['test/stories/postgres/crash'], env: { CRASH_MINUTES: '10' } },
 }
 
 const { values } = parseArgs({ options: { store: { type: 'string', default: 'sqlite' } } })

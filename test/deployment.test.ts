@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { type Config, loadConfig } from '../src/config/config.ts'
-import { createWorkspace, type Workspace } from './cli/workspace.ts'
+import { createWorkspace, type Workspace } from './helpers/workspace.ts'
 
 // The examples of deployment: they parse, agree with the image and the program, and name files that exist.
 

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../src/config/config.ts'
-import { createWorkspace, type Workspace } from './cli/workspace.ts'
+import { createWorkspace, type Workspace } from './helpers/workspace.ts'
 import { withTables } from './reference.ts'
 
 // What the documents say works: links lead somewhere, commands and options exist, queries run on a mirror of the demo.

@@ -5,9 +5,9 @@ const LONG = [
   'simulation/histories.test.ts',
   'simulation/postgres/histories.test.ts',
   'simulation/postgres/planted.long.test.ts',
-  'cli/postgres/outages.long.test.ts',
-  'cli/postgres/failover.long.test.ts',
-  'cli/called.long.test.ts',
+  'stories/postgres/outages.long.test.ts',
+  'stories/postgres/failover.long.test.ts',
+  'stories/called.long.test.ts',
   'simulation/planted.long.test.ts',
   'bench/bench.long.test.ts',
 ]

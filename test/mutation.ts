@@ -8,14 +8,22 @@ import { createRandom, type Random } from './simulation/random.ts'
 // no test notices. The same seed takes the same lines of the same source.
 
 /** Tests of rooms whose words and verdicts are mostly seen through a command. */
-const TOLD = ['test/check', 'test/cli', 'test/config', 'test/listener', 'test/ping', 'test/report']
+const TOLD = [
+  'test/check',
+  'test/cli',
+  'test/config',
+  'test/listener',
+  'test/ping',
+  'test/report',
+  'test/stories',
+]
 
 /** The tests that must notice a defect in a room's source. */
 const TESTS: { [room: string]: string[] } = {
   api: ['test/api'],
   sync: ['test/sync'],
   store: ['test/store'],
-  'store/postgres': ['test/store/postgres', 'test/cli/postgres'],
+  'store/postgres': ['test/store/postgres', 'test/cli/postgres', 'test/stories/postgres'],
   schedule: ['test/schedule'],
   json: ['test/json', 'test/api'],
   config: TOLD,

@@ -13,8 +13,9 @@ export default defineConfig({
       // Half hours of several processes, for each defect again, would take days.
       'test/api/rate/share.test.ts',
       // Processes of another user, which cannot read the copy of the source that is mutated; no defect is switched on there either.
-      'test/cli/{mirror-file,full-disk,lock,database-option,stopped-reading,signals,rivals}.test.ts',
-      'test/cli/crash-*.test.ts',
+      'test/cli/read-target.test.ts',
+      'test/stories/{full-disk,lock,mirror-file,rivals,signals,stopped-reading}.test.ts',
+      'test/stories/crash-*.test.ts',
       // They wait for a server: for defects in what speaks to it alone.
       ...(folders.some((folder) => folder.endsWith('/postgres')) ? [] : ['test/*/postgres/**']),
     ],

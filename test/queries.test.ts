@@ -4,9 +4,9 @@ import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createWorkspace } from './cli/workspace.ts'
 import { OUTSIDE_READERS } from './helpers/outside-readers.ts'
 import { runs } from './helpers/system.ts'
+import { createWorkspace } from './helpers/workspace.ts'
 
 // config/QUERIES.md: each query answers as it says there, on the published file and on the mirror; its lines for other tools run.
 

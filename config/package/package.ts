@@ -99,12 +99,10 @@ function installPackages(): void {
 }
 
 function prune(): void {
-  // What no running program reads: types, sources, maps, and binaries for other systems than Linux.
+  // What no running program reads: types, sources, maps, what begins with a dot (npm's notes have the time), and binaries for other systems than Linux.
   const unneeded =
-    /\.[cm]?ts$|\.map$|^node-addon-api\/|^better-sqlite3\/(?:deps|src|binding\.gyp|prebuilds\/(?!linux))/
+    /\.[cm]?ts$|\.map$|(?:^|\/)\.|^node-addon-api\/|^better-sqlite3\/(?:deps|src|binding\.gyp|prebuilds\/(?!linux))/
   for (const file of files(MODULES)) if (unneeded.test(file)) fs.rmSync(path.join(MODULES, file))
-  // npm's own notes, with the times of this installation.
-  fs.rmSync(path.join(MODULES, '.package-lock.json'), { force: true })
 }
 
 /** The Node of the lockfile for this architecture; null, with a word, where npm cannot get it. */

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
-import type { BudgetStore, Job, Page, PageObserver, PageSource } from '../sync/types.ts'
+import type { BudgetStore, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { shellWord } from '../text.ts'
 import { createConnectionPool, createHttpGet, type HttpGet } from './http.ts'
 import { createAddresses, createLinkReader } from './links.ts'
@@ -126,16 +126,16 @@ function createPageSource(
   async function request(
     page: number,
     answer: Answer,
-    observer: PageObserver,
+    observe: Observe<RequestEvent>,
     signal: AbortSignal,
   ): Promise<Page> {
     await hold.refresh()
     hold.check()
-    observer.onRequest()
+    observe({ kind: 'request' })
     const { response, announced } = await ask(page, signal)
     if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
       answer.throttled(announced)
-      observer.onThrottled()
+      observe({ kind: 'throttled' })
       throw new RateLimitedError(`the server asks for fewer requests (${response.status})`)
     }
     answer.accepted(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
@@ -145,13 +145,13 @@ function createPageSource(
   }
 
   async function attempt(page: number, waiting: WaitingRequest): Promise<Page> {
-    const { observer, signal } = waiting
+    const { observe, signal } = waiting
     try {
       // Lets Node read what came on idle connections, which closes those. Before the rate limiter: once it permits the request, only
       // the hold of the token is looked at before it leaves.
       await options.yieldToEventLoop()
       await hold.enter()
-      return await limiter.pass((answer) => request(page, answer, observer, signal), waiting)
+      return await limiter.pass((answer) => request(page, answer, observe, signal), waiting)
     } catch (error) {
       const known = withPageContext(error, job, page, token)
       throw hold.isTrying() ? asFinal(known) : known
@@ -163,13 +163,13 @@ function createPageSource(
   return {
     refusal: () => limiter.refusal(),
     limit: () => limiter.limit(),
-    fetchPage: (page, observer, signal, urgency = 'walk') =>
-      withRetry(() => attempt(page, { urgency, observer, signal }), {
+    fetchPage: (page, observe, signal, urgency = 'walk') =>
+      withRetry(() => attempt(page, { urgency, observe, signal }), {
         rules: options.retry,
         sleep: options.sleep,
         random: options.random,
         signal,
-        onRetry: (error, delayMs) => observer.onRetry(error.message, delayMs),
+        onRetry: (error, delayMs) => observe({ kind: 'retry', reason: error.message, delayMs }),
       }),
   }
 }

@@ -10,7 +10,7 @@ import { nextFireAfter } from '../schedule/cron.ts'
 import { assertNumbersOrNothing, numbersFile } from '../store/sqlite/publish/numbers.ts'
 import { assertOwnCopy, type Origin } from '../store/sqlite/publish/origin.ts'
 import { inspectPlace } from '../store/sqlite/publish/place.ts'
-import { counted } from '../text.ts'
+import { counted, shellWord } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 import { checkFolder } from './mirror.ts'
 
@@ -33,7 +33,7 @@ export function checkReadable({ file, literalTokens }: Pick<Config, 'file' | 'li
     warn(
       'configuration',
       `${file} can be read by every user of this machine, and holds the token of ${name}${literalTokens.length > 1 ? ` and ${literalTokens.length - 1} more` : ''}`,
-      `type: chmod o-rwx '${file}'; or name a tokenFile or an environment variable instead`,
+      `type: chmod o-rwx ${shellWord(file)}; or name a tokenFile or an environment variable instead`,
     ),
   ]
 }

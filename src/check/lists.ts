@@ -1,5 +1,5 @@
 import { InterruptedError, type KnownError, REFUSALS } from '../errors.ts'
-import type { Job, Page, PageObserver, PageSource } from '../sync/types.ts'
+import type { Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { counted, grouped, inWords, jobName } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
@@ -21,22 +21,15 @@ export async function askList(
 ): Promise<Asked> {
   const name = jobName(job)
   let reason = 'its turn'
-  const observer: PageObserver = {
-    onRequest: () => {
-      reason = 'an answer'
-    },
-    onWait: (why) => {
-      reason = why
-    },
-    onRetry: () => {},
-    onThrottled: () => {},
-    onWaited: () => {},
+  const observe: Observe<RequestEvent> = (event) => {
+    if (event.kind === 'request') reason = 'an answer'
+    if (event.kind === 'wait') reason = event.reason
   }
   const source = await openSource()
   try {
     const refusal = await source.refusal()
     if (refusal) return { job, page: null, finding: refused(name, refusal, 'not asked: ') }
-    const page = await source.fetchPage(1, observer, limit)
+    const page = await source.fetchPage(1, observe, limit)
     return { job, page, finding: ok(name, sizeText(page)) }
   } catch (error) {
     if (limit.aborted)

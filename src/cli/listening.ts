@@ -79,7 +79,7 @@ interface MirrorSource extends Source {
 const NEW_MS = 7 * 86_400_000
 
 /** What the listener answers from. */
-function createSource(options: SourceOptions): MirrorSource {
+export function createSource(options: SourceOptions): MirrorSource {
   const { served, config, scheduler, counts, configOption, now } = options
   const { database, organizations } = config
   const startedAt = new Date(now()).toISOString()

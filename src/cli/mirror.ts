@@ -3,12 +3,12 @@ import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
 import type { Forgotten } from '../store/core/forget.ts'
 import type { JobNames } from '../store/core/jobs.ts'
+import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../store/core/overview.ts'
+import type { Rebuilt } from '../store/core/rebuild.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
 import type { Tokens } from '../store/core/tokens.ts'
-import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../store/core/overview.ts'
+import type { ListNames } from '../store/postgres/free-lists.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
-import type { Rebuilt } from '../store/sqlite/tables/rebuild.ts'
-import type { RefreshTurns } from '../sync/refresh-turns.ts'
 import type { Store } from '../sync/store.ts'
 import { exitCodeOfStop } from './exit-code.ts'
 import type { Publishing } from './publisher.ts'
@@ -128,8 +128,8 @@ export interface Sharing {
   abandonedJobs(): Promise<{ organizationId: string; collection: string }[]>
   /** Whether a living process works on a job, be it this one. */
   isOwned(organizationId: string, collection: string): Promise<boolean>
-  /** Which refreshes may begin, of all workers together. */
-  refreshTurns: RefreshTurns
+  /** Those of the lists that no worker reads, or is about to read: they are this one's for some seconds. */
+  takeFreeLists<L extends ListNames>(lists: readonly L[]): Promise<L[]>
 }
 
 /** What the listener reads of a mirror that `start` has open. */

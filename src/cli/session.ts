@@ -56,13 +56,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
 
   const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
-  const refreshes = createRefreshPlan({
-    config,
-    store,
-    budgetOf,
-    now: mirror.now,
-    turns: mirror.sharing?.refreshTurns,
-  })
+  const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
     ...mirror,
     refreshes,

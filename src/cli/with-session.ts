@@ -205,7 +205,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
             sleep,
             turn,
             yieldToEventLoop,
-            observer: reporter.observe(job),
+            observe: reporter.observe(job),
             signal: stop,
           }),
     )

@@ -1,6 +1,6 @@
 import type { ColumnTrouble } from '../store/core/overview.ts'
-import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import type { StatusRow } from '../store/core/status.ts'
+import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 import {
   type DaemonStatus,
@@ -291,6 +291,7 @@ const CLASSES: Record<NonNullable<ColumnTrouble['misfit']>, string> = {
   text: 'a text',
   boolean: 'a boolean',
   list: 'a list',
+  object: 'an object',
   fraction: 'a fraction',
   large: 'a number of too many digits',
   fitting: 'a value that fits by now',
@@ -311,7 +312,7 @@ export function columnNotes(
   const byColumn = [
     ...Map.groupBy(
       troubles.filter((one) => names.has(listKey(one))),
-      ({ collection, column }) => `${collection}\0${column}`,
+      (one) => `${tableOf(one)}\0${one.column}`,
     ).values(),
   ]
   const notes = byColumn.flatMap((ofColumn) => [...misfitNote(ofColumn, rowsOf), ...emptiedNote(ofColumn)])
@@ -331,12 +332,18 @@ function listKey(of: Pick<StatusRow, 'organization_id' | 'collection'>): string 
 function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: string) => number): string[] {
   const [worst] = ofColumn.toSorted((a, b) => b.misfits - a.misfits)
   if (!worst || worst.misfits === 0) return []
-  const { collection, text_column: text } = worst
+  const { collection, view, text_column: text } = worst
   const misfits = ofColumn.reduce((sum, one) => sum + one.misfits, 0)
   const [values, do_not, are] =
     misfits === 1 ? ['the value', 'does not fit it', 'is'] : ['the values', 'do not fit it', 'are']
-  const of = `${values} of ${grouped(misfits)} of ${counted(rowsOf(collection), 'row')} ${do_not}`
-  const where = text === null ? '' : ` and ${are}, as text, in ${printable(text, 100)}`
+  const rows =
+    view === null
+      ? `${grouped(misfits)} of ${counted(rowsOf(collection), 'row')}`
+      : counted(misfits, 'element')
+  const of = `${values} of ${rows} ${do_not}`
+  // The fields of an object have columns of their own.
+  const isBeside = text !== null && worst.misfit !== 'object'
+  const where = isBeside ? ` and ${are}, as text, in ${printable(text, 100)}` : ''
   const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
   return [
     `${columnName(worst)}: ${of}${where} (${printable(worst.organization, 40)}: ${exampleOf(worst)}${move})`,
@@ -358,6 +365,10 @@ function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
   ]
 }
 
-function columnName({ collection, column }: ColumnTrouble): string {
-  return `${collection}.${printable(column, 100)}`
+function columnName(trouble: ColumnTrouble): string {
+  return `${printable(tableOf(trouble), 100)}.${printable(trouble.column, 100)}`
+}
+
+function tableOf({ view, collection }: ColumnTrouble): string {
+  return view ?? collection
 }

@@ -1,6 +1,19 @@
-import { createDice, type Dice, hash, uuid } from './words.ts'
 import { type OrderSource, orderLife } from './order-life.ts'
-import { CITIES, createAddress, FIRST_NAMES, LAST_NAMES, NOTES, PRODUCTS, TAGS, timestamp, WORLD_START } from './words.ts'
+import {
+  CITIES,
+  createAddress,
+  createDice,
+  type Dice,
+  FIRST_NAMES,
+  hash,
+  LAST_NAMES,
+  NOTES,
+  PRODUCTS,
+  TAGS,
+  timestamp,
+  uuid,
+  WORLD_START,
+} from './words.ts'
 
 const SALT = { order: 101, customer: 102, id: 103 }
 const DISCOUNTS = [0, 0, 0, 1.1, 2.55, 20.0] as const
@@ -116,13 +129,15 @@ export function createEstablishment(key: number, index: number): Record<string, 
   }
 }
 
-export function establishmentId(key: number, index: number): string {
+function establishmentId(key: number, index: number): string {
   return uuid(createDice(hash(key, ESTABLISHMENT_SALT.id, index)))
 }
 
 /** In epoch seconds; rises with the index. */
 export function establishmentCreatedAt(key: number, index: number): number {
-  return WORLD_START + index * SECONDS_BETWEEN + (hash(key, ESTABLISHMENT_SALT.created, index) % SECONDS_BETWEEN)
+  return (
+    WORLD_START + index * SECONDS_BETWEEN + (hash(key, ESTABLISHMENT_SALT.created, index) % SECONDS_BETWEEN)
+  )
 }
 
 function degrees(center: number, offset: number): number {

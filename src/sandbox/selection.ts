@@ -126,7 +126,7 @@ export interface Selection {
 }
 
 /** All indexes below `count` but the `gaps`, which are sorted and below `count` too. */
-export function allBut(count: number, gaps: readonly number[]): Selection {
+function allBut(count: number, gaps: readonly number[]): Selection {
   return {
     total: count - gaps.length,
     indexAt: (position) => position + firstWhere(gaps.length, (at) => (gaps[at] ?? 0) - at > position),
@@ -139,7 +139,7 @@ export function backwards({ total, indexAt }: Selection): Pick<Selection, 'total
   return { total, indexAt: (position) => indexAt(total - 1 - position) }
 }
 
-export function exactly(indexes: Uint32Array): Selection {
+function exactly(indexes: Uint32Array): Selection {
   return {
     total: indexes.length,
     indexAt: (position) => indexes[position] ?? 0,

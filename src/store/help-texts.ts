@@ -86,15 +86,16 @@ export const OF_THE_MIRROR: Readonly<
   sync_columns: [
     'one row per discovered column: where in an item it comes from',
     {
-      collection: 'the name of the collection, and of its table',
+      collection: 'the name of the collection, and of its table; or of the view of an array',
       column: 'the name of the column',
-      path: "where its values are in _json, for SQLite's JSON functions: $.customer.email",
+      path: "where its values are in _json, or in the element, for SQLite's JSON functions: $.customer.email",
       type: 'INTEGER, REAL, TEXT',
       first_seen_at: 'when its first value came',
       last_changed_at: 'when its type last changed',
       filled:
-        'live rows with a value in it, as of the last complete full walk of each list; null before the first one',
-      misfits: 'live rows whose value did not fit it: it is, as text, in the column NAME__text',
+        'live rows with a value in it, as of the last complete full walk of each list; null before the first one, and in views for columns that all values fit',
+      misfits:
+        'live rows, or elements, whose value did not fit it: it is, as text, in the column NAME__text, or is an object, whose fields have columns',
       last_filled_at: 'start of the last such walk that found any value',
     },
   ],
@@ -134,6 +135,7 @@ export const WORKINGS: Readonly<Record<string, string>> = {
     'a working of the program: the keys on pages that refreshes read while a full walk was open',
   sync_view_columns: 'a working of the program: the fields of the elements of arrays',
   sync_gates: 'a working of the program: the budgets of requests',
+  sync_shares: 'a working of the program: what refreshes pay for requests',
   sync_seq: 'a working of the program: the greatest seq of each collection',
   sync_settings: 'a working of the program',
 }

@@ -9,7 +9,7 @@ import type { HeldRemovals, Lease, Removals, Run, Store, Walk } from './store.ts
 import type { Reading, WalkOutcome } from './types.ts'
 
 export interface EndOptions
-  extends Pick<PageWriter, 'newRejects' | 'rowsAdded' | 'addedBehindAt' | 'addedEnds'> {
+  extends Pick<PageWriter, 'newRejects' | 'rowsAdded' | 'written' | 'addedBehindAt' | 'addedEnds'> {
   store: Store
   lease: Lease
   run: Run
@@ -48,7 +48,7 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
 
 /** What the next refresh starts from. */
 function nextRefresh(
-  { lease, walk, rowsAdded, addedBehindAt, addedEnds, refresher, times }: EndOptions,
+  { lease, walk, rowsAdded, written, addedBehindAt, addedEnds, refresher, times }: EndOptions,
   reading: Reading,
 ): SavedRefresh {
   const { coverage, state } = reading
@@ -66,6 +66,7 @@ function nextRefresh(
     totals: isCounted ? { first: state.firstTotal, last: state.totals.last } : { first: null, last: null },
     isSteady: coverage === 'steady',
     isDrifted: coverage === 'drifted',
+    written: written(),
     rowsAdded: { first: walk.rowsAddedBefore, last: rowsAdded() },
   }
   return savedRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)

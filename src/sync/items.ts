@@ -87,9 +87,7 @@ export interface KeyPart {
 
 type KeyReading = { ok: true; key: Key } | { ok: false; reason: string }
 
-const LONGEST_KEY = 1000
-
-/** A PostgreSQL index takes entries of 2,704 bytes, with the organization, and with the collection's name. */
+/** Of both stores: a PostgreSQL index takes entries of 2,704 bytes, with the organization, and with the collection's name. */
 const LONGEST_ID_BYTES = 2400
 
 /**
@@ -136,7 +134,6 @@ function keyPart(value: JsonValue | undefined): KeyPart | string {
 
 function textPart(text: string, integer: boolean): KeyPart | string {
   if (text === '') return 'is an empty text'
-  if (text.length > LONGEST_KEY) return 'is longer than 1,000 characters'
   if (text.includes('\0')) return 'holds a NUL character'
   return text.isWellFormed() ? { text, integer } : 'holds half of a surrogate pair'
 }

@@ -1,24 +1,29 @@
 import { type KnownError, MirrorError } from '../errors.ts'
 import { startCheckpoint } from './coverage/state.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
-import { acquire, type OwnerWork } from './lease.ts'
+import { acquire, type BusyEvent } from './lease.ts'
 import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
-import { isWalkedWhole, type RefreshPolicy } from './refresh/due.ts'
-import { createRefresher, type Refresher, type RefreshObserver } from './refresh/refresher.ts'
+import { isWalkedWhole } from './refresh/price.ts'
+import {
+  createRefresher,
+  type RefreshEvent,
+  type Refresher,
+  type RefreshPolicy,
+} from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
 import { notingRetries, runError, runOutcome } from './run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
-import type { Job, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
-import { counting, noTraffic, readList, type WalkObserver } from './walk.ts'
+import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
+import { countTraffic, noTraffic, readList, type WalkEvent } from './walk.ts'
 
-/** Receives a job's progress. Times are epoch milliseconds. */
-export interface JobObserver extends RefreshObserver {
-  /** Another process has the job; this one waits for its end. Called at each look. `owner`: the name of its lock. */
-  onBusy(owner: string, work: OwnerWork | null): void
-  onStart(walk: Walk): void
-  onFinish(result: JobResult): void
-}
+/** What happens while a job runs. */
+export type JobEvent =
+  | WalkEvent
+  | RefreshEvent
+  | BusyEvent
+  | { kind: 'start'; walk: Walk }
+  | { kind: 'finish'; result: JobResult }
 
 export interface JobOptions {
   job: Job
@@ -43,7 +48,7 @@ export interface JobOptions {
   yieldToEventLoop: () => Promise<void>
   /** Returns what to wait for before the job begins; null: nothing. */
   turn: () => Promise<void> | null
-  observer: JobObserver
+  observe: Observe<JobEvent>
   signal: AbortSignal
 }
 
@@ -56,7 +61,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
-  /** The job was to be refreshed instead of walked. If no refresh was due any more, none ran; the observer knows its result. */
+  /** The job was to be refreshed instead of walked. If no refresh was due any more, none ran; its event has told its result. */
   isInstead: boolean
   /** Distinct items that the walk has seen, those of earlier runs of it too; an item on two pages counts once. */
   items: number
@@ -69,7 +74,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
 
 /** Runs a job once: resumes its open walk or begins one, and writes a line of `sync_runs`. Never throws. */
 export async function runJob(options: JobOptions): Promise<JobResult> {
-  const { job, trigger, store, observer, signal } = options
+  const { job, trigger, store, observe, signal } = options
   const result: JobResult = {
     job,
     trigger,
@@ -98,7 +103,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     // A short list is walked instead of refreshed. If that walk did not begin, it is tried again when a refresh is due.
     if (options.instead === 'due' && !result.walk) result.trigger = 'refresh'
   }
-  observer.onFinish(result)
+  observe({ kind: 'finish', result })
   return result
 }
 
@@ -117,7 +122,7 @@ async function refreshOrWalk(
   options: JobOptions,
   result: JobResult,
 ): Promise<void> {
-  const { job, store, observer, signal, now } = options
+  const { job, store, observe, signal, now } = options
   const refusal = await source.refusal()
   // The token may not be used. Nothing was sent, so no line of `sync_runs` tells of it.
   if (refusal) throw refusal
@@ -128,21 +133,31 @@ async function refreshOrWalk(
     await refreshInstead(refresher, options, result)
     return
   }
+  const isAsked = options.instead === 'newest'
+  const charged = options.instead ? await refresher.chargeWalk({ isAsked }) : 0
+  // Another process may have done it since the caller looked.
+  if (charged === null) {
+    Object.assign(result, { isInstead: true, trigger: 'refresh' })
+    return
+  }
   const { walk, run, replaces } = await begin(lease, options)
   const { traffic } = run
   result.walk = walk
   result.items = walk.rowsSeen
   result.runId = run.id
-  observer.onStart(walk)
+  observe({ kind: 'start', walk })
   try {
     // The mirror cannot hold this list. A person has to act, so the run's line shows it.
     if (lease.refusal) throw lease.refusal
-    const counts = counting(observer, traffic)
-    const onPage: WalkObserver['onPage'] = (page, written, items) => {
-      result.items = items
-      counts.onPage(page, written, items)
+    const noting = (event: WalkEvent) => {
+      countTraffic(traffic, event)
+      if (event.kind === 'page') {
+        result.items = event.rowsInWalk
+        if (!options.instead) refresher.noteWalked(event.page, event.result)
+      }
+      observe(event)
     }
-    const watched = { ...options, source, observer: { ...counts, onPage } }
+    const watched = { ...options, source, observe: noting }
     const { heldBack, coverage, expectedMissed, untrusted } = await walkList({
       ...watched,
       lease,
@@ -157,6 +172,7 @@ async function refreshOrWalk(
   } catch (error) {
     result.error = runError(error, signal)
   }
+  if (charged > 0) await refresher.settle(traffic.requests - charged)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(lease, run, outcome)
   if (outcome.status === 'refused') result.walk = null
@@ -170,16 +186,15 @@ function mayRefresh({ refusal }: Lease, refresher: Refresher): boolean {
   return refusal === null && state !== null && !isWalkedWhole(state)
 }
 
-const NOTHING_DONE = { runId: undefined, run: null, error: null }
-
 async function refreshInstead(refresher: Refresher, options: JobOptions, result: JobResult): Promise<void> {
   const { instead, store, job } = options
+  Object.assign(result, { isInstead: true, trigger: 'refresh' })
   // Another process may have done it since the caller looked.
-  const isDone = instead === 'due' && !refresher.isDue()
-  const done = isDone ? NOTHING_DONE : await refresher.refresh({ older: instead === 'due' })
+  const done = await refresher.refresh({ isAsked: instead === 'newest' })
+  if (!done) return
   const { runId, run, error } = done
-  Object.assign(result, { runId, run, error, isInstead: true, trigger: 'refresh' })
-  if (run && !error) await store.prune(job)
+  Object.assign(result, { runId, run, error })
+  if (!error) await store.prune(job)
 }
 
 interface Beginning {
@@ -205,13 +220,13 @@ async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
   return { walk, run: { id: runId, traffic: noTraffic() }, replaces: replace }
 }
 
-type WalkOptions = Omit<JobOptions, 'source' | 'observer'> &
+type WalkOptions = Omit<JobOptions, 'source' | 'observe'> &
   Beginning & {
     lease: Lease
     source: PageSource
     refresher: Refresher
     times: PageTimes
-    observer: WalkObserver
+    observe: Observe<WalkEvent>
   }
 
 /** Reads the list to its end, and completes the walk. Throws as `readList` does. */

@@ -1,9 +1,9 @@
 import { JobError } from '../errors.ts'
 import { grouped, inWords, jobName } from '../text.ts'
-import type { JobObserver, JobOptions } from './job.ts'
+import type { JobOptions } from './job.ts'
 import { stopped } from './run.ts'
 import type { Lease, Store } from './store.ts'
-import type { Trigger } from './types.ts'
+import type { Observe, Trigger } from './types.ts'
 
 // How often to check whether another process has released the job: each look takes the mirror's lock for a moment.
 const FIRST_LOOK_MS = 250
@@ -11,16 +11,23 @@ const LONGEST_LOOK_MS = 2000
 /** Of the time waited so far: a wait of hours needs no look four times a second. */
 const LOOK_SHARE = 0.05
 
+/** Another process has the job; this one waits for its end, and says so at each look. `owner`: the name of its lock. */
+export interface BusyEvent {
+  kind: 'busy'
+  owner: string
+  work: OwnerWork | null
+}
+
 interface AcquireOptions
   extends Pick<JobOptions, 'job' | 'waitForOwner' | 'now' | 'sleep' | 'signal'>,
     Partial<Pick<JobOptions, 'trigger'>> {
   store: Pick<Store, 'acquire'>
-  observer: Pick<JobObserver, 'onBusy'>
+  observe: Observe<BusyEvent>
 }
 
 /** Takes the job, or waits until its owner finishes or dies. Throws BUSY if the caller does not want to wait. */
 export async function acquire(options: AcquireOptions): Promise<Lease> {
-  const { job, store, waitForOwner, trigger, now, sleep, observer, signal } = options
+  const { job, store, waitForOwner, trigger, now, sleep, observe, signal } = options
   let waitedMs = 0
   for (;;) {
     if (signal.aborted) throw stopped(signal)
@@ -32,7 +39,7 @@ export async function acquire(options: AcquireOptions): Promise<Lease> {
       const then = trigger === 'schedule' ? 'the schedule comes to it again' : '--wait waits for its end'
       throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)
     }
-    observer.onBusy(heldBy, work)
+    observe({ kind: 'busy', owner: heldBy, work })
     const pauseMs = Math.min(Math.max(FIRST_LOOK_MS, waitedMs * LOOK_SHARE), LONGEST_LOOK_MS)
     await sleep(pauseMs, signal)
     waitedMs += pauseMs

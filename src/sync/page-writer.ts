@@ -28,6 +28,8 @@ export interface PageWriter extends PageHandler {
    */
   addedBehindAt(): number | null
   addedEnds(): AddedEnds
+  /** By this run. */
+  written(): { added: number; changed: number }
 }
 
 /** Writes the pages of a walk: changed items and the checkpoint. */
@@ -37,6 +39,7 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
   let replaces = options.replaces
   let { addedBehind } = walk.checkpoint
   const ends = countAddedEnds()
+  const written = { added: 0, changed: 0 }
 
   async function abandon(abandoned: Pick<Walk, 'id' | 'kind'>): Promise<void> {
     await store.closeWalk(lease, { walk: abandoned, run, outcome: null, removals: 'none', refresh: null })
@@ -61,7 +64,10 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     rowsAdded = committed.rowsAdded
     for (const replaced of replaces) await abandon(replaced)
     replaces = []
-    return pageResult(changes, committed.notices)
+    const result = pageResult(changes, committed.notices)
+    written.added += result.added
+    written.changed += result.changed
+    return result
   }
 
   return {
@@ -76,6 +82,7 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     rowsAdded: () => rowsAdded,
     addedBehindAt: () => (addedBehind?.isInFront ? addedBehind.at : null),
     addedEnds: () => ends.counts,
+    written: () => written,
   }
 }
 

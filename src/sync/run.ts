@@ -37,20 +37,22 @@ export function notingRetries(
 ): PageSource {
   return {
     ...source,
-    async fetchPage(page, observer, signal, urgency) {
+    async fetchPage(page, observe, signal, urgency) {
       let since: number | null = null
       let noted = Promise.resolve()
       const note = (retry: PageRetry | null) => {
         // A store that cannot be written ends the run at its next page; a note alone does not.
         noted = noted.then(() => store.noteRetry(lease, retry)).catch(() => {})
       }
-      const onRetry = (error: string, delayMs: number) => {
-        since ??= now()
-        note({ since, until: now() + delayMs, error })
-        observer.onRetry(error, delayMs)
+      const noting: typeof observe = (event) => {
+        if (event.kind === 'retry') {
+          since ??= now()
+          note({ since, until: now() + event.delayMs, error: event.reason })
+        }
+        observe(event)
       }
       try {
-        return await source.fetchPage(page, { ...observer, onRetry }, signal, urgency)
+        return await source.fetchPage(page, noting, signal, urgency)
       } finally {
         if (since !== null) {
           note(null)

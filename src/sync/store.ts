@@ -3,6 +3,7 @@ import type { JsonObject } from '../json/value.ts'
 import type { ListPosition, Question } from './coverage/state.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
 import type { OwnerWork } from './lease.ts'
+import type { Share } from './refresh/price.ts'
 import type { JobRefresh, RefreshCommit, RefreshCommitted, SavedRefresh } from './refresh/saved.ts'
 import type { RefreshState } from './refresh/state.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
@@ -40,6 +41,10 @@ export interface Store {
   saveRefresh(lease: Lease, saved: SavedRefresh): Promise<void>
   /** What is saved of the refreshes of all jobs of the store. */
   refreshes(): Promise<JobRefresh[]>
+  /** What refreshes pay, of those of these budgets for which any has paid. */
+  shares(scopes: readonly string[]): Promise<StoredShare[]>
+  /** Writes a share if the stored one has the version before its own, or is missing and that is 0. False: another process was faster. */
+  writeShare(share: StoredShare): Promise<boolean>
   /** Saves which page the owner of the job asks for again, for those who look; null: none. It ends with the lease. */
   noteRetry(lease: Lease, retry: PageRetry | null): Promise<void>
   /** Closes the run's line, or deletes it if the run was refused before its first request. */
@@ -74,6 +79,14 @@ export interface Lease {
 export type Acquired =
   | { lease: Lease; heldBy?: never; work?: never }
   | { lease?: never; heldBy: string; work: OwnerWork | null }
+
+/** What refreshes of all lists with one budget pay. */
+export interface StoredShare extends Share {
+  /** Names the budget. */
+  scope: string
+  /** Grows by 1 with each change. */
+  version: number
+}
 
 /** An unfinished walk of a job, as an earlier run left it. */
 export interface OpenWalk {

@@ -51,14 +51,17 @@ export interface Page {
   announcedLeft: { requests: number; freshMs: number } | null
 }
 
-/** Receives the requests and waits for one page as they happen. Times are epoch milliseconds. */
-export interface PageObserver {
-  onRequest(): void
-  onRetry(reason: string, delayMs: number): void
-  onThrottled(): void
-  onWait(reason: string, until: number): void
-  onWaited(ms: number): void
-}
+/** What happens while a page is asked for. `until` is in epoch milliseconds. */
+export type RequestEvent =
+  | { kind: 'request' }
+  | { kind: 'retry'; reason: string; delayMs: number }
+  | { kind: 'throttled' }
+  | { kind: 'wait'; reason: string; until: number }
+  /** Told when the request has left, or never will. */
+  | { kind: 'waited'; ms: number }
+
+/** Receives what happens, in order. */
+export type Observe<Event> = (event: Event) => void
 
 /** Which of the requests that wait for one rate limit leaves first; default: `walk`. */
 export type Urgency = 'refresh' | 'walk' | 'older'
@@ -70,7 +73,12 @@ export interface PageSource {
   /** Requests a minute that may be sent with this token; null where nothing limits them, or nothing is known. */
   limit(): number | null
   /** Returns one checked page. Throws only errors of ours. */
-  fetchPage(page: number, observer: PageObserver, signal: AbortSignal, urgency?: Urgency): Promise<Page>
+  fetchPage(
+    page: number,
+    observe: Observe<RequestEvent>,
+    signal: AbortSignal,
+    urgency?: Urgency,
+  ): Promise<Page>
   /** Frees what was reserved for this job. No page may be fetched afterwards. */
   close(): Promise<void>
 }

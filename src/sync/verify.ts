@@ -2,21 +2,21 @@ import { InterruptedError, JobError, type KnownError } from '../errors.ts'
 import { startCheckpoint } from './coverage/state.ts'
 import { type Candidates, createCandidates, type Differences } from './differences.ts'
 import { identifyItems, type ListedItem, type StoredItem } from './items.ts'
-import type { JobObserver, JobOptions } from './job.ts'
-import { acquire } from './lease.ts'
+import type { JobOptions } from './job.ts'
+import { acquire, type BusyEvent } from './lease.ts'
 import { whyUntrusted } from './removals.ts'
 import { notingRetries, runError } from './run.ts'
 import { createSeenItems, type SeenItems } from './seen.ts'
 import type { Lease, Store, Walk } from './store.ts'
-import type { Coverage, Job, PageSource } from './types.ts'
-import { type Answer, type PageHandler, readList, type WalkObserver } from './walk.ts'
+import type { Coverage, Job, Observe, PageSource } from './types.ts'
+import { type Answer, type PageHandler, readList, type WalkEvent } from './walk.ts'
 
-/** Receives a verification's progress. */
-export interface VerifyObserver
-  extends Omit<JobObserver, 'onFinish' | 'onRefresh' | 'onNotices'>,
-    WalkObserver {
-  onFinish(result: VerifyResult): void
-}
+/** What happens while a list is compared. */
+export type VerifyEvent =
+  | WalkEvent
+  | BusyEvent
+  | { kind: 'start'; walk: Walk }
+  | { kind: 'verified'; result: VerifyResult }
 
 export interface VerifyOptions
   extends Pick<
@@ -24,7 +24,7 @@ export interface VerifyOptions
     'job' | 'source' | 'maxPasses' | 'waitForOwner' | 'now' | 'sleep' | 'yieldToEventLoop' | 'signal'
   > {
   store: Pick<Store, 'acquire' | 'release' | 'noteRetry' | 'lookup' | 'liveKeys'>
-  observer: VerifyObserver
+  observe: Observe<VerifyEvent>
 }
 
 /** `differences` is null if the list could not be read or compared; `error` says why. */
@@ -39,7 +39,7 @@ export interface VerifyResult {
  * while it is read. Never throws.
  */
 export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
-  const { job, store, observer, signal } = options
+  const { job, store, observe, signal } = options
   const result: VerifyResult = { job, differences: null, error: null }
   try {
     const lease = await acquire({ ...options, store: { acquire: (of) => store.acquire(of, true) } })
@@ -51,7 +51,7 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   } catch (error) {
     result.error = withoutSync(job, runError(error, signal))
   }
-  observer.onFinish(result)
+  observe({ kind: 'verified', result })
   return result
 }
 
@@ -102,8 +102,8 @@ interface Scene extends Omit<VerifyOptions, 'source'> {
 }
 
 /** Everything is missing; the first page says how much. */
-async function neverSynced(source: PageSource, { observer, signal }: VerifyOptions): Promise<Differences> {
-  const page = await source.fetchPage(1, observer, signal)
+async function neverSynced(source: PageSource, { observe, signal }: VerifyOptions): Promise<Differences> {
+  const page = await source.fetchPage(1, observe, signal)
   const items = Math.max(page.total ?? 0, page.items.length)
   const counts = { missing: items, extra: 0, different: 0 }
   return {
@@ -125,7 +125,7 @@ async function readWhole(
   scene: Scene,
   compareAnswer: Compare,
 ): Promise<{ coverage: Coverage | null; seen: SeenItems; isTrusted: boolean }> {
-  const { job, lease, store, observer, now } = scene
+  const { job, lease, store, observe, now } = scene
   const seen = createSeenItems(now())
   const checkpoint = startCheckpoint(1, lease.lastWalk)
   const walk: Walk = {
@@ -153,7 +153,7 @@ async function readWhole(
     async beginPass() {},
     async giveUp() {},
   }
-  observer.onStart(walk)
+  observe({ kind: 'start', walk })
   const reading = await readList({ ...scene, walk, seen, handler })
   return { coverage: reading.coverage, seen, isTrusted: whyUntrusted(reading, newRejects) === null }
 }
@@ -208,7 +208,7 @@ async function lookAgain(scene: Scene): Promise<void> {
 }
 
 async function lookFrom(
-  { job, store, source, candidates, observer, signal }: Scene,
+  { job, store, source, candidates, observe, signal }: Scene,
   pageFor: (candidatePage: number, lastAsked: number) => number,
   reach: number,
 ): Promise<void> {
@@ -219,7 +219,7 @@ async function lookFrom(
     const number = pageFor(wanted, last)
     last = Math.max(wanted, last + 1)
     if (number < 1) continue
-    const page = await source.fetchPage(number, observer, signal)
+    const page = await source.fetchPage(number, observe, signal)
     const items = identifyItems(job, page)
     const stored = await store.lookup(job, items)
     for (const [item, known] of pairs(items, stored)) candidates.readAgain(item, known, page.number)

@@ -5,14 +5,16 @@ import { type CoverageState, nextPass, type Question, type WalkRules } from './c
 import { resumeReading } from './coverage/step-back.ts'
 import { judgePass, totalOff } from './coverage/verdict.ts'
 import { identifyItems, type ListedItem } from './items.ts'
+import type { JobEvent } from './job.ts'
 import { ledgerEntry, matchPage, type PageMatch, type SeenItems } from './seen.ts'
 import type { LedgerEntry, RunTraffic, Walk } from './store.ts'
-import type { Checkpoint, Job, Notice, Page, PageObserver, PageSource, Reading } from './types.ts'
+import type { Checkpoint, Job, Notice, Observe, Page, PageSource, Reading, RequestEvent } from './types.ts'
 
-export interface WalkObserver extends PageObserver {
-  onPage(page: Page, result: PageResult, rowsInWalk: number): void
-  onPassAgain(why: string, pass: number): void
-}
+export type WalkEvent =
+  | RequestEvent
+  | { kind: 'page'; page: Page; result: PageResult; rowsInWalk: number }
+  /** The list is read once more. */
+  | { kind: 'pass'; why: string; pass: number }
 
 export interface ReadOptions {
   job: Job
@@ -23,7 +25,7 @@ export interface ReadOptions {
   handler: PageHandler
   betweenPages?: BetweenPages
   maxPasses: number
-  observer: WalkObserver
+  observe: Observe<WalkEvent>
   yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
@@ -64,7 +66,7 @@ export interface PageResult {
  * page that cannot be fetched; the checkpoint before it stays.
  */
 export async function readList(options: ReadOptions): Promise<Reading> {
-  const { job, walk, seen, handler, maxPasses, observer } = options
+  const { job, walk, seen, handler, maxPasses, observe } = options
   const rules = { kind: walk.kind, firstPage: walk.firstPage, total: job.collection.total }
   let checkpoint = walk.resumed ? resumeReading(rules, walk.checkpoint) : walk.checkpoint
   for (;;) {
@@ -83,7 +85,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     }
     checkpoint = nextPass(end)
     await handler.beginPass(checkpoint)
-    observer.onPassAgain(verdict.why, checkpoint.pass)
+    observe({ kind: 'pass', why: verdict.why, pass: checkpoint.pass })
   }
 }
 
@@ -93,7 +95,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
  * the next one is requested after the refresh: otherwise an older answer could overwrite newer rows.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
-  const { job, seen, handler, betweenPages, observer } = options
+  const { job, seen, handler, betweenPages, observe } = options
   const pages = createReadAhead(options)
   let checkpoint = from
   try {
@@ -108,7 +110,7 @@ async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint
       const result = await handler.handle({ page, items, newToWalk: match.newToWalk, entry, next })
       seen.add(entry)
       checkpoint = next
-      observer.onPage(page, result, seen.items)
+      observe({ kind: 'page', page, result, rowsInWalk: seen.items })
       if (givesWay) await betweenPages.run()
     }
   } finally {
@@ -148,7 +150,7 @@ function totalKey({ collection }: Job): string {
 
 interface ReadAheadOptions {
   source: PageSource
-  observer: PageObserver
+  observe: Observe<RequestEvent>
   /** Lets a new request leave the process. */
   yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
@@ -164,19 +166,19 @@ interface ReadAhead {
   close(): Promise<void>
 }
 
-export function createReadAhead({ source, observer, yieldToEventLoop, signal }: ReadAheadOptions): ReadAhead {
+export function createReadAhead({ source, observe, yieldToEventLoop, signal }: ReadAheadOptions): ReadAhead {
   const stop = new AbortController()
   const stopped = AbortSignal.any([signal, stop.signal])
   let pending: Promise<Page> | null = null
 
   return {
     async take(question) {
-      const page = await (pending ?? source.fetchPage(question.page, observer, stopped))
+      const page = await (pending ?? source.fetchPage(question.page, observe, stopped))
       pending = null
       return page
     },
     async request(question) {
-      pending = source.fetchPage(question.page, observer, stopped)
+      pending = source.fetchPage(question.page, observe, stopped)
       pending.catch(() => {})
       // Reading and writing the store block the process: the request must leave first.
       await yieldToEventLoop()
@@ -192,26 +194,9 @@ export function noTraffic(): RunTraffic {
   return { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
 }
 
-/** An observer that counts the traffic of a run, too. */
-export function counting<T extends Pick<PageObserver, 'onRequest' | 'onRetry' | 'onWait'>>(
-  observer: T,
-  traffic: RunTraffic,
-): T & PageObserver {
-  return {
-    ...observer,
-    onRetry: (reason, delayMs) => {
-      traffic.retries++
-      observer.onRetry(reason, delayMs)
-    },
-    onRequest: () => {
-      traffic.requests++
-      observer.onRequest()
-    },
-    onThrottled: () => {
-      traffic.rateLimitHits++
-    },
-    onWaited: (ms) => {
-      traffic.rateLimitWaitMs += ms
-    },
-  }
+export function countTraffic(traffic: RunTraffic, event: JobEvent): void {
+  if (event.kind === 'request') traffic.requests++
+  else if (event.kind === 'retry') traffic.retries++
+  else if (event.kind === 'throttled') traffic.rateLimitHits++
+  else if (event.kind === 'waited') traffic.rateLimitWaitMs += event.ms
 }

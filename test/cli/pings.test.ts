@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect } from 'vitest'
-import { createSwitch } from './dead-man-switch.ts'
-import type { Reply } from './list-server.ts'
-import { ACME, createScene, GLOBEX, it } from './scene.ts'
+import { createSwitch } from '../helpers/dead-man-switch.ts'
+import type { Reply } from '../helpers/list-server.ts'
+import { ACME, createScene, GLOBEX, it } from '../helpers/scene.ts'
 
 // Pings of real commands. When one is sent, and what it says: test/ping.
 
@@ -25,7 +25,7 @@ async function createWatched(reply?: (response: ServerResponse) => void) {
 const refusing = (status: number) => (): Reply => ({ status, body: { message: 'Mr Item was here' } })
 const OUTCOMES = { start: `/${SECRET}/start`, success: `/${SECRET}`, fail: `/${SECRET}/fail` }
 
-describe.concurrent('the test ping of check', () => {
+describe('the test ping of check', () => {
   it('tells whether all is well now, and was when it was read last, so that no alarm ends by it', async () => {
     const { run, api, watch, paths } = await createWatched()
     const well = await run(['check'])
@@ -57,7 +57,9 @@ describe.concurrent('the test ping of check', () => {
   })
 })
 
-describe.concurrent('pings', () => {
+const three = (path: string) => [path, path, path]
+
+describe('pings', () => {
   it('tell of a sync that begins, succeeds and fails, by POST, without a token or an item; not of a verify', async () => {
     const { run, api, watch, paths } = await createWatched()
     const { code, stderr } = await run(['sync'])
@@ -97,7 +99,6 @@ describe.concurrent('pings', () => {
   it('that do not arrive are tried three times, and change nothing about the run', async () => {
     const { run, paths, configure } = await createWatched((response) => response.writeHead(500).end())
     const { code, logs, stderr } = await run(['sync'])
-    const three = (path: string) => [path, path, path]
     expect([code, paths()]).toEqual([0, [OUTCOMES.start, OUTCOMES.success].flatMap(three)])
     expect(logs.filter(({ event }) => event === 'ping_lost')).toMatchObject([
       { level: 'warn', ping: 'start', reason: 'status 500' },
@@ -132,17 +133,6 @@ describe.concurrent('pings', () => {
     // A redirect is no arrival: each ping is tried three times.
     expect(paths().filter((one) => one === OUTCOMES.success)).toHaveLength(3)
     expect([...proxy.pings, ...elsewhere.pings]).toEqual([])
-  })
-
-  it('to a server that never answers do not keep a signal waiting', async () => {
-    const { startHere } = await createWatched(() => {})
-    const sync = startHere(['sync'])
-    await sync.logs(({ event }) => event === 'run_finished', 2)
-
-    sync.kill('SIGTERM')
-
-    // Three tries of ten seconds each would be lost with words.
-    expect((await sync.ended).logs.filter(({ event }) => event === 'ping_lost')).toEqual([])
   })
 })
 

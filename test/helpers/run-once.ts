@@ -1,23 +1,16 @@
-import { type JobObserver, type JobOptions, type JobResult, runJob } from '../../src/sync/job.ts'
-import type { PageSource } from '../../src/sync/types.ts'
+import { type JobEvent, type JobOptions, type JobResult, runJob } from '../../src/sync/job.ts'
+import type { Observe, PageSource } from '../../src/sync/types.ts'
 import { jobOf } from './jobs.ts'
 import { type Script, type ScriptedList, scriptedList } from './scripted-list.ts'
 import { openTestMirror, SYNC, type TestMirror } from './test-mirror.ts'
 
-/** An observer that hears everything and says nothing, unless it is told to. */
-export function observerOf(changed: Partial<JobObserver> = {}): JobObserver {
-  return {
-    onBusy: () => {},
-    onStart: () => {},
-    onPage: () => {},
-    onPassAgain: () => {},
-    onRefresh: () => {},
-    onNotices: () => {},
-    onRequest: () => {},
-    onRetry: () => {},
-    onWait: () => {},
-    onFinish: () => {},
-    ...changed,
+type Heard = { [K in JobEvent['kind']]?: (event: Extract<JobEvent, { kind: K }>) => unknown }
+
+/** Hears what happens while a job runs, and tells of these kinds of events. */
+export function hearing(heard: Heard = {}): Observe<JobEvent> {
+  return (event) => {
+    const tell = heard[event.kind] as ((event: JobEvent) => unknown) | undefined
+    tell?.(event)
   }
 }
 
@@ -41,7 +34,7 @@ export function jobOptions(
     sleep: clock.sleep,
     turn: () => null,
     yieldToEventLoop: async () => {},
-    observer: observerOf(),
+    observe: hearing(),
     signal: new AbortController().signal,
     ...changed,
   }

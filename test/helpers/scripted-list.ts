@@ -29,9 +29,9 @@ export function scriptedList({ ids, perPage = 3, item = bare, before, instead }:
       refusal: async () => null,
       limit: () => null,
       close: async () => {},
-      async fetchPage(number, observer, signal) {
+      async fetchPage(number, observe, signal) {
         signal.throwIfAborted()
-        observer.onRequest()
+        observe({ kind: 'request' })
         const answer = list.asked.push(number)
         await before?.(answer, list)
         const page = pageAt(list.ids, number, perPage, item)

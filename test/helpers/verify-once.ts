@@ -1,10 +1,7 @@
 import type { PageSource } from '../../src/sync/types.ts'
 import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync/verify.ts'
 import { jobOf } from './jobs.ts'
-import { observerOf } from './run-once.ts'
 import type { TestMirror } from './test-mirror.ts'
-
-const nothing = () => {}
 
 /** Verifies the orders of acme by hand, or what is said instead. */
 export function verifyOnce(
@@ -23,12 +20,7 @@ export function verifyOnce(
     now,
     sleep,
     yieldToEventLoop: async () => {},
-    observer: {
-      ...observerOf(),
-      onThrottled: nothing,
-      onWaited: nothing,
-      onFinish: nothing,
-    },
+    observe: () => {},
     signal,
     ...changed,
   })

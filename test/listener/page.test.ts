@@ -52,3 +52,12 @@ it('says when the published file was made, and how long ago it was up to date', 
     `made 10 hours ago, ${at(600)}, 12.0 MB`,
   )
 })
+
+it.each([
+  [true, 'warn'],
+  [false, 'good'],
+])('a list that is not read whole yet, configured: %s, makes the page %s', async (configured, tone) => {
+  const html = await pageHtml(overview([job('acme'), job('acme', 'visits', { configured, as_of: null })]))
+
+  expect(html).toContain(`<header class="verdict ${tone}">`)
+})

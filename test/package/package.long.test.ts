@@ -20,7 +20,8 @@ let packages = ''
 const named = (end: string) => path.join(packages, `admin-mirror-${version}${end}`)
 
 beforeAll(() => {
-  packages = makePackages(path.join(temporary(), 'checkout'))
+  // Those that somebody has made already.
+  packages = process.env.PACKAGES ?? makePackages(path.join(temporary(), 'checkout'))
 }, 900_000)
 
 function listed(archive: string): string[] {
@@ -31,7 +32,7 @@ describe('npm run package', () => {
   it('makes the same bytes in another folder, at another time, for another user', () => {
     const folder = path.join(temporary(), 'a checkout of somebody else')
 
-    const again = makePackages(folder, {
+    const again = makePackages(folder, path.dirname(packages), {
       TZ: 'Asia/Tokyo',
       LANG: 'C',
       HOME: temporary(),
@@ -70,7 +71,7 @@ describe('npm run package', () => {
     const all = [...listed(named('.tgz')), ...listed(named('-linux-x64.tar.gz'))]
 
     expect(
-      all.filter((file) => /secrets|\/\.git|\/data\/|config\/admin-mirror\.yaml|\.env/.test(file)),
+      all.filter((file) => /secrets|\/\.git\/|\/data\/|config\/admin-mirror\.yaml|\.env/.test(file)),
     ).toEqual([])
   })
 
@@ -80,9 +81,7 @@ describe('npm run package', () => {
     expect(bomFormat).toBe('CycloneDX')
     expect(serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
     const names = components.map(({ name }: { name: string }) => name)
-    expect(names).toEqual(
-      expect.arrayContaining(Object.keys(manifest.dependencies).map((name) => name.split('/').at(-1))),
-    )
+    expect(names).toEqual(expect.arrayContaining(Object.keys(manifest.dependencies)))
     expect(names).not.toContain('vitest')
   })
 })
@@ -126,11 +125,11 @@ describe('the package for npm', () => {
 })
 
 /** A root that holds the libraries of C and C++, a shell, and nothing else. */
-const EMPTY = `for program in sh readlink sleep grep mktemp cat tail tar gzip; do
+const EMPTY = `for program in sh ln readlink sleep grep mktemp cat tail tar gzip; do
   file=$(command -v "$program")
   mkdir -p "$1/bin" "$1/tmp"
   cp -L "$file" "$1/bin/"
-  for library in $(ldd "$file" | grep -o '/[^ ]*') /lib/x86_64-linux-gnu/lib{stdc++.so.6,m.so.6,gcc_s.so.1,dl.so.2,pthread.so.0}; do
+  for library in $(ldd "$file" | grep -o '/[^ ]*') $(ldd "${process.execPath}" | grep -o '/[^ ]*'); do
     mkdir -p "$1\${library%/*}"
     cp -L "$library" "$1$library"
   done
@@ -154,23 +153,50 @@ const INSTALL =
   'dpkg -i /packages/admin-mirror_*_amd64.deb > /tmp/dpkg.txt 2>&1 < /dev/null || { cat /tmp/dpkg.txt; exit 1; }'
 const AS_SERVICE = 'setpriv --reuid=admin-mirror --regid=admin-mirror --clear-groups env HOME=/tmp'
 
-/** Runs a script on a machine like this one, after `dpkg -i`. */
-const installed = (script: string) => inRoot(LIKE_THIS, packages, `${INSTALL}\n${script}`)
-
-describe.runIf(HAS_DEBIAN)('the package for Debian', () => {
-  it('is installed, and used', () => {
-    expect(installed(USE)).toBe(USED)
-  })
-
-  it('brings a user, a configuration for its group alone, and a folder for the mirror', () => {
-    const shown = installed(`getent passwd admin-mirror | cut -d: -f1,6,7
+/** What is looked at on one machine like this one, after the installation. */
+const LOOKS = {
+  use: `( ${USE} )`,
+  files: `getent passwd admin-mirror | cut -d: -f1,6,7
 cd /etc/admin-mirror
 stat -c '%A %U:%G %n' . tokens admin-mirror.yaml /var/lib/admin-mirror /usr/lib/admin-mirror/dist/bin.js
 find /usr/lib/admin-mirror ! -user root -o ! -group root -o -perm /022 ! -type l
-dpkg-query -W -f '\${Conffiles}' admin-mirror | cut -d' ' -f2
-command -v admin-mirror`)
+dpkg-query -W -f '\${Conffiles}' admin-mirror | grep -o '/[^ ]*'
+command -v admin-mirror`,
+  configuration: `cd /
+${AS_SERVICE} admin-mirror check --offline || true
+${AS_SERVICE} admin-mirror status`,
+  units: `cd /usr/lib/systemd/system
+for unit in admin-mirror*; do
+  if command -v systemd-analyze > /dev/null; then systemd-analyze verify --man=no "$unit" 2>&1 | grep admin-mirror || true; fi
+  echo "$unit"
+done
+ls /etc/systemd/system/*.wants | grep admin-mirror || true`,
+  manual: `if command -v man > /dev/null; then MANPAGER=cat MANWIDTH=200 man --warnings admin-mirror 2>&1; else echo skipped; fi`,
+  completion: `admin-mirror complete -- sna
+bash -n /usr/share/bash-completion/completions/admin-mirror
+if command -v zsh > /dev/null; then zsh -n /usr/share/zsh/vendor-completions/_admin-mirror; fi
+if command -v fish > /dev/null; then fish -c 'complete -C "admin-mirror sna"'; fi`,
+}
 
-    expect(shown).toBe(`admin-mirror:/var/lib/admin-mirror:/usr/sbin/nologin
+describe.runIf(HAS_DEBIAN)('the package for Debian', () => {
+  const shown: Partial<Record<keyof typeof LOOKS, string>> = {}
+
+  beforeAll(() => {
+    const looks = Object.entries(LOOKS).map(([name, script]) => `echo '== ${name}'\n( ${script}\n)`)
+    for (const part of inRoot(LIKE_THIS, packages, [INSTALL, ...looks].join('\n'))
+      .split(/^== /m)
+      .slice(1)) {
+      const [name = ''] = part.split('\n')
+      shown[name as keyof typeof LOOKS] = part.slice(name.length + 1)
+    }
+  }, 600_000)
+
+  it('is installed, and used', () => {
+    expect(shown.use).toBe(USED)
+  })
+
+  it('brings a user, a configuration for its group alone, and a folder for the mirror', () => {
+    expect(shown.files).toBe(`admin-mirror:/var/lib/admin-mirror:/usr/sbin/nologin
 drwxr-x--- root:admin-mirror .
 drwxr-x--- root:admin-mirror tokens
 -rw-r----- root:admin-mirror admin-mirror.yaml
@@ -182,91 +208,72 @@ drwxr-xr-x admin-mirror:admin-mirror /var/lib/admin-mirror
   })
 
   it('finds the configuration of the service, and lets it be tried as its user', () => {
-    const shown = installed(`cd /
-echo secret > /etc/admin-mirror/tokens/acme
-${AS_SERVICE} admin-mirror check --offline || true
-${AS_SERVICE} admin-mirror status`)
-
-    expect(shown).toMatch(/^ok +configuration +\/etc\/admin-mirror\/admin-mirror\.yaml/m)
-    expect(shown).toContain('/var/lib/admin-mirror/mirror.db')
+    expect(shown.configuration).toMatch(/^ok +configuration +\/etc\/admin-mirror\/admin-mirror\.yaml/m)
+    expect(shown.configuration).toMatch(/^fail +token acme/m)
+    expect(shown.configuration).toContain('mirror: /var/lib/admin-mirror/mirror.db\n')
   })
 
-  it('has units without a fault that systemd knows of, off until somebody wants them', ({ skip }) => {
-    skip(!canInstall('systemd-analyze verify', 'systemd-analyze'))
-    const shown = installed(`cd /usr/lib/systemd/system
-for unit in admin-mirror*; do systemd-analyze verify --man=no "$unit" 2>&1 | grep admin-mirror || true; echo "$unit"; done
-ls /etc/systemd/system/*.wants | grep admin-mirror || true`)
-
+  it('has units without a fault that systemd knows of, off until somebody wants them', () => {
     const units = ['backup.service', 'backup.timer', 'check.service', 'check.timer'].map(
       (unit) => `admin-mirror-${unit}`,
     )
-    expect(shown.trim().split('\n')).toEqual([...units, 'admin-mirror.service'])
+    expect(shown.units?.trim().split('\n')).toEqual([...units, 'admin-mirror.service'])
   })
 
   it('has a manual of every command', ({ skip }) => {
-    skip(!canInstall('the manual', 'man'))
-    const shown = installed('MANPAGER=cat MANWIDTH=200 man --warnings admin-mirror 2>&1')
-
-    expect(shown).toContain('admin-mirror - faithful copy')
-    expect(shown).toMatch(/^ *Usage: admin-mirror backfill/m)
-    expect(shown).toContain('stopped by SIGINT')
-    expect(shown).not.toContain('warning')
+    skip(shown.manual === 'skipped\n', 'man is not installed')
+    expect(shown.manual).toContain('admin-mirror - faithful copy')
+    expect(shown.manual).toMatch(/^ *Usage: admin-mirror backfill/m)
+    expect(shown.manual).toContain('stopped by SIGINT')
+    expect(shown.manual).not.toContain('warning')
   })
 
-  it.each([
-    ['bash', 'bash -n /usr/share/bash-completion/completions/admin-mirror'],
-    ['zsh', 'zsh -n /usr/share/zsh/vendor-completions/_admin-mirror'],
-    ['fish', 'fish -c "complete -C \\"admin-mirror sna\\""'],
-  ])('completes commands in %s', (shell, command) => {
-    if (!canInstall(`completion in ${shell}`, shell)) return
-    const shown = installed(`admin-mirror complete -- sna\n${command}`)
-
-    expect(shown).toMatch(/^snapshot\t/m)
+  it('completes commands in bash, zsh and fish', () => {
+    const lines = shown.completion?.trim().split('\n') ?? []
+    expect(lines.filter((line) => !line.startsWith(':'))).toContainEqual(expect.stringMatching(/^snapshot\t/))
   })
 
-  /** The package as an older version, whose program was another one. */
-  const OLDER = `dpkg-deb -R /packages/admin-mirror_*_amd64.deb /tmp/older
+  /** An older version of the package, in use: its configuration was changed, and there is a mirror. */
+  const OLDER = `mkdir /tmp/older
+dpkg-deb -e /packages/admin-mirror_*_amd64.deb /tmp/older/DEBIAN
+dpkg-deb --fsys-tarfile /packages/admin-mirror_*_amd64.deb | tar -xC /tmp/older ./etc ./usr/lib/sysusers.d
 sed -i 's/^Version: .*/Version: 0.9.0/' /tmp/older/DEBIAN/control
+mkdir -p /tmp/older/usr/lib/admin-mirror/dist
 echo gone > /tmp/older/usr/lib/admin-mirror/dist/gone.js
 dpkg-deb -Znone -b /tmp/older /tmp/older.deb > /dev/null
 dpkg -i /tmp/older.deb > /dev/null
 sed -i 's/admin.example.com/api.example.org/' /etc/admin-mirror/admin-mirror.yaml
-chmod 600 /etc/admin-mirror/tokens/* 2> /dev/null || true
-cd /tmp && admin-mirror demo > /dev/null
-install -o admin-mirror -g admin-mirror -m 600 data/demo/mirror.db /var/lib/admin-mirror/mirror.db
-sha256sum /var/lib/admin-mirror/mirror.db > /tmp/sum`
+echo 'its rows' > /var/lib/admin-mirror/mirror.db`
 
   it('takes the place of an older one, and leaves mirror and configuration as they are', () => {
-    const shown = inRoot(
+    const ended = inRoot(
       LIKE_THIS,
       packages,
-      `${OLDER}\n${INSTALL}
-sha256sum -c /tmp/sum
-grep baseUrl /etc/admin-mirror/admin-mirror.yaml
+      `${OLDER}
+test -e /usr/lib/admin-mirror/dist/gone.js
+${INSTALL}
+cat /var/lib/admin-mirror/mirror.db
+grep -o 'https://api.example.org' /etc/admin-mirror/admin-mirror.yaml
 stat -c '%A %U:%G' /etc/admin-mirror/admin-mirror.yaml
-ls /usr/lib/admin-mirror/dist/gone.js 2>&1 || true
-dpkg-query -W -f '\${Version}\\n' admin-mirror`,
+test ! -e /usr/lib/admin-mirror/dist/gone.js
+admin-mirror --version`,
     )
 
-    expect(shown).toContain('/var/lib/admin-mirror/mirror.db: OK\n')
-    expect(shown).toMatch(/^ +baseUrl: https:\/\/api\.example\.org/m)
-    expect(shown).toContain('-rw-r----- root:admin-mirror\n')
-    expect(shown).toMatch(/No such file/)
-    expect(shown).toContain(`${version.replace('-', '~')}\n`)
-  })
+    expect(ended).toBe(`its rows\nhttps://api.example.org\n-rw-r----- root:admin-mirror\n${version}\n`)
+  }, 300_000)
 
   it('is purged without a question, and leaves the mirror', () => {
-    const shown = inRoot(
+    const ended = inRoot(
       LIKE_THIS,
       packages,
-      `${OLDER}\n${INSTALL}
+      `${OLDER}
+${INSTALL}
 dpkg --purge admin-mirror < /dev/null 2>&1
-sha256sum -c /tmp/sum
-getent passwd admin-mirror | cut -d: -f1
-find / -xdev -name '*admin-mirror*' ! -path '/proc/*' ! -path '/tmp/*' ! -path '/work/*' ! -path '/root/*' ! -path '/var/lib/admin-mirror*' ! -path '/packages*'`,
+echo after:
+cat /var/lib/admin-mirror/mirror.db
+ls -d /etc/admin-mirror /usr/lib/admin-mirror /usr/bin/admin-mirror /usr/lib/systemd/system/admin-mirror* 2> /dev/null || true`,
     )
 
-    expect(shown).toContain('/var/lib/admin-mirror/mirror.db: OK\n')
-    expect(shown.trim().split('\n').at(-1)).toBe('admin-mirror')
-  })
+    expect(ended).toMatch(/the mirror stays in \/var\/lib\/admin-mirror.*after:\nits rows\n$/s)
+  }, 300_000)
 })

@@ -14,9 +14,9 @@ export function temporary(): string {
   return folder
 }
 
-/** Makes the packages of this machine's architecture. Returns the folder that has them. */
-export function makePackages(folder: string, env: NodeJS.ProcessEnv = {}): string {
-  execFileSync('git', ['clone', '--quiet', ROOT, folder])
+/** Makes the packages of this machine's architecture from a checkout. Returns the folder that has them. */
+export function makePackages(folder: string, from = ROOT, env: NodeJS.ProcessEnv = {}): string {
+  execFileSync('git', ['clone', '--quiet', from, folder])
   fs.symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
   run('npm', ['run', '--silent', 'package', '--', 'x64'], { cwd: folder, env })
   return path.join(folder, 'build')
@@ -64,8 +64,9 @@ export function inRoot(mounts: string, packages: string, script: string): string
   const inside = `set -eu
 mount -t tmpfs none "$1"
 ${mounts}
-mkdir -p "$1/packages" "$1/proc"
+mkdir -p "$1/packages" "$1/proc" "$1/dev"
 mount --bind "$2" "$1/packages"
+mount --bind /dev "$1/dev"
 mount -t proc none "$1/proc"
 ip link set lo up 2> /dev/null || ifconfig lo up
 exec chroot "$1" /bin/sh -euc "$3"`

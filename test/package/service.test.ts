@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createWorkspace, organization, type Workspace } from '../cli/workspace.ts'
+import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
 
 // What the package for Debian runs beside the service: a backup, and a look whether somebody has to be told.
 

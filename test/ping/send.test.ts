@@ -89,6 +89,7 @@ describe('a ping', () => {
     const stop = new AbortController()
     const { line, events } = createScene(0, {
       signal: stop.signal,
+      limitMs: 3_600_000,
       send: (_kind, _text, signal) =>
         new Promise((_resolve, reject) =>
           signal.addEventListener('abort', () => reject(new Error('stopped'))),

@@ -6,6 +6,7 @@ const TROUBLE: ColumnTrouble = {
   organization_id: '1',
   organization: 'acme',
   collection: 'orders',
+  view: null,
   column: 'total_cents',
   type: 'INTEGER',
   text_column: 'total_cents__text',
@@ -37,6 +38,20 @@ describe('a column whose values do not fit', () => {
   ])('is told with how many rows and an example: %o', (trouble, example) => {
     expect(notes({ ...trouble, misfits: 1200 })).toEqual([
       `orders.total_cents: the values of 1,200 of 2,000 rows do not fit it and are, as text, in total_cents__text (acme: ${example})`,
+    ])
+  })
+
+  it('is told of elements by the name of their view', () => {
+    expect(
+      notes({ misfits: 2, misfit: 'text', view: 'orders__items', column: 'qty', text_column: 'qty__text' }),
+    ).toEqual([
+      'orders__items.qty: the values of 2 elements do not fit it and are, as text, in qty__text (acme: a text among numbers)',
+    ])
+  })
+
+  it('is not said to have objects beside it', () => {
+    expect(notes({ misfits: 1, misfit: 'object' })).toEqual([
+      'orders.total_cents: the value of 1 of 2,000 rows does not fit it (acme: an object among numbers)',
     ])
   })
 

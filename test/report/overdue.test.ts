@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { walkProgress } from '../../src/report/status.ts'
+import { jobStatus, walkProgress } from '../../src/report/status.ts'
 import { isOverdue, lastAttempt } from '../../src/report/verdict.ts'
-import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
+import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
 
@@ -114,5 +114,31 @@ describe('the progress of a walk', () => {
       walk_percent: percent,
       walk_left_ms: left,
     })
+  })
+})
+
+describe('the wait of a list', () => {
+  const DAY = 24 * HOUR
+
+  it.each<[string, Partial<StatusRow>, boolean]>([
+    ['that runs is told', { running: true, waiting_until: timeAt(DAY) }, true],
+    ['until a time that is past is none', { running: true, waiting_until: timeAt(-1) }, false],
+    [
+      'for more than a day was written by a wrong clock',
+      { running: true, waiting_until: timeAt(DAY + 1) },
+      false,
+    ],
+    ['whose last run failed is told', { last_run_status: 'failed', waiting_until: timeAt(HOUR) }, true],
+    [
+      'whose last run succeeded is none',
+      { last_run_status: 'succeeded', waiting_until: timeAt(HOUR) },
+      false,
+    ],
+  ])('%s', (_, changed, isTold) => {
+    const row = rowOf({ waiting_for: 'the rate limit', ...changed })
+
+    const { waiting_for: reason, waiting_until: until } = jobStatus(row, { now: START, configOption: '' })
+
+    expect([reason, until]).toEqual(isTold ? ['the rate limit', row.waiting_until] : [null, null])
   })
 })

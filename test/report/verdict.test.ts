@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { standingTroubles } from '../../src/cli/pings.ts'
 import { createApp } from '../../src/listener/app.ts'
 import { metricsText } from '../../src/listener/metrics.ts'
 import { pageHtml, stateOf } from '../../src/listener/page.ts'
 import { type JobContext, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { fullDisk, verdict } from '../../src/report/verdict.ts'
-import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
+import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
 import { at, failedBy, job, NOW, overview, source } from '../listener/overviews.ts'
 
 function verdictOf(running: (boolean | null)[], jobs = [job('acme')]): string {
@@ -63,7 +64,7 @@ const READ: Partial<StatusRow> = {
 /** What the mirror may hold of a list, and the time at which its schedule asked for it. */
 const ROWS = product<Partial<StatusRow>>([
   [{}, READ],
-  [{}, failedBy()],
+  [{}, failedBy(), failedBy('DATABASE', 'the disk is full')],
   [{}, { held_since: at(9), held_reason: 'HTTP 401' }],
   [{}, { removals_held: 3, held_why: 'brake' }],
   [
@@ -107,6 +108,7 @@ async function toldOf(list: (typeof LISTS)[number], unusable: string | null) {
     check: { status: check.status, text: await check.text() },
     page: await pageHtml(known),
     metrics: await metricsText(known, { stalled: null, unusable }),
+    pings: standingTroubles(status),
   }
 }
 
@@ -120,11 +122,12 @@ describe('all that is said of one list', () => {
       codes.add(told.code)
 
       const wrong = [
+        list.failing_code === 'DATABASE',
         list.held_since !== null,
         list.removals_held > 0,
         list.failing_since !== null || list.overdue === true,
       ]
-      const expected = list.configured ? ([3, 5, 1].find((_, index) => wrong[index]) ?? 0) : 0
+      const expected = list.configured ? ([4, 3, 5, 1].find((_, index) => wrong[index]) ?? 0) : 0
       expect(told.code, why).toBe(expected)
       expect(told.check.status, why).toBe(isWell ? 200 : 503)
       expect(told.metrics, why).toContain(`\nadmin_mirror_check_exit_code ${told.code}\n`)
@@ -136,13 +139,23 @@ describe('all that is said of one list', () => {
       expect(stateOf(list, NOW).tone === 'bad', why).toBe(!isWell)
       expect(told.page.includes('<header class="verdict bad">'), why).toBe(!isWell)
       expect(told.verdict.includes('needs attention'), why).toBe(!isWell)
+      // Of a list that is merely overdue no ping comes, by which a dead-man's switch knows.
+      expect(told.pings.length, why).toBe(
+        Number(
+          list.configured &&
+            wrong
+              .slice(0, 3)
+              .concat(list.failing_since !== null)
+              .includes(true),
+        ),
+      )
       if (isWell) continue
       for (const text of [told.verdict, told.text, told.check.text])
         expect(text, why).not.toMatch(/\bwell\b|up to date|nothing to do/)
       expect(told.check.text, why).toMatch(/acme orders: .*; next: \S/)
       expect(told.page, why).not.toMatch(/<h1>[^<]*well/)
     }
-    expect(codes).toEqual(new Set([0, 1, 3, 5]))
+    expect(codes).toEqual(new Set([0, 1, 3, 4, 5]))
   })
 
   it('agrees that a mirror cannot be written', async () => {

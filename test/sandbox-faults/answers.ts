@@ -1,4 +1,4 @@
-import type { Fault } from '../cli/list-server.ts'
+import type { Fault } from '../helpers/list-server.ts'
 
 // Answers that come whole, and are not what was asked for.
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Fault } from '../cli/list-server.ts'
+import type { Fault } from '../helpers/list-server.ts'
 
 // What becomes of connections on their way.
 

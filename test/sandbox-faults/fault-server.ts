@@ -1,5 +1,5 @@
-import { type Asked, type Fault, items, type ListServer, pageOf, serve } from '../cli/list-server.ts'
-import type { OrganizationSettings } from '../cli/workspace.ts'
+import { type Asked, type Fault, items, type ListServer, pageOf, serve } from '../helpers/list-server.ts'
+import type { OrganizationSettings } from '../helpers/workspace.ts'
 
 /** A line of a script: to which requests what happens. What it does not name may be anything. */
 export interface Rule {

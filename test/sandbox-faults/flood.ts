@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { Fault } from '../cli/list-server.ts'
+import type { Fault } from '../helpers/list-server.ts'
 
 // More than anybody can take.
 

@@ -1,7 +1,8 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { type Fault, serve } from '../cli/list-server.ts'
-import type { StartOptions } from '../cli/processes.ts'
+import { faultsOf } from '../helpers/faults.ts'
+import { type Fault, serve } from '../helpers/list-server.ts'
+import type { StartOptions } from '../helpers/processes.ts'
 import {
   createWorkspace,
   leaksOf,
@@ -9,8 +10,7 @@ import {
   type Settings,
   variable,
   type Workspace,
-} from '../cli/workspace.ts'
-import { faultsOf } from '../helpers/faults.ts'
+} from '../helpers/workspace.ts'
 import * as connection from './connection.ts'
 import { type FaultServer, type Rule, serveFaults } from './fault-server.ts'
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { pageOf, serve } from '../cli/list-server.ts'
-import { createWorkspace, organization } from '../cli/workspace.ts'
+import { pageOf, serve } from '../helpers/list-server.ts'
+import { createWorkspace, organization } from '../helpers/workspace.ts'
 import { hasTerminal, onTerminal } from './on-terminal.ts'
 
 // Items that are valid JSON, and traps: names that mean something to JavaScript, SQLite or ourselves, characters that a
@@ -25,7 +25,7 @@ const REJECTED: [json: string, why: string][] = [
   ['{"__proto__":{"id":9}}', 'is missing'],
   ['{"id":"a\\u0000b"}', 'holds a NUL character'],
   ['{"id":"\\ud800"}', 'holds half of a surrogate pair'],
-  [`{"id":"${'k'.repeat(1001)}"}`, 'is longer than 1,000 characters'],
+  [`{"id":"${'k'.repeat(2401)}"}`, 'is longer than 2,400 bytes'],
   ['5', 'is no object'],
   ['"\\u001b[2J"', 'is no object'],
   ['null', 'is no object'],

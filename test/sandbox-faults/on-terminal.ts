@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import type { Workspace } from '../cli/workspace.ts'
+import type { Workspace } from '../helpers/workspace.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 

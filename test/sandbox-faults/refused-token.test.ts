@@ -1,11 +1,11 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { createDoor, type Fault } from '../cli/list-server.ts'
-import { createWorkspace, organization } from '../cli/workspace.ts'
+import { createDoor, type Fault } from '../helpers/list-server.ts'
+import { createWorkspace, organization } from '../helpers/workspace.ts'
 import { status } from './answers.ts'
 import { type FaultServer, serveFaults } from './fault-server.ts'
 
-// A 401 at inconvenient moments. What it means for organizations and commands is told in test/cli/refused-token.test.ts.
+// A 401 at inconvenient moments. What it means for organizations and commands is told in test/stories/refused-token.test.ts.
 
 const ACME = organization('acme', 1)
 const HELD = 'SELECT name FROM organizations WHERE held_since IS NOT NULL'

@@ -1,4 +1,4 @@
-import type { PageObserver, PageSource } from '../../src/sync/types.ts'
+import type { Observe, PageSource, RequestEvent } from '../../src/sync/types.ts'
 
 /** What a page is asked for by. */
 export type Reader = 'walk' | 'refresh'
@@ -14,18 +14,15 @@ export function whoAsks(): Reader {
 export function askedSource(source: PageSource): PageSource {
   return {
     ...source,
-    fetchPage: (page, observer, signal, urgency) =>
-      source.fetchPage(page, askedBy(urgency === undefined ? 'walk' : 'refresh', observer), signal, urgency),
+    fetchPage: (page, observe, signal, urgency) =>
+      source.fetchPage(page, askedBy(urgency === undefined ? 'walk' : 'refresh', observe), signal, urgency),
   }
 }
 
 /** An observer is told of a request in the very moment in which it leaves. */
-function askedBy(reader: Reader, observer: PageObserver): PageObserver {
-  return {
-    ...observer,
-    onRequest() {
-      asking = reader
-      observer.onRequest()
-    },
+function askedBy(reader: Reader, observe: Observe<RequestEvent>): Observe<RequestEvent> {
+  return (event) => {
+    if (event.kind === 'request') asking = reader
+    observe(event)
   }
 }

@@ -8,8 +8,8 @@ import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
 import { openSession } from '../../src/cli/session.ts'
 import { createRunner, type HowToRun, type RunJobs, syncPlan } from '../../src/cli/with-session.ts'
 import type { Config } from '../../src/config/config.ts'
-import type { JobObserver } from '../../src/sync/job.ts'
-import type { Job } from '../../src/sync/types.ts'
+import type { JobEvent } from '../../src/sync/job.ts'
+import type { Job, Observe } from '../../src/sync/types.ts'
 import { askedSource } from './asking.ts'
 import type { Tell } from './happening.ts'
 import type { ListFilters } from './list.ts'
@@ -71,7 +71,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
     store: steppedStore(mistake.store?.(session.store, now) ?? session.store, process, tell),
     source: async (...job: Parameters<typeof session.source>) => askedSource(await session.source(...job)),
   }
-  const reporter = { observe: (job: Job) => observerOf(job, machine), close: () => {} }
+  const reporter = { observe: (job: Job) => observing(job, machine), close: () => {} }
   try {
     // The mirror's clock, as with everybody who shares it.
     const run = createRunner({
@@ -159,22 +159,11 @@ async function resume({ process, config, runtime, tell }: Machine, names: readon
   }
 }
 
-function observerOf(job: Job, machine: Machine): JobObserver {
-  const { process } = machine
-  // Of what a dead process would say nothing is heard.
-  const tell: Tell = (happening) => {
-    if (process.isAlive()) machine.tell(happening)
-  }
-  return {
-    onBusy: () => {},
-    onStart: () => {},
-    onPage: () => {},
-    onPassAgain: () => {},
-    onRefresh: () => {},
-    onNotices: () => {},
-    onRequest: () => {},
-    onRetry: () => {},
-    onWait: (reason, until) => tell({ kind: 'waits', process, job, reason, until }),
-    onFinish: (result) => tell({ kind: 'job ended', process, result }),
+function observing(job: Job, { process, tell }: Machine): Observe<JobEvent> {
+  return (event) => {
+    // Of what a dead process would say nothing is heard.
+    if (!process.isAlive()) return
+    if (event.kind === 'wait') tell({ kind: 'waits', process, job, reason: event.reason, until: event.until })
+    else if (event.kind === 'finish') tell({ kind: 'job ended', process, result: event.result })
   }
 }

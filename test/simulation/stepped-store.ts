@@ -52,6 +52,8 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
     saveRefresh: (lease, saved) => call(() => store.saveRefresh(lease, saved)),
     noteRetry: (lease, retry) => call(() => store.noteRetry(lease, retry)),
     refreshes: () => call(() => store.refreshes()),
+    shares: (scopes) => call(() => store.shares(scopes)),
+    writeShare: (share) => call(() => store.writeShare(share)),
     commit: (lease, page) => call(() => store.commit(lease, page)),
     findMissing: (lease, rule) => call(() => store.findMissing(lease, rule)),
     closeWalk: (lease, end) => call(() => store.closeWalk(lease, end)),

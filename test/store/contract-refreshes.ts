@@ -2,7 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { compareWithStore, createPageTimes, createPageWriter } from '../../src/sync/page-writer.ts'
+import { shareRules } from '../../src/sync/refresh/price.ts'
 import { savedRefresh, scopeText } from '../../src/sync/refresh/saved.ts'
+import { createShareUse } from '../../src/sync/refresh/share-use.ts'
 import { afterFullWalk, type RefreshState } from '../../src/sync/refresh/state.ts'
 import { filtersText } from '../../src/sync/resume.ts'
 import type { Lease, Run, Store, Walk } from '../../src/sync/store.ts'
@@ -283,6 +285,34 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       expect(await store.refreshes()).toEqual([
         { organizationId: JOB.organization.id, collection: 'orders', state: later },
       ])
+    })
+
+    it('share what they pay by compare-and-set, each budget its own', async () => {
+      const share = { scope: 'token', at: Date.UTC(2026, 10, 1), level: 2.5, logPrice: -1.25, version: 1 }
+      const next = { ...share, at: share.at + 1, level: 0, version: 2 }
+
+      const written = [
+        await store.writeShare(next),
+        await store.writeShare(share),
+        await store.writeShare(share),
+        await store.writeShare({ ...share, scope: 'all' }),
+        await store.writeShare(next),
+        await store.writeShare(next),
+      ]
+
+      expect(written).toEqual([false, true, false, true, true, false])
+      expect(await store.shares(['token', 'other'])).toEqual([next])
+      expect(await store.shares(['token', 'all'])).toHaveLength(2)
+      expect(await store.shares([])).toEqual([])
+    })
+
+    it('charge each request once, though many do at once', async () => {
+      const rules = shareRules(60, 10)
+      const uses = Array.from({ length: 8 }, () => createShareUse(store, 'token', () => 0))
+
+      await Promise.all(uses.map((use) => use.settle(rules, 3)))
+
+      expect(await store.shares(['token'])).toMatchObject([{ level: 24, version: 8 }])
     })
 
     it('between the pages of a walk leave its run open; others close the runs of dead processes', async () => {

@@ -664,6 +664,63 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(await opened.troubles()).toEqual([])
       })
 
+      it.each<[string, string[], { column: string; misfits: number }[]]>([
+        [
+          'a number',
+          ['{"id":1,"a":1}', '{"id":2,"a":{"b":1}}', '{"id":3,"a":{"c":{"d":"x"}}}', '{"id":4,"a":null}'],
+          [{ column: 'a', misfits: 2 }],
+        ],
+        ['a list', ['{"id":1,"a":[{"b":1}]}', '{"id":2,"a":{"1":{"b":1}}}'], [{ column: 'a', misfits: 1 }]],
+        [
+          'a number or text',
+          ['{"id":1,"a":1}', '{"id":2,"a":"x"}', '{"id":3,"a":{"b":1}}'],
+          [{ column: 'a', misfits: 2 }],
+        ],
+        // What PHP makes of an object without fields.
+        ['an empty list', ['{"id":1,"a":[]}', '{"id":2,"a":{"b":1}}'], []],
+        ['a text that only begins like it', ['{"id":1,"a":"x"}', '{"id":2,"a.b":1,"a_":{"b":1}}'], []],
+      ])(
+        'count as misfits where an object stands in place of %s in some rows',
+        async (_what, texts, expected) => {
+          await walkOf(store, ...texts)
+
+          expect(await opened.troubles()).toMatchObject(expected)
+          expect(await opened.troubles()).toHaveLength(expected.length)
+          if (expected.length > 0)
+            expect((await opened.columns()).a?.slice(0, 2)).toEqual([1, expected[0]?.misfits])
+        },
+      )
+
+      it('are told of elements of lists, too, until they fit', async () => {
+        await walkOf(
+          store,
+          '{"id":1,"lines":[{"n":1,"o":1},{"n":"2"},{"n":"x","o":{"p":1}}]}',
+          '{"id":2,"lines":[{"n":"Secret"}],"odd":[{"n":true},{"n":1.5}]}',
+        )
+        const fitting = '{"id":1,"lines":[{"n":1},{"n":"2"}]}'
+        const common = { organization: 'acme', collection: 'orders', emptied: 0 }
+
+        expect(await opened.troubles()).toMatchObject([
+          {
+            ...common,
+            view: 'orders__lines',
+            column: 'n',
+            type: 'INTEGER',
+            text_column: 'n__text',
+            misfits: 2,
+            misfit: 'text',
+          },
+          { ...common, view: 'orders__lines', column: 'o', text_column: null, misfits: 1, misfit: 'object' },
+          { ...common, view: 'orders__odd', column: 'n', misfits: 1, misfit: 'fraction' },
+        ])
+        await walkOf(store, fitting, '{"id":2,"odd":[{"n":true}]}')
+
+        expect(await opened.troubles()).toMatchObject([
+          { view: 'orders__lines', column: 'o', misfits: 0, emptied: 1 },
+          { view: 'orders__lines', column: 'o__p', misfits: 0, emptied: 1 },
+        ])
+      })
+
       it('are added up over the lists of a collection', async () => {
         const at = await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":1}')
         const open = await begin(store, jobOf({}, GLOBEX))

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src/errors.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
 import { createClock, timeAt } from '../helpers/clock.ts'
-import { mirroredIds, observerOf, runOnce, runs, walks } from '../helpers/run-once.ts'
+import { hearing, mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
 
@@ -27,8 +27,8 @@ const ENDINGS: [string, Ending][] = [
     'a process that dies while it waits for the answer',
     async (test, list, written) => {
       const isWaiting = new Promise<void>((tell) => {
-        const observer = observerOf({ onPage: (page) => page.number === written && tell() })
-        void runOnce(test, hanging(list, written, written === 0 ? tell : () => {}), { observer })
+        const observe = hearing({ page: ({ page }) => page.number === written && tell() })
+        void runOnce(test, hanging(list, written, written === 0 ? tell : () => {}), { observe })
       })
       await isWaiting
       test.close()

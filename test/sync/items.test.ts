@@ -31,10 +31,15 @@ describe('readKey', () => {
     ['{"id":""}', 'key "id" is an empty text'],
     ['{"id":"a\\u0000"}', 'key "id" holds a NUL character'],
     ['{"id":"a\\ud800"}', 'key "id" holds half of a surrogate pair'],
-    [`{"id":"${'x'.repeat(1001)}"}`, 'key "id" is longer than 1,000 characters'],
-    [`{"id":1${'1'.repeat(1000)}}`, 'key "id" is longer than 1,000 characters'],
+    [`{"id":"${'x'.repeat(2401)}"}`, 'key "id" is longer than 2,400 bytes'],
+    [`{"id":"${'€'.repeat(801)}"}`, 'key "id" is longer than 2,400 bytes'],
+    [`{"id":1${'1'.repeat(2400)}}`, 'key "id" is longer than 2,400 bytes'],
   ])('refuses %s', (text, reason) => {
     expect(readKey(['id'], item(text))).toEqual({ ok: false, reason })
+  })
+
+  it.each(['x'.repeat(2400), '€'.repeat(800), '1'.repeat(2400)])('takes 2,400 bytes', (text) => {
+    expect(readKey(['id'], item(`{"id":"${text}"}`)).ok).toBe(true)
   })
 
   it('reads several fields in order, dotted paths among them', () => {

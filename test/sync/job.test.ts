@@ -12,7 +12,7 @@ import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
-import { mirroredIds, observerOf, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
+import { hearing, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
 import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
 
@@ -122,9 +122,9 @@ describe('a run that succeeds', () => {
     let walk: Walk | null = null
 
     await runOnce(test, moving, {
-      observer: observerOf({
-        onStart: (started) => {
-          walk = started
+      observe: hearing({
+        start: (event) => {
+          walk = event.walk
         },
       }),
     })
@@ -137,19 +137,19 @@ describe('a run that succeeds', () => {
     const list = scriptedList({ ids: upTo(4) })
     const source: PageSource = {
       ...list.source,
-      async fetchPage(page, observer, signal) {
-        observer.onRequest()
-        observer.onThrottled()
-        observer.onWaited(1000.4)
-        observer.onRetry('the server failed (500)', 500)
-        return list.source.fetchPage(page, observer, signal)
+      async fetchPage(page, observe, signal) {
+        observe({ kind: 'request' })
+        observe({ kind: 'throttled' })
+        observe({ kind: 'waited', ms: 1000.4 })
+        observe({ kind: 'retry', reason: 'the server failed (500)', delayMs: 500 })
+        return list.source.fetchPage(page, observe, signal)
       },
     }
 
     const told: unknown[] = []
-    const observer = observerOf({ onRetry: (...retry) => told.push(retry) })
+    const observe = hearing({ retry: ({ reason, delayMs }) => told.push([reason, delayMs]) })
 
-    const result = await runOnce(test, { source }, { observer })
+    const result = await runOnce(test, { source }, { observe })
 
     const again = ['the server failed (500)', 500]
     expect(told).toEqual([again, again, again])
@@ -235,9 +235,9 @@ describe('a run that is stopped', () => {
   it('is complete if its last page was written', async () => {
     const test = openTestMirror()
     const stop = new AbortController()
-    const observer = observerOf({ onPage: () => stop.abort('SIGTERM') })
+    const observe = hearing({ page: () => stop.abort('SIGTERM') })
 
-    const result = await runOnce(test, scriptedList({ ids: upTo(2) }), { observer, signal: stop.signal })
+    const result = await runOnce(test, scriptedList({ ids: upTo(2) }), { observe, signal: stop.signal })
 
     expect(result).toMatchObject({ error: null, coverage: 'steady' })
     expect(runs(test)).toEqual([expect.objectContaining({ status: 'succeeded' })])
@@ -276,12 +276,12 @@ describe('a job that may send no request', () => {
     const list = scriptedList({ ids: upTo(2) })
     const refusal = new JobError('RATE_LIMITED', 'closed for an hour')
     const finished: unknown[] = []
-    const observer = observerOf({ onFinish: ({ error }) => finished.push(error) })
+    const observe = hearing({ finish: ({ result }) => finished.push(result.error) })
 
     const result = await runOnce(
       test,
       { source: { ...list.source, refusal: async () => refusal } },
-      { observer },
+      { observe },
     )
 
     expect(result).toMatchObject({ error: refusal, run: null, walk: null })
@@ -318,15 +318,15 @@ async function takenElsewhere() {
   const other = openTestMirror({ file: test.file, clock: test.clock })
   await other.store.acquire(jobOf())
   const told: string[] = []
-  const observer = observerOf({ onBusy: (owner) => told.push(owner) })
-  return { test, other, told, observer, list: scriptedList({ ids: upTo(2) }) }
+  const observe = hearing({ busy: ({ owner }) => told.push(owner) })
+  return { test, other, told, observe, list: scriptedList({ ids: upTo(2) }) }
 }
 
 describe('a job that another process has', () => {
   it('is reported as busy, with its owner and what to type', async () => {
-    const { test, told, observer, list } = await takenElsewhere()
+    const { test, told, observe, list } = await takenElsewhere()
 
-    const result = await runOnce(test, list, { observer })
+    const result = await runOnce(test, list, { observe })
 
     expect(result).toMatchObject({ run: null, walk: null, error: { code: 'BUSY' } })
     expect(result.error?.message).toMatch(
@@ -344,13 +344,13 @@ describe('a job that another process has', () => {
   })
 
   it('is waited for on request, and the observer is told for whom at each look', async () => {
-    const { test, other, told, observer, list } = await takenElsewhere()
+    const { test, other, told, observe, list } = await takenElsewhere()
     let looks = 0
     const sleep = async () => {
       if (++looks === 3) await other.store.release(leaseOf(jobOf()))
     }
 
-    const result = await runOnce(test, list, { observer, sleep, waitForOwner: true })
+    const result = await runOnce(test, list, { observe, sleep, waitForOwner: true })
 
     expect(result).toMatchObject({ error: null, coverage: 'steady' })
     expect(looks).toBe(3)

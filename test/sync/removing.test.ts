@@ -208,15 +208,15 @@ function twiceOnOnePage(page: Page): Page {
 
 /** The list up to this page, which fails. */
 function stopping({ source }: ScriptedList, page: number) {
-  const fetchPage: typeof source.fetchPage = (number, observer, signal) =>
-    number === page ? Promise.reject(new Error('down')) : source.fetchPage(number, observer, signal)
+  const fetchPage: typeof source.fetchPage = (number, observe, signal) =>
+    number === page ? Promise.reject(new Error('down')) : source.fetchPage(number, observe, signal)
   return { ...source, fetchPage }
 }
 
 /** The list with an item without a usable key on its second page. */
 function rejecting(list: ScriptedList, reject: Page['items'][number]) {
-  const fetchPage: ScriptedList['source']['fetchPage'] = async (number, observer, signal) => {
-    const page = await list.source.fetchPage(number, observer, signal)
+  const fetchPage: ScriptedList['source']['fetchPage'] = async (number, observe, signal) => {
+    const page = await list.source.fetchPage(number, observe, signal)
     const items = number === 2 ? [...page.items, reject] : page.items
     return { ...page, items, total: (page.total ?? 0) + 1 }
   }

@@ -4,7 +4,7 @@ import type { Page, PageSource } from '../../src/sync/types.ts'
 import { createReadAhead } from '../../src/sync/walk.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
-import { mirroredIds, observerOf, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
+import { hearing, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
 import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror } from '../helpers/test-mirror.ts'
 
@@ -114,7 +114,7 @@ describe('a list that moves once while it is read', () => {
         ids: upTo(8),
         instead: (page, answer) => (answer === 2 ? { ...page, items: page.items.slice(1) } : page),
       },
-      { observer: observerOf({ onPassAgain: (why, pass) => reasons.push(`${pass}: ${why}`) }) },
+      { observe: hearing({ pass: ({ why, pass }) => reasons.push(`${pass}: ${why}`) }) },
     )
 
     expect(result.coverage).toBe('repaired')
@@ -309,7 +309,7 @@ describe('the next page', () => {
   it('is aborted and awaited when the caller closes', async () => {
     let isAborted = false
     const source: Pick<PageSource, 'fetchPage'> = {
-      fetchPage: (_page, _observer, signal) =>
+      fetchPage: (_page, _observe, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener('abort', () => {
             isAborted = true
@@ -319,13 +319,7 @@ describe('the next page', () => {
     }
     const pages = createReadAhead({
       source: { ...scriptedList({ ids: IDS }).source, ...source },
-      observer: {
-        onRequest: () => {},
-        onRetry: () => {},
-        onThrottled: () => {},
-        onWait: () => {},
-        onWaited: () => {},
-      },
+      observe: () => {},
       yieldToEventLoop: async () => {},
       signal: new AbortController().signal,
     })

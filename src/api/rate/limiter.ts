@@ -1,6 +1,6 @@
 import type { LimitFunction } from 'p-limit'
 import { JobError } from '../../errors.ts'
-import type { BudgetStore, PageObserver, Urgency } from '../../sync/types.ts'
+import type { BudgetStore, Observe, RequestEvent, Urgency } from '../../sync/types.ts'
 import { inWords } from '../../text.ts'
 import type { Budget, RateRules } from './budget.ts'
 import { allowedPerMinute, knownLimit } from './decision.ts'
@@ -38,7 +38,7 @@ export interface RateLimiter {
 
 export interface WaitingRequest {
   urgency: Urgency
-  observer: PageObserver
+  observe: Observe<RequestEvent>
   signal: AbortSignal
 }
 
@@ -172,10 +172,10 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   async function pass<T>(
     send: (answer: Answer) => Promise<T>,
-    { urgency, observer, signal }: WaitingRequest,
+    { urgency, observe, signal }: WaitingRequest,
   ): Promise<T> {
     const arrived = now()
-    const reportWait = createWaitReporter(observer)
+    const reportWait = createWaitReporter(observe)
     if (turns.isTaken()) reportWaitInLine(reportWait, arrived)
     try {
       const turn = turns.take(urgency, () => inTurn(send, reportWait, signal))
@@ -183,7 +183,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       return started.result
     } finally {
       // The clock may have been set back meanwhile.
-      observer.onWaited(Math.max(0, now() - arrived))
+      observe({ kind: 'waited', ms: Math.max(0, now() - arrived) })
     }
   }
 
@@ -196,11 +196,11 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 }
 
 /** Reports a wait only if it differs from the last one. `until` is in epoch milliseconds. */
-export function createWaitReporter(observer: PageObserver): ReportWait {
+export function createWaitReporter(observe: Observe<RequestEvent>): ReportWait {
   let last = ''
   return (reason, until) => {
     const wait = `${until} ${reason}`
-    if (wait !== last) observer.onWait(reason, until)
+    if (wait !== last) observe({ kind: 'wait', reason, until })
     last = wait
   }
 }

@@ -113,6 +113,7 @@ async function runScheduled(
   const keeping = keepFresh({
     jobs: freshJobs,
     plan: session.refreshes,
+    takeFree: session.sharing?.takeFreeLists,
     scheduler,
     runtime: { now, sleep },
     onTrouble: (error) => logRefreshTrouble(logger, error),

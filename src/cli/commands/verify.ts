@@ -46,8 +46,8 @@ function compareAll(
 ): Promise<VerifyResult[]> {
   const tasks = jobs.map(({ organization, job }) => (stop: AbortSignal) => {
     const source = () => sourceOf(organization, job)
-    const observer = reporter.observeVerifying(job)
-    const options = { job, source, store, maxPasses, waitForOwner, now, sleep, yieldToEventLoop, observer }
+    const observe = reporter.observeVerifying(job)
+    const options = { job, source, store, maxPasses, waitForOwner, now, sleep, yieldToEventLoop, observe }
     return verifyJob({ ...options, signal: stop })
   })
   return runConcurrently(tasks, signal)

@@ -2,11 +2,11 @@ import type { Logger } from 'pino'
 import { allowedPerMinute } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
-import type { JobObserver, JobResult } from '../../sync/job.ts'
+import type { JobEvent, JobResult } from '../../sync/job.ts'
 import { leftOf, type OwnerWork, ownerName, workText } from '../../sync/lease.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
-import type { Job, Notice, Page } from '../../sync/types.ts'
-import type { VerifyObserver, VerifyResult } from '../../sync/verify.ts'
+import type { Job, Notice, Observe, Page } from '../../sync/types.ts'
+import type { VerifyEvent } from '../../sync/verify.ts'
 import { counted, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 import { budgetNow, ENOUGH_ANSWERS, estimate, type Pace } from './estimate.ts'
@@ -38,8 +38,8 @@ const LONG_MS = 60_000
 
 /** Reports what jobs do: as log lines, and on a terminal as progress lines, which it draws again and again. */
 export interface Reporter {
-  observe(job: Job): JobObserver
-  observeVerifying(job: Job): VerifyObserver
+  observe(job: Job): Observe<JobEvent>
+  observeVerifying(job: Job): Observe<VerifyEvent>
   /** Shows this line while no job runs. */
   showAtRest(text: () => string): void
   /** On a terminal: a last line with the sums of the command. */
@@ -100,7 +100,7 @@ export function createReporter({
   }
 
   /** What `sync` and `verify` report of a job. `pageMessage` is the log's message of a page. */
-  function watch(job: Job, pageMessage: 'page saved' | 'page compared') {
+  function watch(job: Job, pageMessage: 'page saved' | 'page compared'): Observe<JobEvent | VerifyEvent> {
     const { organization, collection } = job
     const log = logger.child({ organization: organization.name, collection: collection.name })
     const progress = newProgress(jobName(job), budgetOf(job))
@@ -110,89 +110,98 @@ export function createReporter({
     let busy: { owner: string; at: number } | null = null
     board.add(progress)
 
-    const observer: Omit<JobObserver, 'onFinish'> = {
-      onBusy(owner, work) {
-        const at = now()
-        noteBusy(progress, ownerName(owner, work), leftOf(work, at))
-        if (busy?.owner === owner && at - busy.at < BUSY_TOLD_EVERY_MS) return
-        busy = { owner, at }
-        logBusy(log, owner, work, at)
-      },
-      onStart({ id: walk, checkpoint, rowsSeen, resumed }) {
-        walkId = walk
-        const { nextPage: page, pass } = checkpoint
-        noteStart(progress, page, pass, rowsSeen)
-        if (resumed)
-          log.info({ event: 'walk_resumed', walk_id: walk, page, pass }, 'an interrupted walk continues')
-        else log.debug({ event: 'walk_started', walk_id: walk, page }, 'a walk begins')
-      },
-      onPage(page, { added, changed, notices }, rowsInWalk) {
-        notePage(progress, page, rowsInWalk, now())
-        noteBudget(page, progress)
-        logEstimate(log, page, progress)
-        const event = pageMessage === 'page saved' ? 'page_saved' : 'page_compared'
-        log.debug(
-          { event, walk_id: walkId, page: page.number, items: page.items.length, added, changed },
-          pageMessage,
-        )
-        logBeyondEnd(log, page)
-        logNotices(log, page.number, notices)
-      },
-      onNotices: (page, notices) => logNotices(log, page, notices),
-      onRefresh(result) {
-        logRefresh(log, job, result)
-        refreshed = result.run
-        onRefresh?.()
-      },
-      onPassAgain(why, pass) {
-        notePass(progress, pass)
-        log.warn(
-          { event: 'pass_repeated', walk_id: walkId, pass },
-          `the list moved, or does not add up, so it is read again: ${why}`,
-        )
-      },
-      onRequest: () => noteRequest(progress, now()),
-      onRetry(reason, delayMs) {
-        noteWait(progress, reason, now() + delayMs, now())
-        log.warn({ event: 'request_retried', delay_ms: delayMs }, `${reason}; trying again`)
-      },
-      onWait(reason, until) {
-        noteWait(progress, reason, until, now())
-        const level = until - now() >= LOGGED_WAIT_MS ? 'info' : 'debug'
-        log[level]({ event: 'waiting', reason, until: new Date(until).toISOString() }, 'waiting')
-      },
-    }
     /** The rows of a job that was refreshed instead of walked. */
     let refreshed: RefreshResult['run'] | null = null
     const end = (error: KnownError | null, run: JobResult['run']) => {
       board.end(progress)
       addList(totals, error, progress.requests, run ?? refreshed)
     }
-    return { log, observer, end, spent: () => now() - observedAt }
-  }
 
-  function observe(job: Job): JobObserver {
-    const { log, observer, end, spent } = watch(job, 'page saved')
-    const onFinish = (result: JobResult) => {
-      end(result.error ?? result.heldBack, result.run)
-      // `onRefresh` has reported it.
-      if (!result.isInstead) logRun(log, result, spent())
+    function observe(event: JobEvent | VerifyEvent): void {
+      const at = now()
+      switch (event.kind) {
+        case 'busy': {
+          const { owner, work } = event
+          noteBusy(progress, ownerName(owner, work), leftOf(work, at))
+          if (busy?.owner === owner && at - busy.at < BUSY_TOLD_EVERY_MS) return
+          busy = { owner, at }
+          logBusy(log, owner, work, at)
+          return
+        }
+        case 'start': {
+          const { id, checkpoint, rowsSeen, resumed } = event.walk
+          const { nextPage: page, pass } = checkpoint
+          walkId = id
+          noteStart(progress, page, pass, rowsSeen)
+          if (resumed)
+            log.info({ event: 'walk_resumed', walk_id: id, page, pass }, 'an interrupted walk continues')
+          else log.debug({ event: 'walk_started', walk_id: id, page }, 'a walk begins')
+          return
+        }
+        case 'page': {
+          const { page, result, rowsInWalk } = event
+          const { added, changed, notices } = result
+          notePage(progress, page, rowsInWalk, at)
+          noteBudget(page, progress)
+          logEstimate(log, page, progress)
+          const name = pageMessage === 'page saved' ? 'page_saved' : 'page_compared'
+          const items = page.items.length
+          log.debug({ event: name, walk_id: walkId, page: page.number, items, added, changed }, pageMessage)
+          logBeyondEnd(log, page)
+          logNotices(log, page.number, notices)
+          return
+        }
+        case 'notices':
+          logNotices(log, event.page, event.notices)
+          return
+        case 'refresh':
+          logRefresh(log, job, event.result)
+          refreshed = event.result.run
+          onRefresh?.()
+          return
+        case 'pass': {
+          const { why, pass } = event
+          notePass(progress, pass)
+          log.warn(
+            { event: 'pass_repeated', walk_id: walkId, pass },
+            `the list moved, or does not add up, so it is read again: ${why}`,
+          )
+          return
+        }
+        case 'request':
+          noteRequest(progress, at)
+          return
+        case 'retry': {
+          const { reason, delayMs } = event
+          noteWait(progress, reason, at + delayMs, at)
+          log.warn({ event: 'request_retried', delay_ms: delayMs }, `${reason}; trying again`)
+          return
+        }
+        case 'wait': {
+          const { reason, until } = event
+          noteWait(progress, reason, until, at)
+          const level = until - at >= LOGGED_WAIT_MS ? 'info' : 'debug'
+          log[level]({ event: 'waiting', reason, until: new Date(until).toISOString() }, 'waiting')
+          return
+        }
+        case 'finish': {
+          const { result } = event
+          end(result.error ?? result.heldBack, result.run)
+          // A refresh is reported already.
+          if (!result.isInstead) logRun(log, result, at - observedAt)
+          return
+        }
+        case 'verified':
+          end(event.result.error, null)
+          logVerified(log, event.result, at - observedAt)
+      }
     }
-    return { ...observer, onFinish }
-  }
-
-  function observeVerifying(job: Job): VerifyObserver {
-    const { log, observer, end, spent } = watch(job, 'page compared')
-    const onFinish = (result: VerifyResult) => {
-      end(result.error, null)
-      logVerified(log, result, spent())
-    }
-    return { ...observer, onThrottled: () => {}, onWaited: () => {}, onFinish }
+    return observe
   }
 
   return {
-    observe,
-    observeVerifying,
+    observe: (job) => watch(job, 'page saved'),
+    observeVerifying: (job) => watch(job, 'page compared'),
     showAtRest: board.showAtRest,
     summarize() {
       if (terminal.isWatched) logTotals(logger, totals, now() - begunAt)

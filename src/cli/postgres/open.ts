@@ -5,6 +5,7 @@ import { collectionNames } from '../../store/core/tables.ts'
 import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
 import { runRule } from '../../store/postgres/driver.ts'
 import { createForgetting } from '../../store/postgres/forget.ts'
+import { takeFreeLists } from '../../store/postgres/free-lists.ts'
 import {
   type Announcement,
   abandonedJobs,
@@ -16,7 +17,6 @@ import {
 } from '../../store/postgres/leases.ts'
 import { writeMirrorFile } from '../../store/postgres/publish/mirror-file.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
-import { createRefreshTurns } from '../../store/postgres/refresh-turns.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
 import { rebuildCollection } from '../../store/postgres/tables/rebuild.ts'
@@ -28,7 +28,6 @@ import type { CopyTask } from '../../store/sqlite/publish/publish.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
 import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
-import { AT_ONCE_MS } from '../refresh/pace.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgres, workerName } from './connect.ts'
 import { createServedServer, originOn, runnerOn } from './mirror.ts'
@@ -61,7 +60,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
       },
       isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),
-      refreshTurns: createRefreshTurns(server, AT_ONCE_MS),
+      takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
     }
     return {
       ...runnerOn(server),

@@ -1,6 +1,5 @@
 import { JobError } from '../../errors.ts'
 import type { KeyPart } from '../../sync/items.ts'
-import type { Job } from '../../sync/types.ts'
 import { type Column, type ColumnLimits, columnName, foldName, SQLITE_LIMITS } from './column.ts'
 import { createPathTree, nodeAt, type PathNode } from './flatten.ts'
 import { parseSqlitePath, sqlitePath } from './path.ts'
@@ -45,10 +44,6 @@ export type KeyType = 'INTEGER' | 'TEXT'
 /** @param key The dotted paths of its fields. */
 export function splitKey(key: readonly string[]): string[][] {
   return key.map((path) => path.split('.'))
-}
-
-export function keyPathsOf({ collection }: Pick<Job, 'collection'>): string[][] {
-  return splitKey(collection.key)
 }
 
 /** Throws JobError if a collection that the mirror knows has another key there. Both as dotted paths. */

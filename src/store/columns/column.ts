@@ -1,5 +1,6 @@
 import { MirrorError } from '../../errors.ts'
 import { printable } from '../../text.ts'
+import type { Leaf } from './flatten.ts'
 
 export type ColumnType = 'INTEGER' | 'REAL' | 'TEXT'
 
@@ -24,13 +25,16 @@ export interface Column {
   type: ColumnType
   /** `text` is the column NAME__text beside a `value` column of the same path. */
   role: 'key' | 'value' | 'text'
-  /** Holds an integer that a double would round, so INTEGER must not become REAL. */
+  /**
+   * Of INTEGER: holds a number that a double would round, or a view's holds a boolean, so it must not become REAL. Of TEXT: holds a text that reads like a list, so
+   * what is a list shows in the item alone.
+   */
   wide: boolean
 }
 
 /** How a column of one catalog differs from that of an earlier one; `column` is the later one. */
 export interface ColumnChange {
-  /** `type`: it has another type. `wide`: its type stays, but may no longer become REAL. */
+  /** `type`: it has another type. `wide`: its type stays. */
   kind: 'add' | 'type' | 'wide'
   column: Column
 }
@@ -56,6 +60,8 @@ export interface ColumnLimits {
   reserved: readonly string[]
   /** Those of them that not even a key may have. */
   reservedForKeys: readonly string[]
+  /** What a value is to a view, whose SQL cannot tell all that a table can; absent: what it is. */
+  asRead?: (value: Leaf) => Leaf
 }
 
 export const SQLITE_LIMITS: ColumnLimits = {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../json/value.ts'
 import { isJsonObject } from '../../json/value.ts'
-import type { Column, ColumnType } from './column.ts'
+import type { Column, ColumnLimits, ColumnType } from './column.ts'
 import type { Leaf } from './flatten.ts'
 import { parseSqlitePath } from './path.ts'
 import { fittingValue, ownValue } from './row.ts'
@@ -13,7 +13,7 @@ export interface ColumnCount<T> {
   column: string
   /** Live rows with a value in it. */
   filled: number
-  /** Live rows whose value is in the column NAME__text beside it. */
+  /** Live rows whose value is in the column NAME__text beside it, or is an object, whose fields have columns of their own. */
   misfits: number
   /** What one of the misfits is; null: there is none. */
   misfit: Misfit | null
@@ -24,12 +24,13 @@ export interface ColumnCount<T> {
 }
 
 /** The class of a value in NAME__text. `fitting`: was stored before its column could hold it, as `rebuild` has it do. */
-export type Misfit = 'text' | 'boolean' | 'list' | 'fraction' | 'large' | 'fitting'
+export type Misfit = 'text' | 'boolean' | 'list' | 'object' | 'fraction' | 'large' | 'fitting'
 
-/** A column, and the one beside it for what does not fit. */
+/** A column, the one beside it for what does not fit, and those of the fields of objects that came in its place. */
 interface Counted {
   main: Column
   text: Column | undefined
+  fields: readonly Column[]
 }
 
 /** What a statement of `countingSql` returned, by name. */
@@ -41,37 +42,89 @@ export type Found<R> = Pick<ColumnCount<never>, 'column' | 'filled' | 'misfits'>
   misfitRow: R | null
 }
 
-/** The SELECT list that counts the rows of a table, and the values in each column. `rowId`: what identifies a row of it. */
+type Quoted = (name: string) => string
+
+/** The SELECT list that counts the rows of a table, and the values in each column. `rowId`: what identifies a row of it; null: nothing. */
 export function countingSql(
   columns: readonly Column[],
-  { quoted, rowId }: { quoted: (name: string) => string; rowId: string },
+  { quoted, rowId }: { quoted: Quoted; rowId: string | null },
 ): string {
-  const counts = pairs(columns).flatMap(({ main, text }, index) => [
-    `count(${quoted(main.name)}) AS filled_${index}`,
-    ...(text
-      ? [
-          `count(${quoted(text.name)}) AS misfits_${index}`,
-          `min(CASE WHEN ${quoted(text.name)} IS NOT NULL THEN ${rowId} END) AS misfit_row_${index}`,
-        ]
-      : []),
-  ])
+  const counts = countedOf(columns).flatMap((counted, index) => {
+    const { main, text, fields } = counted
+    const objects =
+      fields.length === 0
+        ? []
+        : [`count(CASE WHEN ${isObject(counted, quoted)} THEN 1 END) AS objects_${index}`]
+    // PHP writes an object without fields as a list: then the others are no misfits.
+    if (fields.length > 0 && main.type === 'TEXT')
+      objects.push(`count(CASE WHEN ${quoted(main.name)} = '[]' THEN 1 END) AS empty_${index}`)
+    const isMisfit = isMisfitSql(counted, quoted)
+    return [
+      `count(${quoted(main.name)}) AS filled_${index}`,
+      ...(text ? [`count(${quoted(text.name)}) AS misfits_${index}`] : []),
+      ...objects,
+      ...(isMisfit !== null && rowId !== null
+        ? [`min(CASE WHEN ${isMisfit} THEN ${rowId} END) AS misfit_row_${index}`]
+        : []),
+    ]
+  })
   return ['count(*) AS rows', ...counts].join(', ')
 }
 
+/** A condition for the rows that hold a misfit of a column. */
+export function misfitSql(columns: readonly Column[], main: Column, quoted: Quoted): string {
+  const counted = countedOf(columns).find((one) => one.main === main)
+  return (counted && isMisfitSql(counted, quoted)) ?? 'false'
+}
+
+function isMisfitSql(counted: Counted, quoted: Quoted): string | null {
+  const { text, fields } = counted
+  const conditions = [
+    ...(text ? [`${quoted(text.name)} IS NOT NULL`] : []),
+    ...(fields.length > 0 ? [isObject(counted, quoted)] : []),
+  ]
+  return conditions.length === 0 ? null : conditions.join(' OR ')
+}
+
+function isObject({ main, text, fields }: Counted, quoted: Quoted): string {
+  const none = [main, ...(text ? [text] : [])].map(({ name }) => `${quoted(name)} IS NULL`)
+  const some = fields.map(({ name }) => `${quoted(name)} IS NOT NULL`)
+  return `(${none.join(' AND ')} AND (${some.join(' OR ')}))`
+}
+
 export function foundIn<R>(columns: readonly Column[], row: CountedRow): Found<R>[] {
-  return pairs(columns).map(({ main }, index) => ({
-    column: main.name,
-    main,
-    filled: Number(row[`filled_${index}`] ?? 0),
-    misfits: Number(row[`misfits_${index}`] ?? 0),
-    misfitRow: (row[`misfit_row_${index}`] ?? null) as R | null,
-  }))
+  return countedOf(columns).map(({ main }, index) => {
+    const count = (name: string) => Number(row[`${name}_${index}`] ?? 0)
+    const [filled, texts] = [count('filled'), count('misfits')]
+    // Without any other value the column is empty: that is told.
+    const isAlone = filled - count('empty') + texts === 0
+    return {
+      column: main.name,
+      main,
+      filled,
+      misfits: texts + (isAlone ? 0 : count('objects')),
+      misfitRow: (row[`misfit_row_${index}`] ?? null) as R | null,
+    }
+  })
+}
+
+/** The columns of a view that can have misfits: to count the values of all would take much longer. */
+export function withMisfits(columns: readonly Column[]): Column[] {
+  const chosen = countedOf(columns).filter(({ text, fields }) => text || fields.length > 0)
+  const needed = new Set(
+    chosen.flatMap(({ main, text, fields }) => [main, ...(text ? [text] : []), ...fields]),
+  )
+  return columns.filter((column) => needed.has(column))
 }
 
 /** The columns NAME__text are counted, too, each on its own. */
-function pairs(columns: readonly Column[]): Counted[] {
+function countedOf(columns: readonly Column[]): Counted[] {
   const texts = new Map(columns.filter(({ role }) => role === 'text').map((column) => [column.path, column]))
-  return columns.map((main) => ({ main, text: main.role === 'value' ? texts.get(main.path) : undefined }))
+  return columns.map((main) => {
+    if (main.role !== 'value') return { main, text: undefined, fields: [] }
+    const fields = columns.filter(({ path }) => path.startsWith(`${main.path}.`))
+    return { main, text: texts.get(main.path), fields }
+  })
 }
 
 /**
@@ -105,13 +158,18 @@ export function nextCounts<T>(
 }
 
 /** What the value of an item is that is not in its column; null if it has none there. */
-export function misfitIn(item: JsonObject, { path, type }: Pick<Column, 'path' | 'type'>): Misfit | null {
+export function misfitIn(
+  item: JsonObject,
+  { path, type }: Pick<Column, 'path' | 'type'>,
+  asRead: ColumnLimits['asRead'] = (value) => value,
+): Misfit | null {
   let value: unknown = item
   for (const name of parseSqlitePath(path)) {
     if (!isJsonObject(value as JsonObject)) return null
     value = (value as JsonObject)[name] ?? null
   }
-  return value === null || isJsonObject(value as JsonObject) ? null : misfitOf(type, value as Leaf)
+  if (value === null) return null
+  return isJsonObject(value as JsonObject) ? 'object' : misfitOf(type, asRead(value as Leaf))
 }
 
 function misfitOf(type: ColumnType, value: Leaf): Misfit {

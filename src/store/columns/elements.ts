@@ -1,115 +1,79 @@
-import { isJsonObject, type JsonObject, type JsonValue, numberText } from '../../json/value.ts'
-import { type ColumnType, columnName, foldName, SQLITE_LIMITS } from './column.ts'
-import { createPathTree, everyLeaf, flatten, type Leaf, namesOf, nodeAt, type PathNode } from './flatten.ts'
-import { parseSqlitePath, sqlitePath } from './path.ts'
-import { isWide, ownValue } from './row.ts'
+import { isJsonObject, type JsonValue, numberText } from '../../json/value.ts'
+import { type Catalog, createCatalog } from './catalog.ts'
+import { type Column, type ColumnLimits, type ColumnWarning, SQLITE_LIMITS } from './column.ts'
+import { extendCatalog } from './extend.ts'
+import type { Leaf } from './flatten.ts'
+import { toRow, WRITTEN } from './row.ts'
 
-/** The class of a field's values so far. `wide`: integers, one of which a double would round. */
-type Holds = 'boolean' | 'integer' | 'wide' | 'real' | 'text'
+// The columns of the view of an array of objects follow the rules of those of a table. Their paths are within the element.
 
-/** A column of the view of an array of objects. */
-export interface ElementColumn {
+/** The view of an array of objects: `orders__items`. */
+export interface ArrayView {
   name: string
-  /** Within the element: `$.product.sku`. */
-  path: string
-  type: ColumnType
-  holds: Holds
+  arrayColumn: string
+  elements: readonly Column[]
+  /** The array's path in the item, where its column holds texts that read like lists, too; null: what reads like a list is one. */
+  sentAt: string | null
 }
 
-const TYPES: Record<Holds, ColumnType> = {
-  boolean: 'INTEGER',
-  integer: 'INTEGER',
-  wide: 'INTEGER',
-  real: 'REAL',
-  text: 'TEXT',
+/** See ArrayView. */
+export function sentAtOf({ wide, path }: Pick<Column, 'wide' | 'path'>): string | null {
+  return wide ? path : null
 }
 
-/**
- * Returns the columns of the view after this array, or `known` itself if nothing changed. Objects are
- * flattened like items. A column that meets another class is widened, INTEGER to REAL to TEXT, whatever the
- * order of the values. Fields beyond 500 columns are left out.
- */
-export function discoverElements(
-  known: readonly ElementColumn[],
+/** The columns of a view, as they have to be. */
+export interface ExtendedElements {
+  elements: readonly Column[]
+  warnings: ColumnWarning[]
+}
+
+/** The columns of the view after this array; null if they can hold all of it as they are. */
+export function extendElements(
+  known: readonly Column[],
   array: readonly JsonValue[],
   limits = SQLITE_LIMITS,
-): readonly ElementColumn[] {
+): ExtendedElements | null {
   const objects = array.filter(isJsonObject)
-  const tree = treeOf(known)
-  const isKnown = objects.every((object) =>
-    everyLeaf(tree, object, (column, value) => covers(known, limits.mostColumns, column, value)),
-  )
-  return isKnown ? known : withElements(known, objects, limits)
+  if (objects.length === 0) return null
+  const catalog = catalogOf(known, limits)
+  if (objects.every((object) => toRow(catalog, object) !== null)) return null
+  // Those left out are told of once: before the view has as many columns as it can have.
+  const isTold = known.length >= limits.mostColumns
+  const extension = extendCatalog({ ...catalog, isFullReported: isTold }, [], objects)
+  return { elements: extension.catalog.columns, warnings: extension.warnings }
 }
 
-function covers(
-  known: readonly ElementColumn[],
-  mostColumns: number,
-  column: ElementColumn | undefined,
-  value: Leaf,
-): boolean {
-  if (!column) return known.length >= mostColumns
-  return column.holds === 'text' || together(column.holds, holdsOf(value)) === column.holds
+// A list of columns never changes, so its catalog lives as long as the list.
+const catalogs = new WeakMap<readonly Column[], Catalog>()
+
+function catalogOf(known: readonly Column[], limits: ColumnLimits): Catalog {
+  const catalog = catalogs.get(known) ?? createCatalog(known, [], true, { ...limits, reserved: [], asRead })
+  catalogs.set(known, catalog)
+  return catalog
 }
 
-function withElements(
-  known: readonly ElementColumn[],
-  objects: readonly JsonObject[],
-  limits: typeof SQLITE_LIMITS,
-): readonly ElementColumn[] {
-  const columns = [...known]
-  const names = new Set(known.map(({ name }) => foldName(name)))
-  // The tree holds indexes into `columns`, since a widened column is another object.
-  const tree = createPathTree<number>()
-  for (const [index, { path }] of known.entries()) nodeAt(tree, parseSqlitePath(path)).at = index
+/** A double has so many digits for any decimal number. */
+const EXACT_DIGITS = 15
 
-  function add(path: string[], holds: Holds): void {
-    const name = columnName(path, (candidate) => names.has(foldName(candidate)), limits)
-    names.add(foldName(name))
-    nodeAt(tree, path).at = columns.length
-    columns.push({ name, path: sqlitePath(path), type: TYPES[holds], holds })
-  }
+const LONGEST_FRACTION = 100
 
-  for (const object of objects) {
-    flatten(object, tree, (field, index, value) => {
-      const column = index === undefined ? undefined : columns[index]
-      if (column && index !== undefined) columns[index] = widened(column, holdsOf(value))
-      else if (columns.length < limits.mostColumns) add(namesOf(field), holdsOf(value))
-    })
-  }
-  return columns
+/** No column but one of texts holds it. */
+const TOO_LONG = JSON.rawJSON('1e400')
+
+/**
+ * What a value is to SQL, which has no exact decimals in either database: a number with a point or an exponent is a double there, so a
+ * long one is exact only as text; a text is a fraction if a double surely keeps its digits. The view has the same rules.
+ */
+export function asRead(value: Leaf): Leaf {
+  if (typeof value === 'boolean' || Array.isArray(value)) return value
+  // Lists in lists have no view, so nothing is to be known of texts that read like one.
+  if (typeof value === 'string') return isLossy(value) || value.trimStart().startsWith('[') ? '' : value
+  const text = numberText(value)
+  return /[.eE]/.test(text) && !(Math.abs(Number(text)) <= Number.MAX_SAFE_INTEGER) ? TOO_LONG : value
 }
 
-function widened(column: ElementColumn, other: Holds): ElementColumn {
-  const holds = together(column.holds, other)
-  return holds === column.holds ? column : { ...column, holds, type: TYPES[holds] }
-}
-
-function holdsOf(value: Leaf): Holds {
-  if (typeof value === 'boolean') return 'boolean'
-  if (typeof value === 'string' || Array.isArray(value)) return 'text'
-  const own = ownValue(value)
-  if (typeof own === 'string') return 'text'
-  if (typeof own === 'number') return 'real'
-  if (!isWide(own)) return 'integer'
-  // SQLite reads a number with a point or an exponent as a double, so a long one is exact only as text.
-  return /[.eE]/.test(numberText(value)) ? 'text' : 'wide'
-}
-
-function together(a: Holds, b: Holds): Holds {
-  if (a === b) return a
-  const pair = new Set([a, b])
-  if (pair.has('integer') && pair.has('wide')) return 'wide'
-  return pair.has('integer') && pair.has('real') ? 'real' : 'text'
-}
-
-// A list of columns never changes, so its tree lives as long as the list.
-const trees = new WeakMap<readonly ElementColumn[], PathNode<ElementColumn>>()
-
-function treeOf(columns: readonly ElementColumn[]): PathNode<ElementColumn> {
-  const tree = trees.get(columns) ?? createPathTree<ElementColumn>()
-  if (trees.has(columns)) return tree
-  for (const column of columns) nodeAt(tree, parseSqlitePath(column.path)).at = column
-  trees.set(columns, tree)
-  return tree
+function isLossy(text: string): boolean {
+  if (!text.includes('.') || !WRITTEN.REAL.test(text)) return false
+  const digits = text.replace(/0+$/, '').replace(/[-.]/g, '').replace(/^0+/, '')
+  return text.length > LONGEST_FRACTION || digits.length > EXACT_DIGITS
 }

@@ -24,7 +24,7 @@ import {
 } from './column.ts'
 import { type FieldPath, flatten, type Leaf, namesOf } from './flatten.ts'
 import { sqlitePath } from './path.ts'
-import { changeFor, isWide, type OwnValue, ownValue, typeOf } from './row.ts'
+import { changeFor, columnFor, isWideFor, type OwnValue, ownValue, typeOf } from './row.ts'
 
 export interface Extension {
   catalog: Catalog
@@ -94,38 +94,43 @@ function changesBetween(before: readonly Column[], after: readonly Column[]): Co
   })
 }
 
-function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, value: Leaf): void {
+function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, sent: Leaf): void {
+  const { limits } = work.draft
+  const value = limits.asRead ? limits.asRead(sent) : sent
   const own = ownValue(value)
-  const change = changeFor(slot, value, own)
+  const change = changeFor(slot, value, own, limits)
   if (change === 'none') return
   // No path is spelled out before this line: millions of fields may be left out.
-  if (slot && (change === 'widen' || change === 'wide')) alter(work, slot, change)
+  const column = slot && columnFor(slot, value, own)
+  if (slot?.main && change === 'widen') replace(work, slot, slot.main, { ...slot.main, type: 'REAL' })
+  else if (slot && column && change === 'wide') replace(work, slot, column, { ...column, wide: true })
   else if (work.draft.count >= work.draft.limits.mostColumns) reportFull(work, field)
-  else if (slot && change === 'text') addText(work, slot, namesOf(field))
-  else addMain(work, namesOf(field), own)
+  else if (slot && change === 'text') addText(work, slot, namesOf(field), value, own)
+  else addMain(work, namesOf(field), value, own)
 }
 
-function addMain(work: Work, path: string[], own: OwnValue): void {
+function addMain(work: Work, path: string[], value: Leaf, own: OwnValue): void {
   const name = columnName(path, isTakenIn(work.draft), work.draft.limits)
-  const slot = slotAt(work.draft.root, path)
-  slot.main = { name, path: sqlitePath(path), type: typeOf(own), role: 'value', wide: isWide(own) }
-  add(work, slot.main)
+  const type = typeOf(own)
+  const wide = isWideFor(type, value, own, work.draft.limits)
+  const column: Column = { name, path: sqlitePath(path), type, role: 'value', wide }
+  slotAt(work.draft.root, path).main = column
+  add(work, column)
 }
 
-function alter(work: Work, slot: ColumnSlot, kind: 'widen' | 'wide'): void {
-  if (!slot.main) return
+function replace(work: Work, slot: ColumnSlot, before: Column, after: Column): void {
   const { columns } = work.draft
-  const column: Column = kind === 'wide' ? { ...slot.main, wide: true } : { ...slot.main, type: 'REAL' }
-  columns[columns.indexOf(slot.main)] = column
-  slot.main = column
+  columns[columns.indexOf(before)] = after
+  slot[after.role === 'text' ? 'text' : 'main'] = after
   work.isChanged = true
 }
 
-function addText(work: Work, slot: ColumnSlot, path: string[]): void {
+function addText(work: Work, slot: ColumnSlot, path: string[], value: Leaf, own: OwnValue): void {
   if (!slot.main) return
   const { name: main, type } = slot.main
   const name = freeName(main, isTakenIn(work.draft), work.draft.limits, '__text')
-  slot.text = { name, path: sqlitePath(path), type: 'TEXT', role: 'text', wide: false }
+  const wide = isWideFor('TEXT', value, own, work.draft.limits)
+  slot.text = { name, path: sqlitePath(path), type: 'TEXT', role: 'text', wide }
   add(work, slot.text)
   const message = `column ${main} is ${type} and met a value that does not fit it: such values go, as text, to column ${name}`
   work.warnings.push({ kind: 'text-sibling', column: name, path: slot.text.path, message })

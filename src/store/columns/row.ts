@@ -7,7 +7,7 @@ import {
   type RawNumber,
 } from '../../json/value.ts'
 import type { Catalog, ColumnSlot } from './catalog.ts'
-import type { ColumnType, SqlValue } from './column.ts'
+import type { Column, ColumnLimits, ColumnType, SqlValue } from './column.ts'
 import { everyLeaf, type Leaf } from './flatten.ts'
 
 /** An array, and the TEXT column that holds it. */
@@ -25,28 +25,56 @@ export interface TypedRow {
 }
 
 /**
- * How a slot has to change before it can hold a value: a first column, INTEGER to REAL for a fraction, a mark
- * that an INTEGER column can no longer become REAL, a __text column; or not at all.
+ * How a slot has to change before it can hold a value: a first column, INTEGER to REAL for a fraction, a mark on the column that holds
+ * it (see `Column.wide`), a __text column; or not at all.
  */
 export type SlotChange = 'none' | 'add' | 'widen' | 'wide' | 'text'
 
-export function changeFor(slot: ColumnSlot | undefined, value: Leaf, own: OwnValue): SlotChange {
+export function changeFor(
+  slot: ColumnSlot | undefined,
+  value: Leaf,
+  own: OwnValue,
+  limits: ColumnLimits,
+): SlotChange {
   if (slot?.isKey) return 'none'
   if (!slot?.main) return 'add'
   const fitting = fittingValue(slot.main.type, value, own)
   if (slot.main.type === 'INTEGER' && !slot.main.wide) {
     if (typeof own === 'number') return 'widen'
-    if (isWide(fitting)) return 'wide'
+    if (fitting !== undefined && isWideFor('INTEGER', value, fitting, limits)) return 'wide'
   }
-  return slot.text || fitting !== undefined ? 'none' : 'text'
+  const column = fitting === undefined ? slot.text : slot.main
+  if (!column) return 'text'
+  return column.type === 'TEXT' && !column.wide && isWideFor('TEXT', value, own, limits) ? 'wide' : 'none'
+}
+
+/** The column of a slot that holds a value. */
+export function columnFor({ main, text }: ColumnSlot, value: Leaf, own: OwnValue): Column | undefined {
+  return main && fittingValue(main.type, value, own) === undefined ? text : main
+}
+
+/** Whether SQL takes the text for a list, as which a column stores lists. */
+function readsLikeList(value: Leaf): boolean {
+  return typeof value === 'string' && /^[ \t\n\r]*\[/.test(value)
+}
+
+/**
+ * Whether a column of this type has to be marked for a value that it holds. A view has no values of its own: were its column to become
+ * REAL, the booleans in it would be gone.
+ */
+export function isWideFor(type: ColumnType, value: Leaf, own: OwnValue, limits: ColumnLimits): boolean {
+  if (type === 'TEXT') return readsLikeList(value)
+  return isWide(own) || (typeof value === 'boolean' && limits.asRead !== undefined)
 }
 
 /** The row of the typed table for an item; null if the catalog has to be extended first. */
 export function toRow(catalog: Catalog, item: JsonObject): TypedRow | null {
   const row: TypedRow = { values: new Map(), arrays: [] }
-  const fits = everyLeaf(catalog.root, item, (slot, value) => {
+  const { asRead } = catalog.limits
+  const fits = everyLeaf(catalog.root, item, (slot, sent) => {
+    const value = asRead ? asRead(sent) : sent
     const own = ownValue(value)
-    const change = changeFor(slot, value, own)
+    const change = changeFor(slot, value, own, catalog.limits)
     if (change === 'none') {
       if (slot) put(row, slot, value, own)
       return true
@@ -107,7 +135,7 @@ export function typeOf(own: OwnValue): ColumnType {
 }
 
 /** Whether a double would round the integer. */
-export function isWide(own: SqlValue | undefined): boolean {
+function isWide(own: SqlValue | undefined): boolean {
   return typeof own === 'bigint' && BigInt(Number(own)) !== own
 }
 
@@ -122,7 +150,7 @@ export function fittingValue(type: ColumnType, value: Leaf, own: OwnValue): OwnV
 }
 
 /** A number as people write it. Only a REAL column takes fractions. */
-const WRITTEN = { INTEGER: /^-?(?:0|[1-9]\d*)$/, REAL: /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/ }
+export const WRITTEN = { INTEGER: /^-?(?:0|[1-9]\d*)$/, REAL: /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/ }
 
 /** A double has at most 17 digits of its own, behind at most 324 zeros. A longer text may have a megabyte. */
 const LONGEST_WRITTEN = 400

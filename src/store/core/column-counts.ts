@@ -1,6 +1,7 @@
 import { parseExact } from '../../json/exact.ts'
 import { asJsonObject } from '../../json/value.ts'
 import { keyColumnNames, splitKey } from '../columns/catalog.ts'
+import type { Column } from '../columns/column.ts'
 import {
   type ColumnCount,
   type CountedRow,
@@ -9,8 +10,12 @@ import {
   foundIn,
   type Misfit,
   misfitIn,
+  misfitSql,
   nextCounts,
+  withMisfits,
 } from '../columns/counts.ts'
+import { type ArrayView, asRead } from '../columns/elements.ts'
+import { parentNames } from '../columns/view-names.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
 import {
   all,
@@ -24,7 +29,7 @@ import {
   textOf,
   upsert,
 } from './sql.ts'
-import { knownKey, loadColumns } from './tables.ts'
+import { knownKey, loadArrayViews, loadColumns } from './tables.ts'
 
 // `sync_column_counts`. The decisions are in columns/counts.ts.
 
@@ -74,7 +79,7 @@ export function countedJobs(collection: string): Rule<JobNames[]> {
   )
 }
 
-/** Counts the values of a job in each column. Call it with the job's row locked. */
+/** Counts the values of a job in each column, and the misfits among those of the views of its arrays. Call it with the job's row locked. */
 export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
   const { organization, collection } = job
   const columns = yield* loadColumns(dialect, collection)
@@ -90,17 +95,78 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
     { organization },
   )
   if (!row) return
-  const found: (Found<string | number> & { misfit: Misfit | null })[] = []
+  const found: FoundMisfit[] = []
   for (const counted of foundIn<string | number>(columns, row))
     found.push({ ...counted, misfit: yield* misfitOf(dialect, collection, keys, counted) })
-  const before = yield* readBefore(job)
-  const counts = nextCounts(found, Number(row.rows), before)
+  yield* saveCounts(dialect, job, collection, found, Number(row.rows))
+  for (const view of yield* loadArrayViews(dialect, collection))
+    yield* countElements(dialect, job, keys, view)
+}
+
+type FoundMisfit = Found<string | number> & { misfit: Misfit | null }
+
+function* countElements(
+  dialect: Dialect,
+  { organization, collection }: JobNames,
+  keys: readonly string[],
+  { name, arrayColumn, elements }: ArrayView,
+): Rule<void> {
+  const columns = withMisfits(elements)
+  if (columns.length === 0 || !(yield* dialect.isOwnView(name))) return
+  const row = yield* one<CountedRow>(
+    `
+      SELECT ${countingSql(columns, { quoted, rowId: null })}
+      FROM ${quoted(name)}
+      WHERE "_organization_id" = :organization
+    `,
+    { organization },
+  )
+  if (!row) return
+  const parents = parentNames(keys, dialect.limits)
+  const same = ['_organization_id', ...keys].map(
+    (key, index) => `parent.${quoted(key)} = element.${quoted(parents[index - 1] ?? key)}`,
+  )
+  const found: FoundMisfit[] = []
+  for (const counted of foundIn<string | number>(columns, row)) {
+    const example =
+      counted.misfits === 0
+        ? null
+        : yield* one<{ list: string; index: number }>(
+            `
+              SELECT parent.${quoted(arrayColumn)} AS list, element."_index" AS "index"
+              FROM ${quoted(name)} AS element
+              JOIN ${quoted(collection)} AS parent ON ${same.join(' AND ')}
+              WHERE element."_organization_id" = :organization AND (${misfitSql(columns, counted.main, (column) => `element.${quoted(column)}`)})
+              LIMIT 1
+            `,
+            { organization },
+          )
+    found.push({ ...counted, misfit: example && misfitAmong(example, counted.main) })
+  }
+  yield* saveCounts(dialect, { organization, collection }, name, found, Number(row.rows))
+}
+
+function misfitAmong({ list, index }: { list: string; index: number }, main: Column): Misfit | null {
+  const elements = parseExact(list)
+  const element = Array.isArray(elements) ? elements[index] : undefined
+  return element === undefined ? null : misfitIn(asJsonObject(element), main, asRead)
+}
+
+/** `table`: the collection's, or a view. */
+function* saveCounts(
+  dialect: Dialect,
+  job: JobNames,
+  table: string,
+  found: readonly FoundMisfit[],
+  rows: number,
+): Rule<void> {
+  const counts = nextCounts(found, rows, yield* readBefore(job, table))
   yield* upsert(
     dialect,
     COUNTS,
     counts.map(({ column, filled, misfits, misfit, lastFilledAt, emptied }) => {
       const lastFilled = lastFilledAt === null ? null : textOf(lastFilledAt)
-      return [organization, collection, column, filled, misfits, misfit, lastFilled, emptied]
+      return [job.organization, table, column, filled, misfits, misfit, lastFilled, emptied]
     }),
   )
 }
@@ -124,9 +190,9 @@ function* misfitOf(
   { rowId, rowIdType }: Dialect,
   collection: string,
   keys: readonly string[],
-  { main, misfitRow }: Found<string | number>,
+  { main, misfits, misfitRow }: Found<string | number>,
 ): Rule<Misfit | null> {
-  if (misfitRow === null) return null
+  if (misfits === 0 || misfitRow === null) return null
   const same = ['_organization_id', ...keys].map(
     (column) => `raw.${quoted(column)} = typed.${quoted(column)}`,
   )
@@ -142,14 +208,14 @@ function* misfitOf(
   return row && misfitIn(asJsonObject(parseExact(row.json)), main)
 }
 
-function* readBefore(job: JobNames) {
+function* readBefore(job: JobNames, table: string) {
   const counts = yield* all<ColumnCount<StoredTime>>(
     `
       SELECT "column", filled, misfits, misfit, last_filled_at AS "lastFilledAt", emptied
       FROM sync_column_counts
-      WHERE ${OF_JOB}
+      WHERE organization_id = :organization AND collection = :table
     `,
-    job,
+    { organization: job.organization, table },
   )
   const row = yield* one<{ asOf: StoredTime | null }>(
     `SELECT columns_as_of AS "asOf" FROM sync_jobs WHERE ${OF_JOB}`,

@@ -52,7 +52,13 @@ function* partsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<Pa
   const ofWalks = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
   return [
     lines(null, 'sync_missing', 'organization_id, collection, key'),
-    lines(null, 'sync_column_counts', 'organization_id, collection, "column"'),
+    // Those of the views of its arrays, too.
+    lines(
+      null,
+      'sync_column_counts',
+      'organization_id, collection, "column"',
+      `organization_id = :organization AND substr(collection || '__', 1, length(:collection::text) + 2) = :collection::text || '__'`,
+    ),
     lines(null, 'sync_refreshed', rowId, ofWalks),
     lines('pages', 'sync_pages', rowId, ofWalks),
     lines('walks', 'sync_walks', 'id'),
@@ -124,7 +130,7 @@ export function* deleteHoldings(dialect: Dialect, job: JobNames, rows: number): 
 }
 
 /** Ends a job whose rows are deleted. `isConfigured`: its row stays, since a sync will need it. */
-export function endJob(job: JobNames, isConfigured: boolean): Rule<number> {
+function endJob(job: JobNames, isConfigured: boolean): Rule<number> {
   return run(
     `${isConfigured ? 'UPDATE sync_jobs SET rows = 0' : 'DELETE FROM sync_jobs'} WHERE ${OF_JOB}`,
     job,
@@ -135,11 +141,12 @@ export function endJob(job: JobNames, isConfigured: boolean): Rule<number> {
  * Deletes an unconfigured organization once it has no jobs, with its hold: nothing sends its token, and organizations with
  * the same token have holds of their own. Never call it for a configured one, whose refused token would be sent again.
  */
-export function* forgetOrganization(id: string): Rule<void> {
+function* forgetOrganization(id: string): Rule<void> {
   const job = yield* one('SELECT 1 FROM sync_jobs WHERE organization_id = :id', { id })
   if (job !== null) return
   yield* run('DELETE FROM organizations WHERE id = :id', { id })
   yield* run('DELETE FROM sync_gates WHERE scope = :id', { id })
+  yield* run('DELETE FROM sync_shares WHERE scope = :id', { id })
 }
 
 /** The organizations that the mirror knows, with their latest names. */

@@ -183,7 +183,7 @@ function stateOf(text: string | null): RefreshState | null {
   try {
     const state = JSON.parse(text ?? 'null') as Partial<RefreshState> | null
     const isOurs = typeof state?.scope === 'string' && typeof state.settledAt === 'number'
-    return isOurs && state.places && Array.isArray(state.bands) ? (state as RefreshState) : null
+    return isOurs && state.places ? (state as RefreshState) : null
   } catch {
     return null
   }

@@ -141,11 +141,13 @@ export interface ColumnTrouble {
   organization_id: string
   organization: string
   collection: string
+  /** Of an array of the collection, whose elements are counted; null: the column is in the collection's table. */
+  view: string | null
   column: string
   type: ColumnType
   /** Where values are that do not fit it; null if there is no such column. */
   text_column: string | null
-  /** Live rows whose value is in the text column. */
+  /** Live rows whose value is in the text column, or is an object. */
   misfits: number
   /** What one of them is. */
   misfit: Misfit | null
@@ -156,10 +158,17 @@ export interface ColumnTrouble {
 /** All of them, by column. Jobs that lost all rows have nothing to tell. A copy has none: the mirror alone has the counts of each list. */
 export function columnTroubles(): Rule<ColumnTrouble[]> {
   return all(`
+    WITH
+      known AS (
+        SELECT collection AS "table", "column", path, type, role FROM sync_known_columns
+        UNION ALL
+        SELECT view, "column", path, type, role FROM sync_view_columns
+      )
     SELECT
       count.organization_id,
       organizations.name AS organization,
-      count.collection,
+      job.collection,
+      CASE WHEN count.collection <> job.collection THEN count.collection END AS view,
       count."column",
       known.type,
       beside."column" AS text_column,
@@ -167,11 +176,13 @@ export function columnTroubles(): Rule<ColumnTrouble[]> {
       count.misfit,
       count.emptied
     FROM sync_column_counts AS count
-    JOIN sync_jobs AS job ON job.organization_id = count.organization_id AND job.collection = count.collection
+    JOIN sync_jobs AS job
+      ON job.organization_id = count.organization_id
+      AND job.collection || '__' = substr(count.collection || '__', 1, length(job.collection) + 2)
     JOIN organizations ON organizations.id = count.organization_id
-    JOIN sync_known_columns AS known ON known.collection = count.collection AND known."column" = count."column"
-    LEFT JOIN sync_known_columns AS beside
-      ON beside.collection = known.collection AND beside.path = known.path AND beside.role = 'text'
+    JOIN known ON known."table" = count.collection AND known."column" = count."column"
+    LEFT JOIN known AS beside
+      ON beside."table" = known."table" AND beside.path = known.path AND beside.role = 'text'
     WHERE (count.misfits > 0 OR count.emptied = 1) AND job.rows > 0
     ORDER BY count.collection, count."column", organizations.name
   `)

@@ -23,7 +23,14 @@ export interface RowWriter {
   /** Writes new and changed rows, and keeps the versions that they replace. */
   write(rows: WrittenRows): Rule<void>
   /** Writes the typed rows of raw ones, with their times. */
-  writeTyped(rows: readonly { organization: string; key: Key['parts']; typed: TypedRow }[]): Rule<void>
+  writeTyped(rows: readonly TypedLine[]): Rule<void>
+}
+
+/** A typed row, and whose it is. */
+export interface TypedLine {
+  organization: string
+  key: Key['parts']
+  typed: TypedRow
 }
 
 /** Its texts are made once: those of a table of 500 columns are long. */
@@ -53,7 +60,6 @@ export function createRowWriter(dialect: Dialect, shape: TableShape): RowWriter 
       const { organization, collection } = namesOf(job)
       const at = timeOf(time)
       const event = { organization, at, seq: yield* takeSeq(collection, at) }
-      const isNew = (upsert: Upsert) => upsert.change === 'added'
       const added = upserts.filter(isNew).map(({ key, text }) => [...keyOf(key.parts), text])
       yield* dialect.eachLine(add, columns.added, added, event)
       const changed = upserts
@@ -74,6 +80,10 @@ export function createRowWriter(dialect: Dialect, shape: TableShape): RowWriter 
       )
     },
   }
+}
+
+function isNew({ change }: Upsert): boolean {
+  return change === 'added'
 }
 
 /** The columns of the lines that each statement takes. */
@@ -100,7 +110,6 @@ function textsOf({ lines, later }: Dialect, shape: TableShape) {
   )
   const keys = shape.keyColumns.map(quoted)
   const values = shape.columns.map(({ name }) => quoted(name))
-  const of = (row: string, names: readonly string[]) => names.map((name) => `${row}.${name}`)
   const isSame = (row: string, organization: string) =>
     [`${row}."_organization_id" = ${organization}`, ...keys.map((key) => `${row}.${key} = line.${key}`)].join(
       ' AND ',
@@ -153,4 +162,8 @@ function textsOf({ lines, later }: Dialect, shape: TableShape) {
       SET ${written.map((name) => `${name} = excluded.${name}`).join(', ')}
     `,
   }
+}
+
+function of(row: string, names: readonly string[]): string[] {
+  return names.map((name) => `${row}.${name}`)
 }

@@ -49,8 +49,13 @@ export interface Dialect {
   idOfRow(keys: Keys, row: string): string
   /** A condition: the row has this id, which came from a row of these columns. */
   hasId(keys: Keys, row: string, id: string): string
+  /** Whether the name is that of a view of ours: a user may have put another one in its place. */
+  isOwnView(name: string): Rule<boolean>
   /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
   ofOwner: string
+  /** At the end of a SELECT: nobody changes these rows, or even reads them for a change, before the transaction ends. */
+  forShare: string
+  forUpdate: string
   /** The `seq` of the event at this time of a row, an expression that an index can be on. */
   seqOf(time: EventTime, row?: string): string
   /** A type of `SQL_TYPES`, or a time, in a declaration of a table. */

@@ -18,6 +18,7 @@ import { liveKeys, lookUp } from './lookup.ts'
 import { countMissing, isComplete, type Judged } from './missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
+import { readShares, writeShare } from './shares.ts'
 import { type Dialect, type Keys, type Rule, timeOf } from './sql.ts'
 import { abandonWalk, beginWalk, openWalks, readLedger, resumeWalk, saveCheckpoint } from './walks.ts'
 
@@ -96,6 +97,8 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
       await owned(lease, () => saveRefresh(lease.job, saved))
     },
     refreshes: () => reading(allRefreshes()),
+    shares: (scopes) => reading(readShares(dialect, scopes)),
+    writeShare: (share) => writing(() => writeShare(share)),
 
     async findMissing(lease, rule) {
       const { job } = lease

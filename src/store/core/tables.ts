@@ -1,10 +1,11 @@
 import { JobError } from '../../errors.ts'
 import { assertSameKey, type Catalog, createCatalog, shapeOf, splitKey } from '../columns/catalog.ts'
 import { type Column, columnType } from '../columns/column.ts'
+import type { ArrayView } from '../columns/elements.ts'
 import { namesOfTables, tablesSql } from './declarations.ts'
 import { all, type Dialect, exec, type Keys, KINDS, one, quoted, type Rule, run, tableName } from './sql.ts'
 
-// `sync_collections` and `sync_known_columns`: which collections have tables, and what these are like.
+// `sync_collections`, `sync_known_columns` and `sync_view_columns`: which collections have tables, and what these and the views are like.
 
 /** A collection of the configuration, its key as dotted paths. */
 export interface ConfiguredCollection {
@@ -45,6 +46,45 @@ export function* loadColumns({ sequence }: Dialect, collection: string): Rule<Co
   return rows.map((row) => ({ ...row, type: columnType(row.type), wide: row.wide === 1 }))
 }
 
+/**
+ * The views of a collection. Earlier versions gave two arrays whose names PostgreSQL cuts alike one view: it is that of the first one.
+ * No collection's name has two underscores, so a view belongs to one.
+ */
+export function* loadArrayViews({ sequence }: Dialect, collection: string): Rule<ArrayView[]> {
+  type Row = Omit<Column, 'wide'> & { view: string; arrayColumn: string; wide: number; sentAt: string | null }
+  const rows = yield* all<Row>(
+    `
+      SELECT
+        view, array_column AS "arrayColumn", "column" AS name, path, type, role, wide,
+        (
+          SELECT path FROM sync_known_columns
+          WHERE collection = :collection::text AND "column" = array_column AND wide = 1
+        ) AS "sentAt"
+      FROM sync_view_columns
+      WHERE ${OF_VIEWS}
+      ORDER BY ${sequence}
+    `,
+    { collection },
+  )
+  return [...Map.groupBy(rows, ({ view }) => view)].flatMap(([name, [first, ...others]]) => {
+    if (!first) return []
+    const { arrayColumn, sentAt } = first
+    const elements = [first, ...others.filter((one) => one.arrayColumn === arrayColumn)].map(
+      ({ name: column, path, type, role, wide }) => ({
+        name: column,
+        path,
+        type: columnType(type),
+        role,
+        wide: wide === 1,
+      }),
+    )
+    return { name, arrayColumn, sentAt, elements }
+  })
+}
+
+/** A condition on `view`: it is of this collection. */
+export const OF_VIEWS = `substr(view, 1, length(:collection::text) + 2) = :collection::text || '__'`
+
 export function* loadCatalog(
   dialect: Dialect,
   { name, key }: ConfiguredCollection,
@@ -82,7 +122,7 @@ export function* saveColumns(
 }
 
 /** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */
-export function* assertPossible(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<void> {
+function* assertPossible(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<void> {
   const known = yield* knownKey(name)
   if (known) assertSameKey(name, known, key)
   else yield* assertNamesFree(dialect, name)

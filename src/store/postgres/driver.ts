@@ -12,6 +12,7 @@ import {
 } from '../core/sql.ts'
 import { SERVER_TIME } from './server/clock.ts'
 import { literal, POSTGRES_LIMITS, type Sql, storable } from './sql.ts'
+import { VIEW_MARK } from './tables/view.ts'
 
 export const POSTGRES: Dialect = {
   limits: POSTGRES_LIMITS,
@@ -41,6 +42,15 @@ export const POSTGRES: Dialect = {
       })
       .join(' AND ')
   },
+  *isOwnView(view) {
+    const found = yield* all(
+      `SELECT 1 FROM pg_class WHERE oid = to_regclass(:name::text) AND relkind = 'v' AND strpos(pg_get_viewdef(oid), '${VIEW_MARK}') > 0`,
+      { name: quoted(view) },
+    )
+    return found.length > 0
+  },
+  forShare: 'FOR SHARE',
+  forUpdate: 'FOR NO KEY UPDATE',
   // Immutable, as an index wants it: a difference of times does not depend on a time zone.
   seqOf(time, row) {
     const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))

@@ -3,6 +3,7 @@ import { SEQ_COLUMNS } from '../columns/changes-view.ts'
 import { SQLITE_LIMITS } from '../columns/column.ts'
 import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
+import { isViewSql } from './tables/view.ts'
 
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
@@ -27,6 +28,15 @@ export const SQLITE: Dialect = {
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
   },
+  *isOwnView(view) {
+    const found = yield* all<{ sql: string }>(
+      "SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = :view COLLATE NOCASE",
+      { view },
+    )
+    return found.some(({ sql }) => isViewSql(sql, view))
+  },
+  forShare: '',
+  forUpdate: '',
   // Only functions that programs with an older SQLite know, too: they read the view, and the indexes on this expression.
   seqOf(time, row) {
     const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))
@@ -69,6 +79,9 @@ export const SQLITE: Dialect = {
 /** Types of parameters and columns; all others are texts. */
 const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL' }
 
+/** More than there are, for the tables of some dozen collections. */
+const MOST_PREPARED = 500
+
 /** Statements by their text, as long as their connection is open. */
 const prepared = new WeakMap<Connection, Map<string, Prepared>>()
 
@@ -88,6 +101,8 @@ function runStatement(connection: Connection, { text, values, line, wants }: Sta
 
 function prepare(connection: Connection, text: string): Prepared {
   const known = prepared.get(connection) ?? new Map<string, Prepared>()
+  // Those of a table are others after each new column.
+  if (known.size >= MOST_PREPARED) known.clear()
   prepared.set(connection, known)
   const statement = known.get(text) ?? connection.prepare(withParameters(text, parameter))
   known.set(text, statement)

@@ -1,13 +1,11 @@
 import { identifyItems, type StoredItem } from '../items.ts'
 import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
-import type { Notice, Page, PageObserver, PageSource, Urgency } from '../types.ts'
+import type { Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
 import type { RefreshRow } from './answer.ts'
 import type { SavedRefresh } from './saved.ts'
 
-export interface RefreshPageObserver extends PageObserver {
-  onNotices(page: number, notices: readonly Notice[]): void
-}
+export type RefreshPageEvent = RequestEvent | { kind: 'notices'; page: number; notices: readonly Notice[] }
 
 /** What a refresh reads and writes with. */
 export interface RefreshTools {
@@ -16,7 +14,7 @@ export interface RefreshTools {
   run: Run
   source: PageSource
   times: Pick<PageTimes, 'ofRefresh'>
-  observer: RefreshPageObserver
+  observe: Observe<RefreshPageEvent>
   yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
@@ -30,6 +28,13 @@ export interface RefreshedPage {
   items: readonly ({ id: string } & Pick<RefreshRow, 'seen' | 'isNewReject'>)[]
   /** As of `Lease`, with this page. */
   rowsAdded: number
+  written: Written
+}
+
+/** How many rows a page added and changed. */
+export interface Written {
+  added: number
+  changed: number
 }
 
 /**
@@ -37,30 +42,30 @@ export interface RefreshedPage {
  * @param save Returns what is saved with the page, if that is known before the refresh ends.
  */
 export async function refreshPage(
-  { store, lease, run, source, times, observer, yieldToEventLoop, signal }: RefreshTools,
+  { store, lease, run, source, times, observe, yieldToEventLoop, signal }: RefreshTools,
   number: number,
   urgency: Urgency,
-  save: (added: number) => SavedRefresh | null = () => null,
+  save: (written: Written) => SavedRefresh | null = () => null,
 ): Promise<RefreshedPage> {
   const { job } = lease
-  const page = await source.fetchPage(number, observer, signal, urgency)
+  const page = await source.fetchPage(number, observe, signal, urgency)
   const listed = identifyItems(job, page)
   const { changes, stored } = await compareWithStore(store, job, page, listed)
   const at = times.ofRefresh()
-  const { added } = pageResult(changes, [])
-  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(added) })
+  const written = pageResult(changes, [])
+  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(written) })
   await yieldToEventLoop()
-  const written = writtenIds(changes)
+  const ids = writtenIds(changes)
   const items = listed.map((item, index) => ({
     id: item.id,
-    seen: seenOf(stored[index], written.get(item.id), at),
+    seen: seenOf(stored[index], ids.get(item.id), at),
     isNewReject: 'reject' in item && stored[index]?.state === 'absent',
   }))
   // A reject stands there at each refresh, and is told of at the first one.
   const isRejectNew = items.some(({ isNewReject }) => isNewReject)
   const told = isRejectNew ? pageResult(changes, committed.notices).notices : committed.notices
-  observer.onNotices(number, told)
-  return { page, at, items, rowsAdded: committed.rowsAdded }
+  observe({ kind: 'notices', page: number, notices: told })
+  return { page, at, items, rowsAdded: committed.rowsAdded, written }
 }
 
 type Change = PageChanges['upserts'][number]['change']

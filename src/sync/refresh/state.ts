@@ -1,6 +1,7 @@
 import type { End } from './answer.ts'
-import type { BandState } from './band-credit.ts'
-import { type AddedEnds, DOUBT, isRefuted, learnFromWalk, NO_PLACES, type Places } from './ends.ts'
+import { type AddedEnds, DOUBT, isRefuted, learnFromWalk, NO_PLACES, newestEnd, type Places } from './ends.ts'
+import { isWalkedWhole } from './price.ts'
+import { afterNewestEnd, type Rates, ratesOf } from './rates.ts'
 
 /** What a job keeps between refreshes: plain JSON, saved at the end of each and with each older page. Times are epoch milliseconds. */
 export interface RefreshState {
@@ -23,7 +24,8 @@ export interface RefreshState {
   startedAt: number
   /** The start of the last refresh, finished or not: one that fails or is killed is not begun again at once. */
   triedAt: number
-  /** How long the last complete full walk took, in milliseconds. */
+  /** When the last complete full walk began, and how long it took, in milliseconds. Absent in what an older version saved: as `startedAt`. */
+  walkAt?: number
   walkTook: number
   /** When both ends were read last; null before the first time. */
   bothEndsAt: number | null
@@ -33,11 +35,12 @@ export interface RefreshState {
   /** `rowsAdded` of the lease, at `settledAt`. Rows beyond this number were found later. */
   rowsAdded: number
   places: Places
-  /** Milliseconds between two refreshes, as the budget allowed last; null before the first one that was due. */
+  /** Pages that the last refresh read from the newest end on; absent: none. */
+  newestRead?: number
+  /** Milliseconds between two readings of the newest end, as the price allowed last; null before the first one that was due. */
   interval: number | null
-  /** Requests that a refresh takes, without older pages: a running mean; null before the first one. */
-  cost: number | null
-  bands: readonly BandState[]
+  /** How often its rows come and change; absent: nothing is known. */
+  rates?: Rates
   /** Rows that older pages added since the last refresh. */
   older: number
 }
@@ -60,6 +63,8 @@ export interface CompleteWalk {
   addedEnds?: AddedEnds
   /** `rowsAdded` of the lease, at the start of the walk and now. */
   rowsAdded: { first: number; last: number }
+  /** What its last run has written. Of a short list, which is walked instead of refreshed, that tells how often rows come. */
+  written?: { added: number; changed: number }
 }
 
 /** The state that fits the list; null before its first complete full walk, and after its path or filters changed. */
@@ -90,7 +95,15 @@ export function afterFullWalk(
 ): RefreshState {
   const state = stateOf(before, walk.scope)
   if (!state) return firstState(walk)
-  const { startedAt, endedAt, lastPage, totals, rowsAdded, addedEnds = { first: 0, last: 0 } } = walk
+  const {
+    startedAt,
+    endedAt,
+    lastPage,
+    totals,
+    rowsAdded,
+    written = NOTHING,
+    addedEnds = { first: 0, last: 0 },
+  } = walk
   const hasRead = state.holeSince === null || startedAt > state.holeSince
   const isHoleRead = state.holeSince !== null && hasRead
   // Without a total, rows that slid past the walk before were taken for new ones, at whichever end these stand.
@@ -102,6 +115,10 @@ export function afterFullWalk(
     ...(startedAt > state.settledAt
       ? { settledAt: startedAt, total: totals.first, rowsAdded: rowsAdded.first }
       : {}),
+    ...(isWalkedWhole(walk)
+      ? { rates: afterNewestEnd(knownRates(state, newest, startedAt), written, startedAt - state.startedAt) }
+      : {}),
+    walkAt: startedAt,
     walkTook: endedAt - startedAt,
     // Refreshes of the wrong end have claimed what they did not read.
     freshAsOf: isRefuted(places, newest) ? startedAt : Math.max(state.freshAsOf, startedAt),
@@ -111,6 +128,8 @@ export function afterFullWalk(
     holes: hasRead ? 0 : state.holes,
   }
 }
+
+const NOTHING = { added: 0, changed: 0 }
 
 function firstState(walk: CompleteWalk): RefreshState {
   const { scope, startedAt, endedAt, lastPage, totals, isSteady, addedBehindAt = null, rowsAdded } = walk
@@ -124,6 +143,7 @@ function firstState(walk: CompleteWalk): RefreshState {
     holes: 0,
     startedAt,
     triedAt: startedAt,
+    walkAt: startedAt,
     walkTook: endedAt - startedAt,
     bothEndsAt: null,
     lastPage,
@@ -131,28 +151,31 @@ function firstState(walk: CompleteWalk): RefreshState {
     rowsAdded: rowsAdded.last,
     places: isSteady ? NO_PLACES : DOUBT,
     interval: null,
-    cost: null,
-    bands: [],
     older: 0,
   }
 }
 
-/** The state after an older page, which is written with it. */
-export function afterOlderPage(
-  state: RefreshState,
-  bands: readonly BandState[],
-  added: number,
-): RefreshState {
-  return { ...state, bands, older: state.older + added }
+/** Whether the clock was set back since: what is claimed by a clock that ran ahead is not true yet. */
+export function isAhead({ freshAsOf, startedAt }: RefreshState, now: number): boolean {
+  return freshAsOf > now || startedAt > now
 }
 
-/** The part of the last refresh in the mean. */
-const WEIGHT = 0.2
+/** What is known of how often rows come and change, for the list as it was read last. */
+export function knownRates(
+  { rates, lastPage, total, places }: RefreshState,
+  newest: End | 'auto',
+  now: number,
+): Rates {
+  return ratesOf(
+    rates ?? null,
+    { pages: lastPage, total, hasNewestEnd: newestEnd(places, newest) !== null },
+    now,
+  )
+}
 
-/** The state after a refresh, or one that failed, has sent so many requests, without those for older pages. */
-export function withCost(state: RefreshState, requests: number): RefreshState {
-  const { cost } = state
-  return { ...state, cost: cost === null ? requests : cost + WEIGHT * (requests - cost) }
+/** The state after an older page, which is written with it. */
+export function afterOlderPage(state: RefreshState, rates: Rates, added: number): RefreshState {
+  return { ...state, rates, older: state.older + added }
 }
 
 /** True once, at the second refresh in a row that met changed rows only: a field that changes in every answer should be ignored. */

@@ -52,7 +52,7 @@ export function createSetting({
   const budgets = createTestBudgetStore()
   const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options }, get)
   const hold = api.tokenHold(holdStore)
-  const { observer, reports } = createObserver()
+  const { observe, reports } = createObserver()
   const signal = new AbortController().signal
 
   function open(another: Job = job) {
@@ -60,11 +60,11 @@ export function createSetting({
     return {
       refusal: source.refusal,
       close: source.close,
-      fetchPage: (page = 1) => source.fetchPage(page, observer, signal),
+      fetchPage: (page = 1) => source.fetchPage(page, observe, signal),
       /** The error of a page that fails. */
       errorOf: async (page = 1): Promise<Error> => {
         const outcome: unknown = await source
-          .fetchPage(page, observer, signal)
+          .fetchPage(page, observe, signal)
           .catch((error: unknown) => error)
         if (outcome instanceof Error) return outcome
         throw new Error(`the page was read: ${inspect(outcome)}`)

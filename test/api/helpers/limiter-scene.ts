@@ -53,7 +53,7 @@ function notSentYet(): never {
 
 /** A request at a rate limiter: its reports, whether it is on its way, and functions that answer it. */
 export function passing(limiter: RateLimiter, signal = new AbortController().signal) {
-  const { observer, reports } = createObserver()
+  const { observe, reports } = createObserver()
   let finish: (tell: (answer: Answer) => void) => void = notSentYet
   const one = {
     reports,
@@ -85,7 +85,7 @@ export function passing(limiter: RateLimiter, signal = new AbortController().sig
       }
     })
   }
-  limiter.pass(send, { urgency: 'walk', observer, signal }).then(
+  limiter.pass(send, { urgency: 'walk', observe, signal }).then(
     (value) => {
       one.outcome = value
     },

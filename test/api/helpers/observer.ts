@@ -1,21 +1,12 @@
-import type { PageObserver } from '../../../src/sync/types.ts'
+import type { Observe, RequestEvent } from '../../../src/sync/types.ts'
 
 export interface Observed {
-  observer: PageObserver
-  /** All reports, in order. */
+  observe: Observe<RequestEvent>
+  /** All events, in order, without the names of their fields. */
   reports: (string | number)[][]
 }
 
 export function createObserver(): Observed {
   const reports: (string | number)[][] = []
-  return {
-    reports,
-    observer: {
-      onRequest: () => reports.push(['request']),
-      onRetry: (reason, delayMs) => reports.push(['retry', reason, delayMs]),
-      onThrottled: () => reports.push(['throttled']),
-      onWait: (reason, until) => reports.push(['wait', reason, until]),
-      onWaited: (ms) => reports.push(['waited', ms]),
-    },
-  }
+  return { reports, observe: (event) => reports.push(Object.values(event)) }
 }

@@ -98,7 +98,7 @@ async function sendAllTheTime(
   const never = new AbortController().signal
   const [least, most] = latency
   const onTheWay = () => clock.sleep(least + random() * (most - least), never)
-  const { observer } = createObserver()
+  const { observe } = createObserver()
   for (;;) {
     await limiter.pass(
       async (answer) => {
@@ -112,7 +112,7 @@ async function sendAllTheTime(
         if (status === 200) answer.accepted(announced)
         else answer.throttled(announced)
       },
-      { urgency: 'walk', observer, signal: never },
+      { urgency: 'walk', observe, signal: never },
     )
   }
 }

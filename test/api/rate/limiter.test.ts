@@ -138,8 +138,8 @@ const NEVER = new Promise<string>(() => {})
 
 describe('a wait', () => {
   it('is reported again only if its reason or its end differs', () => {
-    const { observer, reports } = createObserver()
-    const tell = createWaitReporter(observer)
+    const { observe, reports } = createObserver()
+    const tell = createWaitReporter(observe)
 
     for (const until of [1000, 1000, 2000]) tell('a pause', until)
     tell('a limit', 2000)

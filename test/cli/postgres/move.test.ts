@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest'
 import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
+import { createDoor, items, pageOf, type Reply, serve } from '../../helpers/list-server.ts'
 import { LONG } from '../../helpers/long.ts'
+import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, type openReader } from '../../helpers/postgres.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
-import { createDoor, items, pageOf, type Reply, serve } from '../list-server.ts'
-import { createWorkspace, organization, variable } from '../workspace.ts'
-import { ACME, onPostgres } from './on-postgres.ts'
+import { createWorkspace, organization, variable } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
@@ -35,6 +35,7 @@ const TABLES = [
   'sync_refreshed',
   'sync_missing',
   'sync_gates',
+  'sync_shares',
   'sync_status',
 ]
 const OWN = [

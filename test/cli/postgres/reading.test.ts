@@ -3,10 +3,10 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { OF_THE_MIRROR } from '../../../src/store/help-texts.ts'
 import { duckdb } from '../../helpers/duckdb.ts'
+import { pageOf, serve } from '../../helpers/list-server.ts'
+import { ACME, onPostgres, type PostgresWorkspace } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
-import { pageOf, serve } from '../list-server.ts'
-import { createWorkspace, variable } from '../workspace.ts'
-import { ACME, onPostgres, type PostgresWorkspace } from './on-postgres.ts'
+import { createWorkspace, variable } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)

@@ -29,6 +29,10 @@ export const LIVES: Record<string, readonly Stage[]> = {
     { chance: 1, minutes: 14 * DAY, spread: 1 },
     { chance: 1, minutes: 60 * DAY, spread: 1 },
   ],
+  apart: [
+    { chance: 1, minutes: 0.5 * HOUR, spread: 1 },
+    { chance: 1, minutes: 10 * DAY, spread: 1 },
+  ],
   busy: Array.from({ length: 20 }, () => ({ chance: 1, minutes: HOUR, spread: 1.5 })),
 }
 

@@ -1,4 +1,4 @@
-import { type FreshnessSetting, measureFreshness } from './measure.ts'
+import { type FreshnessSetting, measureFreshness, oneList } from './measure.ts'
 import { POLICIES, policyNamed } from './policies.ts'
 import { type FreshnessRow, summarize } from './table.ts'
 
@@ -8,7 +8,8 @@ export const SETTING: Omit<FreshnessSetting, 'order'> = {
   rows: 100_000,
   limit: 60,
   arrivals: 1,
-  days: 4,
+  before: 2,
+  days: 2,
   killed: 0,
 }
 
@@ -18,7 +19,7 @@ export function* measurePolicies(
   names: readonly string[] = Object.keys(POLICIES),
   seed = 1,
 ): Generator<FreshnessRow> {
-  for (const name of names) yield summarize(name, measureFreshness(policyNamed(name), setting, seed))
+  for (const name of names) yield summarize(name, measureFreshness(policyNamed(name), oneList(setting), seed))
 }
 
 /** Refreshes that were finished, and those of them whose claim was not true. */
@@ -34,7 +35,7 @@ const REFRESHES_ONLY = policyNamed('a walk a day, a refresh each 5 minutes')
 export function countClaims(setting: FreshnessSetting, least: number): Claims {
   const claims = { refreshes: 0, untrue: 0 }
   for (let seed = 1; claims.refreshes < least; seed++) {
-    const { refreshes, untrue } = measureFreshness(REFRESHES_ONLY, setting, seed)
+    const { refreshes, untrue } = measureFreshness(REFRESHES_ONLY, oneList(setting), seed)
     claims.refreshes += refreshes
     claims.untrue += untrue
   }

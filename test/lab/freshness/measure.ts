@@ -1,123 +1,322 @@
-import { createRandom } from '../../simulation/random.ts'
+import {
+  charge,
+  isWalkedWhole,
+  LATE_MS,
+  mayBegin,
+  newShare,
+  pass,
+  priceOf,
+  type Reading,
+  shareRules,
+  waitFor,
+} from '../../../src/sync/refresh/price.ts'
+import { createRandom, type Random } from '../../simulation/random.ts'
+import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
 import type { Order, Removals } from './living-list.ts'
 import { createFreshnessMirror, type FreshnessMirror, type Measured } from './mirror.ts'
 import type { Policy } from './policies.ts'
-import { createRefresher, type WrittenPage } from './refresher.ts'
-import { createWorld, type World } from './world.ts'
+import { createWorld, type World, type WorldSetting } from './world.ts'
 
-export interface FreshnessSetting {
+export interface ListSetting extends Omit<WorldSetting, 'minutes'> {
   order: Order
   removals: Removals
-  life: string
-  rows: number
+}
+
+export interface TokenSetting {
+  lists: readonly ListSetting[]
   /** Requests a minute. */
   limit: number
-  /** Items that come a minute, and as many go. */
-  arrivals: number
+  /** Days in which it becomes what it is in the long run, and those that are measured then. */
+  before: number
   days: number
   /** The share of refreshes whose process is killed behind one of their pages, if they have several. */
   killed: number
 }
 
+/** A token with one list. */
+export type FreshnessSetting = ListSetting & Omit<TokenSetting, 'lists'>
+
+export function oneList({ limit, before, days, killed, ...list }: FreshnessSetting): TokenSetting {
+  return { lists: [list], limit, before, days, killed }
+}
+
 export interface Freshness extends Measured {
   requestsPerDay: number
+  /** Those of refreshes, and of these those for older pages. */
+  refreshesPerDay: number
+  olderPerDay: number
   /** Refreshes that were finished, and those of them whose claim was not true. */
   refreshes: number
   untrue: number
+  /** Requests of refreshes in the hour that has most of them, in parts of the share. */
+  fullestHour: number
+  highestLevel: number
+  lists: readonly { rows: number; wrongRows: number; newAges: readonly number[]; interval: number }[]
 }
 
-const DAY = 24 * 60
+const HOUR = 60
+const DAY = 24 * HOUR
 const MINUTE_MS = 60_000
 
-/** One list under a policy. The second half of the days is measured; before, it becomes what it is in the long run. */
-export function measureFreshness(policy: Policy, setting: FreshnessSetting, seed: number): Freshness {
-  const { order, removals, life, rows, arrivals, days, limit, killed } = setting
+/** A walk of a list that moves asks so often for a page again, so far back. */
+const LOOK_EVERY = 32
+const LOOK_BACK = 64
+
+interface Walk {
+  startedAt: number
+  page: number
+  answers: number
+  total: number | null
+  isSteady: boolean
+  written: { added: number; changed: number }
+}
+
+interface PlayedList {
+  setting: ListSetting
+  world: World
+  mirror: FreshnessMirror
+  player: ListPlayer
+  read(page: number): WrittenPage
+  walk: Walk | null
+  nextWalk: number
+  /** Between two pages of a walk, at most one older page is read. */
+  mayReadOlder: boolean
+}
+
+/** The lists of one token under a policy. Times are minutes. */
+export function measureFreshness(policy: Policy, setting: TokenSetting, seed: number): Freshness {
+  const { limit, killed, before, days } = setting
   const random = createRandom(seed)
-  const minutes = days * DAY
-  let mirror: FreshnessMirror | null = null
-  const world: World = createWorld({ order, removals, life, rows, arrivals, minutes }, random.fork(), {
-    onAdd: (id, time) => mirror?.onAdd(id, time),
-    onChange: (id, time) => mirror?.onChange(id, time),
-    onRemove: (id, time) => mirror?.onRemove(id, time),
-  })
-  const known = createFreshnessMirror(world.bornBefore)
-  mirror = known
+  const minutes = (before + days) * DAY
+  const rules = shareRules(limit, policy.share)
   const gap = 1 / limit
-  const counts = { requests: 0, refreshes: 0, untrue: 0 }
+  const counts = { requests: 0, refreshes: 0, older: 0, finished: 0, untrue: 0 }
+  let sent: number[] = []
   let time = 0
   let at = 0
+  let share = newShare(0)
+  let isLate = false
+  let highestLevel = 0
+  /** Whose older pages are being read. */
+  let visited: PlayedList | null = null
+  const lists = setting.lists.map((list) => createList(list, random.fork()))
+  const nowMs = () => Math.round(time * MINUTE_MS)
 
-  function read(page: number): WrittenPage {
-    world.passTo(time)
-    const { ids, total, lastPage } = world.pageAt(page)
-    at = Math.max(at + 1, Math.round(time * MINUTE_MS))
-    const { seen, added } = known.write(ids, time, at)
-    refresher.onAdded(added, at)
-    time += gap
-    counts.requests++
-    return { ids, seen, added, total, lastPage, at }
+  function createList(list: ListSetting, own: Random): PlayedList {
+    let mirror: FreshnessMirror | null = null
+    const world = createWorld({ ...list, minutes }, own, {
+      onAdd: (id, when) => mirror?.onAdd(id, when),
+      onChange: (id, when) => mirror?.onChange(id, when),
+      onRemove: (id, when) => mirror?.onRemove(id, when),
+    })
+    const known = createFreshnessMirror(world.bornBefore)
+    mirror = known
+    function read(page: number): WrittenPage {
+      world.passTo(time)
+      const served = world.pageAt(page)
+      at = Math.max(at + 1, nowMs())
+      const written = known.write(served.ids, time, at)
+      time += gap
+      counts.requests++
+      return { ...served, ...written, at }
+    }
+    const pace = { every: (policy.refreshEvery ?? 0) * MINUTE_MS, walkEvery: policy.walkEvery * MINUTE_MS }
+    // The first walk is over, and missed nothing; but it has seen that the list moves.
+    const { total, lastPage } = world.pageAt(1)
+    const walked = {
+      startedAt: 0,
+      endedAt: 1,
+      lastPage,
+      totals: { first: total, last: total },
+      isSteady: false,
+    }
+    const player = createListPlayer(pace, read, walked)
+    const nextWalk = policy.walkEvery * (setting.lists.length > 1 ? own.next() : 1)
+    return { setting: list, world, mirror: known, player, read, walk: null, nextWalk, mayReadOlder: true }
   }
 
-  const refresher = createRefresher(policy, limit, read)
-  // The first walk is over, and missed nothing; but it has seen that the list moves.
-  const { total, lastPage } = world.pageAt(1)
-  refresher.onWalk({
-    startedAt: 0,
-    endedAt: 1,
-    lastPage,
-    totals: { first: total, last: total },
-    isSteady: false,
-  })
-  let walk: { startedAt: number; page: number; total: number | null; isSteady: boolean } | null = null
-  let nextWalk = policy.walkEvery
-  let mayReadOlder = true
-  let isMeasured = false
+  function passShare(): void {
+    share = pass(share, rules, nowMs(), isLate)
+  }
 
-  function refresh(): void {
-    const startedAt = time
-    const startedMs = Math.round(startedAt * MINUTE_MS)
+  /** Charges a reading of refreshes: what is expected before it, and what it really sent after. */
+  function counted(expected: number, read: () => void): number {
+    passShare()
+    share = charge(share, rules, expected)
+    const begun = { requests: counts.requests, time }
+    read()
+    const requests = counts.requests - begun.requests
+    passShare()
+    share = charge(share, rules, requests - expected)
+    counts.refreshes += requests
+    for (let index = 0; index < requests; index++) sent.push(begun.time + index * gap)
+    highestLevel = Math.max(highestLevel, share.level)
+    return requests
+  }
+
+  function readNewest(list: PlayedList): void {
+    const { player, mirror } = list
+    const [startedAt, startedMs] = [time, nowMs()]
+    const { lastPage } = player.state()
+    if (isWalkedWhole({ lastPage })) {
+      counted(lastPage + 1, () => {
+        do walkOn(list)
+        while (list.walk)
+      })
+      return
+    }
     const isVictim = random.chance(killed)
-    if (!refresher.refresh(startedMs, () => isVictim && random.chance(0.3))) return
-    counts.refreshes++
+    let isFinished = false
+    counted(2, () => {
+      isFinished = player.refresh(startedMs, () => isVictim && random.chance(0.3))
+    })
+    if (!isFinished) return
+    counts.finished++
     // What a full walk missed is its own coverage's to say.
-    if (refresher.freshAsOf() === startedMs && known.missingSince(startedAt) > 0) counts.untrue++
+    if (player.state().freshAsOf === startedMs && mirror.missingSince(startedAt) > 0) counts.untrue++
   }
 
-  function walkOn(): void {
-    walk ??= { startedAt: time, page: 1, total: null, isSteady: true }
-    const answer = read(walk.page)
+  /** Reads an older page. Returns when to try again, in milliseconds; null: one was read. */
+  function readOlder(price: number): number | null {
+    const now = nowMs()
+    const ready = lists.filter(({ walk, mayReadOlder }) => !walk || mayReadOlder)
+    const byAge = ready.toSorted((a, b) => bandsAt(a) - bandsAt(b))
+    const since = byAge.map((list) => list.player.owedSince())
+    isLate ||= since.some((owed) => owed !== null && now - owed > LATE_MS)
+    let next = Number.POSITIVE_INFINITY
+    for (const [index, list] of byAge.entries()) {
+      const isOwed = since[index] !== null
+      const begins: Reading = isOwed && (list === visited || list.walk) ? 'older' : 'visit'
+      if (!mayBegin(share, rules, begins)) {
+        next = Math.min(next, now + waitFor(share, rules, begins))
+        continue
+      }
+      const dueAt = isOwed ? now : list.player.owedAt(price, rules.chunk)
+      if (dueAt > now) {
+        next = Math.min(next, dueAt)
+        continue
+      }
+      counts.older += counted(1, () => {
+        visited = list.player.readOlder(price, now) ? list : null
+      })
+      list.mayReadOlder = false
+      return null
+    }
+    return next
+  }
+
+  /** Reads what is due. Returns when to look again, in minutes; null: something was read. */
+  function refreshAny(): number | null {
+    if (policy.refreshEvery === null) return Number.POSITIVE_INFINITY
+    passShare()
+    const now = nowMs()
+    const price = priceOf(share)
+    const waits = lists.map((list) => {
+      const dueAt = list.player.newestDueAt(price, now)
+      return { list, dueAt, waited: (now - dueAt) / list.player.newestInterval(price) }
+    })
+    isLate = waits.some(({ dueAt }) => now - dueAt > LATE_MS)
+    const [first] = waits.toSorted((a, b) => b.waited - a.waited)
+    const isDue = first !== undefined && first.waited >= 0
+    if (isDue && mayBegin(share, rules, 'newest')) {
+      visited = null
+      readNewest(first.list)
+      return null
+    }
+    const later = waits.flatMap(({ dueAt }) => (dueAt > now ? [dueAt] : []))
+    const next = Math.min(...later, isDue ? now + waitFor(share, rules, 'newest') : Number.POSITIVE_INFINITY)
+    const older = policy.readsOlder ? readOlder(price) : Number.POSITIVE_INFINITY
+    // As the program: the price falls, and other processes may have read something.
+    return older === null ? null : Math.min(Math.min(next, older) / MINUTE_MS, time + 0.5)
+  }
+
+  function walkOn(list: PlayedList): void {
+    const { player } = list
+    const walk = list.walk ?? {
+      startedAt: time,
+      page: 1,
+      answers: 0,
+      total: null,
+      isSteady: true,
+      written: { added: 0, changed: 0 },
+    }
+    list.walk = walk
+    const answer = list.read(walk.page)
+    walk.answers++
     walk.total ??= answer.total
     walk.isSteady &&= walk.total === answer.total
-    if (walk.page < answer.lastPage) walk.page++
-    else {
-      const startedAt = Math.round(walk.startedAt * MINUTE_MS)
-      const totals = { first: walk.total, last: answer.total }
-      const { isSteady } = walk
-      refresher.onWalk({ startedAt, endedAt: at, lastPage: answer.lastPage, totals, isSteady })
-      nextWalk = Math.max(time, walk.startedAt + policy.walkEvery)
-      walk = null
+    walk.written.added += answer.added
+    walk.written.changed += answer.changed
+    player.onWalkedPage(answer, walk.page, priceOf(share))
+    if (!walk.isSteady && walk.answers % LOOK_EVERY === 0 && walk.page > LOOK_BACK)
+      list.read(walk.page - LOOK_BACK)
+    list.mayReadOlder = true
+    if (walk.page++ < answer.lastPage) return
+    const { isSteady, written } = walk
+    const totals = { first: walk.total, last: answer.total }
+    const startedAt = Math.round(walk.startedAt * MINUTE_MS)
+    player.onWalk({ startedAt, endedAt: at, lastPage: answer.lastPage, totals, isSteady, written })
+    list.nextWalk = Math.max(time, walk.startedAt + policy.walkEvery)
+    list.walk = null
+  }
+
+  let turn = 0
+  /** A page of one of the walks that are due, in turn. */
+  function walkAny(): boolean {
+    for (let tries = 0; tries < lists.length; tries++) {
+      const list = lists[turn++ % lists.length]
+      if (!list || (!list.walk && time < list.nextWalk)) continue
+      walkOn(list)
+      return true
     }
+    return false
   }
 
-  function step(): void {
-    if (refresher.isDue(Math.round(time * MINUTE_MS))) refresh()
-    else if (mayReadOlder && refresher.readOlder()) mayReadOlder = walk === null
-    else if (walk || time >= nextWalk) {
-      walkOn()
-      mayReadOlder = true
-    } else time = Math.max(time + 1e-4, Math.min(nextWalk, refresher.nextAt() / MINUTE_MS))
-  }
-
+  let isMeasured = false
   while (time < minutes) {
-    step()
-    if (!isMeasured && time >= minutes / 2) {
-      isMeasured = true
+    const next = refreshAny()
+    if (next !== null && !walkAny())
+      time = Math.max(time + 1e-3, Math.min(next, ...lists.map(({ nextWalk }) => nextWalk)))
+    if (isMeasured || time < before * DAY) continue
+    isMeasured = true
+    for (const { world, mirror } of lists) {
       world.passTo(time)
-      known.measureFrom(time)
-      counts.requests = 0
+      mirror.measureFrom(time)
     }
+    Object.assign(counts, { requests: 0, refreshes: 0, older: 0 })
+    highestLevel = 0
+    sent = []
   }
-  world.passTo(minutes)
-  const { requests, refreshes, untrue } = counts
-  return { ...known.measured(time), requestsPerDay: requests / (days / 2), refreshes, untrue }
+  const measured = lists.map(({ setting: { rows }, world, mirror, player }) => {
+    world.passTo(minutes)
+    const interval = player.newestInterval(priceOf(share)) / MINUTE_MS
+    return { rows, interval, ...mirror.measured(Math.max(time, minutes)) }
+  })
+  return {
+    newAges: measured.flatMap(({ newAges }) => newAges),
+    changedAges: measured.flatMap(({ changedAges }) => changedAges),
+    wrongRows: measured.reduce((sum, { wrongRows }) => sum + wrongRows, 0),
+    requestsPerDay: counts.requests / days,
+    refreshesPerDay: counts.refreshes / days,
+    olderPerDay: counts.older / days,
+    refreshes: counts.finished,
+    untrue: counts.untrue,
+    fullestHour: mostInAnHour(sent) / ((HOUR * limit * policy.share) / 100),
+    highestLevel,
+    lists: measured,
+  }
+}
+
+function bandsAt({ player }: PlayedList): number {
+  return player.state().rates?.bandsAt ?? 0
+}
+
+function mostInAnHour(times: readonly number[]): number {
+  let first = 0
+  let most = 0
+  for (const [index, time] of times.entries()) {
+    while (time - (times[first] ?? time) >= HOUR) first++
+    most = Math.max(most, index - first + 1)
+  }
+  return most
 }

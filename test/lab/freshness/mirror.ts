@@ -13,7 +13,11 @@ export interface Measured {
 /** The rows as a program that reads pages knows them, and how far behind the list they are. */
 export interface FreshnessMirror extends WorldObserver {
   /** Writes a page, and returns when each of its rows was seen first and changed last, in epoch milliseconds. */
-  write(ids: readonly number[], time: number, at: number): { seen: RefreshRow['seen'][]; added: number }
+  write(
+    ids: readonly number[],
+    time: number,
+    at: number,
+  ): { seen: RefreshRow['seen'][]; added: number; changed: number }
   /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
   missingSince(time: number): number
   /** Measures from this minute on. */
@@ -84,8 +88,9 @@ export function createFreshnessMirror(bornBefore: readonly number[]): FreshnessM
     write(ids, time, at) {
       pass(time)
       const before = rows.size
+      const changed = ids.filter((id) => outdated.has(id) && !missing.has(id)).length
       const seen = ids.map((id) => read(id, time, at))
-      return { seen, added: rows.size - before }
+      return { seen, added: rows.size - before, changed }
     },
     missingSince: (time) =>
       [...missing].filter(

@@ -11,7 +11,12 @@ export interface FreshnessRow {
   untrue: number
 }
 
-export function summarize(policy: string, freshness: Freshness): FreshnessRow {
+type Summed = Pick<
+  Freshness,
+  'newAges' | 'changedAges' | 'wrongRows' | 'requestsPerDay' | 'refreshes' | 'untrue'
+>
+
+export function summarize(policy: string, freshness: Summed): FreshnessRow {
   const { newAges, changedAges, wrongRows, requestsPerDay, refreshes, untrue } = freshness
   const mean = changedAges.reduce((sum, age) => sum + age, 0) / Math.max(1, changedAges.length)
   const within15 = shareWithin(changedAges, 15)

@@ -11,6 +11,8 @@ export interface WorldSetting {
   arrivals: number
   /** How long it lives. */
   minutes: number
+  /** So many days after the start, and each week then, a part of the rows changes at once. */
+  batch?: { day: number; part: number } | undefined
 }
 
 /** Receives what happens to the items of a list. Times are minutes. */
@@ -28,6 +30,8 @@ export interface World {
   passTo(minute: number): void
   pageAt(page: number): ServedPage
 }
+
+const DAY = 24 * 60
 
 interface Happening {
   time: number
@@ -107,7 +111,17 @@ function plan(
   for (const time of pointsOfTime(setting, random)) note({ time, id: null })
   for (const [id, born] of [...before, ...later].entries())
     for (const time of changesOf(life, born, random)) if (time > 0) note({ time, id })
+  for (const time of batchesOf(setting))
+    for (const [id, born] of [...before, ...later].entries())
+      if (born < time && random.chance(setting.batch?.part ?? 0)) note({ time, id })
   return happenings
+}
+
+function batchesOf({ batch, minutes }: WorldSetting): number[] {
+  const times: number[] = []
+  for (let time = (batch?.day ?? Number.POSITIVE_INFINITY) * DAY; time < minutes; time += 7 * DAY)
+    times.push(time)
+  return times
 }
 
 function gap(perMinute: number, random: Random): number {

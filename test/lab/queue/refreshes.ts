@@ -69,7 +69,7 @@ export async function playRefreshes(
   await (await openQueue(first, () => {})).close()
   const config = { ...configOf(settingsOf(setting)), database: '' }
   const jobs = selectJobs(config, { org: [], collection: [] })
-  await register(first, jobs, setting)
+  await register(first, jobs)
   const setTime = await simulateTime(first)
   const played: Played = {
     clock,
@@ -131,11 +131,7 @@ function settingsOf({ lists, tokens, perMinute, share, every, schedule }: Refres
 }
 
 /** All lists were read whole an hour ago, so that all of their refreshes are due now. */
-async function register(
-  server: Server,
-  jobs: Played['jobs'],
-  { pages }: Pick<RefreshSetting, 'pages'>,
-): Promise<void> {
+async function register(server: Server, jobs: Played['jobs']): Promise<void> {
   const tokens = await createTokens(
     server,
     { now: () => START, elapsed: () => 0, compare: () => () => true, sureAt: () => 0 },
@@ -145,7 +141,8 @@ async function register(
   const walk = {
     startedAt: START - HOUR,
     endedAt: START - HOUR,
-    lastPage: pages,
+    // The page and one request more, and no older ones.
+    lastPage: 1,
     totals: { first: 1, last: 1 },
     isSteady: true,
     rowsAdded: { first: 0, last: 1 },

@@ -1,20 +1,21 @@
 import { startSharing } from '../../../src/cli/postgres/start-sharing.ts'
 import { keepFresh } from '../../../src/cli/refresh/keep-fresh.ts'
-import { AT_ONCE_MS } from '../../../src/cli/refresh/pace.ts'
 import { createRefreshPlan } from '../../../src/cli/refresh/refresh-plan.ts'
 import type { SelectedJob } from '../../../src/cli/selection.ts'
 import type { CommandSession, HowToRun } from '../../../src/cli/with-session.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { allRefreshes } from '../../../src/store/core/jobs.ts'
-import { runRule } from '../../../src/store/postgres/driver.ts'
+import { readShares, writeShare } from '../../../src/store/core/shares.ts'
+import { POSTGRES, runRule } from '../../../src/store/postgres/driver.ts'
+import { takeFreeLists } from '../../../src/store/postgres/free-lists.ts'
 import { abandonedJobs, createLeases, isOwned } from '../../../src/store/postgres/leases.ts'
 import { openQueue } from '../../../src/store/postgres/queue/queue.ts'
-import { createRefreshTurns } from '../../../src/store/postgres/refresh-turns.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import type { JobResult } from '../../../src/sync/job.ts'
-import { dueAt } from '../../../src/sync/refresh/due.ts'
-import { type RefreshState, withCost } from '../../../src/sync/refresh/state.ts'
+import { newestDueAt, newestInterval } from '../../../src/sync/refresh/due.ts'
+import { mayBegin, priceOf } from '../../../src/sync/refresh/price.ts'
+import type { RefreshState } from '../../../src/sync/refresh/state.ts'
 import { lockName } from '../../helpers/lock-name.ts'
 import type { VirtualClock } from '../../simulation/clock.ts'
 import type { Random } from '../../simulation/random.ts'
@@ -73,15 +74,17 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
   const server = await connectServer(address, REAL_TIME)
   const leases = await createLeases(server, lockName())
   const queue = await openQueue(server, (error) => errors.push(error))
-  const turns = createRefreshTurns(server, AT_ONCE_MS, 'caller')
   const budgetOf = ({ id }: Pick<SelectedJob['organization'], 'id'>) =>
     jobs.find(({ organization }) => organization.id === id)?.organization.readToken() ?? id
   const plan = createRefreshPlan({
     config,
-    store: { refreshes: () => ask(() => runRule(server, allRefreshes())) },
+    store: {
+      refreshes: () => ask(() => runRule(server, allRefreshes())),
+      shares: (scopes) => ask(() => runRule(server, readShares(POSTGRES, scopes))),
+      writeShare: (share) => ask(() => runRule(server, writeShare(share))),
+    },
     budgetOf,
     now: clock.now,
-    turns: { most: turns.most, take: (...due) => ask(() => turns.take(...due)) },
   })
 
   async function request(token: string, isRefresh: boolean): Promise<void> {
@@ -112,14 +115,24 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
     refreshes.push({ list: organization.id, at, interval })
     await keep(organization.id, { ...state, triedAt: at })
     for (let page = 0; page < COST; page++) await request(organization.readToken(), true)
-    await keep(organization.id, { ...withCost(state, COST), triedAt: at, startedAt: at })
+    await keep(organization.id, { ...state, triedAt: at, startedAt: at })
   }
 
-  async function refreshIfDue(selected: SelectedJob): Promise<void> {
+  /** False where none was due, or the share had no room. */
+  async function refreshIfDue(selected: SelectedJob): Promise<boolean> {
     const state = await readState(selected.organization.id)
-    const { interval } = plan.useOf(selected)
-    if (dueAt(state, interval, clock.now()) <= clock.now()) await refresh(selected, interval, state)
-    else played.wasted++
+    const policy = plan.policyOf(selected)
+    if (!policy) return false
+    const rules = policy.rules()
+    let interval = 0
+    const charged = await policy.share.take(rules, (share) => {
+      const price = priceOf(share)
+      interval = newestInterval(state, policy, price)
+      const isDue = newestDueAt(state, policy, price, clock.now()) <= clock.now()
+      return isDue && mayBegin(share, rules, 'newest') ? COST : 0
+    })
+    if (charged > 0) await refresh(selected, interval, state)
+    return charged > 0
   }
 
   async function walk(selected: SelectedJob): Promise<void> {
@@ -127,15 +140,9 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
     const known = walks.get(id) ?? { completed: 0, completedAt: null, startedAt: null, unfinished: false }
     const at = clock.now()
     walks.set(id, { ...known, startedAt: at, unfinished: true })
-    const policy = plan.policyOf(selected)
-    let askAt = 0
     for (let page = 0; page < played.pages; page++) {
       await request(selected.organization.readToken(), false)
-      const state = await readState(id)
-      const { interval } = plan.useOf(selected)
-      if (!policy || clock.now() < askAt || dueAt(state, interval, clock.now()) > clock.now()) continue
-      askAt = (await policy.takeTurn(state.cost)) ?? 0
-      if (askAt === 0) await refresh(selected, interval, state)
+      await refreshIfDue(selected)
     }
     const state = await readState(id)
     await keep(id, { ...state, startedAt: Math.max(state.startedAt, at) })
@@ -152,7 +159,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
     const own = (owner: string | null) =>
       ask(() => server.rows('UPDATE sync_jobs SET owner = $2 WHERE organization_id = $1', [id, owner]))
     await own(leases.name)
-    if (how.instead === 'due') await refreshIfDue(selected)
+    if (how.instead === 'due') played.wasted += (await refreshIfDue(selected)) ? 0 : 1
     else await walk(selected)
     await own(null)
     await ask(() => leases.unlock(id, 'orders'))
@@ -184,7 +191,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
         inSimulation(queue, { of: (answer) => alive(pace.of(answer)) }, () => (isDead ? never : setTime())),
       abandonedJobs: () => ask(() => abandonedJobs(server)),
       isOwned: (...job) => ask(() => isOwned(server, ...job)),
-      refreshTurns: turns,
+      takeFreeLists: (lists) => ask(() => takeFreeLists(server, lists, clock.now())),
     },
     {
       config,
@@ -206,6 +213,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
       },
     })),
     plan,
+    takeFree: (lists) => ask(() => takeFreeLists(server, lists, clock.now())),
     scheduler,
     runtime: { now: clock.now, sleep },
     onTrouble: () => {},

@@ -32,13 +32,14 @@ function timesOf({ refreshes }: PlayedStart, { hours }: ShareSetting): number[] 
 }
 
 const PLAYED = [
-  { what: '100 organizations', isFast: false, setting: SETTING, most: 366, refreshed: [2, 3] },
+  { what: '100 organizations', isFast: false, setting: SETTING, most: 366, refreshed: [2, 4] },
   {
     isFast: true,
     what: 'a limit that only a 429 tells of',
     setting: { ...SETTING, organizations: 30, walkEvery: 24, requestsPerMinute: 30, isAnnounced: false },
     most: 183,
-    refreshed: [6, 6],
+    // They are short and nothing comes, so that an hour is enough until the price has fallen.
+    refreshed: [2, 4],
   },
   // What a refresh takes is a mean: of refusals that come by chance there may be more for a while.
   {
@@ -46,7 +47,7 @@ const PLAYED = [
     what: 'a tenth of the requests refused',
     setting: { ...SETTING, organizations: 30, refusals: 0.1 },
     most: 400,
-    refreshed: [8, 12],
+    refreshed: [2, 4],
   },
 ]
 

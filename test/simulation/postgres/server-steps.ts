@@ -169,7 +169,7 @@ async function ask(process: SimulatedProcess, client: Client, text: string, send
 /** Whether a statement writes to budgets alone; not where any name that it writes to is another text, quoted or not. */
 export function isOfBudgets(text: string): boolean {
   const tables = [...text.matchAll(WRITTEN_TABLE)].map(([, table]) => table)
-  return tables.length > 0 && tables.every((table) => table === 'sync_gates')
+  return tables.length > 0 && tables.every((table) => table === 'sync_gates' || table === 'sync_shares')
 }
 
 /** The server's clock is a simulated one. */

@@ -1,7 +1,8 @@
 import { parseExact } from '../../../src/json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../src/json/value.ts'
 import { type Catalog, createCatalog } from '../../../src/store/columns/catalog.ts'
-import { discoverElements, type ElementColumn } from '../../../src/store/columns/elements.ts'
+import type { Column } from '../../../src/store/columns/column.ts'
+import { extendElements } from '../../../src/store/columns/elements.ts'
 import { type Extension, extendCatalog } from '../../../src/store/columns/extend.ts'
 import { type TypedRow, toRow } from '../../../src/store/columns/row.ts'
 
@@ -50,9 +51,9 @@ export function placeValues(texts: readonly string[]): Record<string, unknown>[]
 }
 
 /** The columns of the view after these arrays. */
-export function elementsOf(arrays: readonly string[]): readonly ElementColumn[] {
-  return arrays.reduce<readonly ElementColumn[]>((known, text) => {
+export function elementsOf(arrays: readonly string[]): readonly Column[] {
+  return arrays.reduce<readonly Column[]>((known, text) => {
     const array = parseExact(text)
-    return Array.isArray(array) ? discoverElements(known, array) : known
+    return (Array.isArray(array) && extendElements(known, array)?.elements) || known
   }, [])
 }

@@ -66,7 +66,7 @@ async function createScene() {
       sleep,
       random: () => 0.5,
     })
-    const { observer } = createObserver()
+    const { observe } = createObserver()
     const send = async () => {
       while (!signal.aborted)
         await limiter
@@ -76,7 +76,7 @@ async function createScene() {
               await sleep(100, signal)
               accepted(NOTHING)
             },
-            { urgency: 'walk', observer, signal },
+            { urgency: 'walk', observe, signal },
           )
           .catch(() => {})
     }

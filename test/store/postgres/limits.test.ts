@@ -72,6 +72,35 @@ describe.skipIf(server.missing !== null)(
       expect(await mirror.rows('SELECT count(*)::int FROM orders')).toEqual([{ count: 2 }])
     })
 
+    it('keeps the longest keys that are taken, changed and missed', async () => {
+      const name = 'c'.repeat(50)
+      const job = jobOf({ name, key: ['a', 'b'] })
+      // Of so many different characters that PostgreSQL compresses nothing: 799 of three bytes, and those around them.
+      const text = Array.from({ length: 797 }, (_, at) =>
+        String.fromCodePoint(0x4e00 + ((at * 7919) % 20_000)),
+      ).join('')
+      const items = [
+        { a: text, b: 'xy' },
+        { a: 'xy', b: text },
+      ]
+      const ids = items.map(({ a, b }) => Buffer.byteLength(JSON.stringify([a, b])))
+
+      expect((await sync(items, job)).error).toBeNull()
+      expect(
+        (
+          await sync(
+            items.map((item) => ({ ...item, c: 1 })),
+            job,
+          )
+        ).error,
+      ).toBeNull()
+      expect((await sync([{ a: 'y', b: 'z' }], job)).error).toBeNull()
+
+      expect(ids).toEqual([2400, 2400])
+      expect(await mirror.rows(`SELECT count(*)::int FROM ${name}_history`)).toEqual([{ count: 4 }])
+      expect(await mirror.rows('SELECT count(*)::int FROM sync_rejects')).toEqual([{ count: 0 }])
+    })
+
     it('has views of arrays whose names are cut alike numbered', async () => {
       const name = 'x'.repeat(60)
       const item = { id: 1, [`${name}a`]: [{ one: 1 }], [`${name}b`]: [{ two: 2 }] }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Status } from '../../../src/report/status.ts'
 import { holderText } from '../../../src/store/postgres/server/lock-holders.ts'
-import { pageOf, serve } from '../../cli/list-server.ts'
-import { onPostgres } from '../../cli/postgres/on-postgres.ts'
+import { pageOf, serve } from '../../helpers/list-server.ts'
+import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, openReader } from '../../helpers/postgres.ts'
 
 const server = await openDatabase()
@@ -74,7 +74,7 @@ describe.skipIf(server.missing !== null)('a lock that somebody else holds', () =
     expect(await sync.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining('secret') })
   })
 
-  it('on a table is named by status while a sync waits, to roles that see little too', {
+  it('on a table is named by status while a sync waits', {
     timeout: 120_000,
   }, async () => {
     const { url } = await serve((asked) => pageOf([{ id: 1 }], asked))
@@ -84,7 +84,7 @@ describe.skipIf(server.missing !== null)('a lock that somebody else holds', () =
     const analyst = await openReader(postgres.address)
     await analyst("SET application_name = 'report'")
     await analyst('BEGIN')
-    await analyst('LOCK TABLE orders_raw, orders, sync_pages IN ACCESS EXCLUSIVE MODE')
+    await analyst('LOCK TABLE orders_raw, orders IN ACCESS EXCLUSIVE MODE')
     const sync = postgres.start(['sync'])
 
     const status = await until(

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { runJob } from '../../../src/sync/job.ts'
+import { BEFORE_ELEMENTS_ON_SERVER } from '../../helpers/before-elements.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
@@ -99,13 +100,14 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
     await saved(1)
     await mirror.server.transaction((sql) =>
       sql.exec(`
+        ${BEFORE_ELEMENTS_ON_SERVER}
         DROP VIEW orders_changes;
         CREATE VIEW orders_changes AS SELECT 1 AS older;
         COMMENT ON VIEW orders_changes IS 'One row an event of orders, of history and live rows.';
         GRANT SELECT ON orders_changes TO pg_monitor;
         ALTER TABLE orders_raw DROP COLUMN _first_seen_seq, DROP COLUMN _changed_seq;
         ALTER TABLE orders_history DROP COLUMN _valid_from_seq, DROP COLUMN _valid_to_seq;
-        DROP TABLE sync_seq;
+        DROP TABLE sync_seq, sync_shares;
         ALTER TABLE sync_jobs
           DROP COLUMN failing_since, DROP COLUMN failing_by, DROP COLUMN failing_code, DROP COLUMN failing_message,
           DROP COLUMN verifying, DROP COLUMN retry_since, DROP COLUMN retry_until, DROP COLUMN retry_error;
@@ -122,5 +124,61 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
     expect(Number(events[1]?.seq)).toBe(Number(events[0]?.seq) + 1)
     const may = "SELECT has_table_privilege('pg_monitor', 'orders_changes', 'SELECT') AS may"
     expect(await mirror.rows(may)).toEqual([{ may: true }])
+  })
+
+  it('has the views of its arrays led on, with lists told from texts, and who may read them', async () => {
+    const mirror = await openPostgresMirror(newSchema(server))
+    const saved = async (...texts: string[]) => {
+      const { source } = scriptedList({
+        ids: texts.map((_, index) => index + 1),
+        item: (id) => texts[id - 1] ?? '',
+      })
+      expect((await runJob(jobOptions(mirror as unknown as TestMirror, source))).error).toBeNull()
+    }
+    const texts = [
+      '{"id":1,"lines":[{"n":1,"b":true,"t":"x"}],"note":"[x]","good":[{"n":1}]}',
+      '{"id":2,"lines":"[{\\"n\\":7}]","good":[{"n":"2"}]}',
+    ]
+    await saved(...texts)
+    await mirror.server.transaction((sql) =>
+      sql.exec(`
+        ${BEFORE_ELEMENTS_ON_SERVER}
+        DROP VIEW orders__lines;
+        CREATE VIEW orders__lines AS
+        SELECT t._organization_id, t.id AS _parent_id, 0::bigint AS _index, 1::bigint AS n, 1::bigint AS b, 'x'::text AS t
+        FROM orders AS t WHERE json_list(t.lines) IS NOT NULL;
+        GRANT SELECT ON orders__lines TO pg_monitor;
+        CREATE VIEW mine AS SELECT sum(n) AS n FROM orders__lines;
+        UPDATE sync_known_columns SET wide = 0;
+        UPDATE sync_settings SET value = '10' WHERE name = 'version'
+      `),
+    )
+
+    await migrate(mirror.server)
+
+    expect(
+      await mirror.rows(
+        `SELECT "column", type, role, wide::int FROM sync_columns WHERE collection = 'orders__lines' ORDER BY sequence`,
+      ),
+    ).toEqual([
+      { column: 'n', type: 'INTEGER', role: 'value', wide: 0 },
+      { column: 'b', type: 'INTEGER', role: 'value', wide: 1 },
+      { column: 't', type: 'TEXT', role: 'value', wide: 0 },
+    ])
+    expect(await mirror.rows('SELECT "column" FROM sync_known_columns WHERE wide = 1 ORDER BY 1')).toEqual([
+      { column: 'lines' },
+      { column: 'note' },
+    ])
+    expect(await mirror.rows('SELECT _parent_id::int, n::int, b::int, t FROM orders__lines')).toEqual([
+      { _parent_id: 1, n: 1, b: 1, t: 'x' },
+    ])
+    expect(await mirror.rows('SELECT n::int FROM orders__good ORDER BY 1')).toEqual([{ n: 1 }, { n: 2 }])
+    expect(await mirror.rows('SELECT n::int FROM mine')).toEqual([{ n: 1 }])
+    const may = "SELECT has_table_privilege('pg_monitor', 'orders__lines', 'SELECT') AS may"
+    expect(await mirror.rows(may)).toEqual([{ may: true }])
+    await saved(...texts, '{"id":3,"lines":[{"t":true,"b":1.5}]}')
+    expect(
+      await mirror.rows('SELECT b::int, b__text, t, t__text FROM orders__lines WHERE _parent_id = 3'),
+    ).toEqual([{ b: null, b__text: '1.5', t: null, t__text: 'true' }])
   })
 })

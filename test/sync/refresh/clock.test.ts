@@ -1,20 +1,22 @@
 import { describe, expect, it } from 'vitest'
-import { loadOf, type RefreshPolicy } from '../../../src/sync/refresh/due.ts'
+import { shareRules } from '../../../src/sync/refresh/price.ts'
+import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { runOnce, runs } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
+import { shareOf } from '../../helpers/shares.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const MINUTE = 60_000
 const DAY = 1440 * MINUTE
 
-const POLICY: RefreshPolicy = {
-  every: DAY / 2,
-  share: 100,
-  load: () => loadOf([60]),
+const policyOf = ({ clock }: TestMirror, every = DAY / 2): RefreshPolicy => ({
+  every,
   walkEvery: DAY,
-  takeTurn: async () => null,
-}
+  newest: 'auto',
+  rules: () => shareRules(6000, 100),
+  share: shareOf(clock.now),
+})
 
 const IDS = upTo(30)
 
@@ -31,7 +33,7 @@ function read(test: TestMirror, kind: 'refresh' | 'walk', before: Script['before
   return runOnce(
     test,
     scriptedList({ ids: IDS, before }),
-    kind === 'walk' ? { refresh: POLICY } : { instead: 'newest' },
+    kind === 'walk' ? { refresh: policyOf(test) } : { instead: 'newest' },
   )
 }
 
@@ -107,13 +109,13 @@ describe('once a clock that ran ahead was set back', () => {
       {
         source: {
           ...source,
-          fetchPage: async (page, observer, signal, urgency) => {
+          fetchPage: async (page, observe, signal, urgency) => {
             if (urgency === 'refresh') throw new Error('no answer')
-            return source.fetchPage(page, observer, signal, urgency)
+            return source.fetchPage(page, observe, signal, urgency)
           },
         },
       },
-      { refresh: { ...POLICY, every: MINUTE } },
+      { refresh: policyOf(test, MINUTE) },
     )
 
     expect(runs(test).filter(({ status }) => status === 'failed')).toHaveLength(1)

@@ -1,6 +1,6 @@
 import type { End, RefreshAnswer, RefreshRow, RefreshRules } from '../../../src/sync/refresh/answer.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead } from '../../../src/sync/refresh/refresh.ts'
-import { afterFullWalk, type RefreshState, withCost } from '../../../src/sync/refresh/state.ts'
+import { afterFullWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
 
 interface ListedRow {
   id: number
@@ -138,7 +138,7 @@ export class Listing {
     }
     const after = finishRefresh(state, all, refresh, this.clock, this.foundSince(state.settledAt))
     return {
-      state: withCost(after, asked.length),
+      state: after,
       asked,
       outcomes: refresh.done.map(({ outcome }) => outcome),
       pagesRead: pagesRead(refresh, this.end),

@@ -1,22 +1,29 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
-import { loadOf, type RefreshPolicy } from '../../../src/sync/refresh/due.ts'
+import { shareRules } from '../../../src/sync/refresh/price.ts'
+import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
-import { mirroredIds, observerOf, runOnce, runs, walks } from '../../helpers/run-once.ts'
+import { hearing, mirroredIds, runOnce, runs, walks } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
+import { shareOf } from '../../helpers/shares.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const MINUTE = 60_000
 
-/** A refresh each minute, and nothing for older pages. */
-const POLICY: RefreshPolicy = {
-  every: MINUTE,
-  share: 100,
-  load: () => loadOf([60]),
-  walkEvery: 1440 * MINUTE,
-  takeTurn: async () => null,
+const HOUR = 60 * MINUTE
+
+/** A refresh each hour, as of any list without much news. */
+function policyOf(test: TestMirror, more: Partial<RefreshPolicy> = {}): RefreshPolicy {
+  return {
+    every: HOUR,
+    walkEvery: 24 * HOUR,
+    newest: 'auto',
+    rules: () => shareRules(60, 100),
+    share: shareOf(test.clock.now),
+    ...more,
+  }
 }
 
 /** A mirror of a list of ten pages that a full walk has read a minute ago. */
@@ -102,7 +109,7 @@ describe('a refresh', () => {
     const { test, list } = await synced({ ids: upTo(12) })
     await openTestMirror({ file: test.file, clock: test.clock }).store.acquire(jobOf())
 
-    const due = await runOnce(test, list, { instead: 'due', refresh: POLICY, trigger: 'schedule' })
+    const due = await runOnce(test, list, { instead: 'due', refresh: policyOf(test), trigger: 'schedule' })
     const asked = await runOnce(test, list, { instead: 'newest' })
 
     expect(due).toMatchObject({ run: null, walk: null, trigger: 'refresh', error: { code: 'BUSY' } })
@@ -133,13 +140,14 @@ describe('a refresh', () => {
         throw new Error('no answer')
       },
     })
-    const due: Partial<JobOptions> = { instead: 'due', refresh: POLICY }
+    const due: Partial<JobOptions> = { instead: 'due', refresh: policyOf(test) }
+    test.clock.advance(HOUR)
 
     await runOnce(test, failing, due)
     await runOnce(test, list, due)
     expect(list.asked).toEqual([])
 
-    test.clock.advance(MINUTE)
+    test.clock.advance(HOUR)
     await runOnce(test, list, due)
     expect(list.asked).not.toEqual([])
     expect(runs(test).map(({ status: end }) => end)).toEqual(['succeeded', 'failed', 'succeeded'])
@@ -196,43 +204,51 @@ describe('a refresh', () => {
     expect(mirroredIds(test)).toEqual(upTo(153))
   })
 
-  it('that fails counts what it sent', async () => {
+  it('that fails is charged what it sent', async () => {
     const { test, list } = await synced()
-    await refresh(test, list)
-    const { cost, settledAt } = stateOf(test)
+    const { settledAt } = stateOf(test)
+    const policy = policyOf(test)
     const failing = {
       ...list.source,
-      fetchPage: async (...[, observer]: Parameters<typeof list.source.fetchPage>) => {
-        for (let attempt = 0; attempt < 10; attempt++) observer.onRequest()
+      fetchPage: async (...[, observe]: Parameters<typeof list.source.fetchPage>) => {
+        for (let attempt = 0; attempt < 10; attempt++) observe({ kind: 'request' })
         throw new Error('no answer')
       },
     }
 
-    await refresh(test, { source: failing })
+    await runOnce(test, { source: failing }, { instead: 'newest', refresh: policy })
 
-    expect(stateOf(test)).toMatchObject({ cost: Number(cost) + 0.2 * (10 - Number(cost)), settledAt })
+    expect(policy.share.known(policy.rules()).level).toBe(10)
+    expect(stateOf(test)).toMatchObject({ settledAt })
   })
 
-  it('that tries pages several times counts each of them, older ones too', async () => {
+  it('that tries pages several times is charged each of them, older ones too', async () => {
     const { test, list } = await synced({ ids: upTo(300) })
+    // For so long older pages are owed.
+    test.clock.advance(2 * HOUR)
     const source: typeof list.source = {
       ...list.source,
-      limit: () => 60,
-      fetchPage: (page, observer, ...others) => {
-        observer.onRequest()
-        observer.onRequest()
-        return list.source.fetchPage(page, observer, ...others)
+      fetchPage: (page, observe, ...others) => {
+        observe({ kind: 'request' })
+        observe({ kind: 'request' })
+        return list.source.fetchPage(page, observe, ...others)
       },
     }
-    const policy = { ...POLICY, load: (own: number | null) => loadOf([own]) }
+    const policy = policyOf(test, { share: shareOf(test.clock.now, 0.03) })
+    const level = () => policy.share.known(policy.rules()).level
+    const refreshDue = async () => {
+      await runOnce(test, { source }, { instead: 'due', refresh: policy })
+      return Number(runs(test).at(-1)?.requests)
+    }
 
-    await runOnce(test, { source }, { instead: 'due', refresh: policy })
-    const requests = Number(runs(test).at(-1)?.requests)
-
-    // Both ends are read until 25 rows are known: nine pages each. What is left of a minute are six requests.
-    expect(stateOf(test).cost).toBe(3 * 18)
-    expect(requests).toBeGreaterThan(3 * 18)
-    expect(requests).toBeLessThanOrEqual(60 + 2)
+    // Both ends are read until 25 rows are known: nine pages each. Older ones have to wait until the share has carried that.
+    expect(await refreshDue()).toBe(3 * 18)
+    expect(level()).toBe(3 * 18)
+    test.clock.advance(HOUR - MINUTE)
+    const requests = await refreshDue()
+    expect(requests).toBeGreaterThan(60)
+    expect(requests).toBeLessThanOrEqual(60 + 3)
+    expect(level()).toBe(requests)
   })
 
   it.each(['no JSON', '1', '{"scope":"/api/v1/admin/orders {}"}'])(
@@ -320,12 +336,13 @@ describe('a refresh', () => {
     })
     list.ids.push(31, 32)
     const told: unknown[] = []
-    const observer = observerOf({
-      onNotices: (page, notices) => told.push(...notices.map(({ level, message }) => [page, level, message])),
+    const observe = hearing({
+      notices: ({ page, notices }) =>
+        told.push(...notices.map(({ level, message }) => [page, level, message])),
     })
 
-    await runOnce(test, list, { instead: 'newest', observer })
-    await runOnce(test, list, { instead: 'newest', observer })
+    await runOnce(test, list, { instead: 'newest', observe })
+    await runOnce(test, list, { instead: 'newest', observe })
 
     expect(told).toEqual([
       [11, 'warn', expect.stringContaining('size__text')],
@@ -374,7 +391,7 @@ describe('between two pages of a walk', () => {
       ids: upTo(60),
       before: (answer, { ids }) => {
         inFlight.push(open)
-        test.clock.advance(10_000)
+        test.clock.advance(10 * MINUTE)
         if (answer === 30) ids.push(61, 62)
       },
     })
@@ -392,7 +409,7 @@ describe('between two pages of a walk', () => {
     }
     await runOnce(test, { source })
 
-    const { coverage, walk, error } = await runOnce(test, { source: watched }, { refresh: POLICY })
+    const { coverage, walk, error } = await runOnce(test, { source: watched }, { refresh: policyOf(test) })
 
     expect({ error, coverage }).toEqual({ error: null, coverage: 'repaired' })
     expect(mirroredIds(test)).toEqual(upTo(62))
@@ -413,38 +430,35 @@ describe('between two pages of a walk', () => {
     // The list hides an item from the walk, and shows it to the refresh that goes first between two pages.
     const sees = { ...list.source }
     let isWalk = true
-    sees.fetchPage = async (page, observer, signal, urgency) => {
+    sees.fetchPage = async (page, observe, signal, urgency) => {
       isWalk = urgency === undefined
-      const answer = await list.source.fetchPage(page, observer, signal)
+      const answer = await list.source.fetchPage(page, observe, signal)
       const items = answer.items.filter(({ text }) => !isWalk || text !== `{"id":${hidden}}`)
       return { ...answer, items, total: answer.total === null || !isWalk ? answer.total : answer.total - 1 }
     }
 
-    test.clock.advance(MINUTE)
-    await runOnce(test, { source: sees }, { refresh: POLICY })
+    test.clock.advance(HOUR)
+    await runOnce(test, { source: sees }, { refresh: policyOf(test) })
 
     expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
     await runOnce(test, { source: sees })
     expect(test.value('SELECT count(*) FROM sync_missing')).toBe(1)
   })
 
-  it('a refresh waits until the share has room for it, and is not asked for before', async () => {
+  it('a refresh waits until the share has room for it', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(1000) })
     await runOnce(test, list)
-    test.clock.advance(MINUTE)
+    test.clock.advance(HOUR)
     const begun = test.clock.now()
-    const asked: number[] = []
-    const takeTurn = async () => {
-      asked.push(test.clock.now() - begun)
-      return asked.length === 1 ? begun + 10_000 : null
-    }
+    const policy = policyOf(test)
+    // Beyond what newest ends may begin with by 10 requests, of which the share carries one a second.
+    await policy.share.settle(policy.rules(), 1.5 * 60 + 10)
 
-    await runOnce(test, list, { refresh: { ...POLICY, takeTurn } })
+    await runOnce(test, list, { refresh: policy })
 
     const refreshes = test.rows("SELECT started_at FROM sync_runs WHERE trigger = 'refresh' ORDER BY id")
-    expect(asked).toEqual([1000, 10_000])
-    expect(Date.parse(String(refreshes[0]?.started_at)) - begun).toBe(10_000)
+    expect(Date.parse(String(refreshes[0]?.started_at)) - begun).toBe(11_000)
   })
 
   it('no refresh goes first where none is configured', async () => {
@@ -459,22 +473,21 @@ describe('between two pages of a walk', () => {
   it('older pages are read with what is left of the share, one between two pages', async () => {
     const test = openTestMirror()
     const urgencies: unknown[] = []
-    const list = scriptedList({ ids: upTo(300), before: () => test.clock.advance(1000) })
+    const list = scriptedList({ ids: upTo(300), before: () => test.clock.advance(MINUTE) })
     const { source } = list
     const watched = {
       ...source,
-      limit: () => 60,
       fetchPage: (...request: Parameters<typeof source.fetchPage>) => {
         urgencies.push(request[3] ?? 'ahead')
         return source.fetchPage(...request)
       },
     }
-    const policy = { ...POLICY, share: 30, load: () => loadOf([2]) }
     await runOnce(test, { source: watched })
     urgencies.length = 0
 
-    test.clock.advance(MINUTE)
-    await runOnce(test, { source: watched }, { refresh: policy })
+    test.clock.advance(HOUR)
+    const cheap = policyOf(test, { share: shareOf(test.clock.now, 0.03) })
+    await runOnce(test, { source: watched }, { refresh: cheap })
 
     const older = urgencies.flatMap((urgency, index) => (urgency === 'walk' ? [index] : []))
     expect(older.length).toBeGreaterThan(5)

@@ -4,6 +4,7 @@ import {
   afterFullWalk,
   afterOlderPage,
   type CompleteWalk,
+  knownRates,
   type RefreshState,
   shouldWarnOfChanges,
   stateOf,
@@ -70,6 +71,7 @@ describe('a complete full walk', () => {
       freshAsOf: 300,
       startedAt: 300,
       rowsAdded: 10,
+      walkAt: 300,
       ...expected,
     })
   })
@@ -98,9 +100,9 @@ describe('a complete full walk', () => {
 
 describe('between refreshes', () => {
   it('counts the rows of older pages until the next refresh', () => {
-    const bands = [{ cursor: 3, credit: 0.5 }]
+    const rates = knownRates(KNOWN, 'auto', 0)
 
-    expect(afterOlderPage({ ...KNOWN, older: 2 }, bands, 3)).toEqual({ ...KNOWN, bands, older: 5 })
+    expect(afterOlderPage({ ...KNOWN, older: 2 }, rates, 3)).toEqual({ ...KNOWN, rates, older: 5 })
   })
 
   it.each([

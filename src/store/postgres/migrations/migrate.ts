@@ -19,6 +19,8 @@ const STEPS = [
   '0007-elements-of-lists.sql',
   '0008-work-of-owners.sql',
   '0009-numbers-of-lists.sql',
+  '0010-shares-of-refreshes.sql',
+  '0011-columns-of-elements.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

@@ -10,7 +10,7 @@ import {
   type TableShape,
 } from '../../columns/catalog.ts'
 import { type Column, foldName, freeName } from '../../columns/column.ts'
-import type { ElementColumn } from '../../columns/elements.ts'
+import { type ArrayView, sentAtOf } from '../../columns/elements.ts'
 import { arrayViewName, parentNames } from '../../columns/view-names.ts'
 import { loadColumns } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../../sqlite/driver.ts'
@@ -18,7 +18,6 @@ import type { Connection } from '../../sqlite/sql.ts'
 import { loadViews } from '../../sqlite/tables/array-views.ts'
 import { POSTGRES } from '../driver.ts'
 import { POSTGRES_LIMITS } from '../sql.ts'
-import type { ArrayView } from '../tables/records.ts'
 import { keyNames } from '../tables/shape.ts'
 
 /** A collection of the file, as its tables will be on the server. */
@@ -27,7 +26,7 @@ export interface MovedCollection {
   shape: TableShape
   keys: { from: string; to: string; type: KeyType }[]
   columns: RenamedColumn<Column>[]
-  views: ArrayView[]
+  views: { from: ArrayView; to: ArrayView }[]
   /** Columns that have another name on the server, or none, in words. */
   notices: string[]
 }
@@ -75,15 +74,16 @@ function viewsOf(
   name: string,
   shape: TableShape,
   columns: readonly RenamedColumn<Column>[],
-): ArrayView[] {
+): MovedCollection['views'] {
   const parents = parentNames(shape.keyColumns, POSTGRES_LIMITS)
   const names: string[] = []
   return [...loadViews(connection, name).values()].flatMap((view) => {
-    const to = columns.find(({ from }) => from === view.arrayColumn)?.column.name
-    if (to === undefined) return []
+    const array = columns.find(({ from }) => from === view.arrayColumn)?.column
+    if (!array) return []
     const elements = renamedElements(view.elements, ['_organization_id', '_index', ...parents])
-    names.push(arrayViewName(name, to, names, POSTGRES_LIMITS))
-    return [{ name: names.at(-1) ?? '', arrayColumn: to, elements }]
+    names.push(arrayViewName(name, array.name, names, POSTGRES_LIMITS))
+    const to = { name: names.at(-1) ?? '', arrayColumn: array.name, sentAt: sentAtOf(array), elements }
+    return [{ from: view, to }]
   })
 }
 
@@ -117,7 +117,7 @@ export interface RenamedColumn<C extends { name: string }> {
 }
 
 /** The columns of a collection on the server. Those beyond its limit are left out: their values stay in `_json`. */
-export function renamedColumns(columns: readonly Column[], keyPaths: KeyPaths): RenamedColumn<Column>[] {
+function renamedColumns(columns: readonly Column[], keyPaths: KeyPaths): RenamedColumn<Column>[] {
   const fileKeys = keyColumnNames(keyPaths)
   const serverKeys = keyNames(keyPaths)
   const taken = new Set([...POSTGRES_LIMITS.reserved, ...serverKeys].map(foldName))
@@ -132,10 +132,7 @@ export function renamedColumns(columns: readonly Column[], keyPaths: KeyPaths): 
 }
 
 /** The columns of a view of an array. */
-export function renamedElements(
-  elements: readonly ElementColumn[],
-  parents: readonly string[],
-): ElementColumn[] {
+function renamedElements(elements: readonly Column[], parents: readonly string[]): Column[] {
   const taken = new Set(parents.map(foldName))
   return elements.map((element) => ({ ...element, name: freeOne(element.name, taken) }))
 }

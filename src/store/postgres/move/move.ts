@@ -224,7 +224,7 @@ function begin(
     )
     for (const { name, shape, views } of collections) {
       await sql.exec([...tablesSql(POSTGRES, shape), ...changesViewSql(shape)].join(';\n'))
-      for (const view of views) await sql.exec(viewSql(name, shape.keyColumns, view))
+      for (const view of views) await sql.exec(viewSql(name, shape.keyColumns, view.to))
     }
   })
 }

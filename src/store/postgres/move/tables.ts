@@ -21,6 +21,7 @@ export const OWN_TABLES = [
   'sync_refreshed',
   'sync_missing',
   'sync_gates',
+  'sync_shares',
 ]
 
 /** What is known to one process, or one machine, alone. */
@@ -81,7 +82,7 @@ export async function movedTables(
     }),
     columnsTable(connection, collections),
     countsTable(connection, collections),
-    viewColumnsTable(collections),
+    viewColumnsTable(connection, collections),
     ...collections.flatMap((collection) => tablesOfCollection(connection, collection)),
   ]
 }
@@ -128,6 +129,10 @@ function countsTable(connection: Connection, collections: readonly MovedCollecti
     FROM sync_column_counts
     WHERE collection = ? AND "column" = ?
   `)
+  function countsOf(fromTable: string, from: string, table: string, column: string): SqlValue[][] {
+    const found = find.raw().safeIntegers().all(fromTable, from) as SqlValue[][]
+    return found.map((counts) => [table, column, ...counts])
+  }
   return {
     name: 'sync_column_counts',
     columns: [
@@ -136,23 +141,34 @@ function countsTable(connection: Connection, collections: readonly MovedCollecti
       time('last_filled_at'),
     ],
     *rows() {
-      for (const { name: collection, columns } of collections)
-        for (const { from, column } of columns)
-          for (const counts of find.raw().safeIntegers().all(collection, from) as SqlValue[][])
-            yield [collection, column.name, ...counts]
+      for (const { name, columns, views } of collections) {
+        for (const { from, column } of columns) yield* countsOf(name, from, name, column.name)
+        for (const { from, to } of views)
+          for (const [index, { name: column }] of to.elements.entries())
+            yield* countsOf(from.name, from.elements[index]?.name ?? '', to.name, column)
+      }
     },
   }
 }
 
-function viewColumnsTable(collections: readonly MovedCollection[]): MovedTable {
+function viewColumnsTable(connection: Connection, collections: readonly MovedCollection[]): MovedTable {
+  const find = connection.prepare(
+    'SELECT first_seen_at, last_changed_at FROM sync_view_columns WHERE view = ? AND "column" = ?',
+  )
   return {
     name: 'sync_view_columns',
-    columns: [...['view', 'array_column', 'column', 'path', 'type', 'holds'].map(text), whole('sequence')],
+    columns: [
+      ...['view', 'array_column', 'column', 'path', 'type', 'role'].map(text),
+      ...['wide', 'sequence'].map(whole),
+      ...['first_seen_at', 'last_changed_at'].map(time),
+    ],
     *rows() {
       let sequence = 0n
-      for (const { name: view, arrayColumn, elements } of collections.flatMap(({ views }) => views))
-        for (const { name, path, type, holds } of elements)
-          yield [view, arrayColumn, name, path, type, holds, ++sequence]
+      for (const { from, to } of collections.flatMap(({ views }) => views))
+        for (const [index, { name, path, type, role, wide }] of to.elements.entries()) {
+          const times = find.raw().get(from.name, from.elements[index]?.name) as [string, string]
+          yield [to.name, to.arrayColumn, name, path, type, role, wide ? 1n : 0n, ++sequence, ...times]
+        }
     },
   }
 }

@@ -4,7 +4,7 @@ import { loadCatalog } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../../sqlite/driver.ts'
 import { openForWriting } from '../../sqlite/file/open.ts'
 import type { Connection } from '../../sqlite/sql.ts'
-import { loadViews, replaceView } from '../../sqlite/tables/array-views.ts'
+import { replaceViews } from '../../sqlite/tables/array-views.ts'
 import { ensureTables } from '../../sqlite/tables/configured.ts'
 import { ensureHelp } from '../../sqlite/tables/help-view.ts'
 import { columnsInBoth } from '../move/tables.ts'
@@ -14,7 +14,7 @@ import { quoted, type Sql } from '../sql.ts'
 import { keyNames } from '../tables/shape.ts'
 
 /** What no copy holds. */
-const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_seq']
+const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_shares', 'sync_seq']
 
 /** Rows that are held in memory, and written in one step of some milliseconds. */
 const BATCH = 500
@@ -61,7 +61,7 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
         const collection = { name, key: keyPaths.map((path) => path.join('.')) }
         ensureTables(connection, collection)
         const shape = shapeOf(name, runRule(connection, loadCatalog(SQLITE, collection)))
-        for (const view of loadViews(connection, name).values()) replaceView(connection, shape, view)
+        replaceViews(connection, shape)
         const [from, to] = [keyNames(keyPaths), keyColumnNames(keyPaths)].map((all) => [
           '_organization_id',
           ...all,
@@ -100,7 +100,7 @@ const COUNT_RECORD = [
   'last_filled_at',
   'emptied',
 ]
-const VIEW_RECORD = ['view', 'array_column', 'column', 'path', 'type', 'holds']
+const VIEW_RECORD = ['view', 'array_column', ...COLUMN_RECORD.slice(1)]
 
 /** A key may be called otherwise on the server, where some names are taken. */
 function withKeysOfFile(keys: ReadonlyMap<string, string[][]>): (row: SqlValue[]) => SqlValue[] {

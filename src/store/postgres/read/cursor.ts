@@ -14,7 +14,7 @@ const MOST_ROWS = 2000
 /** Of a batch: few rows are asked for at once where they are long. */
 const BATCH_CHARACTERS = 4_000_000
 
-/** Begins to read one SELECT, VALUES or TABLE; the server takes no other statement. Once a transaction. */
+/** Begins to read one SELECT, VALUES or TABLE; the server takes no other statement. One at a time in a transaction. */
 export async function openCursor(
   sql: Cursor,
   select: string,
@@ -30,6 +30,7 @@ async function* batchesOf(sql: Cursor, first: Value[][]): AsyncIterable<Value[][
     yield rows
     ;({ rows } = await fetchRows(sql, nextCount(rows)))
   }
+  await sql.arrays('CLOSE "_read"')
 }
 
 async function fetchRows(sql: Cursor, count: number): Promise<Arrays & { rows: Value[][] }> {

@@ -1,5 +1,6 @@
 import { UsageError } from '../../../errors.ts'
 import { parentNames } from '../../columns/view-names.ts'
+import { seqWindows, withinWindow } from '../../core/seq.ts'
 import { tableName } from '../../core/sql.ts'
 import type { Value } from '../../sqlite/read/rows.ts'
 import {
@@ -18,14 +19,42 @@ import { findListed, type Listed, type Reading, SEQUENCE, typeOf } from './liste
 /** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
 export async function selectRows(sql: Reading, listed: Listed, selection: Selection): Promise<StreamedRows> {
   const { columns, expressions } = selectedColumns(listed)
-  const { batches } = await openCursor(
-    sql,
-    `SELECT ${expressions.join(', ')} ${fromWhere(listed, selection)}`,
-  )
+  const query = fromWhere(listed, selection)
+  const select = `SELECT ${expressions.join(', ')}`
+  const { sinceSeq = null } = selection
   return {
     columns: columns.map(({ name }) => name),
     types: columns.map(({ type }) => typeOf(type)),
-    batches,
+    batches:
+      sinceSeq === null
+        ? (await openCursor(sql, textOf(select, query))).batches
+        : inWindows(sql, select, query, BigInt(sinceSeq)),
+  }
+}
+
+function textOf(select: string, { from, where, order }: Query): string {
+  return `${select} ${from} WHERE ${where} ORDER BY ${order}`
+}
+
+async function* inWindows(
+  sql: Reading,
+  select: string,
+  query: Query,
+  since: bigint,
+): AsyncIterable<Value[][]> {
+  const windows = seqWindows(since)
+  for (let next = windows.next(); !next.done; ) {
+    const { ask, most, ...window } = next.value
+    const where = `${query.where} AND ${withinWindow(window)}`
+    if (ask === 'read') {
+      yield* (await openCursor(sql, textOf(select, { ...query, where }))).batches
+      next = windows.next(0)
+    } else {
+      const { rows } = await sql.arrays(
+        `SELECT count(*) FROM (SELECT 1 ${query.from} WHERE ${where} LIMIT ${most}) AS found`,
+      )
+      next = windows.next(Number(rows[0]?.[0]))
+    }
   }
 }
 
@@ -38,7 +67,7 @@ export async function selectItems(
   const raw = await findListed(sql, tableName(collection, 'raw'))
   if (!raw) throw new Error(`${collection} has no table of its items`)
   const shown = [...SENT_COLUMNS, ...keys.map((key) => `x.${quoted(key)}`)].join(', ')
-  const { batches } = await openCursor(sql, `SELECT ${shown} ${fromWhere(raw, selection)}`)
+  const { batches } = await openCursor(sql, textOf(`SELECT ${shown}`, fromWhere(raw, selection)))
   return itemsOf(batches)
 }
 
@@ -46,7 +75,13 @@ async function* itemsOf(batches: AsyncIterable<Value[][]>): AsyncIterable<SentIt
   for await (const rows of batches as AsyncIterable<string[][]>) yield rows.map(sentItem)
 }
 
-function fromWhere(listed: Listed, { organizationIds, since, sinceSeq = null }: Selection): string {
+interface Query {
+  from: string
+  where: string
+  order: string
+}
+
+function fromWhere(listed: Listed, { organizationIds, since, sinceSeq = null }: Selection): Query {
   const { name, keys, columns } = listed
   const isEvents = name === changesViewName(listed.collection)
   if (sinceSeq !== null) assertHasSeq(listed, isEvents)
@@ -63,12 +98,11 @@ function fromWhere(listed: Listed, { organizationIds, since, sinceSeq = null }: 
   const order = [...first, '_organization_id', ...keys, ...parents, '_index', SEQUENCE, ...time]
     .filter((one) => columns.some((column) => column.name === one) || (isHistory && one === SEQUENCE))
     .map((one) => `x.${quoted(one)}`)
-  return `
-    FROM ${quoted(name)} AS x
-    LEFT JOIN organizations AS o ON o.id = x."_organization_id"
-    WHERE ${conditions.join(' AND ') || 'true'}
-    ORDER BY ${order.join(', ')}
-  `
+  return {
+    from: `FROM ${quoted(name)} AS x LEFT JOIN organizations AS o ON o.id = x."_organization_id"`,
+    where: conditions.join(' AND ') || 'true',
+    order: order.join(', '),
+  }
 }
 
 /** By which time a row has changed: its own, an event's, a version's end, or that of the row an element belongs to. */

@@ -1,5 +1,6 @@
 import type { Job } from '../../../sync/types.ts'
 import { type Catalog, shapeOf, type TableShape } from '../../columns/catalog.ts'
+import type { ArrayView } from '../../columns/elements.ts'
 import { createRowWriter, type RowWriter } from '../../core/rows.ts'
 import { loadCatalog } from '../../core/tables.ts'
 import { POSTGRES, runRule } from '../driver.ts'
@@ -7,7 +8,7 @@ import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
 import { ensureTables } from './configured.ts'
 import { type Fitting, fitTables, typedRows, type WantedItems } from './fit.ts'
-import { type ArrayView, loadViews, versionOf } from './records.ts'
+import { loadViews, versionOf } from './records.ts'
 import type { FittedRow } from './row-size.ts'
 
 /** What this process knows of a collection's tables. */

@@ -1,10 +1,10 @@
-import { isJsonObject, type JsonObject } from '../../../json/value.ts'
+import type { JsonObject } from '../../../json/value.ts'
 import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
 import { printable } from '../../../text.ts'
 import { type Catalog, fitsKeys, keyTypesOf, splitKey } from '../../columns/catalog.ts'
-import type { ColumnChange } from '../../columns/column.ts'
-import { discoverElements } from '../../columns/elements.ts'
+import type { Column, ColumnChange } from '../../columns/column.ts'
+import { type ArrayView, type ExtendedElements, extendElements, sentAtOf } from '../../columns/elements.ts'
 import { extendCatalog, noticesOf } from '../../columns/extend.ts'
 import { type ArrayValue, toRow } from '../../columns/row.ts'
 import { arrayViewName } from '../../columns/view-names.ts'
@@ -15,7 +15,7 @@ import { POSTGRES, runRule } from '../driver.ts'
 import type { Server } from '../server/server.ts'
 import { POSTGRES_LIMITS, quoted, type Sql, storableJson } from '../sql.ts'
 import { changingTypes, DependentError, triedWith, withoutDependents } from './dependents.ts'
-import { type ArrayView, loadViews, saveView } from './records.ts'
+import { loadViews, saveView } from './records.ts'
 import { type FittedRow, withinPage } from './row-size.ts'
 import { keyNames } from './shape.ts'
 import { VIEW_MARK, viewSelect, viewSql } from './view.ts'
@@ -45,16 +45,16 @@ export function typedRows(
   return rows
 }
 
+const NO_ELEMENTS: readonly Column[] = []
+
 /** The elements of a view with those of this array; null if it has them all. */
 function extendedView(
   views: ReadonlyMap<string, ArrayView>,
   strangers: ReadonlySet<string>,
   { column, array }: ArrayValue,
-): ArrayView['elements'] | null {
-  if (strangers.has(column) || !array.some(isJsonObject)) return null
-  const known = views.get(column)?.elements ?? []
-  const elements = discoverElements(known, array, POSTGRES_LIMITS)
-  return elements === known ? null : elements
+): ExtendedElements | null {
+  if (strangers.has(column)) return null
+  return extendElements(views.get(column)?.elements ?? NO_ELEMENTS, array, POSTGRES_LIMITS)
 }
 
 export interface FitOptions {
@@ -91,7 +91,15 @@ export function fitTables(
     const keyColumns = keyNames(splitKey(configured.key))
     await changeColumns(sql, collection, changes, at)
     const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
-    const strangers = await extendViews(sql, { collection, keyColumns, arrays, notices })
+    const strangers = await extendViews(sql, {
+      collection,
+      keyColumns,
+      catalog,
+      changes,
+      arrays,
+      notices,
+      at,
+    })
     await sql.rows('UPDATE sync_collections SET version = version + 1 WHERE name = $1', [collection])
     return { notices, isFullReported: catalog.isFullReported, strangers }
   })
@@ -164,43 +172,85 @@ function alterSql(table: string, columns: readonly ColumnChange['column'][]): st
 interface ViewWork {
   collection: string
   keyColumns: readonly string[]
+  catalog: Catalog
+  /** Made already. */
+  changes: readonly ColumnChange[]
   arrays: readonly ArrayValue[]
   notices: Notice[]
+  at: string
 }
 
 async function extendViews(
   sql: Sql,
-  { collection, keyColumns, arrays, notices }: ViewWork,
+  { collection, keyColumns, catalog, changes, arrays, notices, at }: ViewWork,
 ): Promise<Set<string>> {
   const views = await loadViews(sql, collection)
   const strangers = new Set<string>()
-  const due = new Map<string, ArrayView>()
+  /** As it is known already, of each view that changes. */
+  const due = new Map<string, ArrayView | undefined>()
+  // From now on these views tell lists from texts that read like one.
+  const wide = changes.filter(({ kind }) => kind === 'wide').map(({ column }) => column.name)
+  for (const [column, view] of views)
+    if (wide.includes(column) && !(await isTaken(sql, view.name))) due.set(column, view)
   for (const array of arrays) {
-    const elements = extendedView(views, strangers, array)
-    if (!elements) continue
+    const { column } = array
+    const extended = extendedView(views, strangers, array)
+    if (!extended) continue
+    const known = views.get(column)
     const others = [...views.values()].map((view) => view.name)
-    const name =
-      views.get(array.column)?.name ?? arrayViewName(collection, array.column, others, POSTGRES_LIMITS)
+    const name = known?.name ?? arrayViewName(collection, column, others, POSTGRES_LIMITS)
     if (await isTaken(sql, name)) {
-      strangers.add(array.column)
+      strangers.add(column)
       notices.push({ level: 'warn', message: `the name ${name} is taken, so there is no view of that array` })
       continue
     }
-    const view = { name, arrayColumn: array.column, elements }
-    views.set(array.column, view)
-    due.set(name, view)
+    const own = catalog.columns.find((one) => one.name === column)
+    const sentAt = own ? sentAtOf(own) : null
+    views.set(column, { name, arrayColumn: column, elements: extended.elements, sentAt })
+    if (!due.has(column)) due.set(column, known)
+    for (const { message } of extended.warnings)
+      notices.push({ level: 'warn', message: `${name}: ${message}` })
   }
-  for (const view of due.values()) {
-    const obstacle = await triedWith(sql, async () => {
-      await saveView(sql, view)
-      await replaceView(sql, collection, keyColumns, view)
-    })
+  const shape = { collection, keyColumns, at }
+  for (const [column, known] of due) {
+    const view = views.get(column)
+    if (!view) continue
+    const obstacle = await changeView(sql, shape, view)
     if (obstacle === null) continue
-    strangers.add(view.arrayColumn)
-    const message = `the view ${view.name} stays as it was, since ${obstacle} depends on it and could not be made again as it is: drop that, and run "admin-mirror rebuild ${collection}"`
+    const kept = known && withKeptTypes(known, view, arrays)
+    const isKept = kept !== undefined && (await changeView(sql, shape, kept)) === null
+    const dependent = `since ${obstacle} depends on it and could not be made again as it is`
+    if (!isKept) strangers.add(column)
+    const message = isKept
+      ? `columns of ${view.name} cannot hold fractions, ${dependent}: they go to NAME__text`
+      : `the view ${view.name} stays as it was, ${dependent}: drop that, and run "admin-mirror rebuild ${collection}"`
     notices.push({ level: 'warn', message: printable(message, 500) })
   }
   return strangers
+}
+
+/** Returns what is in the way; null: the view is changed. */
+function changeView(
+  sql: Sql,
+  { collection, keyColumns, at }: Pick<ViewWork, 'collection' | 'keyColumns' | 'at'>,
+  view: ArrayView,
+): Promise<string | null> {
+  return triedWith(sql, async () => {
+    await saveView(sql, view, at)
+    await replaceView(sql, collection, keyColumns, view)
+  })
+}
+
+/** The view with the types that its columns had: a column that is only added is in nobody's way. */
+function withKeptTypes(known: ArrayView, changed: ArrayView, arrays: readonly ArrayValue[]): ArrayView {
+  const types = new Map(changed.elements.map(({ name, type }) => [name, type]))
+  let elements: readonly Column[] = known.elements.map((one) =>
+    types.get(one.name) === one.type ? one : { ...one, wide: true },
+  )
+  for (const { column, array } of arrays)
+    if (column === changed.arrayColumn)
+      elements = extendElements(elements, array, POSTGRES_LIMITS)?.elements ?? elements
+  return { ...changed, elements }
 }
 
 /** A table or view that we did not create belongs to a user, who may have put it in the place of ours. */

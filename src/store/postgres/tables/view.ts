@@ -1,9 +1,9 @@
-import type { ElementColumn } from '../../columns/elements.ts'
+import type { Column, ColumnType } from '../../columns/column.ts'
+import type { ArrayView } from '../../columns/elements.ts'
 import { parseSqlitePath } from '../../columns/path.ts'
 import { parentNames } from '../../columns/view-names.ts'
-import { SQL_TYPES } from '../../core/sql.ts'
+import { SQL_TYPES, tableName } from '../../core/sql.ts'
 import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
-import type { ArrayView } from './records.ts'
 
 /** Stands in the definition of each of these views, and tells them from those of users: a function of the schema. */
 export const VIEW_MARK = 'json_list('
@@ -28,27 +28,54 @@ export function viewSelect(table: string, keyColumns: readonly string[], view: A
     ),
     'e.ordinal - 1 AS "_index"',
     ...view.elements.map(
-      (element) => `(${valueSql(element)})::${SQL_TYPES[element.type]} AS ${quoted(element.name)}`,
+      (element) =>
+        `(${valueSql(element, view.elements)})::${SQL_TYPES[element.type]} AS ${quoted(element.name)}`,
     ),
   ]
-  const from = `FROM ${quoted(table)} AS t CROSS JOIN LATERAL json_array_elements(json_list(t.${quoted(view.arrayColumn)})) WITH ORDINALITY AS e (value, ordinal)`
+  const array = `t.${quoted(view.arrayColumn)}`
+  const [join, list] =
+    view.sentAt === null
+      ? ['', array]
+      : [
+          ` ${joinRaw(table, keyColumns)}`,
+          `CASE WHEN left(${array}, 1) = '[' AND NOT ${hasTextSql(view.sentAt)} THEN ${array} END`,
+        ]
   return `SELECT
   ${columns.join(',\n  ')}
-${from}
+FROM ${quoted(table)} AS t${join} CROSS JOIN LATERAL json_array_elements(json_list(${list})) WITH ORDINALITY AS e (value, ordinal)
 WHERE json_typeof(e.value) = 'object'`
 }
 
-function valueSql({ path, type, holds }: ElementColumn): string {
+/** Joins the rows `t` of a table with the items that they are made of, as `r`. */
+export function joinRaw(table: string, keyColumns: readonly string[]): string {
+  const same = ['_organization_id', ...keyColumns].map((key) => `r.${quoted(key)} = t.${quoted(key)}`)
+  return `JOIN ${quoted(tableName(table, 'raw'))} AS r ON ${same.join(' AND ')}`
+}
+
+/** Whether the item has a text at a path. The function replaces what no text can hold, in names too. */
+export function hasTextSql(path: string): string {
+  const names = parseSqlitePath(path).map((name) => literal(name.toWellFormed().replaceAll('\0', '\u0001')))
+  return `json_has_text(r."_json", ARRAY[${names.join(', ')}]::text[])`
+}
+
+/** As `fittingValue` of what `asRead` returns: the functions are in the migrations. */
+function valueSql({ path, type, role }: Column, elements: readonly Column[]): string {
   const names = parseSqlitePath(path).map((name) => literal(storableName(name)))
   const at = `e.value #> ARRAY[${names.join(', ')}]::text[]`
-  const text = `e.value #>> ARRAY[${names.join(', ')}]::text[]`
   const kind = `json_typeof(${at})`
-  if (holds === 'boolean') return `CASE WHEN ${kind} = 'boolean' THEN ((${at})::text = 'true')::int END`
-  // A view that could not be made anew may meet a fraction: it is no whole number.
-  if (type === 'INTEGER')
-    return `CASE WHEN ${kind} = 'number' AND ((${at})::text !~ '[.eE]' OR json_real(${at}) = json_whole(${at})) THEN json_whole(${at}) END`
-  if (type === 'REAL') return `CASE WHEN ${kind} = 'number' THEN json_real(${at}) END`
-  return `CASE ${kind} WHEN 'string' THEN ${text} WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE (${at})::text END`
+  const text = `CASE ${kind} WHEN 'string' THEN e.value #>> ARRAY[${names.join(', ')}]::text[] WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE (${at})::text END`
+  const fitting: Record<ColumnType, string> = {
+    INTEGER: `json_whole(${at})`,
+    REAL: `json_real(${at})`,
+    TEXT: `CASE WHEN ${kind} <> 'boolean' THEN ${text} END`,
+  }
+  if (role === 'text') {
+    const main = elements.find((one) => one.role === 'value' && one.path === path)
+    return `CASE WHEN ${fitting[main?.type ?? 'TEXT']} IS NULL THEN ${text} END`
+  }
+  // An earlier version had booleans in columns of texts, where they stay until another one comes.
+  const isAlone = !elements.some((one) => one.role === 'text' && one.path === path)
+  return type === 'TEXT' && isAlone ? text : fitting[type]
 }
 
 /** As `storableJson` has written it. */

@@ -3,6 +3,7 @@ import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { completeTables } from '../../core/declarations.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
+import { markWideTexts, replaceViews } from '../tables/array-views.ts'
 import { ensureChangesView } from '../tables/changes-view.ts'
 
 const FOLDER = new URL('.', import.meta.url)
@@ -23,6 +24,8 @@ const STEPS = [
   '0012-failing.sql',
   '0013-work-of-owners.sql',
   '0014-versions-of-budgets.sql',
+  '0015-shares-of-refreshes.sql',
+  '0016-columns-of-elements.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length
@@ -50,5 +53,7 @@ function completeCollections(connection: Connection): void {
     const shape = { name, keyColumns: keyColumnNames(splitKey(JSON.parse(key) as string[])) }
     runRule(connection, completeTables(SQLITE, shape))
     ensureChangesView(connection, shape)
+    markWideTexts(connection, shape)
+    replaceViews(connection, shape)
   }
 }

@@ -5,7 +5,6 @@ import { tableName } from '../../core/sql.ts'
 import { knownKey } from '../../core/tables.ts'
 import { runRule } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { loadViews } from '../tables/array-views.ts'
 import { type CopiedColumn, columnsToIndex } from './indexes.ts'
 
 // What a copy holds: the tables that the public interface names, and no columns that it does not. Nothing else of the mirror
@@ -78,12 +77,11 @@ function tablesOfCollection(connection: Connection, name: string): CopiedTable[]
   const keys = keyNames.map((key) => ({ name: key, type: types.get(key) ?? 'TEXT' }))
   const parents = keys.map((key) => ({ ...key, name: `_parent_${key.name}` }))
   const eventKeys = eventKeyNames(keyNames)
-  const views = [...loadViews(connection, name).values()]
   return [
     ...sameTable(connection, name, (columns) => columnsToIndex(columns, keyNames)),
     ...sameTable(connection, raw, () => []),
     ...sameTable(connection, history, () => [['_organization_id', ...keyNames, '_valid_to'], ['_valid_to']]),
-    ...views.flatMap(({ name: view, elements }) => {
+    ...elementsByView(connection, name).flatMap(([view, elements]) => {
       const primary = [ORGANIZATION, ...parents, { name: '_index', type: 'INTEGER' }]
       return tableOfView(connection, view, [...primary, ...elements], primary, columnsToIndex(elements, []))
     }),
@@ -100,6 +98,19 @@ function tablesOfCollection(connection: Connection, name: string): CopiedTable[]
       [[SEQ], ['at'], [ORGANIZATION.name, ...eventKeys]],
     ),
   ]
+}
+
+/** Of mirrors of earlier versions, too. */
+function elementsByView(connection: Connection, collection: string): [string, CopiedColumn[]][] {
+  const rows = connection
+    .prepare(`
+      SELECT view, "column" AS name, type
+      FROM ${MIRROR}.sync_view_columns
+      WHERE substr(view, 1, length(:collection) + 2) = :collection || '__'
+      ORDER BY rowid
+    `)
+    .all({ collection }) as (CopiedColumn & { view: string })[]
+  return [...Map.groupBy(rows, ({ view }) => view)]
 }
 
 const ORGANIZATION: CopiedColumn = { name: '_organization_id', type: 'TEXT' }

@@ -60,7 +60,7 @@ export function createReader(connection: Connection, file: string, own: string |
     daemons: () => read(() => (isWhole() ? readDaemons(connection, file, own) : [])),
     gateClosedUntil: () => read(() => (isWhole() ? runRule(connection, gateClosedUntil()) : null)),
     columnTroubles: () =>
-      read(() => (hasTable(connection, 'sync_column_counts') ? runRule(connection, columnTroubles()) : [])),
+      read(() => (tellsOfColumns(connection) ? runRule(connection, columnTroubles()) : [])),
     query: (sql, parameters = new Map()) => readOnly(connection, file, sql, parameters),
     collections: () => read(() => collectionsOf(connection)),
     organizations: () => {
@@ -82,4 +82,10 @@ export function createReader(connection: Connection, file: string, own: string |
     describe: (listed) => read(() => describeColumns(connection, listed)),
     close: () => connection.close(),
   }
+}
+
+/** Not a copy, nor a mirror that no command of this version has written yet. */
+function tellsOfColumns(connection: Connection): boolean {
+  const sql = "SELECT 1 FROM pragma_table_info('sync_view_columns') WHERE name = 'role'"
+  return hasTable(connection, 'sync_column_counts') && connection.prepare(sql).get() !== undefined
 }

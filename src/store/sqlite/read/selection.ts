@@ -1,4 +1,5 @@
 import { UsageError } from '../../../errors.ts'
+import { seqWindows, withinWindow } from '../../core/seq.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { keyColumnsOf, type Listed, type ListedColumn } from './listed.ts'
 import type { Rows, Value } from './rows.ts'
@@ -45,15 +46,50 @@ function isOfChanges({ name, collection }: Listed): boolean {
 /** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
 export function selectRows(connection: Connection, listed: Listed, selection: Selection): TypedRows {
   const { columns, expressions } = selectedColumns(listed)
-  const { sql, values } = fromWhere(connection, listed, selection)
-  const statement = connection
-    .prepare(`SELECT ${expressions.join(', ')} ${sql}`)
-    .raw()
-    .safeIntegers()
+  const query = fromWhere(connection, listed, selection)
+  const select = `SELECT ${expressions.join(', ')}`
+  const { sinceSeq = null } = selection
+  // The table of a copy has an index on the numbers.
+  const isCut = sinceSeq !== null && !listed.isTable
   return {
     columns: columns.map(({ name }) => name),
     types: columns.map(({ name, type }) => (isOwnTime(listed, name) ? OWN_TIME : type)),
-    rows: lazily(() => statement.iterate(...values) as Iterable<Value[]>),
+    rows: lazily(() =>
+      isCut ? inWindows(connection, select, query, BigInt(sinceSeq)) : read(connection, select, query),
+    ),
+  }
+}
+
+function read(
+  connection: Connection,
+  select: string,
+  { from, where, order, values }: Query,
+): Iterable<Value[]> {
+  const statement = connection.prepare(`${select} ${from} WHERE ${where} ${order}`).raw().safeIntegers()
+  return statement.iterate(...values) as Iterable<Value[]>
+}
+
+/** All windows are of one moment, as one statement is. */
+function* inWindows(connection: Connection, select: string, query: Query, since: bigint): Iterable<Value[]> {
+  connection.exec('BEGIN')
+  try {
+    const windows = seqWindows(since)
+    for (let next = windows.next(); !next.done; ) {
+      const { ask, most, ...window } = next.value
+      const where = `${query.where} AND ${withinWindow(window)}`
+      if (ask === 'read') yield* read(connection, select, { ...query, where })
+      const count = `SELECT count(*) FROM (SELECT 1 ${query.from} WHERE ${where} LIMIT ${most})`
+      next = windows.next(
+        ask === 'read'
+          ? 0
+          : (connection
+              .prepare(count)
+              .pluck()
+              .get(...query.values) as number),
+      )
+    }
+  } finally {
+    connection.exec('COMMIT')
   }
 }
 
@@ -92,13 +128,10 @@ export function sentItem(row: readonly string[]): SentItem {
 /** The items of a collection as they were sent. */
 export function selectItems(connection: Connection, raw: Listed, selection: Selection): Iterable<SentItem> {
   const keys = keyColumnsOf(connection, raw.collection).map((key) => `x.${quoted(key)}`)
-  const { sql, values } = fromWhere(connection, raw, selection)
-  const statement = connection
-    .prepare(`SELECT ${[...SENT_COLUMNS, ...keys].join(', ')} ${sql}`)
-    .raw()
-    .safeIntegers()
+  const query = fromWhere(connection, raw, selection)
+  const select = `SELECT ${[...SENT_COLUMNS, ...keys].join(', ')}`
   return lazily(function* () {
-    for (const row of statement.iterate(...values) as Iterable<string[]>) yield sentItem(row)
+    for (const row of read(connection, select, query) as Iterable<string[]>) yield sentItem(row)
   })
 }
 
@@ -107,11 +140,18 @@ function lazily<T>(begin: () => Iterable<T>): Iterable<T> {
   return { [Symbol.iterator]: () => begin()[Symbol.iterator]() }
 }
 
+interface Query {
+  from: string
+  where: string
+  order: string
+  values: readonly unknown[]
+}
+
 function fromWhere(
   connection: Connection,
   listed: Listed,
   { organizationIds, since, sinceSeq = null }: Selection,
-) {
+): Query {
   if (sinceSeq !== null) assertHasSeq(listed, isOfChanges(listed))
   const some = `x."_organization_id" IN (${(organizationIds ?? []).map(() => '?').join(', ')})`
   const conditions = [
@@ -119,13 +159,13 @@ function fromWhere(
     ...(since === null ? [] : [sinceSql(connection, listed)]),
     ...(sinceSeq === null ? [] : [`x."seq" > ${sinceSeq}`]),
   ]
-  const sql = `
-    FROM ${quoted(listed.name)} AS x
-    LEFT JOIN organizations AS o ON o.id = x."_organization_id"
-    WHERE ${conditions.join(' AND ') || 'true'}
-    ${sinceSeq === null ? (isInOrder(connection, listed) ? 'ORDER BY x._rowid_' : '') : 'ORDER BY x."seq"'}
-  `
-  return { sql, values: [...(organizationIds ?? []), ...(since === null ? [] : [since])] }
+  const inOrder = isInOrder(connection, listed) ? 'ORDER BY x._rowid_' : ''
+  return {
+    from: `FROM ${quoted(listed.name)} AS x LEFT JOIN organizations AS o ON o.id = x."_organization_id"`,
+    where: conditions.join(' AND ') || 'true',
+    order: sinceSeq === null ? inOrder : 'ORDER BY x."seq"',
+    values: [...(organizationIds ?? []), ...(since === null ? [] : [since])],
+  }
 }
 
 /** Throws UsageError for what is no view of events, and for one that an earlier version of the program made. */

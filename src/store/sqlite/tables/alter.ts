@@ -1,11 +1,13 @@
 import type { Notice } from '../../../sync/types.ts'
 import { counted, printable } from '../../../text.ts'
+import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { type Column, type ColumnChange, foldName } from '../../columns/column.ts'
 import { KINDS, type TableKind, tableName } from '../../core/sql.ts'
-import { loadColumns, saveColumns } from '../../core/tables.ts'
+import { knownKey, loadColumns, saveColumns } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'
 import type { Transact } from '../transaction.ts'
+import { replaceViews } from './array-views.ts'
 import { addColumn, rebuildTable, type TableChanges } from './rebuild-table.ts'
 
 /** A result; or, if the columns do not fit yet, the changes that they need first. */
@@ -87,6 +89,12 @@ export function alterTables(
     if (isRebuilt(changes)) rebuildTable(connection, table, changes, onRows)
     else for (const column of changes.added) addColumn(connection, table, column)
   }
+  // From now on the views of their arrays tell lists from texts that read like one.
+  const wide = plan.changes.filter(({ kind }) => kind === 'wide').map(({ column }) => column.name)
+  if (wide.length > 0) {
+    const keyColumns = keyColumnNames(splitKey(runRule(connection, knownKey(plan.collection)) ?? []))
+    replaceViews(connection, { name: plan.collection, keyColumns }, wide)
+  }
   return true
 }
 
@@ -115,7 +123,7 @@ function isStillDue(known: readonly Column[], { kind, column }: ColumnChange): b
   const hasName = ({ name }: Column) => foldName(name) === foldName(column.name)
   if (kind === 'add')
     return !known.some((one) => hasName(one) || (one.path === column.path && one.role === column.role))
-  return known.some((one) => hasName(one) && one.type === 'INTEGER' && !one.wide)
+  return known.some((one) => hasName(one) && !one.wide && (kind === 'wide' || one.type === 'INTEGER'))
 }
 
 /** All three tables have the key columns, created as INTEGER before their type was known. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../json/value.ts'
 import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
-import { fitsKeys, keyTypesOf, shapeOf } from '../../columns/catalog.ts'
+import { fitsKeys, keyTypesOf, shapeOf, type TableShape } from '../../columns/catalog.ts'
 import { extendCatalog, noticesOf } from '../../columns/extend.ts'
 import { type TypedRow, toRow } from '../../columns/row.ts'
 import { createRowWriter, type RowWriter } from '../../core/rows.ts'
@@ -16,12 +16,13 @@ import { dropFormerCopy } from './rebuild-table.ts'
 
 /** The open tables of one collection. Everything here runs inside the caller's transaction. */
 export interface CollectionTables extends RowWriter {
+  shape: TableShape
   /** What to report once they are open. */
   warnings: readonly Notice[]
   /** The typed rows of the items that have to be written, with these keys. */
   toRows(keys: readonly (readonly KeyPart[])[], items: readonly JsonObject[]): Outcome<TypedRow[]>
-  /** Creates, or extends, the views of the arrays in these rows. Returns notices for the log. */
-  extendViews(rows: readonly TypedRow[]): Notice[]
+  /** Creates, or extends, the views of the arrays in these rows. Returns notices for the log. `at`: ISO 8601. */
+  extendViews(rows: readonly TypedRow[], at: string): Notice[]
 }
 
 export function openCollection(connection: Connection, collection: ConfiguredCollection): CollectionTables {
@@ -37,6 +38,7 @@ export function openCollection(connection: Connection, collection: ConfiguredCol
 
   return {
     ...createRowWriter(SQLITE, shape),
+    shape,
     warnings: taken,
     toRows(keys, items) {
       const known = items.map((item) => toRow(catalog, item))
@@ -52,7 +54,11 @@ export function openCollection(connection: Connection, collection: ConfiguredCol
       if (isComplete(rows)) return { result: rows, notices }
       throw new Error('items do not fit the columns that were made for them')
     },
-    extendViews: (rows) => extendArrayViews(rows.flatMap(({ arrays }) => arrays)),
+    extendViews: (rows, at) =>
+      extendArrayViews(
+        rows.flatMap(({ arrays }) => arrays),
+        at,
+      ),
   }
 }
 

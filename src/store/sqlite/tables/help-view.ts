@@ -54,7 +54,10 @@ SELECT of.name || ending, ${eventKey}, says ${ofKeys}, made WHERE "column" = 'KE
 UNION ALL
 ${discovered}
 UNION ALL
-SELECT view, "column", 'the value at ' || path || ' of the element' FROM sync_view_columns
+SELECT view, "column", CASE role
+  WHEN 'text' THEN 'values at ' || path || ' of the element that do not fit its column, as text'
+  ELSE 'the value at ' || path || ' of the element' END
+FROM sync_view_columns
 UNION ALL
 SELECT view, "column", says FROM ${array}, arrays WHERE "column" IS NOT '_parent_KEY'
 UNION ALL

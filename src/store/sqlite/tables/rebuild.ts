@@ -1,40 +1,21 @@
-import { InterruptedError, MirrorError } from '../../../errors.ts'
-import { parseExact } from '../../../json/exact.ts'
-import { isJsonObject, type JsonObject } from '../../../json/value.ts'
-import { type KeyPaths, keyColumnNames, splitKey } from '../../columns/catalog.ts'
-import { countColumns, countedJobs } from '../../core/column-counts.ts'
-import { keyTexts } from '../../core/lookup.ts'
-import { takeSeq } from '../../core/seq.ts'
-import { tableName } from '../../core/sql.ts'
-import { type ConfiguredCollection, collectionNames, knownKey } from '../../core/tables.ts'
+import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { type RebuildWork, type Rebuilt, rebuildCollection, typedLines } from '../../core/rebuild.ts'
+import { timeOf } from '../../core/sql.ts'
+import { collectionNames } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { createMaintenance } from '../maintenance.ts'
-import { type Connection, quoted } from '../sql.ts'
+import type { Connection } from '../sql.ts'
 import { inBatches, type Patience, type Transact } from '../transaction.ts'
-import { changeColumnsAndWrite, type Outcome } from './alter.ts'
-import { isTaken, loadViews, replaceView } from './array-views.ts'
+import { changeColumnsAndWrite } from './alter.ts'
+import { replaceViews } from './array-views.ts'
 import { openCollection } from './collection.ts'
-import { declarationOf } from './rebuild-table.ts'
 
-/** Recreates what analysts query from the raw rows. */
+/** Makes what analysts query again from the raw rows. */
 export interface TypedTableRebuild {
   /** The names of the mirror's collections. */
   collections(): string[]
-  /**
-   * Writes the typed row of every raw one, deletes those without one, and recreates the views. Each batch is
-   * one transaction, so a sync may run meanwhile, and a kill leaves each row old or new. Throws
-   * InterruptedError after the signal to stop.
-   */
+  /** See core/rebuild.ts. */
   collection(name: string): Promise<Rebuilt>
-}
-
-export interface Rebuilt {
-  rows: number
-  /** Typed rows without a raw one. */
-  strays: number
-  views: number
-  /** The messages about new columns, each once. */
-  notices: string[]
 }
 
 export interface RebuildOptions extends Patience {
@@ -43,147 +24,48 @@ export interface RebuildOptions extends Patience {
   transact: Transact
 }
 
-/** Rows of one batch: some tens of milliseconds. */
-const MOST_ROWS = 500
-
 export function createTypedTableRebuild({
   connection,
   file,
   transact,
   ...patience
 }: RebuildOptions): TypedTableRebuild {
-  const time = () => new Date(patience.now()).toISOString()
+  const time = () => timeOf(patience.now())
   const options = { connection, transact, maintain: createMaintenance({ file, ...patience }), time }
-
-  /** Runs steps until one is done; returns how many rows they wrote or deleted. */
-  async function runSteps(step: Step<Promise<Progress>>): Promise<number> {
-    let progress: Progress = { last: 0, count: 0, isDone: false }
-    const isDone = await inBatches(patience, async () => {
-      progress = await step(progress, MOST_ROWS)
-      return progress.isDone
-    })
-    if (isDone) return progress.count
-    throw new InterruptedError('stopped before everything was rebuilt; the same command does the rest')
+  const work: RebuildWork = {
+    dialect: SQLITE,
+    time,
+    reading: async (rule) => runRule(connection, rule),
+    writing: (begin) => transact(() => runRule(connection, begin())),
+    async restore(collection, read) {
+      const write = () => {
+        const tables = openCollection(connection, collection)
+        const lines = runRule(connection, read(tables.shape))
+        const rows = tables.toRows(
+          [],
+          lines.map(({ item }) => item),
+        )
+        if (rows.changes) return rows
+        runRule(connection, tables.writeTyped(typedLines(lines, rows.result)))
+        return { result: lines, notices: [...rows.notices, ...tables.extendViews(rows.result, time())] }
+      }
+      const { result, notices } = await changeColumnsAndWrite(
+        options,
+        collection.name,
+        await transact(write),
+        write,
+      )
+      return { lines: result, notices }
+    },
+    replaceViews: ({ name, key }) =>
+      transact(() => {
+        const shape = { name, keyColumns: keyColumnNames(splitKey(key)) }
+        return replaceViews(connection, shape)
+      }),
+    inBatches: (batch) => inBatches(patience, batch),
   }
-
   return {
     collections: () => runRule(connection, collectionNames()),
-    async collection(name) {
-      if (declarationOf(connection, tableName(name, 'raw')) === undefined)
-        throw new MirrorError(`${file} has no table ${tableName(name, 'raw')}, of which ${name} is made`)
-      const key = runRule(connection, knownKey(name)) ?? []
-      const keyPaths = splitKey(key)
-      const restore = prepareRestore(connection, { name, key })
-      const clear = prepareClear(connection, name, keyPaths)
-      const notices = new Set<string>()
-      const rows = await runSteps(async (from, most) => {
-        const write = () => restore(from, most)
-        const written = await changeColumnsAndWrite(options, name, await transact(write), write)
-        for (const { message } of written.notices) notices.add(message)
-        return written.result
-      })
-      const strays = await runSteps((from, most) => transact(() => clear(from, most)))
-      const views = await transact(() => replaceViews(connection, name, keyPaths))
-      await transact(() => {
-        recount(connection, name)
-        for (const job of runRule(connection, countedJobs(name)))
-          runRule(connection, countColumns(SQLITE, job))
-        // No event, but the published file is made again where the last number is another one.
-        runRule(connection, takeSeq(name, time()))
-      })
-      return { rows, strays, views, notices: [...notices] }
-    },
+    collection: (name) => rebuildCollection(work, name),
   }
-}
-
-interface Progress {
-  /** The row id of the last row that was handled. */
-  last: number
-  /** Rows written or deleted. */
-  count: number
-  isDone: boolean
-}
-
-type Step<T> = (from: Progress, most: number) => T
-
-interface RawLine extends Record<string, unknown> {
-  rowId: number
-  organization: string
-  _json: string
-}
-
-/** Writes typed rows in the order of the raw row ids, which stay the same when a key column becomes TEXT. */
-function prepareRestore(connection: Connection, collection: ConfiguredCollection): Step<Outcome<Progress>> {
-  const { name, key } = collection
-  const columns = keyColumnNames(splitKey(key))
-  const sql = `
-    SELECT _rowid_ AS "rowId", "_organization_id" AS organization, "_json", ${keyTexts(columns)}
-    FROM ${quoted(tableName(name, 'raw'))}
-    WHERE _rowid_ > ?
-    ORDER BY _rowid_
-    LIMIT ?
-  `
-
-  function itemOf({ _json }: RawLine): JsonObject {
-    const item = parseExact(_json)
-    if (isJsonObject(item)) return item
-    throw new MirrorError(`${name}_raw holds a row that is no JSON object`)
-  }
-
-  return ({ last, count }, most) => {
-    // Prepared for each batch, since the table may be rebuilt in between.
-    const lines = connection.prepare(sql).all(last, most) as RawLine[]
-    const tables = openCollection(connection, collection)
-    const rows = tables.toRows([], lines.map(itemOf))
-    if (rows.changes) return rows
-    const keyOf = (line: RawLine) =>
-      columns.map((_, part) => ({ text: String(line[`k${part}`]), integer: false }))
-    const typed = rows.result.flatMap((row, index) => {
-      const line = lines[index]
-      return line ? [{ organization: line.organization, key: keyOf(line), typed: row }] : []
-    })
-    runRule(connection, tables.writeTyped(typed))
-    const notices = [...rows.notices, ...tables.extendViews(rows.result)]
-    const isDone = lines.length < most
-    return { result: { last: lines.at(-1)?.rowId ?? last, count: count + lines.length, isDone }, notices }
-  }
-}
-
-/** Deletes typed rows that have no raw one. */
-function prepareClear(connection: Connection, name: string, keyPaths: KeyPaths): Step<Progress> {
-  const typed = quoted(name)
-  const same = ['_organization_id', ...keyColumnNames(keyPaths)]
-    .map((column) => `raw.${quoted(column)} = ${typed}.${quoted(column)}`)
-    .join(' AND ')
-  return ({ last, count }, most) => {
-    const end = connection
-      .prepare(`SELECT _rowid_ FROM ${typed} WHERE _rowid_ > ? ORDER BY _rowid_ LIMIT 1 OFFSET ?`)
-      .pluck()
-      .get(last, most - 1) as number | undefined
-    const clear = connection.prepare(`
-      DELETE FROM ${typed}
-      WHERE _rowid_ > ? AND _rowid_ <= ?
-        AND NOT EXISTS (SELECT 1 FROM ${quoted(tableName(name, 'raw'))} AS raw WHERE ${same})
-    `)
-    const { changes } = clear.run(last, end ?? Number.MAX_SAFE_INTEGER)
-    return { last: end ?? last, count: count + changes, isDone: end === undefined }
-  }
-}
-
-function replaceViews(connection: Connection, name: string, keyPaths: KeyPaths): number {
-  const shape = { name, keyColumns: keyColumnNames(keyPaths) }
-  const views = [...loadViews(connection, name).values()].filter((view) => !isTaken(connection, view.name))
-  for (const view of views) replaceView(connection, shape, view)
-  return views.length
-}
-
-function recount(connection: Connection, name: string): void {
-  const raw = quoted(tableName(name, 'raw'))
-  connection
-    .prepare(`
-      UPDATE sync_jobs
-      SET rows = (SELECT count(*) FROM ${raw} WHERE "_organization_id" = sync_jobs.organization_id)
-      WHERE collection = ?
-    `)
-    .run(name)
 }

@@ -1,30 +1,34 @@
-import type { ElementColumn } from '../../columns/elements.ts'
+import type { Column, ColumnType } from '../../columns/column.ts'
+import type { ArrayView } from '../../columns/elements.ts'
+import { tableName } from '../../core/sql.ts'
 import { quoted } from '../sql.ts'
 
 export interface ViewOptions {
-  view: string
   /** The typed table. */
   table: string
   /** In order; the view names them `_parent_NAME`. */
   keyColumns: readonly string[]
-  /** The TEXT column that holds the array. */
-  arrayColumn: string
-  elements: readonly ElementColumn[]
 }
 
 /**
  * CREATE VIEW for an array of objects: one row for each element that is an object, with its `_index` from 0.
  * A column that is null, or text other than an array, has no elements. Needs SQLite 3.38 or later.
  */
-export function viewSql({ view, table, keyColumns, arrayColumn, elements }: ViewOptions): string {
+export function viewSql(
+  { name, arrayColumn, elements, sentAt }: ArrayView,
+  { table, keyColumns }: ViewOptions,
+): string {
   const columns = [
     FIRST_COLUMN,
     ...keyColumns.map((key) => `t.${quoted(key)} AS ${quoted(`_parent_${key}`)}`),
     'CAST(e."key" AS INTEGER) AS "_index"',
-    ...elements.map((element) => `CAST(${valueSql(element)} AS ${element.type}) AS ${quoted(element.name)}`),
+    ...elements.map(
+      (element) => `CAST(${valueSql(element, elements)} AS ${element.type}) AS ${quoted(element.name)}`,
+    ),
   ]
-  const from = `FROM ${quoted(table)} AS t, json_each(${arraySql(`t.${quoted(arrayColumn)}`)}) AS e`
-  return `${beginning(view)}${columns.join(',\n  ')}\n${from}\nWHERE e."type" = 'object'`
+  const join = sentAt === null ? '' : ` ${joinRaw(table, keyColumns)}`
+  const array = arraySql(`t.${quoted(arrayColumn)}`, sentAt)
+  return `${beginning(name)}${columns.join(',\n  ')}\nFROM ${quoted(table)} AS t${join}, json_each(${array}) AS e\nWHERE e."type" = 'object'`
 }
 
 const FIRST_COLUMN = 't."_organization_id" AS "_organization_id"'
@@ -39,20 +43,71 @@ export function isViewSql(sql: string, view: string): boolean {
 }
 
 // CASE in CASE: only CASE guarantees that json_type never gets a text that is not JSON.
-function arraySql(column: string): string {
-  return `CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END`
+function arraySql(column: string, sentAt: string | null): string {
+  const list = `CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END`
+  if (sentAt === null) return list
+  return `CASE WHEN ${kindSql(sentAt)} IS NOT 'text' THEN ${list} END`
 }
 
-function valueSql({ path, type, holds }: ElementColumn): string {
+/** Joins the rows `t` of a table with the items that they are made of, as `r`. */
+export function joinRaw(table: string, keyColumns: readonly string[]): string {
+  const same = ['_organization_id', ...keyColumns].map((key) => `r.${quoted(key)} = t.${quoted(key)}`)
+  return `CROSS JOIN ${quoted(tableName(table, 'raw'))} AS r ON ${same.join(' AND ')}`
+}
+
+/** What stands at a path of the item: `text`, `array`. SQLite reads no JSON that is nested more than 1,000 deep. */
+export function kindSql(path: string): string {
+  return `CASE WHEN json_valid(r."_json") THEN json_type(r."_json", ${literal(path)}) END`
+}
+
+/** As `fittingValue` of what `asRead` returns. */
+function valueSql(column: Column, elements: readonly Column[]): string {
+  const { path, type, role } = column
   const at = `e."value", ${literal(path)}`
-  if (holds === 'boolean') return `CASE json_type(${at}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END`
-  if (type !== 'TEXT') {
-    // -0e0 is 0 in the table's own columns, and -0.0 + 0.0 is 0.0.
-    const zero = type === 'REAL' ? ' + 0.0' : ''
-    return `CASE WHEN json_type(${at}) IN ('integer', 'real') THEN json_extract(${at})${zero} END`
+  // It returns numbers, booleans and arrays as they are in the JSON; json_extract would round the number.
+  const written = `e."value" -> ${literal(path)}`
+  const text = `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE ${written} END`
+  if (role === 'text') {
+    const main = elements.find((one) => one.role === 'value' && one.path === path)
+    return `CASE WHEN ${fittingSql(main?.type ?? 'TEXT', at, written, text)} IS NULL THEN ${text} END`
   }
-  // `->` returns numbers, booleans and arrays as they are in the JSON; json_extract would round the number.
-  return `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE e."value" -> ${literal(path)} END`
+  // An earlier version had booleans in columns of texts, where they stay until another one comes.
+  const isAlone = !elements.some((one) => one.role === 'text' && one.path === path)
+  return type === 'TEXT' && isAlone ? text : fittingSql(type, at, written, text)
+}
+
+function fittingSql(type: ColumnType, at: string, written: string, text: string): string {
+  if (type === 'TEXT') return `CASE WHEN json_type(${at}) NOT IN ('true', 'false') THEN ${text} END`
+  const value = `json_extract(${at})`
+  const whole = `CAST(${value} AS INTEGER)`
+  // What SQLite writes as it was read is whole, and within 64 bits.
+  const isWhole = `(CAST(${whole} AS TEXT) = ${value} OR ${value} = '-0')`
+  const isExact = `${value} BETWEEN -9007199254740991 AND 9007199254740991`
+  if (type === 'INTEGER')
+    return `CASE json_type(${at})
+    WHEN 'integer' THEN CASE typeof(${value}) WHEN 'integer' THEN ${value} END
+    WHEN 'real' THEN CASE WHEN ${isExact} AND ${whole} = ${value} AND NOT ${isLost(value, written)} THEN ${whole} END
+    WHEN 'text' THEN CASE WHEN ${isWhole} THEN ${whole} END
+    WHEN 'true' THEN 1
+    WHEN 'false' THEN 0
+  END`
+  const double = `CAST(${value} AS REAL)`
+  const digits = `ltrim(replace(replace(rtrim(${value}, '0'), '.', ''), '-', ''), '0')`
+  const isFraction = `length(${value}) <= 100 AND ${value} LIKE '%.%' AND ${value} NOT GLOB '*[^-0-9.]*' AND json_valid(${value}) AND length(${digits}) <= 15`
+  // -0e0 is 0 in the table's own columns, and -0.0 + 0.0 is 0.0.
+  return `CASE json_type(${at})
+    WHEN 'integer' THEN CASE WHEN typeof(${value}) = 'integer' AND ${double} = ${value} THEN ${value} END
+    WHEN 'real' THEN CASE WHEN ${value} BETWEEN 5e-324 AND 9007199254740991 THEN ${value} WHEN ${isExact} AND NOT ${isLost(value, written)} THEN ${value} + 0.0 END
+    WHEN 'text' THEN CASE
+      WHEN ${isWhole} THEN CASE WHEN ${double} = ${whole} THEN ${whole} END
+      WHEN ${isFraction} THEN ${double} + 0.0
+    END
+  END`
+}
+
+/** Whether a number is too small for a double: 1e-400. */
+function isLost(value: string, written: string): string {
+  return `(${value} = 0 AND iif(${written} LIKE '%e%', ${written} GLOB '*[1-9]*[eE]*', ${written} GLOB '*[1-9]*'))`
 }
 
 function literal(text: string): string {

@@ -1,6 +1,7 @@
 import type { CommitResult } from '../../../sync/store.ts'
 import { type WrittenPage, writePage } from '../../core/commit.ts'
 import { asOwner, type OwnJob } from '../../core/jobs.ts'
+import { timeOf } from '../../core/sql.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
 import type { Outcome } from '../tables/alter.ts'
@@ -22,5 +23,8 @@ export function commitPage(
   if (rows.changes) return rows
   const write = asOwner(SQLITE, owner, (row) => writePage(SQLITE, tables, rows.result, page, row))
   const counts = runRule(connection, write)
-  return { result: { ...counts, notices: tables.extendViews(rows.result) }, notices: rows.notices }
+  return {
+    result: { ...counts, notices: tables.extendViews(rows.result, timeOf(page.at)) },
+    notices: rows.notices,
+  }
 }

@@ -4,6 +4,7 @@ import { jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
+import { shareOf } from '../../../helpers/shares.ts'
 import { openTestMirror } from '../../../helpers/test-mirror.ts'
 import { claimOf, deeds, live, POLICY } from './live.ts'
 import type { Movement, MovementKind, Setting } from './moving-list.ts'
@@ -77,7 +78,7 @@ it('takes back what was claimed of the configured end once a full walk finds new
   list.ids.push(...upTo(120).slice(100))
   test.clock.advance(MINUTE)
 
-  await runOnce(test, list, { job, refresh: POLICY })
+  await runOnce(test, list, { job, refresh: { ...POLICY, share: shareOf(test.clock.now) } })
   const walked = claimOf(test)
   test.clock.advance(MINUTE)
   await runOnce(test, list, { job, instead: 'newest' })

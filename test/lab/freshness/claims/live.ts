@@ -1,9 +1,11 @@
 import * as fc from 'fast-check'
 import type { End } from '../../../../src/sync/refresh/answer.ts'
-import { loadOf, type RefreshPolicy } from '../../../../src/sync/refresh/due.ts'
+import { shareRules } from '../../../../src/sync/refresh/price.ts'
+import type { RefreshPolicy } from '../../../../src/sync/refresh/refresher.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
+import { shareOf } from '../../../helpers/shares.ts'
 import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 import { type Movement, type MovementKind, type MovingList, movingList, type Setting } from './moving-list.ts'
 
@@ -21,12 +23,12 @@ export interface Deed {
 const MINUTE = 60_000
 const PER_PAGE = 5
 
-export const POLICY: RefreshPolicy = {
+/** A share that is never full. */
+export const POLICY: Omit<RefreshPolicy, 'share'> = {
   every: MINUTE,
-  share: 100,
-  load: () => loadOf([60]),
   walkEvery: 1440 * MINUTE,
-  takeTurn: async () => null,
+  newest: 'auto',
+  rules: () => shareRules(6000, 100),
 }
 
 function movement(kinds: readonly MovementKind[]): fc.Arbitrary<Movement> {
@@ -98,6 +100,7 @@ export async function live(setting: Setting, history: readonly Deed[]): Promise<
     },
   })
   const job = jobOf({ total, newest })
+  const policy = { ...POLICY, newest, share: shareOf(test.clock.now) }
   for (const { kind, after, before, during, killedAt } of history) {
     const stop = new AbortController()
     const begins = list.asked.length
@@ -112,9 +115,9 @@ export async function live(setting: Setting, history: readonly Deed[]): Promise<
       if (answer - begins === killedAt) stop.abort()
     }
     const how = {
-      walk: { refresh: POLICY },
+      walk: { refresh: policy },
       refresh: { instead: 'newest' as const },
-      due: { instead: 'due' as const, refresh: POLICY },
+      due: { instead: 'due' as const, refresh: policy },
     }[kind]
     await runOnce(test, list, { job, signal: stop.signal, ...how })
     const missing = untrue(test, moving, setting.grows)

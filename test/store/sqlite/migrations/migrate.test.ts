@@ -7,15 +7,17 @@ import { tablesSql } from '../../../../src/store/core/declarations.ts'
 import { SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
+import { openReader } from '../../../../src/store/sqlite/read/reader.ts'
 import type { Connection } from '../../../../src/store/sqlite/sql.ts'
 import { type CoverageState, startCheckpoint, type Why } from '../../../../src/sync/coverage/state.ts'
 import type { Walk } from '../../../../src/sync/store.ts'
+import { beforeElements } from '../../../helpers/before-elements.ts'
 import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { createClock } from '../../../helpers/clock.ts'
 import { deathsIn } from '../../../helpers/deaths.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
-import { observerOf, runOnce } from '../../../helpers/run-once.ts'
+import { hearing, runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
@@ -82,9 +84,12 @@ function contents(file: string, tables?: readonly string[]): Record<string, Rows
   }
 }
 
+/** Columns that are gone, and what is worked out again. */
+const NOT_KEPT = ['judged_walk', 'holds', 'columns_run']
+
 /** A row with the names that its columns have now, and without those that are gone. */
 function asNow(row: Rows[number]): Rows[number] {
-  const columns = Object.entries(row).filter(([name]) => name !== 'judged_walk')
+  const columns = Object.entries(row).filter(([name]) => !NOT_KEPT.includes(name))
   return Object.fromEntries(columns.map(([name, value]) => [name === 'mark' ? 'key' : name, value]))
 }
 
@@ -92,6 +97,10 @@ function expectMigrated(file: string, before: Record<string, Rows>): void {
   openForWriting(file).close()
   const { sync_seen_since: _, ...kept } = before
   const after = contents(file, Object.keys(kept))
+  // Columns of views are there, too, since they were a table of their own.
+  after.sync_columns = (after.sync_columns ?? []).filter(
+    ({ collection }) => !String(collection).startsWith('view'),
+  )
   for (const [table, rows] of Object.entries(kept)) expect(after[table], table).toMatchObject(rows.map(asNow))
   const connection = new Database(file, { readonly: true })
   expect(connection.pragma('user_version', { simple: true })).toBe(LATEST_VERSION)
@@ -282,7 +291,7 @@ describe('a mirror with an open walk whose state has the names of version 6', ()
     const started: Walk[] = []
 
     const result = await runOnce(test, list, {
-      observer: observerOf({ onStart: (walk) => started.push(walk) }),
+      observe: hearing({ start: ({ walk }) => started.push(walk) }),
     })
 
     expect(started).toMatchObject([{ id: 1, resumed: true }])
@@ -347,5 +356,46 @@ describe('a table WITHOUT ROWID', () => {
 
     expect(read(file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
     expect(read(file, 'SELECT count(*) AS rejects FROM sync_rejects')).toEqual([{ rejects: 3 }])
+  })
+})
+
+describe('the views of arrays of an earlier version', () => {
+  it('get the rules of columns, keep their types, and tell lists from texts', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems(
+      '{"id":1,"lines":[{"n":1,"b":true,"t":"x"}],"note":"[x]","good":[{"n":1}]}',
+      '{"id":2,"lines":"[{\\"n\\":7}]","good":[{"n":"2"}]}',
+    )
+    beforeElements(test.connection)
+    test.connection.exec(`
+      DROP VIEW orders__lines;
+      CREATE VIEW "orders__lines" AS\nSELECT\n  t."_organization_id" AS "_organization_id", 1 AS older FROM orders AS t;
+      DROP VIEW orders__good;
+      PRAGMA user_version = 15;
+    `)
+    const status = openReader(test.file, true)
+    expect(status?.columnTroubles()).toEqual([])
+    status?.close()
+
+    openForWriting(test.file).close()
+
+    const columns = `SELECT "column", type, role, wide FROM sync_columns WHERE collection = 'orders__lines'`
+    expect(test.rows(columns)).toEqual([
+      { column: 'n', type: 'INTEGER', role: 'value', wide: 0 },
+      { column: 'b', type: 'INTEGER', role: 'value', wide: 1 },
+      { column: 't', type: 'TEXT', role: 'value', wide: 0 },
+    ])
+    expect(
+      test.rows(`SELECT "column" FROM sync_known_columns WHERE wide = 1 ORDER BY 1`).map((row) => row.column),
+    ).toEqual(['lines', 'note'])
+    expect(test.rows('SELECT _parent_id, n, b, t FROM orders__lines')).toEqual([
+      { _parent_id: 1, n: 1, b: 1, t: 'x' },
+    ])
+    expect(test.rows('SELECT n FROM orders__good')).toEqual([{ n: 1 }, { n: 2 }])
+    await saveItems('{"id":3,"lines":[{"t":true,"b":1.5}]}')
+    expect(test.rows('SELECT b, b__text, t, t__text FROM orders__lines WHERE _parent_id = 3')).toEqual([
+      { b: null, b__text: '1.5', t: null, t__text: 'true' },
+    ])
   })
 })

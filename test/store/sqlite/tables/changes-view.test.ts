@@ -8,6 +8,7 @@ import { createForgetting } from '../../../../src/store/sqlite/forget.ts'
 import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
 import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
+import { beforeElements } from '../../../helpers/before-elements.ts'
 import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
@@ -243,12 +244,14 @@ describe('orders_changes', () => {
       test.clock.advance(HOUR)
       await stage.write(`{"id":1,"a":${a}}`)
     }
+    beforeElements(test.connection)
     beforeSeq(test.connection)
     test.connection.exec(`
       DROP INDEX orders_history_at_end;
       ALTER TABLE orders_history DROP COLUMN _changed_fields;
       ALTER TABLE orders_history DROP COLUMN _first_seen_at;
       DROP TABLE sync_seq;
+      DROP TABLE sync_shares;
       ALTER TABLE sync_gates DROP COLUMN version;
       ALTER TABLE sync_jobs DROP COLUMN failing_since;
       ALTER TABLE sync_jobs DROP COLUMN failing_by;

@@ -46,17 +46,31 @@ describe('the view of an array of objects', () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems('{"id":1,"lines":[{"count":1,"code":7}]}')
-    test.connection.exec('CREATE VIEW my_counts AS SELECT _parent_id, count FROM orders__lines')
+    test.connection.exec(
+      'CREATE VIEW my_counts AS SELECT _parent_id, count FROM orders__lines WHERE code IS NULL',
+    )
 
-    await saveItems('{"id":2,"lines":[{"count":2.5,"code":"x","gift":true}]}')
+    const { notices } = await saveItems(
+      '{"id":2,"lines":[{"count":2.5,"code":"x","gift":true},{"code":"8"}]}',
+    )
 
     for (const { read } of askers(test)) {
-      expect(read(test.file, 'SELECT _parent_id, count, code, gift FROM orders__lines')).toEqual([
-        { _parent_id: 1, count: 1, code: '7', gift: null },
-        { _parent_id: 2, count: 2.5, code: 'x', gift: 1 },
+      expect(
+        read(test.file, 'SELECT _parent_id, count, code, code__text AS beside, gift FROM orders__lines'),
+      ).toEqual([
+        { _parent_id: 1, count: 1, code: 7, beside: null, gift: null },
+        { _parent_id: 2, count: 2.5, code: null, beside: 'x', gift: 1 },
+        { _parent_id: 2, count: null, code: 8, beside: null, gift: null },
       ])
-      expect(read(test.file, 'SELECT count FROM my_counts')).toEqual([{ count: 1 }, { count: 2.5 }])
+      expect(read(test.file, 'SELECT count FROM my_counts')).toEqual([{ count: 2.5 }])
     }
+    expect(notices).toEqual([
+      {
+        level: 'warn',
+        message:
+          'orders__lines: column code is INTEGER and met a value that does not fit it: such values go, as text, to column code__text',
+      },
+    ])
   })
 
   it('shows the rows as they are now', async () => {
@@ -79,6 +93,44 @@ describe('the view of an array of objects', () => {
     expect(test.rows('SELECT _parent_id, sku FROM orders__lines__text')).toEqual([
       { _parent_id: 2, sku: 'a' },
     ])
+  })
+
+  it.each([
+    ['before any list', ['{"id":2,"lines":"[{\\"sku\\":\\"no\\"}]"}', '{"id":1,"lines":[{"sku":"a"}]}']],
+    ['after one', ['{"id":1,"lines":[{"sku":"a"}]}', '{"id":2,"lines":" [{\\"sku\\":\\"no\\"}]"}']],
+    [
+      'beside numbers',
+      ['{"id":1,"lines":7}', '{"id":1,"lines":[{"sku":"a"}]}', '{"id":2,"lines":"[{\\"sku\\":\\"no\\"}]"}'],
+    ],
+  ])('has no element of a text that reads like a list, %s', async (_when, pages) => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+
+    for (const page of pages) await saveItems(page)
+    await saveItems('{"id":3,"lines":[{"sku":"b"}]}')
+
+    const view = test.value(
+      `SELECT name FROM sqlite_schema WHERE type = 'view' AND name LIKE 'orders\\_\\_%' ESCAPE '\\'`,
+    )
+    for (const { read } of askers(test)) {
+      expect(read(test.file, `SELECT _parent_id, sku FROM "${String(view)}" ORDER BY 1`)).toEqual([
+        { _parent_id: 1, sku: 'a' },
+        { _parent_id: 3, sku: 'b' },
+      ])
+    }
+  })
+
+  it('reads the items only once such a text came', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    const view = () => String(test.value("SELECT sql FROM sqlite_schema WHERE name = 'orders__lines'"))
+
+    await saveItems('{"id":1,"lines":[{"sku":"a"}],"note":"[x]"}')
+    await saveItems('{"id":2,"lines":"none"}')
+    const before = view()
+    await saveItems('{"id":3,"lines":"[none]"}')
+
+    expect([before, view()].map((sql) => sql.includes('orders_raw'))).toEqual([false, true])
   })
 
   it.each([

@@ -1,0 +1,217 @@
+import { InterruptedError, MirrorError } from '../../errors.ts'
+import { parseExact } from '../../json/exact.ts'
+import { isJsonObject, type JsonObject } from '../../json/value.ts'
+import type { Notice } from '../../sync/types.ts'
+import type { KeyType } from '../columns/catalog.ts'
+import type { TypedRow } from '../columns/row.ts'
+import { countColumns, countedJobs } from './column-counts.ts'
+import { type JobNames, OF_JOB } from './jobs.ts'
+import { keyTexts } from './lookup.ts'
+import type { TypedLine } from './rows.ts'
+import { takeSeq } from './seq.ts'
+import { all, type Dialect, type Keys, one, quoted, type Rule, run, SQL_TYPES, tableName } from './sql.ts'
+import { type ConfiguredCollection, knownKey, knownKeys } from './tables.ts'
+
+// `rebuild`: what analysts query is made again from the raw rows.
+
+export interface Rebuilt {
+  rows: number
+  /** Typed rows without a raw one. */
+  strays: number
+  views: number
+  /** The messages about new columns, each once. */
+  notices: string[]
+}
+
+/** What a rebuild needs of a database. */
+export interface RebuildWork {
+  dialect: Dialect
+  /** ISO 8601. */
+  time: () => string
+  reading<T>(rule: Rule<T>): Promise<T>
+  /** Runs a rule in a transaction. `begin` begins it: again, if the transaction runs twice. */
+  writing<T>(begin: () => Rule<T>): Promise<T>
+  /** Reads raw rows and writes their typed ones in one transaction, and changes columns and views first if these need that. */
+  restore(collection: ConfiguredCollection, read: (keys: Keys) => Rule<RawLine[]>): Promise<Restored>
+  /** Makes the views of the arrays again, but for those in whose place a user has put something. Returns how many. */
+  replaceViews(collection: ConfiguredCollection): Promise<number>
+  /** Runs batches until one returns true. Returns false after the signal to stop. */
+  inBatches(batch: () => Promise<boolean>): Promise<boolean>
+}
+
+/** A raw row. */
+export interface RawLine {
+  organization: string
+  key: readonly string[]
+  item: JsonObject
+}
+
+export interface Restored {
+  lines: readonly RawLine[]
+  notices: readonly Notice[]
+}
+
+/** Rows of one batch: some tens of milliseconds. */
+const MOST_ROWS = 500
+
+/**
+ * Writes the typed row of every raw one, deletes those without one, and makes the views again. Each batch is one transaction, so a sync may
+ * run meanwhile, and a kill leaves each row old or new. Throws InterruptedError after the signal to stop.
+ */
+export async function rebuildCollection(work: RebuildWork, name: string): Promise<Rebuilt> {
+  const { dialect, reading, writing } = work
+  const collection = await reading(collectionOf(dialect, name))
+  const steps = async (step: (last: Position | null) => Promise<Position | null>) => {
+    let last: Position | null = null
+    const isDone = await work.inBatches(async () => {
+      last = await step(last)
+      return last === null
+    })
+    if (!isDone)
+      throw new InterruptedError('stopped before everything was rebuilt; the same command does the rest')
+  }
+  const [notices, counts] = [new Set<string>(), { rows: 0, strays: 0 }]
+  await steps(async (last) => {
+    let types: readonly KeyType[] = []
+    const restored = await work.restore(collection, (keys) => {
+      types = keys.keyTypes
+      return readRaw(dialect, name, keys, last)
+    })
+    for (const { message } of restored.notices) notices.add(message)
+    counts.rows += restored.lines.length
+    const end = restored.lines.length < MOST_ROWS ? undefined : restored.lines.at(-1)
+    return end ? { types, parts: [end.organization, ...end.key] } : null
+  })
+  await steps((last) =>
+    writing(function* () {
+      const keys = yield* knownKeys(dialect, name)
+      if (!keys) return null
+      const end = yield* endOfBatch(name, keys, last)
+      counts.strays += yield* deleteStrays(name, keys, { last, end })
+      return end
+    }),
+  )
+  const views = await work.replaceViews(collection)
+  await writing(() => recount(name))
+  for (const job of await reading(countedJobs(name))) await writing(() => countAgain(dialect, job))
+  // No event, but the published file is made again where the last number is another one.
+  await writing(() => takeSeq(name, work.time()))
+  return { ...counts, views, notices: [...notices] }
+}
+
+function* collectionOf(dialect: Dialect, name: string): Rule<ConfiguredCollection> {
+  const [key, raw] = [yield* knownKey(name), tableName(name, 'raw')]
+  if (key && (yield* dialect.columnTypes(raw)).size > 0) return { name, key }
+  throw new MirrorError(`the mirror has no table ${raw}, of which ${name} is made`)
+}
+
+/** The typed rows of raw ones, to be written. */
+export function typedLines(lines: readonly RawLine[], rows: readonly TypedRow[]): TypedLine[] {
+  return lines.flatMap(({ organization, key }, index) => {
+    const typed = rows[index]
+    return typed ? [{ organization, key: key.map((text) => ({ text, integer: false })), typed }] : []
+  })
+}
+
+/** The last row of a batch: its organization, and the texts of its key. */
+interface Position {
+  types: readonly KeyType[]
+  parts: readonly string[]
+}
+
+/** A condition for the rows on one side of a position. Those of the whole table, if a sync has made a key column TEXT: its order has changed. */
+function beside({ keyColumns, keyTypes }: Keys, position: Position | null, side: '>' | '<=', name: string) {
+  if (!position || String(position.types) !== String(keyTypes)) return { sql: 'true', values: {} }
+  const columns = ['_organization_id', ...keyColumns].map(quoted).join(', ')
+  const types = ['text', ...keyTypes.map((type) => SQL_TYPES[type])]
+  const values = types.map((type, index) => `:${name}${index}::${type}`).join(', ')
+  return {
+    sql: `(${columns}) ${side} (${values})`,
+    values: Object.fromEntries(position.parts.map((text, index) => [`${name}${index}`, text])),
+  }
+}
+
+const ordered = ({ keyColumns }: Keys) => ['_organization_id', ...keyColumns].map(quoted).join(', ')
+
+/** Nobody changes these rows before the typed ones are written. */
+function* readRaw({ forShare }: Dialect, name: string, keys: Keys, last: Position | null): Rule<RawLine[]> {
+  const { sql, values } = beside(keys, last, '>', 'last')
+  const rows = yield* all<Record<string, string>>(
+    `
+      SELECT "_organization_id" AS organization, "_json" AS json, ${keyTexts(keys.keyColumns)}
+      FROM ${quoted(tableName(name, 'raw'))}
+      WHERE ${sql}
+      ORDER BY ${ordered(keys)}
+      LIMIT ${MOST_ROWS}
+      ${forShare}
+    `,
+    values,
+  )
+  return rows.map((row) => ({
+    organization: row.organization ?? '',
+    key: keys.keyColumns.map((_, index) => row[`k${index}`] ?? ''),
+    item: itemOf(name, row.json ?? ''),
+  }))
+}
+
+function itemOf(name: string, json: string): JsonObject {
+  const item = parseExact(json)
+  if (isJsonObject(item)) return item
+  throw new MirrorError(`${name}_raw holds a row that is no JSON object`)
+}
+
+/** The last typed row of a batch; null: the rest is one. */
+function* endOfBatch(name: string, keys: Keys, last: Position | null): Rule<Position | null> {
+  const { sql, values } = beside(keys, last, '>', 'last')
+  const row = yield* one<Record<string, string>>(
+    `
+      SELECT "_organization_id" AS organization, ${keyTexts(keys.keyColumns)}
+      FROM ${quoted(name)}
+      WHERE ${sql}
+      ORDER BY ${ordered(keys)}
+      LIMIT 1 OFFSET ${MOST_ROWS - 1}
+    `,
+    values,
+  )
+  const parts = row && [row.organization ?? '', ...keys.keyColumns.map((_, index) => row[`k${index}`] ?? '')]
+  return parts && { types: keys.keyTypes, parts }
+}
+
+/** Deletes the typed rows of a batch that have no raw one. */
+function deleteStrays(
+  name: string,
+  keys: Keys,
+  { last, end }: Record<'last' | 'end', Position | null>,
+): Rule<number> {
+  const [after, until] = [beside(keys, last, '>', 'last'), beside(keys, end, '<=', 'end')]
+  const typed = quoted(name)
+  const same = ['_organization_id', ...keys.keyColumns]
+    .map(quoted)
+    .map((key) => `raw.${key} = ${typed}.${key}`)
+  return run(
+    `
+      DELETE FROM ${typed}
+      WHERE ${after.sql} AND ${until.sql}
+        AND NOT EXISTS (SELECT 1 FROM ${quoted(tableName(name, 'raw'))} AS raw WHERE ${same.join(' AND ')})
+    `,
+    { ...after.values, ...until.values },
+  )
+}
+
+function recount(name: string): Rule<number> {
+  const raw = quoted(tableName(name, 'raw'))
+  return run(
+    `
+      UPDATE sync_jobs
+      SET rows = (SELECT count(*) FROM ${raw} WHERE "_organization_id" = sync_jobs.organization_id)
+      WHERE collection = :name
+    `,
+    { name },
+  )
+}
+
+/** While the job's row is locked nobody else writes its rows, or counts them. */
+function* countAgain(dialect: Dialect, job: JobNames): Rule<void> {
+  yield* one(`SELECT 1 FROM sync_jobs WHERE ${OF_JOB} ${dialect.forUpdate}`, job)
+  yield* countColumns(dialect, job)
+}

@@ -1,0 +1,146 @@
+/**
+ * What refreshes of all lists with one budget pay: a page is read once the rows that have probably changed on it, times how long they
+ * wait, are worth the price of a request. The price rises with each request of refreshes and falls with time, so that the share is used,
+ * and no more. One row of the store, for all processes.
+ */
+export interface Share {
+  /** The time of the other two, epoch milliseconds. */
+  at: number
+  /** Requests that were charged and that the share has not carried yet. */
+  level: number
+  /** The logarithm of the price of a request, in outdated rows times minutes. */
+  logPrice: number
+}
+
+/** What a budget allows its refreshes. */
+export interface ShareRules {
+  /** Requests a minute. */
+  perMinute: number
+  /** Older pages that are read together. */
+  chunk: number
+}
+
+/** Where nothing announces a limit, none was learned and none is configured. Requests a minute. */
+const USUAL_LIMIT = 60
+
+/** An hour holds what was charged before it, too: a minute and a half. */
+const MARGIN = 60 / 61.5
+
+const LEAST_CHUNK = 6
+
+/** Minutes in which an unused share lowers the price, and in which one used twice raises it, by the factor e. */
+const INERTIA = 60
+
+const START_PRICE = 100
+const LEAST_PRICE = 0.03
+
+/** While something waits for so long the price falls more slowly by this part. */
+export const LATE_MS = 600_000
+const SLOWER = 0.2
+
+const MINUTE = 60_000
+
+/** @param percent Of the limit, for refreshes. */
+export function shareRules(limit: number | null, percent: number): ShareRules {
+  const share = ((limit ?? USUAL_LIMIT) * percent) / 100
+  return { perMinute: share * MARGIN, chunk: Math.max(LEAST_CHUNK, share) }
+}
+
+/** Of a budget that no refresh has used. */
+export function newShare(now: number): Share {
+  return { at: now, level: 0, logPrice: Math.log(START_PRICE) }
+}
+
+/** The share by now. `isLate`: something that is due has waited for more than LATE_MS. */
+export function pass({ at, level, logPrice }: Share, rules: ShareRules, now: number, isLate = false): Share {
+  const minutes = Math.max(0, now - at) / MINUTE
+  const fall = (minutes / INERTIA) * (isLate ? 1 - SLOWER : 1)
+  return {
+    at: now,
+    level: Math.max(0, level - rules.perMinute * minutes),
+    logPrice: Math.max(Math.log(LEAST_PRICE), logPrice - fall),
+  }
+}
+
+/** The share after so many requests; fewer than none, where fewer were sent than were charged. */
+export function charge({ at, level, logPrice }: Share, { perMinute }: ShareRules, requests: number): Share {
+  return { at, level: level + requests, logPrice: logPrice + requests / (perMinute * INERTIA) }
+}
+
+export function priceOf({ logPrice }: Pick<Share, 'logPrice'>): number {
+  return Math.exp(logPrice)
+}
+
+/** What a reading of the share may begin with: the newest end of a list, a visit to older pages, the next one of these. */
+export type Reading = 'newest' | 'visit' | 'older'
+
+export function mayBegin({ level }: Share, { chunk }: ShareRules, reading: Reading): boolean {
+  return level <= { newest: 1.5 * chunk, visit: 0, older: chunk }[reading]
+}
+
+/** Milliseconds until such a reading may begin, if nothing else does. */
+export function waitFor({ level }: Share, { perMinute, chunk }: ShareRules, reading: Reading): number {
+  const over = level - { newest: 1.5 * chunk, visit: 0, older: chunk }[reading]
+  return Math.max(0, Math.ceil((over / perMinute) * MINUTE))
+}
+
+/** A missing row counts as so many outdated ones. */
+export const MISSING = 16
+
+/** Requests for an end that do not grow with its new rows. */
+const END_COST = 2
+
+/** A list of at most so many pages is walked whole: that takes as many requests, and claims more. */
+const SHORT_PAGES = 4
+
+/** Whether a full walk takes the place of the refresh. */
+export function isWalkedWhole({ lastPage }: { lastPage: number }): boolean {
+  return lastPage <= SHORT_PAGES
+}
+
+/** New rows should show within this, as long as the price allows it: of a list with two rows an hour, and of any other. Minutes. */
+const BUSY_CAP = 28
+const LONGEST_CAP = 60
+const DEAR = 400
+
+/**
+ * Milliseconds between two readings of a newest end.
+ * @param news Rows that come and change there, in outdated ones a minute.
+ */
+export function newestEvery(price: number, news: number, list: { every: number; lastPage: number }): number {
+  const cost = isWalkedWhole(list) ? list.lastPage + 1 : END_COST
+  const cap =
+    Math.min(LONGEST_CAP, Math.max(BUSY_CAP, MISSING / news / 2)) * Math.max(1, Math.sqrt(price / DEAR))
+  return Math.max(list.every, MINUTE * Math.min(cap, Math.sqrt((2 * price * cost) / news)))
+}
+
+const PER_PAGE = 25
+
+/**
+ * Minutes until a page is worth the price, if nothing else reads it. Infinite where its rows change so often that they are outdated
+ * again at once: reading it gains less than it costs.
+ * @param rate Rows that change on it, a minute.
+ */
+export function period(rate: number, price: number): number {
+  const worth = (price * rate) / PER_PAGE ** 2
+  if (worth > 1 - 1e-9) return Number.POSITIVE_INFINITY
+  if (worth < 1e-6) return Math.sqrt((2 * price) / rate)
+  // Newton's steps towards 1 - (1 + x) exp(-x) = worth, each on the same side of it: the curve turns at 1.
+  let x = Math.min(1, Math.sqrt(2 * worth) * (1 + Math.sqrt(worth)))
+  for (let step = 1; Math.abs(step) > 1e-6; x += step)
+    step = (worth - 1 + (1 + x) * Math.exp(-x)) / (x * Math.exp(-x))
+  return (PER_PAGE * x) / rate
+}
+
+/**
+ * Minutes between two readings of a page that full walks read, too.
+ * @param walkEvery Minutes between two of these. @param every Minutes: no page is read more often.
+ */
+export function between(rate: number, price: number, walkEvery: number, every: number): number {
+  let found = period(rate, price)
+  // A reading gains at most what changes in a third of the time between two walks, squared.
+  if (found > walkEvery / Math.sqrt(3)) return Number.POSITIVE_INFINITY
+  for (let step = 0; step < 4; step++)
+    found = period(rate, price / (1 - (2 * Math.min(found, walkEvery)) / (3 * walkEvery)))
+  return Math.max(every, found)
+}

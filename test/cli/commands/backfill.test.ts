@@ -1,0 +1,139 @@
+import { describe, expect } from 'vitest'
+import { items } from '../../helpers/list-server.ts'
+import { createScene, GLOBEX, ACME as ORGANIZATION, it as test } from '../../helpers/scene.ts'
+
+// What is typed, what is sent, and what is told. Which walk goes on with which: test/sync/resume.test.ts and test/sync/backfill.test.ts.
+
+const ITEMS = items(10)
+const ACME = ['backfill', '--org', 'acme', '--log-level', 'trace']
+const PAGES = ['page=1', 'page=2', 'page=3', 'page=4', 'page=5', 'page=2']
+
+const it = test.extend('backfill', async () => {
+  const scene = await createScene({ list: ITEMS, settings: { organizations: [ORGANIZATION, GLOBEX] } })
+  return {
+    ...scene.workspace,
+    ...scene,
+    /** The queries of the requests since the last call. */
+    queries: () => scene.server.asked.splice(0).map(({ query }) => query.toString()),
+    /** From the third page on, which keeps what is typed next from its end. */
+    breakOff: () => {
+      scene.api.instead = ({ page }) => (page === 3 ? { status: 403, body: {} } : null)
+    },
+    mend: () => {
+      scene.api.instead = () => null
+    },
+  }
+})
+
+describe('backfill', () => {
+  it('reads the whole list again, of the organizations that are named', async ({ backfill }) => {
+    const { run, queries, rows } = backfill
+
+    expect(await run(ACME)).toMatchObject({ code: 0, stdout: '' })
+    expect(queries()).toEqual(PAGES)
+    expect(rows('SELECT kind, filters, status, coverage FROM sync_walks')).toEqual([
+      { kind: 'full', filters: '{}', status: 'complete', coverage: 'steady' },
+    ])
+    expect(rows('SELECT trigger, status, rows_added FROM sync_runs')).toEqual([
+      { trigger: 'backfill', status: 'succeeded', rows_added: 10 },
+    ])
+  })
+
+  it('sends every filter on top of the configured ones, also one with a name that JavaScript gives a meaning', async ({
+    backfill,
+  }) => {
+    const { run, server, configure, value } = backfill
+    configure({
+      collections: { orders: { filters: { constructor: 'c', valueOf: 'v' } }, establishments: false },
+    })
+    const typed = ['__proto__=_', '__proto__=second', 'constructor=c', 'toString=t', 'q=a=b', 'tag[]=a']
+
+    const { code } = await run([...ACME, ...typed.flatMap((one) => ['--filter', one])])
+    const other = await run([...ACME, '--filter', 'constructor=other'])
+
+    expect(code).toBe(0)
+    for (const { query } of server.asked) {
+      const sent = [...query].filter(([name]) => name !== 'page').map((one) => one.join('='))
+      expect(sent.toSorted()).toEqual([...typed, 'valueOf=v'].toSorted())
+    }
+    const kept = JSON.parse(String(value('SELECT filters FROM sync_walks'))) as object
+    expect(Object.entries(kept)).toContainEqual(['__proto__', ['_', 'second']])
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('configured with constructor=c') })
+  })
+
+  it('with filters reads a part, and makes no list fresher', async ({ backfill }) => {
+    const { run, queries, rows, value } = backfill
+    await run(['sync', '--org', 'acme'])
+    const asOf = () => value("SELECT as_of FROM sync_status WHERE organization = 'acme'")
+    const before = asOf()
+    queries()
+
+    expect((await run([...ACME, '--filter', 'state=paid'])).code).toBe(0)
+
+    expect(queries()[0]).toBe('state=paid&page=1')
+    expect(rows('SELECT kind, filters, status, coverage FROM sync_walks ORDER BY id').at(-1)).toEqual({
+      kind: 'partial',
+      filters: '{"state":"paid"}',
+      status: 'complete',
+      coverage: null,
+    })
+    expect(asOf()).toBe(before)
+    expect(value('SELECT count(*) FROM orders')).toBe(10)
+  })
+
+  it('begins at the page that is named; from one beyond the end it reads nothing, says so, and exits with 0', async ({
+    backfill,
+  }) => {
+    const { run, queries, rows } = backfill
+
+    expect((await run([...ACME, '--from-page', '4'])).code).toBe(0)
+    expect(queries()).toEqual(['page=4', 'page=5'])
+    expect(rows('SELECT kind, coverage FROM sync_walks')).toEqual([{ kind: 'partial', coverage: null }])
+    expect(rows('SELECT first_page, pages, rows_seen FROM sync_runs')).toEqual([
+      { first_page: 4, pages: 2, rows_seen: 4 },
+    ])
+
+    const { code, logs } = await run([...ACME, '--from-page', '99'])
+    expect([code, queries()]).toEqual([0, ['page=99']])
+    const msg = expect.stringMatching(/page 99 .*beyond the end.*5 pages/) as string
+    expect(logs).toContainEqual(expect.objectContaining({ organization: 'acme', msg }))
+  })
+
+  it('typed again goes on where it stopped, begins anew with --restart, and typed otherwise is another one', async ({
+    backfill,
+  }) => {
+    const { run, queries, rows, breakOff, mend } = backfill
+    const pages = () => queries().map((query) => new URLSearchParams(query).get('page'))
+    breakOff()
+    for (const more of [['--filter', 'a=1', '--filter', 'b=2'], ['--filter', 'a=2'], []])
+      await run([...ACME, ...more])
+    mend()
+    queries()
+
+    // The order in which filters are typed tells nothing.
+    await run([...ACME, '--filter', 'b=2', '--filter', 'a=1'])
+    expect(pages()).toEqual(['2', '3', '4', '5'])
+    await run([...ACME, '--restart'])
+    expect(queries()).toEqual(PAGES)
+    expect(rows('SELECT filters, status, next_page FROM sync_walks ORDER BY id')).toEqual([
+      { filters: '{"a":"1","b":"2"}', status: 'complete', next_page: null },
+      { filters: '{"a":"2"}', status: 'open', next_page: 3 },
+      { filters: '{}', status: 'abandoned', next_page: 3 },
+      { filters: '{}', status: 'complete', next_page: null },
+    ])
+  })
+
+  it('is gone on with by no sync, whose resumeWithin does not bound it', async ({ backfill }) => {
+    const { run, queries, configure, breakOff, mend } = backfill
+    configure({ organizations: [ORGANIZATION], resumeWithin: '1ms' })
+    breakOff()
+    await run(ACME)
+    mend()
+    queries()
+
+    await run(['sync'])
+    expect(queries()[0]).toBe('page=1')
+    await run(ACME)
+    expect(queries()[0]).toBe('page=2')
+  })
+})

@@ -1,0 +1,147 @@
+import fs from 'node:fs'
+import { describe, expect } from 'vitest'
+import { organizationToForget } from '../../../src/cli/commands/forget.ts'
+import { createDoor } from '../../helpers/list-server.ts'
+import { ACME, GLOBEX, it } from '../../helpers/scene.ts'
+import { variable } from '../../helpers/workspace.ts'
+
+// Who is forgotten, and what is said of it. What is deleted: test/store/sqlite/walks/forget.test.ts.
+
+const collections = { orders: {}, establishments: {} }
+const FORGET_ACME = ['forget', '--org', 'acme', '--yes']
+
+describe('forget', () => {
+  it.override({ options: { settings: { organizations: [ACME, GLOBEX], collections } } })
+
+  it('exits with 2 and deletes nothing where it is not clear what is meant; without --yes it says what would go', async ({
+    synced: { workspace },
+  }) => {
+    for (const [line, message] of [
+      [
+        '--org acme',
+        /acme establishments: 4 rows.*\n.*acme orders: 4 rows, 0 superseded versions, 0 rejects, 1 walk with \d pages, 1 run/,
+      ],
+      ['--yes', /one --org/],
+      ['--org acme --org globex --yes', /one --org/],
+      ['--org initech --yes', /initech.*acme, globex/],
+      ['--org acme --collection items --yes', /items.*establishments, orders/],
+    ] as const) {
+      const { code, stderr } = await workspace.run(['forget', ...line.split(' ')])
+      expect([line, code, stderr]).toEqual([line, 2, expect.stringMatching(message)])
+    }
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(8)
+    fs.writeFileSync(workspace.mirror, 'no database '.repeat(100))
+    expect((await workspace.run(['forget', '--org', 'acme'])).stderr).toMatch(
+      /only with --yes\. What would go is unknown: .*no SQLite database/,
+    )
+  })
+
+  it('deletes one list, without a token and a request, and the next sync reads it anew', async ({
+    synced,
+  }) => {
+    const { workspace, server, configure } = synced
+    configure({
+      organizations: [ACME, GLOBEX].map((one) => ({ ...one, token: variable('NOBODY_SET_THIS') })),
+    })
+
+    const ended = await workspace.run(['forget', '--org', ACME.id, '--collection', 'orders', '--yes'])
+
+    expect(ended).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^forgot acme orders: 4 rows, .*1 run\n$/),
+      stderr: expect.stringContaining('still names acme, so the next sync reads orders again'),
+    })
+    expect(server.asked).toEqual([])
+    const rows = workspace.rows<{ rows: number }>(
+      'SELECT rows FROM sync_status ORDER BY organization, collection',
+    )
+    expect(rows.map(({ rows: one }) => one)).toEqual([4, 0, 4, 4])
+    configure({})
+    expect((await workspace.run(['sync'])).code).toBe(0)
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(8)
+  })
+
+  it('deletes an organization that left the configuration, and status names the command', async ({
+    synced,
+  }) => {
+    const { workspace, configure } = synced
+    configure({ organizations: [GLOBEX] })
+
+    const before = await workspace.run(['status'])
+    const forget = await workspace.run(FORGET_ACME)
+    const after = await workspace.run(['status'])
+    const again = await workspace.run(FORGET_ACME)
+
+    expect(before.stdout).toMatch(
+      /acme orders.*\n.*no longer in the configuration.*admin-mirror forget --org [-0-9a-f]{36} --collection orders$/m,
+    )
+    expect([forget.code, again.code]).toEqual([0, 2])
+    expect(after.stdout).not.toMatch(/acme/)
+    expect(workspace.rows('SELECT name FROM organizations')).toEqual([{ name: 'globex' }])
+  })
+
+  it('leaves a job alone that is being synced, and deletes the others', async ({ synced }) => {
+    const { workspace, api, server } = synced
+    const door = createDoor()
+    api.instead = () => door.opened.then(() => null)
+    const sync = workspace.startHere(['sync', '--org', 'acme', '--collection', 'orders'])
+    await server.arrivals(() => true, 1)
+
+    const forget = await workspace.run(FORGET_ACME)
+    door.open()
+
+    expect((await sync.ended).code).toBe(0)
+    expect(forget.code).toBe(1)
+    expect(forget.stderr).toMatch(/BUSY: acme orders: .*nothing of it was deleted/)
+    expect(forget.stdout).toMatch(/^forgot acme establishments: 4 rows/)
+    expect(workspace.value(`SELECT count(*) FROM orders WHERE _organization_id = '${ACME.id}'`)).toBe(4)
+  })
+
+  it('lets a collection have another key, which is refused before the first request until then', async ({
+    synced,
+  }) => {
+    const { workspace, server, configure } = synced
+    configure({ collections: { ...collections, orders: { key: ['id', 'state'] } } })
+    const sync = () => workspace.run(['sync', '--collection', 'orders'])
+
+    const refused = await sync()
+    expect(server.asked).toEqual([])
+    const forget = (name: string) =>
+      workspace.run(['forget', '--org', name, '--collection', 'orders', '--yes'])
+    const forgets = [await forget('acme'), await forget('globex')]
+
+    expect(refused.code).toBe(1)
+    expect(refused.logs.filter(({ error_code: code }) => code === 'CONFIGURATION')).toHaveLength(2)
+    expect(refused.stderr).toMatch(
+      /key id, .*says id, state: .*admin-mirror forget --org ORG --collection orders/,
+    )
+    expect(forgets.map(({ code }) => code)).toEqual([0, 0])
+    expect(forgets[1]?.stdout).toMatch(/nothing is left of orders/)
+    expect((await sync()).code).toBe(0)
+    expect(workspace.rows("SELECT name FROM pragma_table_info('orders') WHERE pk > 0")).toHaveLength(3)
+  })
+})
+
+const [ONE, OTHER] = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002']
+const acme = (id: string, name = 'acme') => ({ id, name })
+
+describe('the organization to forget', () => {
+  it.for<[string, object[], object[], boolean]>([
+    ['one name twice in the mirror', [acme(ONE), acme(OTHER)], [], false],
+    ['one in the mirror, the other in the configuration', [acme(ONE)], [acme(OTHER)], false],
+    ['names that differ in their case alone', [acme(ONE, 'Acme'), acme(OTHER, 'ACME')], [], false],
+    ['one that both know', [acme(ONE)], [acme(ONE)], true],
+    ['one beside another in capitals', [acme(ONE), acme(OTHER, 'ACME')], [], true],
+  ])(
+    'is not chosen among two, since deleted data does not come back: %s',
+    ([, known, configured, isClear]) => {
+      const chosen = (name: string) => organizationToForget(name, known as never, configured as never)
+      if (isClear) expect(chosen('acme').id).toBe(ONE)
+      else
+        expect(() => chosen('acme')).toThrow(
+          /several organizations have this name; write the UUID \(.*1, .*2|.*2, .*1\)/,
+        )
+      expect(chosen(ONE).id).toBe(ONE)
+    },
+  )
+})

@@ -1,0 +1,108 @@
+import { describe, expect } from 'vitest'
+import { createDoor, items } from '../../helpers/list-server.ts'
+import type { LogLine } from '../../helpers/processes.ts'
+import { ACME, createStanding, EVERY_SECOND, GLOBEX, it, NEVER } from '../../helpers/scene.ts'
+
+// start and its schedule, by the real clock. What is due when: test/schedule; signals to a real process: test/stories/signals.test.ts.
+
+const finished = ({ event }: LogLine) => event === 'run_finished'
+const started = ({ msg }: LogLine) => msg === 'started'
+
+describe.concurrent('start', () => {
+  it.override({ options: { list: items(6), settings: { schedule: NEVER } } })
+
+  it('runs at once what was never completed, writes to standard error alone, and ends with 0', async ({
+    scene: { workspace },
+  }) => {
+    const start = workspace.startHere(['start', '--log-level', 'trace'])
+    await start.log(finished)
+
+    start.kill('SIGTERM')
+    const ended = await start.ended
+
+    expect(ended).toMatchObject({ code: 0, signal: null, stdout: '' })
+    expect(ended.logs).toHaveLength(ended.stderr.trimEnd().split('\n').length)
+    expect(workspace.rows('SELECT trigger, status, rows_added FROM sync_runs')).toEqual([
+      { trigger: 'schedule', status: 'succeeded', rows_added: 6 },
+    ])
+  })
+
+  it('does not run again what is not due; runs once what fell due while it was down', async ({ synced }) => {
+    const { workspace, server, configure } = synced
+    configure({ schedule: '0 0 1 1 *' })
+    const first = workspace.startHere(['start'])
+    const none = await first.log(started)
+    first.kill('SIGINT')
+    await first.ended
+    expect([none.due, server.asked]).toEqual([0, []])
+
+    for (const table of ['sync_walks', 'sync_runs'])
+      workspace.change(`UPDATE ${table} SET started_at = '2020-06-01T00:00:00.000Z'`)
+    const second = workspace.startHere(['start'])
+    const one = await second.log(started)
+    await second.log(finished)
+    second.kill('SIGTERM')
+    await second.ended
+
+    expect(one).toMatchObject({ jobs: 1, due: 1 })
+    // The first run is older than keepRuns by now.
+    expect(workspace.rows('SELECT trigger FROM sync_runs ORDER BY id')).toEqual([{ trigger: 'schedule' }])
+  })
+
+  it('runs a job whenever its time comes, never twice at once, and says what it skips', async ({ scene }) => {
+    const { workspace, api, server, configure } = scene
+    configure({ schedule: EVERY_SECOND, refresh: false })
+    const door = createDoor()
+    api.instead = () => door.opened.then(() => null)
+    const start = workspace.startHere(['start'])
+    await server.arrival(({ page }) => page === 1)
+    await start.log(({ level, msg }) => level === 'warn' && /still runs/.test(msg))
+    expect(server.asked).toHaveLength(1)
+
+    door.open()
+    await start.logs(finished, 3)
+    start.kill('SIGTERM')
+    await start.ended
+    expect(
+      workspace.rows(`
+        SELECT one.id
+        FROM sync_runs AS one
+        JOIN sync_runs AS other ON other.id > one.id AND other.started_at < one.finished_at
+      `),
+    ).toEqual([])
+  })
+
+  it('follows the schedule of each organization', async ({ scene: { workspace, server, configure } }) => {
+    const organizations = [{ ...ACME, schedule: NEVER }, GLOBEX]
+    configure({ organizations, schedule: EVERY_SECOND })
+    const start = workspace.startHere(['start'])
+
+    await start.logs(({ event, organization }) => event === 'run_finished' && organization === 'globex', 3)
+    start.kill('SIGTERM')
+    await start.ended
+
+    expect(
+      server.asked.filter(({ organization, page }) => organization === ACME.id && page === 3),
+    ).toHaveLength(1)
+  })
+
+  it('ends with 0 in the middle of a run, and the next start goes on there at once', async () => {
+    const { workspace, running, open } = await createStanding(['start'], { settings: { schedule: NEVER } })
+    running.kill('SIGTERM')
+    expect((await running.ended).code).toBe(0)
+    open()
+
+    const second = workspace.startHere(['start'])
+    await second.log(finished)
+    second.kill('SIGTERM')
+    await second.ended
+
+    expect(workspace.rows('SELECT first_page, status, error_code FROM sync_runs ORDER BY id')).toEqual([
+      { first_page: 1, status: 'interrupted', error_code: 'INTERRUPTED' },
+      { first_page: 2, status: 'succeeded', error_code: null },
+    ])
+    expect(workspace.rows('SELECT status, coverage FROM sync_walks')).toEqual([
+      { status: 'complete', coverage: 'steady' },
+    ])
+  })
+})

@@ -1,0 +1,122 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { items, pageOf, serve } from '../../helpers/list-server.ts'
+import { createWorkspace, organization } from '../../helpers/workspace.ts'
+
+const ACME = organization('acme', 1)
+const ROOT = path.resolve(import.meta.dirname, '../../..')
+
+async function createScene() {
+  let failures = 1
+  const server = await serve((asked) => {
+    if (asked.page === 2 && failures-- > 0) return { status: 500, body: {} }
+    return {
+      ...pageOf(items(6), asked),
+      headers: { 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '500' },
+    }
+  })
+  const filters = { email: 'mr@secret.example' }
+  return createWorkspace({
+    baseUrl: server.url,
+    organizations: [ACME],
+    collections: { orders: { filters }, establishments: false },
+  })
+}
+
+describe('the log', () => {
+  it('has the events of the documents, and the documents have those of the log', () => {
+    const sources = fs.readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    const texts = sources
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => fs.readFileSync(path.join(ROOT, 'src', file), 'utf8'))
+    const logged = texts
+      .flatMap((text) => [...text.matchAll(/\bevent(?::| =)[^,\n]*/g)])
+      .flatMap(([found]) => [
+        ...found.matchAll(/'([a-z]+_[a-z_]+|estimate|waiting|verified|published|listening)'/g),
+      ])
+      .map(([, name = '']) => name)
+    const [, section = ''] = fs
+      .readFileSync(path.join(ROOT, 'config/REFERENCE.md'), 'utf8')
+      .split('## Log events')
+    const [table = ''] = section.split('\n## ')
+    const documented = [...table.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, names = '']) =>
+      [...names.matchAll(/`([a-z_]+)`/g)].map(([, name = '']) => name),
+    )
+
+    expect([...new Set(documented)].filter((name) => name !== 'event').toSorted()).toEqual(
+      [...new Set(logged)].toSorted(),
+    )
+  })
+
+  it('names the event of every line, and its run and walk where it ends', async () => {
+    const workspace = await createScene()
+
+    const { code, logs } = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(code).toBe(0)
+    expect(logs.filter(({ event }) => typeof event !== 'string')).toEqual([])
+    const [run] = workspace.rows('SELECT id, walk_id FROM sync_runs')
+    expect(logs.find(({ event }) => event === 'run_finished')).toMatchObject({
+      event: 'run_finished',
+      run_id: run?.id,
+      walk_id: run?.walk_id,
+      duration_ms: expect.any(Number),
+    })
+  })
+
+  it('shows each request at the level trace, without tokens and values of filters', async () => {
+    const workspace = await createScene()
+
+    const { logs, stderr } = await workspace.run(['sync', '--log-level', 'trace'])
+    const requests = logs.filter(({ event }) => event === 'request_answered')
+
+    expect(requests.map(({ page, status }) => [page, status]).slice(0, 3)).toEqual([
+      [1, 200],
+      [2, 500],
+      [2, 200],
+    ])
+    expect(requests[0]).toMatchObject({
+      level: 'trace',
+      organization: 'acme',
+      collection: 'orders',
+      method: 'GET',
+      path: '/api/v1/admin/orders',
+      duration_ms: expect.any(Number),
+      rate_limit: 600,
+      rate_limit_remaining: 500,
+    })
+    expect(stderr).not.toMatch(/mr@secret|mr%40secret|Bearer|authorization/i)
+    expect((await (await createScene()).run(['sync', '--log-level', 'debug'])).stderr).not.toContain(
+      'request_answered',
+    )
+  })
+
+  it('tells of a failure once', async () => {
+    const server = await serve(() => ({ status: 404, body: {} }))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+
+    const { logs } = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(logs.filter((line) => JSON.stringify(line).includes('not found (404)'))).toMatchObject([
+      {
+        level: 'error',
+        event: 'run_finished',
+        error_code: 'ORGANIZATION_NOT_FOUND',
+        msg: expect.stringMatching(/^run failed: ORGANIZATION_NOT_FOUND: .*not found \(404\)/),
+      },
+    ])
+  })
+
+  it('names the events of start, too', async () => {
+    const workspace = await createScene()
+    const daemon = workspace.start(['start'])
+    await daemon.log(({ event }) => event === 'run_finished')
+    daemon.kill('SIGTERM')
+    const { logs } = await daemon.ended
+
+    expect(logs.filter(({ event }) => typeof event !== 'string')).toEqual([])
+    expect(logs[0]).toMatchObject({ event: 'daemon_started', jobs: 1, due: 1 })
+    expect(logs.at(-1)).toMatchObject({ event: 'daemon_stopping', signal: 'SIGTERM' })
+  })
+})

@@ -1,0 +1,362 @@
+import fs from 'node:fs'
+import { beforeAll, describe, expect } from 'vitest'
+import { SyncSchema, VerifySchema } from '../../src/cli/output/results.ts'
+import { items, type ListServer } from '../helpers/list-server.ts'
+import { ACME, createScene, GLOBEX, it } from '../helpers/scene.ts'
+import { createWorkspace, organization, variable, type Workspace } from '../helpers/workspace.ts'
+
+// What all commands have in common: words that are wrong, help, completion, --quiet, --log-format, --json, the configuration file.
+
+let server: ListServer
+let workspace: Workspace
+
+beforeAll(async () => {
+  const collections = { orders: { filters: { state: 'paid' } }, establishments: false }
+  ;({ server, workspace } = await createScene({ settings: { collections } }))
+  const bad = `
+api:
+  baseUrl: ${server.url}
+  timeuot: 3s
+database: mirror.db
+schedule: every day
+organizations:
+  - id: no-uuid
+    name: acme
+    token: ${variable('MISSING_TOKEN')}`
+  fs.writeFileSync(workspace.file('bad.yaml'), bad.trimStart())
+})
+
+function nothingHappened(): void {
+  expect(server.asked).toEqual([])
+  expect(fs.readdirSync(workspace.folder).toSorted()).toEqual(['admin-mirror.yaml', 'bad.yaml'])
+}
+
+const typed = (line: string) => workspace.run(line.split(' ').filter((word) => word !== ''))
+
+describe('a command that is typed wrongly', () => {
+  it.for<[string, RegExp]>([
+    ['', /Usage: admin-mirror/],
+    ['snyc', /unknown command 'snyc'\n\(Did you mean sync\?\)/],
+    ['verify-all', /unknown command/],
+    ['sync --colection orders', /unknown option '--colection'\n\(Did you mean --collection\?\)/],
+    ['sync acme', /too many arguments/],
+    ['sync --org', /argument missing/],
+    ['sync --org globex', /--org globex: .*acme/],
+    ['sync --collection orders --collection invoices', /--collection invoices: .*orders/],
+    ['sync --log-level loud', /loud.*trace, debug, info/],
+    ['sync --log-format xml', /xml.*json, pretty/],
+    ['sync --config nowhere.yaml', /nowhere\.yaml.*no such/],
+    ['backfill', /--org/],
+    ['backfill --org acme --filter state', /NAME=VALUE/],
+    ['backfill --org acme --filter =paid', /NAME=VALUE/],
+    ['backfill --org acme --filter page=2', /--from-page/],
+    ['backfill --org acme --filter state=open', /state=open.*acme orders.*state=paid/],
+    ['backfill --org acme --from-page 0', /'0'.*whole number/],
+    ['backfill --org acme --from-page 1.5', /1\.5.*whole number/],
+    ['status --max-age 5', /--max-age 5: .*30m/],
+    ['status --fresh soon', /--fresh soon/],
+    ['query', /missing required argument 'sql'/],
+    ['query SELECT --format xml', /xml.*table, json, ndjson, csv/],
+    ['export orders', /--format/],
+    ['export orders --format xlsx', /xlsx/],
+    ['export orders --format csv --since-seq=5', /orders_changes/],
+    ['export orders_changes --format csv --since-seq=x', /whole number/],
+    ['export orders_changes --format csv --since-seq=-1', /whole number/],
+    ['query SELEC', /syntax error/],
+    ['query SELECT;SELECT', /cannot be run/],
+    ['export invoices --format csv', /no collection invoices/],
+    ['resume --org globex', /--org globex/],
+    ['verify --org globex', /--org globex/],
+    ['verify --collection invoices', /--collection invoices/],
+    ['rebuild orders invoices', /no collection invoices/],
+    ['forget --org acme', /only with --yes/],
+    ['forget --org globex --yes', /--org globex: .*acme/],
+    ['forget --org acme --collection invoices --yes', /--collection invoices: .*orders/],
+    ['sandbox --port 70000', /70000/],
+    ['sandbox --orders -5', /-5|whole number/],
+    ['sandbox --order newest', /first, last/],
+    ['sandbox --live --speed 0', /--speed/],
+    ['sandbox --speed 60', /--speed.*--live/],
+    ['completion', /missing required argument/],
+    ['completion tcsh', /Allowed choices are/],
+  ])('(%s) exits with 2 and says why; nothing is sent or written', async ([line, reason]) => {
+    const { code, stdout, stderr } = await typed(line)
+
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(reason)
+    nothingHappened()
+  })
+
+  it('with a bad configuration is told all problems at once, each with its line and key', async () => {
+    const { code, stderr } = await typed('sync --config bad.yaml')
+
+    expect(code).toBe(2)
+    for (const problem of [/3.*timeuot.*timeout/, /5.*schedule/, /7.*organizations.*id/, /9.*MISSING_TOKEN/])
+      expect(stderr).toMatch(problem)
+    nothingHappened()
+  })
+
+  it('refuses NODE_DEBUG, with which Node itself would print the token', async () => {
+    const { code, stderr } = await workspace.run(['sync'], { env: { NODE_DEBUG: 'http' } })
+
+    expect([code, stderr]).toEqual([2, expect.stringContaining('NODE_DEBUG')])
+    nothingHappened()
+  })
+})
+
+describe('a command that is typed rightly, where there is no mirror yet,', () => {
+  it.for<[string, number]>([
+    ['query VALUES(1)', 4],
+    ['export orders --format csv', 4],
+    ['verify', 4],
+    ['rebuild orders', 4],
+    ['forget --org acme --collection orders --yes', 0],
+    ['resume --org acme', 0],
+  ])('%s says so, and makes none', async ([line, expected]) => {
+    const { code, stdout, stderr } = await typed(line)
+
+    expect({ code, stdout }).toEqual({ code: expected, stdout: '' })
+    expect(stderr).toMatch(/there is no mirror at \S+ yet/)
+    nothingHappened()
+  })
+})
+
+describe('help', async () => {
+  const { stdout } = await createWorkspace().run(['-h'])
+  const commands = [...stdout.matchAll(/^ {2}([a-z]+) .*\w/gm)].map(([, name = '']) => name)
+  const listed = commands.filter((name) => !['admin', 'help'].includes(name))
+
+  it('lists every command, demo too, with examples and what exit codes mean', () => {
+    expect(listed).toEqual(expect.arrayContaining(['start', 'sync', 'status', 'check', 'verify', 'demo']))
+    expect(stdout).toMatch(/Examples:\n {2}admin-mirror demo/)
+    expect(stdout).toMatch(/Exit codes:\n {2}0 {4}all that was asked for is done/)
+  })
+
+  it('of each command has an example that can be typed, and its exit codes', async () => {
+    for (const command of listed) {
+      const help = await createWorkspace().run([command, '-h'])
+
+      expect(help).toMatchObject({ code: 0, stderr: '' })
+      expect(help.stdout).toMatch(new RegExp(`Examples:\n {2}admin-mirror ${command}`))
+      expect(help.stdout).toMatch(/Exit codes:\n {2}0 +\S/)
+      const [known = '', example = ''] = help.stdout.split('Examples:')
+      const options = example.match(/--[a-z][a-z-]*/g) ?? []
+      expect(options.filter((option) => !known.includes(option))).toEqual([])
+    }
+  })
+
+  it('and the version are there with every spelling, and alone', async () => {
+    const lines = ['-V', '--version', 'sync --version', 'query --version']
+    const versions = await Promise.all(lines.map(typed))
+    const helps = await Promise.all(['-h', '--help', 'help'].map(typed))
+
+    for (const { code, stderr, stdout: version } of versions)
+      expect([code, stderr, version]).toEqual([0, '', expect.stringMatching(/^\d+\.\d+\.\d+\n$/)])
+    expect(helps.map(({ stdout: text }) => text)).toEqual([stdout, stdout, stdout])
+  })
+})
+
+/** In a process of its own: the library for completion writes to that one's standard output. */
+const completed = (...words: string[]) => createWorkspace().start(words).ended
+
+describe.concurrent('completion', () => {
+  it.for<[string[], string, string]>([
+    [['--log-level', 'debug', 'query', '--format', ''], 'ndjson', ':4'],
+    [['query', 'SELECT 1', '--output', 'da'], '', ':0'],
+    [['sync', '--acc'], '--accept-removals', ':4'],
+  ])(
+    'of %j offers %s, and has the shell complete files where one is meant: %s',
+    async ([words, offered, directive]) => {
+      const { code, stdout, stderr } = await completed('complete', '--', ...words)
+
+      const lines = stdout.trimEnd().split('\n')
+      expect([code, stderr, lines.at(-1)]).toEqual([0, '', directive])
+      if (offered !== '') expect(lines.map((line) => line.split('\t')[0])).toContain(offered)
+    },
+  )
+
+  it.for<[string, RegExp]>([
+    // Files are left to bash itself.
+    [
+      'bash',
+      /\n__admin_mirror_complete\(\) \{[\s\S]*\ncomplete -o default -F __admin_mirror_complete admin-mirror\n$/,
+    ],
+    ['zsh', /#compdef admin-mirror/],
+    ['fish', /complete -c admin-mirror/],
+  ])('prints a script for %s that asks this program', async ([shell, script]) => {
+    const { code, stdout } = await completed('completion', shell)
+
+    expect([code, stdout]).toEqual([0, expect.stringContaining('admin-mirror complete --')])
+    expect(stdout).toMatch(script)
+  })
+})
+
+const unknownOne = ({ organization: id }: { organization: string }) =>
+  id === GLOBEX.id ? { status: 404, body: {} } : null
+
+describe('a sync of two organizations, one of which the API does not know,', () => {
+  it.override({ options: { settings: { organizations: [ACME, GLOBEX] }, instead: unknownOne } })
+
+  it('with --quiet leaves nothing of what goes well, and the errors of what fails', async ({
+    scene: {
+      workspace: { run },
+    },
+  }) => {
+    const failed = await run(['sync', '--quiet'])
+
+    expect(await run(['sync', '--org', 'acme', '--quiet'])).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(failed.logs.map(({ level, error_code }) => [level, error_code])).toEqual([
+      ['error', 'ORGANIZATION_NOT_FOUND'],
+    ])
+    expect((await run(['sync', '--org', 'nobody', '--quiet'])).stderr).toContain('--org nobody')
+    // What commands without a log tell on the side.
+    expect(await run(['resume', '--quiet'])).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  })
+
+  it('with --log-format pretty writes sentences where nobody watches, with json objects', async ({
+    scene: {
+      workspace: { run },
+    },
+  }) => {
+    const pretty = await run(['sync', '--org', 'acme', '--log-format', 'pretty'])
+    const json = await run(['sync', '--org', 'acme', '--log-format', 'json'])
+
+    expect(pretty.stderr).toMatch(/INFO: acme orders run finished, succeeded/)
+    expect(pretty.logs).toEqual([])
+    // No escapes either: it may be a file.
+    expect(pretty.stderr.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
+    expect(json.stderr.trim().split('\n')).toHaveLength(json.logs.length)
+  })
+
+  it('with --json is one object, of the documented form; verify, too, without values', async ({
+    scene: {
+      workspace: { run, change },
+    },
+  }) => {
+    const sync = await run(['sync', '--json'])
+    change(`UPDATE orders_raw SET _json = '{"id":1,"state":"mine"}' WHERE id = 1`)
+    change('DELETE FROM orders_raw WHERE id = 2')
+    const verify = await run(['verify', '--json'])
+    const [synced, verified] = [sync, verify].map(({ stdout }) => JSON.parse(stdout) as object)
+
+    expect([SyncSchema.parse(synced), VerifySchema.parse(verified)]).toEqual([synced, verified])
+    expect([sync.code, verify.code]).toEqual([3, 3])
+    expect(synced).toMatchObject({
+      version: 1,
+      exit_code: 3,
+      runs: [
+        {
+          organization: 'acme',
+          collection: 'orders',
+          status: 'succeeded',
+          rows_added: 4,
+          coverage: 'steady',
+          error_code: null,
+        },
+        { organization: 'globex', status: 'failed', rows_added: 0, error_code: 'ORGANIZATION_NOT_FOUND' },
+      ],
+    })
+    const different = {
+      kind: 'different',
+      key: '1',
+      page: 1,
+      fields: ['state'],
+      more_fields: false,
+      reject: null,
+    }
+    expect(verified).toMatchObject({
+      version: 1,
+      exit_code: 3,
+      lists: [
+        {
+          organization: 'acme',
+          items: 4,
+          missing: 1,
+          extra: 0,
+          different: 1,
+          differences: expect.arrayContaining([different]),
+        },
+        { organization: 'globex', items: null, error_code: 'ORGANIZATION_NOT_FOUND' },
+      ],
+    })
+    expect(verify.stdout).not.toContain('mine')
+  })
+})
+
+it.for(['sync', 'verify', 'check'])('%s --json has a schema that schema prints', async (name) => {
+  const { code, stdout } = await createWorkspace().run(['schema', name])
+
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({
+    title: `admin-mirror ${name} --json`,
+    properties: { version: { const: 1 } },
+  })
+})
+
+it('the configuration file is the one of --config, else of ADMIN_MIRROR_CONFIG, else config/admin-mirror.yaml', async () => {
+  const place = createWorkspace()
+  fs.mkdirSync(place.file('config'))
+  for (const name of ['config/admin-mirror', 'variable', 'option']) {
+    const config = {
+      api: { baseUrl: server.url },
+      database: `${name.replace('config/admin-mirror', 'default')}.db`,
+      organizations: [organization('acme', 1)],
+    }
+    fs.writeFileSync(place.file(`${name}.yaml`), JSON.stringify(config))
+  }
+  const usedWith = async (args: string[], inEnvironment: string) => {
+    const { stdout } = await place.run(['status', '--json', ...args], {
+      env: { ADMIN_MIRROR_CONFIG: inEnvironment },
+    })
+    return (JSON.parse(stdout) as { database: string }).database
+  }
+
+  // An empty variable counts as none, as everywhere in containers.
+  expect(await usedWith([], '')).toBe(place.file('config/default.db'))
+  expect(await usedWith([], 'variable.yaml')).toBe(place.file('variable.db'))
+  expect(await usedWith(['--config', 'option.yaml'], 'variable.yaml')).toBe(place.file('option.db'))
+})
+
+describe('an organization with a name that a terminal would reorder and a shell would split', () => {
+  const NAME = "it's \u202eacme"
+  const acme = { ...organization(NAME, 1), token: '1|Secret-of-somebody-x7Qp93LmZt5VbRw' }
+  it.override({ options: { list: items(4), settings: { organizations: [acme] } } })
+
+  it('is shown escaped by every command, and quoted in those that messages propose', async ({ synced }) => {
+    const { workspace: place, api } = synced
+    api.instead = () => ({ status: 401, body: {} })
+    const refused = await place.run(['sync'])
+
+    for (const args of [
+      ['sync', '--log-format', 'pretty'],
+      ['sync', '--json'],
+      ['backfill', '--org', NAME],
+      ['verify'],
+      ['status'],
+      ['status', '--json'],
+      ['check'],
+      ['resume'],
+      ['forget', '--org', NAME],
+      ['sync', '--org', 'nobody'],
+    ]) {
+      const { stdout, stderr } = await place.run(args)
+      expect(`${args.join(' ')}: ${stdout}${stderr}`).toMatch(/\\u\{?202e/)
+      expect(stdout + stderr).not.toMatch(/\p{Cf}/u)
+    }
+    const unauthorized = refused.logs.find(({ error_code: code }) => code === 'UNAUTHORIZED')
+    expect(unauthorized?.error_message).toMatch(/admin-mirror resume --org 'it'\\''s \\u\{?202e\}?acme'/)
+  })
+})
+
+it('a collection that is none that is known, and close to one, is asked about', async ({
+  scene: { workspace: place, configure },
+}) => {
+  configure({ collections: { order: {}, orders: false, establishments: false } })
+
+  const { code, logs } = await place.run(['sync'])
+
+  expect(code).toBe(0)
+  expect(logs.filter(({ level }) => level === 'warn')).toMatchObject([
+    { msg: expect.stringMatching(/order is none that is known.*is orders meant\?/) },
+  ])
+})

@@ -1,0 +1,149 @@
+import { expect, it } from 'vitest'
+import { keepFresh } from '../../../src/cli/refresh/keep-fresh.ts'
+import type { PlannedList } from '../../../src/cli/refresh/refresh-plan.ts'
+import { selectJobs } from '../../../src/cli/selection.ts'
+import { loadConfig } from '../../../src/config/config.ts'
+import type { Reads } from '../../../src/sync/refresh/due-lists.ts'
+import { createWorkspace, organization } from '../../helpers/workspace.ts'
+
+interface Play {
+  every: string
+  until: number
+  /** What is due of a list, and when to look again. */
+  due: (name: string, tried: PlannedList['tried'], now: number) => Reads | null
+  again?: (now: number) => number
+  isRunning?: (name: string, now: number) => boolean
+  isFree?: (name: string) => boolean
+  failsUntil?: number
+}
+
+/** What is begun of two lists until the time, and when it was looked for. */
+async function play({ every, until, failsUntil = 0, ...how }: Play) {
+  const workspace = createWorkspace({
+    baseUrl: 'http://127.0.0.1:9',
+    organizations: [organization('acme', 1), organization('globex', 2)],
+    refresh: { every, share: 100 },
+  })
+  const file = workspace.file('admin-mirror.yaml')
+  const config = loadConfig(file, { env: {}, tokens: 'leave', isCron: () => null, nameEnds: [] })
+  const stop = new AbortController()
+  let now = 0
+  const begun: [number, string][] = []
+  const looks: number[] = []
+  const troubles: [number, unknown][] = []
+  const jobs = selectJobs(config, { org: [], collection: [] }).map((selected) => ({
+    selected,
+    scheduled: {
+      name: selected.organization.name,
+      expression: '',
+      timezone: 'UTC',
+      dueAtStart: false,
+      run: async () => {},
+    },
+    refresh: async () => {},
+  }))
+  await keepFresh({
+    jobs,
+    plan: {
+      update: async () => {},
+      due(lists) {
+        looks.push(now)
+        const due = lists.flatMap((list) => {
+          const reads = how.due(list.selected.organization.name, list.tried, now)
+          return reads ? [{ list, reads }] : []
+        })
+        return { due, again: how.again?.(now) ?? Number.POSITIVE_INFINITY }
+      },
+    },
+    async takeFree(lists) {
+      if (now < failsUntil) throw new Error('no server')
+      const nameOf = new Map(jobs.map(({ selected: { organization: one } }) => [one.id, one.name]))
+      return lists.filter(({ organizationId }) => how.isFree?.(nameOf.get(organizationId) ?? '') ?? true)
+    },
+    scheduler: {
+      isRunning: ({ name }) => how.isRunning?.(name, now) === true,
+      runBetween: ({ name }) => void begun.push([now, name]),
+    },
+    runtime: {
+      now: () => now,
+      sleep: async (ms) => {
+        now += ms
+        if (now > until) stop.abort()
+      },
+    },
+    onTrouble: (error) => void troubles.push([now, error]),
+    signal: stop.signal,
+  })
+  return { begun, looks, troubles }
+}
+
+const once =
+  (at: number): Play['due'] =>
+  (_name, tried, now) =>
+    now >= at && tried.newest === undefined ? 'newest' : null
+
+it.each([
+  ['1s', 1000],
+  ['5s', 5000],
+  ['5m', 30_000],
+])('with a refresh each %s looks each %i ms at the latest', async (every, latest) => {
+  const { looks } = await play({ every, until: 60_000, due: () => null })
+
+  expect(looks.slice(1, 3)).toEqual([latest, 2 * latest])
+})
+
+it('looks again when something is due, a second later at the earliest', async () => {
+  const { looks } = await play({
+    every: '5m',
+    until: 30_000,
+    due: () => null,
+    again: (now) => now + (now < 10_000 ? 4000 : 1),
+  })
+
+  expect(looks.slice(0, 6)).toEqual([0, 4000, 8000, 12_000, 13_000, 14_000])
+})
+
+it('tells the plan what was tried, and when: a newest end does not wait for older pages', async () => {
+  const tries: unknown[] = []
+  const due: Play['due'] = (name, tried, now) => {
+    if (name === 'acme') tries.push({ ...tried })
+    if (now === 0) return 'older'
+    return now === 1000 ? 'newest' : null
+  }
+  await play({ every: '5m', until: 3000, due })
+
+  expect(tries.slice(0, 3)).toEqual([{}, { older: 0 }, { older: 0, newest: 1000 }])
+})
+
+it('leaves lists to themselves that this process reads, and to others those that these have', async () => {
+  const { begun } = await play({
+    every: '5m',
+    until: 15_000,
+    due: once(2000),
+    again: (now) => now + 1000,
+    isRunning: (name, now) => name === 'acme' && now < 12_500,
+  })
+  const others = await play({ every: '5m', until: 5000, due: once(0), isFree: (name) => name === 'globex' })
+
+  expect(begun).toEqual([
+    [2000, 'globex'],
+    [13_000, 'acme'],
+  ])
+  expect(others.begun).toEqual([[0, 'globex']])
+})
+
+it('tells once that nothing can be begun, and once that it can be again, not while it asks for nothing', async () => {
+  const { begun, troubles } = await play({
+    every: '10s',
+    until: 60_000,
+    failsUntil: 35_000,
+    due: (name, tried, now) => (now >= 15_000 && now < 25_000 ? null : once(10_000)(name, tried, now)),
+  })
+
+  const [[refreshedAt] = []] = begun
+  expect(refreshedAt).toBeGreaterThanOrEqual(35_000)
+  expect(troubles).toEqual([
+    [10_000, new Error('no server')],
+    [refreshedAt, null],
+  ])
+})

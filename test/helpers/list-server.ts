@@ -1,0 +1,164 @@
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { atEndOfFile } from './at-end-of-file.ts'
+
+/** A request as a test wants to see it. */
+export interface Asked {
+  path: string
+  /** The last part of the path. */
+  collection: string
+  page: number
+  query: URLSearchParams
+  organization: string
+  token: string
+  accept: string
+  headers: IncomingHttpHeaders
+  /** Milliseconds of the test's own clock. */
+  at: number
+  /** Resolves when the connection is closed before there is an answer. */
+  gone: Promise<void>
+}
+
+export interface Reply {
+  status?: number
+  headers?: Record<string, string>
+  /** A text is sent as it is, anything else as JSON. */
+  body?: unknown
+  /** Answers in place of the server, with the connection in its hands; it is given what would have been sent. */
+  fault?: Fault
+}
+
+export type Fault = (response: ServerResponse, text: string, asked: Asked) => void
+
+export interface ListServer {
+  url: string
+  /** Every request so far, in the order they came. */
+  asked: Asked[]
+  /** The first request, past or to come, that `isMeant` is true for. */
+  arrival(isMeant: (asked: Asked) => boolean): Promise<Asked>
+  /** As soon as there are so many of them. */
+  arrivals(isMeant: (asked: Asked) => boolean, count: number): Promise<Asked[]>
+  close(): Promise<void>
+}
+
+/**
+ * A server on loopback that answers each request as `reply` says; it is closed after the tests of the file.
+ * @param tls A key and a certificate, in PEM: then it speaks https.
+ */
+export async function serve(
+  reply: (asked: Asked) => Reply | Promise<Reply>,
+  tls?: { key: string; cert: string },
+): Promise<ListServer> {
+  const asked: Asked[] = []
+  const watchers = new Set<() => void>()
+  const listener: RequestListener = (request, response) => {
+    const url = new URL(request.url ?? '/', 'http://localhost')
+    const one: Asked = {
+      path: url.pathname,
+      collection: url.pathname.split('/').at(-1) ?? '',
+      page: Number(url.searchParams.get('page') ?? 1),
+      query: url.searchParams,
+      organization: String(request.headers['x-service-organization']),
+      token: String(request.headers.authorization).replace(/^Bearer /, ''),
+      accept: String(request.headers.accept),
+      headers: request.headers,
+      at: performance.now(),
+      gone: new Promise((resolve) => response.once('close', () => !response.writableEnded && resolve())),
+    }
+    asked.push(one)
+    for (const watch of watchers) watch()
+    void Promise.resolve(reply(one)).then((answer) => send(response, answer, one))
+  }
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : address
+
+  function arrivals(isMeant: (one: Asked) => boolean, count: number): Promise<Asked[]> {
+    return new Promise((resolve) => {
+      const watch = () => {
+        const found = asked.filter(isMeant)
+        if (found.length < count) return
+        watchers.delete(watch)
+        resolve(found)
+      }
+      watchers.add(watch)
+      watch()
+    })
+  }
+
+  const running: ListServer = {
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    asked,
+    arrival: (isMeant) => arrivals(isMeant, 1).then(([first]) => first as Asked),
+    arrivals,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+  atEndOfFile(running.close)
+  return running
+}
+
+function send(
+  response: ServerResponse,
+  { status = 200, headers = {}, body = '', fault }: Reply,
+  asked: Asked,
+): void {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const type = text.startsWith('<') ? 'text/html' : 'application/json'
+  if (fault) fault(response, text, asked)
+  else response.writeHead(status, { 'content-type': type, ...headers }).end(text)
+}
+
+export interface ListOptions {
+  perPage?: number
+  /** What `meta.total` says, where it is not the number of items. */
+  total?: number
+}
+
+/** The page that was asked for, in the envelope of the API, with links that carry the query on. */
+export function pageOf(
+  list: readonly unknown[],
+  { path, page, query }: Pick<Asked, 'path' | 'page' | 'query'>,
+  { perPage = 2, total = list.length }: ListOptions = {},
+): Reply {
+  const lastPage = Math.max(1, Math.ceil(list.length / perPage))
+  const link = (number: number) => {
+    const parameters = new URLSearchParams(query)
+    parameters.set('page', String(number))
+    return `http://127.0.0.1${path}?${parameters.toString()}`
+  }
+  return {
+    body: {
+      data: list.slice((page - 1) * perPage, page * perPage),
+      links: {
+        first: link(1),
+        last: link(lastPage),
+        prev: page > 1 ? link(page - 1) : null,
+        next: page < lastPage ? link(page + 1) : null,
+      },
+      meta: { current_page: page, last_page: lastPage, per_page: perPage, total },
+      success: true,
+      message: 'ok',
+    },
+  }
+}
+
+/** So many items, `id` from 1. */
+export function items(count: number): { id: number; state: string }[] {
+  return Array.from({ length: count }, (_, index) => ({ id: index + 1, state: index % 2 ? 'paid' : 'open' }))
+}
+
+/** A promise that somebody else resolves. */
+export interface Door {
+  opened: Promise<void>
+  open(): void
+}
+
+export function createDoor(): Door {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { opened: promise, open: resolve }
+}

@@ -1,0 +1,35 @@
+import type { PostgresAddress } from '../../src/store/postgres/server/address.ts'
+import { newSchema, openReader, type TestServer } from './postgres.ts'
+import { createWorkspace, organization, variable, type Workspace } from './workspace.ts'
+
+export const ACME = organization('acme', 1)
+
+export interface PostgresWorkspace extends Pick<Workspace, 'run' | 'start'> {
+  address: PostgresAddress
+  workspace: Workspace
+  rows: () => ReturnType<typeof openReader>
+}
+
+/** A workspace whose mirror is a schema of its own; the password is looked for in all output. */
+export function onPostgres(
+  server: Pick<TestServer, 'url'>,
+  baseUrl: string,
+  more: object = {},
+): PostgresWorkspace {
+  const address = newSchema(server)
+  const { user, host, port, database, schema } = address
+  const place = `postgres://${user}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
+  const settings = {
+    baseUrl,
+    organizations: [ACME],
+    collections: { establishments: false },
+    database: place,
+    ...more,
+  }
+  const workspace = createWorkspace(settings)
+  const password = workspace.secret(address.password() ?? '')
+  const env = { DB_PASSWORD: password }
+  const run: Workspace['run'] = (args) => workspace.run(args, { env })
+  const start: Workspace['start'] = (args) => workspace.start(args, { env })
+  return { address, workspace, run, start, rows: () => openReader(address) }
+}

@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process'
+import path from 'node:path'
+import { atEndOfFile } from './at-end-of-file.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '../..')
+const BIN = path.join(ROOT, 'src/bin.js')
+
+/** The Node that the lockfile names. The one that runs the tests need not be it. */
+const LOCKED_NODE = path.join(ROOT, 'node_modules/.bin/node')
+
+export interface LogLine {
+  level: string
+  msg: string
+  organization?: string
+  collection?: string
+  [field: string]: unknown
+}
+
+/** How a process ended, and all that it wrote. */
+export interface Ended {
+  /** Null when a signal ended it. */
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+  /** The lines of standard error that are JSON. */
+  logs: LogLine[]
+}
+
+/** A command that runs, in a process of its own or in this one. */
+export interface RunningCommand {
+  kill(signal: NodeJS.Signals): void
+  /** The first line of the log, past or to come, that `isMeant` is true for. Rejects when the process ends without one. */
+  log(isMeant: (line: LogLine) => boolean): Promise<LogLine>
+  /** As soon as there are so many of them. */
+  logs(isMeant: (line: LogLine) => boolean, count: number): Promise<LogLine[]>
+  ended: Promise<Ended>
+}
+
+export interface Running extends RunningCommand {
+  pid: number
+  /** Signals it and all processes that it started, as a service manager does. */
+  killAll(signal: NodeJS.Signals): void
+  /** Stops reading its standard output, as `| head` does. */
+  closeStdout(): void
+  closeStderr(): void
+  /** The first line of standard output. */
+  firstLine(): Promise<string>
+}
+
+export interface StartOptions {
+  cwd: string
+  env?: Record<string, string>
+  node?: string
+  /** A program that starts it, with its options: prlimit, setpriv. */
+  through?: readonly string[]
+}
+
+/** Starts admin-mirror as a user does: a process of its own, with nothing of the test's environment but the path. */
+export function startProgram(args: readonly string[], options: StartOptions): Running {
+  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...options.env }
+  const [program = '', ...rest] = [...(options.through ?? []), options.node ?? LOCKED_NODE, BIN, ...args]
+  const child = spawn(program, rest, {
+    cwd: options.cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A process group of its own.
+    detached: true,
+  })
+  let hasEnded = false
+  atEndOfFile(() => hasEnded || child.kill('SIGKILL'))
+  const transcript = createTranscript()
+  child.stdout.setEncoding('utf8').on('data', transcript.onStdout)
+  child.stderr.setEncoding('utf8').on('data', transcript.onStderr)
+
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      hasEnded = true
+      resolve(transcript.end(code, signal))
+    })
+  })
+
+  return {
+    pid: child.pid ?? 0,
+    kill: (signal) => child.kill(signal),
+    killAll: (signal) => process.kill(-(child.pid ?? 0), signal),
+    closeStdout: () => child.stdout.destroy(),
+    closeStderr: () => child.stderr.destroy(),
+    firstLine: transcript.firstLine,
+    log: transcript.log,
+    logs: transcript.logs,
+    ended,
+  }
+}
+
+/** What a command writes, to be waited for. */
+export function createTranscript() {
+  let stdout = ''
+  let stderr = ''
+  let hasEnded = false
+  const watchers = new Set<() => void>()
+  const changed = () => {
+    for (const watch of watchers) watch()
+  }
+
+  /** What `look` finds in the output, as soon as it is there. */
+  function found<T>(look: () => T | undefined): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const watch = () => {
+        const value = look()
+        if (value === undefined && !hasEnded) return
+        watchers.delete(watch)
+        if (value === undefined) reject(new Error(`The process ended without it:\n${stderr}\n${stdout}`))
+        else resolve(value)
+      }
+      watchers.add(watch)
+      watch()
+    })
+  }
+
+  return {
+    onStdout(text: string) {
+      stdout += text
+      changed()
+    },
+    onStderr(text: string) {
+      stderr += text
+      changed()
+    },
+    end(code: number | null, signal: NodeJS.Signals | null): Ended {
+      hasEnded = true
+      changed()
+      return { code, signal, stdout, stderr, logs: logLines(stderr) }
+    },
+    firstLine: () => found(() => (stdout.includes('\n') ? stdout.slice(0, stdout.indexOf('\n')) : undefined)),
+    log: (isMeant: (line: LogLine) => boolean) => found(() => logLines(stderr).find(isMeant)),
+    logs: (isMeant: (line: LogLine) => boolean, count: number) =>
+      found(() => {
+        const lines = logLines(stderr).filter(isMeant)
+        return lines.length < count ? undefined : lines
+      }),
+  }
+}
+
+/** Every whole line that is a JSON object. */
+export function logLines(text: string): LogLine[] {
+  const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')
+  return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine)
+}

@@ -1,0 +1,23 @@
+import type { ShareUse } from '../../src/sync/refresh/share-use.ts'
+import { createShareUse } from '../../src/sync/refresh/share-use.ts'
+import type { StoredShare } from '../../src/sync/store.ts'
+
+/** A share that one test alone uses, kept in memory. */
+export function shareOf(now: () => number, price = 100): ShareUse {
+  const stored: StoredShare[] = [
+    { scope: 'token', at: now(), level: 0, logPrice: Math.log(price), version: 1 },
+  ]
+  return createShareUse(
+    {
+      shares: async (scopes) => stored.filter(({ scope }) => scopes.includes(scope)),
+      async writeShare(share) {
+        const known = stored.findIndex(({ scope }) => scope === share.scope)
+        if ((stored[known]?.version ?? 0) !== share.version - 1) return false
+        stored.splice(known < 0 ? stored.length : known, 1, share)
+        return true
+      },
+    },
+    'token',
+    now,
+  )
+}

@@ -1,0 +1,138 @@
+import type { RefreshRules } from '../../../src/sync/refresh/answer.ts'
+import {
+  afterWalked,
+  newestAt,
+  newestDueAt,
+  newestInterval,
+  owedAt,
+  owedSince,
+  type RefreshPace,
+  takeOwed,
+  withOwed,
+} from '../../../src/sync/refresh/due.ts'
+import { newestEnd } from '../../../src/sync/refresh/ends.ts'
+import { afterNewestEnd } from '../../../src/sync/refresh/rates.ts'
+import {
+  advanceRefresh,
+  beginRefresh,
+  finishRefresh,
+  pagesRead,
+  type Refresh,
+} from '../../../src/sync/refresh/refresh.ts'
+import {
+  afterFullWalk,
+  type CompleteWalk,
+  knownRates,
+  type RefreshState,
+} from '../../../src/sync/refresh/state.ts'
+import type { ServedPage } from './living-list.ts'
+
+/** A page as it is read and written: one request. */
+export type ReadPage = (page: number) => WrittenPage
+
+export interface WrittenPage extends ServedPage {
+  seen: readonly ({ firstAt: number; changedAt: number } | null)[]
+  added: number
+  changed: number
+  /** Epoch milliseconds. */
+  at: number
+}
+
+/** One list with nothing but the program's decisions. Times are epoch milliseconds. */
+export interface ListPlayer {
+  state(): RefreshState
+  newestAt(): number
+  newestInterval(price: number): number
+  newestDueAt(price: number, now: number): number
+  /** Reads the newest end. False where its process is killed in the middle; nothing but the rows is kept then. */
+  refresh(now: number, isKilled: () => boolean): boolean
+  owedSince(): number | null
+  owedAt(price: number, chunk: number): number
+  /** Reads an older page that is owed by now. False: none is. */
+  readOlder(price: number, now: number): boolean
+  onWalkedPage(page: WrittenPage, number: number, price: number): void
+  onWalk(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded'>): void
+}
+
+const RULES: RefreshRules = { total: 'check', newest: 'auto' }
+
+export function createListPlayer(
+  { every, walkEvery }: Omit<RefreshPace, 'newest'>,
+  readPage: ReadPage,
+  first: Omit<CompleteWalk, 'scope' | 'rowsAdded'>,
+): ListPlayer {
+  const pace: RefreshPace = { every, walkEvery, newest: RULES.newest }
+  // `found` counts what is new by its time.
+  const walked = (walk: typeof first) => ({ scope: '', rowsAdded: { first: 0, last: 0 }, ...walk })
+  let state = afterFullWalk(null, walked(first))
+  let added: { at: number; count: number }[] = []
+
+  function read(number: number): WrittenPage {
+    const page = readPage(number)
+    if (page.added > 0) added.push({ at: page.at, count: page.added })
+    return page
+  }
+
+  const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)
+
+  function readEnds(before: RefreshState, now: number, isKilled: () => boolean): RefreshState | null {
+    let refresh: Refresh = beginRefresh(before, RULES, now)
+    let met = new Map<number, number>()
+    let at = now
+    const written = { added: 0, changed: 0 }
+    while (refresh.reading) {
+      const { ask, end, answers } = refresh.reading
+      if (ask === null || isKilled()) return null
+      const page = read(ask)
+      written.added += page.added
+      written.changed += page.changed
+      const rows = page.ids.map((id, index) => ({
+        seen: page.seen[index] ?? null,
+        metIn: met.get(id) ?? null,
+      }))
+      const { total, lastPage } = page
+      at = page.at
+      const next = ask < lastPage ? ask + 1 : null
+      const answer = { page: ask, at, total, next, lastPage, rows, found: found(before.settledAt) }
+      for (const id of page.ids) met.set(id, answers + 1)
+      refresh = advanceRefresh(before, RULES, refresh, answer)
+      if (refresh.reading?.end !== end) met = new Map()
+    }
+    const after = finishRefresh(before, RULES, refresh, at, found(before.settledAt))
+    const rates = knownRates(after, RULES.newest, now)
+    return {
+      ...after,
+      newestRead: pagesRead(refresh, newestEnd(after.places, RULES.newest)),
+      rates: afterNewestEnd(rates, written, now - before.startedAt),
+    }
+  }
+
+  return {
+    state: () => state,
+    newestAt: () => newestAt(state),
+    newestInterval: (price) => newestInterval(state, pace, price),
+    newestDueAt: (price, now) => newestDueAt(state, pace, price, now),
+    refresh(now, isKilled) {
+      const before = { ...state, triedAt: now }
+      const after = readEnds(before, now, isKilled)
+      state = after ?? before
+      added = added.filter(({ at }) => at > state.settledAt)
+      return after !== null
+    },
+    owedSince: () => owedSince(state, pace),
+    owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
+    readOlder(price, now) {
+      const owing = owedSince(state, pace) === null ? withOwed(state, pace, price, now) : state
+      const owed = takeOwed(owing, pace, price, now)
+      state = owed.page ? owed.page.after(read(owed.page.number)) : owed.state
+      return owed.page !== null
+    },
+    onWalkedPage(page, number, price) {
+      if (page.added > 0) added.push({ at: page.at, count: page.added })
+      state = afterWalked(state, pace, price, { number, found: page.added + page.changed }, page.at)
+    },
+    onWalk(walk) {
+      state = afterFullWalk(state, walked(walk))
+    },
+  }
+}

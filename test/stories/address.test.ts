@@ -1,0 +1,74 @@
+import { describe, expect } from 'vitest'
+import { it, type Scene } from '../helpers/scene.ts'
+
+// Staging and production beside each other, one of them with the other's database. Which addresses are the same one:
+// test/store/sqlite/address.test.ts.
+
+/** All that the mirror holds, and how often it was asked for. */
+function everything({ workspace: { rows }, server }: Scene) {
+  const names = rows<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+  return [names.map(({ name }) => rows(`SELECT * FROM "${name}"`)), server.asked.length]
+}
+
+/** Another path of the same host. */
+const moveTo = (path: string, { server, configure }: Scene) => configure({ baseUrl: `${server.url}/${path}` })
+
+describe('a mirror with the lists of another address', () => {
+  it.for([['sync'], ['backfill', '--org', 'acme'], ['verify'], ['start'], ['sync', '--accept-removals']])(
+    'is refused by %j, and nothing is sent or written',
+    async (args, { synced }) => {
+      const before = everything(synced)
+      moveTo('staging', synced)
+
+      const { code, stdout, stderr } = await synced.workspace.run(args)
+
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toMatch(/holds the lists of 127\.0\.0\.1[: ,].*names 127\.0\.0\.1\/staging:/)
+      expect(stderr).toContain('admin-mirror sync --accept-address')
+      expect(everything(synced)).toEqual(before)
+    },
+  )
+
+  it('is accepted by sync --accept-address, for good, and its open walk goes on', async ({ scene }) => {
+    const { api, server, workspace } = scene
+    api.instead = ({ page, path }) =>
+      page === 2 && !path.startsWith('/v2') ? { status: 403, body: {} } : null
+    await workspace.run(['sync'])
+    moveTo('v2', scene)
+
+    const refused = await workspace.run(['sync'])
+    server.asked.length = 0
+    const accepted = await workspace.run(['sync', '--accept-address'])
+    const pages = server.asked.map(({ path, page }) => `${path} ${page}`)
+    const next = await workspace.run(['sync'])
+    moveTo('', scene)
+    const former = await workspace.run(['sync'])
+
+    expect([refused, accepted, next, former].map(({ code }) => code)).toEqual([2, 0, 0, 2])
+    expect(pages).toEqual([1, 2, 1].map((page) => `/v2/api/v1/admin/orders ${page}`))
+    expect(workspace.rows('SELECT status FROM sync_walks')).toEqual([
+      { status: 'complete' },
+      { status: 'complete' },
+    ])
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(4)
+  })
+
+  it('is read and worked on by the commands that send nothing', async ({ synced }) => {
+    moveTo('staging', synced)
+
+    const typed = [
+      'status',
+      'query SELECT',
+      'export orders --format csv',
+      'resume',
+      'rebuild',
+      'forget --org acme --yes',
+      // Nothing is left that another address's lists could come among.
+      'sync',
+    ]
+    for (const line of typed) {
+      const args = line === 'query SELECT' ? ['query', 'SELECT 1'] : line.split(' ')
+      expect(await synced.workspace.run(args), line).toMatchObject({ code: 0 })
+    }
+  })
+})

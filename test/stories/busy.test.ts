@@ -1,0 +1,99 @@
+import fs from 'node:fs'
+import { describe, expect } from 'vitest'
+import type { LogLine } from '../helpers/processes.ts'
+import { ACME, createStanding, GLOBEX, it, NEVER } from '../helpers/scene.ts'
+
+// One owner a job, as commands tell of it. Processes that want a job in the same instant: rivals.test.ts. What decides:
+// test/store/sqlite/leases.test.ts and test/sync/job.test.ts.
+
+const isBusy = ({ event }: LogLine) => event === 'list_busy'
+const BOTH = { organizations: [ACME, GLOBEX], schedule: NEVER }
+
+describe('a job that another command is working on', () => {
+  it('is reported as busy, with who works on it; it leaves no run, and the other jobs go on', async () => {
+    const { workspace, running, open } = await createStanding(['start'], { settings: BOTH })
+    await running.log(({ event, organization }) => event === 'run_finished' && organization === 'globex')
+
+    const other = await workspace.run(['sync'])
+    open()
+    await running.log(({ event, organization }) => event === 'run_finished' && organization === 'acme')
+    running.kill('SIGTERM')
+    await running.ended
+
+    expect(other.code).toBe(1)
+    expect(other.logs.filter(({ error_code: code }) => code === 'BUSY')).toMatchObject([
+      {
+        event: 'run_not_begun',
+        organization: 'acme',
+        collection: 'orders',
+        error_message: `acme orders: the scheduler of process ${process.pid} is working on it (page 2, 33 %); nothing is wrong, and --wait waits for its end`,
+      },
+    ])
+    expect(workspace.rows('SELECT trigger, count(*) AS runs FROM sync_runs GROUP BY 1')).toEqual([
+      { trigger: 'manual', runs: 1 },
+      { trigger: 'schedule', runs: 2 },
+    ])
+    expect(fs.readdirSync(`${workspace.mirror}-owners`)).toEqual([])
+  })
+
+  it.for([['sync', '--wait'], ['start']])(
+    'is waited for by %j, which says for whom, and read anew then',
+    async (args) => {
+      const { workspace, running, open } = await createStanding(['backfill', '--org', 'acme'], {
+        settings: { schedule: NEVER },
+      })
+      const waiting = workspace.startHere(args)
+      const { msg } = await waiting.log(isBusy)
+
+      open()
+      await running.ended
+      await waiting.log(({ event }) => event === 'run_finished')
+      if (args[0] === 'start') waiting.kill('SIGTERM')
+
+      expect(msg).toBe(
+        `process ${process.pid} is working on it (a backfill, page 2, 33 %); waiting for its end`,
+      )
+      expect((await waiting.ended).code).toBe(0)
+      expect(workspace.rows('SELECT status, pages FROM sync_runs ORDER BY id')).toEqual([
+        { status: 'succeeded', pages: 4 },
+        { status: 'succeeded', pages: 4 },
+      ])
+    },
+  )
+
+  it('is waited for no longer after a signal', async () => {
+    const { workspace, running, open } = await createStanding(['sync'])
+    const waiting = workspace.startHere(['sync', '--wait'])
+    await waiting.log(isBusy)
+
+    waiting.kill('SIGTERM')
+    const ended = await waiting.ended
+    open()
+    await running.ended
+
+    expect(ended.code).toBe(143)
+    expect(ended.logs.at(-1)).toMatchObject({ event: 'run_not_begun', error_code: 'INTERRUPTED' })
+    expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(1)
+  })
+})
+
+describe('a job of a real process', () => {
+  it('stays with one that merely stands still, and is taken over at once from one that was killed', async () => {
+    const { workspace, running, open } = await createStanding(['sync'], { start: 'start' })
+    running.killAll('SIGSTOP')
+    const beside = await workspace.run(['sync'])
+    running.killAll('SIGKILL')
+    await running.ended
+    open()
+
+    const next = await workspace.run(['sync'])
+
+    expect([beside.code, beside.logs.map(({ error_code: code }) => code)]).toEqual([1, ['BUSY']])
+    expect(next.code).toBe(0)
+    expect(workspace.rows('SELECT status, pages, requests FROM sync_runs ORDER BY id')).toEqual([
+      // The second page was asked for before the first one was written.
+      { status: 'interrupted', pages: 1, requests: 2 },
+      { status: 'succeeded', pages: 4, requests: 4 },
+    ])
+  })
+})

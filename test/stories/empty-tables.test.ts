@@ -1,0 +1,135 @@
+import { describe, expect } from 'vitest'
+import { it, type Scene } from '../helpers/scene.ts'
+
+// The tables of a configured collection before its first row comes.
+
+const COLLECTIONS = { orders: {}, invoices: { key: ['number', 'line.no'] }, establishments: false }
+const ALL = ['invoices', 'invoices_history', 'invoices_raw', 'orders', 'orders_history', 'orders_raw']
+const refused = () => ({ status: 403, body: {} })
+
+function tables({ workspace }: Scene): string[] {
+  const sql = `
+    SELECT name FROM sqlite_schema
+    WHERE type = 'table' AND (name LIKE 'orders%' OR name LIKE 'invoices%')
+    ORDER BY name`
+  return workspace.rows<{ name: string }>(sql).map(({ name }) => name)
+}
+
+describe('the tables of a configured collection', () => {
+  it('are there from the first command on that writes the mirror, whatever the API says, and empty for every command', async ({
+    scene,
+  }) => {
+    const { workspace, api, configure } = scene
+    configure({ collections: COLLECTIONS })
+    api.instead = refused
+    const run = async (line: string) => {
+      const { code, stdout } = await workspace.run(line.split(' '))
+      return { code, stdout }
+    }
+
+    expect((await run('sync --collection orders')).code).toBe(3)
+    expect(tables(scene)).toEqual(ALL)
+    expect(await run('export invoices --format csv')).toEqual({
+      code: 0,
+      stdout: '_organization_id,_organization,_first_seen_at,_changed_at,number,line__no\n',
+    })
+    expect(await run('export invoices --format ndjson')).toEqual({ code: 0, stdout: '' })
+    expect(await run('rebuild invoices')).toEqual({ code: 0, stdout: 'invoices: 0 rows rebuilt, 0 views\n' })
+    expect((await run('status')).stdout).toMatch(/acme invoices +(never|0 rows)/)
+    expect((await run('verify --collection invoices')).code).toBe(3)
+    expect((await run('forget --org acme --collection invoices --yes')).code).toBe(0)
+    expect(workspace.rows('SELECT * FROM invoices')).toEqual([])
+    expect(workspace.rows('SELECT * FROM sync_columns')).toEqual([])
+  })
+
+  it('are made by every other command that writes, too, in a mirror that has none of them yet', async ({
+    synced,
+  }) => {
+    const { workspace, configure } = synced
+    configure({ collections: COLLECTIONS })
+    for (const line of [
+      'resume',
+      'rebuild orders',
+      'verify --collection orders',
+      'forget --org acme --yes',
+    ]) {
+      expect((await workspace.run(line.split(' '))).code, line).toBe(0)
+      expect(tables(synced), line).toEqual(ALL)
+      workspace.change(
+        ALL.slice(0, 3)
+          .map((name) => `DROP TABLE ${name};`)
+          .join(''),
+      )
+    }
+  })
+
+  it('take keys of texts and of numbers, without a warning', async ({
+    scene: { workspace, api, configure },
+  }) => {
+    configure({ collections: COLLECTIONS })
+    api.instead = refused
+    await workspace.run(['sync'])
+    const data = [{ id: 1, number: 'A-1', line: { no: 7 } }]
+    api.instead = () => ({ body: { data, links: { next: null }, meta: {} } })
+
+    const { code, logs } = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect([code, logs.filter(({ level }) => level === 'warn')]).toEqual([0, []])
+    expect(workspace.rows('SELECT number, line__no FROM invoices')).toEqual([{ number: 'A-1', line__no: 7 }])
+    const keys = `SELECT "column", type FROM sync_columns WHERE collection = 'invoices' AND role = 'key' ORDER BY 1`
+    expect(workspace.rows(keys)).toEqual([
+      { column: 'line__no', type: 'INTEGER' },
+      { column: 'number', type: 'TEXT' },
+    ])
+  })
+
+  it('are made again for another key, as long as they are empty', async ({
+    scene: { workspace, configure },
+  }) => {
+    const syncBy = async (key: string | string[]) => {
+      configure({ collections: { orders: { key }, establishments: false } })
+      return workspace.run(['sync'])
+    }
+    // No item has such a field: all of them are rejected.
+    const ended = [await syncBy('nr'), await syncBy(['id', 'state']), await syncBy('id')]
+
+    expect(ended.map(({ code }) => code)).toEqual([0, 0, 1])
+    expect(workspace.rows("SELECT name FROM pragma_table_info('orders') WHERE pk > 1 ORDER BY pk")).toEqual([
+      { name: 'id' },
+      { name: 'state' },
+    ])
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(4)
+    expect(ended[2]?.stderr).toMatch(/keeps orders by the key id, state/)
+  })
+
+  it('are not made in place of what a user made, which the run of the job says', async ({ synced }) => {
+    const { workspace, server, configure } = synced
+    workspace.change('CREATE VIEW Invoices_Raw AS SELECT 1')
+    configure({ collections: COLLECTIONS })
+
+    const { code, stderr } = await workspace.run(['sync'])
+
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /CONFIGURATION.*it has a view Invoices_Raw already: give the collection another name/,
+    )
+    expect(server.asked.map(({ collection }) => collection)).not.toContain('invoices')
+    expect(tables(synced)).toEqual(['orders', 'orders_history', 'orders_raw'])
+  })
+
+  it('are not shared with a collection whose name differs in case only', async ({
+    scene: { workspace, configure },
+  }) => {
+    configure({ collections: { items: {}, orders: false, establishments: false } })
+    await workspace.run(['sync'])
+    configure({
+      collections: { Items: { path: '/api/v1/admin/items' }, orders: false, establishments: false },
+    })
+
+    const { code, stderr } = await workspace.run(['sync'])
+
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/cannot make the tables of Items, since it has a table items already/)
+    expect(workspace.rows('SELECT name FROM sync_collections')).toEqual([{ name: 'items' }])
+  })
+})

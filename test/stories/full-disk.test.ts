@@ -1,0 +1,251 @@
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Status } from '../../src/report/status.ts'
+import { createSwitch } from '../helpers/dead-man-switch.ts'
+import { watchEdges } from '../helpers/edges.ts'
+import { type Asked, pageOf, type Reply, serve } from '../helpers/list-server.ts'
+import type { Ended } from '../helpers/processes.ts'
+import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
+import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
+import { written } from '../helpers/written.ts'
+
+// What a disk without room does to a sync, with real disks: a small one in memory, which only root may make, and a limit
+// on the size of files, which SQLite meets as a disk that cannot be written.
+
+const CAN_LIMIT = runs('prlimit', '--version')
+const CAN_MOUNT = IS_ROOT && canMount()
+
+/** Twenty pages of two items, each of which takes 20 kB. */
+const ITEMS = Array.from({ length: 40 }, (_, index) => ({ id: index + 1, note: 'x'.repeat(20_000) }))
+
+const mounted: string[] = []
+
+afterAll(() => {
+  for (const folder of mounted) mustRun('umount', folder)
+})
+
+function canMount(): boolean {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-mount-'))
+  const isMounted = runs('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder)
+  if (isMounted) mustRun('umount', folder)
+  fs.rmdirSync(folder)
+  return isMounted
+}
+
+/** A workspace whose mirror lies on a disk of its own. */
+async function onSmallDisk(
+  size: string,
+  instead: (asked: Asked) => Promise<Reply> | undefined = () => undefined,
+) {
+  const server = await serve((asked) => instead(asked) ?? pageOf(ITEMS, asked))
+  const workspace = createWorkspace(
+    { baseUrl: server.url, organizations: [organization('acme', 1)] },
+    'data/mirror.db',
+  )
+  const disk = workspace.file('data')
+  fs.mkdirSync(disk)
+  mustRun('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk)
+  mounted.push(disk)
+  const makeRoom = () => {
+    fs.rmSync(path.join(disk, 'filler'), { force: true })
+    mustRun('mount', '-o', 'remount,size=64m', disk)
+  }
+  return { server, workspace, disk, makeRoom }
+}
+
+/** Never fires while a test runs, unless it runs at New Year's midnight. */
+const YEARLY = { schedule: '0 0 1 1 *', refresh: false }
+
+/** Leaves not a byte of room. */
+function fillUp(disk: string): void {
+  try {
+    fs.writeFileSync(path.join(disk, 'filler'), Buffer.alloc(64 * 1024 * 1024, 'x'))
+  } catch {
+    // That is how it ends.
+  }
+}
+
+function expectRefusal(ended: Ended, message: RegExp): void {
+  expect(ended.code).toBe(4)
+  expect(ended.stderr).toMatch(message)
+  expect(ended.stderr).not.toContain('INTERNAL')
+}
+
+/**
+ * The next run asks for these pages, and for one again as of any still list; the mirror is whole then. It has a server of its
+ * own, since a request that the run before it sent last may come late.
+ */
+async function expectNextRun(workspace: Workspace, pages: number[]): Promise<void> {
+  const server = await serve((asked) => pageOf(ITEMS, asked))
+  workspace.configure({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+
+  const next = await workspace.run(['sync'])
+
+  expect(next.code).toBe(0)
+  expect(server.asked.map(({ page }) => page)).toEqual([...pages, 7])
+  expect(workspace.value('SELECT count(*) FROM orders')).toBe(40)
+  expect(workspace.value('SELECT count(DISTINCT id) FROM orders_raw')).toBe(40)
+  expect(workspace.value('SELECT integrity_check FROM pragma_integrity_check')).toBe('ok')
+  expect(workspace.value(`SELECT status FROM sync_walks ORDER BY id DESC`)).toBe('complete')
+  expect(workspace.value(`SELECT count(*) FROM sync_runs WHERE status = 'running'`)).toBe(0)
+}
+
+const PAGES = Array.from({ length: 20 }, (_, index) => index + 1)
+
+/** A page is all there or not at all, and the checkpoint knows. Returns the pages that are to be asked for. */
+function pagesLeft(workspace: Workspace): number[] {
+  const [walk] = workspace.rows<{ status: string; next_page: number; pages: number }>(
+    'SELECT * FROM sync_walks',
+  )
+  const pages = Number(walk?.pages)
+  expect(walk).toMatchObject({ status: 'open', next_page: pages + 1 })
+  expect(pages).toBeGreaterThan(0)
+  for (const table of ['orders', 'orders_raw'])
+    expect(workspace.value(`SELECT group_concat(id) FROM ${table}`)).toBe(
+      Array.from({ length: 2 * pages }, (_, index) => index + 1).join(),
+    )
+  expect(workspace.value('SELECT count(*) FROM sync_pages')).toBe(pages)
+  // The last one again, to see whether the list has moved.
+  return PAGES.slice(pages - 1)
+}
+
+describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () => {
+  it('when the mirror is made, is told, and nothing is sent', async () => {
+    const { server, workspace, disk, makeRoom } = await onSmallDisk('1m')
+    fillUp(disk)
+
+    const ended = await workspace.run(['sync'])
+
+    expectRefusal(ended, /mirror\.db.* full.*make room/)
+    expect(server.asked).toEqual([])
+    makeRoom()
+    await expectNextRun(workspace, PAGES)
+  })
+
+  it('in the middle of a walk, stops it at a checkpoint that the next run goes on from, and the ping names it', async () => {
+    const { server, workspace, makeRoom } = await onSmallDisk('2000k')
+    const watch = await createSwitch()
+    const organizations = [organization('acme', 1, { ping: watch.url })]
+    workspace.configure({ baseUrl: server.url, organizations })
+
+    const ended = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expectRefusal(ended, /mirror\.db.* full.*make room.*continues from here/)
+    expect(ended.logs.findLast(({ event }) => event !== 'ping_sent')).toMatchObject({
+      level: 'error',
+      event: 'run_finished',
+      status: 'failed',
+      error_code: 'DATABASE',
+    })
+    expect(watch.pings).toMatchObject([{ path: '/switch/start' }, { path: '/switch/fail' }])
+    expect(watch.pings.at(-1)?.body).toMatch(/^acme orders: DATABASE: .*mirror\.db.* full.*make room/m)
+    makeRoom()
+    const left = pagesLeft(workspace)
+    expect(workspace.rows('SELECT status, error_code, pages FROM sync_runs')).toEqual([
+      { status: 'failed', error_code: 'DATABASE', pages: 21 - left.length },
+    ])
+    await expectNextRun(workspace, left)
+  })
+
+  it('is told by every probe alike, and is no trouble of a copy', async () => {
+    const { server, workspace, disk, makeRoom } = await onSmallDisk('64m')
+    const http = { port: 0 }
+    workspace.configure({ baseUrl: server.url, organizations: [organization('acme', 1)], http, ...YEARLY })
+    await workspace.run(['sync'])
+    await workspace.run(['snapshot', workspace.file('copy.db')])
+    fs.copyFileSync(workspace.file('copy.db'), workspace.file('data/copy.db'))
+    const start = workspace.start(['start'])
+    const { url } = await start.log(({ event }) => event === 'listening')
+    const checked = () =>
+      Promise.all(
+        [[], ['--database', workspace.mirror], ['--database', workspace.file('data/copy.db')]].map(
+          async (more) => (await workspace.run(['status', '--check', ...more])).code,
+        ),
+      )
+    const answer = (name: string) => fetch(new URL(name, String(url)))
+    const served = async () => {
+      const [ready, check, status] = [
+        await answer('readyz'),
+        await answer('check'),
+        await answer('status.json'),
+      ]
+      return [ready.status, check.status, ((await status.json()) as Status).check_exit_code]
+    }
+    // The page's numbers are read at most once a second, less often on a busy machine.
+    const serves = (...expected: number[]) => expect.poll(served, { timeout: 30_000 }).toEqual(expected)
+    expect(await checked()).toEqual([0, 0, 0])
+    await serves(200, 200, 0)
+
+    fillUp(disk)
+    expect(await checked()).toEqual([4, 4, 0])
+    await serves(503, 503, 4)
+
+    makeRoom()
+    await serves(200, 200, 0)
+    start.kill('SIGTERM')
+    expect((await start.ended).code).toBe(0)
+    mustRun('mount', '-o', 'remount,ro', disk)
+    expect(await checked()).toEqual([4, 4, 0])
+  })
+
+  it('when a token is refused keeps the process waiting until that can be written', async () => {
+    const refuse = async (): Promise<Reply> => {
+      await written(scene.workspace, 3)
+      fillUp(scene.disk)
+      return { status: 401, body: {} }
+    }
+    const scene = await onSmallDisk('64m', ({ page }) => (page === 3 ? refuse() : undefined))
+    const { server, workspace, makeRoom } = scene
+    const sync = workspace.start(['sync'])
+    const waiting = await sync.log(({ msg }) => msg.startsWith('waiting to write the hold'))
+    makeRoom()
+
+    expect((await sync.ended).code).toBe(3)
+    expect(waiting.msg).toMatch(/mirror\.db.* full/)
+    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
+      { name: 'acme' },
+    ])
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
+  })
+
+  it('when the end of a run is written leaves its line to the next run', async () => {
+    const { workspace, disk, makeRoom } = await onSmallDisk('64m')
+    const end = watchEdges({
+      before: ({ what }) => what.startsWith('UPDATE sync_runs SET status = CASE') && fillUp(disk),
+    })
+    onTestFinished(end)
+
+    const ended = await workspace.run(['sync'])
+    end()
+
+    expectRefusal(ended, /mirror\.db.* full.*make room/)
+    expect(ended.logs.at(-1)).toMatchObject({ level: 'error', error_code: 'DATABASE' })
+    makeRoom()
+    expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([{ status: 'running', pages: 21 }])
+    await expectNextRun(workspace, PAGES)
+    expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([
+      { status: 'interrupted', pages: 21 },
+      { status: 'succeeded', pages: 21 },
+    ])
+  })
+})
+
+/** A sync that may not make a file larger than this, and fails by it. */
+async function limited(bytes: number) {
+  const server = await serve((asked) => pageOf(ITEMS, asked))
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  const ended = await workspace.run(['sync'], { through: ['prlimit', `--fsize=${bytes}`] })
+  expectRefusal(ended, /mirror\.db cannot be written.*ulimit -f.*continues from here/)
+  return { server, workspace }
+}
+
+describe.skipIf(!CAN_LIMIT)('a limit on the size of files (needs prlimit)', () => {
+  it('that is met in the middle of a walk stops it at a checkpoint that the next run goes on from', async () => {
+    const { workspace } = await limited(700_000)
+
+    expect(workspace.rows('SELECT error_code FROM sync_runs')).toEqual([{ error_code: 'DATABASE' }])
+    await expectNextRun(workspace, pagesLeft(workspace))
+  })
+})

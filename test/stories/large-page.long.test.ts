@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { serve } from '../helpers/list-server.ts'
+import { createWorkspace, organization } from '../helpers/workspace.ts'
+
+// A page is worked through without a turn for anything else of the process: so much is taken, some two seconds on an idle machine, and no more.
+
+const MOST_BYTES = 33_554_432
+const [MOST_ITEMS, MOST_VALUES] = [MOST_BYTES / 1024, MOST_BYTES / 32]
+
+const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
+const listOf = (count: number, item: (id: number) => string) =>
+  `[${Array.from({ length: count }, (_, index) => item(index + 1)).join(',')}]`
+const fields = (id: number, count: number) =>
+  `{"id":${id}${Array.from({ length: count }, (_, index) => `,"f${index}":1`).join('')}}`
+
+it.each([
+  ['of many tiny items', listOf(MOST_ITEMS, (id) => `{"id":${id}}`)],
+  ['of a few items with many fields', listOf(10, (id) => fields(id, MOST_VALUES / 10 - 10))],
+  ['of items that are nested deeply', listOf(MOST_VALUES / 401 - 1, (id) => `{"id":${id},"a":${deep(398)}}`)],
+])('a page %s is taken', { timeout: 120_000 }, async (_name, body) => {
+  const api = await serve(() => ({ body }))
+  const workspace = createWorkspace({ baseUrl: api.url, organizations: [organization('acme', 1)] })
+
+  const { code, stderr } = await workspace.run(['sync'])
+
+  expect(code, stderr).toBe(0)
+})
+
+it.each([
+  ['items', listOf(MOST_ITEMS + 1, (id) => `{"id":${id}}`)],
+  ['values', listOf(10, (id) => fields(id, MOST_VALUES / 10))],
+])('a page of more %s is refused, with words', async (what, body) => {
+  const api = await serve(() => ({ body }))
+  const workspace = createWorkspace({ baseUrl: api.url, organizations: [organization('acme', 1)] })
+
+  const { code, stderr } = await workspace.run(['sync'])
+
+  expect(code).toBe(1)
+  expect(stderr).toMatch(
+    new RegExp(`has [\\d,]+ ${what}, too many for api\\.maxResponseBytes \\(33554432 bytes\\)`),
+  )
+})

@@ -1,0 +1,176 @@
+import fs from 'node:fs'
+import Database from 'better-sqlite3'
+import { describe, expect } from 'vitest'
+import { items } from '../helpers/list-server.ts'
+import { ACME, createStanding, EVERY_SECOND, GLOBEX, it } from '../helpers/scene.ts'
+import { mustRun } from '../helpers/system.ts'
+import type { Workspace } from '../helpers/workspace.ts'
+
+// What may happen to the mirror's file while a command works on it, and how it may be found: exit code 4, and words. What the store
+// makes of each: test/store/sqlite/file-check.test.ts and file/open.test.ts.
+
+function damage({ mirror }: Workspace): void {
+  const other = new Database(mirror)
+  other.pragma('wal_checkpoint(TRUNCATE)')
+  other.close()
+  const bytes = fs.readFileSync(mirror)
+  fs.writeFileSync(mirror, bytes.fill('x', 4096))
+}
+
+function makeNewer({ mirror }: Workspace): void {
+  const newer = new Database(mirror)
+  newer.pragma('user_version = 99')
+  newer.close()
+}
+
+describe('a mirror that a sync is working on', () => {
+  it.for<[string, (workspace: Workspace) => void, RegExp]>([
+    [
+      'whose folder is deleted',
+      ({ file }) => fs.rmSync(file('data'), { recursive: true }),
+      /mirror\.db was deleted or moved away while it was in use.*run the command again/,
+    ],
+    [
+      'whose owners are deleted',
+      ({ mirror }) => fs.rmSync(`${mirror}-owners`, { recursive: true }),
+      /mirror\.db-owners.* was deleted.*run the command again/,
+    ],
+  ])('%s ends it with 4, and nothing goes on into the void', async ([what, change, message]) => {
+    const options = { page: 3, list: items(10), database: 'data/mirror.db' }
+    const standing = await createStanding(['sync'], options)
+    const { workspace, server, running, open } = standing
+
+    change(workspace)
+    open()
+    const ended = await running.ended
+
+    expect(ended.code).toBe(4)
+    expect(ended.logs.find(({ msg }) => msg.startsWith('run '))).toMatchObject({
+      level: 'error',
+      error_code: 'DATABASE',
+      error_message: expect.stringMatching(message),
+    })
+    // And nothing behind the page that was in flight while the third one could not be written.
+    expect([
+      [1, 2, 3],
+      [1, 2, 3, 4],
+    ]).toContainEqual(server.asked.map(({ page }) => page))
+    if (what.includes('folder')) expect(fs.existsSync(workspace.file('data'))).toBe(false)
+    expect((await workspace.run(['sync'])).code).toBe(0)
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
+  })
+
+  it('but that cannot be written stops all jobs, and goes before a refusal', async ({ synced }) => {
+    const { workspace, api, configure } = synced
+    workspace.change(`
+      CREATE TRIGGER broken BEFORE INSERT ON sync_pages BEGIN SELECT raise(FAIL, 'this disk is broken'); END
+    `)
+    api.instead = ({ organization }) => (organization === GLOBEX.id ? { status: 403, body: {} } : null)
+    configure({ organizations: [ACME, GLOBEX] })
+
+    const { code, logs } = await workspace.run(['sync'])
+
+    expect(code).toBe(4)
+    expect(logs).toContainEqual(expect.objectContaining({ organization: 'acme', error_code: 'DATABASE' }))
+  })
+})
+
+const EVERY_COMMAND = [
+  ['start'],
+  ['sync'],
+  ['backfill', '--org', 'acme'],
+  ['verify'],
+  ['status'],
+  ['query', 'SELECT 1'],
+  ['export', 'orders', '--format', 'csv'],
+  ['rebuild'],
+  ['resume'],
+  ['forget', '--org', 'acme', '--yes'],
+]
+
+describe('a mirror that is found', () => {
+  it.for<[string, (workspace: Workspace) => void, RegExp]>([
+    [
+      'is no database',
+      ({ mirror }) => fs.writeFileSync(mirror, 'somebody needs it'),
+      /mirror\.db is no SQLite database/,
+    ],
+    [
+      'is a pipe',
+      ({ mirror }) => {
+        fs.rmSync(mirror)
+        mustRun('mkfifo', mirror)
+      },
+      /mirror\.db is a pipe, where a regular file should be/,
+    ],
+    [
+      'has two names',
+      ({ mirror, file }) => fs.linkSync(mirror, file('second.db')),
+      /mirror\.db has 2 names \(hard links\).*delete all but one/,
+    ],
+    ['was made by a newer version', makeNewer, /mirror\.db .*newer/],
+  ])(
+    'and %s exits with 4 from every command, which sends nothing and waits for nothing',
+    async ([, change, message], { synced }) => {
+      const { workspace, server } = synced
+      change(workspace)
+
+      for (const args of EVERY_COMMAND) {
+        const { code, stderr } = await workspace.run(args)
+        expect([args[0], code, stderr]).toEqual([args[0], 4, expect.stringMatching(message)])
+      }
+      expect(server.asked).toEqual([])
+    },
+  )
+
+  it('and is damaged exits with 4, and is left as it is', async ({ synced: { workspace, server } }) => {
+    damage(workspace)
+    const before = fs.readFileSync(workspace.mirror)
+
+    const { code, stderr } = await workspace.run(['sync'])
+
+    expect(code).toBe(4)
+    expect(stderr).toMatch(
+      /mirror\.db is damaged.*Restore a copy, or move it away and run "admin-mirror sync"/,
+    )
+    expect(server.asked).toEqual([])
+    expect(fs.readFileSync(workspace.mirror).equals(before)).toBe(true)
+  })
+})
+
+describe('start', () => {
+  it.override({ options: { settings: { schedule: EVERY_SECOND } } })
+
+  it.for<[string, (workspace: Workspace) => void, RegExp]>([
+    ['moved', ({ mirror }) => fs.renameSync(mirror, `${mirror}.old`), /was deleted or moved away/],
+    [
+      'replaced',
+      ({ mirror }) => {
+        fs.copyFileSync(mirror, `${mirror}.copy`)
+        fs.renameSync(`${mirror}.copy`, mirror)
+      },
+      /was replaced by another file/,
+    ],
+    ['damaged', damage, /is damaged/],
+    ['migrated by a newer version', makeNewer, /made by a newer admin-mirror/],
+  ])(
+    'ends with 4 when the mirror is %s, since only a new process can use it',
+    async ([, change, message], { scene }) => {
+      const start = scene.workspace.startHere(['start'])
+      await start.log(({ event, status }) => event === 'run_finished' && status === 'succeeded')
+
+      change(scene.workspace)
+      const ended = await start.ended
+
+      expect(ended.code).toBe(4)
+      expect(ended.logs).toContainEqual(
+        expect.objectContaining({
+          level: 'error',
+          msg: expect.stringContaining('only a new process'),
+          error_code: 'DATABASE',
+          error_message: expect.stringMatching(message),
+        }),
+      )
+    },
+  )
+})

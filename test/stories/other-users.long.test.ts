@@ -1,0 +1,218 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type Asked, createDoor, items, pageOf, serve } from '../helpers/list-server.ts'
+import { IS_ROOT, runs } from '../helpers/system.ts'
+import { createWorkspace, organization } from '../helpers/workspace.ts'
+import { written } from '../helpers/written.ts'
+
+// Two users of one machine work with one mirror. Only root can start processes of other users.
+
+const CAN_BE_OTHERS = IS_ROOT && runs('setpriv', '--version')
+const GROUP = 20_000
+
+/** A user in that group, who owns nothing else. */
+const as = (uid: number) => ({
+  through: ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, `--groups=${GROUP}`, '--'],
+})
+const [SERVICE, ANALYST] = [10_001, 10_002]
+
+const ITEMS = items(6)
+const onSecondPage = ({ page }: Asked) => page === 2
+
+/** A mirror of the service's user, and a server that keeps the second page behind a door once it is shut. */
+async function createScene() {
+  let door = createDoor()
+  door.open()
+  const server = await serve(async (asked) => {
+    if (asked.page === 2) await door.opened
+    return pageOf(ITEMS, asked)
+  })
+  const { url: baseUrl } = server
+  // The door may be shut for long on a busy machine.
+  const api = { baseUrl, timeout: '10m' }
+  const workspace = createWorkspace(
+    { baseUrl, api, organizations: [organization('acme', 1)] },
+    'data/mirror.db',
+  )
+  fs.chmodSync(workspace.folder, 0o755)
+  fs.mkdirSync(workspace.file('data'))
+  fs.chownSync(workspace.file('data'), SERVICE, SERVICE)
+  expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
+  const asked = server.asked.length
+
+  /** A command of this user that has written the first page and is at work on the job, until the door opens. */
+  async function startWorking(args: readonly string[], user: object) {
+    door = createDoor()
+    const running = workspace.start(args, user)
+    await server.arrivals(onSecondPage, server.asked.filter(onSecondPage).length + 1)
+    await written(workspace, 2)
+    return { running, open: () => door.open(), lock: lockOf(workspace.mirror) }
+  }
+
+  return { workspace, server, asked, startWorking }
+}
+
+function lockOf(mirror: string): string {
+  const folder = `${mirror}-owners`
+  const [name = ''] = fs.readdirSync(folder).filter((file) => !file.endsWith('-journal'))
+  return path.join(folder, name)
+}
+
+function modesOf(...files: string[]): string[] {
+  return files.map((file) => (fs.statSync(file).mode & 0o777).toString(8))
+}
+
+const BACKFILL = ['backfill', '--org', 'acme']
+
+describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on (needs root)', () => {
+  it('has a busy job for its own user while root is at work on it', async () => {
+    const { workspace, startWorking } = await createScene()
+    const { running, open } = await startWorking(BACKFILL, {})
+
+    const sync = await workspace.run(['sync'], as(SERVICE))
+    const forget = await workspace.run(['forget', '--org', 'acme', '--yes'], as(SERVICE))
+    open()
+
+    expect([sync.code, forget.code]).toEqual([1, 1])
+    expect(sync.logs).toContainEqual(expect.objectContaining({ error_code: 'BUSY' }))
+    expect(forget.stderr).toContain('BUSY')
+    expect((await running.ended).code).toBe(0)
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(ITEMS.length)
+  })
+
+  it('is taken over by its own user when the process of root is killed, whose lock file can go', async () => {
+    const { workspace, startWorking } = await createScene()
+    const { running, open, lock } = await startWorking(BACKFILL, {})
+    running.killAll('SIGKILL')
+    await running.ended
+    open()
+
+    expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
+    expect(fs.existsSync(lock)).toBe(false)
+  })
+
+  it('keeps its job where the lock of a living process may not be tried, and says what right is missing', async () => {
+    const { workspace, server, asked, startWorking } = await createScene()
+    const { running, open, lock } = await startWorking(BACKFILL, {})
+    // As root's lock files were made once, or are where root may not give files away.
+    fs.chownSync(lock, 0, 0)
+    fs.chmodSync(lock, 0o644)
+    const before = server.asked.length
+
+    const ended = [
+      await workspace.run(['sync'], as(SERVICE)),
+      await workspace.run(['sync', '--wait'], as(SERVICE)),
+      await workspace.run(['forget', '--org', 'acme', '--yes'], as(SERVICE)),
+    ]
+    const status = await workspace.run(['status', '--json'], as(SERVICE))
+    const left = { asked: server.asked.length, isLocked: fs.existsSync(lock) }
+    open()
+
+    expect(ended.map(({ code }) => code)).toEqual([4, 4, 4])
+    for (const { stderr } of ended) {
+      expect(stderr).toContain(path.basename(lock))
+      expect(stderr).toMatch(/the process counts as alive. Let this user write to .*mirror\.db-owners/)
+      expect(stderr).not.toContain('INTERNAL')
+    }
+    expect(JSON.parse(status.stdout).jobs).toMatchObject([{ running: null }])
+    expect(left).toEqual({ asked: before, isLocked: true })
+    expect((await running.ended).code).toBe(0)
+    expect(server.asked.length).toBeGreaterThan(asked)
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(ITEMS.length)
+  })
+
+  it('is not harmed by one who may not write it: nothing is made beside it', async () => {
+    const { workspace } = await createScene()
+    fs.chmodSync(workspace.mirror, 0o644)
+    fs.chmodSync(workspace.file('data'), 0o777)
+
+    const ended = [
+      await workspace.run(['sync'], as(ANALYST)),
+      await workspace.run(['query', 'SELECT 1'], as(ANALYST)),
+      await workspace.run(['status'], as(ANALYST)),
+    ]
+
+    expect(ended.map(({ code }) => code)).toEqual([4, 4, 4])
+    expect(fs.readdirSync(workspace.file('data')).toSorted()).toEqual(['mirror.db', 'mirror.db-owners'])
+    expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
+  })
+
+  it('is for its owner alone when it is new, with all that lies beside it', async () => {
+    const { workspace, startWorking } = await createScene()
+    const { running, open, lock } = await startWorking(BACKFILL, as(SERVICE))
+    const { mirror } = workspace
+
+    const modes = modesOf(
+      mirror,
+      `${mirror}-wal`,
+      `${mirror}-shm`,
+      `${mirror}-owners`,
+      lock,
+      `${lock}-journal`,
+    )
+    const query = await workspace.run(['query', 'SELECT 1'], as(ANALYST))
+    open()
+    await running.ended
+
+    expect(modes).toEqual(['600', '600', '600', '700', '600', '600'])
+    expect(query.code).toBe(4)
+    expect(query.stderr).toMatch(/its owner has not given this user the right/)
+  })
+
+  it('is shared by a group in the way that the README says', async () => {
+    const { workspace, startWorking } = await createScene()
+    const { mirror } = workspace
+    fs.chownSync(workspace.file('data'), SERVICE, GROUP)
+    fs.chmodSync(workspace.file('data'), 0o2770)
+    fs.chownSync(mirror, SERVICE, GROUP)
+    fs.chmodSync(mirror, 0o660)
+
+    const alone = await workspace.run(
+      ['query', 'SELECT count(*) FROM orders', '--format', 'csv'],
+      as(ANALYST),
+    )
+    const { running, open, lock } = await startWorking(BACKFILL, as(SERVICE))
+    const query = await workspace.run(
+      ['query', 'SELECT count(*) FROM orders', '--format', 'csv'],
+      as(ANALYST),
+    )
+    const sync = await workspace.run(['sync'], as(ANALYST))
+    const modes = modesOf(mirror, `${mirror}-wal`, `${mirror}-owners`, lock)
+    open()
+    const codes = [(await running.ended).code, (await workspace.run(['sync'], as(ANALYST))).code]
+
+    expect([alone.stdout, query.stdout]).toEqual([`count(*)\n6\n`, `count(*)\n6\n`])
+    expect(sync.logs).toContainEqual(expect.objectContaining({ error_code: 'BUSY' }))
+    expect(modes).toEqual(['660', '660', '770', '660'])
+    expect(codes).toEqual([0, 0])
+    expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
+  })
+})
+
+describe.skipIf(!CAN_BE_OTHERS)('a configuration in a folder for all (needs root)', () => {
+  it('that nobody has named is not read where another user has put it there', async () => {
+    const server = await serve((asked) => pageOf(ITEMS, asked))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    const shared = workspace.file('shared')
+    const file = path.join(shared, 'config/admin-mirror.yaml')
+    fs.mkdirSync(path.dirname(file), { recursive: true })
+    fs.chmodSync(workspace.folder, 0o755)
+    fs.chmodSync(shared, 0o1777)
+    fs.copyFileSync(workspace.file('admin-mirror.yaml'), file)
+    const check = async (owner: number) => {
+      fs.chownSync(file, owner, owner)
+      const { code, stderr } = await workspace.run(['sync'], {
+        ...as(ANALYST),
+        cwd: shared,
+        env: { ADMIN_MIRROR_CONFIG: '' },
+      })
+      return [code, stderr.includes('belongs to another user')]
+    }
+
+    expect(await check(SERVICE)).toEqual([2, true])
+    expect(server.asked).toEqual([])
+    expect((await check(ANALYST))[1]).toBe(false)
+    expect((await check(0))[1]).toBe(false)
+  })
+})

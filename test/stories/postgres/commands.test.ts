@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest'
+import { createDoor, items, pageOf, serve } from '../../helpers/list-server.ts'
+import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
+import { openDatabase } from '../../helpers/postgres.ts'
+import { createWorkspace } from '../../helpers/workspace.ts'
+
+const server = await openDatabase()
+if (server.missing !== null) console.warn(server.missing)
+
+const ITEMS = items(9)
+
+describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () => {
+  it('sync, tell, read, compare, forget', { timeout: 60_000 }, async () => {
+    const { url } = await serve((asked) => pageOf(ITEMS, asked))
+    const { run, rows } = onPostgres(server, url)
+
+    expect((await run(['status'])).stdout).toMatch(/never/)
+    expect(await run(['sync'])).toMatchObject({ code: 0 })
+    const status = await run(['status', '--json'])
+    expect(JSON.parse(status.stdout)).toMatchObject({
+      jobs: [{ rows: 9, coverage: 'steady', running: false }],
+    })
+    expect(
+      (await run(['query', 'SELECT id, state FROM orders ORDER BY id LIMIT 1', '--format', 'csv'])).stdout,
+    ).toBe('id,state\n1,open\n')
+    expect((await run(['export', 'orders', '--format', 'ndjson'])).stdout.split('\n')[0]).toBe(
+      '{"id":1,"state":"open"}',
+    )
+    expect(await run(['query', 'DELETE FROM orders'])).toMatchObject({ code: 2 })
+    expect(await run(['query', 'SELECT 1; DROP TABLE orders'])).toMatchObject({ code: 2 })
+    expect(await run(['verify'])).toMatchObject({ code: 0 })
+    expect((await run(['rebuild'])).stdout).toMatch(/^orders: 9 rows rebuilt/)
+    expect(await run(['resume'])).toMatchObject({ code: 0 })
+    await (await rows())('UPDATE sync_jobs SET fresh_as_of = now()')
+    expect(await run(['forget', '--org', 'acme', '--yes'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/forgot acme orders: 9 rows/) as string,
+    })
+    expect(await (await rows())('SELECT fresh_as_of, newest, refresh, failing_since FROM sync_jobs')).toEqual(
+      [{ fresh_as_of: null, newest: null, refresh: null, failing_since: null }],
+    )
+  })
+
+  it('make no mirror where they need one, and check names first', { timeout: 60_000 }, async () => {
+    const { run, rows, address } = onPostgres(server, 'http://127.0.0.1:1')
+    const ends: [args: string[], code: number, message: RegExp][] = [
+      [['describe', 'nope'], 2, /no collection nope/],
+      [['export', 'nope', '--format', 'csv'], 2, /no collection nope/],
+      [['export', 'orders', '--format', 'csv', '--org', 'nobody'], 2, /--org nobody/],
+      [['rebuild', 'nope'], 2, /no collection nope/],
+      [['describe'], 4, /no mirror at/],
+      [['query', 'SELECT 1'], 4, /no mirror at/],
+      [['rebuild'], 4, /no mirror at/],
+      [['verify'], 4, /no mirror at/],
+      [['resume'], 0, /nothing to resume/],
+      [['forget', '--org', 'acme', '--yes'], 0, /nothing to forget/],
+      [['snapshot', 'copy.db'], 2, new RegExp(`pg_dump --schema=${address.schema}`)],
+    ]
+    for (const [args, code, message] of ends) {
+      const ended = await run(args)
+      expect(ended).toMatchObject({ code, stdout: '' })
+      expect(ended.stderr).toMatch(message)
+    }
+    const read = await rows()
+    expect(await read('SELECT 1 FROM pg_namespace WHERE nspname = $1', address.schema)).toEqual([])
+  })
+
+  it('exit with 4 where the server refuses, and tell no password', { timeout: 60_000 }, async () => {
+    const { url } = await serve((asked) => pageOf(ITEMS, asked))
+    const { workspace, address } = onPostgres(server, url)
+    const wrong = { DB_PASSWORD: workspace.secret('wrong but long enough') }
+    const refused = await workspace.run(['sync'], { env: wrong })
+    const none = createWorkspace({
+      baseUrl: url,
+      organizations: [ACME],
+      database: `postgres://${address.user}@127.0.0.1:1/x`,
+    })
+
+    expect(refused).toMatchObject({ code: 4 })
+    expect(refused.stderr).toMatch(/refuses the role .*PGPASSWORD/)
+    const away = await none.run(['sync'])
+    expect(away).toMatchObject({ code: 4 })
+    expect(away.stderr).toMatch(/127\.0\.0\.1:1 cannot be reached/)
+  })
+
+  it('go on at once where a killed worker stopped, and send nothing that it has written', {
+    timeout: 60_000,
+  }, async () => {
+    const door = createDoor()
+    const api = await serve(async (asked) => {
+      if (asked.page === 4) await door.opened
+      return pageOf(ITEMS, asked)
+    })
+    const { start, run, rows } = onPostgres(server, api.url)
+    const first = start(['sync'])
+    await api.arrival(({ page }) => page === 4)
+    const busy = await run(['sync'])
+    first.killAll('SIGKILL')
+    await first.ended
+    door.open()
+    const before = api.asked.length
+
+    const second = await run(['sync'])
+
+    expect(busy).toMatchObject({ code: 1 })
+    expect(busy.stderr).toMatch(/BUSY/)
+    expect(second).toMatchObject({ code: 0 })
+    // The pages that were written are asked for again only around the place where the walk was interrupted.
+    expect(api.asked.slice(before).map(({ page }) => page)).not.toContain(1)
+    const read = await rows()
+    expect(await read('SELECT count(*)::int FROM orders')).toEqual([{ count: 9 }])
+    expect(await read('SELECT status FROM sync_runs ORDER BY id')).toEqual([
+      { status: 'interrupted' },
+      { status: 'succeeded' },
+    ])
+    expect(await read('SELECT coverage FROM sync_walks')).toHaveLength(1)
+  })
+})

@@ -1,0 +1,225 @@
+import fs from 'node:fs'
+import { Client } from 'pg'
+import { describe, expect, it } from 'vitest'
+import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
+import { items, pageOf, serve } from '../../helpers/list-server.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
+import { startProxy } from '../../helpers/proxy.ts'
+import { createWorkspace, organization, type Workspace } from '../../helpers/workspace.ts'
+
+// What a server, a role or a network refuses: exit code 4 with what to do, and no password in anything that is written.
+
+const server = await openDatabase()
+if (server.missing !== null) console.warn(server.missing)
+
+const ACME = organization('acme', 1)
+
+interface Place extends Partial<PostgresAddress> {
+  query?: string
+  secret?: string
+}
+
+/** A workspace whose mirror is at this place, and the password that must show nowhere. */
+async function at(place: Place): Promise<Workspace & { address: PostgresAddress; secretText: string }> {
+  const api = await serve((asked) => pageOf(items(3), asked))
+  const address = { ...newSchema(server), ...place }
+  const { user, host, port, database, schema } = address
+  const query = place.query ?? ''
+  const workspace = createWorkspace({
+    baseUrl: api.url,
+    organizations: [ACME],
+    collections: { establishments: false },
+    database: `postgres://${user}@${host}:${port}/${database}?schema=${schema}${query}`,
+  })
+  const secretText = workspace.secret(place.secret ?? address.password())
+  return { ...workspace, address, secretText }
+}
+
+async function asAdmin(sql: string, database = newSchema(server).database): Promise<void> {
+  const address = newSchema(server)
+  const client = new Client({ ...address, database, password: address.password() })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Runs a sync with the password in the environment. */
+async function sync({ run, secretText }: Awaited<ReturnType<typeof at>>, env: Record<string, string> = {}) {
+  const { code, stderr, stdout } = await run(['sync', '--log-level', 'trace'], {
+    env: { PGPASSWORD: secretText, ...env },
+  })
+  return { code, text: stdout + stderr }
+}
+
+describe.skipIf(server.missing !== null)(
+  'a command ends with 4, and says what to do,',
+  { timeout: 60_000 },
+  () => {
+    it('where there is no such database', async () => {
+      const { code, text } = await sync(await at({ database: 'nowhere' }))
+      expect(code).toBe(4)
+      expect(text).toMatch(/has no database nowhere: create it/)
+    })
+
+    it('where the role may not make a schema, and goes on once it may', async () => {
+      await asAdmin("CREATE ROLE reader_only LOGIN PASSWORD 'a password of the role'")
+      const scene = await at({ user: 'reader_only', secret: 'a password of the role' })
+      const refused = await sync(scene)
+      await asAdmin(`CREATE SCHEMA ${scene.address.schema} AUTHORIZATION reader_only`)
+
+      expect(refused.code).toBe(4)
+      expect(refused.text).toMatch(/the role reader_only lacks rights .*GRANT CREATE ON DATABASE/)
+      expect((await sync(scene)).code).toBe(0)
+    })
+
+    it('where there is no password, and the server wants one', async () => {
+      const scene = await at({})
+      const { code, stderr } = await scene.run(['sync'])
+      expect([code, stderr]).toEqual([
+        4,
+        expect.stringMatching(/(?:asks for the password|refuses the role).*PGPASSFILE/),
+      ])
+    })
+
+    it('where the name of the server is nobody’s', async () => {
+      const { code, text } = await sync(await at({ host: 'no-such-host.invalid', query: '&sslmode=disable' }))
+      expect(code).toBe(4)
+      expect(text).toMatch(/no-such-host\.invalid:\d+ cannot be reached/)
+    })
+
+    it('where the server speaks no TLS', async () => {
+      const { code, text } = await sync(await at({ query: '&sslmode=verify-full' }))
+      expect(code).toBe(4)
+      expect(text).toMatch(/speaks no TLS: switch TLS on there, or add sslmode=disable/)
+    })
+
+    it('where the server is too old', async () => {
+      const address = newSchema(server)
+      const proxy = await startProxy(address.port)
+      proxy.alter((bytes) =>
+        Buffer.from(bytes.toString('latin1').replace(/\b1800\d\d\b/, '140012'), 'latin1'),
+      )
+      const { code, text } = await sync(await at({ port: proxy.port }))
+      expect(code).toBe(4)
+      expect(text).toMatch(/is version 14: version 15 or later is needed/)
+    })
+
+    it('where the database cannot hold every text', async () => {
+      await asAdmin("CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+      const { code, text } = await sync(await at({ database: 'latin' }))
+      expect(code).toBe(4)
+      expect(text).toMatch(/has the encoding LATIN1.*ENCODING 'UTF8'/)
+    })
+
+    it('where the schema, or that of the queue, belongs to another role', async () => {
+      const scene = await at({})
+      const { schema } = scene.address
+      const other = `other_${schema}`
+      await asAdmin(`CREATE ROLE ${other}`)
+      await asAdmin(`CREATE SCHEMA ${schema} AUTHORIZATION ${other}`)
+      const { code, text } = await sync(scene)
+      await asAdmin(
+        `ALTER SCHEMA ${schema} OWNER TO CURRENT_USER; CREATE SCHEMA ${schema}_queue AUTHORIZATION ${other}`,
+      )
+      const started = await scene.run(['start'], { env: { PGPASSWORD: scene.secretText } })
+
+      expect(code).toBe(4)
+      expect(text).toMatch(
+        new RegExp(`the schema ${schema} .* belongs to the role ${other}.*ALTER SCHEMA ${schema} OWNER TO`),
+      )
+      expect(started.code).toBe(4)
+      expect(started.stderr).toMatch(new RegExp(`ALTER SCHEMA ${schema}_queue OWNER TO`))
+    })
+
+    it('where the schema is another program’s, and touches nothing of it', async () => {
+      const scene = await at({})
+      await asAdmin(`CREATE SCHEMA ${scene.address.schema}`)
+      await asAdmin(`CREATE TABLE ${scene.address.schema}.orders (theirs int)`)
+      const { code, text } = await sync(scene)
+      expect(code).toBe(4)
+      expect(text).toMatch(/is no mirror, and has tables of somebody else/)
+      const rows = await openReader(scene.address)
+      expect(
+        await rows('SELECT tablename FROM pg_tables WHERE schemaname = $1', scene.address.schema),
+      ).toHaveLength(1)
+    })
+
+    it('where a newer program has made the schema', async () => {
+      const scene = await at({})
+      expect((await sync(scene)).code).toBe(0)
+      await asAdmin(`UPDATE ${scene.address.schema}.sync_settings SET value = '99' WHERE name = 'version'`)
+      for (const command of ['sync', 'status', 'rebuild']) {
+        const { code, stderr } = await scene.run([command], { env: { PGPASSWORD: scene.secretText } })
+        expect([command, code, stderr]).toEqual([
+          command,
+          4,
+          expect.stringMatching(/newer admin-mirror.*update this one/),
+        ])
+      }
+    })
+
+    it('where the server lets nobody else in', async () => {
+      const address = newSchema(server)
+      await asAdmin("CREATE ROLE crowded LOGIN PASSWORD 'a crowded password' CONNECTION LIMIT 0")
+      const { code, text } = await sync(
+        await at({ ...address, user: 'crowded', secret: 'a crowded password' }),
+      )
+      expect(code).toBe(4)
+      expect(text).toMatch(/has no connection left/)
+    })
+
+    it('where the server is a standby that only reads', async () => {
+      await asAdmin("CREATE ROLE standby LOGIN SUPERUSER PASSWORD 'a standby password'")
+      await asAdmin('ALTER ROLE standby SET default_transaction_read_only = on')
+      const standby = await at({ user: 'standby', secret: 'a standby password' })
+      const { code, text } = await sync(standby)
+      expect(code).toBe(4)
+      expect(text).toMatch(/is read-only: name the primary server/)
+      const reading = await standby.run(['status'], { env: { PGPASSWORD: standby.secretText } })
+      expect(reading).toMatchObject({ code: 0, stdout: expect.stringMatching(/never/) as string })
+    })
+
+    it('where a pooler stands before the server', async () => {
+      const address = newSchema(server)
+      const proxy = await startProxy(address.port)
+      // A pooler tells a client another number than that of the server's process: K, 12 bytes, the number.
+      proxy.alter((bytes) => {
+        const key = bytes.indexOf(Buffer.from([0x4b, 0, 0, 0]))
+        if (key !== -1) bytes.writeInt32BE(bytes.readInt32BE(key + 5) + 1, key + 5)
+        return bytes
+      })
+      const { code, text } = await sync(await at({ port: proxy.port }))
+      expect(code).toBe(4)
+      expect(text).toMatch(/a connection pooler stands before/)
+    })
+  },
+)
+
+describe.skipIf(server.missing !== null)('the password', { timeout: 60_000 }, () => {
+  it('comes from the file that PGPASSFILE names, if nobody else may read it', async () => {
+    const scene = await at({ secret: 'with: and \\ in it' })
+    await asAdmin("CREATE ROLE keeper LOGIN SUPERUSER PASSWORD 'with: and \\ in it'")
+    const place = await at({ user: 'keeper', secret: 'with: and \\ in it' })
+    const file = place.file('pgpass')
+    fs.writeFileSync(file, '# a comment\nother:*:*:*:wrong\n*:*:*:keeper:with\\: and \\\\ in it\n', {
+      mode: 0o600,
+    })
+    const env = { PGPASSFILE: file }
+
+    expect(await place.run(['sync', '--log-level', 'trace'], { env })).toMatchObject({ code: 0 })
+    fs.chmodSync(file, 0o644)
+    const open = await place.run(['sync'], { env })
+    fs.rmSync(file)
+    const gone = await place.run(['sync'], { env })
+
+    expect([open.code, open.stderr]).toEqual([4, expect.stringMatching(/others may read it: run chmod 600/)])
+    expect([gone.code, gone.stderr]).toEqual([
+      4,
+      expect.stringMatching(/PGPASSFILE names cannot be used \(ENOENT\)/),
+    ])
+    void scene
+  })
+})

@@ -1,0 +1,126 @@
+import { describe, expect } from 'vitest'
+import { items } from '../helpers/list-server.ts'
+import type { LogLine } from '../helpers/processes.ts'
+import { ACME, GLOBEX, it } from '../helpers/scene.ts'
+
+// A limit at the command, and one budget for all processes. When a request may leave: test/api/rate.
+
+const isWait = ({ msg }: LogLine) => msg === 'waiting'
+
+describe('a 429', () => {
+  it('is waited out, and counts as no retry', async ({ scene: { workspace, api, server } }) => {
+    api.instead = () =>
+      server.asked.length === 1 ? { status: 429, headers: { 'retry-after': '0' }, body: {} } : null
+
+    const { code, logs } = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(code).toBe(0)
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 1, 2, 1])
+    const [run] = workspace.rows('SELECT * FROM sync_runs')
+    expect(run).toMatchObject({ status: 'succeeded', requests: 4, retries: 0, rate_limit_hits: 1 })
+    expect(run?.rate_limit_wait_ms).toBeGreaterThan(0)
+    const until = expect.any(String) as string
+    expect(logs).toContainEqual(expect.objectContaining({ organization: 'acme', msg: 'waiting', until }))
+  })
+
+  it('that asks for more than maxWait stops the job; nothing is asked before the time, until resume', async ({
+    scene: { workspace, api, server, configure },
+  }) => {
+    configure({ organizations: [ACME, GLOBEX], rateLimit: { maxWait: '1m' } })
+    let isThrottled = true
+    api.instead = ({ token }) =>
+      token === ACME.token && isThrottled
+        ? { status: 429, headers: { 'retry-after': '3600' }, body: {} }
+        : null
+    const acmes = () => server.asked.filter(({ token }) => token === ACME.token).length
+
+    const sync = await workspace.run(['sync'])
+    const again = await workspace.run(['sync', '--org', 'acme'])
+    const status = JSON.parse((await workspace.run(['status', '--json'])).stdout) as Record<string, string>
+
+    expect([sync.code, again.code, acmes()]).toEqual([1, 1, 1])
+    expect(
+      workspace.rows(
+        'SELECT name, status, error_code FROM sync_runs JOIN organizations ON organizations.id = organization_id ORDER BY name',
+      ),
+    ).toEqual([
+      { name: 'acme', status: 'failed', error_code: 'RATE_LIMITED' },
+      { name: 'globex', status: 'succeeded', error_code: null },
+    ])
+    expect(again.logs.at(-1)).toMatchObject({ error_code: 'RATE_LIMITED', event: 'run_not_begun' })
+    const minutes = (Date.parse(status.waiting_until ?? '') - Date.parse(status.now ?? '')) / 60_000
+    expect(minutes).toBeGreaterThan(30)
+    expect(minutes).toBeLessThan(61)
+
+    isThrottled = false
+    expect(await workspace.run(['resume', '--org', 'acme'])).toMatchObject({ code: 0, stdout: '' })
+    expect((await workspace.run(['sync', '--org', 'acme'])).code).toBe(0)
+    expect(acmes()).toBe(4)
+  })
+})
+
+const announced = (limit: string, left: string) => ({
+  'x-ratelimit-limit': limit,
+  'x-ratelimit-remaining': left,
+})
+
+describe('the estimate after the first page', () => {
+  it.for([
+    ["the server's limit", announced('6', '1'), {}, '2 pages, about 60 seconds at 6 a minute'],
+    [
+      'our own, where it is less',
+      announced('6', '1'),
+      { requestsPerMinute: 3 },
+      '2 pages, about 60 seconds at 3 a minute',
+    ],
+  ] as const)('goes by %s', async ([, headers, rateLimit, msg], { scene: { workspace, api, configure } }) => {
+    const meta = { current_page: 1, last_page: 2, per_page: 2, total: 4 }
+    api.instead = ({ page }) => ({
+      headers,
+      body: {
+        data: items(4).slice(2 * page - 2, 2 * page),
+        links: { next: page === 1 ? '?page=2' : null },
+        meta: { ...meta, current_page: page },
+      },
+    })
+    configure({ rateLimit })
+
+    const { code, logs } = await workspace.run(['sync', '--log-level', 'debug'])
+
+    expect(code).toBe(0)
+    expect(logs).toContainEqual(expect.objectContaining({ collection: 'orders', msg }))
+  })
+})
+
+describe('a budget of five requests a minute for two lists of ten pages', () => {
+  const settings = { organizations: [ACME, GLOBEX], rateLimit: { requestsPerMinute: 5, scope: 'all' } }
+  it.override({ options: { list: items(20), settings } })
+
+  it('is one for all processes, is shown by status, and is kept for the next one, however the last one ended', async ({
+    scene: { workspace, server },
+  }) => {
+    const [acme, globex] = [
+      workspace.start(['sync', '--org', 'acme']),
+      workspace.start(['sync', '--org', 'globex']),
+    ]
+    const [wait] = await Promise.all([acme.log(isWait), globex.log(isWait), server.arrivals(() => true, 5)])
+    const { stdout } = await workspace.run(['status'])
+    const { jobs } = JSON.parse((await workspace.run(['status', '--json'])).stdout) as { jobs: object[] }
+    acme.kill('SIGTERM')
+    globex.kill('SIGKILL')
+    const [{ code }] = await Promise.all([acme.ended, globex.ended])
+    const next = workspace.startHere(['sync', '--org', 'globex'])
+    const nextWait = await next.log(isWait)
+    next.kill('SIGTERM')
+
+    const reason = 'our own limit of 5 requests a minute'
+    expect([code, (await next.ended).code]).toEqual([143, 143])
+    expect(server.asked).toHaveLength(5)
+    expect(stdout).toContain(`: ${reason}`)
+    expect(jobs[0]).toMatchObject({ organization: 'acme', waiting_for: reason, waiting_until: wait.until })
+    expect(nextWait).toMatchObject({
+      organization: 'globex',
+      reason: expect.stringContaining('our own limit'),
+    })
+  })
+})

@@ -1,0 +1,251 @@
+import fs from 'node:fs'
+import { beforeAll, describe, expect } from 'vitest'
+import type { Ended } from '../helpers/processes.ts'
+import { createScene, EVERY_SECOND, it, NEVER, type Scene } from '../helpers/scene.ts'
+import { mustRun } from '../helpers/system.ts'
+import { organization, type Settings, variable, type Workspace } from '../helpers/workspace.ts'
+
+// A 401 at the command. What holds whom: test/api/token-hold.test.ts and test/store/sqlite/tokens.test.ts; at inconvenient
+// moments: test/sandbox-faults/refused-token.test.ts.
+
+const OLD = '1|Secret-of-old-Kf82hLq0Zx'
+const NEW = '2|Secret-of-new-Wm51sTe7Ub'
+
+/** Three organizations that share a token, and one with its own. */
+const SHARING = [1, 2, 3].map((number) => organization(`sharing-${number}`, number, { token: OLD }))
+const OTHER = organization('other', 4)
+const SETTINGS: Partial<Settings> = {
+  organizations: [...SHARING, OTHER],
+  collections: { orders: {}, establishments: {} },
+  schedule: NEVER,
+  concurrency: 1,
+}
+
+/** A server that refuses the old token, as long as `isRefusing`. */
+async function createRefusing(settings: Partial<Settings> = {}) {
+  const scene = await createScene({ settings: { ...SETTINGS, ...settings } })
+  const refusing = { is: true }
+  scene.api.instead = ({ token }) =>
+    token === OLD && refusing.is ? { status: 401, body: { message: `no: ${token}` } } : null
+  return { ...scene, refusing }
+}
+
+const sentWith = ({ server }: Scene, token: string) =>
+  server.asked.filter((one) => one.token === token).length
+const held = ({ rows }: Workspace) =>
+  rows<{ name: string }>('SELECT name FROM organizations WHERE held_since IS NOT NULL ORDER BY name').map(
+    ({ name }) => name,
+  )
+
+// One sync that met the 401, for all tests that look at what it leaves or go on from there.
+let first: Awaited<ReturnType<typeof createRefusing>> & { sync: Ended }
+
+beforeAll(async () => {
+  const scene = await createRefusing()
+  first = { ...scene, sync: await scene.workspace.run(['sync', '--log-level', 'trace']) }
+})
+
+/** A copy of the mirror in which the three are held, and a server that has seen no request yet. */
+async function afterRefusal(settings: Partial<Settings> = {}) {
+  const scene = await createRefusing(settings)
+  fs.copyFileSync(first.workspace.mirror, scene.workspace.mirror)
+  return scene
+}
+
+describe('a token that is refused', () => {
+  it('is sent once, whoever else has it, and holds all of them; the others go on', () => {
+    const { sync, workspace } = first
+
+    expect(sync).toMatchObject({ code: 3, stdout: '' })
+    expect(sentWith(first, OLD)).toBe(1)
+    expect(held(workspace)).toEqual(SHARING.map(({ name }) => name))
+    expect(workspace.rows("SELECT rows FROM sync_status WHERE organization = 'other'")).toEqual([
+      { rows: 4 },
+      { rows: 4 },
+    ])
+    expect(sync.logs.find(({ error_code: code }) => code === 'UNAUTHORIZED')).toMatchObject({
+      level: 'error',
+      error_message: expect.stringMatching(/sharing-1.*401.*new token.*admin-mirror resume --org sharing-1/),
+    })
+    // Only the job that was refused has a line.
+    expect(
+      workspace.rows("SELECT status, requests FROM sync_runs WHERE error_code = 'UNAUTHORIZED'"),
+    ).toEqual([{ status: 'failed', requests: 1 }])
+  })
+
+  it('comes with a command that works as it is typed, wherever it shows', async () => {
+    const { workspace } = await afterRefusal()
+    const named = ['--config', 'admin-mirror.yaml']
+    const run = (...args: string[]) =>
+      workspace.run([...args, ...named], { env: { ADMIN_MIRROR_CONFIG: '/nowhere' } })
+    const org = ['--org', 'sharing-2']
+    const sync = await run('sync', '--json', ...org)
+    const shown = [
+      sync.logs.map(({ error_message: message }) => message).join(),
+      sync.stdout,
+      (await run('verify', '--json', ...org)).stdout,
+      (await run('check', '--json')).stdout,
+      (await run('status', '--json')).stdout,
+    ]
+
+    for (const text of shown) {
+      const commands = Array.from(text.matchAll(/"admin-mirror ([^"\\]+)\\?"/g), ([, words = '']) => words)
+      expect(commands).not.toEqual([])
+      for (const command of commands)
+        expect(command).toMatch(/^resume( --org \S+)? --config admin-mirror\.yaml$/)
+    }
+    expect((await run('status')).stdout).toMatch(
+      /next: .*admin-mirror resume --org sharing-1 --config admin-mirror\.yaml/,
+    )
+    const resumed = await run('resume', ...org)
+    expect(resumed.code).toBe(0)
+    expect(resumed.stderr).toContain('no longer held: sharing-2')
+    expect(resumed.stderr).toContain('admin-mirror sync --org sharing-2 --config admin-mirror.yaml\n')
+  })
+
+  it('in the middle of a walk keeps the checkpoint, and another token goes on from there', async ({
+    scene,
+  }) => {
+    const { workspace, api, server, configure } = scene
+    const alone = (token: string) => configure({ organizations: [organization('acme', 1, { token })] })
+    alone(OLD)
+    api.instead = ({ token, page }) => (token === OLD && page === 2 ? { status: 401, body: {} } : null)
+
+    expect((await workspace.run(['sync'])).code).toBe(3)
+    expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
+      { status: 'open', next_page: 2 },
+    ])
+    alone(NEW)
+    expect((await workspace.run(['sync'])).code).toBe(0)
+
+    expect(server.asked.map(({ token, page }) => [token === OLD, page])).toEqual([
+      [true, 1],
+      [true, 2],
+      [false, 1],
+      [false, 2],
+      [false, 1],
+    ])
+    expect(held(workspace)).toEqual([])
+    expect(workspace.rows('SELECT status, coverage FROM sync_walks')).toEqual([
+      { status: 'complete', coverage: 'steady' },
+    ])
+  })
+})
+
+describe('an organization that is held', () => {
+  it('is sent nothing by start, whenever its time comes, until resume in another terminal', async () => {
+    const scene = await afterRefusal({ schedule: EVERY_SECOND, organizations: SHARING })
+    const { workspace, server, refusing } = scene
+    const start = workspace.startHere(['start'])
+    // Twice of each of the six lists.
+    await start.logs(({ event }) => event === 'run_not_begun', 12)
+    expect(server.asked).toEqual([])
+
+    refusing.is = false
+    await workspace.run(['resume', '--org', 'sharing-1'])
+    await start.log(({ event, status }) => event === 'run_finished' && status === 'succeeded')
+    start.kill('SIGTERM')
+    expect((await start.ended).code).toBe(0)
+    // Others with the same token stay held.
+    expect(new Set(server.asked.map(({ organization: id }) => id))).toEqual(new Set([SHARING[0]?.id]))
+  })
+
+  it('is held no longer when a command by hand is answered', async () => {
+    const scene = await afterRefusal()
+    scene.refusing.is = false
+
+    expect((await scene.workspace.run(['sync'])).code).toBe(0)
+    expect(held(scene.workspace)).toEqual([])
+    // Each of the six jobs is asked for again: its two pages and one of them again.
+    expect(sentWith(scene, OLD)).toBe(6 * 3)
+  })
+
+  it('is held no longer when the configuration has another token', async () => {
+    const scene = await afterRefusal({ organizations: SHARING.map((one) => ({ ...one, token: NEW })) })
+    const start = scene.workspace.startHere(['start'])
+    // Each has two collections.
+    await start.logs(({ event }) => event === 'run_finished', 2 * SHARING.length)
+    start.kill('SIGTERM')
+    await start.ended
+
+    expect(held(scene.workspace)).toEqual([])
+    expect(sentWith(scene, OLD)).toBe(0)
+  })
+
+  it('is held no longer after resume, which needs no token and sends nothing; alone with --org', async () => {
+    const organizations = SHARING.map((one) => ({ ...one, token: variable('NOT_SET') }))
+    const { workspace, server } = await afterRefusal({ organizations })
+
+    expect((await workspace.run(['resume', '--org', 'SHARING-2'])).code).toBe(0)
+    expect(held(workspace)).toEqual(['sharing-1', 'sharing-3'])
+    const all = await workspace.run(['resume'])
+
+    expect(all).toMatchObject({ code: 0, stderr: expect.stringContaining('sharing-1, sharing-3') })
+    expect(held(workspace)).toEqual([])
+    expect(server.asked).toEqual([])
+    expect((await workspace.run(['resume'])).stderr).toMatch(/no organization was held/)
+  })
+})
+
+it('resume before the first sync has nothing to do, and makes no mirror', async ({
+  scene: { workspace },
+}) => {
+  const { code, stdout, stderr } = await workspace.run(['resume'])
+
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+  expect(stderr).toMatch(/nothing to resume/)
+  expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
+})
+
+/** An organization whose token stands in a file, beside one with its own. */
+async function withFile() {
+  const { token: _, ...acme } = organization('acme', 1, { tokenFile: 'acme.token' })
+  return createRefusing({ organizations: [acme, OTHER] })
+}
+
+describe('a token file', () => {
+  it('that is exchanged while its token is refused has that one sent once, too, and goes on with the new one', async () => {
+    const scene = await withFile()
+    const { workspace, api } = scene
+    const write = (token: string) =>
+      fs.writeFileSync(workspace.file('acme.token'), `${workspace.secret(token)}\n`)
+    write(OLD)
+    api.instead = ({ token }) => {
+      if (token !== OLD) return null
+      write(NEW)
+      return { status: 401, body: {} }
+    }
+
+    const codes = [(await workspace.run(['sync'])).code, (await workspace.run(['sync'])).code]
+
+    expect([codes, sentWith(scene, OLD), held(workspace)]).toEqual([[3, 0], 1, []])
+  })
+
+  it.for<[string, (file: string, workspace: Workspace) => void]>([
+    ['missing', () => {}],
+    ['a pipe, which nobody writes into,', (file) => mustRun('mkfifo', file)],
+    ['a device', (file) => fs.symlinkSync('/dev/zero', file)],
+    [
+      'a large key',
+      (file, workspace) => fs.writeFileSync(file, workspace.secret('Kf82hLq0ZxWm51sTe7UbQp93'.repeat(1100))),
+    ],
+  ])('that is %s fails the jobs that need it with CONFIGURATION, and no other', async ([, make]) => {
+    const { workspace, server } = await withFile()
+    make(workspace.file('acme.token'), workspace)
+
+    const { code, logs } = await workspace.run(['sync'])
+
+    expect(code).toBe(1)
+    expect(logs.filter(({ error_code: one }) => one === 'CONFIGURATION')).toHaveLength(2)
+    expect(
+      workspace.rows('SELECT DISTINCT organization, last_run_status, error_code FROM sync_status ORDER BY 1'),
+    ).toEqual([
+      { organization: 'acme', last_run_status: 'failed', error_code: 'CONFIGURATION' },
+      { organization: 'other', last_run_status: 'succeeded', error_code: null },
+    ])
+    expect(server.asked.every(({ token }) => token === OTHER.token)).toBe(true)
+    expect(workspace.value("SELECT error_message FROM sync_runs WHERE error_code = 'CONFIGURATION'")).toMatch(
+      /acme\.token.*acme/,
+    )
+  })
+})

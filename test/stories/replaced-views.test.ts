@@ -1,0 +1,68 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { pageOf, serve } from '../helpers/list-server.ts'
+import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
+
+// Users may put views of their own under the names of ours, or beside them.
+
+let workspace: Workspace
+
+beforeAll(async () => {
+  const server = await serve((asked) => pageOf([{ id: 1, items: [{ sku: 'a' }] }], asked))
+  workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  await workspace.run(['sync'])
+  workspace.change(`
+    DROP VIEW orders__items;
+    CREATE VIEW orders__items AS SELECT * FROM left_long_ago;
+    DROP VIEW orders_changes;
+    CREATE VIEW orders_changes AS SELECT id, _changed_at AS at FROM orders;
+    CREATE VIEW orders__mine AS SELECT _organization_id, 'mine' AS _organization, id FROM orders;
+  `)
+})
+
+/** A view of a user, in this format. */
+async function mine(format: string): Promise<string> {
+  return (await workspace.run(['export', 'orders__mine', '--format', format])).stdout
+}
+
+describe('a view of a user under one of our names', () => {
+  it.each([
+    ['orders__items', /^orders__items cannot be read \(no such table: .*left_long_ago\)/],
+    ['orders_changes', /^orders_changes has no column _organization_id/],
+  ])('is refused by export and describe with 2, and what to do: %s', async (name, why) => {
+    for (const args of [
+      ['export', name, '--format', 'csv'],
+      ['describe', name],
+    ]) {
+      const { code, stdout, stderr } = await workspace.run(args)
+
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toMatch(why)
+      expect(stderr).toMatch(/drop it, and "admin-mirror rebuild" makes ours again/)
+    }
+  })
+
+  it('does not keep a copy from being made, and is not in it', async () => {
+    expect(await workspace.run(['snapshot', 'copy.db'])).toMatchObject({ code: 0 })
+
+    const names = await workspace.run(['query', 'SELECT name FROM sqlite_schema', '--database', 'copy.db'])
+    expect(names.stdout).toMatch(/orders_history/)
+    expect(names.stdout).not.toMatch(/orders__items|orders_changes|orders__mine/)
+  })
+
+  it('is exported as it is where it says whose its rows are', async () => {
+    const id = organization('acme', 1).id
+
+    expect(await mine('csv')).toBe(`_organization_id,_organization,id\n${id},mine,1\n`)
+    expect(await mine('ndjson')).toBe(`{"_organization_id":"${id}","_organization":"mine","id":1}\n`)
+  })
+
+  it('goes, and ours comes back, as the message says', async () => {
+    workspace.change('DROP VIEW orders__items; DROP VIEW orders_changes;')
+
+    expect((await workspace.run(['rebuild'])).code).toBe(0)
+    for (const name of ['orders__items', 'orders_changes']) {
+      const { code, stdout } = await workspace.run(['export', name, '--format', 'ndjson'])
+      expect([code, stdout.split('\n').length]).toEqual([0, 2])
+    }
+  })
+})

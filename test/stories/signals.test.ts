@@ -1,0 +1,195 @@
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { watchEdges } from '../helpers/edges.ts'
+import { type Asked, createDoor, pageOf, type Reply, serve } from '../helpers/list-server.ts'
+import type { LogLine, RunningCommand } from '../helpers/processes.ts'
+import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
+import { trickle } from '../sandbox-faults/connection.ts'
+import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
+
+// Signals to processes that wait. How soon those for a lock end, wherever they are: lock.test.ts.
+
+/** That the mirror is sound, and a plain sync goes on from it to the list's end. */
+async function expectToGoOn(workspace: Workspace): Promise<void> {
+  const copy = copyOf(workspace)
+  copy.close()
+  expect(copy.integrity).toBe('ok')
+  const next = await workspace.run(['sync'])
+  expect(next.code, next.stderr).toBe(0)
+  expectWhole(workspace)
+}
+
+/** An answer to the first request for the third page. */
+function once(reply: Reply): (asked: Asked) => Reply | undefined {
+  let isGiven = false
+  return ({ page }) => {
+    if (page !== 3 || isGiven) return undefined
+    isGiven = true
+    return reply
+  }
+}
+
+/** Without end, so that who waits for it cannot have ended by itself. */
+const ANSWERS: [
+  what: string,
+  settings: object,
+  reply: Reply,
+  isWaiting: ((line: LogLine) => boolean) | null,
+][] = [
+  [
+    'a rate limit',
+    {},
+    { status: 429, headers: { 'retry-after': '600' }, body: {} },
+    ({ msg, reason }) => msg === 'waiting' && reason === 'the server asked for a pause',
+  ],
+  [
+    'another try',
+    { retry: { attempts: 4, minDelay: '1h', maxDelay: '1h' } },
+    { status: 500, body: {} },
+    ({ msg }) => msg.endsWith('trying again'),
+  ],
+  ['an answer that does not end', {}, { fault: trickle }, null],
+]
+
+/** A list of which the third page is answered so, once. */
+async function createScene(reply: Reply, settings: object = {}) {
+  const answer = once(reply)
+  const server = await serve((asked) => answer(asked) ?? pageOf(ORDERS, asked))
+  const organizations = [organization('acme', 1)]
+  const workspace = createWorkspace({ baseUrl: server.url, organizations, ...settings })
+  return { server, workspace, onThird: server.arrival(({ page }) => page === 3) }
+}
+
+async function expectStopped(command: RunningCommand, workspace: Workspace, code: number): Promise<void> {
+  expect(await command.ended).toMatchObject({ code, signal: null })
+  expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
+    { status: 'open', next_page: 3 },
+  ])
+  expect(workspace.rows('SELECT status, error_code, requests FROM sync_runs LIMIT 1')).toEqual([
+    { status: 'interrupted', error_code: 'INTERRUPTED', requests: 3 },
+  ])
+  await workspace.run(['resume'])
+  await expectToGoOn(workspace)
+}
+
+describe.concurrent('a signal while the server keeps us waiting', () => {
+  const SIGNALS = [
+    ['SIGHUP', 129],
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const
+
+  it.each(ANSWERS.map((one, index) => [...(SIGNALS[index] ?? SIGNALS[0]), ...one] as const))(
+    '(%s) ends a sync with %i, and nothing is lost: %s',
+    async (signal, code, _what, settings, reply, isWaiting) => {
+      const { workspace, onThird } = await createScene(reply, settings)
+      const sync = workspace.start(['sync'])
+      await (isWaiting ? sync.log(isWaiting) : onThird)
+
+      sync.kill(signal)
+
+      await expectStopped(sync, workspace, code)
+    },
+  )
+
+  it.each(ANSWERS)('ends start with 0: %s', async (_what, settings, reply, isWaiting) => {
+    const { workspace, onThird } = await createScene(reply, settings)
+    const start = workspace.startHere(['start'])
+    await (isWaiting ? start.log(isWaiting) : onThird)
+
+    start.kill('SIGTERM')
+
+    await expectStopped(start, workspace, 0)
+  })
+})
+
+describe('a signal', () => {
+  it('goes before what the jobs ended with', async () => {
+    const refused = organization('refused', 2)
+    const isRefused = ({ organization: one }: Asked) => one === refused.id
+    const server = await serve((asked) =>
+      isRefused(asked) ? { status: 403, body: {} } : new Promise(() => {}),
+    )
+    const organizations = [organization('acme', 1), refused]
+    const workspace = createWorkspace({ baseUrl: server.url, organizations })
+    const sync = workspace.startHere(['sync'])
+    await sync.log((line) => line.error_code === 'FORBIDDEN')
+    await server.arrival((asked) => !isRefused(asked))
+
+    sync.kill('SIGTERM')
+
+    expect((await sync.ended).code).toBe(143)
+  })
+})
+
+describe('a log that nobody reads any more', () => {
+  it('stops no sync', async () => {
+    const door = createDoor()
+    const server = await serve(async (asked) => {
+      if (asked.page === 3) await door.opened
+      return pageOf(ORDERS, asked)
+    })
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    const sync = workspace.start(['sync', '--log-level', 'trace'])
+    await server.arrival(({ page }) => page === 3)
+
+    sync.closeStderr()
+    door.open()
+
+    expect((await sync.ended).code).toBe(0)
+    expect(workspace.rows('SELECT status FROM sync_walks')).toEqual([{ status: 'complete' }])
+  })
+})
+
+/** The lock is taken before the third page is answered. */
+async function createLockedScene(reply?: Reply) {
+  const locks: Database.Database[] = []
+  const server = await serve((asked) => {
+    if (asked.page !== 3) return pageOf(ORDERS, asked)
+    if (locks.length === 0) locks.push(new Database(workspace.mirror).exec('BEGIN IMMEDIATE'))
+    return (locks[0]?.open ? reply : undefined) ?? pageOf(ORDERS, asked)
+  })
+  const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  return {
+    workspace,
+    isLocked: server.arrival(({ page }) => page === 3),
+    letGo: () => locks[0]?.close(),
+  }
+}
+
+describe.concurrent('a signal while another process has the lock', () => {
+  it('lets a sync that writes a hold wait on, and says so; a second one ends it at once', async () => {
+    const { workspace, isLocked, letGo } = await createLockedScene({ status: 401, body: {} })
+    const sync = workspace.start(['sync'])
+    await isLocked
+    sync.kill('SIGTERM')
+    await sync.log(({ msg }) => /^waiting to write the hold of a refused token.*second signal/.test(msg))
+
+    sync.kill('SIGTERM')
+
+    expect(await sync.ended).toMatchObject({ code: 143, signal: null })
+    letGo()
+    await expectToGoOn(workspace)
+  })
+
+  it('ends a sync that is only opening the mirror, which another makes', async () => {
+    const server = await serve((asked) => pageOf(ORDERS, asked))
+    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    const maker = new Database(workspace.mirror)
+    maker.pragma('application_id = 0x61646d72')
+    maker.exec('BEGIN EXCLUSIVE')
+    const isLooking = new Promise<void>((resolve) => {
+      const end = watchEdges({ failed: ({ file }) => file === workspace.mirror && resolve() })
+      onTestFinished(end)
+    })
+    const sync = workspace.startHere(['sync'])
+    await isLooking
+
+    sync.kill('SIGINT')
+
+    expect((await sync.ended).code).toBe(130)
+    expect(server.asked).toEqual([])
+    maker.close()
+    await expectToGoOn(workspace)
+  })
+})
