@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { OrganizationConfig } from '../../config/organizations.ts'
 import { periodOf } from '../../schedule/cron.ts'
 import { dueLists, type KnownList } from '../../sync/refresh/due-lists.ts'
-import { shareRules } from '../../sync/refresh/price.ts'
+import { shareRules, turnOf } from '../../sync/refresh/price.ts'
 import type { RefreshPolicy } from '../../sync/refresh/refresher.ts'
 import { scopeText } from '../../sync/refresh/saved.ts'
 import { createShareUse, type ShareUse } from '../../sync/refresh/share-use.ts'
@@ -42,6 +42,10 @@ const READ_EVERY_MS_A_LIST = 2
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions): RefreshPlan {
   let states = new Map<string, RefreshState>()
   const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
+  const scopeOf = ({ id }: OrganizationConfig) => budgets.get(id) ?? id
+  const listsOf = new Map<string, number>()
+  for (const one of config.organizations.filter(({ refresh }) => refresh !== false))
+    listsOf.set(scopeOf(one), (listsOf.get(scopeOf(one)) ?? 0) + one.collections.length)
   const shares = new Map<string, ShareUse>()
   const lists = config.organizations.reduce((sum, { collections }) => sum + collections.length, 0)
   const sources = new Map<string, PageSource>()
@@ -57,8 +61,8 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   }
 
   /** Of several percentages that organizations configure for one budget, the first counts. */
-  function shareOf({ id }: OrganizationConfig, percent: number): ShareUse {
-    const scope = budgets.get(id) ?? id
+  function shareOf(organization: OrganizationConfig, percent: number): ShareUse {
+    const scope = scopeOf(organization)
     const limit = () => sources.get(scope)?.limit() ?? config.rateLimit.requestsPerMinute
     const share = shares.get(scope) ?? createShareUse(store, scope, () => shareRules(limit(), percent), now)
     shares.set(scope, share)
@@ -74,9 +78,11 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   function policyOf({ organization, job }: SelectedJob): RefreshPolicy | null {
     const { refresh, schedule } = organization
     if (refresh === false) return null
-    const { every, share, alarm } = refresh
-    const pace = { every, alarm, walkEvery: periodOfSchedule(schedule), newest: job.collection.newest }
-    return { ...pace, share: shareOf(organization, share) }
+    const { every, alarm } = refresh
+    const share = shareOf(organization, refresh.share)
+    const turn = turnOf(listsOf.get(scopeOf(organization)) ?? 1, share.rules())
+    const { newest } = job.collection
+    return { every, turn, alarm, walkEvery: periodOfSchedule(schedule), newest, share }
   }
 
   function knownOf<L extends PlannedList>(list: L): KnownList<L>[] {
@@ -103,7 +109,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       return [...byBudget.values()].flatMap((sharing) => dueLists(sharing, now()))
     },
     watch: (organization, source) => {
-      sources.set(budgets.get(organization.id) ?? organization.id, source)
+      sources.set(scopeOf(organization), source)
     },
   }
 }

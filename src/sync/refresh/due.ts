@@ -9,6 +9,8 @@ import { knownRates, type RefreshState } from './state.ts'
 export interface RefreshPace {
   /** Its newest end is read no more often. */
   every: number
+  /** Milliseconds in which the newest ends of all lists of the budget have their turn. */
+  turn: number
   /** Between two full walks by the schedule. */
   walkEvery: number
   newest: End | 'auto'
@@ -19,9 +21,9 @@ export interface RefreshPace {
 const MINUTE = 60_000
 
 /** Milliseconds between two readings of the newest end. */
-export function newestInterval(state: RefreshState, { every, newest }: RefreshPace, price: number): number {
+export function newestInterval(state: RefreshState, { every, turn, newest }: RefreshPace, price: number): number {
   const { lastPage } = state
-  return newestEvery(price, knownRates(state, newest, state.startedAt).news, { every, lastPage })
+  return newestEvery(price, knownRates(state, newest, state.startedAt).news, { every, turn, lastPage })
 }
 
 /** When the newest end is read next, in epoch milliseconds. Missed ones are not made up for; a clock that was set back delays none for long. */

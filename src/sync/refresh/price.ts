@@ -98,15 +98,32 @@ const BUSY_CAP = 28
 const LONGEST_CAP = 60
 const DEAR = 400
 
+/** The part of a share that is enough for the turns of all newest ends. */
+const TURNS_PART = 0.2
+
+/**
+ * Milliseconds in which a part of the share reads the newest ends of so many lists once. A quiet list, and one whose news are not known
+ * yet, waits no longer: where there are few lists, `every` is kept from the first refresh on.
+ */
+export function turnOf(lists: number, { perMinute }: ShareRules): number {
+  return (MINUTE * lists * END_COST) / (TURNS_PART * perMinute)
+}
+
 /**
  * Milliseconds between two readings of a newest end.
  * @param news Rows that come and change there, in outdated ones a minute.
+ * @param list `turn`: see `turnOf`.
  */
-export function newestEvery(price: number, news: number, list: { every: number; lastPage: number }): number {
+export function newestEvery(
+  price: number,
+  news: number,
+  list: { every: number; turn: number; lastPage: number },
+): number {
   const cost = isWalkedWhole(list) ? list.lastPage + 1 : END_COST
   const cap =
     Math.min(LONGEST_CAP, Math.max(BUSY_CAP, MISSING / news / 2)) * Math.max(1, Math.sqrt(price / DEAR))
-  return Math.max(list.every, MINUTE * Math.min(cap, Math.sqrt((2 * price * cost) / news)))
+  const worth = MINUTE * Math.min(cap, Math.sqrt((2 * price * cost) / news))
+  return Math.max(list.every, Math.min(list.turn, worth))
 }
 
 export const PER_PAGE = 25

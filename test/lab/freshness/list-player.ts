@@ -54,11 +54,11 @@ export interface ListPlayer {
 const RULES: RefreshRules = { total: 'check', newest: 'auto' }
 
 export function createListPlayer(
-  { every, walkEvery, alarm }: Omit<RefreshPace, 'newest'>,
+  timing: Omit<RefreshPace, 'newest'>,
   readPage: ReadPage,
   first: Omit<CompleteWalk, 'scope' | 'rowsAdded'>,
 ): ListPlayer {
-  const pace: RefreshPace = { every, walkEvery, alarm, newest: RULES.newest }
+  const pace: RefreshPace = { ...timing, newest: RULES.newest }
   // `found` counts what is new by its time.
   const walked = (walk: typeof first) => ({ scope: '', rowsAdded: { first: 0, last: 0 }, ...walk })
   let state = afterFullWalk(null, walked(first))

@@ -7,6 +7,7 @@ import {
   pass,
   priceOf,
   shareRules,
+  turnOf,
 } from '../../../src/sync/refresh/price.ts'
 import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
@@ -120,7 +121,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       return { ...served, ...written, at }
     }
     const { refreshEvery, walkEvery, alarm = false } = policy
-    const pace = { every: (refreshEvery ?? 0) * MINUTE_MS, walkEvery: walkEvery * MINUTE_MS, alarm }
+    const turn = turnOf(setting.lists.length, rules)
+    const pace = { every: (refreshEvery ?? 0) * MINUTE_MS, turn, walkEvery: walkEvery * MINUTE_MS, alarm }
     // The first walk is over, and missed nothing; but it has seen that the list moves.
     const { total, lastPage } = world.pageAt(1)
     const walked = {

@@ -11,6 +11,7 @@ const DAY = 1440 * MINUTE
 
 const policyOf = ({ clock }: TestMirror, every = DAY / 2): RefreshPolicy => ({
   every,
+  turn: Number.POSITIVE_INFINITY,
   walkEvery: DAY,
   newest: 'auto',
   alarm: true,

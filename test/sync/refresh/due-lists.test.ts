@@ -43,6 +43,7 @@ function due(
   share.note({ scope: 'token', at: NOW, level, logPrice: Math.log(price), version: 1 })
   const policy: RefreshPolicy = {
     every: 5 * MINUTE,
+    turn: Number.POSITIVE_INFINITY,
     walkEvery: 1440 * MINUTE,
     newest: 'auto',
     alarm: true,

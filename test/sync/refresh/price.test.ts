@@ -11,6 +11,7 @@ import {
   period,
   priceOf,
   shareRules,
+  turnOf,
 } from '../../../src/sync/refresh/price.ts'
 
 const MINUTE = 60_000
@@ -95,10 +96,15 @@ describe('how often a newest end is read', () => {
     { price: 1600, news: 16 / 10_080, minutes: 120 },
     { price: 100, news: 0.5, lastPage: 1, minutes: 28 },
     { price: 10, news: 0.5, lastPage: 4, minutes: 14.1 },
+    { price: 100, news: 16 / 10_080, lists: 1, minutes: 5 },
+    { price: 100, news: 16 / 10_080, lists: 4, minutes: 6.8 },
+    { price: 100, news: 16 / 10_080, lists: 20, minutes: 34 },
+    { price: 100, news: 16 / 10_080, lists: 100, minutes: 60 },
   ])('each $minutes minutes at the price $price of a list with $news news', (row) => {
-    const { price, news, lastPage = 100, minutes } = row
+    const { price, news, lastPage = 100, lists = 1000, minutes } = row
+    const turn = turnOf(lists, RULES)
 
-    expect(newestEvery(price, news, { every: 5 * MINUTE, lastPage }) / MINUTE).toBeCloseTo(minutes, 0)
+    expect(newestEvery(price, news, { every: 5 * MINUTE, turn, lastPage }) / MINUTE).toBeCloseTo(minutes, 0)
   })
 
   it.each([

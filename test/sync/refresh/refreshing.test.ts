@@ -17,6 +17,7 @@ const HOUR = 60 * MINUTE
 function policyOf(test: TestMirror, more: Partial<RefreshPolicy> = {}): RefreshPolicy {
   return {
     every: HOUR,
+    turn: Number.POSITIVE_INFINITY,
     walkEvery: 24 * HOUR,
     newest: 'auto',
     alarm: true,

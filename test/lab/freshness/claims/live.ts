@@ -25,6 +25,7 @@ const PER_PAGE = 5
 /** A share that is never full. */
 export const POLICY: Omit<RefreshPolicy, 'share'> = {
   every: MINUTE,
+  turn: Number.POSITIVE_INFINITY,
   walkEvery: 1440 * MINUTE,
   newest: 'auto',
   alarm: true,
