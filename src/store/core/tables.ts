@@ -69,7 +69,7 @@ export function* loadArrayViews({ sequence }: Dialect, collection: string): Rule
   return [...Map.groupBy(rows, ({ view }) => view)].flatMap(([name, [first, ...others]]) => {
     if (!first) return []
     const { arrayColumn, sentAt } = first
-    const elements = [first, ...others.filter((one) => one.arrayColumn === arrayColumn)].map(
+    const elements = [first, ...others.filter((other) => other.arrayColumn === arrayColumn)].map(
       ({ name: column, path, type, role, wide }) => ({
         name: column,
         path,
