@@ -35,10 +35,7 @@ export function makeDeb({ tree, build, program, version, arch }: DebParts): stri
   take('sysusers.conf', 'usr/lib/sysusers.d/admin-mirror.conf')
   for (const unit of ['backup.service', 'backup.timer', 'check.service', 'check.timer'])
     take(`admin-mirror-${unit}`, `usr/lib/systemd/system/admin-mirror-${unit}`)
-  fs.copyFileSync(
-    path.join(DEB, '../../admin-mirror.service'),
-    at('usr/lib/systemd/system/admin-mirror.service'),
-  )
+  take('../../admin-mirror.service', 'usr/lib/systemd/system/admin-mirror.service')
   take('admin-mirror.yaml', 'etc/admin-mirror/admin-mirror.yaml', 0o640)
   fs.mkdirSync(at('etc/admin-mirror/tokens'))
   for (const folder of ['etc/admin-mirror', 'etc/admin-mirror/tokens']) fs.chmodSync(at(folder), 0o750)

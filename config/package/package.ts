@@ -136,6 +136,8 @@ function makeTree(tree: string, arch: string, node: string): void {
   fs.copyFileSync(path.join(node, 'LICENSE'), path.join(tree, 'bin/LICENSE.node'))
   fs.copyFileSync(path.join(import.meta.dirname, 'admin-mirror.sh'), path.join(tree, 'bin/admin-mirror'))
   fs.chmodSync(path.join(tree, 'bin/admin-mirror'), 0o755)
+  // A checkout made under a strict umask has files for its owner alone.
+  run('chmod', ['-R', 'u=rwX,go=rX', tree], BUILD)
 }
 
 function packTree(tree: string): string {

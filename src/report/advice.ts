@@ -15,7 +15,11 @@ export interface ReadList {
   /** How often full walks begin by the schedule. Asked for of slow walks alone: to search the schedule takes a while. */
   walkEvery: () => number
   refresh: { every: number; share: number } | false
+  /** Since when the whole list is to be read at once; null: it is not. */
+  alarm_since: string | null
 }
+
+export const ALARM = 'many more changes than usual in older pages: reading the whole list now'
 
 /** A difference of less is no news. */
 const LATER = 1.5
@@ -28,7 +32,13 @@ const SHORTEST_MS = 5 * 60_000
 
 /** Where the configuration asks for more than the rate limit carries: a line about refreshes, one about the end that they read, and one about full walks. */
 export function statusAdvice(lists: readonly ReadList[]): string[] {
-  return [...aboutRefreshes(lists), ...aboutNewest(lists), ...aboutWalks(lists)]
+  return [...aboutAlarms(lists), ...aboutRefreshes(lists), ...aboutNewest(lists), ...aboutWalks(lists)]
+}
+
+function aboutAlarms(lists: readonly ReadList[]): string[] {
+  return lists
+    .filter(({ alarm_since: since }) => since !== null)
+    .map(({ organization, collection }) => `${printable(organization, 40)} ${collection}: ${ALARM}`)
 }
 
 function aboutRefreshes(lists: readonly ReadList[]): string[] {

@@ -86,16 +86,15 @@ export const OF_THE_MIRROR: Readonly<
   sync_columns: [
     'one row per discovered column: where in an item it comes from',
     {
-      collection: 'the name of the collection, and of its table; or of the view of an array',
+      collection: 'the name of the collection, and of its table',
       column: 'the name of the column',
-      path: "where its values are in _json, or in the element, for SQLite's JSON functions: $.customer.email",
+      path: "where its values are in _json, for SQLite's JSON functions: $.customer.email",
       type: 'INTEGER, REAL, TEXT',
       first_seen_at: 'when its first value came',
       last_changed_at: 'when its type last changed',
       filled:
-        'live rows with a value in it, as of the last complete full walk of each list; null before the first one, and in views for columns that all values fit',
-      misfits:
-        'live rows, or elements, whose value did not fit it: it is, as text, in the column NAME__text, or is an object, whose fields have columns',
+        'live rows with a value in it, as of the last complete full walk of each list; null before the first one',
+      misfits: 'live rows whose value did not fit it: it is, as text, in the column NAME__text',
       last_filled_at: 'start of the last such walk that found any value',
     },
   ],

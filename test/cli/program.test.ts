@@ -151,7 +151,7 @@ describe('help', async () => {
     const helps = await Promise.all(['-h', '--help', 'help'].map(typed))
 
     for (const { code, stderr, stdout: version } of versions)
-      expect([code, stderr, version]).toEqual([0, '', expect.stringMatching(/^\d+\.\d+\.\d+\n$/)])
+      expect([code, stderr, version]).toEqual([0, '', expect.stringMatching(/^\d+\.\d+\.\d+(?:-\S+)?\n$/)])
     expect(helps.map(({ stdout: text }) => text)).toEqual([stdout, stdout, stdout])
   })
 })

@@ -47,7 +47,7 @@ describe('loadConfig', () => {
         id: '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d',
         name: 'acme',
         schedule: '*/15 * * * *',
-        refresh: { every: 300_000, share: 10 },
+        refresh: { every: 300_000, share: 10, alarm: true },
         collections,
         ping: expect.any(Function),
         readToken: expect.any(Function),
@@ -70,10 +70,10 @@ describe('loadConfig', () => {
   )
 
   it.each([
-    { forAll: '', own: '', refresh: { every: 300_000, share: 10 } },
-    { forAll: 'refresh:', own: '', refresh: { every: 300_000, share: 10 } },
+    { forAll: '', own: '', refresh: { every: 300_000, share: 10, alarm: true } },
+    { forAll: 'refresh:', own: '', refresh: { every: 300_000, share: 10, alarm: true } },
     { forAll: 'refresh: true', own: 'refresh: false', refresh: false },
-    { forAll: 'refresh: false', own: 'refresh: { every: 1m }', refresh: { every: 60_000, share: 10 } },
+    { forAll: 'refresh: false', own: 'refresh: { every: 1m }', refresh: { every: 60_000, share: 10, alarm: true } },
     {
       forAll: 'refresh: { share: 20 }',
       own: 'refresh: { every: 1m }',

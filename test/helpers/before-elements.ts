@@ -13,8 +13,7 @@ export function beforeElements(connection: Connection): void {
       CASE type WHEN 'TEXT' THEN 'text' WHEN 'REAL' THEN 'real' ELSE iif(wide = 1, 'boolean', 'integer') END
     FROM sync_view_columns;
     DROP TABLE sync_view_columns;
-    DROP VIEW sync_columns;
-    CREATE VIEW sync_columns AS SELECT * FROM sync_known_columns;
+    ALTER TABLE sync_column_counts DROP COLUMN objects;
     UPDATE sync_known_columns SET wide = 0;
   `)
   connection.pragma('legacy_alter_table = ON')
@@ -24,15 +23,10 @@ export function beforeElements(connection: Connection): void {
 
 /** The same on a server, as SQL. */
 export const BEFORE_ELEMENTS_ON_SERVER = `
-  DROP VIEW sync_columns;
+  ALTER TABLE sync_column_counts DROP COLUMN objects;
   ALTER TABLE sync_view_columns
     DROP COLUMN role, DROP COLUMN wide, DROP COLUMN first_seen_at, DROP COLUMN last_changed_at, ADD COLUMN holds text;
   UPDATE sync_view_columns
   SET holds = CASE "column" WHEN 'b' THEN 'boolean' WHEN 't' THEN 'text' ELSE 'integer' END;
   ALTER TABLE sync_view_columns ALTER COLUMN holds SET NOT NULL;
-  CREATE VIEW sync_columns AS
-  SELECT
-    collection, "column", path, type, first_seen_at, last_changed_at, NULL::bigint AS filled, NULL::bigint AS misfits,
-    NULL::timestamptz AS last_filled_at, role, wide, sequence
-  FROM sync_known_columns;
 `

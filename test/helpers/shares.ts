@@ -1,9 +1,10 @@
+import { shareRules } from '../../src/sync/refresh/price.ts'
 import type { ShareUse } from '../../src/sync/refresh/share-use.ts'
 import { createShareUse } from '../../src/sync/refresh/share-use.ts'
 import type { StoredShare } from '../../src/sync/store.ts'
 
 /** A share that one test alone uses, kept in memory. */
-export function shareOf(now: () => number, price = 100): ShareUse {
+export function shareOf(now: () => number, { price = 100, limit = 6000, percent = 100 } = {}): ShareUse {
   const stored: StoredShare[] = [
     { scope: 'token', at: now(), level: 0, logPrice: Math.log(price), version: 1 },
   ]
@@ -18,6 +19,7 @@ export function shareOf(now: () => number, price = 100): ShareUse {
       },
     },
     'token',
+    () => shareRules(limit, percent),
     now,
   )
 }

@@ -9,6 +9,7 @@ const LIST: ReadList = {
   as_of: '2026-11-01T03:00:00.000Z',
   last_complete_at: '2026-11-01T04:07:00.000Z',
   refreshed_every_ms: 5 * MINUTE,
+  alarm_since: null,
   newest: null,
   newestConfigured: 'auto',
   walkEvery: () => 1440 * MINUTE,

@@ -58,11 +58,11 @@ function freshJob(
   run: RunJobs,
 ): FreshJob[] {
   if (selected.organization.refresh === false) return []
-  const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: false, instead: 'due' } as const
-  const refreshOnce = async () => {
-    await run([selected], { ...how, signal: process.stop.signal })
+  const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: false } as const
+  const runOnce = async (instead?: 'due') => {
+    await run([selected], { ...how, instead, signal: process.stop.signal })
   }
-  return [{ selected, scheduled, refresh: refreshOnce }]
+  return [{ selected, scheduled, refresh: () => runOnce('due'), walk: () => runOnce() }]
 }
 
 function entryOf({ organization, job }: SelectedJob): ScheduledJob {

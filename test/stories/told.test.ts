@@ -87,25 +87,6 @@ describe.concurrent('somebody is told of', () => {
     )
   })
 
-  it('a revoked token that a refresh found, hours before the schedule', async () => {
-    const settings = {
-      refresh: { every: '1s', share: 100 },
-      rateLimit: { requestsPerMinute: 6000 },
-      schedule: NEVER,
-    }
-    const { api, configure, watch, workspace, daemon } = await createDaemon('startHere', { list: items(200) })
-    await watch.arrival('/switch')
-    await stop(daemon)
-    configure({ ...settings, ping: watch.url })
-    const refreshing = workspace.startHere(['start'])
-    api.instead = REVOKED
-
-    expect((await watch.arrival('/fail')).body).toMatch(/acme orders: UNAUTHORIZED \(its token is held/)
-    expect((await workspace.run(['status', '--check'])).code).toBe(3)
-    await stop(refreshing)
-    expect(watch.pings.filter(({ path: at }) => at.endsWith('/fail'))).toHaveLength(1)
-  })
-
   it('a daemon that was killed, until the next one begins: by status, a port where nobody answers, and a start without an end', async () => {
     const { server, api, watch, workspace, daemon, url } = await createDaemon('start', {
       instead: () => new Promise(() => {}),

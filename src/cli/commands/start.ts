@@ -220,11 +220,13 @@ function freshJob(
     instead: 'due',
     signal,
   }
-  const refreshOnce = async () => {
-    const results = await runJobs([selected], how)
+  const runOnce = async (as: HowToRun) => {
+    const results = await runJobs([selected], as)
     results.forEach(onResult)
   }
-  return [{ selected, scheduled, refresh: refreshOnce }]
+  return [
+    { selected, scheduled, refresh: () => runOnce(how), walk: () => runOnce({ ...how, instead: undefined }) },
+  ]
 }
 
 /** A line of the log once a list and hour. */

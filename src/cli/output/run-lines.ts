@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
 import { isWorthReporting } from '../../report/status.ts'
 import type { JobResult } from '../../sync/job.ts'
+import { ALARM } from '../../report/advice.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
 import { untrustedNote } from '../../sync/removals.ts'
@@ -100,6 +101,7 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
     fields,
     endOf('refresh', error),
   )
+  if (result.isAlarmed) log.warn({ event: 'refresh_alarm', run_id: runId }, ALARM)
   if (!error && shouldWarnOfChanges(saved.state))
     log.warn(
       { event: 'refresh_stopped_early', run_id: runId },

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { OrganizationConfig } from '../../config/organizations.ts'
 import { periodOf } from '../../schedule/cron.ts'
-import { type DueList, dueLists, type KnownList, type Tried } from '../../sync/refresh/due-lists.ts'
+import { dueLists, type KnownList } from '../../sync/refresh/due-lists.ts'
 import { shareRules } from '../../sync/refresh/price.ts'
 import type { RefreshPolicy } from '../../sync/refresh/refresher.ts'
 import { scopeText } from '../../sync/refresh/saved.ts'
@@ -17,15 +17,14 @@ export interface RefreshPlan {
   policyOf(selected: SelectedJob): RefreshPolicy | null
   /** Reads the states of all lists and the shares of their budgets again, unless that was done just now. */
   update(): Promise<void>
-  /** Which of these lists have something to read now, as far as the shares have room for it, and when to look again (epoch milliseconds). */
-  due<L extends PlannedList>(lists: readonly L[]): { due: readonly DueList<L>[]; again: number }
+  /** See `dueLists`. */
+  due<L extends PlannedList>(lists: readonly L[]): ReturnType<typeof dueLists<L>>
   /** Notes the source of an organization's pages, which knows the rate limit. */
   watch(organization: OrganizationConfig, source: PageSource): void
 }
 
-export interface PlannedList {
+export interface PlannedList extends Pick<KnownList<unknown>, 'tried'> {
   selected: SelectedJob
-  tried: Tried
 }
 
 export interface RefreshPlanOptions {
@@ -53,15 +52,17 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   async function read(): Promise<void> {
     const kept = await store.refreshes()
     states = new Map(kept.map((job) => [nameOf(job.organizationId, job.collection), job.state]))
-    const used = new Set(kept.map(({ organizationId }) => budgets.get(organizationId) ?? organizationId))
-    const stored = new Map((await store.shares([...used])).map((share) => [share.scope, share]))
-    for (const scope of used) shareOf(scope).note(stored.get(scope) ?? null)
+    const stored = new Map((await store.shares([...shares.keys()])).map((share) => [share.scope, share]))
+    for (const [scope, share] of shares) share.note(stored.get(scope) ?? null)
   }
 
-  function shareOf(scope: string): ShareUse {
-    const known = shares.get(scope) ?? createShareUse(store, scope, now)
-    shares.set(scope, known)
-    return known
+  /** Of several percentages that organizations configure for one budget, the first counts. */
+  function shareOf({ id }: OrganizationConfig, percent: number): ShareUse {
+    const scope = budgets.get(id) ?? id
+    const limit = () => sources.get(scope)?.limit() ?? config.rateLimit.requestsPerMinute
+    const share = shares.get(scope) ?? createShareUse(store, scope, () => shareRules(limit(), percent), now)
+    shares.set(scope, share)
+    return share
   }
 
   function periodOfSchedule(schedule: string): number {
@@ -70,25 +71,15 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     return known
   }
 
-  function budgetNameOf({ id }: Pick<OrganizationConfig, 'id'>): string {
-    return budgets.get(id) ?? id
-  }
-
   function policyOf({ organization, job }: SelectedJob): RefreshPolicy | null {
     const { refresh, schedule } = organization
     if (refresh === false) return null
-    const budget = budgetNameOf(organization)
-    return {
-      every: refresh.every,
-      walkEvery: periodOfSchedule(schedule),
-      newest: job.collection.newest,
-      rules: () =>
-        shareRules(sources.get(budget)?.limit() ?? config.rateLimit.requestsPerMinute, refresh.share),
-      share: shareOf(budget),
-    }
+    const { every, share, alarm } = refresh
+    const pace = { every, alarm, walkEvery: periodOfSchedule(schedule), newest: job.collection.newest }
+    return { ...pace, share: shareOf(organization, share) }
   }
 
-  function listOf<L extends PlannedList>(list: L): KnownList<L>[] {
+  function knownOf<L extends PlannedList>(list: L): KnownList<L>[] {
     const { organization, job } = list.selected
     const policy = policyOf(list.selected)
     const state = stateOf(states.get(nameOf(organization.id, job.collection.name)) ?? null, scopeText(job))
@@ -108,15 +99,11 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       return reading
     },
     due(planned) {
-      const byBudget = Map.groupBy(planned.flatMap(listOf), ({ policy }) => policy.share)
-      const all = [...byBudget].map(([share, sharing]) => dueLists(sharing, share, now()))
-      return {
-        due: all.flatMap(({ due }) => due),
-        again: Math.min(Number.POSITIVE_INFINITY, ...all.map(({ again }) => again)),
-      }
+      const byBudget = Map.groupBy(planned.flatMap(knownOf), ({ policy }) => policy.share)
+      return [...byBudget.values()].flatMap((sharing) => dueLists(sharing, now()))
     },
     watch: (organization, source) => {
-      sources.set(budgetNameOf(organization), source)
+      sources.set(budgets.get(organization.id) ?? organization.id, source)
     },
   }
 }

@@ -13,8 +13,10 @@ export interface ColumnCount<T> {
   column: string
   /** Live rows with a value in it. */
   filled: number
-  /** Live rows whose value is in the column NAME__text beside it, or is an object, whose fields have columns of their own. */
+  /** Live rows whose value is in the column NAME__text beside it. */
   misfits: number
+  /** Live rows with an object in place of a value; its fields have columns of their own. */
+  objects: number
   /** What one of the misfits is; null: there is none. */
   misfit: Misfit | null
   /** Start of the last full walk that found a value; null where this one did, or none ever has. */
@@ -37,7 +39,7 @@ interface Counted {
 export type CountedRow = Readonly<Record<string, unknown>>
 
 /** What is counted of each column, and a row that holds a misfit, as the table identifies rows. */
-export type Found<R> = Pick<ColumnCount<never>, 'column' | 'filled' | 'misfits'> & {
+export type Found<R> = Pick<ColumnCount<never>, 'column' | 'filled' | 'misfits' | 'objects'> & {
   main: Column
   misfitRow: R | null
 }
@@ -102,7 +104,8 @@ export function foundIn<R>(columns: readonly Column[], row: CountedRow): Found<R
       column: main.name,
       main,
       filled,
-      misfits: texts + (isAlone ? 0 : count('objects')),
+      misfits: texts,
+      objects: isAlone ? 0 : count('objects'),
       misfitRow: (row[`misfit_row_${index}`] ?? null) as R | null,
     }
   })
@@ -137,7 +140,7 @@ export function nextCounts<T>(
   before: { counts: readonly ColumnCount<T>[]; asOf: T | null },
 ): ColumnCount<T>[] {
   const known = new Map(before.counts.map((count) => [count.column, count]))
-  return found.flatMap(({ column, main, filled, misfits, misfit }) => {
+  return found.flatMap(({ column, main, filled, misfits, objects, misfit }) => {
     const former = known.get(column)
     const isEmpty = filled + misfits === 0
     if (isEmpty && !former) return []
@@ -149,7 +152,8 @@ export function nextCounts<T>(
         column,
         filled,
         misfits,
-        misfit: misfits > 0 ? misfit : null,
+        objects,
+        misfit: misfits + objects > 0 ? misfit : null,
         lastFilledAt: filled > 0 ? null : lastFilledAt,
         emptied: isEmptied ? 1 : 0,
       },

@@ -129,7 +129,7 @@ function* countElements(
   const found: FoundMisfit[] = []
   for (const counted of foundIn<string | number>(columns, row)) {
     const example =
-      counted.misfits === 0
+      counted.misfits + counted.objects === 0
         ? null
         : yield* one<{ list: string; index: number }>(
             `
@@ -164,9 +164,9 @@ function* saveCounts(
   yield* upsert(
     dialect,
     COUNTS,
-    counts.map(({ column, filled, misfits, misfit, lastFilledAt, emptied }) => {
+    counts.map(({ column, filled, misfits, objects, misfit, lastFilledAt, emptied }) => {
       const lastFilled = lastFilledAt === null ? null : textOf(lastFilledAt)
-      return [job.organization, table, column, filled, misfits, misfit, lastFilled, emptied]
+      return [job.organization, table, column, filled, misfits, objects, misfit, lastFilled, emptied]
     }),
   )
 }
@@ -179,6 +179,7 @@ const COUNTS = {
     column: 'text',
     filled: 'bigint',
     misfits: 'bigint',
+    objects: 'bigint',
     misfit: 'text',
     last_filled_at: 'timestamptz',
     emptied: 'bigint',
@@ -190,9 +191,9 @@ function* misfitOf(
   { rowId, rowIdType }: Dialect,
   collection: string,
   keys: readonly string[],
-  { main, misfits, misfitRow }: Found<string | number>,
+  { main, misfits, objects, misfitRow }: Found<string | number>,
 ): Rule<Misfit | null> {
-  if (misfits === 0 || misfitRow === null) return null
+  if (misfits + objects === 0 || misfitRow === null) return null
   const same = ['_organization_id', ...keys].map(
     (column) => `raw.${quoted(column)} = typed.${quoted(column)}`,
   )
@@ -211,7 +212,7 @@ function* misfitOf(
 function* readBefore(job: JobNames, table: string) {
   const counts = yield* all<ColumnCount<StoredTime>>(
     `
-      SELECT "column", filled, misfits, misfit, last_filled_at AS "lastFilledAt", emptied
+      SELECT "column", filled, misfits, objects, misfit, last_filled_at AS "lastFilledAt", emptied
       FROM sync_column_counts
       WHERE organization_id = :organization AND collection = :table
     `,

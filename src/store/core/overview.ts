@@ -172,7 +172,7 @@ export function columnTroubles(): Rule<ColumnTrouble[]> {
       count."column",
       known.type,
       beside."column" AS text_column,
-      count.misfits,
+      count.misfits + count.objects AS misfits,
       count.misfit,
       count.emptied
     FROM sync_column_counts AS count
@@ -183,7 +183,7 @@ export function columnTroubles(): Rule<ColumnTrouble[]> {
     JOIN known ON known."table" = count.collection AND known."column" = count."column"
     LEFT JOIN known AS beside
       ON beside."table" = known."table" AND beside.path = known.path AND beside.role = 'text'
-    WHERE (count.misfits > 0 OR count.emptied = 1) AND job.rows > 0
+    WHERE (count.misfits + count.objects > 0 OR count.emptied = 1) AND job.rows > 0
     ORDER BY count.collection, count."column", organizations.name
   `)
 }

@@ -23,6 +23,8 @@ export interface StatusRow {
   newest: 'first' | 'last' | null
   /** How often its newest end is read, as its rate limit allows; null before the first time. Milliseconds. */
   refreshed_every_ms: number | null
+  /** Since when the whole list is to be read at once, since far more older rows changed than usual; null: it is not. */
+  alarm_since: string | null
   last_run_at: string | null
   /** As in `sync_runs`: `running` also after the process was killed. */
   last_run_status: 'running' | 'succeeded' | 'failed' | 'interrupted' | null
@@ -213,7 +215,8 @@ function writtenBut(thirds: number): string {
 function statusSql(dialect: Dialect, has: HasColumn): string {
   const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : `NULL AS ${name}`)
   const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
-  const interval = has('sync_status', 'newest') ? dialect.numberIn('job.refresh', 'interval') : 'NULL'
+  const kept = (name: string) =>
+    has('sync_status', 'newest') ? dialect.numberIn('job.refresh', name) : 'NULL'
   const joinFirst = (table: string, as: string, where: string, order = 'id DESC') =>
     dialect.joinFirst(table, as, `${OF_JOB} AND ${where}`, order)
   return `
@@ -230,7 +233,8 @@ function statusSql(dialect: Dialect, has: HasColumn): string {
     sync_status.expected_missed,
     ${fresh('fresh_as_of')},
     ${fresh('newest')},
-    ${interval} AS refreshed_every_ms,
+    ${kept('interval')} AS refreshed_every_ms,
+    CASE WHEN ${kept('alarmedAt')} > ${kept('walkAt')} THEN ${kept('alarmedAt')} END AS alarm_since,
     run.started_at AS last_run_at,
     run.status AS last_run_status,
     run.trigger AS last_run_trigger,

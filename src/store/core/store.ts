@@ -1,7 +1,6 @@
 import type { CommitResult, Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
-import type { Closing } from './close.ts'
 import { isUncounted } from './column-counts.ts'
 import type { WrittenPage } from './commit.ts'
 import {
@@ -20,7 +19,15 @@ import { pruneHistory, pruneTimes, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { readShares, writeShare } from './shares.ts'
 import { type Dialect, type Keys, type Rule, timeOf } from './sql.ts'
-import { abandonWalk, beginWalk, openWalks, readLedger, resumeWalk, saveCheckpoint } from './walks.ts'
+import {
+  abandonWalk,
+  beginWalk,
+  type Closing,
+  openWalks,
+  readLedger,
+  resumeWalk,
+  saveCheckpoint,
+} from './walks.ts'
 
 /** For the log: what a task does (`Acme orders: removing 3 rows`), and about how many rows it reads. */
 export interface TaskSize {

@@ -1,7 +1,18 @@
-import type { BeginRun, Lease, LedgerEntry, OpenWalk, Walk } from '../../sync/store.ts'
+import type {
+  BeginRun,
+  HeldRemovals,
+  Lease,
+  LedgerEntry,
+  OpenWalk,
+  Walk,
+  WalkClosing,
+} from '../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../sync/types.ts'
-import { namesOf, OF_JOB } from './jobs.ts'
-import { all, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
+import { recordColumns } from './column-counts.ts'
+import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
+import { holdMissing, isOverlapped, removeMissing } from './missing.ts'
+import { addRemoved } from './runs.ts'
+import { all, type Dialect, type Keys, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
 
@@ -112,7 +123,35 @@ export function checkpointValues({ nextPage, pass, ask, state, addedBehind }: Ch
   return { nextPage, pass, account: JSON.stringify({ ask, state, addedBehind }) }
 }
 
-export function* completeWalk(
+export interface Closing extends Pick<WalkClosing, 'outcome' | 'removals' | 'refresh'> {
+  job: Job
+  walkId: number
+  kind: 'full' | 'partial'
+  runId: number
+  at: string
+}
+
+/** Ends a walk: removes rows or holds them back, completes or abandons it. `keys`: null without tables. */
+export function* closeWalk(
+  dialect: Dialect,
+  keys: Keys | null,
+  { job, walkId, kind, runId, outcome, removals, refresh, at }: Closing,
+): Rule<{ heldBack: HeldRemovals | null }> {
+  if (outcome === null) {
+    yield* abandonWalk(walkId, at)
+    return { heldBack: yield* heldRemovals(job) }
+  }
+  if (removals === 'remove') yield* addRemoved(runId, yield* removeMissing(dialect, keys, job, at))
+  else if (removals !== 'none') yield* holdMissing(job, removals.hold === 'earlier' ? null : removals.hold)
+  if (kind === 'full' && outcome.untrusted === null)
+    yield* confirmScope(job, yield* isOverlapped(dialect, job, walkId))
+  yield* completeWalk(walkId, runId, outcome, at)
+  if (kind === 'full') yield* recordColumns(dialect, namesOf(job), walkId)
+  if (refresh) yield* saveRefresh(job, refresh)
+  return { heldBack: yield* heldRemovals(job) }
+}
+
+function* completeWalk(
   walkId: number,
   runId: number,
   { coverage, expectedMissed, untrusted, totalOff }: WalkOutcome,

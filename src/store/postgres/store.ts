@@ -1,6 +1,5 @@
 import type { Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { closeWalk } from '../core/close.ts'
 import { asOwner, namesOf, ownJobOf } from '../core/jobs.ts'
 import { heldByOther, leaseOf, noteOwner, prepareJob, releaseJob } from '../core/leases.ts'
 import { noteMissing } from '../core/missing.ts'
@@ -8,11 +7,12 @@ import { assertSameApi, claimAddress, isOfAddress, type Place } from '../core/se
 import { type Keys, type Rule, timeOf } from '../core/sql.ts'
 import { createStore, type Machinery } from '../core/store.ts'
 import { refusalOf } from '../core/tables.ts'
+import { closeWalk } from '../core/walks.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
 import { createCollections } from './tables/collection.ts'
-import { commitPage } from './walks/commit.ts'
+import { commitPage } from './tables/write-page.ts'
 
 export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
   server: Server

@@ -14,8 +14,8 @@ import type { Connection } from './sql.ts'
 import { changeColumnsAndWrite, INLINE_ROWS } from './tables/alter.ts'
 import { type CollectionTables, createSchemaCache, openCollection } from './tables/collection.ts'
 import { rowsIn, tablesToAnalyze } from './tables/statistics.ts'
+import { commitPage } from './tables/write-page.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
-import { commitPage } from './walks/commit.ts'
 
 export interface SqliteStoreOptions extends Patience {
   connection: Connection

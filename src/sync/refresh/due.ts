@@ -1,19 +1,9 @@
+import { afterDeepPage, isAlarming } from './alarm.ts'
 import type { End } from './answer.ts'
 import { newestEnd } from './ends.ts'
-import { isWalkedWhole, MISSING, newestEvery } from './price.ts'
-import {
-  afterOlder,
-  afterWalkedPage,
-  depthsOf,
-  elapsedAt,
-  type ListTimes,
-  nextOlder,
-  owe,
-  pageAt,
-  periodsOf,
-  visitAt,
-} from './rates.ts'
-import { afterOlderPage, knownRates, type RefreshState } from './state.ts'
+import { END_COST, isWalkedWhole, MISSING, newestEvery, PER_PAGE } from './price.ts'
+import { afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
+import { knownRates, type RefreshState } from './state.ts'
 
 /** What the configuration says of a list. Milliseconds. */
 export interface RefreshPace {
@@ -22,100 +12,105 @@ export interface RefreshPace {
   /** Between two full walks by the schedule. */
   walkEvery: number
   newest: End | 'auto'
+  /** Whether the whole list is walked at once when far more older rows change than usual. */
+  alarm: boolean
 }
 
-/** A reading of the newest end, with one that failed or was killed. */
-export function newestAt({ startedAt, triedAt }: Pick<RefreshState, 'startedAt' | 'triedAt'>): number {
-  return Math.max(startedAt, triedAt)
-}
+const MINUTE = 60_000
 
 /** Milliseconds between two readings of the newest end. */
 export function newestInterval(state: RefreshState, { every, newest }: RefreshPace, price: number): number {
-  return newestEvery(price, knownRates(state, newest, state.startedAt).news, {
-    every,
-    lastPage: state.lastPage,
-  })
+  const { lastPage } = state
+  return newestEvery(price, knownRates(state, newest, state.startedAt).news, { every, lastPage })
 }
 
 /** When the newest end is read next, in epoch milliseconds. Missed ones are not made up for; a clock that was set back delays none for long. */
 export function newestDueAt(state: RefreshState, pace: RefreshPace, price: number, now: number): number {
   const interval = newestInterval(state, pace, price)
-  const last = newestAt(state)
+  const last = Math.max(state.startedAt, state.triedAt)
   return last > now + interval ? now : last + interval
 }
 
 /** Requests that a reading of the newest end will probably take. */
 export function expectedRequests(state: RefreshState, newest: End | 'auto', now: number): number {
   if (isWalkedWhole(state)) return state.lastPage + 1
-  const added = knownRates(state, newest, now).news / MISSING
-  return 2 + Math.floor((added * Math.max(0, now - newestAt(state))) / 60_000 / 25)
+  const added = (knownRates(state, newest, now).news / MISSING) * Math.max(0, now - state.startedAt)
+  return END_COST + Math.floor(added / MINUTE / PER_PAGE)
 }
 
 function planOf(state: RefreshState, pace: RefreshPace, price: number, now: number) {
   const rates = knownRates(state, pace.newest, now)
-  const depths = depthsOf(state.lastPage, rates.hasNewestEnd)
-  const { walkAt = state.startedAt, walkTook } = state
-  const times: ListTimes = {
-    every: pace.every,
-    walkEvery: Math.max(pace.walkEvery, walkTook),
-    walkAt,
-    walkTook,
-  }
-  return { rates, depths, times, periods: periodsOf(rates, price, times) }
+  const walkEvery = Math.max(pace.walkEvery, state.walkTook)
+  return { rates, walkEvery, periods: periodsOf(rates, price, { every: pace.every, walkEvery }) }
 }
 
 /** Since when older pages are owed, epoch milliseconds; null: none are. */
-export function owedSince(state: RefreshState, pace: RefreshPace): number | null {
+export function owedSince(state: RefreshState, { newest }: RefreshPace): number | null {
   if (isWalkedWhole(state) || !state.rates) return null
-  const rates = knownRates(state, pace.newest, state.startedAt)
-  return nextOlder(rates, depthsOf(state.lastPage, rates.hasNewestEnd)) ? rates.bandsAt : null
+  const rates = knownRates(state, newest, state.startedAt)
+  return nextOlder(rates) ? rates.bandsAt : null
 }
 
 /** When older pages are owed next, if none are now. Epoch milliseconds. */
 export function owedAt(state: RefreshState, pace: RefreshPace, price: number, chunk: number): number {
   if (isWalkedWhole(state)) return Number.POSITIVE_INFINITY
-  const { rates, depths, periods } = planOf(state, pace, price, state.startedAt)
-  return visitAt(rates, depths, periods, chunk)
+  const { rates, periods } = planOf(state, pace, price, state.startedAt)
+  return visitAt(rates, periods, chunk)
 }
 
-/** The state once the older pages of the time until now are owed. */
-export function withOwed(state: RefreshState, pace: RefreshPace, price: number, now: number): RefreshState {
-  const { rates, depths, periods } = planOf(state, pace, price, now)
-  return { ...state, rates: owe(rates, depths, periods, now) }
-}
-
-/** An older page to read, and what is known once it is read. */
+/** An older page to read, and the state once it is read; null: it could not be. */
 export interface OwedPage {
-  /** Of the list. */
   number: number
-  /** The state after it. Null: it could not be read. */
   after(written: { added: number; changed: number } | null): RefreshState
 }
 
-/** The next older page that is owed; null where none is. `state`: passes those that the newest end's reading has just shown. */
+/**
+ * The next older page that is owed by now; null where none is.
+ * @returns Beside it the state without those that a reading of the newest end has just shown.
+ */
 export function takeOwed(
-  state: RefreshState,
+  before: RefreshState,
   pace: RefreshPace,
   price: number,
   now: number,
 ): { state: RefreshState; page: OwedPage | null } {
-  const { rates, depths, times, periods } = planOf(state, pace, price, now)
-  const next = nextOlder(rates, depths)
-  if (!next) return { state, page: null }
-  const period = periods[next.band] ?? 0
-  const shown = next.depth <= (state.newestRead ?? 0) ? (now - state.startedAt) / 60_000 : period
-  if (shown < period)
-    return takeOwed(afterOlderPage(state, afterOlder(rates, next, null, shown), 0), pace, price, now)
-  const number = Math.max(1, pageAt(next.depth, newestEnd(state.places, pace.newest), state.lastPage))
-  const elapsed = elapsedAt(number, state.lastPage, Math.min(period, shown), times, now)
-  const after: OwedPage['after'] = (written) => {
-    const found = written && written.added + written.changed
-    return afterOlderPage(state, afterOlder(rates, next, found, elapsed), written?.added ?? 0)
+  const { rates: known, periods } = planOf(before, pace, price, now)
+  const state = { ...before, rates: nextOlder(known) ? known : owe(known, periods, now) }
+  for (let next = nextOlder(state.rates); next; next = nextOlder(state.rates)) {
+    const { band, depth } = next
+    const rates = notOwed(state.rates, band)
+    const period = periods[band] ?? 0
+    const shown = depth <= (state.newestRead ?? 0) ? (now - state.startedAt) / MINUTE : period
+    if (shown >= period) {
+      const number = pageAt(depth, state, pace)
+      const elapsed = Math.min(shown, sinceWalk(number, state, now))
+      return {
+        state,
+        page: {
+          number,
+          after(written) {
+            if (!written) return { ...state, rates }
+            const found = written.added + written.changed
+            const after = {
+              ...state,
+              older: state.older + written.added,
+              rates: afterPage(rates, band, found, elapsed),
+            }
+            if (!pace.alarm || !rates.hasNewestEnd) return after
+            const rate = known.bands[band]?.rate ?? 0
+            const recent = afterDeepPage(state.recent, { depth, rate, found, elapsed })
+            if (!isAlarming(recent, rates.since, state.alarmedAt, now)) return { ...after, recent }
+            return { ...after, recent: { pages: 0, found: 0, expected: 0 }, alarmedAt: now }
+          },
+        },
+      }
+    }
+    state.rates = rates
   }
-  return { state, page: { number, after } }
+  return { state, page: null }
 }
 
-/** The state once a full walk has read a page: it tells how often rows change where no band reads. */
+/** The state once a full walk has read a page: it tells how often rows change where older pages are left to walks. */
 export function afterWalked(
   state: RefreshState,
   pace: RefreshPace,
@@ -123,11 +118,20 @@ export function afterWalked(
   page: { number: number; found: number },
   now: number,
 ): RefreshState {
-  if (isWalkedWhole(state)) return state
-  const { rates, depths, times, periods } = planOf(state, pace, price, now)
-  const depth = pageAt(page.number, newestEnd(state.places, pace.newest), state.lastPage)
-  const band = depths.findIndex(({ from, to }) => depth >= from && depth <= to)
-  if (band < 0 || (periods[band] ?? 0) * 60_000 < times.walkEvery) return state
-  const elapsed = elapsedAt(page.number, state.lastPage, Number.POSITIVE_INFINITY, times, now)
-  return { ...state, rates: afterWalkedPage(rates, band, page.found, elapsed) }
+  const { rates, walkEvery, periods } = planOf(state, pace, price, now)
+  const depth = pageAt(page.number, state, pace)
+  const band = rates.bands.findIndex(({ from, to }) => depth >= from && depth <= to)
+  if (band < 0 || (periods[band] ?? 0) * MINUTE < walkEvery) return state
+  return { ...state, rates: afterPage(rates, band, page.found, sinceWalk(page.number, state, now)) }
+}
+
+/** Minutes since the last complete full walk read a page. */
+function sinceWalk(page: number, state: RefreshState, now: number): number {
+  const { walkAt = state.startedAt, walkTook, lastPage } = state
+  return Math.max(0, (now - walkAt - (walkTook * page) / Math.max(1, lastPage)) / MINUTE)
+}
+
+/** The page that stands so many pages from the newest end, or the depth of that page. */
+function pageAt(depth: number, { places, lastPage }: RefreshState, { newest }: RefreshPace): number {
+  return newestEnd(places, newest) === 'last' ? Math.max(1, lastPage - depth + 1) : depth
 }

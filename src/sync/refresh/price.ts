@@ -71,24 +71,19 @@ export function priceOf({ logPrice }: Pick<Share, 'logPrice'>): number {
   return Math.exp(logPrice)
 }
 
-/** What a reading of the share may begin with: the newest end of a list, a visit to older pages, the next one of these. */
+/** What may be read: the newest end of a list, the first older page of a visit, another one of it. */
 export type Reading = 'newest' | 'visit' | 'older'
 
+/** Whether the share has room for a reading to begin. */
 export function mayBegin({ level }: Share, { chunk }: ShareRules, reading: Reading): boolean {
   return level <= { newest: 1.5 * chunk, visit: 0, older: chunk }[reading]
-}
-
-/** Milliseconds until such a reading may begin, if nothing else does. */
-export function waitFor({ level }: Share, { perMinute, chunk }: ShareRules, reading: Reading): number {
-  const over = level - { newest: 1.5 * chunk, visit: 0, older: chunk }[reading]
-  return Math.max(0, Math.ceil((over / perMinute) * MINUTE))
 }
 
 /** A missing row counts as so many outdated ones. */
 export const MISSING = 16
 
 /** Requests for an end that do not grow with its new rows. */
-const END_COST = 2
+export const END_COST = 2
 
 /** A list of at most so many pages is walked whole: that takes as many requests, and claims more. */
 const SHORT_PAGES = 4
@@ -114,7 +109,7 @@ export function newestEvery(price: number, news: number, list: { every: number; 
   return Math.max(list.every, MINUTE * Math.min(cap, Math.sqrt((2 * price * cost) / news)))
 }
 
-const PER_PAGE = 25
+export const PER_PAGE = 25
 
 /**
  * Minutes until a page is worth the price, if nothing else reads it. Infinite where its rows change so often that they are outdated

@@ -13,13 +13,18 @@ import {
   owedSince,
   type RefreshPace,
   takeOwed,
-  withOwed,
 } from './due.ts'
 import { newestEnd } from './ends.ts'
 import { seekFromFirst } from './last-page.ts'
-import { isWalkedWhole, mayBegin, priceOf, type Reading, type Share, type ShareRules } from './price.ts'
+import { isWalkedWhole, mayBegin, priceOf, type Share } from './price.ts'
 import { afterNewestEnd } from './rates.ts'
-import { type RefreshedPage, type RefreshPageEvent, type RefreshTools, refreshPage } from './read-page.ts'
+import {
+  type RefreshedPage,
+  type RefreshPageEvent,
+  type RefreshTools,
+  refreshPage,
+  type Written,
+} from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
 import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './saved.ts'
 import type { ShareUse } from './share-use.ts'
@@ -27,10 +32,12 @@ import { isAhead, knownRates, notAfter, type RefreshState, stateOf } from './sta
 
 /** How often a job is refreshed, and what that may cost. */
 export interface RefreshPolicy extends RefreshPace {
-  /** What its budget allows refreshes, as far as that is known by now. */
-  rules(): ShareRules
+  /** Of its budget. */
   share: ShareUse
 }
+
+/** How many requests a job wants to send by now. */
+type Wanted = (share: Share, from: RefreshState, policy: RefreshPolicy) => number
 
 export interface RefresherOptions {
   store: Store
@@ -56,6 +63,8 @@ export interface RefreshResult {
   saved: SavedRefresh
   /** Whether it was asked for, instead of due. */
   isAsked: boolean
+  /** Whether it found so much that the whole list is to be read at once. */
+  isAlarmed: boolean
   error: KnownError | null
 }
 
@@ -134,80 +143,73 @@ export function createRefresher(options: RefresherOptions): Refresher {
     }
   }
 
-  /** Charges what such a reading will take, if it is due and the share has room. */
-  async function take(
-    wanted: (share: Share, allowed: ShareRules, from: RefreshState) => number,
-  ): Promise<number> {
-    const allowed = policy?.rules()
-    if (!policy || !allowed || !state) return 0
+  const priceNow = () => (policy ? priceOf(policy.share.known()) : 0)
+
+  /** Requests that a reading of the newest end takes, if it is due and the share has room; else 0. */
+  const newestWanted: Wanted = (share, from, pace) =>
+    newestDueAt(from, pace, priceOf(share), now()) <= now() && mayBegin(share, pace.share.rules(), 'newest')
+      ? expectedRequests(from, rules.newest, now())
+      : 0
+  const newestAsked: Wanted = (_share, from) => expectedRequests(from, rules.newest, now())
+
+  /** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */
+  const olderWanted =
+    (goesOn: boolean): Wanted =>
+    (share, from, pace) => {
+      const allowed = pace.share.rules()
+      const isOwed = owedSince(from, pace) !== null
+      if (!mayBegin(share, allowed, isOwed && goesOn ? 'older' : 'visit')) return 0
+      return isOwed || owedAt(from, pace, priceOf(share), allowed.chunk) <= now() ? 1 : 0
+    }
+
+  /** Charges what is wanted, and returns it. */
+  async function take(wanted: Wanted): Promise<number> {
     const from = state
-    return policy.share.take(allowed, (share) => wanted(share, allowed, from))
+    return policy && from ? policy.share.take((share) => wanted(share, from, policy)) : 0
   }
+
+  /** Whether it is wanted between two pages, as far as this process knows what others have charged. */
+  const isWanted = (wanted: Wanted) =>
+    policy !== null &&
+    state !== null &&
+    !isWalkedWhole(state) &&
+    wanted(policy.share.known(), state, policy) > 0
 
   async function settle(requests: number): Promise<void> {
-    if (policy && requests !== 0) await policy.share.settle(policy.rules(), requests)
-  }
-
-  function newestRequests(share: Share, allowed: ShareRules, from: RefreshState): number {
-    const isDue = policy !== null && newestDueAt(from, policy, priceOf(share), now()) <= now()
-    return isDue && mayBegin(share, allowed, 'newest') ? expectedRequests(from, rules.newest, now()) : 0
-  }
-
-  /** 1 if an older page may be read, else 0. Such pages are owed by then. `begin`: what the share has to have room for. */
-  function olderRequests(begin: Reading): Parameters<typeof take>[0] {
-    return (share, allowed, from) => {
-      if (!policy || isWalkedWhole(from)) return 0
-      const isOwed = owedSince(from, policy) !== null
-      if (!mayBegin(share, allowed, isOwed ? begin : 'visit')) return 0
-      return isOwed || owedAt(from, policy, priceOf(share), allowed.chunk) <= now() ? 1 : 0
-    }
+    if (requests !== 0) await policy?.share.take(() => requests)
   }
 
   /** Reads an older page, if one is owed and may be asked for. */
-  async function readOlder(begin: Reading, run: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
-    if (!policy || (await take(olderRequests(begin))) === 0 || !state) return false
-    const price = priceOf(policy.share.known(policy.rules()))
-    const owing = owedSince(state, policy) === null ? withOwed(state, policy, price, now()) : state
-    const owed = takeOwed(owing, policy, price, now())
+  async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
+    if ((await take(olderWanted(goesOn))) === 0 || !policy || !state) return false
+    // A walk reads the whole list already.
+    const pace = { ...policy, alarm: policy.alarm && urgency === 'older' }
+    const owed = takeOwed(state, pace, priceNow(), now())
     state = owed.state
     const { page } = owed
-    // All of them were just shown.
-    if (!page) {
-      await settle(-1)
-      await store.saveRefresh(lease, savedRefresh(state, rules))
-      return false
-    }
-    const tools = toolsOf(await run())
-    const before = tools.run.traffic.requests
+    let sent = 0
     try {
-      await refreshPage(tools, page.number, urgency, (written) => {
-        state = page.after(written)
-        return savedRefresh(state, rules)
-      })
+      // Else all of them were just shown.
+      if (page) {
+        const tools = toolsOf(await begin())
+        const before = tools.run.traffic.requests
+        const save = (written: Written) => savedRefresh((state = page.after(written)), rules)
+        await refreshPage(tools, page.number, urgency, save).finally(() => {
+          sent = tools.run.traffic.requests - before
+        })
+      } else await store.saveRefresh(lease, savedRefresh(state, rules))
     } catch (error) {
       // A page that cannot be read would be asked for again and again.
-      state = page.after(null)
+      state = page?.after(null) ?? state
       throw error
     } finally {
-      await settle(tools.run.traffic.requests - before - 1)
+      await settle(sent - 1)
     }
-    return true
-  }
-
-  async function readNewest(from: RefreshState, tools: RefreshTools): Promise<void> {
-    const after = await readEnds(from, tools)
-    const price = policy && priceOf(policy.share.known(policy.rules()))
-    const interval = policy && price ? newestInterval(after, policy, price) : after.interval
-    state = notAfter({ ...after, interval }, now())
-    await store.saveRefresh(lease, savedRefresh(state, rules))
+    return page !== null
   }
 
   /** `charged`: for the newest end; 0: it is not read. */
-  async function refreshNow(
-    isAsked: boolean,
-    charged: number,
-    within: Run | null,
-  ): Promise<RefreshResult | null> {
+  async function refreshNow(how: { isAsked: boolean }, charged: number, within: Run | null) {
     if (!state) throw new Error('a list is refreshed only after its first complete full walk')
     const begunAt = now()
     const before = notAfter(state, begunAt)
@@ -215,10 +217,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
     state = from
     let run: Run | null = null
     const begin = async () => {
-      run ??= {
-        id: await store.beginRefresh(lease, savedRefresh(state ?? from, rules), within),
-        traffic: noTraffic(),
-      }
+      const id = run?.id ?? (await store.beginRefresh(lease, savedRefresh(state ?? from, rules), within))
+      run ??= { id, traffic: noTraffic() }
       last = run
       return run
     }
@@ -227,35 +227,32 @@ export function createRefresher(options: RefresherOptions): Refresher {
       if (charged > 0) {
         const tools = toolsOf(await begin())
         try {
-          await readNewest(from, tools)
+          const after = await readEnds(from, tools)
+          const interval = policy ? newestInterval(after, policy, priceNow()) : null
+          state = notAfter({ ...after, interval }, now())
+          await store.saveRefresh(lease, savedRefresh(state, rules))
         } finally {
           await settle(tools.run.traffic.requests - charged)
         }
       }
       // Between two pages of a walk, the walk says when the next one may be read.
-      let isMore = !isAsked && !within
-      for (let begins: Reading = 'visit'; isMore; begins = 'older')
-        isMore = await readOlder(begins, begin, 'older')
+      let isMore = !how.isAsked && !within
+      for (let goesOn = false; isMore; goesOn = true) isMore = await readOlder(goesOn, begin, 'older')
     } catch (cause) {
       if (!run) throw cause
       error = runError(cause, signal)
       await store.saveRefresh(lease, savedRefresh(state, rules))
     }
     if (!run) return null
-    return finish(run, { isAsked, begunAt, error })
-  }
-
-  async function finish(
-    run: Run,
-    { isAsked, begunAt, error }: Pick<RefreshResult, 'isAsked' | 'error'> & { begunAt: number },
-  ): Promise<RefreshResult> {
-    const record = await store.finishRun(lease, run, runOutcome(error, null, run.traffic))
-    const result = {
-      runId: run.id,
+    const { id, traffic } = run as Run
+    const record = await store.finishRun(lease, run, runOutcome(error, null, traffic))
+    const result: RefreshResult = {
+      runId: id,
       tookMs: Math.max(0, now() - begunAt),
-      run: { ...record, ...run.traffic },
-      saved: savedRefresh(state as RefreshState, rules),
-      isAsked,
+      run: { ...record, ...traffic },
+      saved: savedRefresh(state, rules),
+      ...how,
+      isAlarmed: state.alarmedAt !== from.alarmedAt,
       error,
     }
     observe({ kind: 'refresh', result })
@@ -270,46 +267,30 @@ export function createRefresher(options: RefresherOptions): Refresher {
     await store.saveRefresh(lease, savedRefresh(state, rules))
   }
 
-  /** Whether it may be so, as far as this process knows: charging it tells. */
-  function isWanted(wanted: Parameters<typeof take>[0]): boolean {
-    if (!policy || !state || isWalkedWhole(state)) return false
-    const allowed = policy.rules()
-    return wanted(policy.share.known(allowed), allowed, state) > 0
-  }
-
   return {
     state: () => state && notAfter(state, now()),
     heedClock,
-    isDue: () =>
-      isClaimAhead() || isWanted(newestRequests) || (last !== null && isWanted(olderRequests('older'))),
+    isDue: () => isClaimAhead() || isWanted(newestWanted) || (last !== null && isWanted(olderWanted(true))),
     async runBetweenPages(walk) {
       await heedClock()
-      const charged = isWanted(newestRequests) ? await take(newestRequests) : 0
-      if (charged > 0) {
-        await refreshNow(false, charged, walk)
-        return
-      }
+      const charged = isWanted(newestWanted) ? await take(newestWanted) : 0
       const run = last
-      if (run && isWanted(olderRequests('older')))
-        await readOlder('older', async () => run, 'walk').catch(ignoreJobError)
+      if (charged > 0) await refreshNow({ isAsked: false }, charged, walk)
+      else if (run && isWanted(olderWanted(true)))
+        await readOlder(true, async () => run, 'walk').catch(ignoreJobError)
     },
     noteWalked({ number }, { added, changed }) {
-      if (!state || !policy) return
-      const price = priceOf(policy.share.known(policy.rules()))
-      state = afterWalked(state, policy, price, { number, found: added + changed }, now())
+      if (state && policy)
+        state = afterWalked(state, policy, priceNow(), { number, found: added + changed }, now())
     },
-    async refresh({ isAsked }) {
-      const charged = await take(
-        isAsked ? (_share, _allowed, from) => expectedRequests(from, rules.newest, now()) : newestRequests,
-      )
-      return refreshNow(isAsked, isAsked && charged === 0 ? 1 : charged, null)
+    async refresh(how) {
+      const charged = await take(how.isAsked ? newestAsked : newestWanted)
+      // Without a policy nothing is charged.
+      return refreshNow(how, how.isAsked ? Math.max(1, charged) : charged, null)
     },
     async chargeWalk({ isAsked }) {
-      if (!policy || !state) return 0
-      const charged = await take(
-        isAsked ? (_share, _allowed, from) => expectedRequests(from, rules.newest, now()) : newestRequests,
-      )
-      return charged === 0 && !isAsked ? null : charged
+      const charged = await take(isAsked ? newestAsked : newestWanted)
+      return charged === 0 && !isAsked && policy && state ? null : charged
     },
     settle,
   }

@@ -3,45 +3,27 @@ import { charge, newShare, pass, type Share, type ShareRules } from './price.ts'
 
 /** The share of one budget, as this process uses it beside others. */
 export interface ShareUse {
+  rules(): ShareRules
   /** By now, as far as this process knows: others may have charged it since. */
-  known(rules: ShareRules): Share
-  /** Takes what was read of it; null: no refresh has used it yet. */
+  known(): Share
+  /** Takes what was read of it; null: no refresh has used it yet. `isLate`: something that is due waits for longer than LATE_MS. */
   note(stored: StoredShare | null): void
-  /** Whether something that is due waits for longer than LATE_MS. */
   noteLate(isLate: boolean): void
-  /**
-   * Charges what `wanted` returns for the share as it stands now. Of 0 nothing is written. A process that is killed leaves it charged.
-   * @returns The requests that may be sent.
-   */
-  take(rules: ShareRules, wanted: (share: Share) => number): Promise<number>
-  /** Charges what was sent beyond what was charged, or less. */
-  settle(rules: ShareRules, requests: number): Promise<void>
+  /** Charges as many requests as `wanted` returns for the share as it stands now, and returns them. Who is killed leaves them charged. */
+  take(wanted: (share: Share) => number): Promise<number>
 }
 
 export function createShareUse(
   store: Pick<Store, 'shares' | 'writeShare'>,
   scope: string,
+  rules: () => ShareRules,
   now: () => number,
 ): ShareUse {
   let last: StoredShare | null = null
   let isLate = false
-
-  const known = (rules: ShareRules) => pass(last ?? newShare(now()), rules, now(), isLate)
-
-  async function take(rules: ShareRules, wanted: (share: Share) => number): Promise<number> {
-    for (;;) {
-      last = (await store.shares([scope]))[0] ?? null
-      const share = known(rules)
-      const requests = wanted(share)
-      if (requests === 0) return 0
-      const next = { ...charge(share, rules, requests), scope, version: (last?.version ?? 0) + 1 }
-      if (!(await store.writeShare(next))) continue
-      last = next
-      return requests
-    }
-  }
-
+  const known = () => pass(last ?? newShare(now()), rules(), now(), isLate)
   return {
+    rules,
     known,
     note: (stored) => {
       last = stored
@@ -49,9 +31,17 @@ export function createShareUse(
     noteLate: (late) => {
       isLate = late
     },
-    take,
-    settle: async (rules, requests) => {
-      await take(rules, () => requests)
+    async take(wanted) {
+      for (;;) {
+        last = (await store.shares([scope]))[0] ?? null
+        const share = known()
+        const requests = wanted(share)
+        if (requests === 0) return 0
+        const next = { ...charge(share, rules(), requests), scope, version: (last?.version ?? 0) + 1 }
+        if (!(await store.writeShare(next))) continue
+        last = next
+        return requests
+      }
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { Recent } from './alarm.ts'
 import type { End } from './answer.ts'
 import { type AddedEnds, DOUBT, isRefuted, learnFromWalk, NO_PLACES, newestEnd, type Places } from './ends.ts'
 import { isWalkedWhole } from './price.ts'
@@ -41,6 +42,9 @@ export interface RefreshState {
   interval: number | null
   /** How often its rows come and change; absent: nothing is known. */
   rates?: Rates
+  /** What deep pages held lately; and when that was so much that the whole list was to be read at once, epoch milliseconds. Absent: nothing, never. */
+  recent?: Recent
+  alarmedAt?: number
   /** Rows that older pages added since the last refresh. */
   older: number
 }
@@ -171,11 +175,6 @@ export function knownRates(
     { pages: lastPage, total, hasNewestEnd: newestEnd(places, newest) !== null },
     now,
   )
-}
-
-/** The state after an older page, which is written with it. */
-export function afterOlderPage(state: RefreshState, rates: Rates, added: number): RefreshState {
-  return { ...state, rates, older: state.older + added }
 }
 
 /** True once, at the second refresh in a row that met changed rows only: a field that changes in every answer should be ignored. */

@@ -128,9 +128,7 @@ async function scene() {
 }
 
 describe.skipIf(server.missing !== null)('move', () => {
-  it('copies all of a mirror, and the next sync goes on with its open walk', {
-    timeout: 120_000,
-  }, async () => {
+  it('copies all of a mirror, and the next sync goes on with its open walk', async () => {
     const { file, api, run, rows, move } = await scene()
     const before = tablesIn(file)
 
@@ -160,9 +158,7 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(runs).toMatchObject({ n: runs?.last })
   })
 
-  it('lets a follower of events go on from the greatest seq that it has read', {
-    timeout: 120_000,
-  }, async () => {
+  it('lets a follower of events go on from the greatest seq that it has read', async () => {
     let listed = items(3)
     const api = await serve((asked) => pageOf(listed, asked, { perPage: 25 }))
     const postgres = onPostgres(server, api.url)
@@ -237,7 +233,7 @@ describe.skipIf(server.missing !== null)('move', () => {
     },
   )
 
-  it('begins again where the file got other columns after a kill', { timeout: 120_000 }, async () => {
+  it('begins again where the file got other columns after a kill', async () => {
     const { address, args, start, rows, move, source, settle } = await scene()
     await makeSchema(address)
     const [one, two] = [await rows(), await rows()]
@@ -255,7 +251,7 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(await one('SELECT fresh__column::int AS it FROM orders WHERE id = 1')).toEqual([{ it: 1 }])
   })
 
-  it('compares only where it was moved before, and finds what differs', { timeout: 120_000 }, async () => {
+  it('compares only where it was moved before, and finds what differs', async () => {
     const { move, rows } = await scene()
     expect(await move()).toMatchObject({ code: 0 })
     expect(await move()).toMatchObject({
@@ -271,7 +267,7 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(changed.stderr).toMatch(/nothing was written now: orders_raw differs/)
   })
 
-  it('refuses what it must not touch, and what others work on', { timeout: 120_000 }, async () => {
+  it('refuses what it must not touch, and what others work on', async () => {
     const { run, move, source, file, args } = await scene()
     const move2 = (from: string, to = args[4] ?? '') => run(['move', '--from', from, '--to', to])
     const refused = async (ended: ReturnType<typeof run>, code: number, message: RegExp) => {

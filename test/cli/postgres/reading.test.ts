@@ -24,7 +24,7 @@ async function synced(more: object = {}): Promise<PostgresWorkspace> {
 }
 
 describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
-  it('writes every format of query, and a file', { timeout: 60_000 }, async () => {
+  it('writes every format of query, and a file', async () => {
     const { run, workspace } = await synced()
     const sql = 'SELECT id, total FROM orders ORDER BY id'
     const query = async (...more: string[]) => (await run(['query', sql, ...more])).stdout
@@ -83,9 +83,7 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     },
   )
 
-  it('shows sums and means as numbers, and times and numbers that JSON lacks as text', {
-    timeout: 60_000,
-  }, async () => {
+  it('shows sums and means as numbers, and times and numbers that JSON lacks as text', async () => {
     const { run } = await synced()
     const sql = `
       SELECT sum(id) AS sum, avg(id) AS mean, 1e20::numeric AS large, 20.0 AS whole, 'NaN'::float8 AS nan,
@@ -98,7 +96,7 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     )
   })
 
-  it('counts few distinct values in all rows, and estimates many', { timeout: 60_000 }, async () => {
+  it('counts few distinct values in all rows, and estimates many', async () => {
     const { run, rows } = await synced()
     const note = "CASE WHEN n = 77777 THEN 'seldom' WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END"
     await (await rows())(
@@ -115,7 +113,7 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect((await run(['describe', 'orders'])).stdout).toMatch(/^note +TEXT +\S+ % +4 /m)
   })
 
-  it('ends a statement after --timeout, and runs none that writes', { timeout: 60_000 }, async () => {
+  it('ends a statement after --timeout, and runs none that writes', async () => {
     const { run, rows } = await synced()
 
     const late = await run(['query', 'SELECT pg_sleep(600)', '--timeout', '200ms'])
@@ -136,7 +134,7 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect(await (await rows())("SELECT to_regclass('stolen') AS it")).toEqual([{ it: null }])
   })
 
-  it('tells the status of a list whose refreshes the budget has set apart', { timeout: 60_000 }, async () => {
+  it('tells the status of a list whose refreshes the budget has set apart', async () => {
     const { run, rows } = await synced()
     const apart = 62_666.666_666_666_67
     await (await rows())(
@@ -149,7 +147,7 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect(JSON.parse(stdout)).toMatchObject({ jobs: [{ rows: 2, refreshed_every_ms: apart }] })
   })
 
-  it('exports collections, their views and their items', { timeout: 60_000 }, async () => {
+  it('exports collections, their views and their items', async () => {
     const { run, workspace } = await synced()
     const exported = async (...args: string[]) => (await run(['export', ...args])).stdout
 
@@ -192,7 +190,7 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect(unknown.stderr).toMatch(/no collection sync_tokens.*there are: orders, orders__lines/)
   })
 
-  it('refuses what is for files, and says what to use', { timeout: 60_000 }, async () => {
+  it('refuses what is for files, and says what to use', async () => {
     const { run, workspace, address } = await synced()
     const secret = `postgres://x:${address.password()}@127.0.0.1/x`
     const cases: [args: string[], message: RegExp][] = [
@@ -211,9 +209,7 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
 })
 
 describe.skipIf(server.missing !== null)('roles of analysts, by the statements of the documents', () => {
-  it('read all of a mirror, or the rows of one organization, and write nothing', {
-    timeout: 60_000,
-  }, async () => {
+  it('read all of a mirror, or the rows of one organization, and write nothing', async () => {
     const { rows, address, run } = await synced()
     const documents = fs.readFileSync(
       path.resolve(import.meta.dirname, '../../../config/MANY-MACHINES.md'),
@@ -264,7 +260,7 @@ function documentedGrants(): string {
 describe.skipIf(server.missing !== null)(
   'a role with the rights that the documents propose for analysts',
   () => {
-    it('reads what is mirrored, and nothing of tokens, budgets and leases', { timeout: 60_000 }, async () => {
+    it('reads what is mirrored, and nothing of tokens, budgets and leases', async () => {
       const { rows, address, workspace } = await synced()
       const { host, port, database, schema, user } = address
       const [analysts, narrow, password] = [`${schema}_all`, `${schema}_one`, 'long enough for a role']
@@ -322,7 +318,7 @@ describe.skipIf(server.missing !== null)(
 )
 
 describe.skipIf(server.missing !== null)('a role that may see one table', () => {
-  it('queries it, and is told what it may not see', { timeout: 60_000 }, async () => {
+  it('queries it, and is told what it may not see', async () => {
     const { rows, address, workspace } = await synced()
     const { host, port, database, schema } = address
     const [role, password] = [`${schema}_narrow`, 'long enough for a role']
@@ -362,7 +358,7 @@ describe.skipIf(server.missing !== null)('a role that may see one table', () => 
 })
 
 describe.skipIf(server.missing !== null)('a PostgreSQL mirror', () => {
-  it('fails a check where it keeps a collection by another key', { timeout: 60_000 }, async () => {
+  it('fails a check where it keeps a collection by another key', async () => {
     const { run, workspace } = await synced()
     const file = workspace.file('admin-mirror.yaml')
     const settings = JSON.parse(fs.readFileSync(file, 'utf8')) as object
@@ -377,7 +373,7 @@ describe.skipIf(server.missing !== null)('a PostgreSQL mirror', () => {
     })
   })
 
-  it('is checked, refreshed and told of', { timeout: 60_000 }, async () => {
+  it('is checked, refreshed and told of', async () => {
     const { run, start } = await synced()
 
     expect(await run(['check', '--offline'])).toMatchObject({

@@ -9,9 +9,8 @@ import { createWorkspace, organization } from '../../helpers/workspace.ts'
 interface Play {
   every: string
   until: number
-  /** What is due of a list, and when to look again. */
+  /** What is due of a list. */
   due: (name: string, tried: PlannedList['tried'], now: number) => Reads | null
-  again?: (now: number) => number
   isRunning?: (name: string, now: number) => boolean
   isFree?: (name: string) => boolean
   failsUntil?: number
@@ -41,6 +40,7 @@ async function play({ every, until, failsUntil = 0, ...how }: Play) {
       run: async () => {},
     },
     refresh: async () => {},
+    walk: async () => {},
   }))
   await keepFresh({
     jobs,
@@ -48,11 +48,10 @@ async function play({ every, until, failsUntil = 0, ...how }: Play) {
       update: async () => {},
       due(lists) {
         looks.push(now)
-        const due = lists.flatMap((list) => {
+        return lists.flatMap((list) => {
           const reads = how.due(list.selected.organization.name, list.tried, now)
           return reads ? [{ list, reads }] : []
         })
-        return { due, again: how.again?.(now) ?? Number.POSITIVE_INFINITY }
       },
     },
     async takeFree(lists) {
@@ -85,22 +84,11 @@ const once =
 it.each([
   ['1s', 1000],
   ['5s', 5000],
-  ['5m', 30_000],
+  ['5m', 5000],
 ])('with a refresh each %s looks each %i ms at the latest', async (every, latest) => {
   const { looks } = await play({ every, until: 60_000, due: () => null })
 
   expect(looks.slice(1, 3)).toEqual([latest, 2 * latest])
-})
-
-it('looks again when something is due, a second later at the earliest', async () => {
-  const { looks } = await play({
-    every: '5m',
-    until: 30_000,
-    due: () => null,
-    again: (now) => now + (now < 10_000 ? 4000 : 1),
-  })
-
-  expect(looks.slice(0, 6)).toEqual([0, 4000, 8000, 12_000, 13_000, 14_000])
 })
 
 it('tells the plan what was tried, and when: a newest end does not wait for older pages', async () => {
@@ -108,11 +96,11 @@ it('tells the plan what was tried, and when: a newest end does not wait for olde
   const due: Play['due'] = (name, tried, now) => {
     if (name === 'acme') tries.push({ ...tried })
     if (now === 0) return 'older'
-    return now === 1000 ? 'newest' : null
+    return now === 5000 ? 'newest' : null
   }
-  await play({ every: '5m', until: 3000, due })
+  await play({ every: '5m', until: 12_000, due })
 
-  expect(tries.slice(0, 3)).toEqual([{}, { older: 0 }, { older: 0, newest: 1000 }])
+  expect(tries.slice(0, 3)).toEqual([{}, { older: 0 }, { older: 0, newest: 5000 }])
 })
 
 it('leaves lists to themselves that this process reads, and to others those that these have', async () => {
@@ -120,14 +108,13 @@ it('leaves lists to themselves that this process reads, and to others those that
     every: '5m',
     until: 15_000,
     due: once(2000),
-    again: (now) => now + 1000,
     isRunning: (name, now) => name === 'acme' && now < 12_500,
   })
   const others = await play({ every: '5m', until: 5000, due: once(0), isFree: (name) => name === 'globex' })
 
   expect(begun).toEqual([
-    [2000, 'globex'],
-    [13_000, 'acme'],
+    [5000, 'globex'],
+    [15_000, 'acme'],
   ])
   expect(others.begun).toEqual([[0, 'globex']])
 })

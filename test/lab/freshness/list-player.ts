@@ -1,14 +1,12 @@
 import type { RefreshRules } from '../../../src/sync/refresh/answer.ts'
 import {
   afterWalked,
-  newestAt,
   newestDueAt,
   newestInterval,
   owedAt,
   owedSince,
   type RefreshPace,
   takeOwed,
-  withOwed,
 } from '../../../src/sync/refresh/due.ts'
 import { newestEnd } from '../../../src/sync/refresh/ends.ts'
 import { afterNewestEnd } from '../../../src/sync/refresh/rates.ts'
@@ -41,7 +39,6 @@ export interface WrittenPage extends ServedPage {
 /** One list with nothing but the program's decisions. Times are epoch milliseconds. */
 export interface ListPlayer {
   state(): RefreshState
-  newestAt(): number
   newestInterval(price: number): number
   newestDueAt(price: number, now: number): number
   /** Reads the newest end. False where its process is killed in the middle; nothing but the rows is kept then. */
@@ -57,11 +54,11 @@ export interface ListPlayer {
 const RULES: RefreshRules = { total: 'check', newest: 'auto' }
 
 export function createListPlayer(
-  { every, walkEvery }: Omit<RefreshPace, 'newest'>,
+  { every, walkEvery, alarm }: Omit<RefreshPace, 'newest'>,
   readPage: ReadPage,
   first: Omit<CompleteWalk, 'scope' | 'rowsAdded'>,
 ): ListPlayer {
-  const pace: RefreshPace = { every, walkEvery, newest: RULES.newest }
+  const pace: RefreshPace = { every, walkEvery, alarm, newest: RULES.newest }
   // `found` counts what is new by its time.
   const walked = (walk: typeof first) => ({ scope: '', rowsAdded: { first: 0, last: 0 }, ...walk })
   let state = afterFullWalk(null, walked(first))
@@ -109,7 +106,6 @@ export function createListPlayer(
 
   return {
     state: () => state,
-    newestAt: () => newestAt(state),
     newestInterval: (price) => newestInterval(state, pace, price),
     newestDueAt: (price, now) => newestDueAt(state, pace, price, now),
     refresh(now, isKilled) {
@@ -122,8 +118,7 @@ export function createListPlayer(
     owedSince: () => owedSince(state, pace),
     owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
     readOlder(price, now) {
-      const owing = owedSince(state, pace) === null ? withOwed(state, pace, price, now) : state
-      const owed = takeOwed(owing, pace, price, now)
+      const owed = takeOwed(state, pace, price, now)
       state = owed.page ? owed.page.after(read(owed.page.number)) : owed.state
       return owed.page !== null
     },

@@ -6,10 +6,9 @@ import {
   newShare,
   pass,
   priceOf,
-  type Reading,
   shareRules,
-  waitFor,
 } from '../../../src/sync/refresh/price.ts'
+import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
 import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
 import type { Order, Removals } from './living-list.ts'
@@ -120,7 +119,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       counts.requests++
       return { ...served, ...written, at }
     }
-    const pace = { every: (policy.refreshEvery ?? 0) * MINUTE_MS, walkEvery: policy.walkEvery * MINUTE_MS }
+    const { refreshEvery, walkEvery, alarm = false } = policy
+    const pace = { every: (refreshEvery ?? 0) * MINUTE_MS, walkEvery: walkEvery * MINUTE_MS, alarm }
     // The first walk is over, and missed nothing; but it has seen that the list moves.
     const { total, lastPage } = world.pageAt(1)
     const walked = {
@@ -176,58 +176,44 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     if (player.state().freshAsOf === startedMs && mirror.missingSince(startedAt) > 0) counts.untrue++
   }
 
-  /** Reads an older page. Returns when to try again, in milliseconds; null: one was read. */
-  function readOlder(price: number): number | null {
+  /** Reads an older page, if one is owed and the share has room for it. */
+  function readOlder(price: number): boolean {
     const now = nowMs()
     const ready = lists.filter(({ walk, mayReadOlder }) => !walk || mayReadOlder)
     const byAge = ready.toSorted((a, b) => bandsAt(a) - bandsAt(b))
-    const since = byAge.map((list) => list.player.owedSince())
-    isLate ||= since.some((owed) => owed !== null && now - owed > LATE_MS)
-    let next = Number.POSITIVE_INFINITY
-    for (const [index, list] of byAge.entries()) {
-      const isOwed = since[index] !== null
-      const begins: Reading = isOwed && (list === visited || list.walk) ? 'older' : 'visit'
-      if (!mayBegin(share, rules, begins)) {
-        next = Math.min(next, now + waitFor(share, rules, begins))
-        continue
-      }
-      const dueAt = isOwed ? now : list.player.owedAt(price, rules.chunk)
-      if (dueAt > now) {
-        next = Math.min(next, dueAt)
-        continue
-      }
-      counts.older += counted(1, () => {
-        visited = list.player.readOlder(price, now) ? list : null
-      })
-      list.mayReadOlder = false
-      return null
-    }
-    return next
+    const owing = byAge.map((list) => ({ list, since: list.player.owedSince() }))
+    isLate ||= owing.some(({ since }) => since !== null && now - since > LATE_MS)
+    const found = owing.find(({ list, since }) => {
+      const goesOn = since !== null && (list === visited || list.walk !== null)
+      if (!mayBegin(share, rules, goesOn ? 'older' : 'visit')) return false
+      return since !== null || list.player.owedAt(price, rules.chunk) <= now
+    })
+    if (!found) return false
+    const { list } = found
+    counts.older += counted(1, () => {
+      visited = list.player.readOlder(price, now) ? list : null
+    })
+    list.mayReadOlder = false
+    return true
   }
 
-  /** Reads what is due. Returns when to look again, in minutes; null: something was read. */
-  function refreshAny(): number | null {
-    if (policy.refreshEvery === null) return Number.POSITIVE_INFINITY
+  /** Reads what is due. False: nothing is. */
+  function refreshAny(): boolean {
+    if (policy.refreshEvery === null) return false
     passShare()
     const now = nowMs()
     const price = priceOf(share)
     const waits = lists.map((list) => {
       const dueAt = list.player.newestDueAt(price, now)
-      return { list, dueAt, waited: (now - dueAt) / list.player.newestInterval(price) }
+      return { list, dueAt, times: (now - dueAt) / list.player.newestInterval(price) }
     })
     isLate = waits.some(({ dueAt }) => now - dueAt > LATE_MS)
-    const [first] = waits.toSorted((a, b) => b.waited - a.waited)
-    const isDue = first !== undefined && first.waited >= 0
-    if (isDue && mayBegin(share, rules, 'newest')) {
-      visited = null
-      readNewest(first.list)
-      return null
-    }
-    const later = waits.flatMap(({ dueAt }) => (dueAt > now ? [dueAt] : []))
-    const next = Math.min(...later, isDue ? now + waitFor(share, rules, 'newest') : Number.POSITIVE_INFINITY)
-    const older = policy.readsOlder ? readOlder(price) : Number.POSITIVE_INFINITY
-    // As the program: the price falls, and other processes may have read something.
-    return older === null ? null : Math.min(Math.min(next, older) / MINUTE_MS, time + 0.5)
+    const [first] = waits.toSorted((a, b) => b.times - a.times)
+    if (!first || first.times < 0 || !mayBegin(share, rules, 'newest'))
+      return policy.readsOlder && readOlder(price)
+    visited = null
+    readNewest(first.list)
+    return true
   }
 
   function walkOn(list: PlayedList): void {
@@ -265,7 +251,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   function walkAny(): boolean {
     for (let tries = 0; tries < lists.length; tries++) {
       const list = lists[turn++ % lists.length]
-      if (!list || (!list.walk && time < list.nextWalk)) continue
+      if (!list) continue
+      if (!list.walk && time < list.nextWalk && !isAlarmed(list.player.state())) continue
       walkOn(list)
       return true
     }
@@ -274,9 +261,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
 
   let isMeasured = false
   while (time < minutes) {
-    const next = refreshAny()
-    if (next !== null && !walkAny())
-      time = Math.max(time + 1e-3, Math.min(next, ...lists.map(({ nextWalk }) => nextWalk)))
+    // As often as the program looks.
+    if (!refreshAny() && !walkAny()) time += 5 / 60
     if (isMeasured || time < before * DAY) continue
     isMeasured = true
     for (const { world, mirror } of lists) {

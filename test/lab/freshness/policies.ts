@@ -7,6 +7,8 @@ export interface Policy {
   share: number
   /** Whether older pages are read too. */
   readsOlder: boolean
+  /** Whether many changes in these have the whole list walked at once; absent: no. */
+  alarm?: boolean
 }
 
 const HOUR = 60
@@ -26,6 +28,7 @@ export const POLICIES: Record<string, Policy> = {
   'the same each 5 minutes, share 2 %': { ...BANDS, share: 2 },
   'share 5 %': { ...BANDS, share: 5 },
   'share 10 %': BANDS,
+  'share 10 % and an alarm': { ...BANDS, alarm: true },
   'share 20 %': { ...BANDS, share: 20 },
 }
 

@@ -123,13 +123,12 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
     const state = await readState(selected.organization.id)
     const policy = plan.policyOf(selected)
     if (!policy) return false
-    const rules = policy.rules()
     let interval = 0
-    const charged = await policy.share.take(rules, (share) => {
+    const charged = await policy.share.take((share) => {
       const price = priceOf(share)
       interval = newestInterval(state, policy, price)
       const isDue = newestDueAt(state, policy, price, clock.now()) <= clock.now()
-      return isDue && mayBegin(share, rules, 'newest') ? COST : 0
+      return isDue && mayBegin(share, policy.share.rules(), 'newest') ? COST : 0
     })
     if (charged > 0) await refresh(selected, interval, state)
     return charged > 0
@@ -211,6 +210,7 @@ export async function openRefreshingWorker(played: Played, startedAt: number): P
       refresh: async () => {
         await run([selected], { instead: 'due' })
       },
+      walk: async () => {},
     })),
     plan,
     takeFree: (lists) => ask(() => takeFreeLists(server, lists, clock.now())),

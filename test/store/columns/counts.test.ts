@@ -17,7 +17,7 @@ describe('the class of a value that is not in its column', () => {
     ['TEXT', 'false', 'boolean'],
     ['TEXT', '7', 'fitting'],
     ['TEXT', 'null', null],
-    ['TEXT', '{"b":1}', null],
+    ['TEXT', '{"b":1}', 'object'],
   ])('of %s: %s', (type, text, misfit) => {
     expect(misfitIn(item(`{"a":{"x.y":${text}}}`), { path: '$.a."x.y"', type })).toBe(misfit)
     expect(misfitIn(item(`{"a":${text}}`), { path: '$.a."x.y"', type })).toBe(null)
@@ -28,6 +28,7 @@ const former = (more: Partial<ColumnCount<string>> = {}): ColumnCount<string> =>
   column: 'a',
   filled: 0,
   misfits: 0,
+  objects: 0,
   misfit: null,
   lastFilledAt: null,
   emptied: 0,
@@ -37,11 +38,11 @@ const former = (more: Partial<ColumnCount<string>> = {}): ColumnCount<string> =>
 describe('what is counted of a column', () => {
   const main: Column = { name: 'a', path: '$.a', type: 'INTEGER', role: 'value', wide: false }
   const next = (
-    counted: { filled?: number; misfits?: number; rows?: number; role?: Column['role'] },
+    counted: { filled?: number; misfits?: number; objects?: number; rows?: number; role?: Column['role'] },
     before?: Partial<ColumnCount<string>>,
   ) => {
-    const { filled = 0, misfits = 0, rows = 5, role = 'value' } = counted
-    const found = { column: 'a', main: { ...main, role }, filled, misfits, misfitRow: null }
+    const { filled = 0, misfits = 0, objects = 0, rows = 5, role = 'value' } = counted
+    const found = { column: 'a', main: { ...main, role }, filled, misfits, objects, misfitRow: null }
     const counts = before ? [former(before)] : []
     return nextCounts([{ ...found, misfit: 'text' as const }], rows, { counts, asOf: 'then' })
   }
@@ -49,6 +50,7 @@ describe('what is counted of a column', () => {
   it.each<[string, Parameters<typeof next>, Partial<ColumnCount<string>>[]]>([
     ['nothing, and there never was anything', [{}], []],
     ['the first values', [{ filled: 2 }], [{ filled: 2 }]],
+    ['objects beside values', [{ filled: 3, objects: 2 }], [{ filled: 3, objects: 2, misfit: 'text' }]],
     ['misfits alone', [{ misfits: 2 }], [{ misfits: 2, misfit: 'text' }]],
     ['no value any more', [{}, { filled: 2 }], [{ lastFilledAt: 'then', emptied: 1 }]],
     ['no misfit any more', [{}, { misfits: 2 }], [{ emptied: 1 }]],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { eventKeyNames } from '../../../src/store/columns/event-keys.ts'
+import { eventKeyNames } from '../../../src/store/columns/changes-view.ts'
 
 describe('eventKeyNames', () => {
   it.each<[string[], string[]]>([

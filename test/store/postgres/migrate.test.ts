@@ -158,7 +158,7 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
 
     expect(
       await mirror.rows(
-        `SELECT "column", type, role, wide::int FROM sync_columns WHERE collection = 'orders__lines' ORDER BY sequence`,
+        `SELECT "column", type, role, wide::int FROM sync_view_columns WHERE view = 'orders__lines' ORDER BY sequence`,
       ),
     ).toEqual([
       { column: 'n', type: 'INTEGER', role: 'value', wide: 0 },

@@ -10,7 +10,7 @@ if (server.missing !== null) console.warn(server.missing)
 const ITEMS = items(9)
 
 describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () => {
-  it('sync, tell, read, compare, forget', { timeout: 60_000 }, async () => {
+  it('sync, tell, read, compare, forget', async () => {
     const { url } = await serve((asked) => pageOf(ITEMS, asked))
     const { run, rows } = onPostgres(server, url)
 
@@ -41,7 +41,7 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     )
   })
 
-  it('make no mirror where they need one, and check names first', { timeout: 60_000 }, async () => {
+  it('make no mirror where they need one, and check names first', async () => {
     const { run, rows, address } = onPostgres(server, 'http://127.0.0.1:1')
     const ends: [args: string[], code: number, message: RegExp][] = [
       [['describe', 'nope'], 2, /no collection nope/],
@@ -65,7 +65,7 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     expect(await read('SELECT 1 FROM pg_namespace WHERE nspname = $1', address.schema)).toEqual([])
   })
 
-  it('exit with 4 where the server refuses, and tell no password', { timeout: 60_000 }, async () => {
+  it('exit with 4 where the server refuses, and tell no password', async () => {
     const { url } = await serve((asked) => pageOf(ITEMS, asked))
     const { workspace, address } = onPostgres(server, url)
     const wrong = { DB_PASSWORD: workspace.secret('wrong but long enough') }
@@ -83,9 +83,7 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     expect(away.stderr).toMatch(/127\.0\.0\.1:1 cannot be reached/)
   })
 
-  it('go on at once where a killed worker stopped, and send nothing that it has written', {
-    timeout: 60_000,
-  }, async () => {
+  it('go on at once where a killed worker stopped, and send nothing that it has written', async () => {
     const door = createDoor()
     const api = await serve(async (asked) => {
       if (asked.page === 4) await door.opened

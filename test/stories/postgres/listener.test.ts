@@ -8,9 +8,7 @@ const server = await openDatabase()
 if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('the listener of start on a PostgreSQL mirror', () => {
-  it('answers as on a file, and is not ready while the server does not answer', {
-    timeout: 60_000,
-  }, async () => {
+  it('answers as on a file, and is not ready while the server does not answer', async () => {
     const personal = items(6).map((item) => ({ ...item, note: 'Data-of-an-item' }))
     const { url: baseUrl } = await serve((asked) => pageOf(personal, asked))
     const settings = { schedule: '0 0 29 2 *', http: { port: 0 }, publish: 'copy.db' }

@@ -102,7 +102,7 @@ async function startWorker() {
   return { list, api, proxy, address, workspace, role, admin, env, worker, waits }
 }
 
-describe.skipIf(server.missing !== null)('a worker waits for a server', { timeout: 120_000 }, () => {
+describe.skipIf(server.missing !== null)('a worker waits for a server', () => {
   it('that ends its statements for so long that it gives up, and reads the list at its next time', async () => {
     const { begin, end } = setting('statement_timeout', '1ms')
     const { role, admin, api, proxy, worker } = await startWorker()

@@ -47,7 +47,7 @@ function numbersOf(file: string): object {
 }
 
 describe.skipIf(server.missing !== null)('publish of a PostgreSQL mirror', () => {
-  it('makes the file that a mirror in a file makes', { timeout: 120_000 }, async () => {
+  it('makes the file that a mirror in a file makes', async () => {
     let listed: unknown[] = [
       { id: 1, total: 1.5, note: 'a', lines: [{ sku: 'x', n: 1 }, { sku: 'y' }], customer: { email: 'a@b' } },
       { id: 2, total: 2, note: 7, big: 12345678901234567890n.toString(), lines: [] },

@@ -198,7 +198,7 @@ describe.skipIf(server.missing !== null)(
   },
 )
 
-describe.skipIf(server.missing !== null)('the password', { timeout: 60_000 }, () => {
+describe.skipIf(server.missing !== null)('the password', () => {
   it('comes from the file that PGPASSFILE names, if nobody else may read it', async () => {
     const scene = await at({ secret: 'with: and \\ in it' })
     await asAdmin("CREATE ROLE keeper LOGIN SUPERUSER PASSWORD 'with: and \\ in it'")

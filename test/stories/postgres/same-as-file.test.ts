@@ -58,7 +58,7 @@ async function expectSame(...args: string[]): Promise<string> {
 }
 
 describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
-  it('describe says the same, of all collections and of each view', { timeout: 120_000 }, async () => {
+  it('describe says the same, of all collections and of each view', async () => {
     expect(await expectSame('describe')).toMatch(/orders: 3 rows\n.*steady/)
     const { collections } = JSON.parse(await expectSame('describe', '--json')) as { collections: object[] }
     expect(collections).toHaveLength(1)
@@ -66,7 +66,7 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
       expect(await expectSame('describe', name, '--json')).toMatch(new RegExp(`"name":"${name}"`))
   })
 
-  it('sync_columns and the notes of status do', { timeout: 120_000 }, async () => {
+  it('sync_columns and the notes of status do', async () => {
     const sql = 'SELECT "column", filled, misfits FROM sync_columns ORDER BY "column"'
     const counts = JSON.parse(await expectSame('query', sql, '--format', 'json')) as object[]
     expect(counts).toContainEqual({ column: 'big', filled: 1, misfits: 1 })
@@ -94,11 +94,11 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
     ['orders_history', '--format', 'ndjson'],
   ]
   for (const args of exports)
-    it(`export writes the same bytes: ${args.join(' ')}`, { timeout: 60_000 }, async () => {
+    it(`export writes the same bytes: ${args.join(' ')}`, async () => {
       expect(await expectSame('export', ...args)).toBeTypeOf('string')
     })
 
-  it('export writes the same Parquet', { timeout: 120_000 }, async () => {
+  it('export writes the same Parquet', async () => {
     for (const name of ['orders', 'orders__lines', 'orders_history']) {
       const args = ['export', name, '--format', 'parquet', '--output']
       const places = [file.file('one.parquet'), file.file('other.parquet')]
@@ -109,7 +109,7 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
     }
   })
 
-  it('export writes the same events, ordered by item and time', { timeout: 60_000 }, async () => {
+  it('export writes the same events, ordered by item and time', async () => {
     const args = ['export', 'orders_changes', '--format', 'ndjson']
     const lines = async (run: Workspace['run']) => (await run(args)).stdout.trim().split('\n')
     const onServer = await lines(postgres.run)
@@ -123,7 +123,7 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
     ])
   })
 
-  it('query gives the same values to the same parameters', { timeout: 60_000 }, async () => {
+  it('query gives the same values to the same parameters', async () => {
     const asked = [
       ['SELECT id, note FROM orders WHERE total >= :least ORDER BY id', 'least=1.5'],
       ['SELECT id FROM orders WHERE note = :note', 'note=é'],
@@ -134,9 +134,7 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
       expect(await expectSame('query', sql, '--param', param, '--format', 'ndjson')).not.toBe('')
   })
 
-  it('the same words refuse a parameter that does not match, and a name that is none', {
-    timeout: 60_000,
-  }, async () => {
+  it('the same words refuse a parameter that does not match, and a name that is none', async () => {
     const wrong = [
       ['query', 'SELECT :a'],
       ['query', 'SELECT 1', '--param', 'a=1'],

@@ -36,7 +36,7 @@ async function sleepers(read: Read, count: number): Promise<void> {
 }
 
 describe.skipIf(server.missing !== null)('a statement on the server', () => {
-  it('ends with the command, whatever ends that', { timeout: 120_000 }, async () => {
+  it('ends with the command, whatever ends that', async () => {
     const { start, workspace, address } = await synced()
     const read = await openReader(address)
     const ways: [more: string[], signal: NodeJS.Signals, code: number | null][] = [
@@ -56,9 +56,7 @@ describe.skipIf(server.missing !== null)('a statement on the server', () => {
     expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
   })
 
-  it('ends with --timeout, and says so; one that somebody else ends fails, and is not run again', {
-    timeout: 60_000,
-  }, async () => {
+  it('ends with --timeout, and says so; one that somebody else ends fails, and is not run again', async () => {
     const { start, run, address } = await synced()
     const read = await openReader(address)
     const late = await run(['query', SLEEP, '--timeout', '1s', '--output', 'out.csv'])
@@ -76,7 +74,7 @@ describe.skipIf(server.missing !== null)('a statement on the server', () => {
     expect(ended.stderr).toMatch(/TIMEOUT: the PostgreSQL server has ended the statement \(SQLSTATE 57014\)/)
   })
 
-  it('whose connection is lost fails, and is not run again', { timeout: 60_000 }, async () => {
+  it('whose connection is lost fails, and is not run again', async () => {
     const { start, address } = await synced()
     const read = await openReader(address)
     const running = start(['query', SLEEP])
@@ -90,7 +88,7 @@ describe.skipIf(server.missing !== null)('a statement on the server', () => {
     expect(ended.stderr).toMatch(/DATABASE: the PostgreSQL server .*57P01/)
   })
 
-  it('writes nothing, by functions and procedures either', { timeout: 60_000 }, async () => {
+  it('writes nothing, by functions and procedures either', async () => {
     const { run, address } = await synced()
     const read = await openReader(address)
     await read(
@@ -120,7 +118,7 @@ describe.skipIf(server.missing !== null)('a statement on the server', () => {
     expect(await read('SELECT count(*)::int AS n FROM orders')).toEqual([{ n: 1 }])
   })
 
-  it('may return more than memory holds', { timeout: 120_000 }, async () => {
+  it('may return more than memory holds', async () => {
     const { workspace, address } = await synced()
     const env = { DB_PASSWORD: address.password() ?? '', NODE_OPTIONS: '--max-old-space-size=64' }
     const sql = "SELECT g, repeat('x', 1000) AS text FROM generate_series(1, 150000) AS g"

@@ -53,7 +53,7 @@ async function syncAt(host: string, query: string) {
   return { code, stderr }
 }
 
-describe.skipIf(missing !== null)('a server’s certificate', { timeout: 60_000 }, () => {
+describe.skipIf(missing !== null)('a server’s certificate', () => {
   it('is trusted if the configuration names its authority', async () => {
     expect(await syncAt('localhost', 'sslmode=verify-full&sslrootcert=authority.pem')).toMatchObject({
       code: 0,

@@ -40,7 +40,7 @@ async function isQueueEmpty(rows: Rows, { address }: PostgresWorkspace): Promise
 const runs = (rows: Rows) => rows("SELECT status FROM sync_runs WHERE trigger = 'schedule' ORDER BY id")
 const WAIT = { timeout: 40_000, interval: 200 }
 
-describe.skipIf(server.missing !== null)('workers of one PostgreSQL mirror', { timeout: 120_000 }, () => {
+describe.skipIf(server.missing !== null)('workers of one PostgreSQL mirror', () => {
   it('read each list that is due once, however many start', async () => {
     const api = await serve((asked) => pageOf(ITEMS, asked))
     const mirror = onPostgres(server, api.url, { organizations: ORGANIZATIONS, schedule: NEW_YEAR })

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { shareRules } from '../../../src/sync/refresh/price.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { runOnce, runs } from '../../helpers/run-once.ts'
@@ -14,7 +13,7 @@ const policyOf = ({ clock }: TestMirror, every = DAY / 2): RefreshPolicy => ({
   every,
   walkEvery: DAY,
   newest: 'auto',
-  rules: () => shareRules(6000, 100),
+  alarm: true,
   share: shareOf(clock.now),
 })
 

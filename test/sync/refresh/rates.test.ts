@@ -2,13 +2,11 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   afterNewestEnd,
-  afterOlder,
-  depthsOf,
-  elapsedAt,
+  afterPage,
   learn,
   nextOlder,
+  notOwed,
   owe,
-  pageAt,
   periodsOf,
   type Rates,
   ratesOf,
@@ -73,7 +71,9 @@ describe('the bands of a list', () => {
     },
     { pages: 9, hasNewestEnd: false, expected: [{ from: 1, to: 9 }] },
   ])('$pages pages, $hasNewestEnd', ({ pages, hasNewestEnd, expected }) => {
-    expect(depthsOf(pages, hasNewestEnd)).toEqual(expected)
+    const { bands } = ratesOf(null, { ...LIST, pages, hasNewestEnd }, NOW)
+
+    expect(bands.map(({ from, to }) => ({ from, to }))).toEqual(expected)
   })
 
   it('begin as if all rows had come in a hundred days, and the deeper the rarer', () => {
@@ -114,16 +114,15 @@ describe('the bands of a list', () => {
 })
 
 describe('a visit to older pages', () => {
-  const DEPTHS = depthsOf(20, true)
   const PERIODS = [10, 20, 40, Number.POSITIVE_INFINITY]
   const RATES = ratesOf(null, LIST, NOW)
 
   function read(rates: Rates): [Rates, number[]] {
     const pages: number[] = []
     let left = rates
-    for (let next = nextOlder(left, DEPTHS); next; next = nextOlder(left, DEPTHS)) {
+    for (let next = nextOlder(left); next; next = nextOlder(left)) {
       pages.push(next.depth)
-      left = afterOlder(left, next, 0, 1)
+      left = notOwed(afterPage(left, next.band, 0, 1), next.band)
     }
     return [left, pages]
   }
@@ -133,27 +132,27 @@ describe('a visit to older pages', () => {
     { periods: [0.1, 0.1, 0.1, 0.1], chunk: 6, minutes: 1 },
     { periods: PERIODS.map(() => Number.POSITIVE_INFINITY), chunk: 6, minutes: Number.POSITIVE_INFINITY },
   ])('is due after $minutes minutes', ({ periods, chunk, minutes }) => {
-    expect((visitAt(RATES, DEPTHS, periods, chunk) - NOW) / MINUTE).toBeCloseTo(minutes)
+    expect((visitAt(RATES, periods, chunk) - NOW) / MINUTE).toBeCloseTo(minutes)
   })
 
   it('reads as many pages of each band as its period says, from old to new, and goes on there', () => {
-    const [first, one] = read(owe(RATES, DEPTHS, PERIODS, NOW + 10 * MINUTE))
-    const [second, two] = read(owe(first, DEPTHS, PERIODS, NOW + 20 * MINUTE))
+    const [first, one] = read(owe(RATES, PERIODS, NOW + 10 * MINUTE))
+    const [second, two] = read(owe(first, PERIODS, NOW + 20 * MINUTE))
 
     expect(one).toEqual([3, 2, 7, 6, 15, 14])
     expect(two).toEqual([3, 2, 5, 4, 13, 12])
     expect(second.bandsAt).toBe(NOW + 20 * MINUTE)
-    expect(read(owe(second, DEPTHS, PERIODS, NOW + 20 * MINUTE))[1]).toEqual([])
+    expect(read(owe(second, PERIODS, NOW + 20 * MINUTE))[1]).toEqual([])
   })
 
   it('owes no page twice, none of more than an hour, and none to a clock that was set back', () => {
-    const [, pages] = read(owe(RATES, DEPTHS, PERIODS, NOW + 1e9 * MINUTE))
+    const [, pages] = read(owe(RATES, PERIODS, NOW + 1e9 * MINUTE))
 
     expect(new Set(pages).size).toBe(pages.length)
     expect(pages).toHaveLength(2 + 4 + 8)
-    expect(read(owe(RATES, DEPTHS, PERIODS, NOW - MINUTE))[1]).toEqual([])
+    expect(read(owe(RATES, PERIODS, NOW - MINUTE))[1]).toEqual([])
     // What is not read stays owed, once.
-    const twice = owe(owe(RATES, DEPTHS, PERIODS, NOW + 60 * MINUTE), DEPTHS, PERIODS, NOW + 120 * MINUTE)
+    const twice = owe(owe(RATES, PERIODS, NOW + 60 * MINUTE), PERIODS, NOW + 120 * MINUTE)
     expect(read(twice)[1]).toHaveLength(2 + 4 + 8)
   })
 
@@ -167,31 +166,16 @@ describe('a visit to older pages', () => {
         let rates = RATES
         for (const { pages, minutes } of steps) {
           now += minutes * MINUTE
-          const depths = depthsOf(pages, true)
           rates = ratesOf(rates, { ...LIST, pages }, now)
-          const times = { every: 5 * MINUTE, walkEvery: 1440 * MINUTE, walkAt: NOW, walkTook: MINUTE }
-          rates = owe(rates, depths, periodsOf(rates, 1, times), now)
-          for (let next = nextOlder(rates, depths); next; next = nextOlder(rates, depths)) {
+          const times = { every: 5 * MINUTE, walkEvery: 1440 * MINUTE }
+          rates = owe(rates, periodsOf(rates, 1, times), now)
+          for (let next = nextOlder(rates); next; next = nextOlder(rates)) {
             expect(next.depth).toBeGreaterThanOrEqual(2)
             expect(next.depth).toBeLessThanOrEqual(pages)
-            rates = afterOlder(rates, next, 1, 1)
+            rates = notOwed(afterPage(rates, next.band, 1, 1), next.band)
           }
         }
       }),
     )
   })
-})
-
-it.each([
-  { what: 'its period', now: NOW + 600 * MINUTE, expected: 50 },
-  { what: 'since a walk read it', now: NOW + 40 * MINUTE, expected: 35 },
-  { what: 'nothing, after the clock was set back', now: NOW - MINUTE, expected: 0 },
-])('a page is taken to be as old as $what', ({ now, expected }) => {
-  const times = { every: 0, walkEvery: 0, walkAt: NOW, walkTook: 10 * MINUTE }
-
-  expect(elapsedAt(10, 20, 50, times, now)).toBe(expected)
-})
-
-it('a depth is counted from the newest end', () => {
-  expect([pageAt(3, 'first', 20), pageAt(3, 'last', 20), pageAt(3, null, 20)]).toEqual([3, 18, 3])
 })

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
-import { shareRules } from '../../../src/sync/refresh/price.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
@@ -20,8 +19,8 @@ function policyOf(test: TestMirror, more: Partial<RefreshPolicy> = {}): RefreshP
     every: HOUR,
     walkEvery: 24 * HOUR,
     newest: 'auto',
-    rules: () => shareRules(60, 100),
-    share: shareOf(test.clock.now),
+    alarm: true,
+    share: shareOf(test.clock.now, { limit: 60 }),
     ...more,
   }
 }
@@ -218,7 +217,7 @@ describe('a refresh', () => {
 
     await runOnce(test, { source: failing }, { instead: 'newest', refresh: policy })
 
-    expect(policy.share.known(policy.rules()).level).toBe(10)
+    expect(policy.share.known().level).toBe(10)
     expect(stateOf(test)).toMatchObject({ settledAt })
   })
 
@@ -234,8 +233,8 @@ describe('a refresh', () => {
         return list.source.fetchPage(page, observe, ...others)
       },
     }
-    const policy = policyOf(test, { share: shareOf(test.clock.now, 0.03) })
-    const level = () => policy.share.known(policy.rules()).level
+    const policy = policyOf(test, { share: shareOf(test.clock.now, { limit: 60, price: 0.03 }) })
+    const level = () => policy.share.known().level
     const refreshDue = async () => {
       await runOnce(test, { source }, { instead: 'due', refresh: policy })
       return Number(runs(test).at(-1)?.requests)
@@ -453,7 +452,7 @@ describe('between two pages of a walk', () => {
     const begun = test.clock.now()
     const policy = policyOf(test)
     // Beyond what newest ends may begin with by 10 requests, of which the share carries one a second.
-    await policy.share.settle(policy.rules(), 1.5 * 60 + 10)
+    await policy.share.take(() => 1.5 * 60 + 10)
 
     await runOnce(test, list, { refresh: policy })
 
@@ -486,7 +485,7 @@ describe('between two pages of a walk', () => {
     urgencies.length = 0
 
     test.clock.advance(HOUR)
-    const cheap = policyOf(test, { share: shareOf(test.clock.now, 0.03) })
+    const cheap = policyOf(test, { share: shareOf(test.clock.now, { limit: 60, price: 0.03 }) })
     await runOnce(test, { source: watched }, { refresh: cheap })
 
     const older = urgencies.flatMap((urgency, index) => (urgency === 'walk' ? [index] : []))

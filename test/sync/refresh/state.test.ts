@@ -2,9 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { youngEnds } from '../../../src/sync/refresh/ends.ts'
 import {
   afterFullWalk,
-  afterOlderPage,
   type CompleteWalk,
-  knownRates,
   type RefreshState,
   shouldWarnOfChanges,
   stateOf,
@@ -99,12 +97,6 @@ describe('a complete full walk', () => {
 })
 
 describe('between refreshes', () => {
-  it('counts the rows of older pages until the next refresh', () => {
-    const rates = knownRates(KNOWN, 'auto', 0)
-
-    expect(afterOlderPage({ ...KNOWN, older: 2 }, rates, 3)).toEqual({ ...KNOWN, rates, older: 5 })
-  })
-
   it.each([
     { holes: 1, expected: false },
     { holes: 2, expected: true },

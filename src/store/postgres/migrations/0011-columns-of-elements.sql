@@ -1,5 +1,4 @@
--- The columns of views of arrays follow the rules of those of tables, and are in `sync_columns`, too. The views are made anew with this
--- step; `wide` of columns of texts is worked out for what is there.
+-- The columns of views of arrays follow the rules of those of tables. The views are made anew with this step; `wide` of columns of texts is worked out for what is there.
 ALTER TABLE sync_view_columns
   ADD COLUMN role text NOT NULL DEFAULT 'value',
   ADD COLUMN wide bigint NOT NULL DEFAULT 0,
@@ -17,42 +16,10 @@ COMMENT ON COLUMN sync_view_columns.first_seen_at IS 'When its first value came.
 COMMENT ON COLUMN sync_view_columns.last_changed_at IS 'When its type changed last.';
 COMMENT ON COLUMN sync_known_columns.wide IS '1: holds a whole number that REAL would round; of TEXT: a text that reads like a list.';
 COMMENT ON COLUMN sync_column_counts.collection IS 'See sync_collections; or a view of an array.';
-COMMENT ON COLUMN sync_column_counts.misfits IS 'Live rows whose value is in NAME__text, or is an object.';
 COMMENT ON COLUMN sync_column_counts.misfit IS 'The class of one of these: text, boolean, list, object, fraction, large, fitting (it would fit by now).';
 
-CREATE OR REPLACE VIEW sync_columns AS
-SELECT
-  known.collection,
-  known."column",
-  known.path,
-  known.type,
-  known.first_seen_at,
-  known.last_changed_at,
-  counted.filled,
-  counted.misfits,
-  counted.last_filled_at,
-  known.role,
-  known.wide,
-  known.sequence
-FROM (
-  SELECT collection, "column", path, type, first_seen_at, last_changed_at, role, wide, sequence FROM sync_known_columns
-  UNION ALL
-  SELECT view, "column", path, type, first_seen_at, last_changed_at, role, wide, sequence FROM sync_view_columns
-) AS known
-LEFT JOIN (
-  SELECT
-    count.collection,
-    count."column",
-    sum(count.filled)::bigint AS filled,
-    sum(count.misfits)::bigint AS misfits,
-    max(CASE WHEN count.filled > 0 THEN job.columns_as_of ELSE count.last_filled_at END) AS last_filled_at
-  FROM sync_column_counts AS count
-  -- No collection's name has two underscores: `orders__items` is a view of orders.
-  JOIN sync_jobs AS job ON job.organization_id = count.organization_id AND job.collection = split_part(count.collection, '__', 1)
-  GROUP BY 1, 2
-) AS counted ON counted.collection = known.collection AND counted."column" = known."column";
-COMMENT ON COLUMN sync_columns.collection IS 'See sync_collections; or a view of an array.';
-COMMENT ON COLUMN sync_columns.path IS 'Where its values are in an item, or in an element: $.customer.email';
+ALTER TABLE sync_column_counts ADD COLUMN objects bigint NOT NULL DEFAULT 0;
+COMMENT ON COLUMN sync_column_counts.objects IS 'Live rows with an object in place of a value; its fields have columns of their own.';
 
 -- The value of a field of an element as a column of whole numbers holds it; null: it does not fit. PARALLEL UNSAFE: with an EXCEPTION
 -- block a function begins a subtransaction, which PostgreSQL 15 and 16 refuse in a parallel plan.

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { MirrorError } from '../../../errors.ts'
 import {
   createCatalog,
+  type KeyPaths,
   type KeyType,
   keyColumnNames,
   shapeOf,
   splitKey,
   type TableShape,
 } from '../../columns/catalog.ts'
-import type { Column } from '../../columns/column.ts'
+import { type Column, foldName, freeName } from '../../columns/column.ts'
 import { type ArrayView, sentAtOf } from '../../columns/elements.ts'
 import { arrayViewName, parentNames } from '../../columns/view-names.ts'
 import { loadColumns } from '../../core/tables.ts'
@@ -17,7 +18,7 @@ import type { Connection } from '../../sqlite/sql.ts'
 import { loadViews } from '../../sqlite/tables/array-views.ts'
 import { POSTGRES } from '../driver.ts'
 import { POSTGRES_LIMITS } from '../sql.ts'
-import { type RenamedColumn, renamedColumns, renamedElements } from './columns.ts'
+import { keyNames } from '../tables/shape.ts'
 
 /** A collection of the file, as its tables will be on the server. */
 export interface MovedCollection {
@@ -105,4 +106,39 @@ function noticesOf(known: readonly Column[], columns: readonly RenamedColumn<Col
 export function planOf(collections: readonly MovedCollection[]): string {
   const all = collections.map(({ shape, views }) => ({ shape, views }))
   return createHash('sha256').update(JSON.stringify(all)).digest('hex')
+}
+
+// Columns keep their names, since saved queries have them, where PostgreSQL can have such names.
+
+/** A column of the file, and what it is called on the server. */
+export interface RenamedColumn<C extends { name: string }> {
+  from: string
+  column: C
+}
+
+/** The columns of a collection on the server. Those beyond its limit are left out: their values stay in `_json`. */
+function renamedColumns(columns: readonly Column[], keyPaths: KeyPaths): RenamedColumn<Column>[] {
+  const fileKeys = keyColumnNames(keyPaths)
+  const serverKeys = keyNames(keyPaths)
+  const taken = new Set([...POSTGRES_LIMITS.reserved, ...serverKeys].map(foldName))
+  const missingKeys = serverKeys.length - columns.filter(({ role }) => role === 'key').length
+  return columns.slice(0, POSTGRES_LIMITS.mostColumns - missingKeys).map((column) => {
+    const name =
+      column.role === 'key'
+        ? (serverKeys[fileKeys.indexOf(column.name)] ?? column.name)
+        : freeOne(column.name, taken)
+    return { from: column.name, column: { ...column, name } }
+  })
+}
+
+/** The columns of a view of an array. */
+function renamedElements(elements: readonly Column[], parents: readonly string[]): Column[] {
+  const taken = new Set(parents.map(foldName))
+  return elements.map((element) => ({ ...element, name: freeOne(element.name, taken) }))
+}
+
+function freeOne(name: string, taken: Set<string>): string {
+  const free = freeName(name, (candidate) => taken.has(foldName(candidate)), POSTGRES_LIMITS)
+  taken.add(foldName(free))
+  return free
 }

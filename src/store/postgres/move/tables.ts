@@ -1,24 +1,83 @@
+import { printable } from '../../../text.ts'
 import { type EventTime, SEQ_COLUMNS } from '../../columns/changes-view.ts'
 import type { SqlValue } from '../../columns/column.ts'
+import { namesOfTables } from '../../core/declarations.ts'
+import { SQLITE } from '../../sqlite/driver.ts'
 import { type Connection, quoted } from '../../sqlite/sql.ts'
+import type { Sql } from '../sql.ts'
 import type { MovedCollection } from './collections.ts'
-import { OWN_TABLES } from './own-tables.ts'
-import type { MovedColumn } from './values.ts'
+import type { MovedColumn, MovedTable } from './copy.ts'
 
-/** A table that is copied row by row. */
-export interface MovedTable {
-  /** On the server. */
-  name: string
-  columns: readonly MovedColumn[]
-  /** The rows of the file, in the order of the columns. Read one after another, so that memory does not grow. */
-  rows(): Iterable<SqlValue[]>
+/** Our own tables that are the same on both sides. */
+export const OWN_TABLES = [
+  'organizations',
+  'sync_collections',
+  'sync_seq',
+  'sync_jobs',
+  'sync_runs',
+  'sync_walks',
+  'sync_pages',
+  'sync_rejects',
+  'sync_refreshed',
+  'sync_missing',
+  'sync_gates',
+  'sync_shares',
+]
+
+/** What is known to one process, or one machine, alone. */
+const OF_A_PROCESS = ['owner', 'verifying', 'retry_since', 'retry_until', 'retry_error']
+
+/** The order of rows: in the file that of their row ids. */
+const SEQUENCE = 'sequence'
+
+/** The columns of our own tables, by table, that the file has, too. */
+export async function columnsInBoth(
+  server: Pick<Sql, 'rows'>,
+  connection: Connection,
+): Promise<Map<string, MovedColumn[]>> {
+  const found = await server.rows<MovedColumn & { table: string }>(
+    `
+      SELECT relname AS table, attname AS name, replace(format_type(atttypid, NULL), 'timestamp with time zone', 'timestamptz') AS type
+      FROM pg_attribute
+      JOIN pg_class ON pg_class.oid = attrelid
+      WHERE relnamespace = current_schema()::regnamespace AND relname = ANY ($1) AND attnum > 0 AND NOT attisdropped
+      ORDER BY attnum
+    `,
+    [OWN_TABLES],
+  )
+  const inFile = connection.prepare('SELECT name FROM pragma_table_info(?)').pluck()
+  return new Map(
+    OWN_TABLES.map((table) => {
+      const names = new Set([SEQUENCE, ...(inFile.all(table) as string[])])
+      const columns = found.filter(
+        (one) => one.table === table && names.has(one.name) && !OF_A_PROCESS.includes(one.name),
+      )
+      return [table, columns.map(({ name, type }) => ({ name, type }))]
+    }),
+  )
 }
 
+/** The columns that count by themselves, which go on behind the highest copied number. */
+export const COUNTERS: readonly [table: string, column: string][] = [
+  ['sync_runs', 'id'],
+  ['sync_walks', 'id'],
+  ['sync_pages', 'sequence'],
+  ['sync_known_columns', 'sequence'],
+  ['sync_view_columns', 'sequence'],
+]
+
 /** All tables, those of the collections last. */
-export function movedTables(connection: Connection, collections: readonly MovedCollection[]): MovedTable[] {
+export async function movedTables(
+  server: Pick<Sql, 'rows'>,
+  connection: Connection,
+  collections: readonly MovedCollection[],
+): Promise<MovedTable[]> {
+  const own = await columnsInBoth(server, connection)
   return [
-    ...OWN_TABLES.map(({ name, columns, order }) => {
-      const values = columns.map(({ name: column }) => (column === 'sequence' ? '_rowid_' : quoted(column)))
+    ...[...own].map(([name, columns]) => {
+      const isOrdered = columns.some((column) => column.name === SEQUENCE)
+      const values = columns.map((column) => (column.name === SEQUENCE ? '_rowid_' : quoted(column.name)))
+      const order = isOrdered ? 'ORDER BY _rowid_' : ''
       return { name, columns, rows: reading(connection, selectSql(values, name, order)) }
     }),
     columnsTable(connection, collections),
@@ -66,7 +125,7 @@ function columnsTable(connection: Connection, collections: readonly MovedCollect
 
 function countsTable(connection: Connection, collections: readonly MovedCollection[]): MovedTable {
   const find = connection.prepare(`
-    SELECT organization_id, misfit, filled, misfits, emptied, last_filled_at
+    SELECT organization_id, misfit, filled, misfits, objects, emptied, last_filled_at
     FROM sync_column_counts
     WHERE collection = ? AND "column" = ?
   `)
@@ -78,7 +137,7 @@ function countsTable(connection: Connection, collections: readonly MovedCollecti
     name: 'sync_column_counts',
     columns: [
       ...['collection', 'column', 'organization_id', 'misfit'].map(text),
-      ...['filled', 'misfits', 'emptied'].map(whole),
+      ...['filled', 'misfits', 'objects', 'emptied'].map(whole),
       time('last_filled_at'),
     ],
     *rows() {
@@ -185,4 +244,57 @@ function firstSeenSql(name: string, keyNames: readonly string[]): string {
     ORDER BY p."_valid_to" DESC, p._rowid_ DESC
     LIMIT 1
   ), "_valid_from")`
+}
+
+/** What users have put into the file, in words: a move leaves it there. */
+export function strangersIn(connection: Connection): string[] {
+  const found = connection
+    .prepare(
+      "SELECT type, name, tbl_name AS \"of\" FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY type, name",
+    )
+    .all() as { type: string; name: string; of: string }[]
+  const collections = connection
+    .prepare('SELECT name FROM sync_collections ORDER BY name')
+    .pluck()
+    .all() as string[]
+  const views = connection.prepare('SELECT DISTINCT view FROM sync_view_columns').pluck().all() as string[]
+  const ours = new Set([...OURS, ...views, ...collections.flatMap((name) => namesOfTables(SQLITE, name))])
+  return [
+    ...found
+      .filter(({ name }) => !ours.has(name))
+      // Indexes of our own tables, in this version or an earlier one.
+      .filter(
+        ({ type, name, of }) => !(type === 'index' && name.startsWith('sync_') && of.startsWith('sync_')),
+      )
+      .map(({ type, name }) => `the ${type} ${printable(name, 200)}`),
+    ...collections.flatMap((collection) =>
+      addedColumns(connection, collection).map(
+        (column) => `the column ${printable(`${collection}.${column}`, 200)}`,
+      ),
+    ),
+  ]
+}
+
+const OURS = [
+  ...OWN_TABLES,
+  'sync_columns',
+  'sync_known_columns',
+  'sync_column_counts',
+  'sync_view_columns',
+  'sync_settings',
+  'sync_status',
+  'sync_help',
+]
+
+/** Columns that somebody has added to a typed table. */
+function addedColumns(connection: Connection, collection: string): string[] {
+  const known = connection
+    .prepare('SELECT "column" FROM sync_columns WHERE collection = ?')
+    .pluck()
+    .all(collection)
+  const columnsOf = connection.prepare('SELECT name FROM pragma_table_xinfo(?)').pluck()
+  const raw = columnsOf.all(`${collection}_raw`)
+  return (columnsOf.all(collection) as string[]).filter(
+    (name) => !known.includes(name) && !raw.includes(name),
+  )
 }

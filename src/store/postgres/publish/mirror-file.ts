@@ -7,7 +7,7 @@ import type { Connection } from '../../sqlite/sql.ts'
 import { replaceViews } from '../../sqlite/tables/array-views.ts'
 import { ensureTables } from '../../sqlite/tables/configured.ts'
 import { ensureHelp } from '../../sqlite/tables/help-view.ts'
-import { OWN_TABLES } from '../move/own-tables.ts'
+import { columnsInBoth } from '../move/tables.ts'
 import type { Cursor } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
@@ -42,7 +42,7 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
       // Nobody reads a half of it.
       connection.pragma('synchronous = OFF')
       const copy = copier(sql, connection)
-      for (const { name, columns } of OWN_TABLES)
+      for (const [name, columns] of await columnsInBoth(sql, connection))
         if (!WORKINGS.includes(name)) await copy({ table: name, from: columns.map((column) => column.name) })
       const collections = await sql.rows<{ name: string; key: string }>(
         'SELECT name, key FROM sync_collections ORDER BY name',

@@ -1,6 +1,5 @@
 import { type KeyPaths, keyColumnNames, type TableShape } from '../../columns/catalog.ts'
-import { CHANGES_END, selectChanges } from '../../columns/changes-view.ts'
-import { eventKeyNames } from '../../columns/event-keys.ts'
+import { CHANGES_END, eventKeyNames, selectChanges } from '../../columns/changes-view.ts'
 import { POSTGRES } from '../driver.ts'
 import { cutName, POSTGRES_LIMITS, quoted } from '../sql.ts'
 

@@ -1,5 +1,4 @@
--- The columns of views of arrays follow the rules of those of tables, and are in `sync_columns`, too. The views are made anew with this
--- step; `wide` of columns of texts is worked out for what is there.
+-- The columns of views of arrays follow the rules of those of tables. The views are made anew with this step; `wide` of columns of texts is worked out for what is there.
 
 CREATE TABLE sync_former_view_columns AS SELECT * FROM sync_view_columns ORDER BY rowid;
 
@@ -37,41 +36,7 @@ ORDER BY former.rowid;
 
 DROP TABLE sync_former_view_columns;
 
-DROP VIEW sync_columns;
-CREATE VIEW sync_columns AS
-SELECT
-  CAST(known.collection AS TEXT) AS collection,
-  CAST(known."column" AS TEXT) AS "column",
-  CAST(known.path AS TEXT) AS path,
-  CAST(known.type AS TEXT) AS type,
-  CAST(known.first_seen_at AS TEXT) AS first_seen_at,
-  CAST(known.last_changed_at AS TEXT) AS last_changed_at,
-  CAST(counted.filled AS INTEGER) AS filled,
-  CAST(counted.misfits AS INTEGER) AS misfits,
-  CAST(counted.last_filled_at AS TEXT) AS last_filled_at,
-  CAST(known.role AS TEXT) AS role,
-  CAST(known.wide AS INTEGER) AS wide
-FROM (
-  SELECT collection, "column", path, type, first_seen_at, last_changed_at, role, wide, 0 AS of_view, rowid AS sequence
-  FROM sync_known_columns
-  UNION ALL
-  SELECT view, "column", path, type, first_seen_at, last_changed_at, role, wide, 1, rowid
-  FROM sync_view_columns
-) AS known
-LEFT JOIN (
-  SELECT
-    count.collection,
-    count."column",
-    sum(count.filled) AS filled,
-    sum(count.misfits) AS misfits,
-    max(CASE WHEN count.filled > 0 THEN job.columns_as_of ELSE count.last_filled_at END) AS last_filled_at
-  FROM sync_column_counts AS count
-  -- No collection's name has two underscores: `orders__items` is a view of orders.
-  JOIN sync_jobs AS job
-    ON job.organization_id = count.organization_id AND job.collection = substr(count.collection, 1, instr(count.collection || '__', '__') - 1)
-  GROUP BY 1, 2
-) AS counted ON counted.collection = known.collection AND counted."column" = known."column"
-ORDER BY known.of_view, known.sequence;
+ALTER TABLE sync_column_counts ADD COLUMN objects INTEGER NOT NULL DEFAULT 0 /* live rows with an object in place of a value */;
 
 -- Counted again at the end of the next full walk.
 UPDATE sync_jobs SET columns_run = NULL;

@@ -1,6 +1,6 @@
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../columns/changes-view.ts'
 import { columnType } from '../../columns/column.ts'
-import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../columns/event-keys.ts'
 import { tableName } from '../../core/sql.ts'
 import { knownKey } from '../../core/tables.ts'
 import { runRule } from '../driver.ts'

@@ -1,5 +1,4 @@
-import { CHANGES_END, selectChanges } from '../../columns/changes-view.ts'
-import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../columns/event-keys.ts'
+import { CHANGES_END, EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../columns/changes-view.ts'
 import { tableName } from '../../core/sql.ts'
 import { SQLITE } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'

@@ -1,4 +1,4 @@
-import { EVENT_COLUMNS, SEQ } from '../../columns/event-keys.ts'
+import { EVENT_COLUMNS, SEQ } from '../../columns/changes-view.ts'
 import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
 import { type Connection, quoted } from '../sql.ts'
 

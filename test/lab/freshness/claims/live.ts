@@ -1,6 +1,5 @@
 import * as fc from 'fast-check'
 import type { End } from '../../../../src/sync/refresh/answer.ts'
-import { shareRules } from '../../../../src/sync/refresh/price.ts'
 import type { RefreshPolicy } from '../../../../src/sync/refresh/refresher.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
@@ -28,7 +27,7 @@ export const POLICY: Omit<RefreshPolicy, 'share'> = {
   every: MINUTE,
   walkEvery: 1440 * MINUTE,
   newest: 'auto',
-  rules: () => shareRules(6000, 100),
+  alarm: true,
 }
 
 function movement(kinds: readonly MovementKind[]): fc.Arbitrary<Movement> {

@@ -4,8 +4,8 @@ import { asOwner, type OwnJob } from '../../core/jobs.ts'
 import { timeOf } from '../../core/sql.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
-import type { Outcome } from '../tables/alter.ts'
-import type { CollectionTables } from '../tables/collection.ts'
+import type { Outcome } from './alter.ts'
+import type { CollectionTables } from './collection.ts'
 
 /** Writes one page inside the caller's transaction; or only returns the column changes that it needs. */
 export function commitPage(

@@ -8,8 +8,8 @@ import { one, type Rule, timeOf } from '../../core/sql.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
 import type { Server } from '../server/server.ts'
-import type { Collections, OpenCollection } from '../tables/collection.ts'
-import type { FittedRow } from '../tables/row-size.ts'
+import type { Collections, OpenCollection } from './collection.ts'
+import type { FittedRow } from './row-size.ts'
 
 const MOST_TRIES = 20
 

@@ -1,0 +1,54 @@
+import { PER_PAGE } from './price.ts'
+
+/** Older pages that were read lately: how many, and the rows that were found on them and expected. The older ones count less and less. */
+export interface Recent {
+  pages: number
+  found: number
+  expected: number
+}
+
+/** Pages nearer to the newest end say nothing: much happens there. */
+const DEEP = 64
+
+const PAGES = 30
+const LEAST_PAGES = 10
+
+/** So many rows more than expected, and so many times the expected ones, are no chance. */
+const MORE = 8
+const TIMES = 4
+
+/** No alarm before a list is known for so long, nor sooner than a day after the last one. Milliseconds. */
+const KNOWN_MS = 43_200_000
+const AGAIN_MS = 86_400_000
+
+/** @param elapsed Minutes since the page was read before. */
+export function afterDeepPage(
+  recent: Recent | undefined,
+  { depth, rate, found, elapsed }: { depth: number; rate: number; found: number; elapsed: number },
+): Recent {
+  const { pages, ...known } = recent ?? { pages: 0, found: 0, expected: 0 }
+  if (depth <= DEEP) return { pages, ...known }
+  const kept = Math.min(1, (PAGES - 1) / Math.max(1, pages))
+  const expected = PER_PAGE * -Math.expm1((-rate * elapsed) / PER_PAGE)
+  return {
+    pages: Math.min(PAGES, pages + 1),
+    found: known.found * kept + found,
+    expected: known.expected * kept + expected,
+  }
+}
+
+/** Whether far more older rows changed than usual, so that the whole list should be read at once. `since`: the list is known. */
+export function isAlarming(
+  recent: Recent,
+  since: number,
+  alarmedAt: number | undefined,
+  now: number,
+): boolean {
+  const isMore = recent.pages >= LEAST_PAGES && recent.found > MORE + TIMES * recent.expected
+  return isMore && now - since >= KNOWN_MS && (alarmedAt === undefined || now - alarmedAt >= AGAIN_MS)
+}
+
+/** Whether the whole list is to be read since then: no full walk that began later is complete. */
+export function isAlarmed({ alarmedAt, walkAt }: { alarmedAt?: number; walkAt?: number }): boolean {
+  return alarmedAt !== undefined && alarmedAt > (walkAt ?? 0)
+}
