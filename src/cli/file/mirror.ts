@@ -3,16 +3,12 @@ import type { CheckedMirror } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
 import { fullDisk } from '../../report/verdict.ts'
-import { overviewOf } from '../../store/core/overview.ts'
-import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { assertMayRead, whyUnwritable as rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { inspectHeader } from '../../store/sqlite/file/header.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
-import { freeBytes, mirrorSize } from '../../store/sqlite/read/overview.ts'
-import { createReader, openReader, type Reader } from '../../store/sqlite/read/reader.ts'
-import type { Connection } from '../../store/sqlite/sql.ts'
-import { createFileCheck } from '../../store/sqlite/transaction.ts'
-import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
+import { freeBytes } from '../../store/sqlite/read/overview.ts'
+import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
+import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
 import type { StatusReader } from '../read-status.ts'
 import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
@@ -42,7 +38,7 @@ export function whyUnwritable({ database, config }: MirrorPlace): string | null 
 }
 
 /** Why the mirror cannot be written now; null if it can, or is not there yet. `isWriter`: whether this process is one that writes it. */
-function unwritableNow(file: string, isWriter: boolean): string | null {
+export function unwritableNow(file: string, isWriter: boolean): string | null {
   const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
   return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
 }
@@ -103,24 +99,4 @@ export function readMirror(file: string, isCopy = false): Reader {
 
 export function noMirror(file: string): MirrorError {
   return new MirrorError(`there is no mirror at ${file} yet; "admin-mirror sync" makes it`)
-}
-
-/** What the listener reads: on the connection of the sync, between two of its transactions. */
-export function createServedFile(connection: Connection, file: string, processName: string): ServedMirror {
-  const reader = createReader(connection, file, processName)
-  const assertSameFile = createFileCheck(file)
-  return {
-    async probe() {
-      assertSameFile()
-      // Any read shows whether the mirror can be read; what it returns is not needed.
-      reader.gateClosedUntil()
-    },
-    unwritable: () => unwritableNow(file, true),
-    overview: async (newSince) =>
-      translatingErrors(file, () => ({
-        reader,
-        ...runRule(connection, overviewOf(SQLITE, newSince)),
-        size: mirrorSize(file),
-      })),
-  }
 }

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
+import { overviewOf } from '../../store/core/overview.ts'
 import { noteProgram } from '../../store/core/program.ts'
 import { claimAddress, placeOfFile } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
@@ -10,20 +11,23 @@ import { emptyWal, openForReading, openForWriting, translatingErrors } from '../
 import { announceDaemon, createLeases, readDaemons, withdrawDaemon } from '../../store/sqlite/leases.ts'
 import { originIn } from '../../store/sqlite/publish/origin.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
+import { mirrorSize } from '../../store/sqlite/read/overview.ts'
+import { createReader } from '../../store/sqlite/read/reader.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
 import { makeConfigured } from '../../store/sqlite/tables/configured.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
 import {
+  createFileCheck,
   createLockWait,
   createTransact,
   type Patience,
   type Transact,
 } from '../../store/sqlite/transaction.ts'
-import type { Notes, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
+import type { Notes, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
-import { createServedFile } from './mirror.ts'
+import { unwritableNow } from './mirror.ts'
 
 /** Opens the mirror in a file, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
 export async function openFile({ config, runtime, notes, address }: OpenOptions): Promise<OpenMirror> {
@@ -159,5 +163,25 @@ export function createFilePublishing(
       const published = { version, origin: originIn(connection), contents, begunAt }
       return startCopy({ ...task, mirror, published }, newLockName(pid, newToken), signal)
     },
+  }
+}
+
+/** What the listener reads: on the connection of the sync, between two of its transactions. */
+function createServedFile(connection: Connection, file: string, processName: string): ServedMirror {
+  const reader = createReader(connection, file, processName)
+  const assertSameFile = createFileCheck(file)
+  return {
+    async probe() {
+      assertSameFile()
+      // Any read shows whether the mirror can be read; what it returns is not needed.
+      reader.gateClosedUntil()
+    },
+    unwritable: () => unwritableNow(file, true),
+    overview: async (newSince) =>
+      translatingErrors(file, () => ({
+        reader,
+        ...runRule(connection, overviewOf(SQLITE, newSince)),
+        size: mirrorSize(file),
+      })),
   }
 }
