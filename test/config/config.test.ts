@@ -73,7 +73,11 @@ describe('loadConfig', () => {
     { forAll: '', own: '', refresh: { every: 300_000, share: 10, alarm: true } },
     { forAll: 'refresh:', own: '', refresh: { every: 300_000, share: 10, alarm: true } },
     { forAll: 'refresh: true', own: 'refresh: false', refresh: false },
-    { forAll: 'refresh: false', own: 'refresh: { every: 1m }', refresh: { every: 60_000, share: 10, alarm: true } },
+    {
+      forAll: 'refresh: false',
+      own: 'refresh: { every: 1m }',
+      refresh: { every: 60_000, share: 10, alarm: true },
+    },
     {
       forAll: 'refresh: { share: 20 }',
       own: 'refresh: { every: 1m }',

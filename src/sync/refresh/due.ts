@@ -21,7 +21,11 @@ export interface RefreshPace {
 const MINUTE = 60_000
 
 /** Milliseconds between two readings of the newest end. */
-export function newestInterval(state: RefreshState, { every, turn, newest }: RefreshPace, price: number): number {
+export function newestInterval(
+  state: RefreshState,
+  { every, turn, newest }: RefreshPace,
+  price: number,
+): number {
   const { lastPage } = state
   return newestEvery(price, knownRates(state, newest, state.startedAt).news, { every, turn, lastPage })
 }
