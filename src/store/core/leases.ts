@@ -93,19 +93,22 @@ function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
   type Row = Omit<RunningRun, 'startedAt' | Time> &
     Record<Time, StoredTime | null> & { startedAt: StoredTime }
   const running = yield* one<Row>(RUNNING_RUN, job)
-  const shown = (time: StoredTime | null) => (time === null ? null : textOf(time))
   return {
     isDaemon: known?.isDaemon === 1,
     isVerify: known?.isVerify === 1,
     run: running && {
       ...running,
       startedAt: textOf(running.startedAt),
-      thirdAt: shown(running.thirdAt),
-      twoThirdsAt: shown(running.twoThirdsAt),
-      updatedAt: shown(running.updatedAt),
-      waitingUntil: shown(running.waitingUntil),
+      thirdAt: textOrNull(running.thirdAt),
+      twoThirdsAt: textOrNull(running.twoThirdsAt),
+      updatedAt: textOrNull(running.updatedAt),
+      waitingUntil: textOrNull(running.waitingUntil),
     },
   }
+}
+
+function textOrNull(time: StoredTime | null): string | null {
+  return time === null ? null : textOf(time)
 }
 
 /** A `start` that has not ended in good order. */

@@ -172,7 +172,7 @@ function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'wa
       ? { waiting_for: reason, waiting_until: textOf(waiting) }
       : { waiting_for: 'the server asked for a pause', waiting_until: textOf(closed) },
   )
-  const [longest] = waits.toSorted((one, other) => msOf(other.waiting_until) - msOf(one.waiting_until))
+  const [longest] = waits.toSorted((left, right) => msOf(right.waiting_until) - msOf(left.waiting_until))
   return longest ?? { waiting_for: null, waiting_until: null }
 }
 

@@ -35,12 +35,12 @@ export function isSame(one: Digest | null, other: Digest | null): boolean {
 }
 
 /** The type that a parameter has in PostgreSQL. */
-export function sqlType(type: MovedType): string {
+function sqlType(type: MovedType): string {
   return type === 'list' ? 'text' : type
 }
 
 /** The value as PostgreSQL reads it. Throws MirrorError for a time that is none. */
-export function textOf(value: SqlValue, type: MovedType): string | null {
+function textOf(value: SqlValue, type: MovedType): string | null {
   if (value === null) return null
   if (type === 'timestamptz') return timeOf(value)
   const text = String(value)
@@ -59,11 +59,7 @@ function timeOf(value: SqlValue): string {
 const DIGITS = 15
 
 /** Adds a row to a digest. `texts`: as `textOf` made them. */
-export function addRow(
-  digest: Digest,
-  texts: readonly (string | null)[],
-  columns: readonly MovedColumn[],
-): void {
+function addRow(digest: Digest, texts: readonly (string | null)[], columns: readonly MovedColumn[]): void {
   const line = texts.map((text, index) => pieceOf(text, columns[index]?.type ?? 'text')).join('')
   const hash = createHash('sha256').update(line).digest('hex').slice(0, DIGITS)
   digest.rows++
@@ -85,7 +81,7 @@ function bitsOf(text: string): string {
 }
 
 /** The statement that makes the same digest of a table on the server: `rows` and `sum`. */
-export function digestSql(table: string, columns: readonly MovedColumn[]): string {
+function digestSql(table: string, columns: readonly MovedColumn[]): string {
   const line = columns.map(({ name, type }) => {
     const shown = shownSql(quoted(name), type)
     return `coalesce(octet_length(${shown})::text || ':' || ${shown}, '-')`
