@@ -122,7 +122,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
       ...reached,
       ...asked.map(({ finding }) => finding),
       ...(clock ? [clock] : []),
-      ...advice(config, asked, now()),
+      ...adviceOn(config, asked, now()),
     ]
   } catch (error) {
     return [...reached, findingOf(error), warn('lists', 'not asked, since the mirror cannot be used')]
@@ -172,7 +172,7 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
 }
 
 /** What the rate limit means for schedules. The lists of one token share one, unless `rateLimit.scope` says otherwise. */
-function advice(config: Config, asked: readonly AskedList[], now: number): Finding[] {
+function adviceOn(config: Config, asked: readonly AskedList[], now: number): Finding[] {
   const answered = asked.flatMap(({ job, page, budget }) => (page ? [{ job, page, budget }] : []))
   const groups = Map.groupBy(answered, ({ budget }) => budget)
   // The busiest budget decides.
