@@ -45,7 +45,7 @@ function keysOf(schema: JsonSchema, prefix = ''): KeyRow[] {
     const row: KeyRow = [
       `\`${key}\``,
       defaultOf(part, Array.isArray(required) && required.includes(name)),
-      String(part.description ?? ''),
+      typeof part.description === 'string' ? part.description : '',
     ]
     // What is said of the orders goes for each collection.
     if (key === 'collections') return [row, ...keysOf(mappingIn(partOf(part, 'orders')), 'collections.NAME.')]

@@ -20,6 +20,8 @@ async function createScene() {
   }
 }
 
+const textIn = (file: string) => fs.readFileSync(path.join(ROOT, file), 'utf8')
+
 describe('the version', () => {
   it('stands in the mirror, in requests and in what status says', async () => {
     const { server, workspace } = await createScene()
@@ -49,12 +51,10 @@ describe('the version', () => {
   )
 
   it('has its part of the change log, and is that of the lockfile and of the examples', () => {
-    const text = (file: string) => fs.readFileSync(path.join(ROOT, file), 'utf8')
-
-    expect(text('CHANGELOG.md')).toContain(`\n## ${version}\n`)
-    expect(JSON.parse(text('package-lock.json')).packages[''].version).toBe(version)
+    expect(textIn('CHANGELOG.md')).toContain(`\n## ${version}\n`)
+    expect(JSON.parse(textIn('package-lock.json')).packages[''].version).toBe(version)
     for (const file of ['config/kubernetes.example.yaml', 'config/kubernetes.postgres.example.yaml'])
-      expect(text(file)).toContain(`image: admin-mirror:${version}\n`)
+      expect(textIn(file)).toContain(`image: admin-mirror:${version}\n`)
   })
 })
 

@@ -82,31 +82,31 @@ describe('the backup', () => {
   })
 })
 
-describe('the check', () => {
-  function createScene() {
-    const workspace = createWorkspace({
-      baseUrl: 'http://127.0.0.1:9',
-      organizations: [organization('acme', 1)],
-    })
-    const told = workspace.file('told')
-    fs.writeFileSync(workspace.file('notify'), `#!/bin/sh\n{ echo "code $1"; cat; } >> "${told}"\n`, {
-      mode: 0o755,
-    })
-    const env = {
-      ...process.env,
-      ADMIN_MIRROR_CONFIG: workspace.file('admin-mirror.yaml'),
-      PATH: `${commandIn(workspace)}:${process.env.PATH}`,
-      NOTIFY: workspace.file('notify'),
-      STATE_DIRECTORY: workspace.folder,
-    }
-    const look = () => spawnSync(path.join(DEB, 'check.sh'), { env }).status
-    const codes = () =>
-      fs.existsSync(told)
-        ? [...fs.readFileSync(told, 'utf8').matchAll(/^code (\d)$/gm)].map(([, code]) => code)
-        : []
-    return { workspace, look, codes, told }
+function createScene() {
+  const workspace = createWorkspace({
+    baseUrl: 'http://127.0.0.1:9',
+    organizations: [organization('acme', 1)],
+  })
+  const told = workspace.file('told')
+  fs.writeFileSync(workspace.file('notify'), `#!/bin/sh\n{ echo "code $1"; cat; } >> "${told}"\n`, {
+    mode: 0o755,
+  })
+  const env = {
+    ...process.env,
+    ADMIN_MIRROR_CONFIG: workspace.file('admin-mirror.yaml'),
+    PATH: `${commandIn(workspace)}:${process.env.PATH}`,
+    NOTIFY: workspace.file('notify'),
+    STATE_DIRECTORY: workspace.folder,
   }
+  const look = () => spawnSync(path.join(DEB, 'check.sh'), { env }).status
+  const codes = () =>
+    fs.existsSync(told)
+      ? [...fs.readFileSync(told, 'utf8').matchAll(/^code (\d)$/gm)].map(([, code]) => code)
+      : []
+  return { workspace, look, codes, told }
+}
 
+describe('the check', () => {
   it('tells once that somebody has to act, and once that all is well again', () => {
     const { workspace, look, codes, told } = createScene()
 

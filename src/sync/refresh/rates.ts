@@ -124,8 +124,8 @@ export function afterPage(rates: Rates, band: number, found: number, elapsed: nu
 
 /** The rates once an owed page is no longer owed. */
 export function notOwed(rates: Rates, band: number): Rates {
-  const read = (one: Band) => ({ ...one, read: one.read + 1 })
-  return { ...rates, bands: rates.bands.map((one, index) => (index === band ? read(one) : one)) }
+  const bands = rates.bands.map((one, index) => (index === band ? { ...one, read: one.read + 1 } : one))
+  return { ...rates, bands }
 }
 
 function sizeOf({ from, to }: Band): number {

@@ -113,19 +113,19 @@ describe('the bands of a list', () => {
   })
 })
 
+function read(rates: Rates): [Rates, number[]] {
+  const pages: number[] = []
+  let left = rates
+  for (let next = nextOlder(left); next; next = nextOlder(left)) {
+    pages.push(next.depth)
+    left = notOwed(afterPage(left, next.band, 0, 1), next.band)
+  }
+  return [left, pages]
+}
+
 describe('a visit to older pages', () => {
   const PERIODS = [10, 20, 40, Number.POSITIVE_INFINITY]
   const RATES = ratesOf(null, LIST, NOW)
-
-  function read(rates: Rates): [Rates, number[]] {
-    const pages: number[] = []
-    let left = rates
-    for (let next = nextOlder(left); next; next = nextOlder(left)) {
-      pages.push(next.depth)
-      left = notOwed(afterPage(left, next.band, 0, 1), next.band)
-    }
-    return [left, pages]
-  }
 
   it.each([
     { periods: PERIODS, chunk: 6, minutes: 10 },

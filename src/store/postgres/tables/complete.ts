@@ -24,13 +24,17 @@ export async function completeCollections(sql: Sql): Promise<void> {
   }
 }
 
+/** A condition: the column holds a text that begins like a list. */
+function readsLikeList(column: string): string {
+  return `t.${quoted(column)} ~ '^[ \\t\\n\\r]*\\['`
+}
+
 /** Marks the columns that hold texts that read like lists. */
 async function markWideTexts(sql: Sql, name: string, keyColumns: readonly string[]): Promise<void> {
   const texts = (await runRule(sql, loadColumns(POSTGRES, name))).filter(
     ({ role, type }) => role !== 'key' && type === 'TEXT',
   )
   if (texts.length === 0) return
-  const readsLikeList = (column: string) => `t.${quoted(column)} ~ '^[ \\t\\n\\r]*\\['`
   // First those that begin like one: most columns have none.
   const [found = {}] = await sql.rows<Record<string, boolean | null>>(
     `SELECT ${texts.map((column, index) => `bool_or(${readsLikeList(column.name)}) AS c${index}`).join(', ')} FROM ${quoted(name)} AS t`,

@@ -112,6 +112,11 @@ export function replaceViews(
   return views.length
 }
 
+/** A condition: the column holds a text that begins like a list. */
+function readsLikeList({ name }: Column): string {
+  return `ltrim(t.${quoted(name)}, char(32, 9, 10, 13)) GLOB '[[]*'`
+}
+
 /** Marks the columns of a mirror of an earlier version that hold texts that read like lists. */
 export function markWideTexts(
   connection: Connection,
@@ -121,7 +126,6 @@ export function markWideTexts(
     ({ role, type }) => role !== 'key' && type === 'TEXT',
   )
   if (texts.length === 0) return
-  const readsLikeList = (column: Column) => `ltrim(t.${quoted(column.name)}, char(32, 9, 10, 13)) GLOB '[[]*'`
   // First those that begin like one: most columns have none.
   const found = connection
     .prepare(
