@@ -2,7 +2,9 @@ import type { ServerResponse } from 'node:http'
 import { describe, expect } from 'vitest'
 import { createSwitch } from '../helpers/dead-man-switch.ts'
 import type { Reply } from '../helpers/list-server.ts'
-import { ACME, createScene, GLOBEX, it } from '../helpers/scene.ts'
+import { ACME, createScene, GLOBEX, sceneTests } from '../helpers/scene.ts'
+
+const it = sceneTests()
 
 // Pings of real commands. When one is sent, and what it says: test/ping.
 

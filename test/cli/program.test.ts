@@ -2,8 +2,10 @@ import fs from 'node:fs'
 import { beforeAll, describe, expect } from 'vitest'
 import { SyncSchema, VerifySchema } from '../../src/cli/output/results.ts'
 import { items, type ListServer } from '../helpers/list-server.ts'
-import { ACME, createScene, GLOBEX, it } from '../helpers/scene.ts'
+import { ACME, createScene, GLOBEX, sceneTests } from '../helpers/scene.ts'
 import { createWorkspace, organization, variable, type Workspace } from '../helpers/workspace.ts'
+
+const it = sceneTests()
 
 // What all commands have in common: words that are wrong, help, completion, --quiet, --log-format, --json, the configuration file.
 

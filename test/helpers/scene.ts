@@ -50,16 +50,23 @@ export async function createScene(options: SceneOptions = {}): Promise<Scene> {
   return { server, workspace, api, configure: (more) => workspace.configure(all(more)) }
 }
 
-/** `it` with scenes, as `it.override({ options })` says for a suite. */
-export const it = test
-  .extend('options', {} as SceneOptions)
-  .extend('scene', async ({ options }) => createScene(options))
-  /** After a first sync. */
-  .extend('synced', async ({ scene }) => {
-    await scene.workspace.run(['sync'])
-    scene.server.asked.length = 0
-    return scene
-  })
+/**
+ * Returns an `it` with scenes, as `it.override({ options })` says for a suite. Each file has its own: files share their modules, and what
+ * one of them overrides would be there for the next.
+ */
+export function sceneTests() {
+  return (
+    test
+      .extend('options', {} as SceneOptions)
+      .extend('scene', async ({ options }) => createScene(options))
+      /** After a first sync. */
+      .extend('synced', async ({ scene }) => {
+        await scene.workspace.run(['sync'])
+        scene.server.asked.length = 0
+        return scene
+      })
+  )
+}
 
 interface StandingOptions extends SceneOptions {
   page?: number

@@ -1,5 +1,7 @@
 import { describe, expect } from 'vitest'
-import { it, type Scene } from '../helpers/scene.ts'
+import { type Scene, sceneTests } from '../helpers/scene.ts'
+
+const it = sceneTests()
 
 // Staging and production beside each other, one of them with the other's database. Which addresses are the same one:
 // test/store/sqlite/address.test.ts.

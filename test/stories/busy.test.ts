@@ -1,7 +1,9 @@
 import fs from 'node:fs'
 import { describe, expect } from 'vitest'
 import type { LogLine } from '../helpers/processes.ts'
-import { ACME, createStanding, GLOBEX, it, NEVER } from '../helpers/scene.ts'
+import { ACME, createStanding, GLOBEX, NEVER, sceneTests } from '../helpers/scene.ts'
+
+const it = sceneTests()
 
 // One owner a job, as commands tell of it. Processes that want a job in the same instant: rivals.test.ts. What decides:
 // test/store/sqlite/leases.test.ts and test/sync/job.test.ts.

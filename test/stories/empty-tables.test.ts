@@ -1,5 +1,7 @@
 import { describe, expect } from 'vitest'
-import { it, type Scene } from '../helpers/scene.ts'
+import { type Scene, sceneTests } from '../helpers/scene.ts'
+
+const it = sceneTests()
 
 // The tables of a configured collection before its first row comes.
 

@@ -3,9 +3,11 @@ import { createServer } from 'node:http'
 import { describe, expect } from 'vitest'
 import { items } from '../helpers/list-server.ts'
 import type { LogLine, RunningCommand } from '../helpers/processes.ts'
-import { createStanding, it, NEVER, type Scene } from '../helpers/scene.ts'
+import { createStanding, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
 import { leaksOf } from '../helpers/workspace.ts'
 import { parseScrape } from '../listener/exposition.ts'
+
+const it = sceneTests()
 
 // The listener of a real start, on a real mirror. What it answers, and to whom: test/listener; alarms: told.test.ts.
 

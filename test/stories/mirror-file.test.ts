@@ -2,9 +2,11 @@ import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect } from 'vitest'
 import { items } from '../helpers/list-server.ts'
-import { ACME, createStanding, EVERY_SECOND, GLOBEX, it } from '../helpers/scene.ts'
+import { ACME, createStanding, EVERY_SECOND, GLOBEX, sceneTests } from '../helpers/scene.ts'
 import { mustRun } from '../helpers/system.ts'
 import type { Workspace } from '../helpers/workspace.ts'
+
+const it = sceneTests()
 
 // What may happen to the mirror's file while a command works on it, and how it may be found: exit code 4, and words. What the store
 // makes of each: test/store/sqlite/file-check.test.ts and file/open.test.ts.

@@ -5,8 +5,10 @@ import Database from 'better-sqlite3'
 import { beforeAll, describe, expect } from 'vitest'
 import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
 import type { Ended, LogLine } from '../helpers/processes.ts'
-import { createScene, it, NEVER, type Scene } from '../helpers/scene.ts'
+import { createScene, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
 import type { Workspace } from '../helpers/workspace.ts'
+
+const it = sceneTests()
 
 // What the published file and a snapshot hold, and who can read them. When a file is made: test/cli/publisher.test.ts; where:
 // test/store/sqlite/publish.

@@ -1,7 +1,9 @@
 import { describe, expect } from 'vitest'
 import { items } from '../helpers/list-server.ts'
 import type { LogLine } from '../helpers/processes.ts'
-import { ACME, GLOBEX, it } from '../helpers/scene.ts'
+import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
+
+const it = sceneTests()
 
 // A limit at the command, and one budget for all processes. When a request may leave: test/api/rate.
 

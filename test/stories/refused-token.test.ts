@@ -1,9 +1,11 @@
 import fs from 'node:fs'
 import { beforeAll, describe, expect } from 'vitest'
 import type { Ended } from '../helpers/processes.ts'
-import { createScene, EVERY_SECOND, it, NEVER, type Scene } from '../helpers/scene.ts'
+import { createScene, EVERY_SECOND, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
 import { mustRun } from '../helpers/system.ts'
 import { organization, type Settings, variable, type Workspace } from '../helpers/workspace.ts'
+
+const it = sceneTests()
 
 // A 401 at the command. What holds whom: test/api/token-hold.test.ts and test/store/sqlite/tokens.test.ts; at inconvenient
 // moments: test/sandbox-faults/refused-token.test.ts.

@@ -144,9 +144,12 @@ export function createReporter({
           notePage(progress, page, rowsInWalk, at)
           noteBudget(page, progress)
           logEstimate(log, page, progress)
-          const name = pageMessage === 'page saved' ? 'page_saved' : 'page_compared'
           const items = page.items.length
-          log.debug({ event: name, walk_id: walkId, page: page.number, items, added, changed }, pageMessage)
+          const fields = { walk_id: walkId, page: page.number, items, added, changed }
+          log.debug(
+            { event: pageMessage === 'page saved' ? 'page_saved' : 'page_compared', ...fields },
+            pageMessage,
+          )
           logBeyondEnd(log, page)
           logNotices(log, page.number, notices)
           return

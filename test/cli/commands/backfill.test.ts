@@ -1,6 +1,8 @@
 import { describe, expect } from 'vitest'
 import { items } from '../../helpers/list-server.ts'
-import { createScene, GLOBEX, ACME as ORGANIZATION, it as test } from '../../helpers/scene.ts'
+import { createScene, GLOBEX, ACME as ORGANIZATION, sceneTests } from '../../helpers/scene.ts'
+
+const test = sceneTests()
 
 // What is typed, what is sent, and what is told. Which walk goes on with which: test/sync/resume.test.ts and test/sync/backfill.test.ts.
 

@@ -4,8 +4,10 @@ import { describe, expect } from 'vitest'
 import { CheckSchema, type Finding } from '../../../src/check/finding.ts'
 import { createSelfSigned } from '../../api/helpers/server.ts'
 import { items, type Reply, serve } from '../../helpers/list-server.ts'
-import { ACME, GLOBEX, it as plain, type Scene } from '../../helpers/scene.ts'
+import { ACME, GLOBEX, type Scene, sceneTests } from '../../helpers/scene.ts'
 import { variable, type Workspace } from '../../helpers/workspace.ts'
+
+const plain = sceneTests()
 
 // What check finds, what it says to do, and its exit code.
 

@@ -4,10 +4,12 @@ import { duckdb as inDuckdb } from '../../helpers/duckdb.ts'
 import { watchEdges } from '../../helpers/edges.ts'
 import { runInProcess } from '../../helpers/in-process.ts'
 import { items } from '../../helpers/list-server.ts'
-import { ACME, createScene, GLOBEX, it } from '../../helpers/scene.ts'
+import { ACME, createScene, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { mustRun } from '../../helpers/system.ts'
 import { variable, type Workspace } from '../../helpers/workspace.ts'
 import { hasTerminal, onTerminal } from '../../sandbox-faults/on-terminal.ts'
+
+const it = sceneTests()
 
 // What export writes, and where. How a file is replaced: output/output-file.test.ts.
 

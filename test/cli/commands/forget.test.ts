@@ -2,8 +2,10 @@ import fs from 'node:fs'
 import { describe, expect } from 'vitest'
 import { organizationToForget } from '../../../src/cli/commands/forget.ts'
 import { createDoor } from '../../helpers/list-server.ts'
-import { ACME, GLOBEX, it } from '../../helpers/scene.ts'
+import { ACME, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { variable } from '../../helpers/workspace.ts'
+
+const it = sceneTests()
 
 // Who is forgotten, and what is said of it. What is deleted: test/store/sqlite/walks/forget.test.ts.
 

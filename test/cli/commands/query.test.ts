@@ -1,8 +1,10 @@
 import fs from 'node:fs'
 import { beforeAll, describe, expect } from 'vitest'
 import { duckdb } from '../../helpers/duckdb.ts'
-import { ACME, createScene, it } from '../../helpers/scene.ts'
+import { ACME, createScene, sceneTests } from '../../helpers/scene.ts'
 import { variable, type Workspace } from '../../helpers/workspace.ts'
+
+const it = sceneTests()
 
 // What query prints, takes and refuses. Signals and pipes: test/stories/stopped-reading.test.ts.
 

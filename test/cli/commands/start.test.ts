@@ -1,7 +1,9 @@
 import { describe, expect } from 'vitest'
 import { createDoor, items } from '../../helpers/list-server.ts'
 import type { LogLine } from '../../helpers/processes.ts'
-import { ACME, createStanding, EVERY_SECOND, GLOBEX, it, NEVER } from '../../helpers/scene.ts'
+import { ACME, createStanding, EVERY_SECOND, GLOBEX, NEVER, sceneTests } from '../../helpers/scene.ts'
+
+const it = sceneTests()
 
 // start and its schedule, by the real clock. What is due when: test/schedule; signals to a real process: test/stories/signals.test.ts.
 

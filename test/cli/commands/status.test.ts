@@ -5,8 +5,10 @@ import { describe, expect } from 'vitest'
 import { type Status, StatusSchema } from '../../../src/report/status.ts'
 import { createDoor, items } from '../../helpers/list-server.ts'
 import type { LogLine } from '../../helpers/processes.ts'
-import { ACME, createStanding, GLOBEX, it } from '../../helpers/scene.ts'
+import { ACME, createStanding, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { createWorkspace, variable, type Workspace } from '../../helpers/workspace.ts'
+
+const it = sceneTests()
 
 // What status says of a real mirror, and its exit codes. How it is worded: test/report. Who is told without asking: test/stories/told.test.ts.
 

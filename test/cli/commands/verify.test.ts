@@ -1,7 +1,9 @@
 import fs from 'node:fs'
 import { describe, expect } from 'vitest'
 import { items } from '../../helpers/list-server.ts'
-import { ACME, GLOBEX, it } from '../../helpers/scene.ts'
+import { ACME, GLOBEX, sceneTests } from '../../helpers/scene.ts'
+
+const it = sceneTests()
 
 // verify at the command. How lists are compared: test/sync/verify.test.ts; what is printed: output/differences.test.ts.
 
