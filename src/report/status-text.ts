@@ -341,9 +341,10 @@ function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: str
       ? `${grouped(misfits)} of ${counted(rowsOf(collection), 'row')}`
       : counted(misfits, 'element')
   const of = `${values} of ${rows} ${do_not}`
-  // The fields of an object have columns of their own.
-  const isBeside = text !== null && worst.misfit !== 'object'
-  const where = isBeside ? ` and ${are}, as text, in ${printable(text, 100)}` : ''
+  const objects = ofColumn.reduce((sum, one) => sum + one.objects, 0)
+  const apart = objects === 0 ? '' : `, but for ${counted(objects, 'object')} with columns of their own`
+  const where =
+    text === null || objects === misfits ? '' : ` and ${are}, as text, in ${printable(text, 100)}${apart}`
   const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
   return [
     `${columnName(worst)}: ${of}${where} (${printable(worst.organization, 40)}: ${exampleOf(worst)}${move})`,

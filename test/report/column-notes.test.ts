@@ -11,6 +11,7 @@ const TROUBLE: ColumnTrouble = {
   type: 'INTEGER',
   text_column: 'total_cents__text',
   misfits: 0,
+  objects: 0,
   misfit: null,
   emptied: 0,
 }
@@ -50,8 +51,11 @@ describe('a column whose values do not fit', () => {
   })
 
   it('is not said to have objects beside it', () => {
-    expect(notes({ misfits: 1, misfit: 'object' })).toEqual([
+    expect(notes({ misfits: 1, objects: 1, misfit: 'object' })).toEqual([
       'orders.total_cents: the value of 1 of 2,000 rows does not fit it (acme: an object among numbers)',
+    ])
+    expect(notes({ misfits: 3, objects: 1, misfit: 'text' })).toEqual([
+      'orders.total_cents: the values of 3 of 2,000 rows do not fit it and are, as text, in total_cents__text, but for 1 object with columns of their own (acme: a text among numbers)',
     ])
   })
 

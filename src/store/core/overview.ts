@@ -149,6 +149,8 @@ export interface ColumnTrouble {
   text_column: string | null
   /** Live rows whose value is in the text column, or is an object. */
   misfits: number
+  /** How many of them are objects, whose fields have columns of their own. */
+  objects: number
   /** What one of them is. */
   misfit: Misfit | null
   /** 1: an earlier walk found values in it, and now it is empty. */
@@ -173,6 +175,7 @@ export function columnTroubles(): Rule<ColumnTrouble[]> {
       known.type,
       beside."column" AS text_column,
       count.misfits + count.objects AS misfits,
+      count.objects,
       count.misfit,
       count.emptied
     FROM sync_column_counts AS count
