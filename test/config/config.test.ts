@@ -73,11 +73,15 @@ describe('loadConfig', () => {
     { forAll: '', own: '', refresh: { every: 300_000, share: 10, alarm: true } },
     { forAll: 'refresh:', own: '', refresh: { every: 300_000, share: 10, alarm: true } },
     { forAll: 'refresh: true', own: 'refresh: false', refresh: false },
-    { forAll: 'refresh: false', own: 'refresh: { every: 1m }', refresh: { every: 60_000, share: 10, alarm: true } },
+    {
+      forAll: 'refresh: false',
+      own: 'refresh: { every: 1m }',
+      refresh: { every: 60_000, share: 10, alarm: true },
+    },
     {
       forAll: 'refresh: { share: 20 }',
       own: 'refresh: { every: 1m }',
-      refresh: { every: 60_000, share: 20 },
+      refresh: { every: 60_000, share: 20, alarm: true },
     },
   ])('refreshes an organization as it says, else as all: $forAll, $own', ({ forAll, own, refresh }) => {
     const { organizations } = load(`${SMALLEST}${own === '' ? '' : `    ${own}\n`}${forAll}\n`)
@@ -89,7 +93,7 @@ describe('loadConfig', () => {
     ['{ every: 500ms }', 'refresh.every: must be at least 1s'],
     ['{ share: 0 }', 'refresh.share: must be a number from 0.1 to 100'],
     ['{ often: 1m }', 'refresh.often'],
-    ['5m', 'refresh: must be a mapping of every and share, or false'],
+    ['5m', 'refresh: must be a mapping of every, share and alarm, or false'],
   ])('says what is wrong with refresh: %s', (given, problem) => {
     expect(() => load(`${SMALLEST}refresh: ${given}\n`)).toThrow(problem)
   })

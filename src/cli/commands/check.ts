@@ -6,7 +6,7 @@ import {
   checkSchedules,
   checkTokens,
 } from '../../check/configured.ts'
-import { exitCodeOfFindings, type Finding, fail, findingLine, warn } from '../../check/finding.ts'
+import { exitCodeOfFindings, type Finding, fail, findingLine, ok, warn } from '../../check/finding.ts'
 import type { Config } from '../../config/config.ts'
 import type { Status } from '../../report/status.ts'
 import { asCalled } from '../../text.ts'
@@ -80,6 +80,10 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
 
 /** What `status` advises, once lists were read. */
 function adviceOf(status: Status | null): Finding[] {
-  const { advice = [], notes = [] } = status ?? {}
-  return [...advice.map((text) => warn('advice', text)), ...notes.map((text) => warn('columns', text))]
+  const { advice = [], refreshes = [], notes = [] } = status ?? {}
+  return [
+    ...refreshes.map((text) => ok('refreshes', text)),
+    ...advice.map((text) => warn('advice', text)),
+    ...notes.map((text) => warn('columns', text)),
+  ]
 }
