@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { type ReadList, refreshText, statusAdvice } from '../report/advice.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { columnNotes } from '../report/status-text.ts'
 import { lastAttempt } from '../report/verdict.ts'
@@ -94,6 +94,7 @@ export function statusOf(
       max_age: maxAge?.typed ?? null,
       fresh: fresh?.typed ?? null,
       advice: config ? statusAdvice(readLists(rows, config, now)) : [],
+      refreshes: config ? refreshSentences(rows, config) : [],
       notes: reader ? notesOf(reader, rows, configOption) : [],
       jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
     },
@@ -162,6 +163,18 @@ function readLists(
     const newestConfigured = collections.find(({ name }) => name === row.collection)?.newest ?? 'auto'
     return [{ ...row, newestConfigured, walkEvery: () => periodFor(schedule), refresh }]
   })
+}
+
+/** A sentence for each budget whose lists were refreshed. */
+function refreshSentences(
+  rows: readonly StatusRow[],
+  { organizations, rateLimit: { scope } }: Pick<Config, 'organizations' | 'rateLimit'>,
+): string[] {
+  const refreshed = new Set(organizations.filter(({ refresh }) => refresh !== false).map(({ id }) => id))
+  const lists = rows.filter((row) => row.configured === 1 && refreshed.has(row.organization_id))
+  const budgetOf = ({ organization_id: id, token }: StatusRow) =>
+    ({ all: 'all', organization: id, token: token ?? id })[scope]
+  return [...Map.groupBy(lists, budgetOf).values()].flatMap(refreshText)
 }
 
 /**

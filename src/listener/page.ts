@@ -50,7 +50,8 @@ function heading({ status, size }: Overview) {
   ]
   return html`<header class="verdict ${toneOf(status)}"><h1>${sentence(status.verdict)}</h1>
 <p class="quiet small">${facts.join(' · ')}</p>
-${waiting !== null && html`<p class="small">the rate limit asks for a pause until ${waiting}</p>`}</header>`
+${waiting !== null && html`<p class="small">the rate limit asks for a pause until ${waiting}</p>`}
+${status.refreshes.map((text) => html`<p class="quiet small">${text}</p>`)}</header>`
 }
 
 function toneOf({ check_exit_code: code, jobs }: Overview['status']): Tone {

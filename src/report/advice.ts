@@ -21,18 +21,15 @@ export interface ReadList {
 
 export const ALARM = 'many more changes than usual in older pages: reading the whole list now'
 
-/** A difference of less is no news. */
-const LATER = 1.5
-
 /** Walks that take more of the time between two of them leave the rate limit to nothing else. */
 const BUSY = 1 / 2
 
 /** Shorter walks are nobody's trouble. */
 const SHORTEST_MS = 5 * 60_000
 
-/** Where the configuration asks for more than the rate limit carries: a line about refreshes, one about the end that they read, and one about full walks. */
+/** Where the configuration asks for more than the rate limit carries: a line for each list that is read at once, one about the end that refreshes read, and one about full walks. */
 export function statusAdvice(lists: readonly ReadList[]): string[] {
-  return [...aboutAlarms(lists), ...aboutRefreshes(lists), ...aboutNewest(lists), ...aboutWalks(lists)]
+  return [...aboutAlarms(lists), ...aboutNewest(lists), ...aboutWalks(lists)]
 }
 
 function aboutAlarms(lists: readonly ReadList[]): string[] {
@@ -41,16 +38,40 @@ function aboutAlarms(lists: readonly ReadList[]): string[] {
     .map(({ organization, collection }) => `${printable(organization, 40)} ${collection}: ${ALARM}`)
 }
 
-function aboutRefreshes(lists: readonly ReadList[]): string[] {
-  const late = lists.flatMap(({ refresh, refreshed_every_ms: often }) =>
-    refresh !== false && often !== null && often > LATER * refresh.every ? [{ ...refresh, often }] : [],
+/** How lists share what refreshes may use of a rate limit, as it was when each of them was refreshed last. None: nothing is known yet. */
+export function refreshText(
+  lists: readonly (Pick<ReadList, 'organization' | 'collection' | 'refreshed_every_ms'> & {
+    rows: number
+    refresh_share: number | null
+  })[],
+): string[] {
+  const known = lists.flatMap(({ refreshed_every_ms: every, rows, refresh_share: share }) =>
+    every === null || share === null ? [] : [{ every, share, requests: requestsOf(rows) }],
   )
-  const [rarest] = late.toSorted((a, b) => b.often - a.often)
-  if (!rarest) return []
-  const { often, every, share } = rarest
-  return [
-    `new rows of ${counted(late.length, 'list')} are looked for every ${inWords(often)}, not every ${inWords(every)}: the rate limit allows no more with refresh.share ${share}`,
-  ]
+  const times = known.map(({ every }) => every)
+  const [first] = lists
+  if (!first || known.length === 0) return []
+  const share = Math.max(...known.map((one) => one.share))
+  const newest = known.reduce((sum, { every, requests }) => sum + (requests * 60_000) / every, 0)
+  const left = Math.round(100 * Math.max(0, 1 - newest / share))
+  const older = Math.abs(left - 50) <= 5 ? 'half' : `${left} %`
+  const [busiest, quietest] = [Math.min(...times), Math.max(...times)]
+  const who =
+    lists.length === 1
+      ? `${printable(first.organization, 40)} ${first.collection} has`
+      : `${counted(lists.length, 'list')} share`
+  const often =
+    busiest === quietest
+      ? `new rows are looked for every ${inWords(busiest)}`
+      : `new rows of the busiest are looked for every ${inWords(busiest)}, of the quietest every ${inWords(quietest)}`
+  const rate = Number(share.toPrecision(share < 10 ? 1 : 2))
+  return [`${who} ${rate} requests a minute for refreshes: ${often}; older pages get ${older} of it`]
+}
+
+/** Of a reading of the newest end; a short list is read whole. */
+function requestsOf(rows: number): number {
+  const pages = pagesOf({ rows, perPage: 25 })
+  return pages <= 4 ? pages + 1 : REFRESH_PAGES
 }
 
 /** A full walk found new rows where refreshes do not look, so these claim nothing. */
@@ -110,13 +131,6 @@ interface Advice {
   walk_minutes: number
   /** A schedule that leaves most of the budget free. */
   schedule: string
-  /** Minutes between two refreshes that the share allows. */
-  refresh_every_minutes: number
-  /** Requests of one refresh of all lists, and their part of the budget in percent. */
-  refresh_requests: number
-  refresh_percent: number
-  /** Within how many minutes a change shows among so many of the newest rows of the largest list. */
-  shown: { rows: number; minutes: number }[]
 }
 
 const MINUTES_A_DAY = 1440
@@ -135,23 +149,9 @@ const SCHEDULES: readonly [number, string][] = [
 const WEEKLY = '0 3 * * 0'
 
 /** A proposal for `schedule` and `refresh`. */
-export function advise(facts: AdviceFacts): Advice {
-  const { lists, requestsPerMinute: rate, sharePercent, every, betweenWalks } = facts
+export function advise({ lists, requestsPerMinute: rate }: AdviceFacts): Advice {
   const walkMinutes = lists.reduce((sum, list) => sum + pagesOf(list), 0) / rate
-  const [interval, schedule] = scheduleFor(walkMinutes)
-  const share = (sharePercent / 100) * rate
-  const requests = REFRESH_PAGES * lists.length
-  const refreshEvery = everyFor(requests, every, share)
-  const [largest] = lists.toSorted((a, b) => pagesOf(b) - pagesOf(a))
-  const left = Math.max(share - requests / refreshEvery, 0) / Math.max(lists.length, 1)
-  return {
-    walk_minutes: walkMinutes,
-    schedule,
-    refresh_every_minutes: refreshEvery,
-    refresh_requests: requests,
-    refresh_percent: (100 * requests) / (refreshEvery * rate),
-    shown: largest ? bandsOf(largest, left, refreshEvery, betweenWalks ?? interval) : [],
-  }
+  return { walk_minutes: walkMinutes, schedule: scheduleFor(walkMinutes)[1] }
 }
 
 /** A schedule of which full walks that take so long leave most of the time free, with the minutes between two of them. */
@@ -167,57 +167,12 @@ export function pagesOf({ rows, perPage }: { rows: number; perPage: number }): n
 /** Of one refresh of a list: so many show that nothing else is new. */
 const REFRESH_PAGES = 2
 
-/** Minutes between two refreshes of all lists, which take so many requests. */
-function everyFor(requests: number, wished: number, share: number): number {
-  const minutes = Math.min(Math.max(wished, requests / share), MINUTES_A_DAY)
-  return minutes < 1 ? Math.ceil(minutes * 60) / 60 : Math.ceil(minutes)
-}
-
-/**
- * The pages behind the newest are read in bands, each four times as deep as the one before and half as often. A band that
- * would be read less than twice between two walks is left to these.
- * @param pagesPerMinute What is left of the share.
- */
-function bandsOf(
-  list: { rows: number; perPage: number },
-  pagesPerMinute: number,
-  every: number,
-  betweenWalks: number,
-): Advice['shown'] {
-  if (pagesPerMinute <= 0) return []
-  const depths = depthsOf(pagesOf(list))
-  while (depths.length > 0) {
-    const load = depths.reduce((sum, depth, band) => sum + (depth - (depths[band - 1] ?? 1)) / 2 ** band, 0)
-    const unit = load / pagesPerMinute
-    if (unit * 2 ** (depths.length - 1) <= betweenWalks / 2)
-      return depths.map((depth, band) => ({
-        rows: Math.min(depth * list.perPage, list.rows),
-        minutes: Math.max(every, unit * 2 ** band),
-      }))
-    depths.pop()
-  }
-  return []
-}
-
-/** The last page of each band. */
-function depthsOf(pages: number): number[] {
-  if (pages === 1) return []
-  const count = Math.max(1, Math.ceil(Math.log2(pages) / 2))
-  return Array.from({ length: count }, (_, band) => Math.min(4 ** (band + 1), pages))
-}
-
 /** The same in sentences. */
 export function adviceText(
   advice: Advice,
-  { lists, requestsPerMinute, walksMs, sharePercent, betweenWalks, schedule }: AdviceFacts,
+  { lists, requestsPerMinute, walksMs, sharePercent, every, betweenWalks, schedule }: AdviceFacts,
 ): string[] {
   const rate = Number.isInteger(requestsPerMinute) ? grouped(requestsPerMinute) : String(requestsPerMinute)
-  const some = [advice.shown[0], advice.shown.at(Math.floor(advice.shown.length / 2)), advice.shown.at(-1)]
-  // Of bands that sound alike, the deepest says it all.
-  const deepest = new Map(
-    some.flatMap((band) => (band ? [[inMinutes(band.minutes), band.rows] as const] : [])),
-  )
-  const shown = [...deepest].map(([time, rows]) => `${time} among the newest ${grouped(rows)} rows`)
   // One that is configured and fits is no worse than ours.
   const fits = betweenWalks !== null && advice.walk_minutes <= betweenWalks * AT_MOST
   // What leaves at once takes as long as the server does, which one answer does not tell.
@@ -227,17 +182,10 @@ export function adviceText(
       : `no more requests than leave at once, at ${rate} a minute`
   return [
     `full walks of ${counted(lists.length, 'list')} take ${walks}; schedule: "${(fits ? schedule : null) ?? advice.schedule}" leaves most of them free`,
-    `refresh: { every: ${asDuration(advice.refresh_every_minutes)}, share: ${sharePercent} } shows new rows within ${inMinutes(advice.refresh_every_minutes)}, for about ${counted(Math.round(advice.refresh_requests), 'request')} each time (${Number(advice.refresh_percent.toPrecision(2))} % of the limit)`,
-    ...(shown.length > 0
-      ? [`with ${sharePercent} % of the limit, changes show within ${shown.join(', ')}`]
-      : []),
+    `refresh: { every: ${asDuration(every)}, share: ${sharePercent} } reads the newest end of the busiest list every ${inWords(every * 60_000)}, others as often as their new rows are worth the requests, and older pages with what is left of ${sharePercent} %`,
   ]
 }
 
 function asDuration(minutes: number): string {
   return minutes < 1 ? `${Math.round(minutes * 60)}s` : `${minutes}m`
-}
-
-function inMinutes(count: number): string {
-  return inWords(count * 60_000)
 }

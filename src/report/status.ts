@@ -152,6 +152,9 @@ export const StatusSchema = z
     max_age: z.string().nullable().describe('As typed'),
     fresh: z.string().nullable().describe('As typed'),
     advice: z.array(z.string()).describe('Where the configuration asks for more than the rate limit carries'),
+    refreshes: z
+      .array(z.string())
+      .describe('How the lists of each rate limit share what refreshes may use of it, once it is known'),
     notes: z
       .array(z.string())
       .describe('What needs nobody to act: columns whose values do not fit them, or that became empty'),
@@ -176,13 +179,23 @@ export function createStatus(
     | 'daemon'
     | 'advice'
     | 'notes'
+    | 'refreshes'
     | 'unusable'
     | 'locks'
   > &
-    Partial<Pick<Status, 'advice' | 'notes' | 'unusable' | 'locks'>>,
+    Partial<Pick<Status, 'advice' | 'notes' | 'refreshes' | 'unusable' | 'locks'>>,
   daemons: readonly DaemonRecord[],
 ): Status {
-  const { database, now, advice = [], notes = [], locks = [], unusable = null, ...others } = facts
+  const {
+    database,
+    now,
+    advice = [],
+    refreshes = [],
+    notes = [],
+    locks = [],
+    unusable = null,
+    ...others
+  } = facts
   const daemon = daemonStatus(daemons)
   return {
     version: 1,
@@ -194,6 +207,7 @@ export function createStatus(
     unusable,
     daemon,
     advice,
+    refreshes,
     notes,
     locks,
     ...others,
@@ -217,6 +231,8 @@ type Internal =
   | 'last_run_third_at'
   | 'last_run_two_thirds_at'
   | 'last_run_wait_ms'
+  | 'refresh_share'
+  | 'token'
 
 /** The times of a job's schedule around the present. Epoch milliseconds. */
 export interface JobPlan {
@@ -281,6 +297,8 @@ function withoutInternal(row: StatusRow): Omit<StatusRow, Internal> {
     last_run_third_at: _third,
     last_run_two_thirds_at: _twoThirds,
     last_run_wait_ms: _wait,
+    refresh_share: _share,
+    token: _token,
     ...shown
   } = row
   return shown

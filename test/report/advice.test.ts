@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type AdviceFacts, adviceText, advise } from '../../src/report/advice.ts'
+import { type AdviceFacts, adviceText, advise, refreshText } from '../../src/report/advice.ts'
 
 /** 100,000 orders at 60 requests a minute, walked each day. */
 const ORDERS: AdviceFacts = {
@@ -17,41 +17,7 @@ describe('the advice', () => {
     const advice = advise(ORDERS)
 
     expect(Math.round(advice.walk_minutes)).toBe(67)
-    expect(advice).toMatchObject({ refresh_every_minutes: 5, refresh_requests: 2, schedule: '0 */6 * * *' })
-    expect(advice.refresh_percent).toBeCloseTo(0.67, 2)
-    expect(advice.shown.map(({ rows, minutes }) => [rows, Math.round(minutes)])).toEqual([
-      [100, 17],
-      [400, 33],
-      [1600, 66],
-      [6400, 133],
-      [25_600, 266],
-    ])
-  })
-
-  it('does not promise five minutes to a hundred organizations on one token', () => {
-    const many = { ...ORDERS, lists: Array.from({ length: 100 }, () => ({ rows: 1000, perPage: 25 })) }
-
-    // 200 requests, of 6 a minute.
-    expect(advise(many)).toMatchObject({ refresh_every_minutes: 34, refresh_requests: 200 })
-  })
-
-  it('says seconds where refreshes are wished more often than once a minute', () => {
-    const soon = { ...ORDERS, every: 0.5 }
-
-    expect(adviceText(advise(soon), soon)[1]).toMatch(
-      /^refresh: \{ every: 30s, share: 10 \} .*within 30 seconds,/,
-    )
-    // Two lists take 4 requests, of 6 a minute.
-    const two = { ...soon, lists: [...ORDERS.lists, ...ORDERS.lists] }
-    expect(adviceText(advise(two), two)[1]).toMatch(
-      /^refresh: \{ every: 40s, share: 10 \} .*within 40 seconds,/,
-    )
-  })
-
-  it('is a day where the share hardly allows a refresh', () => {
-    const slow = { ...ORDERS, requestsPerMinute: 0.01 }
-
-    expect(advise(slow)).toMatchObject({ refresh_every_minutes: 1440, shown: [] })
+    expect(advice).toMatchObject({ schedule: '0 */6 * * *' })
   })
 
   it.each([
@@ -65,8 +31,7 @@ describe('the advice', () => {
   it('is told in sentences', () => {
     expect(adviceText(advise(ORDERS), ORDERS)).toEqual([
       'full walks of 1 list take about 66 minutes at 60 requests a minute; schedule: "0 3 * * *" leaves most of them free',
-      'refresh: { every: 5m, share: 10 } shows new rows within 5 minutes, for about 2 requests each time (0.67 % of the limit)',
-      'with 10 % of the limit, changes show within 17 minutes among the newest 100 rows, 66 minutes among the newest 1,600 rows, 4 hours among the newest 25,600 rows',
+      'refresh: { every: 5m, share: 10 } reads the newest end of the busiest list every 5 minutes, others as often as their new rows are worth the requests, and older pages with what is left of 10 %',
     ])
   })
 
@@ -85,17 +50,45 @@ describe('the advice', () => {
 
     expect(adviceText(advise(facts), facts)[0]).toContain(`schedule: "${schedule}"`)
   })
+})
 
-  it('says once what is the same for several bands', () => {
-    const advice = { ...advise(ORDERS), shown: [100, 400, 1600].map((rows) => ({ rows, minutes: 5 })) }
+const listOf = (every: number | null, rows: number) => ({
+  organization: 'acme',
+  collection: 'orders',
+  refreshed_every_ms: every === null ? null : every * 60_000,
+  rows,
+  refresh_share: every === null ? null : 5.854,
+})
 
-    expect(adviceText(advice, ORDERS).at(-1)).toBe(
-      'with 10 % of the limit, changes show within 5 minutes among the newest 1,600 rows',
-    )
-  })
-
-  it('of an empty list, or of none, has no bands', () => {
-    expect(advise({ ...ORDERS, lists: [{ rows: 0, perPage: 1 }] }).shown).toEqual([])
-    expect(advise({ ...ORDERS, lists: [] }).shown).toEqual([])
+describe('how lists share what refreshes may use', () => {
+  it.each([
+    { lists: [], text: [] },
+    { lists: [listOf(null, 100)], text: [] },
+    {
+      lists: [listOf(5, 100_000)],
+      text: [
+        'acme orders has 6 requests a minute for refreshes: new rows are looked for every 5 minutes; older pages get 93 % of it',
+      ],
+    },
+    {
+      // A short list takes five requests.
+      lists: [
+        listOf(5, 100_000),
+        listOf(60, 100),
+        ...Array.from({ length: 18 }, () => listOf(15, 10_000)),
+        listOf(null, 1),
+      ],
+      text: [
+        '21 lists share 6 requests a minute for refreshes: new rows of the busiest are looked for every 5 minutes, of the quietest every 60 minutes; older pages get half of it',
+      ],
+    },
+    {
+      lists: Array.from({ length: 4 }, () => listOf(1, 10_000)),
+      text: [
+        '4 lists share 6 requests a minute for refreshes: new rows are looked for every 60 seconds; older pages get 0 % of it',
+      ],
+    },
+  ])('is told in a sentence: $text', ({ lists, text }) => {
+    expect(refreshText(lists)).toEqual(text)
   })
 })

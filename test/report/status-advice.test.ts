@@ -28,11 +28,9 @@ describe('what the configuration asks for, and the rate limit does not carry', (
     expect(statusAdvice(lists)).toEqual([])
   })
 
-  it('are refreshes of many lists on one token', () => {
-    const late = { ...LIST, refreshed_every_ms: 33 * MINUTE }
-
-    expect(statusAdvice([...Array.from({ length: 100 }, () => late), LIST])).toEqual([
-      'new rows of 100 lists are looked for every 33 minutes, not every 5 minutes: the rate limit allows no more with refresh.share 10',
+  it('is a list that is read at once, since far more of it changed than usual', () => {
+    expect(statusAdvice([LIST, { ...LIST, alarm_since: '2026-11-01T03:04:00.000Z' }])).toEqual([
+      'acme orders: many more changes than usual in older pages: reading the whole list now',
     ])
   })
 

@@ -66,6 +66,9 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
     userAgent: 'admin-mirror/simulated',
   })
   const { now } = session
+  // Short lists without much news are refreshed often all the same, as after a day in which nothing was read.
+  for (const scope of new Set(config.organizations.map(session.budgetOf)))
+    await session.store.writeShare({ scope, at: 0, level: 0, logPrice: Math.log(0.03), version: 1 })
   const stepped = {
     ...session,
     store: steppedStore(mistake.store?.(session.store, now) ?? session.store, process, tell),

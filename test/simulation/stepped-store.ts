@@ -3,9 +3,6 @@ import type { Job } from '../../src/sync/types.ts'
 import type { Tell } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
 
-/** Short lists without much news are refreshed often all the same, as after a day in which nothing was. */
-const CHEAP = { at: 0, level: 0, logPrice: Math.log(0.03), version: 0 }
-
 /** The store as a process uses it: each call has a moment before and after it, and a dead process gets no answer. */
 export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell): Store {
   const jobOf = new Map<number, Job>()
@@ -55,11 +52,7 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
     saveRefresh: (lease, saved) => call(() => store.saveRefresh(lease, saved)),
     noteRetry: (lease, retry) => call(() => store.noteRetry(lease, retry)),
     refreshes: () => call(() => store.refreshes()),
-    shares: (scopes) =>
-      call(async () => {
-        const stored = new Map((await store.shares(scopes)).map((share) => [share.scope, share]))
-        return scopes.map((scope) => stored.get(scope) ?? { ...CHEAP, scope })
-      }),
+    shares: (scopes) => call(() => store.shares(scopes)),
     writeShare: (share) => call(() => store.writeShare(share)),
     commit: (lease, page) => call(() => store.commit(lease, page)),
     findMissing: (lease, rule) => call(() => store.findMissing(lease, rule)),

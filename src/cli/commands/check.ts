@@ -92,8 +92,12 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
 
 /** What `status` advises, once lists were read. */
 function adviceOf(status: Status | null): Finding[] {
-  const { advice = [], notes = [] } = status ?? {}
-  return [...advice.map((text) => warn('advice', text)), ...notes.map((text) => warn('columns', text))]
+  const { advice = [], refreshes = [], notes = [] } = status ?? {}
+  return [
+    ...refreshes.map((text) => ok('refreshes', text)),
+    ...advice.map((text) => warn('advice', text)),
+    ...notes.map((text) => warn('columns', text)),
+  ]
 }
 
 /** For all requests together: a rate limit may ask for long waits. */

@@ -23,6 +23,10 @@ export interface StatusRow {
   newest: 'first' | 'last' | null
   /** How often its newest end is read, as its rate limit allows; null before the first time. Milliseconds. */
   refreshed_every_ms: number | null
+  /** Requests a minute that refreshes of all lists with its budget shared then; null: as above. */
+  refresh_share: number | null
+  /** The fingerprint of the token that it used last. Keep it out of all output. */
+  token: string | null
   /** Since when the whole list is to be read at once, since far more older rows changed than usual; null: it is not. */
   alarm_since: string | null
   last_run_at: string | null
@@ -101,8 +105,6 @@ interface JobRow
   total_off: WalkOutcome['totalOff']
   owner: string | null
   last_walk_id: number | null
-  /** The fingerprint of the token that it used last. Keep it out of all output. */
-  token: string | null
 }
 
 interface BackfillRow extends Omit<OpenBackfill, 'filters' | 'is_last_run'> {
@@ -129,11 +131,11 @@ export function* jobLines(dialect: Dialect, has: HasColumn = () => true): Rule<J
   const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
   const budgets = yield* all<Budget>('SELECT scope, closed_until, waiting_for, waiting_until FROM sync_gates')
   const byScope = new Map(budgets.map((budget) => [budget.scope, budget]))
-  return jobs.map(({ owner, token, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({
+  return jobs.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({
     owner,
     row: {
       ...withTimes(job),
-      ...waitOf(['all', job.organization_id, token ?? ''].flatMap((scope) => byScope.get(scope) ?? [])),
+      ...waitOf(['all', job.organization_id, job.token ?? ''].flatMap((scope) => byScope.get(scope) ?? [])),
       total_is_wrong: totalOff === 'again',
       backfills: (backfills.get(nameOf(job)) ?? []).map(
         ({ id, filters, organization_id: _id, collection: _collection, ...walk }) => ({
@@ -234,6 +236,7 @@ function statusSql(dialect: Dialect, has: HasColumn): string {
     ${fresh('fresh_as_of')},
     ${fresh('newest')},
     ${kept('interval')} AS refreshed_every_ms,
+    ${kept('share')} AS refresh_share,
     CASE WHEN ${kept('alarmedAt')} > ${kept('walkAt')} THEN ${kept('alarmedAt')} END AS alarm_since,
     run.started_at AS last_run_at,
     run.status AS last_run_status,

@@ -14,8 +14,8 @@ const PAGES = 30
 const LEAST_PAGES = 10
 
 /** So many rows more than expected, and so many times the expected ones, are no chance. */
-const MORE = 8
-const TIMES = 4
+const MORE = 12
+const TIMES = 2
 
 /** No alarm before a list is known for so long, nor sooner than a day after the last one. Milliseconds. */
 const KNOWN_MS = 43_200_000

@@ -232,7 +232,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
         try {
           const after = await readEnds(from, tools)
           const interval = policy ? newestInterval(after, policy, priceNow()) : null
-          state = notAfter({ ...after, interval }, now())
+          const share = policy ? { share: policy.share.rules().perMinute } : {}
+          state = notAfter({ ...after, interval, ...share }, now())
           await store.saveRefresh(lease, savedRefresh(state, rules))
         } finally {
           await settle(tools.run.traffic.requests - charged)

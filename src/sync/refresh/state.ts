@@ -40,6 +40,8 @@ export interface RefreshState {
   newestRead?: number
   /** Milliseconds between two readings of the newest end, as the price allowed last; null before the first one that was due. */
   interval: number | null
+  /** Requests a minute of the share then, for people; absent: none is known. */
+  share?: number
   /** How often its rows come and change; absent: nothing is known. */
   rates?: Rates
   /** What deep pages held lately; and when that was so much that the whole list was to be read at once, epoch milliseconds. Absent: nothing, never. */

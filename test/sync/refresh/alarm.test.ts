@@ -14,8 +14,8 @@ function recentAfter(pages: number, found: number, page = { depth: 65, rate: 0.0
 describe('an alarm', () => {
   it.each([
     { what: 'as many changes as usual', pages: 30, found: 0.3, expected: false },
-    { what: 'a few more', pages: 30, found: 1.4, expected: false },
-    { what: 'far more', pages: 30, found: 1.6, expected: true },
+    { what: 'a few more', pages: 30, found: 0.9, expected: false },
+    { what: 'far more', pages: 30, found: 1.7, expected: true },
     { what: 'far more, on a few pages', pages: 9, found: 25, expected: false },
     { what: 'far more, on ten pages', pages: 10, found: 2.5, expected: true },
   ])('is given of $what: $expected', ({ pages, found, expected }) => {

@@ -16,6 +16,8 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     fresh_as_of: null,
     newest: null,
     refreshed_every_ms: null,
+    refresh_share: null,
+    token: null,
     alarm_since: null,
     last_run_at: null,
     last_run_status: null,
