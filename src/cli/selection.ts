@@ -51,6 +51,6 @@ export function selectJobs(config: Config, selection: JobSelection): SelectedJob
   return jobs
 }
 
-export function jobOf({ id, name }: OrganizationConfig, collection: CollectionConfig): Job {
+function jobOf({ id, name }: OrganizationConfig, collection: CollectionConfig): Job {
   return { organization: { id, name }, collection }
 }

@@ -308,7 +308,14 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
 
     it('charge each request once, though many do at once', async () => {
       const rules = shareRules(60, 10)
-      const uses = Array.from({ length: 8 }, () => createShareUse(store, 'token', () => rules, () => 0))
+      const uses = Array.from({ length: 8 }, () =>
+        createShareUse(
+          store,
+          'token',
+          () => rules,
+          () => 0,
+        ),
+      )
 
       await Promise.all(uses.map((use) => use.take(() => 3)))
 

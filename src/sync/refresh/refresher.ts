@@ -190,7 +190,10 @@ export function createRefresher(options: RefresherOptions): Refresher {
       if (page) {
         const tools = toolsOf(await begin())
         const before = tools.run.traffic.requests
-        const save = (written: Written) => savedRefresh((state = page.after(written)), rules)
+        const save = (written: Written) => {
+          state = page.after(written)
+          return savedRefresh(state, rules)
+        }
         await refreshPage(tools, page.number, urgency, save).finally(() => {
           sent = tools.run.traffic.requests - before
         })

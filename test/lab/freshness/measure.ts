@@ -1,3 +1,4 @@
+import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
 import {
   charge,
   isWalkedWhole,
@@ -8,7 +9,6 @@ import {
   priceOf,
   shareRules,
 } from '../../../src/sync/refresh/price.ts'
-import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
 import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
 import type { Order, Removals } from './living-list.ts'
