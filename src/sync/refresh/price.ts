@@ -23,10 +23,10 @@ export interface ShareRules {
 /** Where nothing announces a limit, none was learned and none is configured. Requests a minute. */
 const USUAL_LIMIT = 60
 
-/** An hour holds what was charged before it, too: a minute and a half. */
-const MARGIN = 60 / 61.5
-
 const LEAST_CHUNK = 6
+
+/** A newest end begins up to a level of so many chunks. An hour holds what was charged before it, too, so the share is less by as much. */
+const NEWEST_CHUNKS = 1.5
 
 /** Minutes in which an unused share lowers the price, and in which one used twice raises it, by the factor e. */
 const INERTIA = 60
@@ -43,7 +43,8 @@ const MINUTE = 60_000
 /** @param percent Of the limit, for refreshes. */
 export function shareRules(limit: number | null, percent: number): ShareRules {
   const share = ((limit ?? USUAL_LIMIT) * percent) / 100
-  return { perMinute: share * MARGIN, chunk: Math.max(LEAST_CHUNK, share) }
+  const chunk = Math.max(LEAST_CHUNK, share)
+  return { perMinute: (share * 60) / (60 + (NEWEST_CHUNKS * chunk) / share), chunk }
 }
 
 /** Of a budget that no refresh has used. */
@@ -76,7 +77,7 @@ export type Reading = 'newest' | 'visit' | 'older'
 
 /** Whether the share has room for a reading to begin. */
 export function mayBegin({ level }: Share, { chunk }: ShareRules, reading: Reading): boolean {
-  return level <= { newest: 1.5 * chunk, visit: 0, older: chunk }[reading]
+  return level <= { newest: NEWEST_CHUNKS * chunk, visit: 0, older: chunk }[reading]
 }
 
 /** A missing row counts as so many outdated ones. */
