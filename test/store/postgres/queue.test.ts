@@ -328,7 +328,7 @@ describe.skipIf(server.missing !== null)('thousands of lists in the queue', { ti
     const many = await pagesTouched(10_000, ask)
 
     expect(few).toBeGreaterThan(0)
-    // To read all of them takes some 600 pages; statistics that are made meanwhile move both numbers by a hundred.
+    // Statistics that are made meanwhile move both numbers by about a hundred.
     expect(many).toBeLessThan(few + 250)
   })
 })
