@@ -310,12 +310,17 @@ async function pagesTouched(waiting: number, ask: (queue: ListQueue, server: Ser
   asked.length = 0
   await ask(queue, watched)
   const { text, values } = asked[0] ?? { text: '', values: [] }
-  await rows('BEGIN')
-  const [explained] = await rows(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, ...values)
-  await rows('ROLLBACK')
-  const plans = explained?.['QUERY PLAN'] as { Plan: Record<string, number> }[] | undefined
-  const plan = plans?.[0]?.Plan
-  return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
+  // The least of three: what the server cleans up or counts meanwhile is no part of the statement.
+  const touched: number[] = []
+  for (let run = 0; run < 3; run++) {
+    await rows('BEGIN')
+    const [explained] = await rows(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, ...values)
+    await rows('ROLLBACK')
+    const plans = explained?.['QUERY PLAN'] as { Plan: Record<string, number> }[] | undefined
+    const plan = plans?.[0]?.Plan
+    touched.push((plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0))
+  }
+  return Math.min(...touched)
 }
 
 describe.skipIf(server.missing !== null)('thousands of lists in the queue', { timeout: 60_000 }, () => {
@@ -328,8 +333,7 @@ describe.skipIf(server.missing !== null)('thousands of lists in the queue', { ti
     const many = await pagesTouched(10_000, ask)
 
     expect(few).toBeGreaterThan(0)
-    // Statistics that are made meanwhile move both numbers by about a hundred.
-    expect(many).toBeLessThan(few + 250)
+    expect(many).toBeLessThan(few + 100)
   })
 })
 
