@@ -25,7 +25,7 @@ const USUAL_LIMIT = 60
 
 const LEAST_CHUNK = 6
 
-/** A newest end begins up to a level of so many chunks. An hour holds what was charged before it, too, so the share is less by as much. */
+/** A newest end begins up to a level of so many chunks. An hour holds what was charged before it, and a reading that has begun, too: the share is less by as much. */
 const NEWEST_CHUNKS = 1.5
 
 /** Minutes in which an unused share lowers the price, and in which one used twice raises it, by the factor e. */
@@ -44,7 +44,7 @@ const MINUTE = 60_000
 export function shareRules(limit: number | null, percent: number): ShareRules {
   const share = ((limit ?? USUAL_LIMIT) * percent) / 100
   const chunk = Math.max(LEAST_CHUNK, share)
-  return { perMinute: (share * 60) / (60 + (NEWEST_CHUNKS * chunk) / share), chunk }
+  return { perMinute: (share * 60) / (60 + (NEWEST_CHUNKS * chunk + END_COST) / share), chunk }
 }
 
 /** Of a budget that no refresh has used. */

@@ -37,8 +37,7 @@ const PLAYED = [
     isFast: true,
     what: 'a limit that only a 429 tells of',
     setting: { ...SETTING, organizations: 30, walkEvery: 24, requestsPerMinute: 30, isAnnounced: false },
-    // A reading that has begun is ended.
-    most: 183 + 3,
+    most: 183,
     // They are short and nothing comes: an hour is enough until the price has fallen. The share carries six rounds.
     refreshed: [2, 6],
   },

@@ -22,10 +22,10 @@ const RULES = shareRules(60, 10)
 
 describe('the share of a budget', () => {
   it.each([
-    { limit: 60, percent: 10, perMinute: 5.85, chunk: 6 },
-    { limit: null, percent: 10, perMinute: 5.85, chunk: 6 },
-    { limit: 300, percent: 10, perMinute: 29.3, chunk: 30 },
-    { limit: 0.5, percent: 10, perMinute: 0.0488, chunk: 6 },
+    { limit: 60, percent: 10, perMinute: 5.82, chunk: 6 },
+    { limit: null, percent: 10, perMinute: 5.82, chunk: 6 },
+    { limit: 300, percent: 10, perMinute: 29.2, chunk: 30 },
+    { limit: 0.5, percent: 10, perMinute: 0.0107, chunk: 6 },
   ])('is $perMinute requests a minute of $limit at $percent %', ({ limit, percent, perMinute, chunk }) => {
     const rules = shareRules(limit, percent)
 
