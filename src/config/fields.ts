@@ -98,7 +98,9 @@ export function positiveNumber(least: number) {
 
 /** `true` or `false`. */
 export function truthValue() {
-  return z.stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive' }).meta({ type: 'boolean' })
+  return z
+    .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive', error: 'must be true or false.' })
+    .meta({ type: 'boolean' })
 }
 
 export function choice<const Choices extends readonly string[]>(choices: Choices) {

@@ -93,6 +93,7 @@ describe('loadConfig', () => {
     ['{ every: 500ms }', 'refresh.every: must be at least 1s'],
     ['{ share: 0 }', 'refresh.share: must be a number from 0.1 to 100'],
     ['{ often: 1m }', 'refresh.often'],
+    ['{ alarm: maybe }', 'refresh.alarm: must be true or false.'],
     ['5m', 'refresh: must be a mapping of every, share and alarm, or false'],
   ])('says what is wrong with refresh: %s', (given, problem) => {
     expect(() => load(`${SMALLEST}refresh: ${given}\n`)).toThrow(problem)
