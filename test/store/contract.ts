@@ -724,6 +724,28 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         ])
       })
 
+      it.each([
+        ['that is sent no more', '{"id":1,"lines":[{"sku":"y"}]}', ['qty', 'size__cm']],
+        ['that became null', '{"id":1,"lines":[{"sku":"y","qty":null,"size":{"cm":4}}]}', ['qty']],
+        ['of lists that are empty now', '{"id":1,"lines":[]}', ['qty', 'size__cm', 'sku']],
+      ])('are missed in a field of elements %s, until there are some again', async (_what, text, missed) => {
+        const full = '{"id":1,"lines":[{"sku":"x","qty":1},{"size":{"cm":3}}]}'
+        await walkOf(store, full, '{"id":2,"lines":[]}')
+        expect(await opened.troubles()).toEqual([])
+
+        for (let walks = 1; walks <= 2; walks++) {
+          await walkOf(store, text, `{"id":2,"lines":[],"walk":${walks}}`)
+          const troubles = await opened.troubles()
+          expect(troubles).toMatchObject(
+            missed.map((column) => ({ view: 'orders__lines', column, misfits: 0, emptied: 1 })),
+          )
+          expect(troubles).toHaveLength(missed.length)
+        }
+        await walkOf(store, full, '{"id":2,"walk":3}')
+
+        expect(await opened.troubles()).toEqual([])
+      })
+
       it('are added up over the lists of a collection', async () => {
         const at = await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":1}')
         const open = await begin(store, jobOf({}, GLOBEX))
