@@ -363,7 +363,7 @@ function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
   if (!first) return []
   const more = others.length === 0 ? '' : ` and of ${counted(others.length, 'other organization')}`
   return [
-    `${columnName(first)}: no row of ${printable(first.organization, 40)}${more} has a value any more, after earlier full walks had found some`,
+    `${columnName(first)}: no ${first.view === null ? 'row' : 'element'} of ${printable(first.organization, 40)}${more} has a value any more, after earlier full walks had found some`,
   ]
 }
 

@@ -76,6 +76,9 @@ describe('a column that became empty', () => {
     expect(notes({ emptied: 1 }, { emptied: 1, organization: 'globex' }, { misfits: 0 })).toEqual([
       'orders.total_cents: no row of acme and of 1 other organization has a value any more, after earlier full walks had found some',
     ])
+    expect(notes({ emptied: 1, view: 'orders__items', column: 'qty' })).toEqual([
+      'orders__items.qty: no element of acme has a value any more, after earlier full walks had found some',
+    ])
   })
 })
 
