@@ -9,7 +9,7 @@ import {
   readDaemons,
 } from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
-import { connectServer } from '../../../src/store/postgres/server/server.ts'
+import { connectServer, type Server } from '../../../src/store/postgres/server/server.ts'
 import { runJob } from '../../../src/sync/job.ts'
 import type { Lease } from '../../../src/sync/store.ts'
 import { noTraffic } from '../../../src/sync/walk.ts'
@@ -256,8 +256,24 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     for (const job of more) expect((await second.store.acquire(job)).heldBy).toBeUndefined()
   })
 
+  /** Leases of a worker of its own, which finds the server changed so. */
+  async function createOwnLeases(
+    change: (real: Server) => Server,
+    { port = first.address.port, sleep = async () => {} } = {},
+  ) {
+    const { signal } = new AbortController()
+    const patience = { now: first.clock.now, sleep, after: afterRealTime, signal }
+    const real = await connectServer({ ...first.address, port }, patience)
+    const leases = await createLeases(change(real), lockName())
+    onTestFinished(async () => {
+      await leases.close()
+      await real.close()
+    })
+    return leases
+  }
+
   it('pause after each attempt to reach a server that is away, and take their jobs back', async () => {
-    const { address, clock, rows } = first
+    const { address, rows } = first
     const proxy = await startProxy(address.port)
     const gate = Promise.withResolvers<void>()
     let pauses = 0
@@ -265,13 +281,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
       pauses++
       return gate.promise
     }
-    const patience = { now: clock.now, sleep, after: afterRealTime, signal: new AbortController().signal }
-    const far = await connectServer({ ...address, port: proxy.port }, patience)
-    const leases = await createLeases(far, lockName())
-    onTestFinished(async () => {
-      await leases.close()
-      await far.close()
-    })
+    const leases = await createOwnLeases((real) => real, { port: proxy.port, sleep })
     await leases.lock('acme', 'orders')
     proxy.refuse(true)
     proxy.cut()
@@ -286,63 +296,38 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('keep their other jobs when the server does not let them give one back', async () => {
-    const { address, clock, rows } = first
-    const patience = {
-      now: clock.now,
-      sleep: async () => {},
-      after: afterRealTime,
-      signal: new AbortController().signal,
-    }
-    const real = await connectServer(address, patience)
     let refused = 0
     const refusing = (text: string) => {
       if (!text.includes('pg_advisory_unlock')) return text
       refused++
       return 'SELECT no_such_function($1)'
     }
-    const leases = await createLeases(
-      {
-        ...real,
-        async connect(onLost) {
-          const own = await real.connect(onLost)
-          const ask: typeof own.rows = (text, values) => own.rows(refusing(text), values)
-          return { ...own, rows: ask }
-        },
+    const leases = await createOwnLeases((real) => ({
+      ...real,
+      async connect(onLost) {
+        const own = await real.connect(onLost)
+        const ask: typeof own.rows = (text, values) => own.rows(refusing(text), values)
+        return { ...own, rows: ask }
       },
-      lockName(),
-    )
-    onTestFinished(async () => {
-      await leases.close()
-      await real.close()
-    })
+    }))
     for (const name of ['a', 'b', 'c']) await leases.lock('acme', name)
     await leases.unlock('acme', 'a')
 
     expect(refused).toBe(1)
-    await expect.poll(async () => (await rows(`SELECT 1 ${LOCKS}`)).length).toBe(2)
+    await expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(2)
   })
 
   it('take their jobs back though the server refused that for as long as they tried', async () => {
-    const { address, clock, rows } = first
-    const patience = {
-      now: clock.now,
-      sleep: async () => {},
-      after: afterRealTime,
-      signal: new AbortController().signal,
-    }
-    const real = await connectServer(address, patience)
     let isRefusing = false
     let refused = 0
-    const connect: typeof real.connect = async (onLost) => {
-      if (!isRefusing) return real.connect(onLost)
-      refused++
-      throw Object.assign(new Error('refused'), { code: '57014' })
-    }
-    const leases = await createLeases({ ...real, connect }, lockName())
-    onTestFinished(async () => {
-      await leases.close()
-      await real.close()
-    })
+    const leases = await createOwnLeases((real) => ({
+      ...real,
+      async connect(onLost) {
+        if (!isRefusing) return real.connect(onLost)
+        refused++
+        throw Object.assign(new Error('refused'), { code: '57014' })
+      },
+    }))
     await leases.lock('acme', 'orders')
     isRefusing = true
     await breakConnections()
@@ -350,7 +335,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     isRefusing = false
 
     await leases.renew()
-    expect(await rows(`SELECT 1 ${LOCKS}`)).toHaveLength(1)
+    expect(await first.rows(`SELECT 1 ${LOCKS}`)).toHaveLength(1)
   })
 
   it('write the hold of a refused token though they are told to stop while the server is away', async () => {
