@@ -4,9 +4,7 @@ import type { Listed, Rows, Selection, SentItem, TypedRows, Value } from '../../
 import { assertReadingSql, type Parameters } from '../../store/sqlite/read/query.ts'
 import { createReader, type Reader } from '../../store/sqlite/read/reader.ts'
 import { isNotMadeYet, openMirror } from '../file/mirror.ts'
-import { csvFormat } from '../output/formats/csv.ts'
 import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
-import { jsonFormat, ndjsonFormat } from '../output/formats/json.ts'
 import { tableFormat } from '../output/formats/table.ts'
 
 /** At once from a file, later from a server. */
@@ -127,9 +125,13 @@ async function queryFormat(
     const { parquetFormat } = await import('../output/formats/parquet.ts')
     return parquetFormat({ columns, types })
   }
-  if (format === 'json') return jsonFormat(columns, isTerminal)
-  if (format === 'ndjson') return ndjsonFormat(columns, isTerminal)
-  return format === 'csv' ? csvFormat(columns, { safe: isTerminal }) : tableFormat(columns, width)
+  if (format === 'csv') {
+    const { csvFormat } = await import('../output/formats/csv.ts')
+    return csvFormat(columns, { safe: isTerminal })
+  }
+  if (format === 'table') return tableFormat(columns, width)
+  const { jsonFormat, ndjsonFormat } = await import('../output/formats/json.ts')
+  return format === 'json' ? jsonFormat(columns, isTerminal) : ndjsonFormat(columns, isTerminal)
 }
 
 /** Does the task on a mirror in a file, and yields what it writes. Throws UsageError and MirrorError. */
