@@ -93,8 +93,8 @@ describe('the questions of analysts', () => {
       return JSON.parse(stdout) as { day: string; currency: string; worth: string }[]
     }
     const [berlin, utc] = [await worth(1), await worth(0)]
-    const cents = (lines: typeof utc) =>
-      lines.reduce((sum, line) => sum + Math.round(Number(line.worth) * 100), 0)
+    const cents = (days: typeof utc) =>
+      days.reduce((sum, line) => sum + Math.round(Number(line.worth) * 100), 0)
 
     expect(berlin).not.toEqual(utc)
     expect(cents(berlin)).toBe(cents(utc))
