@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
-import { type ReadList, refreshText, statusAdvice } from '../report/advice.ts'
+import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { refreshText } from '../report/refresh-text.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { columnNotes } from '../report/status-text.ts'
 import { lastAttempt } from '../report/verdict.ts'
@@ -160,7 +161,9 @@ function readLists(
     if (!organization || row.configured !== 1) return []
     const { schedule, refresh, collections } = organization
     const newestConfigured = collections.find(({ name }) => name === row.collection)?.newest ?? 'auto'
-    return [{ ...row, newestConfigured, walkEvery: () => periodFor(schedule), refresh }]
+    return [
+      { ...row, newestConfigured, walkEvery: () => periodFor(schedule), isRefreshed: refresh !== false },
+    ]
   })
 }
 

@@ -32,7 +32,7 @@ export function jobOptions(
     refresh: null,
     now: clock.now,
     sleep: clock.sleep,
-    turn: () => null,
+    beforeStart: () => null,
     yieldToEventLoop: async () => {},
     observe: hearing(),
     signal: new AbortController().signal,
