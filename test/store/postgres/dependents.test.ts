@@ -11,7 +11,6 @@ import type { TestMirror } from '../../helpers/test-mirror.ts'
 import { begin } from '../contract.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('a column that gets another type', () => {
   let mirror: PostgresMirror

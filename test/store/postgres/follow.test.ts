@@ -9,7 +9,6 @@ import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
 import type { TestMirror } from '../../helpers/test-mirror.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 /** How many events the long form follows: FOLLOWED_EVENTS=20000. */
 const EVENTS = Number(process.env.FOLLOWED_EVENTS ?? 1000)

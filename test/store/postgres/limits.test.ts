@@ -11,7 +11,6 @@ import type { TestMirror } from '../../helpers/test-mirror.ts'
 // What a PostgreSQL table cannot hold keeps no list out of the mirror.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 /** An object with so many fields. */
 const wide = (count: number, value: (index: number) => unknown) =>

@@ -15,7 +15,6 @@ import type { TestMirror } from '../../helpers/test-mirror.ts'
 const FOLDER = path.resolve(import.meta.dirname, '../../../src/store/postgres/migrations')
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const canRead = (role: string) => `has_table_privilege('${role}', 'sync_columns', 'SELECT')`
 

@@ -16,7 +16,6 @@ import { jsonTexts } from '../../json/arbitrary.ts'
 // The same lists, read by the same walks into both stores, give the same tables.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const JOB = jobOf()
 

@@ -27,7 +27,6 @@ import { openRefresh, refreshPage } from '../contract-refreshes.ts'
 
 const server = await startPostgres()
 afterAll(() => server.stop())
-if (server.missing !== null) console.warn(server.missing)
 
 const JOB = jobOf()
 /** A page with one item that has no key. */
