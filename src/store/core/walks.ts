@@ -1,11 +1,4 @@
-import type {
-  BeginRun,
-  HeldRemovals,
-  LedgerEntry,
-  OpenWalk,
-  Walk,
-  WalkClosing,
-} from '../../sync/store.ts'
+import type { BeginRun, HeldRemovals, LedgerEntry, OpenWalk, Walk, WalkClosing } from '../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../sync/types.ts'
 import { recordColumns } from './column-counts.ts'
 import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
