@@ -1,13 +1,13 @@
 import type { Config } from '../config/config.ts'
-import { type ReadList, refreshText, statusAdvice } from '../report/advice.ts'
+import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { refreshText } from '../report/refresh-text.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { columnNotes } from '../report/status-text.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
 import { createFireSearch } from '../schedule/ticks.ts'
 import type { JobFreshness } from '../store/core/mirror-state.ts'
-import type { StatusRow } from '../store/core/status.ts'
-import { neverSynced } from '../store/core/status.ts'
+import { neverSynced, type StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
 import type { FileStatus } from '../store/sqlite/read/status.ts'
 import { asCalled } from '../text.ts'
@@ -160,7 +160,9 @@ function readLists(
     if (!organization || row.configured !== 1) return []
     const { schedule, refresh, collections } = organization
     const newestConfigured = collections.find(({ name }) => name === row.collection)?.newest ?? 'auto'
-    return [{ ...row, newestConfigured, walkEvery: () => periodFor(schedule), refresh }]
+    return [
+      { ...row, newestConfigured, walkEvery: () => periodFor(schedule), isRefreshed: refresh !== false },
+    ]
   })
 }
 

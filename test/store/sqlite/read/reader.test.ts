@@ -142,6 +142,7 @@ describe('a reader', () => {
     'SELECT count(*) FROM orders',
     'WITH one AS (SELECT 1) SELECT * FROM one',
     'PRAGMA table_info(orders)',
+    'EXPLAIN QUERY PLAN SELECT * FROM orders',
   ])('runs SQL that reads: %s', async (sql) => {
     const { reader } = await filled()
 

@@ -89,7 +89,7 @@ describe('an INTEGER column that meets a fraction', () => {
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems(...WHOLE.map((total, index) => `{"id":${index + 1},"total":${total},"note":"n"}`))
     const saved = await saveItems('{"id":100,"total":0.5}')
-    return { test, saved, saveItems }
+    return { test, saved }
   }
 
   it('becomes REAL, for its old rows too, with a notice', async () => {
