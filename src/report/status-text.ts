@@ -1,6 +1,6 @@
 import type { ColumnTrouble } from '../store/core/overview.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import type { QueueDepth } from '../store/postgres/read/queue.ts'
+import type { QueueDepth } from '../store/postgres/read/status.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 import {
   type DaemonStatus,
