@@ -12,6 +12,7 @@ import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import { neverSynced } from '../store/sqlite/read/freshness.ts'
 import type { Reader } from '../store/sqlite/read/reader.ts'
 import { asCalled } from '../text.ts'
+import { budgetKey } from './budget-key.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -171,12 +172,13 @@ function readLists(
 /** A sentence for each budget whose lists were refreshed. */
 function refreshSentences(
   rows: readonly StatusRow[],
-  { organizations, rateLimit: { scope } }: Pick<Config, 'organizations' | 'rateLimit'>,
+  config: Pick<Config, 'organizations' | 'rateLimit'>,
 ): string[] {
-  const refreshed = new Set(organizations.filter(({ refresh }) => refresh !== false).map(({ id }) => id))
+  const refreshed = new Set(
+    config.organizations.filter(({ refresh }) => refresh !== false).map(({ id }) => id),
+  )
   const lists = rows.filter((row) => row.configured === 1 && refreshed.has(row.organization_id))
-  const budgetOf = ({ organization_id: id, token }: StatusRow) =>
-    ({ all: 'all', organization: id, token: token ?? id })[scope]
+  const budgetOf = ({ organization_id: id, token }: StatusRow) => budgetKey(config, id, token)
   return [...Map.groupBy(lists, budgetOf).values()].flatMap(refreshText)
 }
 
