@@ -10,7 +10,7 @@ import type { JobFreshness } from '../store/core/mirror-state.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import { neverSynced } from '../store/sqlite/read/freshness.ts'
-import type { Reader } from '../store/sqlite/read/reader.ts'
+import type { FileStatus } from '../store/sqlite/read/status.ts'
 import { asCalled } from '../text.ts'
 import { budgetKey } from './budget-key.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
@@ -37,8 +37,7 @@ export interface StatusOptions extends MirrorPlace {
 }
 
 /** What `status` reads of a mirror of either kind. */
-export interface StatusReader
-  extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'columnTroubles' | 'close'> {
+export interface StatusReader extends FileStatus {
   /** Of a mirror that several workers share. */
   queue?(): QueueDepth | null
   /** Whose locks the workers wait for. */

@@ -18,7 +18,6 @@ import { BEGIN } from '../../helpers/test-mirror.ts'
 // their end are in workers.test.ts.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const JOB = jobOf()
 
