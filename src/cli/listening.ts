@@ -98,7 +98,7 @@ export function createSource(options: SourceOptions): MirrorSource {
 
   async function overview(): Promise<Overview> {
     const time = now()
-    const [known, trouble] = await Promise.all([served.overview(time - NEW_MS), unusable()])
+    const [known, reason] = await Promise.all([served.overview(time - NEW_MS), unusable()])
     const { reader, runs, gates, tokensUsed, newColumns, size } = known
     return {
       version: manifest.version,
@@ -108,7 +108,7 @@ export function createSource(options: SourceOptions): MirrorSource {
         config,
         now: time,
         configOption,
-        unusable: trouble,
+        unusable: reason,
       }),
       runs: new Map(runs.map((one) => [jobKey(one), one])),
       budgets: budgetUses({ config, gates, tokensUsed, lastHour: counts.lastHour() }),

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts'
 import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { columnNotes } from '../report/column-notes.ts'
 import { refreshText } from '../report/refresh-text.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
-import { columnNotes } from '../report/status-text.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
 import { createFireSearch } from '../schedule/ticks.ts'
@@ -11,6 +11,7 @@ import type { StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import { neverSynced } from '../store/sqlite/read/freshness.ts'
 import type { FileStatus } from '../store/sqlite/read/status.ts'
+import { LONGEST_WAIT_MS } from '../sync/lease.ts'
 import { asCalled } from '../text.ts'
 import { budgetKey } from './budget-key.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
@@ -44,9 +45,6 @@ export interface StatusReader extends FileStatus {
   locks?(): string[]
 }
 
-/** The longest pause that a server can ask for. A later time comes from a wrong clock. */
-const LONGEST_PAUSE_MS = 86_400_000
-
 /** What `status` says of a mirror. Throws MirrorError. */
 export async function readStatus(
   runtime: Runtime,
@@ -79,7 +77,7 @@ export function statusOf(
 ): Status {
   const known = (reader?.status() ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
   const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
-  const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
+  const isPause = closedUntil > now && closedUntil <= now + LONGEST_WAIT_MS
   const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
   const planOf = config ? createPlanner(config, now) : () => null
   const context = { now, configOption, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
