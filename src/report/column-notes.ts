@@ -66,13 +66,14 @@ function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: str
   const where =
     text === null || objects === misfits ? '' : ` and ${are}, as text, in ${printable(text, 100)}${apart}`
   const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
-  return [`${columnName(worst)}: ${of}${where} (${whose(worst, others)}: ${exampleOf(worst)}${move})`]
+  return [`${columnName(worst)}: ${of}${where} (${whose(worst, others)}${exampleOf(worst)}${move})`]
 }
 
-/** `a text among numbers`. */
+/** `: a text among numbers`; nothing where no example was looked for. */
 function exampleOf({ misfit, type }: ColumnTrouble): string {
+  if (misfit === null) return ''
   const others = type === 'TEXT' ? 'texts' : misfit === 'fraction' ? 'whole numbers' : 'numbers'
-  return misfit === null || misfit === 'fitting' ? CLASSES.fitting : `${CLASSES[misfit]} among ${others}`
+  return `: ${CLASSES[misfit]}${misfit === 'fitting' ? '' : ` among ${others}`}`
 }
 
 function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
