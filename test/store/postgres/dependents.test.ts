@@ -218,9 +218,9 @@ it.skipIf(server.missing !== null)(
     const work = forgettingOn(mirror.server, { configured: [], now: mirror.clock.now, signal })
     const job = { organization: ACME.id, collection: 'orders' }
 
-    const { isCollectionGone } = await forgetJob(work, await takeOver(mirror.server, 'tester', job), false)
+    const forgotten = await forgetJob(work, await takeOver(mirror.server, 'tester', job), false)
 
-    expect(isCollectionGone).toBe(false)
+    expect(forgotten).toMatchObject({ owner: null, isCollectionGone: false })
     expect(await mirror.rows('SELECT * FROM mine')).toEqual([])
     expect((await runOnce(mirror, scriptedList({ ids: [2] }))).error).toBeNull()
     expect(await mirror.rows('SELECT id::integer FROM mine')).toEqual([{ id: 2 }])
