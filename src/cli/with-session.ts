@@ -5,8 +5,9 @@ import { KnownError } from '../errors.ts'
 import type { Pings } from '../ping/pings.ts'
 import { type JobOptions, type JobResult, runConcurrently, runJob } from '../sync/job.ts'
 import type { Job, Trigger, WalkPlan } from '../sync/types.ts'
-import { type Globals, typedConfig, USER_AGENT as userAgent } from './config-file.ts'
+import { USER_AGENT as userAgent } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
+import { type Globals, typedConfig } from './globals.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal, type Terminal } from './output/terminal.ts'
@@ -147,9 +148,9 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
 const AT_ONCE = 10
 
 /** Returns what a job waits for before it begins: hundreds may begin together, and signals and probes are answered between them. */
-function createTurn(yieldToEventLoop: () => Promise<void>): JobOptions['turn'] {
+function startInBatches(yieldToEventLoop: () => Promise<void>): JobOptions['beforeStart'] {
   let begun = 0
-  let lastTurn = Promise.resolve()
+  let last = Promise.resolve()
   return () => {
     if (begun === 0)
       void yieldToEventLoop().then(() => {
@@ -157,8 +158,8 @@ function createTurn(yieldToEventLoop: () => Promise<void>): JobOptions['turn'] {
       })
     begun++
     if (begun <= AT_ONCE) return null
-    lastTurn = lastTurn.then(yieldToEventLoop)
-    return lastTurn
+    last = last.then(yieldToEventLoop)
+    return last
   }
 }
 
@@ -176,7 +177,7 @@ interface RunnerOptions {
 export function createRunner(options: RunnerOptions): RunJobs {
   const { config, session, reporter, pings, publisher, runtime } = options
   const { now, sleep, yieldToEventLoop } = runtime
-  const turn = createTurn(yieldToEventLoop)
+  const beforeStart = startInBatches(yieldToEventLoop)
   return async (
     selected,
     { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal },
@@ -203,7 +204,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
             waitForOwner,
             now,
             sleep,
-            turn,
+            beforeStart,
             yieldToEventLoop,
             observe: reporter.observe(job),
             signal: stop,

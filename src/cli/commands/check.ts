@@ -18,8 +18,9 @@ import { sendPing } from '../../ping/send.ts'
 import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
 import { asCalled } from '../../text.ts'
-import { type Globals, readConfig, typedConfig, USER_AGENT as userAgent } from '../config-file.ts'
+import { readConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
+import { type Globals, typedConfig } from '../globals.ts'
 import { kindOf } from '../mirror.ts'
 import { budgetNow, msToSend } from '../output/estimate.ts'
 import { createLogger } from '../output/log.ts'
@@ -207,7 +208,7 @@ function adviceOn(config: Config, asked: readonly AskedList[], now: number): Fin
   }
   const proposal = advise(facts)
   const texts = adviceText(proposal, facts)
-  const isTight = facts.betweenWalks !== null && proposal.walk_minutes > facts.betweenWalks
+  const isTight = facts.betweenWalks !== null && proposal.walkMinutes > facts.betweenWalks
   const [walks = '', ...refreshes] = texts
   const walk = isTight
     ? warn(

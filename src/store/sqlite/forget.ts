@@ -1,6 +1,7 @@
 import { InterruptedError } from '../../errors.ts'
 import { createForgetting as createRules, type Forgetting, isUnused } from '../core/forget.ts'
-import { KINDS, tableName, timeOf } from '../core/sql.ts'
+import { KINDS, tableName } from '../core/names.ts'
+import { timeOf } from '../core/sql.ts'
 import type { ConfiguredCollection } from '../core/tables.ts'
 import { runRule, SQLITE } from './driver.ts'
 import type { Leases } from './leases.ts'
@@ -50,10 +51,10 @@ export function createForgetting({
     batchRows: MOST_ROWS,
     dropUnused: (collection) =>
       transact(() => {
-        for (const kind of KINDS) dropFormerCopy(connection, tableName(collection, kind))
+        for (const kind of KINDS) runRule(connection, dropFormerCopy(tableName(collection, kind)))
         // A user's index or trigger would go with the tables.
         const isDropped = runRule(connection, isUnused(collection)) && !hasBelongings(connection, collection)
-        if (isDropped) dropCollection(connection, collection)
+        if (isDropped) runRule(connection, dropCollection(collection))
         makeConfigured(connection, configured)
         return isDropped
       }),
@@ -107,8 +108,9 @@ function createBlanking(connection: Connection): (pages: number) => boolean {
   }
 
   return (pages) => {
-    if (isFull) return declarationOf(connection, FREE_PAGES) === undefined || empty(pages)
-    const isNeeded = number('freelist_count') > 0 || declarationOf(connection, FREE_PAGES) !== undefined
+    const hasTable = runRule(connection, declarationOf(FREE_PAGES)) !== null
+    if (isFull) return !hasTable || empty(pages)
+    const isNeeded = number('freelist_count') > 0 || hasTable
     if (isNeeded) fill(pages)
     return !isNeeded
   }

@@ -1,10 +1,5 @@
 import fs from 'node:fs'
-import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
-import { completeTables } from '../../core/declarations.ts'
-import { runRule, SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
-import { markWideTexts, replaceViews } from '../tables/array-views.ts'
-import { ensureChangesView } from '../tables/changes-view.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
@@ -30,8 +25,8 @@ const STEPS = [
 
 export const LATEST_VERSION = STEPS.length
 
-/** Brings our own tables up to date, in one transaction: a kill leaves the old schema or the new one. */
-export function migrate(connection: Connection): void {
+/** Brings our own tables up to date, and then those of collections by `complete`, in one transaction: a kill leaves the old schema or the new one. */
+export function migrate(connection: Connection, complete: () => void): void {
   const pending = () => STEPS.slice(connection.pragma('user_version', { simple: true }) as number)
   if (pending().length === 0) return
   const run = connection.transaction(() => {
@@ -39,21 +34,8 @@ export function migrate(connection: Connection): void {
     const steps = pending()
     for (const step of steps) connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
     if (steps.length === 0) return
-    completeCollections(connection)
+    complete()
     connection.pragma(`user_version = ${LATEST_VERSION}`)
   })
   run.immediate()
-}
-
-/** The tables and views of all collections, also of those that the configuration does not name any more. */
-function completeCollections(connection: Connection): void {
-  const known = connection.prepare('SELECT name, key FROM sync_collections').all()
-  for (const { name, key } of known as { name: string; key: string }[]) {
-    if (runRule(connection, SQLITE.columnTypes(name)).size === 0) continue
-    const shape = { name, keyColumns: keyColumnNames(splitKey(JSON.parse(key) as string[])) }
-    runRule(connection, completeTables(SQLITE, shape))
-    ensureChangesView(connection, shape)
-    markWideTexts(connection, shape)
-    replaceViews(connection, shape)
-  }
 }

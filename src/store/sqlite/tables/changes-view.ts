@@ -1,31 +1,29 @@
-import { CHANGES_END, EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../columns/changes-view.ts'
-import { tableName } from '../../core/sql.ts'
+import { EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../columns/changes-view.ts'
+import type { ViewedTable } from '../../core/fit.ts'
+import { changesViewName, tableName } from '../../core/names.ts'
+import { exec, one, quoted, type Rule } from '../../core/sql.ts'
 import { SQLITE } from '../driver.ts'
-import { type Connection, quoted } from '../sql.ts'
 
 /** In the view's text, to tell it from a view of a user's. */
 const MARK = '/* made by admin-mirror */'
 
-/** What the view of a collection depends on; it never changes while the collection has rows. */
-interface Shape {
-  name: string
-  keyColumns: readonly string[]
-}
-
 /** Creates the view, or replaces one of another version. Returns false where the name is a user's. */
-export function ensureChangesView(connection: Connection, shape: Shape): boolean {
-  const found = findView(connection, shape.name)
+export function* ensureChangesView(shape: ViewedTable): Rule<boolean> {
+  const found = yield* findView(shape.name)
   const wanted = changesViewSql(shape)
   if (found?.sql === wanted) return true
   if (found && !isOurs(found)) return false
-  if (found) connection.exec(`DROP VIEW ${quoted(shape.name + CHANGES_END)}`)
-  connection.exec(wanted)
+  yield* exec([...(found ? [dropSql(shape.name)] : []), wanted])
   return true
 }
 
-export function dropChangesView(connection: Connection, collection: string): void {
-  const found = findView(connection, collection)
-  if (found && isOurs(found)) connection.exec(`DROP VIEW ${quoted(collection + CHANGES_END)}`)
+export function* dropChangesView(collection: string): Rule<void> {
+  const found = yield* findView(collection)
+  if (found && isOurs(found)) yield* exec([dropSql(collection)])
+}
+
+function dropSql(collection: string): string {
+  return `DROP VIEW ${quoted(changesViewName(collection))}`
 }
 
 interface Found {
@@ -33,16 +31,16 @@ interface Found {
   sql: string | null
 }
 
-function findView(connection: Connection, collection: string): Found | undefined {
-  const find = connection.prepare('SELECT type, sql FROM sqlite_schema WHERE name = ? COLLATE NOCASE')
-  return find.get(collection + CHANGES_END) as Found | undefined
+function findView(collection: string): Rule<Found | null> {
+  const name = changesViewName(collection)
+  return one('SELECT type, sql FROM sqlite_schema WHERE name = :name COLLATE NOCASE', { name })
 }
 
 function isOurs({ type, sql }: Found): boolean {
   return type === 'view' && sql?.includes(MARK) === true
 }
 
-function changesViewSql({ name, keyColumns }: Shape): string {
+function changesViewSql({ name, keyColumns }: ViewedTable): string {
   const raw = quoted(tableName(name, 'raw'))
   const keys = ['_organization_id', ...keyColumns].map(quoted)
   const names = ['_organization_id', ...eventKeyNames(keyColumns)].map(quoted)
@@ -60,7 +58,7 @@ function changesViewSql({ name, keyColumns }: Shape): string {
     ...keys.map((key, index) => `${key} AS ${names[index]}`),
     ...EVENT_COLUMNS.map((column) => `CAST(NULL AS TEXT) AS ${quoted(column)}`),
   ]
-  return `CREATE VIEW ${quoted(name + CHANGES_END)} AS ${MARK}
+  return `CREATE VIEW ${quoted(changesViewName(name))} AS ${MARK}
 SELECT ${columns.join(', ')} FROM ${raw} WHERE _rowid_ = NULL
 UNION ALL
 ${select}`

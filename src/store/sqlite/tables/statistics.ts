@@ -1,4 +1,4 @@
-import { KINDS, tableName } from '../../core/sql.ts'
+import { KINDS, tableName } from '../../core/names.ts'
 import { type Connection, quoted } from '../sql.ts'
 
 // What SQLite's planner knows of the tables that people query. Without it, it takes each organization for one of ten rows, and goes
@@ -9,6 +9,12 @@ import { type Connection, quoted } from '../sql.ts'
  * values of the API are kept in `sqlite_stat4`.
  */
 export const ANALYZED_ROWS = 100_000
+
+/**
+ * A table with fewer rows has none: with those of one or two rows the planner reads the whole table rather than its index, also in our own
+ * statements, and goes on so while thousands of rows come.
+ */
+const LEAST_ROWS = 10
 
 /** The tables whose statistics are missing, or of a time when they had a tenth of their rows, or ten times as many. */
 export function tablesToAnalyze(connection: Connection): string[] {
@@ -21,7 +27,7 @@ export function tablesToAnalyze(connection: Connection): string[] {
   const isDue = new Set(due.map(({ optimize }) => optimize))
   return names
     .flatMap((name) => KINDS.map((kind) => tableName(name, kind)))
-    .filter((table) => isDue.has(`ANALYZE "main".${quoted(table)}`))
+    .filter((table) => isDue.has(`ANALYZE "main".${quoted(table)}`) && rowsIn(connection, [table]) >= LEAST_ROWS)
 }
 
 /** Call it inside a transaction. */

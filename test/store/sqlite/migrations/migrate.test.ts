@@ -5,9 +5,10 @@ import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
 import { tablesSql } from '../../../../src/store/core/declarations.ts'
 import { SQLITE } from '../../../../src/store/sqlite/driver.ts'
-import { openForWriting } from '../../../../src/store/sqlite/file/open.ts'
+import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
+import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
-import { openReader } from '../../../../src/store/sqlite/read/reader.ts'
+import { createFileStatus } from '../../../../src/store/sqlite/read/status.ts'
 import type { Connection } from '../../../../src/store/sqlite/sql.ts'
 import { type CoverageState, startCheckpoint, type Why } from '../../../../src/sync/coverage/state.ts'
 import type { Walk } from '../../../../src/sync/store.ts'
@@ -116,31 +117,19 @@ function versionOf(file: string): number {
 }
 
 describe('bringing the tables up to date', () => {
-  it('undoes a step that fails', () => {
+  it('undoes a step that fails, and works once the obstacle is gone', () => {
     const file = path.join(tempFolder(), 'mirror.db')
     const begun = new Database(file)
     begun.pragma('application_id = 0x61646d72')
     // A table with the name of one of the last tables of the first step.
-    begun.exec('CREATE TABLE sync_gates (scope TEXT)').close()
-
-    expect(() => openForWriting(file)).toThrow(MirrorError)
-
-    const after = new Database(file, { readonly: true })
-    expect(after.prepare('SELECT name FROM sqlite_schema').pluck().all()).toEqual(['sync_gates'])
-    expect(after.pragma('user_version', { simple: true })).toBe(0)
-    after.close()
-  })
-
-  it('works once the obstacle is gone', () => {
-    const file = path.join(tempFolder(), 'mirror.db')
-    const begun = new Database(file)
-    begun.pragma('application_id = 0x61646d72')
     begun.exec('CREATE TABLE sync_gates (scope TEXT)')
+
     expect(() => openForWriting(file)).toThrow(MirrorError)
+
+    expect(begun.prepare('SELECT name FROM sqlite_schema').pluck().all()).toEqual(['sync_gates'])
+    expect(begun.pragma('user_version', { simple: true })).toBe(0)
     begun.exec('DROP TABLE sync_gates').close()
-
     const connection = openForWriting(file)
-
     expect(connection.prepare('SELECT count(*) FROM sync_gates').pluck().get()).toBe(0)
     connection.close()
   })
@@ -370,9 +359,10 @@ describe('the views of arrays of an earlier version', () => {
       DROP VIEW orders__good;
       PRAGMA user_version = 15;
     `)
-    const status = openReader(test.file, true)
-    expect(status?.columnTroubles()).toEqual([])
-    status?.close()
+    const connection = openForReading(test.file, true) ?? expect.fail('no mirror')
+    const status = createFileStatus(connection, test.file)
+    expect(status.columnTroubles()).toEqual([])
+    status.close()
 
     openForWriting(test.file).close()
 

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createForgetting } from '../../../../src/store/sqlite/forget.ts'
-import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { makeConfigured } from '../../../../src/store/sqlite/tables/configured.ts'
-import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
-import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
-import { lockName } from '../../../helpers/lock-name.ts'
+import { createLongWork } from '../../../helpers/long-work.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
 const MADE = `
@@ -23,9 +19,7 @@ const ITEM = '"note":"first","lines":[{"sku":"A"}]'
 
 async function createScene() {
   const test = openTestMirror()
-  const { connection, file, clock } = test
-  const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
-  const transact = createTransact({ connection, file, ...patience })
+  const { connection } = test
   const configured = [{ name: 'orders', key: ['id'] }]
   makeConfigured(connection, configured)
   const save = async (...texts: string[]) => {
@@ -37,13 +31,9 @@ async function createScene() {
   return {
     test,
     save,
-    rebuild: () => createTypedTableRebuild({ connection, file, transact, ...patience }).collection('orders'),
-    async forget() {
-      const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
-      const forgetting = createForgetting({ connection, leases, transact, configured, ...patience })
-      await forgetting.job({ organization: ACME.id, collection: 'orders' }, true)
-      leases.close()
-    },
+    rebuild: () => createLongWork(test).rebuild.collection('orders'),
+    forget: () =>
+      createLongWork(test).forgetting(configured).job({ organization: ACME.id, collection: 'orders' }, true),
   }
 }
 
@@ -80,19 +70,6 @@ describe('what users have put into the mirror', () => {
       { note: 'later' },
     ])
     expect(scene.test.rows('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
-  })
-
-  it.each([
-    ['a table', 'CREATE TABLE orders__lines AS SELECT 7 AS mine'],
-    ['a view', 'CREATE VIEW orders__lines AS SELECT 7 AS mine'],
-  ])('stays in the place of a view of ours, and stops no sync: %s', async (_what, sql) => {
-    const { test, save } = await createScene()
-    test.connection.exec(`DROP VIEW orders__lines; ${sql}`)
-
-    await save('{"id":2,"lines":[{"sku":"B","colour":"red"}]}')
-
-    expect(test.rows('SELECT id FROM orders')).toEqual([{ id: 1 }, { id: 2 }])
-    expect(test.rows('SELECT mine FROM orders__lines')).toEqual([{ mine: 7 }])
   })
 
   it('gives its place back to the view of ours, with all that came meanwhile, when it is gone', async () => {
