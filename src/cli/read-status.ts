@@ -1,15 +1,16 @@
 import type { Config } from '../config/config.ts'
-import { type ReadList, refreshText, statusAdvice } from '../report/advice.ts'
+import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { refreshText } from '../report/refresh-text.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { columnNotes } from '../report/status-text.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
 import { createFireSearch } from '../schedule/ticks.ts'
+import type { JobFreshness } from '../store/core/mirror-state.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import type { JobFreshness } from '../store/mirror-state.ts'
 import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import { neverSynced } from '../store/sqlite/read/freshness.ts'
-import type { Reader } from '../store/sqlite/read/reader.ts'
+import type { FileStatus } from '../store/sqlite/read/status.ts'
 import { asCalled } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
@@ -35,8 +36,7 @@ export interface StatusOptions extends MirrorPlace {
 }
 
 /** What `status` reads of a mirror of either kind. */
-export interface StatusReader
-  extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'columnTroubles' | 'close'> {
+export interface StatusReader extends FileStatus {
   /** Of a mirror that several workers share. */
   queue?(): QueueDepth | null
   /** Whose locks the workers wait for. */
@@ -161,7 +161,9 @@ function readLists(
     if (!organization || row.configured !== 1) return []
     const { schedule, refresh, collections } = organization
     const newestConfigured = collections.find(({ name }) => name === row.collection)?.newest ?? 'auto'
-    return [{ ...row, newestConfigured, walkEvery: () => periodFor(schedule), refresh }]
+    return [
+      { ...row, newestConfigured, walkEvery: () => periodFor(schedule), isRefreshed: refresh !== false },
+    ]
   })
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type AdviceFacts, adviceText, advise, refreshText } from '../../src/report/advice.ts'
+import { type AdviceFacts, adviceText, advise } from '../../src/report/advice.ts'
+import { refreshText } from '../../src/report/refresh-text.ts'
 
 /** 100,000 orders at 60 requests a minute, walked each day. */
 const ORDERS: AdviceFacts = {
@@ -16,7 +17,7 @@ describe('the advice', () => {
   it('is what was measured for one large list', () => {
     const advice = advise(ORDERS)
 
-    expect(Math.round(advice.walk_minutes)).toBe(67)
+    expect(Math.round(advice.walkMinutes)).toBe(67)
     expect(advice).toMatchObject({ schedule: '0 */6 * * *' })
   })
 
@@ -79,13 +80,16 @@ describe('how lists share what refreshes may use', () => {
         listOf(null, 1),
       ],
       text: [
-        '21 lists share 6 requests a minute for refreshes: new rows of the busiest are looked for every 5 minutes, of the quietest every 60 minutes; older pages get half of it',
+        '21 lists of acme share 6 requests a minute for refreshes: new rows of the busiest are looked for every 5 minutes, of the quietest every 60 minutes; older pages get half of it',
       ],
     },
     {
-      lists: Array.from({ length: 4 }, () => listOf(1, 10_000)),
+      lists: ['acme', 'acme', 'globex', 'globex'].map((organization) => ({
+        ...listOf(1, 10_000),
+        organization,
+      })),
       text: [
-        '4 lists share 6 requests a minute for refreshes: new rows are looked for every 60 seconds; older pages get 0 % of it',
+        '4 lists of 2 organizations share 6 requests a minute for refreshes: new rows are looked for every 60 seconds; older pages get 0 % of it',
       ],
     },
   ])('is told in a sentence: $text', ({ lists, text }) => {

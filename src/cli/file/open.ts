@@ -1,18 +1,19 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
+import { mirrorState } from '../../store/core/mirror-state.ts'
 import { overviewOf } from '../../store/core/overview.ts'
 import { noteProgram } from '../../store/core/program.ts'
 import { claimAddress, placeOfFile } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
-import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
-import { emptyWal, openForReading, openForWriting, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { emptyWal, openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { openForWriting } from '../../store/sqlite/file/open-for-writing.ts'
 import { announceDaemon, createLeases, readDaemons, withdrawDaemon } from '../../store/sqlite/leases.ts'
 import { originIn } from '../../store/sqlite/publish/origin.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
 import { mirrorSize } from '../../store/sqlite/read/overview.ts'
-import { createReader } from '../../store/sqlite/read/reader.ts'
+import { createFileStatus } from '../../store/sqlite/read/status.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
 import { makeConfigured } from '../../store/sqlite/tables/configured.ts'
@@ -147,11 +148,9 @@ export function createFilePublishing(
   mirror: string,
   { pid, newToken }: Pick<Runtime, 'pid' | 'newToken'>,
 ): Publishing {
-  const linesOf = (sql: string) => connection.prepare(sql).all()
-  const readState = connection.transaction(() => {
-    const lines = Object.entries(STATE_SQL).map(([name, sql]) => [name, linesOf(sql)])
-    return mirrorState(Object.fromEntries(lines) as StateLines, makerOf(originIn(connection)))
-  })
+  const readState = connection.transaction(() =>
+    runRule(connection, mirrorState(makerOf(originIn(connection)))),
+  )
   return {
     state: async () => translatingErrors(mirror, readState),
     alone: async (task) => {
@@ -168,7 +167,7 @@ export function createFilePublishing(
 
 /** What the listener reads: on the connection of the sync, between two of its transactions. */
 function createServedFile(connection: Connection, file: string, processName: string): ServedMirror {
-  const reader = createReader(connection, file, processName)
+  const reader = createFileStatus(connection, file, processName)
   const assertSameFile = createFileCheck(file)
   return {
     async probe() {

@@ -152,14 +152,19 @@ export async function runRule<T>(sql: Statements, rule: Rule<T>): Promise<T> {
 
 function runStatement(sql: Statements, { text, values, wants }: Statement): Promise<unknown> {
   if (wants !== 'nothing') {
-    const { numbered, names } = numberedOf(text)
-    return sql[wants](
-      numbered,
-      names.map((name) => storableValue(values, name)),
-    )
+    return sql[wants](...numberedValues(text, values))
   }
   if (!sql.exec) throw new Error('statements without parameters need a transaction')
   return sql.exec(text)
+}
+
+/** A text of the rules as the server takes it, and its values in order. */
+export function numberedValues(
+  text: string,
+  values: Values,
+): [text: string, values: (string | number | null)[]] {
+  const { numbered, names } = numberedOf(text)
+  return [numbered, names.map((name) => storableValue(values, name))]
 }
 
 interface Numbered {

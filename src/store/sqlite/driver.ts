@@ -105,9 +105,14 @@ function prepare(connection: Connection, text: string): Prepared {
   // Those of a table are others after each new column.
   if (known.size >= MOST_PREPARED) known.clear()
   prepared.set(connection, known)
-  const statement = known.get(text) ?? connection.prepare(withParameters(text, parameter))
+  const statement = known.get(text) ?? connection.prepare(withCasts(text))
   known.set(text, statement)
   return statement
+}
+
+/** A text of the rules as SQLite reads it. */
+export function withCasts(text: string): string {
+  return withParameters(text, parameter)
 }
 
 /**

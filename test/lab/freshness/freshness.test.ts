@@ -24,15 +24,11 @@ describe('a list that is refreshed each five minutes', () => {
       const measured = measure('share 10 %', { ...SMALL, ...list })
       const row = summarize('', measured)
 
-      // One that is killed is made up for by the next one.
-      expect(row.newAge.p95).toBeLessThanOrEqual(list.killed > 0 ? 8 : 5)
+      expect(row.newAge.p95).toBeLessThanOrEqual(5)
       expect(row.changedAge.mean).toBeLessThan(15)
       expect(row.wrongRows).toBeLessThan(50)
       expect(row.requestsPerDay).toBeLessThan(8640 + 200 + 300)
-      expect({
-        untrue: measured.untrue,
-        refreshes: measured.refreshes > (list.killed > 0 ? 300 : 500),
-      }).toEqual({
+      expect({ untrue: measured.untrue, refreshes: measured.refreshes > 500 }).toEqual({
         untrue: 0,
         refreshes: true,
       })
