@@ -40,7 +40,13 @@ export interface OpenedStore {
 
 const JOB = jobOf()
 const HOUR = 3_600_000
-const PLAN: WalkPlan = { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin: null, restart: false }
+export const PLAN: WalkPlan = {
+  origin: 'sync',
+  kind: 'full',
+  firstPage: 1,
+  resumeWithin: null,
+  restart: false,
+}
 const STEADY: WalkOutcome = { coverage: 'steady', expectedMissed: 0, untrusted: null, totalOff: null }
 const TEXTS = ['{"id":1}', '{"id":2}', '{"id":3}']
 
@@ -72,7 +78,7 @@ function leaseDeed(
 }
 
 /** A run under way, into whose walk answers are written by hand. */
-interface OpenRun {
+export interface OpenRun {
   lease: Lease
   run: Run
   walk: Walk
