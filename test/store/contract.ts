@@ -763,7 +763,10 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       })
     })
 
-    it('names the keys of all live rows of a job', async () => {
+    it('names the keys of all live rows of a job, and knows none of a collection without tables', async () => {
+      const [one] = identifyItems(JOB, pageOf(TEXTS.slice(0, 1)))
+      expect(await store.lookup(JOB, one ? [one] : [])).toEqual([{ state: 'absent' }])
+      expect(await store.liveKeys(JOB, null)).toEqual({ ids: [], next: null })
       await walked(store, TEXTS)
 
       expect(await store.liveKeys(JOB, null)).toEqual({ ids: ['1', '2', '3'], next: null })
