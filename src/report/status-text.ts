@@ -1,4 +1,4 @@
-import type { QueueDepth } from '../store/postgres/read/queue.ts'
+import type { QueueDepth } from '../store/postgres/read/status.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 import {
   type DaemonStatus,

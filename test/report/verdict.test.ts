@@ -6,8 +6,7 @@ import { pageHtml, stateOf } from '../../src/listener/page.ts'
 import { type JobContext, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { fullDisk, verdict } from '../../src/report/verdict.ts'
-import type { StatusRow } from '../../src/store/core/status.ts'
-import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
+import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
 import { at, failedBy, job, NOW, overview, source } from '../listener/overviews.ts'
 
 function verdictOf(running: (boolean | null)[], jobs = [job('acme')]): string {

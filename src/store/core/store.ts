@@ -12,13 +12,14 @@ import {
   namesOf,
   noteRetry,
   ownJobOf,
+  readShares,
   saveRefresh,
+  writeShare,
 } from './jobs.ts'
 import { liveKeys, lookUp } from './lookup.ts'
 import { countMissing, isComplete, type Judged } from './missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
-import { readShares, writeShare } from './shares.ts'
 import { type Dialect, type Keys, type Rule, timeOf } from './sql.ts'
 import {
   abandonWalk,
