@@ -78,6 +78,10 @@ function dropUnused(server: Server, collection: string): Promise<boolean> {
     await sql.exec(`LOCK TABLE ${quoted(collection)} IN ACCESS EXCLUSIVE MODE`)
     if (!(await runRule(sql, isUnused(collection)))) return false
     // Empty tables stay that a user's view or policy reads: they hold nothing of anybody.
-    return (await runRule(sql, tried(() => dropCollection(collection)))) === null
+    const inTheWay = await runRule(
+      sql,
+      tried(() => dropCollection(collection)),
+    )
+    return inTheWay === null
   })
 }
