@@ -322,7 +322,10 @@ const WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string>>> =
   refresh: 'being refreshed',
 }
 
-/** One note for each open walk of a job: how far it is, and what continues it; and one for what is asked for again. `now`: epoch milliseconds. */
+/**
+ * One note for each open walk of a job: how far it is, and what continues it; and one for what is asked for again. `now`: epoch
+ * milliseconds.
+ */
 export function progressNotes(job: JobStatus, now: number): string[] {
   const isBegun = job.last_run_status === 'running' && job.running !== false && job.work !== 'verify'
   const ofBackfill = isBegun && job.last_run_trigger === 'backfill'
