@@ -1,0 +1,210 @@
+import type { Moment } from './moment.ts'
+import { readMoment } from './moment.ts'
+import { PER_PAGE } from './price.ts'
+
+/** A parameter of the API that leaves out of a list what has not changed since a moment, and the field that holds when an item changed. */
+export interface ChangedSinceRules {
+  parameter: string
+  /** Dotted path. */
+  field: string
+}
+
+/** A page of what changed since a moment, to be asked for. */
+export interface ChangesQuestion {
+  /** As the API writes it. */
+  since: string
+  page: number
+  /** Of the answer before. */
+  total: number | null
+  /** Whether the pages before it hold the oldest changes first. */
+  ascends: boolean
+  /** Asks for what changed since a moment to come: who gives rows of the past ignores the parameter. */
+  isProbe: boolean
+}
+
+/** What is known of an API that can be asked so, between refreshes. It claims nothing: full walks and older pages find what it hides. */
+export interface ChangedSince {
+  /** As configured: of another parameter or field nothing is known. */
+  rules: ChangedSinceRules
+  /**
+   * The largest value of the field in the first answer of a reading, as the API writes it: values of later answers are younger than changes
+   * that those before them missed. Null: it is learned at the newest end.
+   */
+  mark: string | null
+  /** Younger changes are found by asking so. By the API's clock, as all times that are compared with its values. */
+  from: number
+  /** What its values are rounded to, milliseconds. */
+  unit: number
+  /** Milliseconds before the mark that are asked for again. */
+  overlap: number
+  /** When the API was last asked for changes to come, by our clock; null: it is to be asked at once. */
+  probedAt: number | null
+  /** The page to ask for; null: all is read for now. */
+  ask: ChangesQuestion | null
+  /** What was read to its end last: no page of it is asked for again until something is added to it. */
+  read: { since: string; total: number | null } | null
+  /** Changes since `probedAt` that others found where this should have found them. */
+  late: number
+  /** Whether rows have changed without their field. */
+  hasUntouched: boolean
+  /** Refusals in a row. */
+  refused: number
+  /** Why it is not asked any more; null: it is. */
+  off: string | null
+}
+
+/** A row that a page of the list itself changed. */
+export interface ChangedRow {
+  /** Its field. */
+  at: Moment | null
+  /** Whether the field is another than before. */
+  isTouched: boolean
+}
+
+const DAY = 86_400_000
+const UNITS = [DAY, 3_600_000, 60_000, 1000, 1]
+
+const LEAST_OVERLAP = 120_000
+const MOST_OVERLAP = 3_600_000
+
+/** So many pages of it are read together. The next refresh reads on. */
+export const MOST_CHANGES = 40
+
+/** So many late changes in a day double the overlap. */
+const LATE = 2
+
+/** A server that is being replaced may refuse once. */
+const REFUSALS = 2
+
+const NOTHING: Omit<ChangedSince, 'rules'> = {
+  mark: null,
+  from: 0,
+  unit: 1,
+  overlap: LEAST_OVERLAP,
+  probedAt: null,
+  ask: null,
+  read: null,
+  late: 0,
+  hasUntouched: false,
+  refused: 0,
+  off: null,
+}
+
+/**
+ * Returns the state with the page to ask for, if there is one.
+ * @param shown The fields of the rows at the newest end, which was just read. @param elapsed Milliseconds since the list was read before.
+ */
+export function beginChanges(
+  before: ChangedSince | undefined,
+  rules: ChangedSinceRules,
+  shown: readonly (Moment | null)[],
+  elapsed: number,
+  now: number,
+): ChangedSince {
+  const isSame = before?.rules.parameter === rules.parameter && before.rules.field === rules.field
+  const known = isSame ? before : { ...NOTHING, rules }
+  if (known.off !== null || known.ask) return known
+  const state = known.mark === null ? withMark(known, shown, elapsed, now) : known
+  if (state.mark === null) return state
+  const { probedAt, late, overlap } = state
+  if (probedAt !== null && Math.abs(now - probedAt) < DAY) return { ...state, ask: firstPage(state) }
+  const wider = late < LATE ? overlap : Math.max(overlap, Math.min(MOST_OVERLAP, 2 * overlap))
+  const mark = readMoment(state.mark)
+  const ask = { ...firstPage(state), since: mark ? mark.write(mark.ms + DAY) : state.mark, isProbe: true }
+  return { ...state, overlap: wider, late: 0, ask }
+}
+
+function withMark(
+  state: ChangedSince,
+  shown: readonly (Moment | null)[],
+  elapsed: number,
+  now: number,
+): ChangedSince {
+  const times = shown.filter((moment) => moment !== null)
+  const largest = largestOf(times, now)
+  if (largest) {
+    const unit = UNITS.find((one) => times.every(({ ms }) => ms % one === 0)) ?? 1
+    const from = largest.ms - Math.max(0, elapsed)
+    const overlap = Math.max(state.overlap, unit)
+    return { ...state, mark: largest.write(from), from, unit, overlap, read: null }
+  }
+  return shown.length > 0 ? { ...state, off: `no row has a time in ${state.rules.field}` } : state
+}
+
+/** A row that is dated a year ahead says nothing of the API's clock. */
+function largestOf(times: readonly Moment[], now: number): Moment | null {
+  return times
+    .filter(({ ms }) => ms <= now + DAY)
+    .reduce<Moment | null>((most, one) => (most && most.ms >= one.ms ? most : one), null)
+}
+
+function firstPage({ mark, overlap }: ChangedSince): ChangesQuestion {
+  const moment = readMoment(mark ?? undefined)
+  const since = moment ? moment.write(moment.ms - overlap) : ''
+  return { since, page: 1, total: null, ascends: true, isProbe: false }
+}
+
+export interface ChangesAnswer {
+  /** The fields of its rows, in order. */
+  values: readonly (Moment | null)[]
+  total: number | null
+  next: number | null
+}
+
+/** What an answer says, and which page to ask for next. @param listTotal Of the whole list. */
+export function afterChanges(
+  state: ChangedSince,
+  { values, total, next }: ChangesAnswer,
+  listTotal: number | null,
+  now: number,
+): ChangedSince {
+  const { ask, mark, unit, rules } = state
+  const since = readMoment(ask?.since)
+  if (!ask || !since) return { ...state, ask: null }
+  const times = values.filter((moment) => moment !== null)
+  const isOlder = times.some(({ ms }) => ms < since.ms - unit)
+  if (isOlder || (ask.isProbe && values.length > 0 && times.length === 0)) {
+    const off = `the API gave rows whose ${rules.field} is older than ${rules.parameter}: it ignores the parameter, or goes by another field`
+    return { ...state, ask: null, off }
+  }
+  if (ask.isProbe) return { ...state, refused: 0, probedAt: now, ask: firstPage(state) }
+  const isFirst = ask.page === 1
+  const ascends = ask.ascends && isAscending(times)
+  const largest = isFirst || ascends ? largestOf(times, now) : null
+  const hasMoved = largest !== null && largest.ms > (readMoment(mark ?? undefined)?.ms ?? 0)
+  const after = { ...state, refused: 0, mark: hasMoved ? largest.write(largest.ms) : mark, ask: null }
+  // Nearly all has changed at once, which a walk reads as well; or the parameter is ignored, which the next question shows.
+  if (isFirst && total !== null && listTotal !== null && total > listTotal / 2)
+    return { ...after, mark: null, probedAt: null }
+  const isRead = state.read?.since === ask.since && state.read.total === total
+  if (next === null || (isFirst && isRead)) return { ...after, read: { since: ask.since, total } }
+  // From the oldest change on, a page of younger ones cannot lose what moves behind it meanwhile.
+  if (isFirst && ascends && hasMoved) return { ...after, ask: firstPage(after) }
+  // What was taken out of the pages before has drawn as many rows to them.
+  const fell = Math.max(0, (ask.total ?? 0) - (total ?? ask.total ?? 0))
+  const page = fell > 0 ? Math.max(1, ask.page - Math.ceil(fell / PER_PAGE)) : ask.page + 1
+  return { ...after, ask: { ...ask, page, total, ascends } }
+}
+
+function isAscending(times: readonly Moment[]): boolean {
+  const isSorted = times.every(({ ms }, index) => ms >= (times[index - 1]?.ms ?? ms))
+  return isSorted && (times[0]?.ms ?? 0) < (times.at(-1)?.ms ?? 0)
+}
+
+/** The state once the API has refused a question. @param code Of its error. */
+export function afterRefusal(state: ChangedSince, code: string): ChangedSince {
+  const refused = state.refused + 1
+  const off = refused < REFUSALS ? null : `the API refuses requests with ${state.rules.parameter} (${code})`
+  return { ...state, ask: null, refused, off }
+}
+
+/** Compares with what pages of the list itself changed. */
+export function verifyChanges(state: ChangedSince, changed: readonly ChangedRow[]): ChangedSince {
+  const mark = readMoment(state.mark ?? undefined)
+  // Pages that are still to be read hold some of it.
+  if (state.off !== null || !mark || state.ask || changed.length === 0) return state
+  const isLate = ({ at, isTouched }: ChangedRow) =>
+    isTouched && at !== null && at.ms > state.from && at.ms < mark.ms - state.overlap
+  const hasUntouched = state.hasUntouched || changed.some(({ isTouched }) => !isTouched)
+  return { ...state, late: state.late + changed.filter(isLate).length, hasUntouched }
+}
