@@ -16,8 +16,8 @@ export interface ChangesQuestion {
   page: number
   /** Of the answer before. */
   total: number | null
-  /** Whether the pages before it hold the oldest changes first. */
-  ascends: boolean
+  /** The largest value of the pages before it; null: they do not begin with the oldest changes. */
+  above: number | null
   /** Asks for what changed since a moment to come: who gives rows of the past ignores the parameter. */
   isProbe: boolean
 }
@@ -141,7 +141,7 @@ function largestOf(times: readonly Moment[], now: number): Moment | null {
 function firstPage({ mark, overlap }: ChangedSince): ChangesQuestion {
   const moment = readMoment(mark ?? undefined)
   const since = moment ? moment.write(moment.ms - overlap) : ''
-  return { since, page: 1, total: null, ascends: true, isProbe: false }
+  return { since, page: 1, total: null, above: 0, isProbe: false }
 }
 
 export interface ChangesAnswer {
@@ -169,8 +169,9 @@ export function afterChanges(
   }
   if (ask.isProbe) return { ...state, refused: 0, probedAt: now, ask: firstPage(state) }
   const isFirst = ask.page === 1
-  const ascends = ask.ascends && isAscending(times)
-  const largest = isFirst || ascends ? largestOf(times, now) : null
+  const above = ask.above
+  const isSorted = above !== null && times.every(({ ms }, index) => ms >= (times[index - 1]?.ms ?? above))
+  const largest = isFirst || isSorted ? largestOf(times, now) : null
   const hasMoved = largest !== null && largest.ms > (readMoment(mark ?? undefined)?.ms ?? 0)
   const after = { ...state, refused: 0, mark: hasMoved ? largest.write(largest.ms) : mark, ask: null }
   // Nearly all has changed at once, which a walk reads as well; or the parameter is ignored, which the next question shows.
@@ -179,16 +180,12 @@ export function afterChanges(
   const isRead = state.read?.since === ask.since && state.read.total === total
   if (next === null || (isFirst && isRead)) return { ...after, read: { since: ask.since, total } }
   // From the oldest change on, a page of younger ones cannot lose what moves behind it meanwhile.
-  if (isFirst && ascends && hasMoved) return { ...after, ask: firstPage(after) }
+  const rises = isSorted && (times[0]?.ms ?? 0) < (times.at(-1)?.ms ?? 0)
+  if (isFirst && rises && hasMoved) return { ...after, ask: firstPage(after) }
   // What was taken out of the pages before has drawn as many rows to them.
   const fell = Math.max(0, (ask.total ?? 0) - (total ?? ask.total ?? 0))
   const page = fell > 0 ? Math.max(1, ask.page - Math.ceil(fell / PER_PAGE)) : ask.page + 1
-  return { ...after, ask: { ...ask, page, total, ascends } }
-}
-
-function isAscending(times: readonly Moment[]): boolean {
-  const isSorted = times.every(({ ms }, index) => ms >= (times[index - 1]?.ms ?? ms))
-  return isSorted && (times[0]?.ms ?? 0) < (times.at(-1)?.ms ?? 0)
+  return { ...after, ask: { ...ask, page, total, above: isSorted ? (times.at(-1)?.ms ?? above) : null } }
 }
 
 /** The state once the API has refused a question. @param code Of its error. */

@@ -1,12 +1,12 @@
 import type { RefreshRules } from '../../../src/sync/refresh/answer.ts'
 import {
-  afterChanges,
   beginChanges,
   type ChangedRow,
   type ChangesQuestion,
   verifyChanges,
 } from '../../../src/sync/refresh/changed-since.ts'
 import {
+  afterChangesPage,
   afterWalked,
   newestDueAt,
   newestInterval,
@@ -58,9 +58,8 @@ export interface ListPlayer {
   owedAt(price: number, chunk: number): number
   /** Reads an older page that is owed by now. False: none is. */
   readOlder(price: number, now: number): boolean
-  /** Whether changes are to be asked for; `begins`: after the newest end was read. */
-  asksForChanges(begins: boolean, now: number): boolean
-  readChanges(now: number): void
+  /** Asks for the first page of what changed, after the newest end was read. */
+  beginChanges(now: number): void
   onWalkedPage(page: WrittenPage, number: number, price: number): void
   onWalk(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded'>): void
 }
@@ -128,6 +127,13 @@ export function createListPlayer(
     }
   }
 
+  function readChanges(ask: ChangesQuestion, now: number): void {
+    const page = read(ask.page, ask)
+    const { values = [], total, lastPage } = page
+    const next = ask.page < lastPage ? ask.page + 1 : null
+    state = afterChangesPage(state, RULES, { values, total, next }, page, now)
+  }
+
   return {
     state: () => state,
     newestInterval: (price) => newestInterval(state, pace, price),
@@ -144,6 +150,10 @@ export function createListPlayer(
     owedSince: () => owedSince(state, pace),
     owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
     readOlder(price, now) {
+      if (state.changes?.ask) {
+        readChanges(state.changes.ask, now)
+        return true
+      }
       const owed = takeOwed(state, pace, price, now)
       if (owed.page) {
         const page = read(owed.page.number)
@@ -151,19 +161,9 @@ export function createListPlayer(
       } else state = owed.state
       return owed.page !== null
     },
-    asksForChanges(begins, now) {
-      if (begins && shown.length > 0)
-        state = { ...state, changes: beginChanges(state.changes, CHANGED_SINCE, shown, readBefore, now) }
-      return (state.changes?.ask ?? null) !== null
-    },
-    readChanges(now) {
-      const { changes } = state
-      if (!changes?.ask) return
-      const page = read(changes.ask.page, changes.ask)
-      const { values = [], total, lastPage } = page
-      const next = changes.ask.page < lastPage ? changes.ask.page + 1 : null
-      const after = afterChanges(changes, { values, total, next }, state.total, now)
-      state = { ...state, older: state.older + page.added, changes: after }
+    beginChanges(now) {
+      state = { ...state, changes: beginChanges(state.changes, CHANGED_SINCE, shown, readBefore, now) }
+      if (state.changes?.ask) readChanges(state.changes.ask, now)
     },
     onWalkedPage(page, number, price) {
       verify(page)

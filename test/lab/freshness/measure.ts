@@ -11,7 +11,7 @@ import {
   turnOf,
 } from '../../../src/sync/refresh/price.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
-import { type ChangesQuestion, MOST_CHANGES } from '../../../src/sync/refresh/changed-since.ts'
+import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
 import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import { type ChangesSetting, createChanges, type ServedChanges } from './changes.ts'
 import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
@@ -204,8 +204,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     counts.finished++
     // What a full walk missed is its own coverage's to say.
     if (player.state().freshAsOf === startedMs && mirror.missingSince(startedAt) > 0) counts.untrue++
-    for (let pages = 0; pages < MOST_CHANGES && player.asksForChanges(pages === 0, nowMs()); pages++)
-      counts.changes += counted(1, () => player.readChanges(nowMs()))
+    if (list.setting.changes) counts.changes += counted(1, () => player.beginChanges(nowMs()))
   }
 
   /** Reads an older page, if one is owed and the share has room for it. */
@@ -222,7 +221,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     })
     if (!found) return false
     const { list } = found
-    counts.older += counted(1, () => {
+    const kind = list.player.state().changes?.ask ? 'changes' : 'older'
+    counts[kind] += counted(1, () => {
       visited = list.player.readOlder(price, now) ? list : null
     })
     list.mayReadOlder = false
