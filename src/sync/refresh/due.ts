@@ -118,18 +118,22 @@ export function takeOwed(
   return { state, page: null }
 }
 
-/** The state once a page of what changed is read. Such pages are owed before older ones. */
+/**
+ * The state once a page of what changed is read. Such pages are owed before older ones.
+ * @param isPrompt Whether the newest end was read just before: a row that is new then stands elsewhere.
+ */
 export function afterChangesPage(
   state: RefreshState,
   { newest }: Pick<RefreshPace, 'newest'>,
   answer: ChangesAnswer,
-  written: { added: number; changed: number },
+  written: { added: number; changed: number; isPrompt: boolean },
   now: number,
 ): RefreshState {
   const changes = state.changes && afterChanges(state.changes, answer, state.total, now)
-  // What refreshes find says how often they are worth it; where it stands in the list is not known.
+  // What refreshes find says how often they are worth it.
   const rates = afterNewestEnd(knownRates(state, newest, now), written, 0)
-  return { ...state, rates, older: state.older + written.added, ...(changes ? { changes } : {}) }
+  const older = state.older + (written.isPrompt ? written.added : 0)
+  return { ...state, rates, older, ...(changes ? { changes } : {}) }
 }
 
 /** The state once a full walk has read a page: it tells how often rows change where older pages are left to walks. */

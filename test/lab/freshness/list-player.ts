@@ -127,11 +127,11 @@ export function createListPlayer(
     }
   }
 
-  function readChanges(ask: ChangesQuestion, now: number): void {
+  function readChanges(ask: ChangesQuestion, isPrompt: boolean, now: number): void {
     const page = read(ask.page, ask)
     const { values = [], total, lastPage } = page
     const next = ask.page < lastPage ? ask.page + 1 : null
-    state = afterChangesPage(state, RULES, { values, total, next }, page, now)
+    state = afterChangesPage(state, RULES, { values, total, next }, { ...page, isPrompt }, now)
   }
 
   return {
@@ -151,7 +151,7 @@ export function createListPlayer(
     owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
     readOlder(price, now) {
       if (state.changes?.ask) {
-        readChanges(state.changes.ask, now)
+        readChanges(state.changes.ask, false, now)
         return true
       }
       const owed = takeOwed(state, pace, price, now)
@@ -163,7 +163,7 @@ export function createListPlayer(
     },
     beginChanges(now) {
       state = { ...state, changes: beginChanges(state.changes, CHANGED_SINCE, shown, readBefore, now) }
-      if (state.changes?.ask) readChanges(state.changes.ask, now)
+      if (state.changes?.ask) readChanges(state.changes.ask, true, now)
     },
     onWalkedPage(page, number, price) {
       verify(page)
