@@ -7,7 +7,7 @@ import { judgePass, totalOff } from './coverage/verdict.ts'
 import { identifyItems, type ListedItem } from './items.ts'
 import type { JobEvent } from './job.ts'
 import { ledgerEntry, matchPage, type PageMatch, type SeenItems } from './seen.ts'
-import type { LedgerEntry, RunTraffic, Walk } from './store.ts'
+import type { LedgerEntry, RunTraffic, Upsert, Walk } from './store.ts'
 import type { Checkpoint, Job, Notice, Observe, Page, PageSource, Reading, RequestEvent } from './types.ts'
 
 export type WalkEvent =
@@ -59,6 +59,8 @@ export interface PageResult {
   changed: number
   rejected: number
   notices: readonly Notice[]
+  /** Those rows; absent where none are written. */
+  upserts?: readonly Upsert[]
 }
 
 /**

@@ -1,5 +1,6 @@
-import type { Moment } from './moment.ts'
-import { readMoment } from './moment.ts'
+import { type ErrorCode, JobError } from '../../errors.ts'
+import type { Upsert } from '../store.ts'
+import { type Moment, momentIn, readMoment } from './moment.ts'
 import { PER_PAGE } from './price.ts'
 
 /** A parameter of the API that leaves out of a list what has not changed since a moment, and the field that holds when an item changed. */
@@ -67,9 +68,6 @@ const UNITS = [DAY, 3_600_000, 60_000, 1000, 1]
 const LEAST_OVERLAP = 120_000
 const MOST_OVERLAP = 3_600_000
 
-/** So many pages of it are read together. The next refresh reads on. */
-export const MOST_CHANGES = 40
-
 /** So many late changes in a day double the overlap. */
 const LATE = 2
 
@@ -90,6 +88,17 @@ const NOTHING: Omit<ChangedSince, 'rules'> = {
   off: null,
 }
 
+/** The state without what is known of another parameter or field than the configured ones. */
+export function keepChanges<S extends { changes?: ChangedSince }>(
+  state: S | null,
+  rules: ChangedSinceRules | null,
+): S | null {
+  const known = state?.changes?.rules
+  if (!state || (known?.parameter === rules?.parameter && known?.field === rules?.field)) return state
+  const { changes: _, ...others } = state
+  return others as S
+}
+
 /**
  * Returns the state with the page to ask for, if there is one.
  * @param shown The fields of the rows at the newest end, which was just read. @param elapsed Milliseconds since the list was read before.
@@ -101,8 +110,7 @@ export function beginChanges(
   elapsed: number,
   now: number,
 ): ChangedSince {
-  const isSame = before?.rules.parameter === rules.parameter && before.rules.field === rules.field
-  const known = isSame ? before : { ...NOTHING, rules }
+  const known = before ?? { ...NOTHING, rules }
   if (known.off !== null || known.ask) return known
   const state = known.mark === null ? withMark(known, shown, elapsed, now) : known
   if (state.mark === null) return state
@@ -188,12 +196,50 @@ export function afterChanges(
   return { ...after, ask: { ...ask, page, total, above: isSorted ? (times.at(-1)?.ms ?? above) : null } }
 }
 
-/** The state once the API has refused a question. @param code Of its error. */
-export function afterRefusal(state: ChangedSince, code: string): ChangedSince {
+/** The request itself displeases the API, which has answered others without the parameter. */
+const REFUSED: readonly ErrorCode[] = [
+  'BAD_REQUEST',
+  'FORBIDDEN',
+  'ORGANIZATION_NOT_FOUND',
+  'UNEXPECTED_STATUS',
+  'BAD_RESPONSE',
+  'LINK_REFUSED',
+]
+
+export function isRefusal(error: unknown): error is JobError {
+  return error instanceof JobError && REFUSED.includes(error.code)
+}
+
+/** The state once a question was not answered. @param refusal The code of the error, if the API refuses the question itself. */
+export function afterFailure(state: ChangedSince, refusal: ErrorCode | null): ChangedSince {
+  if (refusal === null) return { ...state, ask: null }
   const refused = state.refused + 1
-  const off = refused < REFUSALS ? null : `the API refuses requests with ${state.rules.parameter} (${code})`
+  const off = refused < REFUSALS ? null : `the API refuses requests with ${state.rules.parameter} (${refusal})`
   return { ...state, ask: null, refused, off }
 }
+
+/** The rows that a page of the list itself changed. */
+export function changedRows(upserts: readonly Upsert[], { field }: ChangedSinceRules): ChangedRow[] {
+  return upserts
+    .filter(({ change }) => change === 'changed')
+    .map(({ value, fields = [] }) => {
+      const isTouched = fields.some((names) => `${field}.`.startsWith(`${names.join('.')}.`))
+      return { at: momentIn(value, field), isTouched }
+    })
+}
+
+/** What has to be told of a change of the state, once. */
+export function changesWarnings(before: ChangedSince | undefined, after: ChangedSince): string[] {
+  const { off, hasUntouched, rules } = after
+  return [
+    ...(off !== null && !before?.off ? [`changedSince is off: ${off}. ${WITHOUT}`] : []),
+    ...(hasUntouched && !before?.hasUntouched
+      ? [`a row changed and its ${rules.field} did not: changedSince does not show such changes. ${WITHOUT}`]
+      : []),
+  ]
+}
+
+const WITHOUT = 'They come with older pages and full walks'
 
 /** Compares with what pages of the list itself changed. */
 export function verifyChanges(state: ChangedSince, changed: readonly ChangedRow[]): ChangedSince {

@@ -64,8 +64,8 @@ export interface ListPlayer {
   onWalk(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded'>): void
 }
 
-const RULES: RefreshRules = { total: 'check', newest: 'auto' }
 const CHANGED_SINCE = { parameter: 'updated_after', field: 'updated_at' }
+const RULES: RefreshRules = { total: 'check', newest: 'auto' }
 
 export function createListPlayer(
   timing: Omit<RefreshPace, 'newest'>,
