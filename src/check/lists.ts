@@ -1,5 +1,7 @@
 import { InterruptedError, type KnownError, REFUSALS } from '../errors.ts'
-import type { Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
+import { afterChanges, beginChanges, isRefusal } from '../sync/refresh/changed-since.ts'
+import { momentIn } from '../sync/refresh/moment.ts'
+import type { Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { counted, grouped, inWords, jobName } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
@@ -8,16 +10,20 @@ export interface Asked {
   job: Job
   page: Page | null
   finding: Finding
+  /** What came of asking for what changed; absent: that is not configured, or there is no page. */
+  changes?: Finding
 }
 
 /**
- * Asks for the first page of a list, once, through the rate limiter and the hold of its token. Writes no rows.
+ * Asks for the first page of a list, once, through the rate limiter and the hold of its token; and once for what changed, where that is
+ * configured. Writes no rows.
  * @param limit Aborted when the time of the whole check is up.
  */
 export async function askList(
   job: Job,
   openSource: () => Promise<PageSource>,
   limit: AbortSignal,
+  now: () => number,
 ): Promise<Asked> {
   const name = jobName(job)
   let reason = 'its turn'
@@ -30,13 +36,40 @@ export async function askList(
     const refusal = await source.refusal()
     if (refusal) return { job, page: null, finding: refused(name, refusal, 'not asked: ') }
     const page = await source.fetchPage(1, observe, limit)
-    return { job, page, finding: ok(name, sizeText(page)) }
+    const asked = { job, page, finding: ok(name, sizeText(page)) }
+    const ask: Ask = (number, more) => source.fetchPage(number, observe, limit, 'walk', more)
+    const changes = limit.aborted ? null : await askChanges(job, page, ask, now())
+    return changes ? { ...asked, changes } : asked
   } catch (error) {
     if (limit.aborted)
       return { job, page: null, finding: warn(name, `not tried to the end in time: it waits for ${reason}`) }
     return { job, page: null, finding: refused(name, error, '') }
   } finally {
     await source.close()
+  }
+}
+
+type Ask = (page: number, more: Filters) => Promise<Page>
+
+/** Asks for changes to come, as refreshes do once a day: an API that gives any ignores the parameter. */
+async function askChanges(job: Job, page: Page, ask: Ask, now: number): Promise<Finding | null> {
+  const { changedSince: rules, total } = job.collection
+  if (!rules) return null
+  const name = `${jobName(job)} changedSince`
+  const valuesOf = ({ items }: Page) => items.map(({ value }) => momentIn(value, rules.field))
+  const begun = beginChanges(undefined, rules, valuesOf(page), 0, now)
+  const cure = 'correct parameter and field, or remove changedSince: refreshes do without it'
+  if (begun.off !== null) return warn(name, begun.off, cure)
+  if (!begun.ask) return ok(name, 'not tried: the list is empty')
+  try {
+    const answer = await ask(begun.ask.page, { [rules.parameter]: begun.ask.since })
+    const all = total === 'ignore' ? null : page.total
+    const { off } = afterChanges(begun, { ...answer, values: valuesOf(answer) }, all, now)
+    if (off !== null) return warn(name, off, cure)
+    return ok(name, `nothing that changed after ${begun.ask.since}: the API heeds ${rules.parameter}`)
+  } catch (error) {
+    if (isRefusal(error)) return warn(name, `the API refuses it: ${error.message}`, cure)
+    return warn(name, `not tried to the end: ${error instanceof Error ? error.message : 'unknown'}`)
   }
 }
 

@@ -72,7 +72,8 @@ const newest = choice(['auto', 'first', 'last']).describe(
   'The end of the list where new items appear; auto: refreshes learn it',
 )
 
-const CHANGED_SINCE = 'must name a parameter and a field. Write it like { parameter: updated_after, field: updated_at }.'
+const CHANGED_SINCE =
+  'must name a parameter and a field. Write it like { parameter: updated_after, field: updated_at }.'
 const PARAMETER_TEXT = 'must be the name of a query parameter, other than page. Write it like updated_after.'
 const changedSince = z
   .strictObject(

@@ -77,6 +77,7 @@ describe('the collections', () => {
       ignore: [],
       total: 'ignore',
       newest: 'auto',
+      changedSince: null,
     })
   })
 })

@@ -124,7 +124,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
     const clock = first ? checkClock(first.date, first.at) : null
     return [
       ...reached,
-      ...asked.map(({ finding }) => finding),
+      ...asked.flatMap(({ finding, changes }) => (changes ? [finding, changes] : [finding])),
       ...(clock ? [clock] : []),
       ...adviceOn(config, asked, now()),
     ]
@@ -166,7 +166,7 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
     const jobs = selectJobs(config, { org: [], collection: [] })
     return await Promise.all(
       jobs.map(async ({ organization, job }) => {
-        const asked = await askList(job, () => session.source(organization, job), limit)
+        const asked = await askList(job, () => session.source(organization, job), limit, runtime.now)
         return { ...asked, budget: session.budgetOf(organization) }
       }),
     )

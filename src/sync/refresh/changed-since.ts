@@ -1,4 +1,4 @@
-import { type ErrorCode, JobError } from '../../errors.ts'
+import { type ErrorCode, KnownError } from '../../errors.ts'
 import type { Upsert } from '../store.ts'
 import { type Moment, momentIn, readMoment } from './moment.ts'
 import { PER_PAGE } from './price.ts'
@@ -196,7 +196,7 @@ export function afterChanges(
   return { ...after, ask: { ...ask, page, total, above: isSorted ? (times.at(-1)?.ms ?? above) : null } }
 }
 
-/** The request itself displeases the API, which has answered others without the parameter. */
+/** The request itself displeases an API that has just answered one without the parameter: it may even fail by it, or search for too long. */
 const REFUSED: readonly ErrorCode[] = [
   'BAD_REQUEST',
   'FORBIDDEN',
@@ -204,22 +204,30 @@ const REFUSED: readonly ErrorCode[] = [
   'UNEXPECTED_STATUS',
   'BAD_RESPONSE',
   'LINK_REFUSED',
+  'SERVER_ERROR',
+  'TIMEOUT',
 ]
 
-export function isRefusal(error: unknown): error is JobError {
-  return error instanceof JobError && REFUSED.includes(error.code)
+export function isRefusal(error: unknown): error is KnownError {
+  return error instanceof KnownError && REFUSED.includes(error.code)
 }
 
 /** The state once a question was not answered. @param refusal The code of the error, if the API refuses the question itself. */
 export function afterFailure(state: ChangedSince, refusal: ErrorCode | null): ChangedSince {
   if (refusal === null) return { ...state, ask: null }
   const refused = state.refused + 1
-  const off = refused < REFUSALS ? null : `the API refuses requests with ${state.rules.parameter} (${refusal})`
+  const off =
+    refused < REFUSALS ? null : `the API refuses requests with ${state.rules.parameter} (${refusal})`
   return { ...state, ask: null, refused, off }
 }
 
-/** The rows that a page of the list itself changed. */
-export function changedRows(upserts: readonly Upsert[], { field }: ChangedSinceRules): ChangedRow[] {
+/** The rows that a page of the list itself changed. @param ignore Dotted paths that are not compared: nothing shows whether these changed. */
+export function changedRows(
+  upserts: readonly Upsert[],
+  { field }: ChangedSinceRules,
+  ignore: readonly string[],
+): ChangedRow[] {
+  if (ignore.some((path) => `${field}.`.startsWith(`${path}.`))) return []
   return upserts
     .filter(({ change }) => change === 'changed')
     .map(({ value, fields = [] }) => {

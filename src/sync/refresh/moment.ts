@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from '../../json/value.ts'
+import { isJsonObject, type JsonValue, ownField } from '../../json/value.ts'
 
 /** A time as an API writes it. Times without a zone are taken for UTC: only their distances count. */
 export interface Moment {
@@ -24,7 +24,8 @@ export function readMoment(value: JsonValue | undefined): Moment | null {
   }
   const [, day, between = '', minute, second = '', fraction = '', zone = ''] = TEXT.exec(text) ?? []
   const offset = offsetOf(zone)
-  const ms = Date.parse(`${day}T${minute ?? '00:00'}${second || ':00'}.${fraction.slice(0, 3) || '0'}Z`) - offset
+  const ms =
+    Date.parse(`${day}T${minute ?? '00:00'}${second || ':00'}.${fraction.slice(0, 3) || '0'}Z`) - offset
   if (Number.isNaN(ms)) return null
   return {
     ms,
@@ -45,7 +46,7 @@ function offsetOf(zone: string): number {
 
 /** The time in a field of an item. @param path Dotted. */
 export function momentIn(item: JsonValue, path: string): Moment | null {
-  const at = (value: JsonValue | undefined, name: string) =>
-    value !== undefined && isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
-  return readMoment(path.split('.').reduce(at, item as JsonValue | undefined))
+  let value: JsonValue | undefined = item
+  for (const name of path.split('.')) value = value && isJsonObject(value) ? ownField(value, name) : undefined
+  return readMoment(value)
 }

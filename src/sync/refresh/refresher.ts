@@ -6,9 +6,9 @@ import type { Lease, Run, RunRecord, RunTraffic, Store, Upsert } from '../store.
 import type { Observe, Page, PageSource, Urgency } from '../types.ts'
 import { countTraffic, noTraffic, type PageResult } from '../walk.ts'
 import {
-  type ChangedSince,
   afterFailure,
   beginChanges,
+  type ChangedSince,
   changedRows,
   changesWarnings,
   isRefusal,
@@ -114,7 +114,7 @@ export interface Refresher {
 export function createRefresher(options: RefresherOptions): Refresher {
   const { store, lease, policy, observe, now, signal } = options
   const rules = rulesOf(lease.job)
-  const since = lease.job.collection.changedSince ?? null
+  const { changedSince: since = null, ignore } = lease.job.collection
   let state = keepChanges(stateOf(lease.refresh, scopeText(lease.job)), since)
   /** Of the last refresh: older pages that a walk gives way to count there. */
   let last: Run | null = null
@@ -186,15 +186,16 @@ export function createRefresher(options: RefresherOptions): Refresher {
   }
 
   const verified = (from: RefreshState, { upserts = [] }: Pick<PageResult, 'upserts'>) =>
-    withChanges(from, (known) => known && verifyChanges(known, changedRows(upserts, known.rules)))
+    withChanges(from, (known) => known && verifyChanges(known, changedRows(upserts, known.rules, ignore)))
 
   /** Reads the page of what changed that is to be asked for, if there is one. `isPrompt`: after the newest end. */
   async function readChanges(tools: RefreshTools, urgency: Urgency, isPrompt: boolean): Promise<void> {
     const from = state
     const { ask = null, rules: asked } = from?.changes ?? {}
     if (!from || !ask || !asked) return
-    const save = (written: Written, { items, total, next }: Page) => {
+    const save = (written: Written, { items, next, ...page }: Page) => {
       const values = items.map(({ value }) => momentIn(value, asked.field))
+      const total = rules.total === 'ignore' ? null : page.total
       const after = afterChangesPage(from, rules, { values, total, next }, { ...written, isPrompt }, now())
       state = withChanges(from, () => after.changes, after)
       return savedRefresh(state, rules)
@@ -250,8 +251,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
     if ((await take(olderWanted(goesOn))) === 0 || !policy || !state) return false
     if (state.changes?.ask) {
-      const tools = toolsOf(await begin())
-      await paying(tools, () => readChanges(tools, urgency, false))
+      await paying(begin, (tools) => readChanges(tools, urgency, false))
       return true
     }
     // A walk reads the whole list already.
@@ -270,8 +270,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       return savedRefresh(state, rules)
     }
     try {
-      const tools = toolsOf(await begin())
-      await paying(tools, () => refreshPage(tools, page.number, urgency, save))
+      await paying(begin, (tools) => refreshPage(tools, page.number, urgency, save))
     } catch (error) {
       // A page that cannot be read would be asked for again and again.
       state = page.after(null)
@@ -281,12 +280,19 @@ export function createRefresher(options: RefresherOptions): Refresher {
   }
 
   /** Charges what is sent beyond the one request that was charged. */
-  async function paying({ run }: RefreshTools, read: () => Promise<unknown>): Promise<void> {
-    const before = run.traffic.requests
+  async function paying(
+    begin: () => Promise<Run>,
+    read: (tools: RefreshTools) => Promise<unknown>,
+  ): Promise<void> {
+    let sent = 0
     try {
-      await read()
+      const tools = toolsOf(await begin())
+      const before = tools.run.traffic.requests
+      await read(tools).finally(() => {
+        sent = tools.run.traffic.requests - before
+      })
     } finally {
-      await settle(run.traffic.requests - before - 1)
+      await settle(sent - 1)
     }
   }
 

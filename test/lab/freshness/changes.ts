@@ -39,7 +39,7 @@ export const CHANGES: Record<string, ChangesSetting> = {
 /** A list's changes as its API serves them. Times are minutes. */
 export interface ServedChanges extends WorldObserver {
   /** The field, in epoch milliseconds. */
-  valueOf(id: number): number
+  changedAt(id: number): number
   pageAt(sinceMs: number, page: number, now: number): ServedPage
 }
 
@@ -90,7 +90,7 @@ export function createChanges(
     onAdd: note,
     onChange: note,
     onRemove: (id) => last.delete(id),
-    valueOf: (id) => Math.floor((last.get(id)?.time ?? 0) / setting.unit) * setting.unit * MINUTE_MS,
+    changedAt: (id) => Math.floor((last.get(id)?.time ?? 0) / setting.unit) * setting.unit * MINUTE_MS,
     pageAt(sinceMs, page, now) {
       if (setting.answers === 'all') return list(page)
       const found = ordered[setting.order](sinceOf(sinceMs, now))

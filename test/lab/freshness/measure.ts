@@ -1,4 +1,6 @@
 import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
+import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
+import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
   charge,
   isWalkedWhole,
@@ -11,8 +13,6 @@ import {
   turnOf,
 } from '../../../src/sync/refresh/price.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
-import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
-import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import { type ChangesSetting, createChanges, type ServedChanges } from './changes.ts'
 import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
 import type { Order, Removals } from './living-list.ts'
@@ -128,7 +128,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     const stored = new Map<number, number>()
     if (list.changes) {
       changes = createChanges(list.changes, world.bornBefore, world.pageAt, createRandom(seed))
-      for (const id of world.bornBefore.keys()) stored.set(id, changes.valueOf(id))
+      for (const id of world.bornBefore.keys()) stored.set(id, changes.changedAt(id))
     }
     const known = createFreshnessMirror(world.bornBefore)
     mirror = known
@@ -140,12 +140,20 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       const written = known.write(served.ids, time, at)
       time += gap
       counts.requests++
-      return { ...served, ...written, at, ...(changes ? shownBy(changes, served.ids, written.changedIds) : {}) }
+      return {
+        ...served,
+        ...written,
+        at,
+        ...(changes ? shownBy(changes, served.ids, written.changedIds) : {}),
+      }
     }
-    function shownBy({ valueOf }: ServedChanges, ids: readonly number[], changed: readonly number[]) {
-      const momentOf = (id: number) => readMoment(new Date(valueOf(id)).toISOString())
-      const changedRows = changed.map((id) => ({ at: momentOf(id), isTouched: valueOf(id) !== stored.get(id) }))
-      for (const id of ids) stored.set(id, valueOf(id))
+    function shownBy(served: ServedChanges, ids: readonly number[], changed: readonly number[]) {
+      const momentOf = (id: number) => readMoment(new Date(served.changedAt(id)).toISOString())
+      const changedRows = changed.map((id) => ({
+        at: momentOf(id),
+        isTouched: served.changedAt(id) !== stored.get(id),
+      }))
+      for (const id of ids) stored.set(id, served.changedAt(id))
       return { values: ids.map(momentOf), changedRows }
     }
     const { refreshEvery, walkEvery, alarm = false } = policy

@@ -19,6 +19,7 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     refresh_share: null,
     token: null,
     alarm_since: null,
+    changed_since_off: null,
     last_run_at: null,
     last_run_status: null,
     last_run_trigger: null,
