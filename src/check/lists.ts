@@ -1,7 +1,6 @@
 import { InterruptedError, type KnownError, REFUSALS } from '../errors.ts'
-import { afterChanges, beginChanges, isRefusal } from '../sync/refresh/changed-since.ts'
-import { momentIn } from '../sync/refresh/moment.ts'
-import type { Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
+import type { Ask, Tried } from '../sync/refresh/try-changes.ts'
+import type { Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { counted, grouped, inWords, jobName } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
@@ -23,7 +22,7 @@ export async function askList(
   job: Job,
   openSource: () => Promise<PageSource>,
   limit: AbortSignal,
-  now: () => number,
+  tryChanges: (job: Job, page: Page, ask: Ask) => Promise<Tried | null>,
 ): Promise<Asked> {
   const name = jobName(job)
   let reason = 'its turn'
@@ -38,8 +37,8 @@ export async function askList(
     const page = await source.fetchPage(1, observe, limit)
     const asked = { job, page, finding: ok(name, sizeText(page)) }
     const ask: Ask = (number, more) => source.fetchPage(number, observe, limit, 'walk', more)
-    const changes = limit.aborted ? null : await askChanges(job, page, ask, now())
-    return changes ? { ...asked, changes } : asked
+    const tried = await tryChanges(job, page, ask)
+    return tried ? { ...asked, changes: changesFinding(`${name} changedSince`, tried) } : asked
   } catch (error) {
     if (limit.aborted)
       return { job, page: null, finding: warn(name, `not tried to the end in time: it waits for ${reason}`) }
@@ -49,28 +48,9 @@ export async function askList(
   }
 }
 
-type Ask = (page: number, more: Filters) => Promise<Page>
-
-/** Asks for changes to come, as refreshes do once a day: an API that gives any ignores the parameter. */
-async function askChanges(job: Job, page: Page, ask: Ask, now: number): Promise<Finding | null> {
-  const { changedSince: rules, total } = job.collection
-  if (!rules) return null
-  const name = `${jobName(job)} changedSince`
-  const valuesOf = ({ items }: Page) => items.map(({ value }) => momentIn(value, rules.field))
-  const begun = beginChanges(undefined, rules, valuesOf(page), 0, now)
-  const cure = 'correct parameter and field, or remove changedSince: refreshes do without it'
-  if (begun.off !== null) return warn(name, begun.off, cure)
-  if (!begun.ask) return ok(name, 'not tried: the list is empty')
-  try {
-    const answer = await ask(begun.ask.page, { [rules.parameter]: begun.ask.since })
-    const all = total === 'ignore' ? null : page.total
-    const { off } = afterChanges(begun, { ...answer, values: valuesOf(answer) }, all, now)
-    if (off !== null) return warn(name, off, cure)
-    return ok(name, `nothing that changed after ${begun.ask.since}: the API heeds ${rules.parameter}`)
-  } catch (error) {
-    if (isRefusal(error)) return warn(name, `the API refuses it: ${error.message}`, cure)
-    return warn(name, `not tried to the end: ${error instanceof Error ? error.message : 'unknown'}`)
-  }
+function changesFinding(name: string, { isHeeded, text }: Tried): Finding {
+  if (isHeeded) return ok(name, text)
+  return warn(name, text, 'correct parameter and field, or remove changedSince: refreshes do without it')
 }
 
 function sizeText({ total, lastPage, items }: Page): string {

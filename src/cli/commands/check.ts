@@ -17,6 +17,8 @@ import type { Config } from '../../config/config.ts'
 import { sendPing } from '../../ping/send.ts'
 import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
+import { type Ask, tryChanges } from '../../sync/refresh/try-changes.ts'
+import type { Job, Page } from '../../sync/types.ts'
 import { asCalled } from '../../text.ts'
 import { type Globals, readConfig, typedConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
@@ -164,9 +166,10 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
   const limit = AbortSignal.any([runtime.signal, AbortSignal.timeout(LIMIT_MS)])
   try {
     const jobs = selectJobs(config, { org: [], collection: [] })
+    const tried = (job: Job, page: Page, ask: Ask) => tryChanges(job, page, ask, runtime.now())
     return await Promise.all(
       jobs.map(async ({ organization, job }) => {
-        const asked = await askList(job, () => session.source(organization, job), limit, runtime.now)
+        const asked = await askList(job, () => session.source(organization, job), limit, tried)
         return { ...asked, budget: session.budgetOf(organization) }
       }),
     )

@@ -240,14 +240,12 @@ export function changedRows(
 export function changesWarnings(before: ChangedSince | undefined, after: ChangedSince): string[] {
   const { off, hasUntouched, rules } = after
   return [
-    ...(off !== null && !before?.off ? [`changedSince is off: ${off}. ${WITHOUT}`] : []),
+    ...(off !== null && !before?.off ? [`changedSince is off: ${off}. Changes come as without it`] : []),
     ...(hasUntouched && !before?.hasUntouched
-      ? [`a row changed and its ${rules.field} did not: changedSince does not show such changes. ${WITHOUT}`]
+      ? [`a row changed and its ${rules.field} did not: such changes come with older pages and full walks`]
       : []),
   ]
 }
-
-const WITHOUT = 'They come with older pages and full walks'
 
 /** Compares with what pages of the list itself changed. */
 export function verifyChanges(state: ChangedSince, changed: readonly ChangedRow[]): ChangedSince {

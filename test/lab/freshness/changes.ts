@@ -16,7 +16,7 @@ export interface ChangesSetting {
   untouched: number
 }
 
-export const OBEYS: ChangesSetting = {
+const OBEYS: ChangesSetting = {
   answers: 'changed',
   order: 'newest first',
   late: 0,
@@ -24,7 +24,8 @@ export const OBEYS: ChangesSetting = {
   untouched: 0,
 }
 
-export const CHANGES: Record<string, ChangesSetting> = {
+export const CHANGES: Record<string, ChangesSetting | undefined> = {
+  'not asked': undefined,
   obeys: OBEYS,
   'oldest change first': { ...OBEYS, order: 'oldest first' },
   'newest item first': { ...OBEYS, order: 'newest items first' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type FreshnessSetting, measureFreshness, oneList } from './measure.ts'
-import { SETTING } from './measure-policies.ts'
+import { measureChanges, SETTING } from './measure-policies.ts'
 import { policyNamed } from './policies.ts'
 import { rowText, summarize } from './table.ts'
 
@@ -43,6 +43,48 @@ describe('a list that is refreshed each five minutes', () => {
     const { requestsPerDay } = measure('a walk a day, a refresh each 5 minutes', { ...SMALL, order: 'first' })
 
     expect(requestsPerDay).toBeLessThan(288 * 2.1 + 48 + 200)
+  })
+})
+
+describe('an API that is asked for what changed', () => {
+  const rows = (setting: Partial<FreshnessSetting>, ...names: readonly string[]) => [
+    ...measureChanges({ ...SMALL, rows: 2500, order: 'first', ...setting }, ['not asked', ...names]),
+  ]
+
+  it.each([
+    { order: 'first', names: ['obeys', 'oldest change first', 'rounds to minutes'] },
+    { order: 'random', names: ['oldest item first', 'a minute late'] },
+  ] as const)('shows changes in minutes, for no more requests than the share: $order', ({ order, names }) => {
+    const [without, ...asked] = rows({ order }, ...names)
+
+    for (const row of asked) {
+      expect(row.changedAge.p95).toBeLessThan(8)
+      expect(row.wrongRows).toBeLessThan(16)
+      expect(row.requestsPerDay).toBeLessThan((without?.requestsPerDay ?? 0) * 1.05)
+      expect(row.untrue).toBe(0)
+    }
+    expect(without?.wrongRows).toBeGreaterThan(3 * Math.max(...asked.map(({ wrongRows }) => wrongRows)))
+  })
+
+  it('makes nothing worse where it ignores that, is late, or does not show all', () => {
+    const [without, ...asked] = rows(
+      {},
+      'ignores',
+      'ten minutes late',
+      'a tenth of the changes leaves the field',
+    )
+
+    for (const row of asked) {
+      expect(row.wrongRows).toBeLessThan((without?.wrongRows ?? 0) * 1.05)
+      expect(row.untrue).toBe(0)
+    }
+  })
+
+  it('does not drown in rows that change at once', () => {
+    const batch = { day: 1.1, part: 0.05 }
+    const [without, ...asked] = rows({ batch }, 'obeys', 'oldest change first')
+
+    for (const row of asked) expect(row.wrongRows).toBeLessThan((without?.wrongRows ?? 0) / 2)
   })
 })
 

@@ -43,7 +43,7 @@ export interface WrittenPage extends ServedPage {
   /** Epoch milliseconds. */
   at: number
   /** When its rows changed, as the API says, where it can be asked for changes; and those that the mirror had otherwise. */
-  values?: readonly (Moment | null)[]
+  values?: () => (Moment | null)[]
   changedRows?: readonly ChangedRow[]
 }
 
@@ -103,7 +103,7 @@ export function createListPlayer(
       const { ask, end, answers } = refresh.reading
       if (ask === null || isKilled()) return null
       const page = read(ask)
-      shown.push(...(page.values ?? []))
+      shown.push(...(page.values?.() ?? []))
       written.added += page.added
       written.changed += page.changed
       const rows = page.ids.map((id, index) => ({
@@ -129,9 +129,9 @@ export function createListPlayer(
 
   function readChanges(ask: ChangesQuestion, isPrompt: boolean, now: number): void {
     const page = read(ask.page, ask)
-    const { values = [], total, lastPage } = page
+    const { values = () => [], total, lastPage } = page
     const next = ask.page < lastPage ? ask.page + 1 : null
-    state = afterChangesPage(state, RULES, { values, total, next }, { ...page, isPrompt }, now)
+    state = afterChangesPage(state, RULES, { values: values(), total, next }, { ...page, isPrompt }, now)
   }
 
   return {

@@ -154,7 +154,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
         isTouched: served.changedAt(id) !== stored.get(id),
       }))
       for (const id of ids) stored.set(id, served.changedAt(id))
-      return { values: ids.map(momentOf), changedRows }
+      return { values: () => ids.map(momentOf), changedRows }
     }
     const { refreshEvery, walkEvery, alarm = false } = policy
     const turn = turnOf(setting.lists.length, rules)

@@ -122,10 +122,10 @@ describe('an API that ignores the parameter', () => {
   })
 })
 
-describe('more pages of changes', () => {
-  const first = (values: ReturnType<typeof readMoment>[], total = 60) =>
-    answer(asking, { values, total, next: 2 })
+/** The state after a first page of several. */
+const first = (values: ReturnType<typeof readMoment>[]) => answer(asking, { values, total: 60, next: 2 })
 
+describe('more pages of changes', () => {
   it('are read on where the newest change comes first: its mark is of the first answer', () => {
     const one = first(moments(at(40), at(39)))
     const two = answer(one, { values: moments(at(41), at(30)), total: 60, next: 3 })
@@ -231,7 +231,7 @@ describe('what pages of the list itself changed', () => {
 
     expect(after).toMatchObject({ late: 0, hasUntouched: true })
     expect(changesWarnings(read, after)).toEqual([
-      'a row changed and its updated_at did not: changedSince does not show such changes. They come with older pages and full walks',
+      'a row changed and its updated_at did not: such changes come with older pages and full walks',
     ])
     expect(changesWarnings(after, after)).toEqual([])
   })
