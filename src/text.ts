@@ -47,7 +47,7 @@ export function shellWord(word: string): string {
 const PROPOSED =
   /(?<![\w./-])admin-mirror (?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*/g
 
-/** Returns a message whose commands can be pasted. `configOption`: what follows each of them, `typedConfig` of cli/config-file.ts. */
+/** Returns a message whose commands can be pasted. `configOption`: what follows each of them, `typedConfig` of cli/globals.ts. */
 export function asCalled(message: string, configOption: string): string {
   return message.replace(PROPOSED, (command: string, offset: number) =>
     message.startsWith(' --config', offset + command.length) ? command : `${command}${configOption}`,

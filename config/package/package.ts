@@ -110,19 +110,18 @@ function fetchNode(arch: string): string | null {
   const name = `node-linux-${arch}` as const
   const folder = path.join(BUILD, name)
   const entry = Object.entries(lock.packages).find(([at]) => at === `node_modules/${name}`)
-  const dependencies = { [name]: entry?.[1].version }
-  const root = { name: 'node-of-the-archive', version, dependencies }
+  // npm installs for another architecture than its own only what is optional.
+  const optionalDependencies = { [name]: entry?.[1].version }
+  const root = { name: 'node-of-the-archive', version, optionalDependencies }
   fs.mkdirSync(folder)
   fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify(root))
   const packages = { '': root, ...Object.fromEntries(entry ? [entry] : []) }
   fs.writeFileSync(path.join(folder, 'package-lock.json'), JSON.stringify({ ...lock, packages }))
-  try {
-    run('npm', ['ci', `--cpu=${arch}`, '--os=linux', '--ignore-scripts', '--prefer-offline'], folder)
-  } catch {
-    console.error(`${name} cannot be installed: nothing is made for it`)
-    return null
-  }
-  return path.join(folder, 'node_modules', name)
+  run('npm', ['ci', `--cpu=${arch}`, '--os=linux', '--ignore-scripts', '--prefer-offline'], folder)
+  const node = path.join(folder, 'node_modules', name)
+  if (fs.existsSync(node)) return node
+  console.error(`${name} cannot be installed: nothing is made for it`)
+  return null
 }
 
 /** All that a machine of this architecture needs, but the libraries of C and C++. */

@@ -1,7 +1,7 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
-import { type Globals, typedConfig } from './config-file.ts'
 import { reportError } from './exit-code.ts'
+import { type Globals, typedConfig } from './globals.ts'
 import { helpText, PROGRAM_HELP } from './help.ts'
 import { type Runtime, silenced } from './runtime.ts'
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
-import type { MirrorState } from '../store/mirror-state.ts'
+import type { MirrorState } from '../store/core/mirror-state.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { type HashedFile, hashFile, isUnchanged, writeFreshness } from '../store/sqlite/publish/freshness.ts'
 import { numbersFile, readNumbers } from '../store/sqlite/publish/numbers.ts'

@@ -58,10 +58,13 @@ export function refreshText(
   const left = Math.round(100 * Math.max(0, 1 - newest / share))
   const older = Math.abs(left - 50) <= 5 ? 'half' : `${left} %`
   const [busiest, quietest] = [Math.min(...times), Math.max(...times)]
+  const organizations = new Set(lists.map(({ organization }) => organization)).size
+  const whose =
+    organizations === 1 ? printable(first.organization, 40) : counted(organizations, 'organization')
   const who =
     lists.length === 1
-      ? `${printable(first.organization, 40)} ${first.collection} has`
-      : `${counted(lists.length, 'list')} share`
+      ? `${whose} ${first.collection} has`
+      : `${counted(lists.length, 'list')} of ${whose} share`
   const often =
     busiest === quietest
       ? `new rows are looked for every ${inWords(busiest)}`

@@ -130,7 +130,7 @@ function sumsOf(jobs: readonly JobStatus[], are: string, { now }: Status): strin
     if (oldest !== null) parts.push(`the oldest as of ${when(oldest)}`)
     const fresh = earliest(some.flatMap((job) => (isRefreshed(job) ? (job.fresh_as_of ?? []) : [])))
     if (fresh !== null) parts.push(`new rows as of ${when(fresh)} at the oldest`)
-    if (missed > 0) parts.push(`${grouped(missed)} of them did not come in the last reading`)
+    if (missed > 0) parts.push(`${counted(missed, 'row')} did not come in the last walk`)
     if (uncertain > 0) parts.push(`walks of ${counted(uncertain, 'list')} miss items on average`)
     return [...parts, ...waitsOf(some, Date.parse(now))].join(', ')
   })
@@ -168,7 +168,7 @@ function jobLines(job: JobStatus, status: Status): string[] {
   const now = Date.parse(status.now)
   const name = `${printable(job.organization, 40)} ${job.collection}`.padEnd(28)
   return [
-    `${name}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${freshness(job)}${nextRun(job, now, status.daemon)}`,
+    `${name}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${freshness(job, status.daemon)}${nextRun(job, now, status.daemon)}`,
     ...notesOf(job, now, status).map(({ text }) => `    ${text}`),
   ]
 }
@@ -267,7 +267,7 @@ function nextRun(
 
 /** Between two readings such rows count like any others. */
 function missedNote({ rows_missed: missed }: JobStatus): string {
-  return `${counted(missed, 'row')} did not come in the last reading; if the next one does not see them either they go, or are held back`
+  return `${counted(missed, 'row')} did not come in the last walk; what the next one does not see either is removed, or held back`
 }
 
 function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
@@ -275,12 +275,18 @@ function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): stri
   return `${grouped(held)} of these ${counted(rows, 'row')} left the list and are held back: ${reason}`
 }
 
-function freshness({ as_of: asOf, age_ms: age, last_run_at: lastRun, ...job }: JobStatus): string {
+function freshness(
+  { as_of: asOf, age_ms: age, last_run_at: lastRun, ...job }: JobStatus,
+  daemon: DaemonStatus,
+): string {
   if (asOf === null || age === null) return lastRun === null ? 'never synced' : 'never read whole'
   const coverage = job.coverage ? `, ${job.coverage}${missedText(job.expected_missed)}` : ''
   const whole = `as of ${asOf} (${inWords(age)} ago)${coverage}`
   const newer = job.fresh_as_of === null ? 0 : Date.parse(job.fresh_as_of) - Date.parse(asOf)
-  const often = job.refreshed_every_ms === null ? '' : `, read every ${inWords(job.refreshed_every_ms)}`
+  const often =
+    job.refreshed_every_ms === null || daemon.running !== true
+      ? ''
+      : `, read every ${inWords(job.refreshed_every_ms)}`
   return newer > 0 ? `new rows as of ${inWords(age - newer)} ago${often}, whole ${whole}` : whole
 }
 
@@ -335,6 +341,7 @@ function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: str
   if (!worst || worst.misfits === 0) return []
   const { collection, view, text_column: text } = worst
   const misfits = ofColumn.reduce((sum, one) => sum + one.misfits, 0)
+  const others = ofColumn.filter((one) => one !== worst && one.misfits > 0).length
   const [values, do_not, are] =
     misfits === 1 ? ['the value', 'does not fit it', 'is'] : ['the values', 'do not fit it', 'are']
   const rows =
@@ -347,9 +354,7 @@ function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: str
   const where =
     text === null || objects === misfits ? '' : ` and ${are}, as text, in ${printable(text, 100)}${apart}`
   const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
-  return [
-    `${columnName(worst)}: ${of}${where} (${printable(worst.organization, 40)}: ${exampleOf(worst)}${move})`,
-  ]
+  return [`${columnName(worst)}: ${of}${where} (${whose(worst, others)}: ${exampleOf(worst)}${move})`]
 }
 
 /** `a text among numbers`. */
@@ -361,10 +366,16 @@ function exampleOf({ misfit, type }: ColumnTrouble): string {
 function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
   const [first, ...others] = ofColumn.filter(({ emptied }) => emptied === 1)
   if (!first) return []
-  const more = others.length === 0 ? '' : ` and of ${counted(others.length, 'other organization')}`
+  const what = first.view === null ? 'row' : 'element'
   return [
-    `${columnName(first)}: no row of ${printable(first.organization, 40)}${more} has a value any more, after earlier full walks had found some`,
+    `${columnName(first)}: no ${what} of ${whose(first, others.length)} has a value any more, after earlier full walks had found some`,
   ]
+}
+
+/** Its organization, and how many others. */
+function whose({ organization }: ColumnTrouble, others: number): string {
+  const name = printable(organization, 40)
+  return others === 0 ? name : `${name} and ${counted(others, 'other organization')}`
 }
 
 function columnName(trouble: ColumnTrouble): string {

@@ -70,7 +70,8 @@ function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
   ]
   for (const [index, [isMeant, ...words]] of troubles.entries()) {
     const number = jobs.filter(isMeant).length
-    if (number > 0) return `${some(number, jobs.length, words)}${index === 0 ? reasonsOf(jobs) : ''}`
+    if (number > 0)
+      return `${some(number, jobs.length, words)}${index === 0 ? reasonsOf(jobs.filter(isMeant), jobs.length) : ''}`
   }
   return null
 }
@@ -89,20 +90,18 @@ function isLate({ held_since: held, overdue }: JobStatus): boolean {
   return held === null && overdue === true
 }
 
-/** The gravest reasons first. */
-function reasonsOf(jobs: readonly JobStatus[]): string {
-  const configured = jobs.filter((job) => job.configured)
-  const count = (isMeant: (job: JobStatus) => boolean) => configured.filter(isMeant).length
+/** The gravest reasons first. `lists`: how many there are in all. */
+function reasonsOf(jobs: readonly JobStatus[], lists: number): string {
+  const count = (isMeant: (job: JobStatus) => boolean) => jobs.filter(isMeant).length
   const reasons: [number, string][] = [
     [count((job) => job.held_since !== null), 'held for a refused token'],
     [count((job) => job.removals_held > 0), 'with removals held back'],
     [count((job) => job.held_since === null && job.failing_since !== null), 'failed'],
     [count((job) => isLate(job) && job.last_run_at === null), 'never read'],
     [count((job) => isLate(job) && job.last_run_at !== null), 'overdue'],
-    [count((job) => job.last_run_status === 'interrupted'), 'interrupted'],
   ]
   const told = reasons.flatMap(([number, what]) =>
-    number === 0 ? [] : [jobs.length === 1 ? what : `${grouped(number)} ${what}`],
+    number === 0 ? [] : [lists === 1 ? what : `${grouped(number)} ${what}`],
   )
   return told.length === 0 ? '' : ` (${told.join(', ')})`
 }

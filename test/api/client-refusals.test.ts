@@ -90,14 +90,6 @@ describe('an answer that is refused', () => {
     expect(clock.slept).toEqual([])
   })
 
-  it('with a body that broke off is retried', async () => {
-    foresee().reply(200, pageText(1).slice(0, -20))
-    foresee().reply(200, pageText(1))
-    const { fetchPage } = createSetting()
-
-    expect(await fetchPage()).toMatchObject({ number: 1 })
-  })
-
   it.each<[string, number, string, string]>([
     ['an empty body', 200, '', 'the answer is empty'],
     ['another page', 200, pageText(1), 'asked for page 2, and page 1 was answered'],

@@ -107,14 +107,27 @@ describe('the token', () => {
     ['in the message of an error that is retried', 500, JSON.stringify({ message: `no user for ${TOKEN}` })],
     ['in a message that is cut within it', 422, JSON.stringify({ message: cutAfter(15) })],
     ['in a body that is no JSON', 200, `Bearer ${TOKEN}`],
+    ['in a body that is cut within it', 200, 'x'.repeat(62) + TOKEN],
     ['in a body of broken JSON, with escapes', 200, JSON.stringify([TOKEN]).replaceAll('/', '\\/') + ','],
     ['in the title of a page', 200, `<title>${TOKEN}</title>`],
+    ['in a title that is cut within it', 200, `<title>${'x'.repeat(62)}${TOKEN}</title>`],
+    ['in the name of a field', 200, JSON.stringify({ data: { [TOKEN]: 1 } })],
     [
       'in a path, encoded in small letters',
       200,
       pageText(1, 2, {
         links: { next: `https://evil.example/${encodeURIComponent(TOKEN).toLowerCase()}?page=2` },
       }),
+    ],
+    [
+      'in a link that is cut within it',
+      200,
+      pageText(1, 2, { links: { next: `https://evil.example/${'x'.repeat(160)}${TOKEN}` } }),
+    ],
+    [
+      'in the page of a link',
+      200,
+      pageText(1, 2, { links: { next: `/api/v1/admin/orders?page=${encodeURIComponent(TOKEN)}` } }),
     ],
     ['in a link that is none', 200, pageText(1, 2, { links: { next: `http://[${TOKEN}` } })],
   ])('is redacted if the server echoes it %s', async (_case, status, body) => {

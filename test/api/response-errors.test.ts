@@ -15,10 +15,6 @@ function codeAndMessage(status: number, body = ''): [string, string] {
   return [code, message]
 }
 
-function redirects(status: number): string {
-  return `the server redirects (${status}), which is never followed; look at api.baseUrl`
-}
-
 function inContext(error: unknown): unknown {
   return withPageContext(error, createJob(), 7, TOKEN)
 }
@@ -110,15 +106,6 @@ describe('an answer that asks for a pause', () => {
 })
 
 describe('an unexpected status', () => {
-  it.each([
-    [300, redirects(300)],
-    [399, redirects(399)],
-    [299, 'the server answered 299'],
-    [405, 'the server answered 405'],
-  ])('is shown: %i', (status, message) => {
-    expect(codeAndMessage(status)).toEqual(['UNEXPECTED_STATUS', message])
-  })
-
   it.each([
     ['a message', '{"message":"no such method"}', ' and says: no such method'],
     ['an empty message', '{"message":""}', ''],

@@ -1,9 +1,13 @@
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
 import { items, pageOf, serve } from '../helpers/list-server.ts'
+import { BIN, LOCKED_NODE } from '../helpers/processes.ts'
+import { tempFolder } from '../helpers/temp-folder.ts'
 import { createWorkspace, organization } from '../helpers/workspace.ts'
 
 // Which version it is, wherever somebody asks; and what makes a release of it.
@@ -35,6 +39,25 @@ describe('the version', () => {
       new Set([`admin-mirror/${version}`]),
     )
     expect((await workspace.run(['--version'])).stdout).toBe(`${version}\n`)
+  })
+
+  it('is told without loading what only other commands need', () => {
+    const folder = tempFolder()
+    const loaded = path.join(folder, 'loaded')
+    const hook = path.join(folder, 'hook.mjs')
+    fs.writeFileSync(
+      hook,
+      `import fs from 'node:fs'
+      import { registerHooks } from 'node:module'
+      registerHooks({ load(url, context, next) { fs.appendFileSync(${JSON.stringify(loaded)}, url + '\\n'); return next(url, context) } })`,
+    )
+
+    const { stdout } = spawnSync(LOCKED_NODE, ['--import', hook, BIN, '--version'], { encoding: 'utf8' })
+
+    expect(stdout).toBe(`${version}\n`)
+    const modules = fs.readFileSync(loaded, 'utf8').split('\n')
+    expect(modules).toContain(pathToFileURL(path.join(ROOT, 'src/main.ts')).href)
+    expect(modules.filter((url) => /node_modules[/](?!commander)|src[/](config|store)/.test(url))).toEqual([])
   })
 
   it.each([[['sync']], [['rebuild']]])(

@@ -30,8 +30,8 @@ process.stdin.once('data', () => setTimeout(() => connection.exec('COMMIT'), Num
 /** A user who owns nothing: for root no folder is read-only. */
 const NOBODY = 65_534
 
-/** Whether opening can be tried as somebody who may not write everywhere. */
-export const CAN_BE_REFUSED = process.platform === 'linux'
+/** Whether opening can be tried as somebody who may not write everywhere, and who can read the program: not its mutated copy. */
+export const CAN_BE_REFUSED = process.platform === 'linux' && process.env.MUTATION_TESTS === undefined
 
 /** Opens the mirror for writing in a process of its own, as a user without rights; what came of it in words. */
 export function openAsNobody(file: string): string {

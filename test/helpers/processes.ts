@@ -3,10 +3,10 @@ import path from 'node:path'
 import { atEndOfFile } from './at-end-of-file.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
-const BIN = path.join(ROOT, 'src/bin.js')
+export const BIN = path.join(ROOT, 'src/bin.js')
 
 /** The Node that the lockfile names. The one that runs the tests need not be it. */
-const LOCKED_NODE = path.join(ROOT, 'node_modules/.bin/node')
+export const LOCKED_NODE = path.join(ROOT, 'node_modules/.bin/node')
 
 export interface LogLine {
   level: string

@@ -79,13 +79,16 @@ describe('how lists share what refreshes may use', () => {
         listOf(null, 1),
       ],
       text: [
-        '21 lists share 6 requests a minute for refreshes: new rows of the busiest are looked for every 5 minutes, of the quietest every 60 minutes; older pages get half of it',
+        '21 lists of acme share 6 requests a minute for refreshes: new rows of the busiest are looked for every 5 minutes, of the quietest every 60 minutes; older pages get half of it',
       ],
     },
     {
-      lists: Array.from({ length: 4 }, () => listOf(1, 10_000)),
+      lists: ['acme', 'acme', 'globex', 'globex'].map((organization) => ({
+        ...listOf(1, 10_000),
+        organization,
+      })),
       text: [
-        '4 lists share 6 requests a minute for refreshes: new rows are looked for every 60 seconds; older pages get 0 % of it',
+        '4 lists of 2 organizations share 6 requests a minute for refreshes: new rows are looked for every 60 seconds; older pages get 0 % of it',
       ],
     },
   ])('is told in a sentence: $text', ({ lists, text }) => {

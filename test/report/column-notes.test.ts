@@ -63,7 +63,7 @@ describe('a column whose values do not fit', () => {
     expect(
       notes({ misfits: 1, misfit: 'list' }, { misfits: 3, misfit: 'text', organization: 'globex' }),
     ).toEqual([
-      'orders.total_cents: the values of 4 of 2,000 rows do not fit it and are, as text, in total_cents__text (globex: a text among numbers)',
+      'orders.total_cents: the values of 4 of 2,000 rows do not fit it and are, as text, in total_cents__text (globex and 1 other organization: a text among numbers)',
     ])
     expect(notes({ misfits: 1, misfit: 'text' })).toEqual([
       'orders.total_cents: the value of 1 of 2,000 rows does not fit it and is, as text, in total_cents__text (acme: a text among numbers)',
@@ -74,7 +74,10 @@ describe('a column whose values do not fit', () => {
 describe('a column that became empty', () => {
   it('is told once for all organizations', () => {
     expect(notes({ emptied: 1 }, { emptied: 1, organization: 'globex' }, { misfits: 0 })).toEqual([
-      'orders.total_cents: no row of acme and of 1 other organization has a value any more, after earlier full walks had found some',
+      'orders.total_cents: no row of acme and 1 other organization has a value any more, after earlier full walks had found some',
+    ])
+    expect(notes({ emptied: 1, view: 'orders__items', column: 'qty' })).toEqual([
+      'orders__items.qty: no element of acme has a value any more, after earlier full walks had found some',
     ])
   })
 })

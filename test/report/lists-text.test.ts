@@ -40,7 +40,7 @@ describe('the lists in the text of status', () => {
     ]
 
     expect(told(jobs)).toEqual([
-      `9,999 lists of orders are well, 14,998,500 rows, the oldest as of ${at(8)} (8 minutes ago), 18 of them did not come in the last reading`,
+      `9,999 lists of orders are well, 14,998,500 rows, the oldest as of ${at(8)} (8 minutes ago), 18 rows did not come in the last walk`,
       `1 list of establishments is well, 1,500 rows, the oldest as of ${at(5)} (5 minutes ago)`,
       'each of them: admin-mirror query "SELECT * FROM sync_status"',
     ])

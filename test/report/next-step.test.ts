@@ -152,7 +152,7 @@ describe('the text', () => {
   })
 
   it.each<[Partial<StatusRow>, string, string]>([
-    [{ rows_missed: 12 }, '12 rows did not come in the last reading; if the next one', 'the only list'],
+    [{ rows_missed: 12 }, '12 rows did not come in the last walk; what the next one', 'the only list'],
     [
       { untrusted: 'it ended' },
       'nothing is removed on the word of its last reading: it ended',

@@ -41,6 +41,10 @@ describe('the verdict', () => {
     expect(verdictOf([true], [job('acme', 'orders', fresh), job('acme', 'establishments', fresh)])).toBe(
       '2 of 2 lists need attention (2 never read)',
     )
+    const stopped = job('globex', 'orders', { last_run_status: 'interrupted' })
+    expect(verdictOf([true], [job('acme', 'orders', fresh), stopped])).toBe(
+      '1 of 2 lists needs attention (1 never read)',
+    )
   })
 })
 

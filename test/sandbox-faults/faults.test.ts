@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Fault, items, pageOf, serve } from '../helpers/list-server.ts'
+import { type Fault, items } from '../helpers/list-server.ts'
 import type { Ended } from '../helpers/processes.ts'
 import { createWorkspace, organization } from '../helpers/workspace.ts'
 import { changed, next, status, text } from './answers.ts'
@@ -210,31 +210,5 @@ describe('a sync to which everything happens', () => {
       workspace.rows('SELECT _organization_id AS organization, id FROM orders ORDER BY organization, id'),
     ).toEqual(organizations.flatMap(({ id: one }) => ids.map((id) => ({ organization: one, id }))))
     expect(workspace.rows("SELECT * FROM sync_walks WHERE coverage IS NOT 'steady'")).toEqual([])
-  })
-})
-
-describe('the exit code of a command whose jobs end differently', () => {
-  const short = organization('short', 1)
-  const forbidden = organization('forbidden', 2)
-  const moved = organization('moved', 3)
-  const healthy = organization('healthy', 4)
-
-  it.each([
-    [['healthy'], 0],
-    [['healthy', 'moved'], 1],
-    [['moved', 'short'], 5],
-    [['short', 'forbidden', 'moved'], 3],
-  ])('of %j is %i', async (names, code) => {
-    const api = await serve((asked) => {
-      // It ends before the total that it tells itself, however often it is read.
-      if (asked.organization === short.id) return pageOf(items(4), asked, { total: 9 })
-      if (asked.organization === healthy.id) return pageOf(items(4), asked)
-      return { fault: status(asked.organization === forbidden.id ? 403 : 302) }
-    })
-    const place = createWorkspace({ baseUrl: api.url, organizations: [short, forbidden, moved, healthy] })
-
-    const sync = await place.run(['sync', ...names.flatMap((name) => ['--org', name])])
-
-    expect(sync.code).toBe(code)
   })
 })

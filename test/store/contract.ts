@@ -393,18 +393,20 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         )
       })
 
-      it('of a collection with several key fields has them all in its ids', async () => {
+      it('of a collection with several key fields has them all in its ids, whatever characters they hold', async () => {
         const job = jobOf({ key: ['a', 'b'] })
+        const odd = 'x"1\u0001\u007f\\é\u2028😀/'
+        const text = (b: number) => JSON.stringify({ a: odd, b })
         const open = await begin(store, job)
-        await open.page('{"a":"x\\"1","b":2}', '{"a":"x\\"1","b":3}')
+        await open.page(text(2), text(3))
         const again = await begin(store, job)
-        await again.page('{"a":"x\\"1","b":3}')
+        await again.page(text(3))
         const missing = await again.missing(true)
         await again.close('remove')
 
         expect(missing).toEqual({ removable: 1, held: 0, live: 2 })
-        expect(Object.keys(await opened.live(job))).toEqual(['["x\\"1","3"]'])
-        expect(await opened.history(job)).toEqual([['["x\\"1","2"]', 'removed']])
+        expect(Object.keys(await opened.live(job))).toEqual([JSON.stringify([odd, '3'])])
+        expect(await opened.history(job)).toEqual([[JSON.stringify([odd, '2']), 'removed']])
       })
     })
 
@@ -720,6 +722,28 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
           { view: 'orders__lines', column: 'o', misfits: 0, emptied: 1 },
           { view: 'orders__lines', column: 'o__p', misfits: 0, emptied: 1 },
         ])
+      })
+
+      it.each([
+        ['that is sent no more', '{"id":1,"lines":[{"sku":"y"}]}', ['qty', 'size__cm']],
+        ['that became null', '{"id":1,"lines":[{"sku":"y","qty":null,"size":{"cm":4}}]}', ['qty']],
+        ['of lists that are empty now', '{"id":1,"lines":[]}', ['qty', 'size__cm', 'sku']],
+      ])('are missed in a field of elements %s, until there are some again', async (_what, text, missed) => {
+        const full = '{"id":1,"lines":[{"sku":"x","qty":1},{"size":{"cm":3}}]}'
+        await walkOf(store, full, '{"id":2,"lines":[]}')
+        expect(await opened.troubles()).toEqual([])
+
+        for (let walks = 1; walks <= 2; walks++) {
+          await walkOf(store, text, `{"id":2,"lines":[],"walk":${walks}}`)
+          const troubles = await opened.troubles()
+          expect(troubles).toMatchObject(
+            missed.map((column) => ({ view: 'orders__lines', column, misfits: 0, emptied: 1 })),
+          )
+          expect(troubles).toHaveLength(missed.length)
+        }
+        await walkOf(store, full, '{"id":2,"walk":3}')
+
+        expect(await opened.troubles()).toEqual([])
       })
 
       it('are added up over the lists of a collection', async () => {

@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest'
 import { faultsOf } from '../helpers/faults.ts'
 import { pageOf, serve } from '../helpers/list-server.ts'
 import type { LogLine } from '../helpers/processes.ts'
-import { runs } from '../helpers/system.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
 
 // The process that makes the published file dies, alone, with the one that started it, or by Ctrl-C: the old file stays, whole, and
@@ -36,7 +35,7 @@ async function createScene() {
   await workspace.run(['sync'])
   expect(left(folder)).toEqual(WHOLE)
   list.items = orders(6, 'new')
-  return { list, workspace, copy, folder, before: fs.readFileSync(copy) }
+  return { workspace, copy, folder, before: fs.readFileSync(copy) }
 }
 
 function left(folder: string): string[] {
@@ -97,24 +96,5 @@ describe.concurrent('a process that is killed while it publishes', () => {
 
     expect((await snapshot.ended).code).toBe(130)
     expect(left(folder)).toEqual(WHOLE)
-  })
-})
-
-describe.skipIf(!runs('prlimit', '--version'))('a limit on the size of files (needs prlimit)', () => {
-  it('that a copy meets leaves the old one, and is told', async () => {
-    const { list, workspace } = await createScene()
-    list.items = orders(6, 'new').map((order) => ({ ...order, note: 'x'.repeat(60_000) }))
-    await workspace.run(['sync'])
-    await workspace.run(['snapshot', 'copies.db'])
-    const copy = workspace.file('copies.db')
-    const before = fs.readFileSync(copy)
-
-    const through = ['prlimit', `--fsize=${before.length - 100_000}`]
-    const { code, stderr } = await workspace.run(['snapshot', 'copies.db'], { through })
-
-    expect(code).toBe(4)
-    expect(stderr).toMatch(/copies\.db cannot be written.*ulimit -f/)
-    expect(fs.readFileSync(copy).equals(before)).toBe(true)
-    expect(left(workspace.folder).filter((name) => name.includes('copies'))).toEqual(['copies.db'])
   })
 })

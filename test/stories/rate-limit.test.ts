@@ -10,21 +10,6 @@ const it = sceneTests()
 const isWait = ({ msg }: LogLine) => msg === 'waiting'
 
 describe('a 429', () => {
-  it('is waited out, and counts as no retry', async ({ scene: { workspace, api, server } }) => {
-    api.instead = () =>
-      server.asked.length === 1 ? { status: 429, headers: { 'retry-after': '0' }, body: {} } : null
-
-    const { code, logs } = await workspace.run(['sync', '--log-level', 'trace'])
-
-    expect(code).toBe(0)
-    expect(server.asked.map(({ page }) => page)).toEqual([1, 1, 2, 1])
-    const [run] = workspace.rows('SELECT * FROM sync_runs')
-    expect(run).toMatchObject({ status: 'succeeded', requests: 4, retries: 0, rate_limit_hits: 1 })
-    expect(run?.rate_limit_wait_ms).toBeGreaterThan(0)
-    const until = expect.any(String) as string
-    expect(logs).toContainEqual(expect.objectContaining({ organization: 'acme', msg: 'waiting', until }))
-  })
-
   it('that asks for more than maxWait stops the job; nothing is asked before the time, until resume', async ({
     scene: { workspace, api, server, configure },
   }) => {

@@ -2,7 +2,6 @@ import fs from 'node:fs'
 import { beforeAll, describe, expect } from 'vitest'
 import type { Ended } from '../helpers/processes.ts'
 import { createScene, EVERY_SECOND, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
-import { mustRun } from '../helpers/system.ts'
 import { organization, type Settings, variable, type Workspace } from '../helpers/workspace.ts'
 
 const it = sceneTests()
@@ -162,18 +161,6 @@ describe('an organization that is held', () => {
     expect(sentWith(scene, OLD)).toBe(6 * 3)
   })
 
-  it('is held no longer when the configuration has another token', async () => {
-    const scene = await afterRefusal({ organizations: SHARING.map((one) => ({ ...one, token: NEW })) })
-    const start = scene.workspace.startHere(['start'])
-    // Each has two collections.
-    await start.logs(({ event }) => event === 'run_finished', 2 * SHARING.length)
-    start.kill('SIGTERM')
-    await start.ended
-
-    expect(held(scene.workspace)).toEqual([])
-    expect(sentWith(scene, OLD)).toBe(0)
-  })
-
   it('is held no longer after resume, which needs no token and sends nothing; alone with --org', async () => {
     const organizations = SHARING.map((one) => ({ ...one, token: variable('NOT_SET') }))
     const { workspace, server } = await afterRefusal({ organizations })
@@ -223,17 +210,9 @@ describe('a token file', () => {
     expect([codes, sentWith(scene, OLD), held(workspace)]).toEqual([[3, 0], 1, []])
   })
 
-  it.for<[string, (file: string, workspace: Workspace) => void]>([
-    ['missing', () => {}],
-    ['a pipe, which nobody writes into,', (file) => mustRun('mkfifo', file)],
-    ['a device', (file) => fs.symlinkSync('/dev/zero', file)],
-    [
-      'a large key',
-      (file, workspace) => fs.writeFileSync(file, workspace.secret('Kf82hLq0ZxWm51sTe7UbQp93'.repeat(1100))),
-    ],
-  ])('that is %s fails the jobs that need it with CONFIGURATION, and no other', async ([, make]) => {
+  // What else may stand in its place: test/config/token-file.test.ts.
+  it('that is missing fails the jobs that need it with CONFIGURATION, and no other', async () => {
     const { workspace, server } = await withFile()
-    make(workspace.file('acme.token'), workspace)
 
     const { code, logs } = await workspace.run(['sync'])
 

@@ -90,7 +90,9 @@ async function createScene() {
   return { workspace, meet, gauge }
 }
 
-it(`of processes that want one job in the same instant one has it; the others say BUSY, or wait, ${ROUNDS} times`, async () => {
+it(`of processes that want one job in the same instant one has it; the others say BUSY, or wait, ${ROUNDS} times`, {
+  timeout: ROUNDS * 120_000,
+}, async () => {
   const { workspace, meet, gauge } = await createScene()
 
   for (let round = 1; round <= ROUNDS; round++) {

@@ -7,7 +7,7 @@ import {
   RetryableError,
   TokenRefusedError,
 } from '../../src/errors.ts'
-import type { Store, Walk } from '../../src/sync/store.ts'
+import type { Store } from '../../src/sync/store.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
@@ -17,7 +17,7 @@ import { scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
 
 describe('a run that succeeds', () => {
-  it('leaves a line with its counts', async () => {
+  it('leaves a line with its counts, and is fresh as of the start of its walk', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(5), before: () => test.clock.advance(1000) })
 
@@ -54,14 +54,6 @@ describe('a run that succeeds', () => {
       coverage: 'steady',
       run: { pages: 3, rowsSeen: 8, rowsAdded: 5, rowsChanged: 0, rowsRemoved: 0, requests: 3 },
     })
-  })
-
-  it('is fresh as of the start of its walk', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(5), before: () => test.clock.advance(1000) })
-
-    await runOnce(test, list)
-
     expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toEqual([
       {
         organization_id: ACME.id,
@@ -101,35 +93,6 @@ describe('a run that succeeds', () => {
     expect(test.value('SELECT as_of FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(asOf)
     expect(walks(test)).toEqual([expect.objectContaining({ status: 'complete', started_at: asOf })])
     expect(runs(test).map(({ walk_id }) => walk_id)).toEqual([1, 1])
-  })
-
-  it('looks back from the start if the list moved before, even after a run that was refused at its first page', async () => {
-    const test = openTestMirror()
-    const moving = scriptedList({
-      ids: upTo(12),
-      before: (answer, list) => {
-        if (answer === 2) list.ids.unshift(13)
-      },
-    })
-    const refused = scriptedList({
-      ids: [],
-      before: () => {
-        throw new JobError('FORBIDDEN', 'no member (403)')
-      },
-    })
-    expect(await runOnce(test, moving)).toMatchObject({ coverage: 'repaired' })
-    await runOnce(test, refused)
-    let walk: Walk | null = null
-
-    await runOnce(test, moving, {
-      observe: hearing({
-        start: (event) => {
-          walk = event.walk
-        },
-      }),
-    })
-
-    expect(walk).toMatchObject({ resumed: false, checkpoint: { state: { watching: true } } })
   })
 
   it('counts the requests that the source reports', async () => {

@@ -25,21 +25,6 @@ function runJobs(all: readonly Omit<JobOptions, 'signal'>[], signal: AbortSignal
 const GOING = new AbortController().signal
 
 describe('concurrent jobs', () => {
-  it('write to one mirror, each its own rows', async () => {
-    const test = openTestMirror()
-
-    const results = await runJobs(jobs(test, { ids: upTo(10) }, { ids: upTo(7) }), GOING)
-
-    expect(results.map(({ job, coverage }) => [job.organization.name, coverage])).toEqual([
-      ['acme', 'steady'],
-      ['globex', 'steady'],
-    ])
-    expect(test.rows('SELECT organization, rows FROM sync_status ORDER BY organization')).toEqual([
-      { organization: 'acme', rows: 10 },
-      { organization: 'globex', rows: 7 },
-    ])
-  })
-
   it.each([
     ['a fault of the server', new RetryableError('SERVER_ERROR', 'failed')],
     ['an answer that cannot be trusted', new JobError('BAD_RESPONSE', 'no envelope')],

@@ -7,7 +7,6 @@ import {
   BACKFILL,
   createScene,
   expectRows,
-  HOUR,
   held,
   history,
   type Scene,
@@ -123,24 +122,6 @@ describe('a walk whose process dies while it is judged', () => {
 })
 
 describe('a walk judged late', () => {
-  it('does not miss rows that another walk saw meanwhile', async () => {
-    const scene = createScene({ ids: [1, 2, 3] })
-    const { test, list, walk } = scene
-    await walk()
-    // A full backfill in one answer that is not judged.
-    const complete = test.store.findMissing
-    test.store.findMissing = () => Promise.reject(new Error('killed'))
-    await walk([1, 2, 3], { plan: BACKFILL, trigger: 'backfill' })
-    test.store.findMissing = complete
-    await walk([1, 2, 3, 4])
-
-    await walk([1, 2, 3, 4], { plan: BACKFILL, trigger: 'backfill' })
-
-    expect(list.asked).toEqual([1, 1, 1, 2, 1])
-    expectRows(scene, [1, 2, 3, 4])
-    expect(history(test)).toEqual([])
-  })
-
   it('keeps rows that it saw, though others missed them since', async () => {
     const scene = createScene()
     const { test, walk } = scene
@@ -160,26 +141,6 @@ describe('a walk judged late', () => {
 
     expect(lines).toEqual([])
     expect(afterOne).toEqual([])
-    expectRows(scene, gone)
-  })
-
-  it('does not count if it is abandoned before its end', async () => {
-    const scene = createScene()
-    const { test, walk } = scene
-    const gone = without(upTo(30), 7)
-    await walk()
-    const { closeWalk } = test.store
-    test.store.closeWalk = () => Promise.reject(new Error('killed'))
-    await walk(gone)
-    test.store.closeWalk = closeWalk
-    // Longer than resumeWithin.
-    test.clock.advance(48 * HOUR)
-
-    await walk(gone)
-    const afterOne = test.rows('SELECT missed_by, state FROM sync_missing')
-    await walk(gone)
-
-    expect(afterOne).toEqual([{ missed_by: 3, state: 'missed' }])
     expectRows(scene, gone)
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../src/errors.ts'
+import type { JobOptions } from '../../src/sync/job.ts'
 import type { Page } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
@@ -14,23 +15,38 @@ import {
   history,
   without,
 } from '../helpers/removal-scene.ts'
-import { mirroredIds, runOnce, runs } from '../helpers/run-once.ts'
-import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { openTestMirror } from '../helpers/test-mirror.ts'
+import { runs } from '../helpers/run-once.ts'
+import { type Script, upTo } from '../helpers/scripted-list.ts'
+
+type Step = [ids: readonly number[], options?: Partial<JobOptions>]
+
+const ALL = upTo(30)
+const GONE = without(ALL, 7)
+/** It holds an item twice, and its total does not change. */
+const DRIFTING = GONE.toSpliced(20, 2, 2, 3)
+const FULL_BACKFILL = { plan: BACKFILL, trigger: 'backfill' } as const
+const PARTIAL = { plan: { ...BACKFILL, kind: 'partial', firstPage: 2 } } as const
+
+const noTotal = (page: Page): Page => ({ ...page, total: null, lastPage: null })
+
+function twiceOnOnePage(page: Page): Page {
+  const items = page.number === 2 ? [...page.items, ...page.items.slice(0, 1)] : page.items
+  return noTotal({ ...page, items })
+}
+
+async function lived(steps: readonly Step[], script: Partial<Script> = {}) {
+  const scene = createScene(script)
+  const results = []
+  for (const [ids, options] of steps) results.push(await scene.walk(ids, options))
+  return { ...scene, results, scene }
+}
 
 describe('an item that left the list', () => {
   it('is removed when two trusted walks missed it, and is in the history', async () => {
-    const scene = createScene()
-    const { test, walk } = scene
-    await walk()
+    const { scene, test, results } = await lived([[ALL], [GONE], [GONE]])
 
-    const first = await walk(without(upTo(30), 7))
-    const between = mirroredIds(test)
-    const second = await walk()
-
-    expect(between).toEqual(upTo(30))
-    expect([first, second].map(({ run }) => run?.rowsRemoved)).toEqual([0, 1])
-    expectRows(scene, without(upTo(30), 7))
+    expect(results.map(({ run }) => run?.rowsRemoved)).toEqual([0, 0, 1])
+    expectRows(scene, GONE)
     expect(
       test.rows('SELECT _organization_id, id, _json, _valid_from, _valid_to, _reason FROM orders_history'),
     ).toEqual([
@@ -46,199 +62,67 @@ describe('an item that left the list', () => {
     expect(test.rows('SELECT * FROM sync_missing')).toEqual([])
   })
 
-  it('is removed by the first walk if the list came in one answer', async () => {
-    const scene = createScene({ ids: upTo(3) })
-    await scene.walk()
+  it.each<[string, Step[], readonly number[], Script['instead']?]>([
+    ['removed after one walk in one answer', [[[1, 2, 3]], [[1, 3]]], [1, 3]],
+    ['kept after one walk', [[ALL], [GONE]], ALL],
+    ['kept after walks that drifted', [[ALL], [DRIFTING], [DRIFTING]], ALL],
+    ['removed after walks without a total', [[ALL], [GONE], [GONE]], GONE, noTotal],
+    ['removed where another is twice on one page', [[ALL], [GONE], [GONE]], GONE, twiceOnOnePage],
+    [
+      'kept where another is on two pages, without a total',
+      [[ALL], [[...GONE, 1]], [[...GONE, 1]], [[...GONE, 1]]],
+      ALL,
+      noTotal,
+    ],
+    ['kept after a walk and a partial one', [[ALL], [GONE], [GONE, PARTIAL]], ALL],
+    ['kept after a partial walk that saw it', [[ALL], [GONE], [ALL, PARTIAL], [GONE]], ALL],
+    ['removed after a walk and a full backfill', [[ALL], [GONE], [GONE, FULL_BACKFILL]], GONE],
+  ])('is %s', async (_what, steps, left, instead) => {
+    const { scene } = await lived(steps, instead ? { instead } : {})
 
-    const { run } = await scene.walk([1, 3])
-
-    expect(run).toMatchObject({ rowsRemoved: 1 })
-    expectRows(scene, [1, 3])
+    expectRows(scene, left)
   })
 
-  it('that is back in the next walk stays, without history', async () => {
-    const scene = createScene()
-    const { test, walk } = scene
-
-    for (const gone of [[], [7], [], [7], []]) await walk(without(upTo(30), ...gone))
-
-    expectRows(scene, upTo(30))
-    expect(history(test)).toEqual([])
-    expect(test.value('SELECT _changed_at FROM orders WHERE id = 7')).toBe(timeAt(HOUR))
-  })
-
-  it('and comes back after its removal is live again, first seen then', async () => {
-    const scene = createScene()
-    const { test, walk } = scene
-    for (const gone of [[], [7], [7], []]) await walk(without(upTo(30), ...gone))
-
-    expectRows(scene, upTo(30))
-    expect(history(test)).toEqual([[7, 'removed']])
-    expect(test.rows('SELECT _first_seen_at, _changed_at FROM orders WHERE id = 7')).toEqual([
-      { _first_seen_at: timeAt(4 * HOUR), _changed_at: timeAt(4 * HOUR) },
-    ])
-  })
-
-  it('with a key of two parts, one with odd characters, is found by both', async () => {
-    let names = ['a', '"', '\u0001\u007f', 'é\u2028😀', '\\', '/']
-    const test = openTestMirror()
-    const list = scriptedList({
-      ids: upTo(6),
-      instead: (page) => ({
-        ...page,
-        items: named(names.slice(page.number * 3 - 3, page.number * 3)),
-        total: names.length,
-      }),
+  it('is kept after walks that met a new reject, in any of their processes', async () => {
+    const state = { isRejecting: false, isBroken: false }
+    const reject = itemOf('{"no":"key"}')
+    const scene = createScene({
+      before: () => {
+        if (state.isBroken && scene.list.asked.at(-1) === 3) throw new Error('down')
+      },
+      instead: (page) => {
+        if (!state.isRejecting) return page
+        const items = page.number === 2 ? [...page.items, reject] : page.items
+        return { ...page, items, total: (page.total ?? 0) + 1 }
+      },
     })
-    const options = { job: jobOf({ key: ['id', 'name'] }), ...ACCEPT }
-    await runOnce(test, list, options)
-
-    names = names.toSpliced(2, 1)
-    for (let count = 1; count <= 2; count++) await runOnce(test, list, options)
-
-    expect(test.rows('SELECT name FROM orders').map(({ name }) => name)).toEqual(
-      expect.arrayContaining(names),
-    )
-    expect(test.value('SELECT count(*) FROM orders')).toBe(names.length)
-    expect(test.rows('SELECT name, _reason FROM orders_history')).toEqual([
-      { name: '\u0001\u007f', _reason: 'removed' },
-    ])
-  })
-})
-
-function named(names: readonly string[]) {
-  return names.map((name) => itemOf(JSON.stringify({ id: 1, name })))
-}
-
-const NO_TOTAL: NonNullable<Script['instead']> = (page) => ({ ...page, total: null, lastPage: null })
-
-describe('a walk that is not trusted', () => {
-  it('removes nothing and does not count: one that drifted', async () => {
-    const scene = createScene()
-    const { list, walk } = scene
-    await walk()
-    list.ids = without(upTo(30), 7)
-
-    // Its pages hold items twice, and the total does not change.
-    list.ids.splice(20, 2, 2, 3)
-    const first = await walk()
-    const second = await walk()
-
-    expect([first, second].map(({ coverage }) => coverage)).toEqual(['drifted', 'drifted'])
-    expectRows(scene, upTo(30))
-    expect(scene.test.rows('SELECT * FROM sync_missing')).toEqual([])
-  })
-
-  it.each<[string, NonNullable<Script['instead']>]>([
-    ['has no total', NO_TOTAL],
-    ['has no total, and an item twice on one page', twiceOnOnePage],
-  ])('is none that %s', async (_what, instead) => {
-    const scene = createScene({ instead })
     await scene.walk()
-
-    for (let count = 1; count <= 2; count++) await scene.walk(without(upTo(30), 7))
-
-    expectRows(scene, without(upTo(30), 7))
-  })
-
-  it('is one without a total and with an item on two pages', async () => {
-    const scene = createScene({ instead: NO_TOTAL })
-    await scene.walk()
-
-    for (let count = 1; count <= 3; count++) await scene.walk([...without(upTo(30), 7), 1])
-
-    expectRows(scene, upTo(30))
-  })
-
-  it('is one that met a new reject, in any of its processes', async () => {
-    const scene = createScene()
-    const { test, list, walk } = scene
-    await walk()
-    const reject = { text: '{"no":"key"}', value: { no: 'key' } }
-    const broken = rejecting(list, reject)
-
-    const first = await walk(without(upTo(30), 7), { source: broken.stoppingAt(3) })
-    const second = await walk(null, { source: broken.whole })
-    const afterNew = test.rows('SELECT * FROM sync_missing')
-    for (let count = 1; count <= 2; count++) await walk(null, { source: broken.whole })
+    Object.assign(state, { isRejecting: true, isBroken: true })
+    const first = await scene.walk(GONE)
+    state.isBroken = false
+    const second = await scene.walk()
+    const afterNew = scene.test.rows('SELECT * FROM sync_missing')
+    for (let count = 1; count <= 2; count++) await scene.walk()
 
     expect([first, second].map(({ error, coverage }) => [error?.code, coverage])).toEqual([
       ['INTERNAL', null],
       [undefined, 'repaired'],
     ])
     expect(afterNew).toEqual([])
-    expectRows(scene, without(upTo(30), 7))
-  })
-
-  it('is a partial one; rows that it sees are no longer missed', async () => {
-    const scene = createScene()
-    const { walk } = scene
-    const gone = without(upTo(30), 7)
-    const partial = { plan: { ...BACKFILL, kind: 'partial', firstPage: 2 } as const }
-    await walk()
-    await walk(gone)
-
-    await walk(gone, partial)
-    const afterPartial = mirroredIds(scene.test)
-    await walk(upTo(30), partial)
-    await walk(gone)
-    const afterSight = mirroredIds(scene.test)
-    await walk(gone)
-
-    expect([afterPartial, afterSight]).toEqual([upTo(30), upTo(30)])
-    expectRows(scene, gone)
-  })
-
-  it('is no full backfill', async () => {
-    const scene = createScene()
-    const gone = without(upTo(30), 7)
-    await scene.walk()
-    await scene.walk(gone)
-
-    await scene.walk(gone, { plan: BACKFILL, trigger: 'backfill' })
-
-    expectRows(scene, gone)
+    expectRows(scene, GONE)
   })
 })
-
-function twiceOnOnePage(page: Page): Page {
-  const items = page.number === 2 ? [...page.items, ...page.items.slice(0, 1)] : page.items
-  return { ...page, items, total: null, lastPage: null }
-}
-
-/** The list up to this page, which fails. */
-function stopping({ source }: ScriptedList, page: number) {
-  const fetchPage: typeof source.fetchPage = (number, observe, signal) =>
-    number === page ? Promise.reject(new Error('down')) : source.fetchPage(number, observe, signal)
-  return { ...source, fetchPage }
-}
-
-/** The list with an item without a usable key on its second page. */
-function rejecting(list: ScriptedList, reject: Page['items'][number]) {
-  const fetchPage: ScriptedList['source']['fetchPage'] = async (number, observe, signal) => {
-    const page = await list.source.fetchPage(number, observe, signal)
-    const items = number === 2 ? [...page.items, reject] : page.items
-    return { ...page, items, total: (page.total ?? 0) + 1 }
-  }
-  const source = { ...list.source, fetchPage }
-  return {
-    whole: async () => source,
-    stoppingAt: (page: number) => async () => stopping({ ...list, source }, page),
-  }
-}
 
 describe('more removals than the brake allows', () => {
   const LEFT = upTo(18)
 
   it('are held back, and reported by every complete run', async () => {
-    const scene = createScene()
-    const { test, walk } = scene
-    await walk()
-
-    const results = [await walk(LEFT), await walk(LEFT), await walk(LEFT)]
+    const { scene, test, results } = await lived([[ALL], [LEFT], [LEFT], [LEFT], [LEFT, PARTIAL]])
 
     expect(results.map((result) => [result.error, result.heldBack?.code])).toEqual([
       [null, undefined],
+      [null, undefined],
+      [null, 'REMOVALS_HELD'],
       [null, 'REMOVALS_HELD'],
       [null, 'REMOVALS_HELD'],
     ])
@@ -249,16 +133,18 @@ describe('more removals than the brake allows', () => {
       error_message: expect.stringContaining('acme orders: 12 of 30 rows'),
     })
     expect(held(test)).toBe(12)
-    expectRows(scene, upTo(30))
+    expectRows(scene, ALL)
   })
 
   it('are made by the first trusted walk that accepts them, and not before', async () => {
-    const scene = createScene()
-    const { test, list, walk } = scene
-    for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
+    let isBroken = false
+    const before = () => isBroken && Promise.reject(new Error('down'))
+    const { scene, test, walk } = await lived([[ALL], [LEFT], [LEFT]], { before })
 
-    await walk(null, { ...ACCEPT, source: async () => stopping(list, 3) })
+    isBroken = true
+    await walk(null, ACCEPT)
     const afterFailure = held(test)
+    isBroken = false
     const { run, heldBack: told } = await walk(null, ACCEPT)
 
     expect(afterFailure).toBe(12)
@@ -267,39 +153,6 @@ describe('more removals than the brake allows', () => {
     expect(held(test)).toBe(0)
     expectRows(scene, LEFT)
     expect(history(test)).toHaveLength(12)
-  })
-
-  it('are no longer held if seen again, and never made without acceptance, however few are left', async () => {
-    const scene = createScene()
-    const { test, walk } = scene
-    for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
-
-    const some = await walk(upTo(29))
-    const left = held(test)
-    const more = await walk(upTo(29))
-    const all = await walk(upTo(30))
-
-    expect([some, more, all].map((result) => result.heldBack?.code)).toEqual([
-      'REMOVALS_HELD',
-      'REMOVALS_HELD',
-      undefined,
-    ])
-    expect(left).toBe(1)
-    expect(held(test)).toBe(0)
-    expectRows(scene, upTo(30))
-  })
-
-  it('are also reported by a partial backfill and by a drifted walk', async () => {
-    const { walk } = createScene()
-    for (const ids of [upTo(30), LEFT, LEFT]) await walk(ids)
-
-    const partial = await walk(LEFT, { plan: { ...BACKFILL, kind: 'partial', firstPage: 4 } })
-    const drifted = await walk(LEFT.toSpliced(8, 1, 2))
-
-    expect([partial, drifted].map(({ coverage, heldBack: told }) => [coverage, told?.code])).toEqual([
-      [null, 'REMOVALS_HELD'],
-      ['drifted', 'REMOVALS_HELD'],
-    ])
   })
 })
 
@@ -312,18 +165,18 @@ describe('a list without a total', () => {
       before: () => {
         if (isBroken && scene.list.asked.at(-1) === 4) throw new JobError('SERVER_ERROR', 'it failed')
       },
-      instead: NO_TOTAL,
+      instead: noTotal,
     })
     const { walk } = scene
-    for (const ids of [upTo(30), without(upTo(30), 30)]) await walk(ids)
+    for (const ids of [ALL, without(ALL, 30)]) await walk(ids)
     isBroken = true
     await walk()
     isBroken = false
 
-    const result = await walk(without(upTo(30), 1, 2, 3, 4, 30))
+    const result = await walk(without(ALL, 1, 2, 3, 4, 30))
 
     expect(result.untrusted).toBe('an item came on two pages, and there is no total to tell why')
-    expectRows(scene, upTo(30))
+    expectRows(scene, ALL)
   })
 
   it('removes nothing by walks that end in another, shorter list', async () => {
@@ -333,16 +186,16 @@ describe('a list without a total', () => {
       },
     }
     const scene = createScene(script)
-    await scene.walk(upTo(30), { job: IGNORED })
+    await scene.walk(ALL, { job: IGNORED })
 
     const untrusted = []
     for (let count = 0; count < 2; count++)
-      untrusted.push((await scene.walk(upTo(30), { job: IGNORED })).untrusted)
+      untrusted.push((await scene.walk(ALL, { job: IGNORED })).untrusted)
 
     expect(untrusted).toEqual(
       untrusted.map(() => 'an item came on two pages, and there is no total to tell why'),
     )
-    expectRows(scene, upTo(30))
+    expectRows(scene, ALL)
   })
 
   it.each([0, 1])(
@@ -353,16 +206,16 @@ describe('a list without a total', () => {
         instead: (page) =>
           isCut && page.number === 9 ? { ...page, items: page.items.slice(0, count), next: null } : page,
       })
-      await scene.walk(upTo(30), { job: IGNORED })
+      await scene.walk(ALL, { job: IGNORED })
       isCut = true
 
       for (let again = 0; again < 2; again++) {
-        const { untrusted } = await scene.walk(upTo(30), { job: IGNORED })
+        const { untrusted } = await scene.walk(ALL, { job: IGNORED })
 
         expect(untrusted).toBe('it ended on a page that says itself that there are more')
       }
 
-      expectRows(scene, upTo(30))
+      expectRows(scene, ALL)
     },
   )
 })
@@ -385,7 +238,7 @@ describe('an empty list', () => {
     const script: Partial<Script> = {
       before: (answer, list) => {
         if (answer === 11 + 9) list.ids = []
-        if (answer === 11 + 9 + 3) list.ids = upTo(30)
+        if (answer === 11 + 9 + 3) list.ids = ALL
       },
     }
     const scene = createScene(script)
@@ -397,7 +250,7 @@ describe('an empty list', () => {
     expect(scene.list.asked.slice(11, 11 + 12)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 1, 1])
     expect([glitch, after].map(({ run }) => run?.rowsRemoved)).toEqual([0, 0])
     expect(held(scene.test)).toBe(0)
-    expectRows(scene, upTo(30))
+    expectRows(scene, ALL)
     expect(history(scene.test)).toEqual([])
   })
 
@@ -414,6 +267,6 @@ describe('an empty list', () => {
     const result = await scene.walk()
 
     expect(result.heldBack?.message).toContain('the list came without items')
-    expectRows(scene, upTo(30))
+    expectRows(scene, ALL)
   })
 })

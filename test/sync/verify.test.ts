@@ -1,12 +1,45 @@
 import { describe, expect, it } from 'vitest'
 import { createCandidates } from '../../src/sync/differences.ts'
 import { identifyItems, type StoredItem } from '../../src/sync/items.ts'
+import type { PageSource } from '../../src/sync/types.ts'
+import { type VerifyOptions, type VerifyResult, verifyJob } from '../../src/sync/verify.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
 import { runOnce } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { dump, leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
-import { told, verifyOnce } from '../helpers/verify-once.ts'
+import { dump, leaseOf, openTestMirror, type TestMirror } from '../helpers/test-mirror.ts'
+
+/** Verifies the orders of acme by hand, or what is said instead. */
+function verifyOnce(
+  { store, clock }: TestMirror,
+  { source }: { source: PageSource },
+  changed: Partial<VerifyOptions> = {},
+): Promise<VerifyResult> {
+  const { now, sleep } = clock
+  const { signal } = new AbortController()
+  return verifyJob({
+    job: jobOf(),
+    source: async () => source,
+    store,
+    maxPasses: 3,
+    waitForOwner: false,
+    now,
+    sleep,
+    yieldToEventLoop: async () => {},
+    observe: () => {},
+    signal,
+    ...changed,
+  })
+}
+
+/** `missing 7`, `different 3 state`: all that is told of a verification, sorted. */
+function told({ differences, error }: VerifyResult): string[] {
+  if (!differences) return [`${error?.code}: ${error?.message}`]
+  const lines = differences.listed.map(({ kind, key, paths, reject }) =>
+    [kind, key ?? reject, ...paths].join(' '),
+  )
+  return lines.toSorted()
+}
 
 /** Items by id; others consist of their id only. */
 type Values = Record<number, string>

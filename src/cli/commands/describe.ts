@@ -1,4 +1,5 @@
-import { type DatabaseOption, type Globals, readTarget } from '../config-file.ts'
+import type { Globals } from '../globals.ts'
+import { type DatabaseOption, readTarget } from '../read-target.ts'
 import { runReading, screenOf } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -13,7 +14,7 @@ export async function run(
   name: string | undefined,
   options: DescribeOptions,
 ): Promise<number> {
-  const { database, config } = readTarget(runtime, globals, options.database)
+  const { database, config } = await readTarget(runtime, globals, options.database)
   const configured = config?.collections.map((collection) => collection.name) ?? []
   const { json = false } = options
   const work = { kind: 'describe', name: name ?? null, configured, json, now: runtime.now() } as const

@@ -2,8 +2,9 @@ import type { Config } from '../../config/config.ts'
 import { findOrganization } from '../../config/organizations.ts'
 import { UsageError } from '../../errors.ts'
 import { shellWord } from '../../text.ts'
-import { type DatabaseOption, type Globals, readTarget } from '../config-file.ts'
+import type { Globals } from '../globals.ts'
 import { isMade } from '../mirror.ts'
+import { type DatabaseOption, readTarget } from '../read-target.ts'
 import type { ExportFormat, NamedOrganizations } from '../reading/read.ts'
 import { assertShowable, outputFor, runReading, screenOf } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
@@ -31,7 +32,7 @@ export async function run(
   const sinceSeq = options.sinceSeq === undefined ? null : parseSeq(name, options.sinceSeq)
   if (envelope && format !== 'ndjson') throw new UsageError('--envelope goes with --format ndjson')
   if (bom && format !== 'csv') throw new UsageError('--bom goes with --format csv')
-  const { database, config } = readTarget(runtime, globals, options.database)
+  const { database, config } = await readTarget(runtime, globals, options.database)
   const output = outputFor(runtime, options.output, database, config)
   const screen = screenOf(runtime, output)
   assertShowable(format, screen, shellWord(name))

@@ -17,10 +17,10 @@ import {
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { createLockWait } from '../../store/sqlite/transaction.ts'
 import { counted, printable } from '../../text.ts'
-import type { Globals } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { assertMirror } from '../file/mirror.ts'
 import { openConnection } from '../file/open.ts'
+import type { Globals } from '../globals.ts'
 import { connect, workerName } from '../postgres/connect.ts'
 import type { Runtime } from '../runtime.ts'
 

@@ -1,8 +1,9 @@
 import { addAbortSignal } from 'node:stream'
 import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
-import { type DatabaseOption, type Globals, readTarget } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
+import type { Globals } from '../globals.ts'
+import { type DatabaseOption, readTarget } from '../read-target.ts'
 import type { QueryFormat } from '../reading/read.ts'
 import { assertShowable, outputFor, runReading, screenOf, type TimeLimit } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
@@ -22,7 +23,7 @@ export async function run(
   { format, param, output, timeout, database: named }: QueryOptions,
 ): Promise<number> {
   const limit = timeout === undefined ? null : timeLimit(timeout)
-  const { database, config } = readTarget(runtime, globals, named)
+  const { database, config } = await readTarget(runtime, globals, named)
   const file = outputFor(runtime, output, database, config)
   const screen = screenOf(runtime, file)
   assertShowable(format, screen, 'result')

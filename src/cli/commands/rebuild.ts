@@ -1,7 +1,8 @@
 import { UsageError } from '../../errors.ts'
 import { counted, printable } from '../../text.ts'
-import { type Globals, readConfig } from '../config-file.ts'
+import { readConfig } from '../config-file.ts'
 import { noMirror } from '../file/mirror.ts'
+import type { Globals } from '../globals.ts'
 import { isMade, type Rebuilding, withMirror } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 

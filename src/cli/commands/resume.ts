@@ -1,5 +1,6 @@
 import { printable, shellWord } from '../../text.ts'
-import { type Globals, readConfig, typedConfig } from '../config-file.ts'
+import { readConfig } from '../config-file.ts'
+import { type Globals, typedConfig } from '../globals.ts'
 import { isMade, withMirror } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'

@@ -9,7 +9,7 @@ import {
   startSandbox,
 } from '../../sandbox/server.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
-import type { Globals } from '../config-file.ts'
+import type { Globals } from '../globals.ts'
 import { type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
 

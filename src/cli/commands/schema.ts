@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Globals } from '../config-file.ts'
+import type { Globals } from '../globals.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** `schema`: with it, editors know every key of the configuration, and programs what commands write as JSON. */

@@ -2,10 +2,11 @@ import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import { freshnessBeside } from '../../store/sqlite/publish/freshness.ts'
-import { type DatabaseOption, type Globals, readTarget } from '../config-file.ts'
 import { firstOf } from '../exit-code.ts'
+import type { Globals } from '../globals.ts'
 import { jsonText } from '../output/results.ts'
 import { type AgeLimit, readStatus } from '../read-status.ts'
+import { type DatabaseOption, readTarget } from '../read-target.ts'
 import type { Runtime } from '../runtime.ts'
 
 interface StatusCommandOptions extends DatabaseOption {
@@ -26,7 +27,7 @@ export async function run(
 ): Promise<number> {
   const maxAge = ageLimit('--max-age', options.maxAge)
   const fresh = ageLimit('--fresh', options.fresh)
-  const { database, config, configOption, ask } = readTarget(runtime, globals, options.database)
+  const { database, config, configOption, ask } = await readTarget(runtime, globals, options.database)
   // A mirror has its freshness in itself.
   const beside = config ? null : await freshnessBeside(database, runtime.signal)
   const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })

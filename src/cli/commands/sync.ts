@@ -1,6 +1,7 @@
 import { UsageError } from '../../errors.ts'
-import { type Globals, readConfig, typedConfig } from '../config-file.ts'
+import { readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
+import { type Globals, typedConfig } from '../globals.ts'
 import { jsonText, runsReport } from '../output/results.ts'
 import type { Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'

@@ -1,10 +1,10 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
+import { mirrorState } from '../../store/core/mirror-state.ts'
 import { overviewOf } from '../../store/core/overview.ts'
 import { noteProgram } from '../../store/core/program.ts'
 import { claimAddress, placeOfFile } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
-import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { emptyWal, openForReading, openForWriting, translatingErrors } from '../../store/sqlite/file/open.ts'
@@ -147,11 +147,9 @@ export function createFilePublishing(
   mirror: string,
   { pid, newToken }: Pick<Runtime, 'pid' | 'newToken'>,
 ): Publishing {
-  const linesOf = (sql: string) => connection.prepare(sql).all()
-  const readState = connection.transaction(() => {
-    const lines = Object.entries(STATE_SQL).map(([name, sql]) => [name, linesOf(sql)])
-    return mirrorState(Object.fromEntries(lines) as StateLines, makerOf(originIn(connection)))
-  })
+  const readState = connection.transaction(() =>
+    runRule(connection, mirrorState(makerOf(originIn(connection)))),
+  )
   return {
     state: async () => translatingErrors(mirror, readState),
     alone: async (task) => {

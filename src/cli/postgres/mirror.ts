@@ -14,7 +14,7 @@ import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
 import { assertSameApiOn } from '../../store/postgres/store.ts'
-import { type Origin, originOf } from '../../store/sqlite/publish/origin.ts'
+import { type Origin, originAt } from '../../store/sqlite/publish/origin.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { StatusReader } from '../read-status.ts'
 import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
@@ -89,16 +89,9 @@ export async function check(
 
 /** Null for a mirror that has just been made. */
 export async function originOn(server: Server): Promise<Origin | null> {
-  const [row] = await server.rows<{ salt: string; since: number | null }>(ORIGIN_SQL)
   const { host, port, database, schema } = server.address
-  return row ? originOf(`${host}:${port}/${database}?schema=${schema}`, row) : null
+  return runRule(server, originAt(`${host}:${port}/${database}?schema=${schema}`))
 }
-
-const ORIGIN_SQL = `
-  SELECT value AS salt, (SELECT (extract(epoch FROM min(first_seen_at)) * 1000)::double precision FROM sync_columns) AS since
-  FROM sync_settings
-  WHERE name = 'salt'
-`
 
 /** All of it is of one moment. */
 export async function readStatus(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null> {

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
+import { mirrorState } from '../../store/core/mirror-state.ts'
 import { collectionNames } from '../../store/core/tables.ts'
-import { mirrorState, STATE_SQL, type StateLines } from '../../store/mirror-state.ts'
 import { runRule } from '../../store/postgres/driver.ts'
 import { createForgetting } from '../../store/postgres/forget.ts'
 import { takeFreeLists } from '../../store/postgres/free-lists.ts'
@@ -109,11 +109,7 @@ function createPublishing(
   return {
     async state() {
       const maker = makerOf(await originOn(server))
-      return server.reading(async (sql) => {
-        const lines: Record<string, unknown[]> = {}
-        for (const [name, text] of Object.entries(STATE_SQL)) lines[name] = await sql.rows(text)
-        return mirrorState(lines as unknown as StateLines, maker)
-      })
+      return server.reading((sql) => runRule(sql, mirrorState(maker)))
     },
     async alone(task) {
       if (!(await leases.lock(PUBLISH_LOCK, ''))) return false

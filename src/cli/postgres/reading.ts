@@ -1,14 +1,13 @@
 import type { Config } from '../../config/config.ts'
 import { JobError, UsageError } from '../../errors.ts'
+import { distinctNames, type Value } from '../../store/core/reading.ts'
 import { isMade } from '../../store/postgres/migrations/migrate.ts'
 import { openCursor, type StreamedRows } from '../../store/postgres/read/cursor.ts'
 import { describeColumns, summarize } from '../../store/postgres/read/describe.ts'
 import { isUnknownName, meaningOf, meaningOfSql } from '../../store/postgres/read/errors.ts'
 import {
-  belongsTo,
   collectionsOf,
   findListed,
-  type Listed,
   listedNames,
   organizationsOf,
   type Reading,
@@ -16,7 +15,6 @@ import {
 import { type Statement, withPlaceholders } from '../../store/postgres/read/placeholders.ts'
 import { selectItems, selectRows } from '../../store/postgres/read/selection.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
-import { distinctNames, type Value } from '../../store/sqlite/read/rows.ts'
 import { noMirror } from '../file/mirror.ts'
 import { assertNameOf } from '../reading/named.ts'
 import { type QueryWork, type ReadableMirror, type ReadingTask, written } from '../reading/read.ts'
@@ -109,11 +107,9 @@ function readableServer(sql: Reading): ReadableMirror {
     organizations: () => organizationsOf(sql),
     names: () => listedNames(sql),
     find: (name) => findListed(sql, name),
-    relatives: async ({ name, collection }) =>
-      (await listedNames(sql)).filter((one) => one !== name && belongsTo(collection, one)),
-    rows: (listed: Listed, selection) => selectRows(sql, listed, selection),
-    items: (listed: Listed, selection) => selectItems(sql, listed, selection),
-    describe: (listed: Listed) => describeColumns(sql, listed),
+    rows: (listed, selection) => selectRows(sql, listed, selection),
+    items: (listed, selection) => selectItems(sql, listed, selection),
+    describe: (listed) => describeColumns(sql, listed),
     summary: (collection) => summarize(sql, collection),
   }
 }

@@ -1,6 +1,5 @@
-import type { CollectionSummary, ColumnSummary, JobSummary } from '../../store/sqlite/read/describe.ts'
-import type { Listed } from '../../store/sqlite/read/listed.ts'
-import type { Value } from '../../store/sqlite/read/rows.ts'
+import type { CollectionSummary, ColumnSummary, JobSummary } from '../../store/core/describe.ts'
+import { belongsTo, type Listed, type Value } from '../../store/core/reading.ts'
 import { counted, grouped, inWords, printable, printableJson } from '../../text.ts'
 import { chunked } from '../output/formats/format.ts'
 import { jsonValue } from '../output/formats/json.ts'
@@ -28,7 +27,9 @@ export async function* describe(
   for (const [index, listed] of all.entries()) {
     const described = {
       name: listed.name,
-      views: await mirror.relatives(listed),
+      views: (await mirror.names()).filter(
+        (other) => other !== listed.name && belongsTo(listed.collection, other),
+      ),
       summary: await mirror.summary(listed.collection),
       columns: await mirror.describe(listed),
     }

@@ -1,7 +1,5 @@
 import { UsageError } from '../../errors.ts'
-import type { Listed } from '../../store/sqlite/read/listed.ts'
-import type { Value } from '../../store/sqlite/read/rows.ts'
-import type { Selection, TypedRows } from '../../store/sqlite/read/selection.ts'
+import type { Listed, Selection, TypedRows, Value } from '../../store/core/reading.ts'
 import { printable } from '../../text.ts'
 import { csvFormat } from '../output/formats/csv.ts'
 import { type Format, formatted, type Tell } from '../output/formats/format.ts'

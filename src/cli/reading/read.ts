@@ -1,10 +1,8 @@
 import type { ErrorCode } from '../../errors.ts'
-import type { CollectionSummary, ColumnSummary } from '../../store/sqlite/read/describe.ts'
-import { belongsTo, type Listed } from '../../store/sqlite/read/listed.ts'
+import type { CollectionSummary, ColumnSummary } from '../../store/core/describe.ts'
+import type { Listed, Rows, Selection, SentItem, TypedRows, Value } from '../../store/core/reading.ts'
 import { assertReadingSql, type Parameters } from '../../store/sqlite/read/query.ts'
 import type { Reader } from '../../store/sqlite/read/reader.ts'
-import type { Rows, Value } from '../../store/sqlite/read/rows.ts'
-import type { Selection, SentItem, TypedRows } from '../../store/sqlite/read/selection.ts'
 import { isNotMadeYet, readMirror } from '../file/mirror.ts'
 import { csvFormat } from '../output/formats/csv.ts'
 import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
@@ -93,8 +91,6 @@ export interface ReadableMirror {
   names(): MaybePromise<string[]>
   /** The table or view of a collection with this name. The methods below take what this one has returned. */
   find(name: string): MaybePromise<Listed | null>
-  /** The names of the other tables and views of its collection. */
-  relatives(listed: Listed): MaybePromise<string[]>
   /** Throws UsageError for `since` if the table has no time of change. */
   rows(listed: Listed, selection: Selection): MaybePromise<ReadRows>
   /** The items of its collection as they were sent. */
@@ -158,8 +154,6 @@ function readableFile(reader: Reader): ReadableMirror {
   return {
     ...reader,
     query: ({ sql, parameters }) => asBatch(reader.query(sql, valuesOf(parameters))),
-    relatives: ({ name, collection }) =>
-      reader.names().filter((one) => one !== name && belongsTo(collection, one)),
     rows: (listed, selection) => asBatch(reader.rows(listed, selection)),
     items: ({ collection }, selection) => [reader.items(collection, selection)],
   }

@@ -48,7 +48,7 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   /** Begins what is due and has room in the share. */
   async function look(): Promise<void> {
     const due = plan
-      .due(lists.filter(({ scheduled }) => !scheduler.isRunning(scheduled)))
+      .due(lists.map((list) => ({ ...list, isRead: scheduler.isRunning(list.scheduled) })))
       .map(({ list, reads }) => {
         const { organization, collection } = list.selected.job
         return { list, reads, organizationId: organization.id, collection: collection.name }

@@ -23,7 +23,7 @@ export interface RefreshPlan {
   watch(organization: OrganizationConfig, source: PageSource): void
 }
 
-export interface PlannedList extends Pick<KnownList<unknown>, 'tried'> {
+export interface PlannedList extends Pick<KnownList<unknown>, 'tried' | 'isRead'> {
   selected: SelectedJob
 }
 
@@ -89,7 +89,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     const { organization, job } = list.selected
     const policy = policyOf(list.selected)
     const state = stateOf(states.get(nameOf(organization.id, job.collection.name)) ?? null, scopeText(job))
-    return policy && state ? [{ list, policy, state, tried: list.tried }] : []
+    return policy && state ? [{ list, policy, state, tried: list.tried, isRead: list.isRead }] : []
   }
 
   return {

@@ -11,7 +11,7 @@ import { fittingValue, ownValue } from './row.ts'
 /** A line of `sync_column_counts`. `T`: how the store writes a time. */
 export interface ColumnCount<T> {
   column: string
-  /** Live rows with a value in it. */
+  /** Live rows with a value in it; of a column of a view that cannot have misfits only whether there are any: 1 or 0. */
   filled: number
   /** Live rows whose value is in the column NAME__text beside it. */
   misfits: number
@@ -111,7 +111,7 @@ export function foundIn<R>(columns: readonly Column[], row: CountedRow): Found<R
   })
 }
 
-/** The columns of a view that can have misfits: to count the values of all would take much longer. */
+/** The columns of a view that can have misfits. Of the others only a first value is looked for: to count all would take much longer. */
 export function withMisfits(columns: readonly Column[]): Column[] {
   const chosen = countedOf(columns).filter(({ text, fields }) => text || fields.length > 0)
   const needed = new Set(

@@ -22,6 +22,8 @@ export interface TypedRow {
   values: Map<string, SqlValue>
   /** The arrays among them, in their order. */
   arrays: ArrayValue[]
+  /** How many values the table has no room for. */
+  leftOut?: number
 }
 
 /**

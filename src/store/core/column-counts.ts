@@ -100,19 +100,20 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
     found.push({ ...counted, misfit: yield* misfitOf(dialect, collection, keys, counted) })
   yield* saveCounts(dialect, job, collection, found, Number(row.rows))
   for (const view of yield* loadArrayViews(dialect, collection))
-    yield* countElements(dialect, job, keys, view)
+    yield* countElements(dialect, job, { keys, rows: Number(row.rows) }, view)
 }
 
 type FoundMisfit = Found<string | number> & { misfit: Misfit | null }
 
+/** `rows`: how many the job has. */
 function* countElements(
   dialect: Dialect,
   { organization, collection }: JobNames,
-  keys: readonly string[],
+  { keys, rows }: { keys: readonly string[]; rows: number },
   { name, arrayColumn, elements }: ArrayView,
 ): Rule<void> {
+  if (elements.length === 0 || !(yield* dialect.isOwnView(name))) return
   const columns = withMisfits(elements)
-  if (columns.length === 0 || !(yield* dialect.isOwnView(name))) return
   const row = yield* one<CountedRow>(
     `
       SELECT ${countingSql(columns, { quoted, rowId: null })}
@@ -143,7 +144,24 @@ function* countElements(
           )
     found.push({ ...counted, misfit: example && misfitAmong(example, counted.main) })
   }
-  yield* saveCounts(dialect, { organization, collection }, name, found, Number(row.rows))
+  for (const main of elements.filter((column) => !columns.includes(column))) {
+    const some = yield* one(
+      `SELECT 1 FROM ${quoted(name)} WHERE "_organization_id" = :organization AND ${quoted(main.name)} IS NOT NULL LIMIT 1`,
+      { organization },
+    )
+    const filled = some === null ? 0 : 1
+    found.push({
+      column: main.name,
+      main,
+      filled,
+      misfits: 0,
+      objects: 0,
+      misfitRow: null,
+      misfit: null,
+    })
+  }
+  // Where all lists are empty now, their fields are emptied, too.
+  yield* saveCounts(dialect, { organization, collection }, name, found, rows)
 }
 
 function misfitAmong({ list, index }: { list: string; index: number }, main: Column): Misfit | null {

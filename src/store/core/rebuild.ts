@@ -1,10 +1,19 @@
 import { InterruptedError, MirrorError } from '../../errors.ts'
 import { parseExact } from '../../json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../json/value.ts'
-import type { Notice } from '../../sync/types.ts'
 import type { KeyType } from '../columns/catalog.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { countColumns, countedJobs } from './column-counts.ts'
+import {
+  type Alteration,
+  type KnownTables,
+  type Outcome,
+  replaceViews,
+  type TableAccess,
+  typedRows,
+  viewedTable,
+  writeFitting,
+} from './fit.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
 import { keyTexts } from './lookup.ts'
 import type { TypedLine } from './rows.ts'
@@ -24,31 +33,22 @@ export interface Rebuilt {
 }
 
 /** What a rebuild needs of a database. */
-export interface RebuildWork {
-  dialect: Dialect
+export interface RebuildWork extends TableAccess {
+  alteration: Alteration
   /** ISO 8601. */
   time: () => string
   reading<T>(rule: Rule<T>): Promise<T>
   /** Runs a rule in a transaction. `begin` begins it: again, if the transaction runs twice. */
   writing<T>(begin: () => Rule<T>): Promise<T>
-  /** Reads raw rows and writes their typed ones in one transaction, and changes columns and views first if these need that. */
-  restore(collection: ConfiguredCollection, read: (keys: Keys) => Rule<RawLine[]>): Promise<Restored>
-  /** Makes the views of the arrays again, but for those in whose place a user has put something. Returns how many. */
-  replaceViews(collection: ConfiguredCollection): Promise<number>
   /** Runs batches until one returns true. Returns false after the signal to stop. */
   inBatches(batch: () => Promise<boolean>): Promise<boolean>
 }
 
 /** A raw row. */
-export interface RawLine {
+interface RawLine {
   organization: string
   key: readonly string[]
   item: JsonObject
-}
-
-export interface Restored {
-  lines: readonly RawLine[]
-  notices: readonly Notice[]
 }
 
 /** Rows of one batch: some tens of milliseconds. */
@@ -59,7 +59,8 @@ const MOST_ROWS = 500
  * run meanwhile, and a kill leaves each row old or new. Throws InterruptedError after the signal to stop.
  */
 export async function rebuildCollection(work: RebuildWork, name: string): Promise<Rebuilt> {
-  const { dialect, reading, writing } = work
+  const { alteration, reading, writing } = work
+  const { dialect } = alteration
   const collection = await reading(collectionOf(dialect, name))
   const steps = async (step: (last: Position | null) => Promise<Position | null>) => {
     let last: Position | null = null
@@ -72,14 +73,13 @@ export async function rebuildCollection(work: RebuildWork, name: string): Promis
   }
   const [notices, counts] = [new Set<string>(), { rows: 0, strays: 0 }]
   await steps(async (last) => {
-    let types: readonly KeyType[] = []
-    const restored = await work.restore(collection, (keys) => {
-      types = keys.keyTypes
-      return readRaw(dialect, name, keys, last)
-    })
-    for (const { message } of restored.notices) notices.add(message)
-    counts.rows += restored.lines.length
-    const end = restored.lines.length < MOST_ROWS ? undefined : restored.lines.at(-1)
+    const { result, notices: found } = await writeFitting(work, collection, work.time(), (tables) =>
+      restoreRows(dialect, tables, last),
+    )
+    const { lines, types } = result
+    for (const { message } of found) notices.add(message)
+    counts.rows += lines.length
+    const end = lines.length < MOST_ROWS ? undefined : lines.at(-1)
     return end ? { types, parts: [end.organization, ...end.key] } : null
   })
   await steps((last) =>
@@ -91,7 +91,7 @@ export async function rebuildCollection(work: RebuildWork, name: string): Promis
       return end
     }),
   )
-  const views = await work.replaceViews(collection)
+  const views = await writing(() => replaceViews(alteration, viewedTable(dialect, collection)))
   await writing(() => recount(name))
   for (const job of await reading(countedJobs(name))) await writing(() => countAgain(dialect, job))
   // No event, but the published file is made again where the last number is another one.
@@ -105,8 +105,23 @@ function* collectionOf(dialect: Dialect, name: string): Rule<ConfiguredCollectio
   throw new MirrorError(`the mirror has no table ${raw}, of which ${name} is made`)
 }
 
+/** Writes the typed rows of the raw ones of a batch. */
+function* restoreRows(
+  dialect: Dialect,
+  tables: KnownTables,
+  last: Position | null,
+): Rule<Outcome<{ lines: RawLine[]; types: readonly KeyType[] }>> {
+  const { shape, writer } = tables
+  const lines = yield* readRaw(dialect, shape.name, shape, last)
+  const wanted = { keys: [], items: lines.map(({ item }) => item) }
+  const rows = typedRows(dialect, tables, wanted)
+  if (!rows) return { wanted }
+  yield* writer.writeTyped(typedLines(lines, rows))
+  return { result: { lines, types: shape.keyTypes } }
+}
+
 /** The typed rows of raw ones, to be written. */
-export function typedLines(lines: readonly RawLine[], rows: readonly TypedRow[]): TypedLine[] {
+function typedLines(lines: readonly RawLine[], rows: readonly TypedRow[]): TypedLine[] {
   return lines.flatMap(({ organization, key }, index) => {
     const typed = rows[index]
     return typed ? [{ organization, key: key.map((text) => ({ text, integer: false })), typed }] : []

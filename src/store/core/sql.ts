@@ -1,6 +1,9 @@
-import type { TableShape } from '../columns/catalog.ts'
+import type { Upsert } from '../../sync/store.ts'
+import type { Notice } from '../../sync/types.ts'
+import type { Catalog, TableShape } from '../columns/catalog.ts'
 import type { EventTime } from '../columns/changes-view.ts'
 import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
+import type { TypedRow } from '../columns/row.ts'
 
 /**
  * A rule of the store, written once for both databases: a generator that yields one statement after another and receives its result, with
@@ -53,6 +56,10 @@ export interface Dialect {
   hasId(keys: Keys, row: string, id: string): string
   /** Whether the name is that of a view of ours: a user may have put another one in its place. */
   isOwnView(name: string): Rule<boolean>
+  /** A typed row as its table can hold it. */
+  stored(catalog: Catalog, row: TypedRow): TypedRow
+  /** What to report of rows that are not stored as they were sent. */
+  noticesOf(upserts: readonly Upsert[], rows: readonly TypedRow[]): Notice[]
   /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
   ofOwner: string
   /** At the end of a SELECT: nobody changes these rows, or even reads them for a change, before the transaction ends. */
@@ -145,6 +152,16 @@ export function* upsert(
     columns,
     lines,
   )
+}
+
+/** Joins the rows `t` of a table with the items that they are made of, as `r`. */
+export function joinRaw(
+  { join }: Pick<Dialect, 'join'>,
+  table: string,
+  keyColumns: readonly string[],
+): string {
+  const same = ['_organization_id', ...keyColumns].map((key) => `r.${quoted(key)} = t.${quoted(key)}`)
+  return `${join} ${quoted(tableName(table, 'raw'))} AS r ON ${same.join(' AND ')}`
 }
 
 /** A name as both databases read it, whatever characters it has. */

@@ -2,10 +2,12 @@ import type { CommitResult, Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { isUncounted } from './column-counts.ts'
-import type { WrittenPage } from './commit.ts'
+import { type WrittenPage, writePage } from './commit.ts'
+import { type TableAccess, typedRows, writeFitting } from './fit.ts'
 import {
   allRefreshes,
   asOwner,
+  type JobRow,
   jobName,
   jobState,
   namesOf,
@@ -38,7 +40,7 @@ export interface TaskSize {
 export type Untimed<T> = Omit<T, 'at'>
 
 /** How the rules run on a database. */
-export interface Machinery {
+export interface Machinery extends TableAccess {
   dialect: Dialect
   /** Epoch milliseconds. */
   now: () => number
@@ -48,8 +50,6 @@ export interface Machinery {
   writing<T>(begin: () => Rule<T>): Promise<T>
   /** Runs a rule that reads the rows of a collection; with null where it has no tables. */
   readingRows<T>(job: Job, begin: (keys: Keys | null) => Rule<T>): Promise<T>
-  /** Writes one page, and changes the tables first if it needs that. */
-  writePage(lease: Lease, page: WrittenPage): Promise<CommitResult>
   /** The rules that may go through all rows of a job, at a time of their transaction. `size`: for who runs them elsewhere, if there are many. */
   noteMissing(lease: Lease, judged: Untimed<Judged>, size: () => Rule<TaskSize>): Promise<void>
   closeWalk(
@@ -63,11 +63,34 @@ export interface Machinery {
 
 /** The methods of a store, all but those that take a job. `keepRuns`: milliseconds. */
 export function createStore(machinery: Machinery, keepRuns: number): Omit<Store, 'acquire' | 'release'> {
-  const { dialect, now, reading, writing, readingRows, writePage, inBatches } = machinery
+  const { dialect, now, reading, writing, readingRows, inBatches } = machinery
   const time = () => timeOf(now())
   const ago = (ms: number) => timeOf(now() - ms)
   const owned = <T>(lease: Lease, begin: () => Rule<T>) =>
     writing(() => asOwner(dialect, ownJobOf(lease), begin))
+
+  /** Writes one page, and changes the tables first if it needs that. */
+  async function commitPage(lease: Lease, page: WrittenPage): Promise<CommitResult> {
+    const { upserts } = page.changes
+    const wanted = {
+      keys: upserts.map(({ key }) => key.parts),
+      items: upserts.map(({ value }) => value),
+    }
+    const { collection } = page.job
+    const { result, notices } = await writeFitting(
+      machinery,
+      collection,
+      timeOf(page.at),
+      function* (tables) {
+        const typed = typedRows(dialect, tables, wanted)
+        if (!typed) return { wanted }
+        const write = (row: JobRow) => writePage(dialect, tables.writer, typed, page, row)
+        const written = yield* asOwner(dialect, ownJobOf(lease), write)
+        return { result: { ...written, notices: dialect.noticesOf(upserts, typed) } }
+      },
+    )
+    return { ...result, notices: [...notices, ...result.notices] }
+  }
 
   return {
     openWalks: (job) => reading(openWalks(job)),
@@ -91,7 +114,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
       }
       const { entry, newToWalk } = answer
       const read = { walk, entry, newToWalk, next }
-      return writePage(lease, { job, changes: answer, run, at, answer: read, saved: null })
+      return commitPage(lease, { job, changes: answer, run, at, answer: read, saved: null })
     },
     beginRefresh: (lease, saved, within) =>
       owned(lease, function* () {
@@ -99,7 +122,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
         return yield* beginRun(lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
       }),
     commitRefresh: (lease, { run, at, saved, ...changes }) =>
-      writePage(lease, { job: lease.job, changes, run, at, answer: null, saved }),
+      commitPage(lease, { job: lease.job, changes, run, at, answer: null, saved }),
     saveRefresh: async (lease, saved) => {
       await owned(lease, () => saveRefresh(lease.job, saved))
     },

@@ -116,9 +116,40 @@ export function* saveColumns(
         wide = excluded.wide
     `,
     SAVED_COLUMNS,
-    columns.map(({ name, path, type, role, wide }) => [name, path, type, role, wide ? 1 : 0]),
+    columns.map(savedColumn),
     { collection, at },
   )
+}
+
+/** Notes the columns of a view. */
+export function* saveView(
+  dialect: Dialect,
+  { name: view, arrayColumn, elements }: ArrayView,
+  at: string,
+): Rule<void> {
+  yield* dialect.eachLine(
+    `
+      INSERT INTO sync_view_columns AS known (view, array_column, "column", path, type, role, wide, first_seen_at, last_changed_at)
+      SELECT
+        :view::text, :arrayColumn::text, line.name, line.path, line.type, line.role, line.wide, :at::timestamptz, :at::timestamptz
+      FROM ${dialect.lines(SAVED_COLUMNS)}
+      WHERE true
+      ON CONFLICT (view, "column") DO UPDATE
+      SET
+        array_column = excluded.array_column,
+        path = excluded.path,
+        last_changed_at = CASE WHEN known.type = excluded.type THEN known.last_changed_at ELSE excluded.last_changed_at END,
+        type = excluded.type,
+        wide = excluded.wide
+    `,
+    SAVED_COLUMNS,
+    elements.map(savedColumn),
+    { view, arrayColumn, at },
+  )
+}
+
+function savedColumn({ name, path, type, role, wide }: Column): (string | number)[] {
+  return [name, path, type, role, wide ? 1 : 0]
 }
 
 /** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */

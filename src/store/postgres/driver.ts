@@ -1,3 +1,5 @@
+import type { Upsert } from '../../sync/store.ts'
+import type { Notice } from '../../sync/types.ts'
 import { SEQ_COLUMNS } from '../columns/changes-view.ts'
 import {
   all,
@@ -7,11 +9,13 @@ import {
   type Rule,
   run,
   SQL_TYPES,
+  type Statement,
   type Values,
   withParameters,
 } from '../core/sql.ts'
 import { SERVER_TIME } from './server/clock.ts'
-import { literal, POSTGRES_LIMITS, type Sql, storable } from './sql.ts'
+import { literal, POSTGRES_LIMITS, type Sql, storable, storableJson } from './sql.ts'
+import { fullNotice, withinPage } from './tables/row-size.ts'
 import { VIEW_MARK } from './tables/view.ts'
 
 export const POSTGRES: Dialect = {
@@ -50,6 +54,12 @@ export const POSTGRES: Dialect = {
     )
     return found.length > 0
   },
+  stored(catalog, row) {
+    // The strings of a list have to be storable once a view reads them.
+    for (const { column } of row.arrays) row.values.set(column, storableJson(String(row.values.get(column))))
+    return withinPage(catalog, row)
+  },
+  noticesOf: (upserts, rows) => [...nulNotice(upserts), ...fullNotice(rows)],
   forShare: 'FOR SHARE',
   forUpdate: 'FOR NO KEY UPDATE',
   // Immutable, as an index wants it: a difference of times does not depend on a time zone.
@@ -107,6 +117,14 @@ export const POSTGRES: Dialect = {
   },
 }
 
+/** PostgreSQL's texts hold no NUL. */
+function nulNotice(upserts: readonly Upsert[]): Notice[] {
+  const some = upserts.filter(({ text }) => text.includes('\\u0000')).length
+  if (some === 0) return []
+  const message = `${some} of its items hold a NUL character, which PostgreSQL cannot store: it is kept as \\u0000 in their columns`
+  return [{ level: 'info', message }]
+}
+
 /** Each text before it is part of JSON, where NUL is written otherwise. */
 function jsonValue(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
@@ -120,21 +138,34 @@ export type Statements = Pick<Sql, 'rows' | 'count'> & Partial<Pick<Sql, 'exec'>
 export async function runRule<T>(sql: Statements, rule: Rule<T>): Promise<T> {
   let next = rule.next()
   while (!next.done) {
-    const { text, values, wants } = next.value
-    if (wants === 'nothing') {
-      if (!sql.exec) throw new Error('statements without parameters need a transaction')
-      next = rule.next(await sql.exec(text))
+    let result: unknown
+    try {
+      result = await runStatement(sql, next.value)
+    } catch (error) {
+      // A rule may undo what it has tried.
+      next = rule.throw(error)
       continue
     }
-    const { numbered, names } = numberedOf(text)
-    next = rule.next(
-      await sql[wants](
-        numbered,
-        names.map((name) => storableValue(values, name)),
-      ),
-    )
+    next = rule.next(result)
   }
   return next.value
+}
+
+function runStatement(sql: Statements, { text, values, wants }: Statement): Promise<unknown> {
+  if (wants !== 'nothing') {
+    return sql[wants](...numberedValues(text, values))
+  }
+  if (!sql.exec) throw new Error('statements without parameters need a transaction')
+  return sql.exec(text)
+}
+
+/** A text of the rules as the server takes it, and its values in order. */
+export function numberedValues(
+  text: string,
+  values: Values,
+): [text: string, values: (string | number | null)[]] {
+  const { numbered, names } = numberedOf(text)
+  return [numbered, names.map((name) => storableValue(values, name))]
 }
 
 interface Numbered {

@@ -76,7 +76,7 @@ function dropUnused(server: Server, collection: string): Promise<boolean> {
     if ((await runRule(sql, knownKey(collection))) === null) return false
     await sql.exec(`LOCK TABLE ${quoted(collection)} IN ACCESS EXCLUSIVE MODE`)
     if (!(await runRule(sql, isUnused(collection)))) return false
-    await dropCollection(sql, collection)
+    await runRule(sql, dropCollection(collection))
     return true
   })
 }

@@ -23,7 +23,7 @@ export function literal(text: string): string {
 const LONGEST_NAME_BYTES = 63
 
 /** The beginning of a name that fits, with room for so many more bytes. */
-export function cutName(name: string, room = 0): string {
+function cutName(name: string, room = 0): string {
   let bytes = Buffer.byteLength(name)
   if (bytes <= LONGEST_NAME_BYTES - room) return name
   const characters = Array.from(name)

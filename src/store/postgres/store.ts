@@ -11,8 +11,7 @@ import { closeWalk } from '../core/walks.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
-import { createCollections } from './tables/collection.ts'
-import { commitPage } from './tables/write-page.ts'
+import { createServerTables } from './tables/collection.ts'
 
 export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
   server: Server
@@ -32,11 +31,11 @@ export function openPostgresStore({
   now,
   signal,
 }: PostgresStoreOptions): Store {
-  const collections = createCollections(server)
+  const tables = createServerTables(server)
   const reading = <T>(rule: Rule<T>) => runRule(server, rule)
   const writing = <T>(begin: () => Rule<T>) => server.transaction((sql) => runRule(sql, begin()))
   const owning = <T>(lease: Lease, begin: (keys: Keys, at: string) => Rule<T>) =>
-    collections.retrying(lease.job, ({ shape }) =>
+    tables.retrying(lease.job.collection, ({ shape }) =>
       writing(() => asOwner(POSTGRES, ownJobOf(lease), () => begin(shape, timeOf(now())))),
     )
   const machinery: Machinery = {
@@ -44,8 +43,8 @@ export function openPostgresStore({
     now,
     reading,
     writing,
-    readingRows: (job, begin) => collections.retrying(job, ({ shape }) => reading(begin(shape))),
-    writePage: (lease, page) => commitPage(server, collections, ownJobOf(lease), page),
+    readingRows: (job, begin) => tables.retrying(job.collection, ({ shape }) => reading(begin(shape))),
+    ...tables,
     noteMissing: (lease, judged) =>
       owning(lease, (keys, at) => noteMissing(POSTGRES, keys, { ...judged, at })),
     closeWalk: (lease, closing) => owning(lease, (keys, at) => closeWalk(POSTGRES, keys, { ...closing, at })),

@@ -3,15 +3,14 @@ import { SEQ_COLUMNS } from '../columns/changes-view.ts'
 import { SQLITE_LIMITS } from '../columns/column.ts'
 import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
-import { isViewSql } from './tables/view.ts'
+import { isViewSql, JOIN } from './tables/view.ts'
 
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
   rowId: '_rowid_',
   rowIdType: 'bigint',
   sequence: '_rowid_',
-  // With a plain join SQLite may read the whole second table.
-  join: 'CROSS JOIN',
+  join: JOIN,
   joinFirst: (table, as, where, order) =>
     `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1)`,
   later: 'max',
@@ -36,6 +35,8 @@ export const SQLITE: Dialect = {
     )
     return found.some(({ sql }) => isViewSql(sql, view))
   },
+  stored: (_catalog, row) => row,
+  noticesOf: () => [],
   forShare: '',
   forUpdate: '',
   // Only functions that programs with an older SQLite know, too: they read the view, and the indexes on this expression.
@@ -105,9 +106,14 @@ function prepare(connection: Connection, text: string): Prepared {
   // Those of a table are others after each new column.
   if (known.size >= MOST_PREPARED) known.clear()
   prepared.set(connection, known)
-  const statement = known.get(text) ?? connection.prepare(withParameters(text, parameter))
+  const statement = known.get(text) ?? connection.prepare(withCasts(text))
   known.set(text, statement)
   return statement
+}
+
+/** A text of the rules as SQLite reads it. */
+export function withCasts(text: string): string {
+  return withParameters(text, parameter)
 }
 
 /**

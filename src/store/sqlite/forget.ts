@@ -50,10 +50,10 @@ export function createForgetting({
     batchRows: MOST_ROWS,
     dropUnused: (collection) =>
       transact(() => {
-        for (const kind of KINDS) dropFormerCopy(connection, tableName(collection, kind))
+        for (const kind of KINDS) runRule(connection, dropFormerCopy(tableName(collection, kind)))
         // A user's index or trigger would go with the tables.
         const isDropped = runRule(connection, isUnused(collection)) && !hasBelongings(connection, collection)
-        if (isDropped) dropCollection(connection, collection)
+        if (isDropped) runRule(connection, dropCollection(collection))
         makeConfigured(connection, configured)
         return isDropped
       }),
@@ -107,8 +107,9 @@ function createBlanking(connection: Connection): (pages: number) => boolean {
   }
 
   return (pages) => {
-    if (isFull) return declarationOf(connection, FREE_PAGES) === undefined || empty(pages)
-    const isNeeded = number('freelist_count') > 0 || declarationOf(connection, FREE_PAGES) !== undefined
+    const hasTable = runRule(connection, declarationOf(FREE_PAGES)) !== null
+    if (isFull) return !hasTable || empty(pages)
+    const isNeeded = number('freelist_count') > 0 || hasTable
     if (isNeeded) fill(pages)
     return !isNeeded
   }

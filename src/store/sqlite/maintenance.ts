@@ -9,7 +9,7 @@ import { type Closing, closeWalk } from '../core/walks.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { runChild } from './run-child.ts'
 import type { Connection } from './sql.ts'
-import { alterTables } from './tables/alter.ts'
+import { type AlterPlan, alterAsPlanned } from './tables/alter.ts'
 import { analyzeTables } from './tables/statistics.ts'
 import type { Patience } from './transaction.ts'
 
@@ -19,7 +19,11 @@ import type { Patience } from './transaction.ts'
  */
 export const TASKS = {
   // Rebuilds tables, so it must run `withoutForeignKeys`.
-  alterTables: { run: alterTables, kind: 'rebuilding' },
+  alterTables: {
+    run: (connection: Connection, plan: AlterPlan, onRows: (rows: number) => void = () => {}) =>
+      runRule(connection, alterAsPlanned(plan, onRows)),
+    kind: 'rebuilding',
+  },
   noteMissing: {
     run: (connection: Connection, judged: Judged) =>
       runRule(connection, noteMissing(SQLITE, keysOf(connection, judged), judged)),

@@ -1,7 +1,5 @@
-import type { CommitResult, Lease, Store } from '../../sync/store.ts'
-import type { Job, Notice } from '../../sync/types.ts'
-import type { WrittenPage } from '../core/commit.ts'
-import { namesOf, ownJobOf } from '../core/jobs.ts'
+import type { Store } from '../../sync/store.ts'
+import { namesOf } from '../core/jobs.ts'
 import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
 import type { Keys, Rule } from '../core/sql.ts'
 import { createStore, type Machinery, type TaskSize } from '../core/store.ts'
@@ -11,10 +9,8 @@ import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
 import type { Connection } from './sql.ts'
-import { changeColumnsAndWrite, INLINE_ROWS } from './tables/alter.ts'
-import { type CollectionTables, createSchemaCache, openCollection } from './tables/collection.ts'
+import { createFileTables, createSchemaCache, INLINE_ROWS } from './tables/collection.ts'
 import { rowsIn, tablesToAnalyze } from './tables/statistics.ts'
-import { commitPage } from './tables/write-page.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
 
 export interface SqliteStoreOptions extends Patience {
@@ -39,9 +35,7 @@ export function openSqliteStore({
   const { now, signal } = patience
   // Another process may change the type of a key column.
   const keys = createSchemaCache<Keys | null>(connection)
-  // A rollback also undoes the columns that its transaction added, so the cache is cleared.
-  const collections = createSchemaCache<CollectionTables>(connection)
-  const write = createTransact({ connection, file, ...patience, onRollback: collections.clear })
+  const write = createTransact({ connection, file, ...patience })
   const maintain = createMaintenance({ file, ...patience })
   const transact: Transact = (task, kind) =>
     write(() => {
@@ -51,32 +45,7 @@ export function openSqliteStore({
   const time = () => new Date(now()).toISOString()
   const read = <T>(task: () => T): T => translatingErrors(file, task)
   const reading = async <T>(rule: Rule<T>): Promise<T> => read(() => runRule(connection, rule))
-  const options = { connection, transact, maintain, time }
-  /** Warnings about tables that were opened since the last page. */
-  const untold: Notice[] = []
-  const openTables = (job: Job) => {
-    const { name } = job.collection
-    return collections.get(name, () => {
-      const tables = openCollection(connection, job.collection)
-      untold.push(...tables.warnings)
-      return tables
-    })
-  }
-
-  /** Writes a page, and adds the columns that it needs first. */
-  async function writePage(lease: Lease, page: WrittenPage): Promise<CommitResult> {
-    const attempt = () => {
-      const outcome = commitPage(connection, ownJobOf(lease), page, () => openTables(page.job))
-      if (outcome.changes) collections.clear()
-      else collections.keep()
-      return { ...outcome, notices: [...untold.splice(0), ...outcome.notices] }
-    }
-    const tried = await transact(attempt)
-    const { result, notices } = tried.changes
-      ? await changeColumnsAndWrite(options, page.job.collection.name, tried, attempt)
-      : tried
-    return { ...result, notices: [...notices, ...result.notices] }
-  }
+  const tables = createFileTables(connection, file, transact, maintain)
 
   /**
    * Runs a task: here, or in another process if its many rows would block the event loop for long. Its `at` is a time
@@ -96,10 +65,10 @@ export function openSqliteStore({
 
   /** After runs that changed much, the first one of a mirror too, people's queries are planned by what is in the tables now. */
   async function analyze(): Promise<void> {
-    const tables = await transact(() => tablesToAnalyze(connection))
-    if (tables.length === 0) return
-    const rows = read(() => rowsIn(connection, tables))
-    await runTask('analyzeTables', { tables }, { what: `statistics of ${tables.join(', ')}`, rows })
+    const due = await transact(() => tablesToAnalyze(connection))
+    if (due.length === 0) return
+    const rows = read(() => rowsIn(connection, due))
+    await runTask('analyzeTables', { tables: due }, { what: `statistics of ${due.join(', ')}`, rows })
   }
 
   const machinery: Machinery = {
@@ -112,7 +81,7 @@ export function openSqliteStore({
         const { name } = job.collection
         return runRule(connection, begin(keys.get(name, () => runRule(connection, knownKeys(SQLITE, name)))))
       }),
-    writePage,
+    ...tables,
     noteMissing: async (_lease, judged, size) => runTask('noteMissing', judged, await reading(size())),
     closeWalk: async (_lease, closing, size) => runTask('closeWalk', closing, await reading(size())),
     inBatches: (batch) => inBatches(patience, batch),
@@ -129,6 +98,10 @@ export function openSqliteStore({
         return { lease: runRule(connection, leaseOf(job, refusal)) }
       }),
     release: ({ job }) => transact(() => leases.release(namesOf(job))),
+    async commit(lease, page) {
+      const result = await store.commit(lease, page)
+      return { ...result, notices: [...tables.untold(), ...result.notices] }
+    },
     async prune(job) {
       await store.prune(job)
       if (!signal.aborted) await analyze()

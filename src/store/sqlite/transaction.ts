@@ -27,8 +27,6 @@ export type Transact = <T>(task: () => T, kind?: 'rebuilding') => Promise<T>
 export interface TransactionOptions extends Patience {
   connection: Connection
   file: string
-  /** Called after a rollback: what is cached of the tables may be wrong. */
-  onRollback?: () => void
 }
 
 /** How long a task waits for another process's lock, and how often it tries. */
@@ -82,7 +80,7 @@ export function createLockWait(
   }
 }
 
-export function createTransact({ connection, file, onRollback, ...patience }: TransactionOptions): Transact {
+export function createTransact({ connection, file, ...patience }: TransactionOptions): Transact {
   const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection))
   const assertSameFile = createFileCheck(file)
   const assertKnownVersion = createVersionCheck(connection, file)
@@ -93,14 +91,7 @@ export function createTransact({ connection, file, onRollback, ...patience }: Tr
   }
   return (task, kind) => {
     const attempt = () => connection.transaction(() => checked(task)).immediate()
-    return wait(() => {
-      try {
-        return kind === 'rebuilding' ? withoutForeignKeys(connection, attempt) : attempt()
-      } catch (error) {
-        onRollback?.()
-        throw error
-      }
-    })
+    return wait(() => (kind === 'rebuilding' ? withoutForeignKeys(connection, attempt) : attempt()))
   }
 }
 

@@ -7,13 +7,15 @@ import type { RefreshState } from './state.ts'
 /** What is read of a list: its newest end and what else is due, older pages alone, or all of it. */
 export type Reads = 'newest' | 'older' | 'walk'
 
-/** A list that nobody in this process reads. */
+/** A list that this process keeps fresh. */
 export interface KnownList<L> {
   list: L
   policy: RefreshPolicy
   state: RefreshState
   /** When this process tried it last: a try that ends before its first request leaves no trace. Epoch milliseconds; absent: never. */
   tried: Partial<Record<Reads, number>>
+  /** Whether this process reads it now: it refreshes itself then. */
+  isRead: boolean
 }
 
 /** So long older pages wait that were just tried, and a walk at once. Milliseconds. */
@@ -36,19 +38,23 @@ export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list
     const dueAt = Math.max(newestDueAt(state, policy, price, now), lastTry(tried.newest, now) + interval)
     return { ...one, waited: now - dueAt, times: (now - dueAt) / interval, since: owedSince(state, policy) }
   })
-  share.noteLate(waits.some(({ waited, since }) => Math.max(waited, now - (since ?? now)) > LATE_MS))
+  share.noteWaits({
+    isLate: waits.some(({ waited, since }) => Math.max(waited, now - (since ?? now)) > LATE_MS),
+    longest: Math.max(...waits.map(({ times }) => times)),
+  })
+  const free = waits.filter(({ isRead }) => !isRead)
   // It is no refresh: whatever the share has room for.
-  const due: { list: L; reads: Reads }[] = waits
+  const due: { list: L; reads: Reads }[] = free
     .filter(({ state, policy }) => policy.alarm && isAlarmed(state))
     .filter(({ tried }) => lastTry(tried.walk, now) + AFTER_WALK_MS <= now)
     .map(({ list }) => ({ list, reads: 'walk' }))
-  for (const { list, state, policy, waited } of waits.toSorted((a, b) => b.times - a.times)) {
-    if (waited < 0 || !mayBegin(known, rules, 'newest')) break
+  for (const { list, state, policy, times } of free.toSorted((a, b) => b.times - a.times)) {
+    if (times < 0 || !mayBegin(known, rules, 'newest', share.partOfLongest(times))) break
     due.push({ list, reads: 'newest' })
     known = { ...known, level: known.level + expectedRequests(state, policy.newest, now) }
   }
   if (!mayBegin(known, rules, 'visit')) return due
-  const older = waits
+  const older = free
     .toSorted((a, b) => bandsAtOf(a) - bandsAtOf(b))
     .find(
       ({ state, policy, since, tried }) =>

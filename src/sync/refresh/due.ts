@@ -38,6 +38,11 @@ export function newestDueAt(state: RefreshState, pace: RefreshPace, price: numbe
   return last > now + interval ? now : last + interval
 }
 
+/** How long the newest end has waited for its time, in intervals; below 0: it is not due. */
+export function timesWaited(state: RefreshState, pace: RefreshPace, price: number, now: number): number {
+  return (now - newestDueAt(state, pace, price, now)) / newestInterval(state, pace, price)
+}
+
 /** Requests that a reading of the newest end will probably take. */
 export function expectedRequests(state: RefreshState, newest: End | 'auto', now: number): number {
   if (isWalkedWhole(state)) return state.lastPage + 1

@@ -28,6 +28,9 @@ const LEAST_CHUNK = 6
 /** A newest end begins up to a level of so many chunks. An hour holds what was charged before it, and a reading that has begun, too: the share is less by as much. */
 const NEWEST_CHUNKS = 1.5
 
+/** How strictly that one comes first which has waited longest. A list that is walked asks between two pages only, so none waits for it alone. */
+const IN_TURN = 4
+
 /** Minutes in which an unused share lowers the price, and in which one used twice raises it, by the factor e. */
 const INERTIA = 60
 
@@ -75,9 +78,14 @@ export function priceOf({ logPrice }: Pick<Share, 'logPrice'>): number {
 /** What may be read: the newest end of a list, the first older page of a visit, another one of it. */
 export type Reading = 'newest' | 'visit' | 'older'
 
-/** Whether the share has room for a reading to begin. */
-export function mayBegin({ level }: Share, { chunk }: ShareRules, reading: Reading): boolean {
-  return level <= { newest: NEWEST_CHUNKS * chunk, visit: 0, older: chunk }[reading]
+/**
+ * Whether the share has room for a reading to begin.
+ * @param part Of the longest wait of a newest end, in its own intervals: where more of them are due than the share carries, none is
+ * left out because others ask more often.
+ */
+export function mayBegin({ level }: Share, { chunk }: ShareRules, reading: Reading, part = 1): boolean {
+  const newest = (1 + (NEWEST_CHUNKS - 1) * Math.min(1, part) ** IN_TURN) * chunk
+  return level <= { newest, visit: 0, older: chunk }[reading]
 }
 
 /** A missing row counts as so many outdated ones. */

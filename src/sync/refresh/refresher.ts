@@ -19,12 +19,12 @@ import {
   afterChangesPage,
   afterWalked,
   expectedRequests,
-  newestDueAt,
   newestInterval,
   owedAt,
   owedSince,
   type RefreshPace,
   takeOwed,
+  timesWaited,
 } from './due.ts'
 import { newestEnd } from './ends.ts'
 import { seekFromFirst } from './last-page.ts'
@@ -214,10 +214,12 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const priceNow = () => (policy ? priceOf(policy.share.known()) : 0)
 
   /** Requests that a reading of the newest end takes, if it is due and the share has room; else 0. */
-  const newestWanted: Wanted = (share, from, pace) =>
-    newestDueAt(from, pace, priceOf(share), now()) <= now() && mayBegin(share, pace.share.rules(), 'newest')
-      ? expectedRequests(from, rules.newest, now())
-      : 0
+  const newestWanted: Wanted = (share, from, pace) => {
+    const times = timesWaited(from, pace, priceOf(share), now())
+    const part = pace.share.partOfLongest(times)
+    const isWanted = times >= 0 && mayBegin(share, pace.share.rules(), 'newest', part)
+    return isWanted ? expectedRequests(from, rules.newest, now()) : 0
+  }
   const newestAsked: Wanted = (_share, from) => expectedRequests(from, rules.newest, now())
 
   /** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */

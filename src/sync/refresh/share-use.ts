@@ -6,9 +6,12 @@ export interface ShareUse {
   rules(): ShareRules
   /** By now, as far as this process knows: others may have charged it since. */
   known(): Share
-  /** Takes what was read of it; null: no refresh has used it yet. `isLate`: something that is due waits for longer than LATE_MS. */
+  /** Takes what was read of it; null: no refresh has used it yet. */
   note(stored: StoredShare | null): void
-  noteLate(isLate: boolean): void
+  /** `longest`: the longest wait of a newest end for its time, in its own intervals; below 0: none is due. */
+  noteWaits(waits: { isLate: boolean; longest: number }): void
+  /** This wait as a part of the longest one that was noted. */
+  partOfLongest(times: number): number
   /** Charges as many requests as `wanted` returns for the share as it stands now, and returns them. Who is killed leaves them charged. */
   take(wanted: (share: Share) => number): Promise<number>
 }
@@ -20,17 +23,18 @@ export function createShareUse(
   now: () => number,
 ): ShareUse {
   let last: StoredShare | null = null
-  let isLate = false
-  const known = () => pass(last ?? newShare(now()), rules(), now(), isLate)
+  let waits = { isLate: false, longest: 0 }
+  const known = () => pass(last ?? newShare(now()), rules(), now(), waits.isLate)
   return {
     rules,
     known,
     note: (stored) => {
       last = stored
     },
-    noteLate: (late) => {
-      isLate = late
+    noteWaits: (noted) => {
+      waits = noted
     },
+    partOfLongest: (times) => (waits.longest > 0 ? Math.max(0, times) / waits.longest : 1),
     async take(wanted) {
       for (;;) {
         last = (await store.shares([scope]))[0] ?? null

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { createHttpGet, type HttpOptions } from '../../../src/api/http.ts'
 import { KnownError } from '../../../src/errors.ts'
 
-export const SECRET = 'Bearer s3cr3t-token-of-somebody'
+const SECRET = 'Bearer s3cr3t-token-of-somebody'
 
 /** Long enough for every response that comes. */
 export const OPTIONS: HttpOptions = {

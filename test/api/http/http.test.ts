@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
-import { ask, endless, errorOf, SECRET } from '../helpers/http.ts'
+import { ask, endless, errorOf } from '../helpers/http.ts'
 import { serve, serveRaw } from '../helpers/server.ts'
 
 function textOf(body: Uint8Array): string {
@@ -73,54 +73,6 @@ describe('an answer', () => {
     const url = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n[1,2]'))
 
     expect(textOf((await ask(url)).body)).toBe('[1,2]')
-  })
-})
-
-describe('a request', () => {
-  it('is one GET with the given headers and ours', async () => {
-    const seen: unknown[] = []
-    const url = await serve(({ method, headers, url: path }, response) => {
-      const { authorization, accept, cookie } = headers
-      seen.push({ method, path, authorization, accept, agent: headers['user-agent'], cookie })
-      response.end()
-    })
-
-    await ask(url)
-
-    const agent = 'admin-mirror/0.0.0'
-    expect(seen).toEqual([
-      {
-        method: 'GET',
-        path: '/list',
-        authorization: SECRET,
-        accept: 'application/json',
-        agent,
-        cookie: undefined,
-      },
-    ])
-  })
-
-  it('follows no redirect', async () => {
-    const paths: (string | undefined)[] = []
-    const url = await serve((request, response) => {
-      paths.push(request.url)
-      response.writeHead(302, { location: '/else' }).end()
-    })
-
-    expect((await ask(url)).status).toBe(302)
-    expect(paths).toEqual(['/list'])
-  })
-
-  it('is sent once if the server fails', async () => {
-    let count = 0
-    const url = await serve(({ socket }) => {
-      count++
-      socket.destroy()
-    })
-
-    await errorOf(url)
-
-    expect(count).toBe(1)
   })
 })
 

@@ -298,6 +298,24 @@ describe('check', () => {
     expect(named('publish')).toMatchObject([{ state: 'fail', exit_code: 2 }])
   })
 
+  it('exits with 2 for a published file of another mirror, which a sync leaves as it is', async ({
+    checking: { workspace, check, configure },
+  }) => {
+    const publish = workspace.file('copy.db')
+    configure({ publish, database: 'other.db' })
+    await workspace.run(['sync'])
+    const { ino } = fs.statSync(publish)
+
+    configure({ publish })
+    const sync = await workspace.run(['sync'])
+    const { code, named } = await check('--offline')
+
+    const message = matches(/copy\.db is the copy of another mirror, .* delete .*copy\.db$/)
+    expect([sync.code, code, fs.statSync(publish).ino]).toEqual([0, 2, ino])
+    expect(sync.logs).toContainEqual(expect.objectContaining({ event: 'publish_failed', reason: message }))
+    expect(named('publish')).toContainEqual(expect.objectContaining({ state: 'fail', exit_code: 2, message }))
+  })
+
   it('exits with 2 for another key, a name of tables that is taken, and another address, online, too', async ({
     checking: { workspace, server, check, configure },
   }) => {

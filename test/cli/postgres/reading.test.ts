@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { OF_THE_MIRROR } from '../../../src/store/help-texts.ts'
 import { duckdb } from '../../helpers/duckdb.ts'
 import { pageOf, serve } from '../../helpers/list-server.ts'
@@ -147,30 +147,10 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect(JSON.parse(stdout)).toMatchObject({ jobs: [{ rows: 2, refreshed_every_ms: apart }] })
   })
 
-  it('exports collections, their views and their items', async () => {
-    const { run, workspace } = await synced()
+  // Collections, their views and their items: stories/postgres/same-as-file.test.ts.
+  it('exports what tells of the mirror', async () => {
+    const { run } = await synced()
     const exported = async (...args: string[]) => (await run(['export', ...args])).stdout
-
-    const csv = (await exported('orders', '--format', 'csv', '--bom')).split('\n')
-    expect(csv[0]).toMatch(/^\ufeff_organization_id,_organization,_first_seen_at,_changed_at,id,total,/)
-    expect(csv[2]).toMatch(/,acme,\d{4}-\d\d-\d\dT[\d:.]+Z,.*,2,2,.*"b, ""c"""/)
-    expect(await exported('orders', '--format', 'ndjson', '--org', 'acme')).toBe(
-      ITEMS.map((item) => `${JSON.stringify(item)}\n`).join(''),
-    )
-    const enveloped = (await exported('orders', '--format', 'ndjson', '--envelope')).split('\n')
-    expect(JSON.parse(enveloped[0] ?? '')).toMatchObject({ organization: 'acme', key: 1, item: ITEMS[0] })
-    const elements = (await exported('orders__lines', '--format', 'ndjson')).trim().split('\n')
-    expect(elements.map((line) => JSON.parse(line) as object)).toMatchObject([
-      { _parent_id: 1, _index: 0, sku: 'a' },
-      { _parent_id: 1, _index: 1, sku: 'b' },
-    ])
-    for (const name of ['orders', 'orders__lines', 'orders_changes']) {
-      expect(await exported(name, '--format', 'ndjson', '--since', '2099-01-01')).toBe('')
-      expect(await exported(name, '--format', 'ndjson', '--since', '2020-01-01')).not.toBe('')
-    }
-    await exported('orders', '--format', 'parquet', '--output', 'orders.parquet')
-    const bytes = fs.readFileSync(workspace.file('orders.parquet'))
-    expect([bytes.subarray(0, 4).toString(), bytes.subarray(-4).toString()]).toEqual(['PAR1', 'PAR1'])
     const ofMirror = [
       'organizations',
       'sync_status',
@@ -208,132 +188,99 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
   })
 })
 
-describe.skipIf(server.missing !== null)('roles of analysts, by the statements of the documents', () => {
+/** A role with no rights yet, and commands that log in with it. */
+async function createRole({ rows, address, workspace }: PostgresWorkspace, name: string) {
+  const { host, port, database, schema } = address
+  const [role, password] = [`${schema}_${name}`, 'long enough for a role']
+  const read = await rows()
+  await read(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`)
+  onTestFinished(async () => void (await read(`RESET ROLE; DROP OWNED BY ${role}; DROP ROLE ${role}`)))
+  const own = createWorkspace({
+    baseUrl: 'http://127.0.0.1:1',
+    organizations: [ACME],
+    collections: { establishments: false },
+    database: `postgres://${role}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`,
+  })
+  const run = (...args: string[]) => own.run(args, { env: { DB_PASSWORD: workspace.secret(password) } })
+  return { role, read, run }
+}
+
+/** The roles of analysts, of all and of one organization, with the rights that the documents propose. */
+async function createAnalysts(postgres: PostgresWorkspace) {
+  const [all, one] = [await createRole(postgres, 'all'), await createRole(postgres, 'one')]
+  const file = path.resolve(import.meta.dirname, '../../../config/MANY-MACHINES.md')
+  const [, typed = ''] = /^```postgresql\n(.*?)^```$/ms.exec(fs.readFileSync(file, 'utf8')) ?? []
+  const sql = typed
+    .replaceAll('acme_analysts', one.role)
+    .replaceAll(/\banalysts\b/g, all.role)
+    .replaceAll('ROLE mirror', `ROLE ${postgres.address.user}`)
+    .replaceAll('admin_mirror', postgres.address.schema)
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, ACME.id)
+  for (const statement of sql.split(';').filter((text) => text.trim() !== '')) await all.read(statement)
+  return { all, one }
+}
+
+describe.skipIf(server.missing !== null)('roles of analysts, by the statements of the documents,', () => {
   it('read all of a mirror, or the rows of one organization, and write nothing', async () => {
-    const { rows, address, run } = await synced()
-    const documents = fs.readFileSync(
-      path.resolve(import.meta.dirname, '../../../config/MANY-MACHINES.md'),
-      'utf8',
-    )
-    const [, typed = ''] = /^```postgresql\n(.*?)^```$/ms.exec(documents) ?? []
-    const [all, one] = [`${address.schema}_all`, `${address.schema}_one`]
-    const sql = typed
-      .replaceAll('acme_analysts', one)
-      .replaceAll('analysts', all)
-      .replaceAll('FOR ROLE mirror', `FOR ROLE ${address.user}`)
-      .replaceAll('admin_mirror', address.schema)
-      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, ACME.id)
-    const read = await rows()
-    await read(`CREATE ROLE ${all}`)
-    await read(`CREATE ROLE ${one}`)
-    for (const statement of sql.split(';').filter((text) => text.trim() !== '')) await read(statement)
+    const postgres = await synced()
+    const { all, one } = await createAnalysts(postgres)
+    const { read } = all
     await read(
       "INSERT INTO orders (_organization_id, _first_seen_at, _changed_at, id) VALUES ('another', now(), now(), 7)",
     )
 
-    await read(`SET ROLE ${all}`)
+    await read(`SET ROLE ${all.role}`)
     expect(await read('SELECT count(*)::int AS n FROM sync_status')).toEqual([{ n: 1 }])
     expect(await read('SELECT count(*)::int AS n FROM orders')).toEqual([{ n: 3 }])
     await expect(read('DELETE FROM sync_runs')).rejects.toThrow(/permission denied/)
-    await read(`SET ROLE ${one}`)
+    await read(`SET ROLE ${one.role}`)
     expect(await read('SELECT count(*)::int AS n FROM orders')).toEqual([{ n: 2 }])
     await expect(read('SELECT 1 FROM orders_raw')).rejects.toThrow(/permission denied/)
     await read('RESET ROLE')
     await read("DELETE FROM orders WHERE _organization_id = 'another'")
     // The owner of the tables sees and writes all.
-    expect(await run(['sync'])).toMatchObject({ code: 0 })
-    for (const role of [all, one]) {
-      await read(`DROP OWNED BY ${role}`)
-      await read(`DROP ROLE ${role}`)
-    }
+    expect(await postgres.run(['sync'])).toMatchObject({ code: 0 })
   })
-})
 
-/** What the documents propose for analysts. */
-function documentedGrants(): string {
-  const file = path.resolve(import.meta.dirname, '../../../config/MANY-MACHINES.md')
-  const [block] =
-    /GRANT USAGE ON SCHEMA admin_mirror TO analysts;.*?(?=^```)/ms.exec(fs.readFileSync(file, 'utf8')) ?? []
-  return block ?? ''
-}
-
-describe.skipIf(server.missing !== null)(
-  'a role with the rights that the documents propose for analysts',
-  () => {
-    it('reads what is mirrored, and nothing of tokens, budgets and leases', async () => {
-      const { rows, address, workspace } = await synced()
-      const { host, port, database, schema, user } = address
-      const [analysts, narrow, password] = [`${schema}_all`, `${schema}_one`, 'long enough for a role']
-      const read = await rows()
-      for (const role of [analysts, narrow]) await read(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`)
-      const grants = documentedGrants()
-        .replaceAll('acme_analysts', narrow)
-        .replaceAll(/\banalysts\b/g, analysts)
-        .replaceAll('ROLE mirror', `ROLE ${user}`)
-        .replaceAll('admin_mirror', schema)
-      await read(grants)
-      const secret = `
+  it('read nothing of tokens, budgets and leases', async () => {
+    const postgres = await synced()
+    const { all, one } = await createAnalysts(postgres)
+    const secret = `
       SELECT format('%I.%I', table_name, column_name) AS name
       FROM information_schema.columns
       WHERE table_schema = $1 AND has_column_privilege($2, format('%I.%I', table_schema, table_name), column_name, 'SELECT')
         AND (table_name IN ('sync_settings', 'sync_gates', 'sync_jobs') OR column_name ~ 'fingerprint|epoch|owner|salt|known')
         AND table_name <> 'sync_rejects'`
-      const place = `postgres://${analysts}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
-      const own = createWorkspace({
-        baseUrl: 'http://127.0.0.1:1',
-        organizations: [ACME],
-        collections: { establishments: false },
-        database: place,
-      })
-      const run = (...args: string[]) => own.run(args, { env: { DB_PASSWORD: workspace.secret(password) } })
 
-      for (const role of [analysts, narrow]) expect(await read(secret, schema, role)).toEqual([])
-      for (const sql of [
-        'SELECT * FROM sync_gates',
-        'SELECT value FROM sync_settings',
-        'SELECT last_fingerprint FROM organizations',
-      ])
-        expect(await run('query', sql)).toMatchObject({
-          code: 2,
-          stdout: '',
-          stderr: expect.stringMatching(/permission denied/) as string,
-        })
-      for (const args of [
-        [
-          'query',
-          'SELECT name, rows FROM sync_status, organizations WHERE organization_id = organizations.id',
-        ],
-        ['export', 'orders', '--format', 'ndjson', '--envelope'],
-        ['export', 'orders__lines', '--format', 'csv'],
-        ['export', 'orders_changes', '--format', 'csv'],
-        ['describe', 'orders'],
-      ])
-        expect(await run(...args)).toMatchObject({ code: 0, stderr: '' })
-      for (const role of [analysts, narrow]) {
-        await read(`DROP OWNED BY ${role}`)
-        await read(`DROP ROLE ${role}`)
-      }
-    })
-  },
-)
+    for (const { role } of [all, one])
+      expect(await all.read(secret, postgres.address.schema, role)).toEqual([])
+    for (const sql of [
+      'SELECT * FROM sync_gates',
+      'SELECT value FROM sync_settings',
+      'SELECT last_fingerprint FROM organizations',
+    ])
+      expect(await all.run('query', sql)).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringMatching(/permission denied/) as string,
+      })
+    for (const args of [
+      ['query', 'SELECT name, rows FROM sync_status JOIN organizations AS o ON o.id = organization_id'],
+      ['export', 'orders', '--format', 'ndjson', '--envelope'],
+      ['export', 'orders__lines', '--format', 'csv'],
+      ['export', 'orders_changes', '--format', 'csv'],
+      ['describe', 'orders'],
+    ])
+      expect(await all.run(...args)).toMatchObject({ code: 0, stderr: '' })
+  })
+})
 
 describe.skipIf(server.missing !== null)('a role that may see one table', () => {
   it('queries it, and is told what it may not see', async () => {
-    const { rows, address, workspace } = await synced()
-    const { host, port, database, schema } = address
-    const [role, password] = [`${schema}_narrow`, 'long enough for a role']
-    const read = await rows()
-    await read(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`)
-    await read(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`)
+    const postgres = await synced()
+    const { role, read, run } = await createRole(postgres, 'narrow')
+    await read(`GRANT USAGE ON SCHEMA ${postgres.address.schema} TO ${role}`)
     await read(`GRANT SELECT ON orders TO ${role}`)
-    const place = `postgres://${role}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
-    const narrow = createWorkspace({
-      baseUrl: 'http://127.0.0.1:1',
-      organizations: [ACME],
-      collections: { establishments: false },
-      database: place,
-    })
-    const run = (...args: string[]) => narrow.run(args, { env: { DB_PASSWORD: workspace.secret(password) } })
 
     expect(await run('query', 'SELECT count(*) AS n FROM orders', '--format', 'csv')).toMatchObject({
       code: 0,
@@ -352,8 +299,6 @@ describe.skipIf(server.missing !== null)('a role that may see one table', () => 
         stdout: '',
         stderr: expect.stringMatching(/permission denied for \w+ \w+; GRANT SELECT/) as string,
       })
-    await read(`DROP OWNED BY ${role}`)
-    await read(`DROP ROLE ${role}`)
   })
 })
 

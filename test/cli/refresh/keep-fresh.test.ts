@@ -49,7 +49,7 @@ async function play({ every, until, failsUntil = 0, ...how }: Play) {
       due(lists) {
         looks.push(now)
         return lists.flatMap((list) => {
-          const reads = how.due(list.selected.organization.name, list.tried, now)
+          const reads = list.isRead ? null : how.due(list.selected.organization.name, list.tried, now)
           return reads ? [{ list, reads }] : []
         })
       },

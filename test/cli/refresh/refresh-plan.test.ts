@@ -83,7 +83,7 @@ it('a try that left no trace in the mirror is repeated as rarely as a refresh th
   const [selected] = jobs
   if (!selected) throw new Error('no job')
   const look = (triedAt?: number) =>
-    plan.due([{ selected, tried: triedAt === undefined ? {} : { newest: triedAt } }])
+    plan.due([{ selected, isRead: false, tried: triedAt === undefined ? {} : { newest: triedAt } }])
 
   expect(look()).toEqual([])
   now += 60 * MINUTE

@@ -24,15 +24,11 @@ describe('a list that is refreshed each five minutes', () => {
       const measured = measure('share 10 %', { ...SMALL, ...list })
       const row = summarize('', measured)
 
-      // One that is killed is made up for by the next one.
-      expect(row.newAge.p95).toBeLessThanOrEqual(list.killed > 0 ? 8 : 5)
+      expect(row.newAge.p95).toBeLessThanOrEqual(5)
       expect(row.changedAge.mean).toBeLessThan(15)
       expect(row.wrongRows).toBeLessThan(50)
       expect(row.requestsPerDay).toBeLessThan(8640 + 200 + 300)
-      expect({
-        untrue: measured.untrue,
-        refreshes: measured.refreshes > (list.killed > 0 ? 300 : 500),
-      }).toEqual({
+      expect({ untrue: measured.untrue, refreshes: measured.refreshes > 500 }).toEqual({
         untrue: 0,
         refreshes: true,
       })
@@ -48,31 +44,25 @@ describe('a list that is refreshed each five minutes', () => {
 
 describe('an API that is asked for what changed', () => {
   const rows = (setting: Partial<FreshnessSetting>, ...names: readonly string[]) => [
-    ...measureChanges({ ...SMALL, rows: 2500, order: 'first', ...setting }, ['not asked', ...names]),
+    ...measureChanges({ ...SMALL, order: 'first', ...setting }, ['not asked', ...names]),
   ]
 
   it.each([
-    { order: 'first', names: ['obeys', 'oldest change first', 'rounds to minutes'] },
-    { order: 'random', names: ['oldest item first', 'a minute late'] },
+    { order: 'first', names: ['rounds to minutes', 'oldest change first'] },
+    { order: 'random', names: ['oldest item first'] },
   ] as const)('shows changes in minutes, for no more requests than the share: $order', ({ order, names }) => {
     const [without, ...asked] = rows({ order }, ...names)
 
     for (const row of asked) {
       expect(row.changedAge.p95).toBeLessThan(8)
-      expect(row.wrongRows).toBeLessThan(16)
+      expect(row.wrongRows).toBeLessThan((without?.wrongRows ?? 0) / 2)
       expect(row.requestsPerDay).toBeLessThan((without?.requestsPerDay ?? 0) * 1.05)
       expect(row.untrue).toBe(0)
     }
-    expect(without?.wrongRows).toBeGreaterThan(3 * Math.max(...asked.map(({ wrongRows }) => wrongRows)))
   })
 
-  it('makes nothing worse where it ignores that, is late, or does not show all', () => {
-    const [without, ...asked] = rows(
-      {},
-      'ignores',
-      'ten minutes late',
-      'a tenth of the changes leaves the field',
-    )
+  it('makes nothing worse where it ignores that, or shows them late', () => {
+    const [without, ...asked] = rows({}, 'ignores', 'ten minutes late')
 
     for (const row of asked) {
       expect(row.wrongRows).toBeLessThan((without?.wrongRows ?? 0) * 1.05)
@@ -80,11 +70,10 @@ describe('an API that is asked for what changed', () => {
     }
   })
 
-  it('does not drown in rows that change at once', () => {
-    const batch = { day: 1.1, part: 0.05 }
-    const [without, ...asked] = rows({ batch }, 'obeys', 'oldest change first')
+  it('is read on where many rows change at once', () => {
+    const [without, asked] = rows({ batch: { day: 1.1, part: 0.05 } }, 'obeys')
 
-    for (const row of asked) expect(row.wrongRows).toBeLessThan((without?.wrongRows ?? 0) / 2)
+    expect(asked?.wrongRows).toBeLessThan((without?.wrongRows ?? 0) / 2)
   })
 })
 

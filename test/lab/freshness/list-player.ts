@@ -101,8 +101,9 @@ export function createListPlayer(
     const written = { added: 0, changed: 0 }
     while (refresh.reading) {
       const { ask, end, answers } = refresh.reading
-      if (ask === null || isKilled()) return null
+      if (ask === null) return null
       const page = read(ask)
+      if (isKilled()) return null
       shown.push(...(page.values?.() ?? []))
       written.added += page.added
       written.changed += page.changed

@@ -11,7 +11,7 @@ interface Stage {
 const HOUR = 60
 const DAY = 24 * HOUR
 
-/** How items change after they came. */
+/** How items change after they came. `apart`: so nearly at two ages that all else stands still. */
 export const LIVES: Record<string, readonly Stage[]> = {
   orders: [
     { chance: 0.9, minutes: 5, spread: 0.8 },
@@ -30,8 +30,8 @@ export const LIVES: Record<string, readonly Stage[]> = {
     { chance: 1, minutes: 60 * DAY, spread: 1 },
   ],
   apart: [
-    { chance: 1, minutes: 0.5 * HOUR, spread: 1 },
-    { chance: 1, minutes: 10 * DAY, spread: 1 },
+    { chance: 1, minutes: 0.5 * HOUR, spread: 0.25 },
+    { chance: 1, minutes: 10 * DAY, spread: 0.25 },
   ],
   busy: Array.from({ length: 20 }, () => ({ chance: 1, minutes: HOUR, spread: 1.5 })),
 }

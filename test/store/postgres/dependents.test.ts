@@ -70,6 +70,13 @@ describe.skipIf(server.missing !== null)('a column that gets another type', () =
     expect(await value("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'theirs'::regclass")).toBe(
       analyst,
     )
+    await page('{"id":"k","a":2}')
+    expect(await mirror.rows('SELECT id, a FROM mine ORDER BY id')).toEqual([
+      { id: '1', a: 1 },
+      { id: '2', a: 1.5 },
+      { id: 'k', a: 2 },
+    ])
+    expect(await mayRead(stranger, 'mine')).toBe(false)
     await mirror.rows(`ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM ${stranger}`)
   })
 

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { StatusSchema } from '../../../src/report/status.ts'
 import { createDoor, items, pageOf, serve } from '../../helpers/list-server.ts'
 import { onPostgres, type PostgresWorkspace } from '../../helpers/on-postgres.ts'
-import { openReader, startPostgres } from '../../helpers/postgres.ts'
+import { type openReader, startPostgres } from '../../helpers/postgres.ts'
 import type { LogLine, Running } from '../../helpers/processes.ts'
 import { organization } from '../../helpers/workspace.ts'
 
@@ -128,29 +128,4 @@ describe.skipIf(server.missing !== null)('workers of one PostgreSQL mirror', () 
       expect(await rows('SELECT count(*)::int FROM orders')).toEqual([{ count: 9 }])
     },
   )
-
-  it('end with 4 where the role may make no queue, and say what to run', async () => {
-    const api = await serve((asked) => pageOf(ITEMS, asked))
-    const { address, workspace } = onPostgres(server, api.url)
-    const owner = await openReader(address)
-    const user = `worker_${address.schema}`
-    const password = workspace.secret('only for the worker of the tests')
-    await owner(`CREATE ROLE ${user} LOGIN PASSWORD '${password}'`)
-    await owner(`CREATE SCHEMA ${address.schema} AUTHORIZATION ${user}`)
-    const { host, port, database, schema } = address
-    workspace.configure({
-      baseUrl: api.url,
-      organizations: ORGANIZATIONS.slice(0, 1),
-      database: `postgres://${user}@${host}:${port}/${database}?schema=${schema}`,
-    })
-    const env = { PGPASSWORD: password }
-
-    expect(await workspace.run(['sync'], { env })).toMatchObject({ code: 0 })
-    const check = await workspace.run(['check', '--offline'], { env })
-    expect(check).toMatchObject({ code: 4 })
-    expect(check.stdout + check.stderr).toContain(`run CREATE SCHEMA ${schema}_queue AUTHORIZATION ${user}`)
-    const refused = await workspace.run(['start'], { env })
-    expect(refused).toMatchObject({ code: 4 })
-    expect(refused.stderr).toContain(`run CREATE SCHEMA ${schema}_queue AUTHORIZATION ${user}`)
-  })
 })

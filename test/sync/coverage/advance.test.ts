@@ -165,11 +165,22 @@ describe('an answer to forward', () => {
     ['an empty list', 1, beyond({ number: 1, lastPage: 1, total: 0 })],
     ['an empty list that says it has no page', 1, beyond({ number: 1, lastPage: 0, total: 0 })],
     ['an empty last page', 1, beyond({ number: 4 })],
+    ['an empty page of a list that names no last one', 1, beyond({ lastPage: null })],
   ])('takes for the end: %s', (_what, firstPage, page) => {
     const next = advance({ ...RULES, firstPage }, reading(page.number), page, NOTHING_NEW)
 
     expect(next.nextPage).toBeNull()
     expect(next.state.moved).toBe(false)
+  })
+
+  it.each<[string, Partial<Page>, boolean]>([
+    ['it ends the list before its last page', { next: null }, true],
+    ['it is the last page', { next: null, lastPage: 2 }, false],
+    ['it names a next page', {}, false],
+    ['it is empty, and not the last page', { items: [], next: null }, true],
+    ['it names no last page', { next: null, lastPage: null }, false],
+  ])('marks the pass as short or not: %s', (_what, changed, isShort) => {
+    expect(advance(RULES, reading(2, BEGUN), answer(changed), match()).state.passShort).toBe(isShort)
   })
 
   /** An empty page of a list without a length. */

@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { advance } from '../../../src/sync/coverage/advance.ts'
-import { forwardTo, totalsAfter } from '../../../src/sync/coverage/observe.ts'
+import { totalsAfter } from '../../../src/sync/coverage/observe.ts'
 import {
   type CoverageState,
   type Movement,
   NO_MOVEMENT,
   startCheckpoint,
   type Totals,
-  type WalkRules,
   type Why,
 } from '../../../src/sync/coverage/state.ts'
 import {
@@ -20,14 +18,12 @@ import {
   totalOff,
   totalsOfNextPass,
 } from '../../../src/sync/coverage/verdict.ts'
-import type { PageMatch } from '../../../src/sync/seen.ts'
-import type { Checkpoint, Page } from '../../../src/sync/types.ts'
+import type { Checkpoint } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 
 const FRESH = startCheckpoint(1).state
 
-const WALK: WalkRules = { firstPage: 1, total: 'check', kind: 'full' }
-const RULES: PassRules = { ...WALK, maxPasses: 3 }
+const RULES: PassRules = { firstPage: 1, total: 'check', kind: 'full', maxPasses: 3 }
 
 /** A pass over four pages that read all ten items of a list. */
 const WHOLE: Partial<CoverageState> = { firstTotal: 10, passTotal: 10, passAnswers: 4, passDistinct: 10 }
@@ -99,88 +95,10 @@ describe('the end of a pass', () => {
   })
 })
 
-/** An answer with this many items, all new. */
-function answer(number: number, items: number, { next, lastPage }: Pick<Page, 'next' | 'lastPage'>) {
-  const texts = Array.from({ length: items }, (_, index) => `{"id":${number * 100 + index}}`)
-  const page = pageOf(texts, { number, next, lastPage, total: null })
-  const match: PageMatch = {
-    ordinal: 1,
-    pass: 1,
-    why: 'forward',
-    entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
-    newToWalk: items,
-    newToPass: items,
-    previous: page.items.map(() => null),
-    positions: page.items.map((_, position) => ({ segment: number, position })),
-    known: null,
-  }
-  return { page, match }
-}
-
-function behind(from: Checkpoint, { page, match }: ReturnType<typeof answer>): Checkpoint {
-  return advance(WALK, from, page, match)
-}
-
 /** The end of a pass with this state. */
 function endOf(state: Partial<CoverageState>, pass = 1): Checkpoint {
   return { pass, nextPage: null, ask: null, state: { ...FRESH, ...state } }
 }
-
-describe('the third answer', () => {
-  it.each<[string, number, Pick<Page, 'next' | 'lastPage'>, number | null]>([
-    ['is beyond the end: steps back', 0, { next: null, lastPage: 2 }, 2],
-    ['has items: ends the list', 1, { next: null, lastPage: 2 }, null],
-    ['names a next page: asks for it', 0, { next: 4, lastPage: 2 }, 4],
-    ['names no last page: ends the list', 0, { next: null, lastPage: null }, null],
-    ['is the last page: ends the list', 0, { next: null, lastPage: 3 }, null],
-  ])('%s', (_what, items, paging, next) => {
-    const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
-
-    expect(behind(from, answer(3, items, paging)).ask?.page ?? null).toBe(next)
-  })
-
-  it.each<[string, number, Pick<Page, 'next' | 'lastPage'>, boolean]>([
-    ['it ends the list before its last page', 1, { next: null, lastPage: 4 }, true],
-    ['it is the last page', 1, { next: null, lastPage: 3 }, false],
-    ['it names a next page', 1, { next: 4, lastPage: 4 }, false],
-    ['it is empty, and not the last page', 0, { next: null, lastPage: 4 }, true],
-    ['it names no last page', 1, { next: null, lastPage: null }, false],
-  ])('marks the pass as short or not: %s', (_what, items, paging, isShort) => {
-    const from = { ...startCheckpoint(1), nextPage: 3, ask: forwardTo(3) }
-
-    expect(behind(from, answer(3, items, paging)).state.passShort).toBe(isShort)
-  })
-})
-
-describe('a list that becomes shorter and shorter', () => {
-  it('is stepped back into, for no more pages than it has', () => {
-    let checkpoint: Checkpoint = { ...startCheckpoint(1), nextPage: 90, ask: forwardTo(90) }
-    const asked: number[] = []
-
-    while (checkpoint.ask) {
-      const { page, why } = checkpoint.ask
-      asked.push(page)
-      const { page: empty, match } = answer(page, 0, { next: null, lastPage: Math.floor(page / 2) })
-      checkpoint = advance(WALK, checkpoint, empty, { ...match, why })
-    }
-
-    expect(asked).toEqual([90, 45, 22, 11, 5, 2, 1])
-  })
-})
-
-describe('a list that grows as fast as it is read', () => {
-  it('does not end', () => {
-    let checkpoint = startCheckpoint(1)
-    const readForward = () => {
-      for (let number = 1; number < 5000; number++)
-        checkpoint = behind(checkpoint, answer(number, 1, { next: number + 1, lastPage: number + 1 }))
-    }
-
-    expect(readForward).toThrow(
-      'the list does not end: it had 2 pages at first, and page 1,005 names a next one',
-    )
-  })
-})
 
 describe('the end of a pass', () => {
   it.each<[string, Partial<CoverageState>, string]>([

@@ -31,7 +31,13 @@ function due(
     level = 0,
     price = 100,
     tried = {},
-  }: { level?: number; price?: number; tried?: Record<string, KnownList<unknown>['tried']> } = {},
+    read = [],
+  }: {
+    level?: number
+    price?: number
+    tried?: Record<string, KnownList<unknown>['tried']>
+    read?: string[]
+  } = {},
 ) {
   const store = { shares: async () => [], writeShare: async () => true }
   const share = createShareUse(
@@ -54,6 +60,7 @@ function due(
     policy,
     state,
     tried: tried[list] ?? {},
+    isRead: read.includes(list),
   }))
   return dueLists(lists, NOW).map(({ list, reads }) => `${list} ${reads}`)
 }
@@ -67,12 +74,20 @@ describe('of the lists of one budget', () => {
 
   it('as many newest ends are read as the share has room for, the others when it has', () => {
     const lists = Object.fromEntries(
-      Array.from({ length: 12 }, (_, index) => [`l${index}`, stateOf(60, 20 - index)]),
+      Array.from({ length: 12 }, (_, index) => [`l${index}`, stateOf(60, 20 - index / 10)]),
     )
 
     // Each takes 2 requests: at 0, 2, 4, 6 and 8 of 9.
     expect(due(lists)).toEqual(['l0 newest', 'l1 newest', 'l2 newest', 'l3 newest', 'l4 newest'])
     expect(due(lists, { level: 9.5 })).toEqual([])
+  })
+
+  it('one that waits far longer goes first, also if it is being walked', () => {
+    const lists = { late: stateOf(60, 30), due: stateOf(60, 6) }
+
+    expect(due(lists, { level: 6.5 })).toEqual(['late newest'])
+    expect(due(lists, { level: 6.5, read: ['late'] })).toEqual([])
+    expect(due(lists, { level: 6, read: ['late'] })).toEqual(['due newest'])
   })
 
   it('older pages are read of one at a time, of that one whose were last, and once nothing else has to be paid', () => {

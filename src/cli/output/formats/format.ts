@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import type { Value } from '../../../store/sqlite/read/rows.ts'
+import type { Value } from '../../../store/core/reading.ts'
 
 /** Writes rows one after another, whatever store they come from. */
 export interface Format<Row = readonly Value[], Piece extends string | Uint8Array = string> {

@@ -1,6 +1,5 @@
 import { findInexactNumbers, skipNumber } from '../../../json/exact.ts'
-import type { Value } from '../../../store/sqlite/read/rows.ts'
-import type { SentItem } from '../../../store/sqlite/read/selection.ts'
+import type { SentItem, Value } from '../../../store/core/reading.ts'
 import { printable, printableJson } from '../../../text.ts'
 import type { Format } from './format.ts'
 

@@ -1,8 +1,7 @@
 import { zstdCompressSync } from 'node:zlib'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { UsageError } from '../../../errors.ts'
-import type { Value } from '../../../store/sqlite/read/rows.ts'
-import { OWN_TIME, type TypedRows } from '../../../store/sqlite/read/selection.ts'
+import { OWN_TIME, type TypedRows, type Value } from '../../../store/core/reading.ts'
 import { printable } from '../../../text.ts'
 import type { Format } from './format.ts'
 

@@ -1,4 +1,4 @@
-import type { Value } from '../../../store/sqlite/read/rows.ts'
+import type { Value } from '../../../store/core/reading.ts'
 import { printable } from '../../../text.ts'
 import type { Format } from './format.ts'
 

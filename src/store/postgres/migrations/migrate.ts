@@ -1,10 +1,12 @@
 import fs from 'node:fs'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
+import { completeCollections } from '../../core/complete.ts'
+import { runRule } from '../driver.ts'
 import { strangeOwner } from '../schema-owner.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
-import { completeCollections } from '../tables/complete.ts'
+import { ALTERATION } from '../tables/alter.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
@@ -50,7 +52,7 @@ export async function migrate(server: Server): Promise<void> {
       : await assertEmpty(sql, server)
     if (done > LATEST_VERSION) throw tooNew(server, done)
     for (const step of STEPS.slice(done)) await sql.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
-    if (done < LATEST_VERSION) await completeCollections(sql)
+    if (done < LATEST_VERSION) await runRule(sql, completeCollections(ALTERATION))
     await sql.rows(
       "INSERT INTO sync_settings (name, value) VALUES ('version', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [String(LATEST_VERSION)],

@@ -12,10 +12,9 @@ import {
 import { type Column, foldName, freeName } from '../../columns/column.ts'
 import { type ArrayView, sentAtOf } from '../../columns/elements.ts'
 import { arrayViewName, parentNames } from '../../columns/view-names.ts'
-import { loadColumns } from '../../core/tables.ts'
+import { loadArrayViews, loadColumns } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../../sqlite/driver.ts'
 import type { Connection } from '../../sqlite/sql.ts'
-import { loadViews } from '../../sqlite/tables/array-views.ts'
 import { POSTGRES } from '../driver.ts'
 import { POSTGRES_LIMITS } from '../sql.ts'
 import { keyNames } from '../tables/shape.ts'
@@ -77,7 +76,7 @@ function viewsOf(
 ): MovedCollection['views'] {
   const parents = parentNames(shape.keyColumns, POSTGRES_LIMITS)
   const names: string[] = []
-  return [...loadViews(connection, name).values()].flatMap((view) => {
+  return runRule(connection, loadArrayViews(SQLITE, name)).flatMap((view) => {
     const array = columns.find(({ from }) => from === view.arrayColumn)?.column
     if (!array) return []
     const elements = renamedElements(view.elements, ['_organization_id', '_index', ...parents])

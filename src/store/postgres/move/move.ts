@@ -218,7 +218,7 @@ function begin(
     // What an earlier attempt had made may not be written anywhere but in its mark: the tables that say it may be empty.
     const made = (earlier?.collections ?? []).flatMap((name) => KINDS.map((kind) => tableName(name, kind)))
     for (const table of made) await sql.exec(`DROP TABLE IF EXISTS ${quoted(table)} CASCADE`)
-    for (const name of await runRule(sql, collectionNames())) await dropCollection(sql, name)
+    for (const name of await runRule(sql, collectionNames())) await runRule(sql, dropCollection(name))
     await sql.exec(
       `TRUNCATE ${OWN_TABLES.map(quoted).join(', ')}, sync_known_columns, sync_column_counts, sync_view_columns`,
     )

@@ -1,10 +1,11 @@
 import { keyColumnNames, shapeOf, splitKey } from '../../columns/catalog.ts'
 import type { SqlValue } from '../../columns/column.ts'
+import { replaceViews } from '../../core/fit.ts'
 import { loadCatalog } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../../sqlite/driver.ts'
 import { openForWriting } from '../../sqlite/file/open.ts'
 import type { Connection } from '../../sqlite/sql.ts'
-import { replaceViews } from '../../sqlite/tables/array-views.ts'
+import { ALTERATION } from '../../sqlite/tables/alter.ts'
 import { ensureTables } from '../../sqlite/tables/configured.ts'
 import { ensureHelp } from '../../sqlite/tables/help-view.ts'
 import { columnsInBoth } from '../move/tables.ts'
@@ -59,9 +60,9 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
       ensureHelp(connection)
       for (const [name, keyPaths] of keys) {
         const collection = { name, key: keyPaths.map((path) => path.join('.')) }
-        ensureTables(connection, collection)
+        runRule(connection, ensureTables(collection))
         const shape = shapeOf(name, runRule(connection, loadCatalog(SQLITE, collection)))
-        replaceViews(connection, shape)
+        runRule(connection, replaceViews(ALTERATION, shape))
         const [from, to] = [keyNames(keyPaths), keyColumnNames(keyPaths)].map((all) => [
           '_organization_id',
           ...all,

@@ -1,4 +1,4 @@
-import type { Value } from '../../sqlite/read/rows.ts'
+import type { Value } from '../../core/reading.ts'
 import type { Arrays, Cursor } from '../server/pool.ts'
 
 /** Rows that come some at a time, so that memory never holds a large result whole. */

@@ -1,13 +1,17 @@
 import {
   type CollectionSummary,
   type ColumnSummary,
-  estimateDistinct,
   isFew,
   type JobSummary,
-} from '../../sqlite/read/describe.ts'
-import type { Value } from '../../sqlite/read/rows.ts'
-import { literal, quoted } from '../sql.ts'
-import { type Listed, type Reading, typeOf } from './listed.ts'
+  pathsOf,
+  SAMPLE_ROWS,
+  type Sampled,
+  summaryOf,
+} from '../../core/describe.ts'
+import type { Listed, Value } from '../../core/reading.ts'
+import { runRule } from '../driver.ts'
+import { quoted } from '../sql.ts'
+import { type Reading, typeOf } from './listed.ts'
 
 /** How many rows there are, and as of when. */
 export async function summarize(sql: Reading, collection: string): Promise<CollectionSummary> {
@@ -34,40 +38,34 @@ export async function summarize(sql: Reading, collection: string): Promise<Colle
   return { collection, rows: Number(counted.rows[0]?.[0] ?? 0), jobs }
 }
 
-/** As of a mirror in a file: up to so many rows are counted, of more a sample of about so many. */
-const SAMPLE_ROWS = 100_000
-
 /** Reads the whole table or view a few times. */
 export async function describeColumns(sql: Reading, listed: Listed): Promise<ColumnSummary[]> {
   const columns = listed.columns.map(({ name, type }) => ({ name, type, value: valueSql(name, type) }))
   const asked = columns.flatMap(({ value }) => [`count(${value})`, `min(${value})`, `max(${value})`])
   const extremes = await sql.arrays(`SELECT count(*), ${asked.join(', ')} FROM ${quoted(listed.name)}`)
-  const [count = 0, ...found] = (extremes.rows[0] ?? []) as Value[]
+  const [count = 0, ...extreme] = (extremes.rows[0] ?? []) as Value[]
   const rows = Number(count)
   const isExact = rows <= SAMPLE_ROWS
-  const filled = columns.map((_, index) => Number(found[index * 3] ?? 0))
+  const filled = columns.map((_, index) => Number(extreme[index * 3] ?? 0))
   const values = columns.map(({ value }) => value)
   const distinct = await countDistinct(sql, sampleSql(listed, isExact ? null : rows), values)
   const examples = await examplesOf(sql, listed.name, values, filled)
   const few = isExact ? new Map<string, number>() : await countFew(sql, listed.name, values, distinct)
-  const paths = await pathsOf(sql, listed)
+  const paths = await runRule(sql, pathsOf(listed))
   return columns.map(({ name, type, value }, index): ColumnSummary => {
-    const own = filled[index] ?? 0
-    const sampled = distinct[index] ?? { sampled: 0, distinct: 0, once: 0 }
-    const counted = isExact ? sampled.distinct : (few.get(value) ?? null)
+    const sample = distinct[index] ?? { sampled: 0, distinct: 0, once: 0 }
     const ours = typeOf(type)
-    return {
+    const found = {
       column: name,
-      path: paths.get(name) ?? null,
       type: ours === 'TIME' ? 'TEXT' : ours,
-      rows,
-      nulls: rows - own,
-      distinct: counted ?? estimateDistinct({ filled: own, ...sampled }),
-      isExact: counted !== null,
-      smallest: found[index * 3 + 1] ?? null,
-      largest: found[index * 3 + 2] ?? null,
+      filled: filled[index] ?? 0,
+      sample,
+      distinct: isExact ? sample.distinct : (few.get(value) ?? null),
+      smallest: extreme[index * 3 + 1] ?? null,
+      largest: extreme[index * 3 + 2] ?? null,
       example: examples[index] ?? null,
     }
+    return summaryOf(found, rows, paths)
   })
 }
 
@@ -89,13 +87,7 @@ function sampleSql({ name, isTable }: Listed, rows: number | null): string {
     : `${from} WHERE random() < ${share}`
 }
 
-interface Counted {
-  sampled: number
-  distinct: number
-  once: number
-}
-
-async function countDistinct(sql: Reading, sample: string, values: readonly string[]): Promise<Counted[]> {
+async function countDistinct(sql: Reading, sample: string, values: readonly string[]): Promise<Sampled[]> {
   const counts = values.map((value, at) => {
     const groups = `SELECT count(*) AS n FROM sample WHERE ${value} IS NOT NULL GROUP BY ${value}`
     return `SELECT ${at} AS at, count(*), coalesce(sum(n), 0), count(*) FILTER (WHERE n = 1) FROM (${groups}) AS g`
@@ -115,7 +107,7 @@ async function countFew(
   sql: Reading,
   name: string,
   values: readonly string[],
-  sampled: readonly Counted[],
+  sampled: readonly Sampled[],
 ): Promise<Map<string, number>> {
   const few = values.filter((_, index) => isFew(sampled[index] ?? { distinct: 0 }))
   const asked = few.map(
@@ -140,13 +132,4 @@ async function examplesOf(
   )
   const { rows } = await sql.arrays(`SELECT ${asked.join(', ')}`)
   return (rows[0] ?? []) as Value[]
-}
-
-async function pathsOf(sql: Reading, { name, collection }: Listed): Promise<Map<string, string>> {
-  const found = await sql.rows<{ column: string; path: string }>(
-    name.startsWith(`${collection}__`)
-      ? `SELECT "column", path FROM sync_view_columns WHERE view = ${literal(name)}`
-      : `SELECT "column", path FROM sync_columns WHERE collection = ${literal(name)}`,
-  )
-  return new Map(found.map(({ column, path }) => [column, path]))
 }

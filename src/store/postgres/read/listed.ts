@@ -1,24 +1,10 @@
 import { splitKey } from '../../columns/catalog.ts'
-import { KINDS, tableName } from '../../core/sql.ts'
+import { belonging, belongsTo, type Listed } from '../../core/reading.ts'
+import type { Statements } from '../driver.ts'
 import type { Cursor } from '../server/pool.ts'
-import type { Sql } from '../sql.ts'
-import { changesViewName, keyNames } from '../tables/shape.ts'
+import { keyNames } from '../tables/shape.ts'
 
-export type Reading = Pick<Sql, 'rows'> & Cursor
-
-/** A collection of the mirror. */
-export interface ListedCollection {
-  collection: string
-  keys: readonly string[]
-}
-
-/** A table or view of a collection: `orders`, `orders_raw`, `orders__items`. */
-export interface Listed extends ListedCollection {
-  name: string
-  isTable: boolean
-  /** With PostgreSQL's types. */
-  columns: readonly { name: string; type: string }[]
-}
+export type Reading = Statements & Cursor
 
 /** The order of rows where a mirror in a file has its own number of each. */
 export const SEQUENCE = '_sequence'
@@ -46,16 +32,16 @@ export async function findListed(sql: Reading, name: string): Promise<Listed | n
 
 /** The tables and views of the collections, by name. */
 export async function listedNames(sql: Reading): Promise<string[]> {
-  const collections = await collectionsOf(sql)
   const names = await sql.rows<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v') ORDER BY relname`,
   )
-  return names
-    .map(({ name }) => name)
-    .filter((name) => collections.some(({ collection }) => belongsTo(collection, name)))
+  return belonging(
+    (await collectionsOf(sql)).map(({ collection }) => collection),
+    names.map(({ name }) => name),
+  )
 }
 
-export async function collectionsOf(sql: Reading): Promise<ListedCollection[]> {
+export async function collectionsOf(sql: Reading): Promise<Pick<Listed, 'collection' | 'keys'>[]> {
   const rows = await sql.rows<{ name: string; key: string }>(
     'SELECT name, key FROM sync_collections ORDER BY name',
   )
@@ -68,12 +54,6 @@ export async function collectionsOf(sql: Reading): Promise<ListedCollection[]> {
 /** Those of the configuration first: one that left it may have the name of another. */
 export function organizationsOf(sql: Reading): Promise<{ id: string; name: string }[]> {
   return sql.rows('SELECT id, name FROM organizations ORDER BY configured DESC, name, id')
-}
-
-export function belongsTo(collection: string, name: string): boolean {
-  const own = [...KINDS.map((kind) => tableName(collection, kind)), changesViewName(collection)]
-  // No collection's name has two underscores.
-  return own.includes(name) || name.startsWith(`${collection}__`)
 }
 
 /** As in the mirror's other kind. */

@@ -6,13 +6,13 @@ import type { PostgresAddress } from './address.ts'
 export class StaleTablesError extends KnownError {
   override readonly name = 'StaleTablesError'
   readonly code = 'DATABASE'
+}
 
-  constructor(server: string, sqlstate: string) {
-    super(
-      `${server} refuses a statement on the tables of this list (SQLSTATE ${sqlstate}), also after they were looked at anew: somebody has changed ` +
-        'them, or something that was made on them, such as a trigger or a policy, is in the way',
-    )
-  }
+function refusedOnTables(server: string, sqlstate: string): StaleTablesError {
+  return new StaleTablesError(
+    `${server} refuses a statement on the tables of this list (SQLSTATE ${sqlstate}), also after they were looked at anew: somebody has changed ` +
+      'them, or something that was made on them, such as a trigger or a policy, is in the way',
+  )
 }
 
 /** What pg and the network say of an error. PostgreSQL's own message may quote data, so it is never shown. */
@@ -88,7 +88,7 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   // It refuses our settings, or hands statements to connections on which they were not prepared.
   if (code === '08P01' && /startup parameter/.test(message)) return behindPooler()
   if (code === '42P05' || code === '26000') return behindPooler()
-  if (CHANGED_TABLES.includes(code)) return new StaleTablesError(server, code)
+  if (CHANGED_TABLES.includes(code)) return refusedOnTables(server, code)
   if (NETWORK.test(code) || isAway(error))
     return new MirrorError(
       `${server} cannot be reached (${code || printable(message, 80)}): see that it runs, and that "database" in the configuration names its host and port`,

@@ -1,100 +1,105 @@
-import type { Job } from '../../../sync/types.ts'
-import { type Catalog, shapeOf, type TableShape } from '../../columns/catalog.ts'
-import type { ArrayView } from '../../columns/elements.ts'
-import { createRowWriter, type RowWriter } from '../../core/rows.ts'
-import { loadCatalog } from '../../core/tables.ts'
+import {
+  fitTables,
+  type KnownTables,
+  knownTables,
+  NOTHING_TOLD,
+  type TableAccess,
+  type Told,
+} from '../../core/fit.ts'
+import { one, type Rule, run } from '../../core/sql.ts'
+import type { ConfiguredCollection } from '../../core/tables.ts'
 import { POSTGRES, runRule } from '../driver.ts'
+import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
+import { ALTERATION } from './alter.ts'
 import { ensureTables } from './configured.ts'
-import { type Fitting, fitTables, typedRows, type WantedItems } from './fit.ts'
-import { loadViews, versionOf } from './records.ts'
-import type { FittedRow } from './row-size.ts'
 
-/** What this process knows of a collection's tables. */
-export interface OpenCollection {
-  shape: TableShape
-  writer: RowWriter
+interface OpenTables extends KnownTables {
   /** The tables are as they are known as long as `sync_collections` says this. */
   version: number
-  /** The typed rows of items; null if the tables have to be extended first. */
-  typed(wanted: WantedItems): FittedRow[] | null
 }
 
-/** What this process knows of the tables of collections. */
-export interface Collections {
-  /** Makes the tables of the job's collection if there are none. Throws JobError if that is impossible. */
-  open(job: Job): Promise<OpenCollection>
-  /** Changes columns and views so that they can hold the items. */
-  fit(job: Job, wanted: WantedItems, at: string): Promise<Fitting>
-  /** Forgets what is known of one: another worker has changed it. */
-  forget(job: Job): void
-  /** Runs a task, and once more if another worker changed the tables meanwhile. */
-  retrying<T>(job: Job, task: (tables: OpenCollection) => Promise<T>): Promise<T>
+export interface ServerTables extends TableAccess {
+  /** Runs a task on tables as this process knows them, and again if another worker has changed them. */
+  retrying<T>(collection: ConfiguredCollection, task: (tables: KnownTables) => Promise<T>): Promise<T>
 }
 
-const MOST_CHANGES = 10
+const MOST_TRIES = 20
 
-export function createCollections(server: Server): Collections {
-  const known = new Map<string, OpenCollection>()
-  /** What a warning was given for, once a process. */
-  const full = new Set<string>()
-  const strangers = new Map<string, ReadonlySet<string>>()
+export function createServerTables(server: Server): ServerTables {
+  const known = new Map<string, OpenTables>()
+  const told = new Map<string, Told>()
 
-  async function load(job: Job): Promise<OpenCollection> {
-    const { name, key } = job.collection
-    await ensureTables(server, { name, key })
+  async function open(collection: ConfiguredCollection): Promise<OpenTables> {
+    const { name } = collection
+    const before = known.get(name)
+    if (before) return before
+    await ensureTables(server, collection)
+    // First, so that a change between the two is noticed.
     const version = await runRule(server, versionOf(name))
-    const catalog = await runRule(server, loadCatalog(POSTGRES, { name, key }, full.has(name)))
-    return opened(name, catalog, await loadViews(server, name), version ?? 0)
-  }
-
-  function opened(
-    name: string,
-    catalog: Catalog,
-    views: ReadonlyMap<string, ArrayView>,
-    version: number,
-  ): OpenCollection {
-    const shape = shapeOf(name, catalog)
-    return {
-      shape,
-      writer: createRowWriter(POSTGRES, shape),
-      version,
-      typed: (wanted) => typedRows(catalog, views, strangers.get(name) ?? new Set(), wanted),
-    }
-  }
-
-  async function open(job: Job): Promise<OpenCollection> {
-    const { name } = job.collection
-    const tables = known.get(name) ?? (await load(job))
+    const tables = { ...(await runRule(server, knownTables(POSTGRES, collection, told.get(name)))), version }
     known.set(name, tables)
     return tables
   }
 
-  const forget = ({ collection }: Job) => known.delete(collection.name)
+  async function retrying<T>(
+    collection: ConfiguredCollection,
+    task: (tables: OpenTables) => Promise<T>,
+  ): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await task(await open(collection))
+      } catch (error) {
+        if (!(error instanceof StaleTablesError) || tries === MOST_TRIES) throw error
+        await assertKnownVersion(server)
+        known.delete(collection.name)
+      }
+    }
+  }
+
+  const withTables: TableAccess['withTables'] = (collection, begin) =>
+    retrying(collection, (tables) =>
+      server.transaction((sql) => runRule(sql, asKnown(collection.name, tables, begin))),
+    )
 
   return {
-    open,
-    forget,
-    async fit(job, wanted, at) {
-      const { name, key } = job.collection
-      const isFullReported = full.has(name)
-      const options = { server, collection: { name, key }, isFullReported, at }
-      const fitting = await fitTables(options, wanted)
-      if (fitting.isFullReported) full.add(name)
-      strangers.set(name, new Set([...(strangers.get(name) ?? []), ...fitting.strangers]))
-      forget(job)
-      return fitting
-    },
-    async retrying(job, task) {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await task(await open(job))
-        } catch (error) {
-          if (!(error instanceof StaleTablesError) || tries === MOST_CHANGES) throw error
-          forget(job)
-        }
+    retrying,
+    withTables,
+    async withFittedTables(collection, wanted, at, begin) {
+      const { name } = collection
+      const change = function* () {
+        const fitted = yield* fitTables(ALTERATION, collection, wanted, told.get(name) ?? NOTHING_TOLD, at)
+        yield* run('UPDATE sync_collections SET version = version + 1 WHERE name = :name', { name })
+        return fitted
       }
+      const fitting = await server.transaction((sql) => runRule(sql, change()))
+      told.set(name, fitting.told)
+      known.delete(name)
+      return { outcome: await withTables(collection, begin), notices: fitting.notices }
     },
   }
+}
+
+function* versionOf(name: string): Rule<number> {
+  const row = yield* one<{ version: number }>('SELECT version FROM sync_collections WHERE name = :name', {
+    name,
+  })
+  return row?.version ?? 0
+}
+
+/** Whoever changes the tables of a collection waits for those that write to them. */
+const AS_KNOWN = `
+  SELECT 1
+  FROM sync_collections
+  WHERE name = :name AND version = :version
+    AND EXISTS (SELECT 1 FROM sync_settings WHERE name = 'version' AND value = :latest)
+  FOR SHARE
+`
+
+function* asKnown<T>(name: string, tables: OpenTables, begin: (tables: KnownTables) => Rule<T>): Rule<T> {
+  const { version } = tables
+  const same = yield* one(AS_KNOWN, { name, version, latest: String(LATEST_VERSION) })
+  if (same) return yield* begin(tables)
+  throw new StaleTablesError(`other workers change the tables of ${name} all the time`)
 }

@@ -1,6 +1,6 @@
 import { JobError } from '../../../errors.ts'
-import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
-import { exec } from '../../core/sql.ts'
+import { dropViews, viewedTable } from '../../core/fit.ts'
+import { exec, one, quoted, type Rule } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
   dropForOtherKey,
@@ -10,8 +10,6 @@ import {
 } from '../../core/tables.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import type { Server } from '../server/server.ts'
-import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
-import { loadViews } from './records.ts'
 import { changesViewName, changesViewSql } from './shape.ts'
 
 /** Two workers that make tables at once would each find a name free. */
@@ -38,31 +36,30 @@ export async function makeConfigured(
 
 /** Makes the tables of a collection if there are none. Throws JobError for another key, and for names that are taken. */
 export async function ensureTables(server: Server, collection: ConfiguredCollection): Promise<void> {
-  const { name, key } = collection
   if ((await runRule(server, planTables(collection))) === 'nothing') return
-  await server.transaction(async (sql) => {
-    await sql.rows(LOCK_TABLES)
-    const plan = await runRule(sql, planTables(collection))
-    if (plan === 'nothing') return
-    if (plan === 'remake') {
-      await dropAllViews(sql, name)
-      await runRule(sql, dropForOtherKey(name))
-    }
-    await runRule(sql, makeTables(POSTGRES, collection))
-    const keyColumns = keyColumnNames(splitKey(key), POSTGRES_LIMITS)
-    await runRule(sql, exec(changesViewSql({ name, keyColumns })))
-  })
+  await server.transaction((sql) => runRule(sql, makeMissing(collection)))
+}
+
+function* makeMissing(collection: ConfiguredCollection): Rule<void> {
+  yield* one(LOCK_TABLES)
+  const { name } = collection
+  const plan = yield* planTables(collection)
+  if (plan === 'nothing') return
+  if (plan === 'remake') {
+    yield* dropAllViews(name)
+    yield* dropForOtherKey(name)
+  }
+  yield* makeTables(POSTGRES, collection)
+  yield* exec(changesViewSql(viewedTable(POSTGRES, collection)))
 }
 
 /** Drops the tables and views of a collection, and deletes its columns and its key. */
-export async function dropCollection(sql: Sql, name: string): Promise<void> {
-  await dropAllViews(sql, name)
-  await runRule(sql, dropTables(name))
+export function* dropCollection(name: string): Rule<void> {
+  yield* dropAllViews(name)
+  yield* dropTables(name)
 }
 
-async function dropAllViews(sql: Sql, name: string): Promise<void> {
-  for (const view of (await loadViews(sql, name)).values())
-    await sql.exec(`DROP VIEW IF EXISTS ${quoted(view.name)}`)
-  await sql.rows('DELETE FROM sync_view_columns WHERE starts_with(view, $1)', [`${name}__`])
-  await sql.exec(`DROP VIEW IF EXISTS ${quoted(changesViewName(name))}`)
+function* dropAllViews(name: string): Rule<void> {
+  yield* dropViews(POSTGRES, name)
+  yield* exec([`DROP VIEW IF EXISTS ${quoted(changesViewName(name))}`])
 }

@@ -1,7 +1,7 @@
 import { JobError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
+import { all, exec, one, quoted, type Rule } from '../../core/sql.ts'
 import { isRefusal } from '../server/errors.ts'
-import { quoted, type Sql } from '../sql.ts'
 
 /** A view that reads a table, or one of the tables itself where that is a view; with what is needed to make it again. */
 interface View {
@@ -37,24 +37,24 @@ export class DependentError extends JobError {
 /** Where the server does not say which one it is. */
 const UNNAMED = 'something else in the database'
 
-/** Runs `task` in a transaction. Where the server refuses it, undoes it and returns what is in the way. */
-export async function triedWith(sql: Sql, task: () => Promise<void>): Promise<string | null> {
-  await sql.exec('SAVEPOINT tried')
+/** Runs a rule in a transaction. Where the server refuses it, undoes it and returns what is in the way. */
+export function* tried(begin: () => Rule<void>): Rule<string | null> {
+  yield* exec(['SAVEPOINT tried'])
   try {
-    await task()
+    yield* begin()
   } catch (error) {
     if (!(error instanceof DependentError) && !isRefusal(error)) throw error
-    await sql.exec('ROLLBACK TO SAVEPOINT tried; RELEASE SAVEPOINT tried')
+    yield* exec(['ROLLBACK TO SAVEPOINT tried', 'RELEASE SAVEPOINT tried'])
     return error instanceof DependentError ? error.object : UNNAMED
   }
-  await sql.exec('RELEASE SAVEPOINT tried')
+  yield* exec(['RELEASE SAVEPOINT tried'])
   return null
 }
 
 /** Throws DependentError, with the view's name, where the server refuses the task. */
-async function naming(view: string, task: () => Promise<void>): Promise<void> {
+function* naming(view: string, task: Rule<void>): Rule<void> {
   try {
-    await task()
+    yield* task
   } catch (error) {
     throw isRefusal(error) ? new DependentError(view) : error
   }
@@ -65,65 +65,58 @@ async function naming(view: string, task: () => Promise<void>): Promise<void> {
  * made again afterwards as they were, with options, owner, comments and grants; so are the rights of a table that is a view
  * itself, which `change` makes again. Call it in a transaction. Throws DependentError.
  */
-export async function withoutDependents(
-  sql: Sql,
-  tables: readonly string[],
-  change: () => Promise<void>,
-): Promise<void> {
-  const all = await sql.rows<View>(VIEWS, [tables.map(quoted)])
-  const views = all.filter(({ depth }) => depth > 0)
-  const inTheWay = await firstInTheWay(sql, views, tables)
+export function* withoutDependents(tables: readonly string[], change: Rule<void>): Rule<void> {
+  const found = yield* all<View>(VIEWS, listOf(tables))
+  const views = found.filter(({ depth }) => depth > 0)
+  const inTheWay = yield* firstInTheWay(views, tables)
   if (inTheWay !== null) throw new DependentError(inTheWay)
-  for (const { name } of views.toReversed()) await naming(name, () => sql.exec(`DROP VIEW IF EXISTS ${name}`))
-  await change()
-  for (const view of all) await naming(view.name, () => remake(sql, view))
+  for (const { name } of views.toReversed()) yield* naming(name, exec([`DROP VIEW IF EXISTS ${name}`]))
+  yield* change
+  for (const view of found) yield* naming(view.name, remake(view))
 }
 
-async function remake(sql: Sql, view: View): Promise<void> {
+function listOf(tables: readonly string[]): { tables: string } {
+  return { tables: JSON.stringify(tables.map(quoted)) }
+}
+
+function* remake(view: View): Rule<void> {
   const { name, depth, options, definition } = view
-  if (depth > 0) await sql.exec(`CREATE VIEW ${name}${options ? ` WITH ${options}` : ''} AS ${definition}`)
-  await restoreRights(sql, view)
+  if (depth > 0) yield* exec([`CREATE VIEW ${name}${options ? ` WITH ${options}` : ''} AS ${definition}`])
+  yield* restoreRights(view)
 }
 
 /** The rights are those that it had: a new view has those of ALTER DEFAULT PRIVILEGES, which may have been revoked from it. */
-async function restoreRights(
-  sql: Sql,
-  { name, options, depth, owner, comments, grants }: View,
-): Promise<void> {
-  if (depth === 0 && options) await sql.exec(`ALTER VIEW ${name} SET ${options}`)
-  await sql.exec(`ALTER VIEW ${name} OWNER TO ${quoted(owner)}`)
-  const given = await sql.rows<{ revoke: string }>(GIVEN_BY_DEFAULT, [name])
-  for (const { revoke } of given) await sql.exec(revoke)
-  for (const statement of [...(grants ?? []), ...(comments ?? [])]) await sql.exec(statement)
+function* restoreRights({ name, options, depth, owner, comments, grants }: View): Rule<void> {
+  if (depth === 0 && options) yield* exec([`ALTER VIEW ${name} SET ${options}`])
+  yield* exec([`ALTER VIEW ${name} OWNER TO ${quoted(owner)}`])
+  const given = yield* all<{ revoke: string }>(GIVEN_BY_DEFAULT, { name })
+  yield* exec([...given.map(({ revoke }) => revoke), ...(grants ?? []), ...(comments ?? [])])
 }
 
 /** Changes types of columns by `change`. Where something keeps them, undoes all and returns what: it cannot be made again as it is. */
-export async function changingTypes(
-  sql: Sql,
+export function* changingTypes(
   tables: readonly string[],
   columns: readonly string[],
-  change: () => Promise<void>,
-): Promise<string | null> {
-  const [used] = await sql.rows<{ name: string }>(USES_OF_COLUMNS, [tables.map(quoted), columns])
-  return used?.name ?? (await triedWith(sql, () => withoutDependents(sql, tables, change)))
+  statements: readonly string[],
+): Rule<string | null> {
+  const used = yield* one<{ name: string }>(USES_OF_COLUMNS, {
+    ...listOf(tables),
+    columns: JSON.stringify(columns),
+  })
+  return used?.name ?? (yield* tried(() => withoutDependents(tables, exec(statements))))
 }
 
-async function firstInTheWay(
-  sql: Sql,
-  views: readonly View[],
-  tables: readonly string[],
-): Promise<string | null> {
+function* firstInTheWay(views: readonly View[], tables: readonly string[]): Rule<string | null> {
   const fixed = views.find(({ kind, mayDrop }) => kind !== 'v' || !mayDrop)
   if (fixed) return fixed.name
-  const [used] =
-    views.length === 0 ? [] : await sql.rows<{ name: string }>(USES_OF_VIEWS, [tables.map(quoted)])
+  const used = views.length === 0 ? null : yield* one<{ name: string }>(USES_OF_VIEWS, listOf(tables))
   return used?.name ?? null
 }
 
 /** From the tables outwards, to the views that read them. */
 const FOUND = `
   WITH RECURSIVE reading (oid, depth) AS (
-    SELECT to_regclass(name)::oid, 0 FROM unnest($1::text[]) AS name
+    SELECT to_regclass(name)::oid, 0 FROM json_array_elements_text(:tables::json) AS name
     UNION
     SELECT rule.ev_class, reading.depth + 1
     FROM reading
@@ -196,8 +189,8 @@ const USES_OF_VIEWS = `
 /** What names one of the columns and keeps its type: a policy, a trigger, a function, a publication. */
 const USES_OF_COLUMNS = `
   SELECT pg_describe_object(dependency.classid, dependency.objid, dependency.objsubid) AS name
-  FROM unnest($1::text[]) AS one (name)
-  JOIN pg_attribute AS attribute ON attribute.attrelid = to_regclass(one.name) AND attribute.attname = ANY ($2::text[])
+  FROM json_array_elements_text(:tables::json) AS one (name)
+  JOIN pg_attribute AS attribute ON attribute.attrelid = to_regclass(one.name) AND attribute.attname IN (SELECT json_array_elements_text(:columns::json))
   JOIN pg_depend AS dependency
     ON dependency.refclassid = 'pg_class'::regclass
     AND dependency.refobjid = attribute.attrelid
@@ -212,5 +205,5 @@ const USES_OF_COLUMNS = `
 const GIVEN_BY_DEFAULT = `
   SELECT DISTINCT format('REVOKE ALL ON %s FROM %s', relation.oid::regclass, ${GRANTEE}) AS revoke
   FROM pg_class AS relation, aclexplode(relation.relacl) AS acl
-  WHERE relation.oid = to_regclass($1) AND acl.grantee <> relation.relowner
+  WHERE relation.oid = to_regclass(:name::text) AND acl.grantee <> relation.relowner
 `

@@ -1,3 +1,4 @@
+import type { Notice } from '../../../sync/types.ts'
 import type { Catalog } from '../../columns/catalog.ts'
 import type { SqlValue } from '../../columns/column.ts'
 import type { TypedRow } from '../../columns/row.ts'
@@ -21,16 +22,11 @@ const HEADER_BYTES = 23
 /** Columns that somebody else may have added, or dropped. */
 const SPARE_COLUMNS = 64
 
-export interface FittedRow extends TypedRow {
-  /** How many values have no room in the row. */
-  leftOut: number
-}
-
 /** The row with as many of its values as surely fit, in the order of the columns. */
 export function withinPage(
   { columns, keyPaths }: Pick<Catalog, 'columns' | 'keyPaths'>,
   row: TypedRow,
-): FittedRow {
+): TypedRow {
   const header = HEADER_BYTES + Math.ceil((columns.length + SPARE_COLUMNS) / 8)
   const room = LARGEST_ROW - aligned(header) - aligned(OWN_BYTES + keyPaths.length * TEXT_BYTES)
   // As nearly all rows: nothing has to be measured.
@@ -47,6 +43,13 @@ export function withinPage(
   }
   const arrays = row.arrays.filter(({ column }) => values.has(column))
   return { values, arrays, leftOut: row.values.size - values.size }
+}
+
+export function fullNotice(rows: readonly TypedRow[]): Notice[] {
+  const some = rows.filter(({ leftOut = 0 }) => leftOut > 0).length
+  if (some === 0) return []
+  const message = `${some} of its items have more values than a row of PostgreSQL holds (8 kB): those of their last columns stay in _json only`
+  return [{ level: 'warn', message }]
 }
 
 /** Where a value ends that is stored from here on. */

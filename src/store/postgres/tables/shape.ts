@@ -1,14 +1,14 @@
 import { type KeyPaths, keyColumnNames, type TableShape } from '../../columns/catalog.ts'
 import { CHANGES_END, eventKeyNames, selectChanges } from '../../columns/changes-view.ts'
 import { POSTGRES } from '../driver.ts'
-import { cutName, POSTGRES_LIMITS, quoted } from '../sql.ts'
+import { POSTGRES_LIMITS, quoted } from '../sql.ts'
 
 export function keyNames(keyPaths: KeyPaths): string[] {
   return keyColumnNames(keyPaths, POSTGRES_LIMITS)
 }
 
 export function changesViewName(collection: string): string {
-  return cutName(collection, CHANGES_END.length) + CHANGES_END
+  return collection + CHANGES_END
 }
 
 /** The statements that make the view of changes, with its comment. */

@@ -2,7 +2,7 @@ import type { Column, ColumnType } from '../../columns/column.ts'
 import type { ArrayView } from '../../columns/elements.ts'
 import { parseSqlitePath } from '../../columns/path.ts'
 import { parentNames } from '../../columns/view-names.ts'
-import { SQL_TYPES, tableName } from '../../core/sql.ts'
+import { joinRaw, SQL_TYPES } from '../../core/sql.ts'
 import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 
 /** Stands in the definition of each of these views, and tells them from those of users: a function of the schema. */
@@ -37,19 +37,13 @@ export function viewSelect(table: string, keyColumns: readonly string[], view: A
     view.sentAt === null
       ? ['', array]
       : [
-          ` ${joinRaw(table, keyColumns)}`,
+          ` ${joinRaw({ join: 'JOIN' }, table, keyColumns)}`,
           `CASE WHEN left(${array}, 1) = '[' AND NOT ${hasTextSql(view.sentAt)} THEN ${array} END`,
         ]
   return `SELECT
   ${columns.join(',\n  ')}
 FROM ${quoted(table)} AS t${join} CROSS JOIN LATERAL json_array_elements(json_list(${list})) WITH ORDINALITY AS e (value, ordinal)
 WHERE json_typeof(e.value) = 'object'`
-}
-
-/** Joins the rows `t` of a table with the items that they are made of, as `r`. */
-export function joinRaw(table: string, keyColumns: readonly string[]): string {
-  const same = ['_organization_id', ...keyColumns].map((key) => `r.${quoted(key)} = t.${quoted(key)}`)
-  return `JOIN ${quoted(tableName(table, 'raw'))} AS r ON ${same.join(' AND ')}`
 }
 
 /** Whether the item has a text at a path. The function replaces what no text can hold, in names too. */

@@ -1,10 +1,8 @@
 import fs from 'node:fs'
-import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
-import { completeTables } from '../../core/declarations.ts'
-import { runRule, SQLITE } from '../driver.ts'
+import { completeCollections } from '../../core/complete.ts'
+import { runRule } from '../driver.ts'
 import type { Connection } from '../sql.ts'
-import { markWideTexts, replaceViews } from '../tables/array-views.ts'
-import { ensureChangesView } from '../tables/changes-view.ts'
+import { ALTERATION } from '../tables/alter.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
@@ -39,21 +37,8 @@ export function migrate(connection: Connection): void {
     const steps = pending()
     for (const step of steps) connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
     if (steps.length === 0) return
-    completeCollections(connection)
+    runRule(connection, completeCollections(ALTERATION))
     connection.pragma(`user_version = ${LATEST_VERSION}`)
   })
   run.immediate()
-}
-
-/** The tables and views of all collections, also of those that the configuration does not name any more. */
-function completeCollections(connection: Connection): void {
-  const known = connection.prepare('SELECT name, key FROM sync_collections').all()
-  for (const { name, key } of known as { name: string; key: string }[]) {
-    if (runRule(connection, SQLITE.columnTypes(name)).size === 0) continue
-    const shape = { name, keyColumns: keyColumnNames(splitKey(JSON.parse(key) as string[])) }
-    runRule(connection, completeTables(SQLITE, shape))
-    ensureChangesView(connection, shape)
-    markWideTexts(connection, shape)
-    replaceViews(connection, shape)
-  }
 }

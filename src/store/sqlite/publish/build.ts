@@ -1,5 +1,5 @@
 import { MirrorError } from '../../../errors.ts'
-import { inOrder, type JobFreshness } from '../../mirror-state.ts'
+import { inOrder, type JobFreshness } from '../../core/mirror-state.ts'
 import { isCopy, openEmptyCopy } from '../file/copy.ts'
 import { openForReading } from '../file/open.ts'
 import { type Connection, quoted } from '../sql.ts'

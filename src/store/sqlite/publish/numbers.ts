@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { UsageError } from '../../../errors.ts'
-import type { JobFreshness } from '../../mirror-state.ts'
+import type { JobFreshness } from '../../core/mirror-state.ts'
 import type { CopyContents } from './build.ts'
 
 // `mirror.db.json`: what is in the copy beside it, for those who must not open it to know, and how fresh that is by now.

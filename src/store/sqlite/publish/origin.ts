@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { UsageError } from '../../../errors.ts'
+import { msOf, one, type Rule, type StoredTime } from '../../core/sql.ts'
+import { runRule } from '../driver.ts'
 import type { Connection } from '../sql.ts'
 import { numbersFile, readNumbers } from './numbers.ts'
 import type { Place } from './place.ts'
@@ -25,12 +27,18 @@ function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }
 
-/** Null for a mirror that has just been made. */
+/** The mirror's own; null for one that has just been made. */
+export function* originAt(where: string): Rule<Origin | null> {
+  const row = yield* one<{ salt: string; first: StoredTime | null }>(`
+    SELECT value AS salt, (SELECT min(first_seen_at) FROM sync_columns) AS first
+    FROM sync_settings
+    WHERE name = 'salt'
+  `)
+  return row && originOf(where, { salt: row.salt, since: row.first === null ? null : msOf(row.first) })
+}
+
 export function originIn(connection: Connection): Origin | null {
-  const salt = connection.prepare("SELECT value FROM sync_settings WHERE name = 'salt'").pluck().get()
-  if (typeof salt !== 'string') return null
-  const first = connection.prepare('SELECT min(first_seen_at) FROM sync_columns').pluck().get()
-  return originOf(connection.name, { salt, since: typeof first === 'string' ? Date.parse(first) : null })
+  return runRule(connection, originAt(connection.name))
 }
 
 /** Throws UsageError if the file is another mirror's. One that says nothing of its mirror is replaced. */

@@ -1,30 +1,7 @@
 import { UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
+import { belonging, belongsTo, type Listed, type ListedColumn } from '../../core/reading.ts'
 import type { Connection } from '../sql.ts'
-
-/** A column, with its declared type; of a view's column the type that SQLite derives, which it writes as INT. */
-export interface ListedColumn {
-  name: string
-  type: string
-}
-
-/** A table or view of a collection: `orders`, `orders_raw`, `orders__items`. */
-export interface Listed {
-  name: string
-  collection: string
-  isTable: boolean
-  columns: readonly ListedColumn[]
-}
-
-const ENDS = ['_raw', '_history', '_changes']
-
-/** Whether a collection's tables and views have such a name, whatever the file holds. */
-export function belongsTo(collection: string, name: string): boolean {
-  if (name === collection) return true
-  const end = name.startsWith(collection) ? name.slice(collection.length) : ''
-  // No collection's name has two underscores.
-  return ENDS.includes(end) || (end.startsWith('__') && end.length > 2)
-}
 
 /** The collections that the file holds. */
 export function collectionsOf(connection: Connection): string[] {
@@ -36,10 +13,9 @@ export function collectionsOf(connection: Connection): string[] {
 
 /** The tables and views of the collections of this file, by name. */
 export function listedNames(connection: Connection): string[] {
-  const collections = collectionsOf(connection)
   const sql = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
   const names = connection.prepare(sql).pluck().all() as string[]
-  return names.filter((name) => collections.some((collection) => belongsTo(collection, name)))
+  return belonging(collectionsOf(connection), names)
 }
 
 /**
@@ -50,13 +26,14 @@ export function findListed(connection: Connection, name: string): Listed | null 
   const collection = collectionsOf(connection).find((one) => belongsTo(one, name))
   const type = typeOf(connection, name)
   if (collection === undefined || type === undefined) return null
+  // As declared; of a view's column the type that SQLite derives, which it writes as INT.
   const columns = columnsOf(connection, name).map((column) => ({
     ...column,
     type: column.type === 'INT' ? 'INTEGER' : column.type,
   }))
   if (!columns.some((column) => column.name === '_organization_id'))
     throw foreign(name, 'has no column _organization_id, which tells the rows of organizations apart')
-  return { name, collection, isTable: type === 'table', columns }
+  return { name, collection, keys: keyColumnsOf(connection, collection), isTable: type === 'table', columns }
 }
 
 function columnsOf(connection: Connection, name: string): ListedColumn[] {
@@ -75,8 +52,8 @@ function foreign(name: string, why: string): UsageError {
   )
 }
 
-/** The key columns of a collection, in order. */
-export function keyColumnsOf(connection: Connection, collection: string): string[] {
+/** By the table: a copy need not say more. */
+function keyColumnsOf(connection: Connection, collection: string): string[] {
   const sql = "SELECT name FROM pragma_table_info(?) WHERE pk > 0 AND name <> '_organization_id' ORDER BY pk"
   return connection.prepare(sql).pluck().all(collection) as string[]
 }

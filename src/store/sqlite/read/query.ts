@@ -1,11 +1,11 @@
 import type { ColumnDefinition } from 'better-sqlite3'
 import { UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
+import { distinctNames, OWN_TIME, type TypedRows, type Value } from '../../core/reading.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
 import { openInMemory, translate } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
-import { distinctNames, stepping, type Value } from './rows.ts'
-import { OWN_TIME, OWN_TIMES, type TypedRows } from './selection.ts'
+import { OWN_TIMES } from './selection.ts'
 
 /** The values of `:NAME`, `@NAME` and `$NAME`, by name. */
 export type Parameters = ReadonlyMap<string, string | number | bigint>
@@ -47,6 +47,18 @@ export function readOnly(
     return { columns, types: found.map(typeOf), rows: stepping(rows, (error) => wrongSql(error, file)) }
   } catch (error) {
     throw wrongSql(error, file)
+  }
+}
+
+/**
+ * Translates errors that come after the first row, such as damage, or malformed JSON in a function. Begins
+ * with the first row that is read: a connection with an unfinished statement cannot be closed.
+ */
+export function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown) => unknown): Iterable<T> {
+  try {
+    yield* begin()
+  } catch (error) {
+    throw meaning(error)
   }
 }
 

@@ -1,31 +1,28 @@
 import { CHANGES_END, EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../columns/changes-view.ts'
-import { tableName } from '../../core/sql.ts'
+import type { ViewedTable } from '../../core/fit.ts'
+import { exec, one, quoted, type Rule, tableName } from '../../core/sql.ts'
 import { SQLITE } from '../driver.ts'
-import { type Connection, quoted } from '../sql.ts'
 
 /** In the view's text, to tell it from a view of a user's. */
 const MARK = '/* made by admin-mirror */'
 
-/** What the view of a collection depends on; it never changes while the collection has rows. */
-interface Shape {
-  name: string
-  keyColumns: readonly string[]
-}
-
 /** Creates the view, or replaces one of another version. Returns false where the name is a user's. */
-export function ensureChangesView(connection: Connection, shape: Shape): boolean {
-  const found = findView(connection, shape.name)
+export function* ensureChangesView(shape: ViewedTable): Rule<boolean> {
+  const found = yield* findView(shape.name)
   const wanted = changesViewSql(shape)
   if (found?.sql === wanted) return true
   if (found && !isOurs(found)) return false
-  if (found) connection.exec(`DROP VIEW ${quoted(shape.name + CHANGES_END)}`)
-  connection.exec(wanted)
+  yield* exec([...(found ? [dropSql(shape.name)] : []), wanted])
   return true
 }
 
-export function dropChangesView(connection: Connection, collection: string): void {
-  const found = findView(connection, collection)
-  if (found && isOurs(found)) connection.exec(`DROP VIEW ${quoted(collection + CHANGES_END)}`)
+export function* dropChangesView(collection: string): Rule<void> {
+  const found = yield* findView(collection)
+  if (found && isOurs(found)) yield* exec([dropSql(collection)])
+}
+
+function dropSql(collection: string): string {
+  return `DROP VIEW ${quoted(collection + CHANGES_END)}`
 }
 
 interface Found {
@@ -33,16 +30,16 @@ interface Found {
   sql: string | null
 }
 
-function findView(connection: Connection, collection: string): Found | undefined {
-  const find = connection.prepare('SELECT type, sql FROM sqlite_schema WHERE name = ? COLLATE NOCASE')
-  return find.get(collection + CHANGES_END) as Found | undefined
+function findView(collection: string): Rule<Found | null> {
+  const name = collection + CHANGES_END
+  return one('SELECT type, sql FROM sqlite_schema WHERE name = :name COLLATE NOCASE', { name })
 }
 
 function isOurs({ type, sql }: Found): boolean {
   return type === 'view' && sql?.includes(MARK) === true
 }
 
-function changesViewSql({ name, keyColumns }: Shape): string {
+function changesViewSql({ name, keyColumns }: ViewedTable): string {
   const raw = quoted(tableName(name, 'raw'))
   const keys = ['_organization_id', ...keyColumns].map(quoted)
   const names = ['_organization_id', ...eventKeyNames(keyColumns)].map(quoted)

@@ -1,76 +1,101 @@
-import type { JsonObject } from '../../../json/value.ts'
-import type { KeyPart } from '../../../sync/items.ts'
 import type { Notice } from '../../../sync/types.ts'
-import { fitsKeys, keyTypesOf, shapeOf, type TableShape } from '../../columns/catalog.ts'
-import { extendCatalog, noticesOf } from '../../columns/extend.ts'
-import { type TypedRow, toRow } from '../../columns/row.ts'
-import { createRowWriter, type RowWriter } from '../../core/rows.ts'
-import { KINDS, tableName } from '../../core/sql.ts'
-import { type ConfiguredCollection, loadCatalog } from '../../core/tables.ts'
+import { noticesOf } from '../../columns/extend.ts'
+import {
+  fitTables,
+  type KnownTables,
+  knownTables,
+  NOTHING_TOLD,
+  planColumns,
+  type TableAccess,
+  type Told,
+} from '../../core/fit.ts'
+import { KINDS, type Rule, tableName } from '../../core/sql.ts'
+import type { ConfiguredCollection } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../driver.ts'
+import { translatingErrors } from '../file/open.ts'
+import type { Maintain } from '../maintenance.ts'
 import type { Connection } from '../sql.ts'
-import type { Outcome } from './alter.ts'
-import { openArrayViews } from './array-views.ts'
+import type { Transact } from '../transaction.ts'
+import { ALTERATION, describePlan, rowsToRead } from './alter.ts'
 import { ensureTables } from './configured.ts'
 import { dropFormerCopy } from './rebuild-table.ts'
 
-/** The open tables of one collection. Everything here runs inside the caller's transaction. */
-export interface CollectionTables extends RowWriter {
-  shape: TableShape
-  /** What to report once they are open. */
-  warnings: readonly Notice[]
-  /** The typed rows of the items that have to be written, with these keys. */
-  toRows(keys: readonly (readonly KeyPart[])[], items: readonly JsonObject[]): Outcome<TypedRow[]>
-  /** Creates, or extends, the views of the arrays in these rows. Returns notices for the log. `at`: ISO 8601. */
-  extendViews(rows: readonly TypedRow[], at: string): Notice[]
+export interface FileTables extends TableAccess {
+  /** Returns warnings about tables that were opened since the last call. */
+  untold(): Notice[]
 }
 
-export function openCollection(connection: Connection, collection: ConfiguredCollection): CollectionTables {
-  const { name } = collection
-  const hasChangesView = ensureTables(connection, collection)
-  let catalog = runRule(connection, loadCatalog(SQLITE, collection))
-  const shape = shapeOf(name, catalog)
-  for (const kind of KINDS) dropFormerCopy(connection, tableName(name, kind))
-  const extendArrayViews = openArrayViews(connection, shape)
-  const keyTypes = keyTypesOf(catalog)
-  const message = `the name ${name}_changes is taken, so there is no view of changes`
-  const taken: Notice[] = hasChangesView ? [] : [{ level: 'warn', message }]
+/** Up to so many rows this process goes through itself: some tenths of a second. */
+export const INLINE_ROWS = 20_000
+
+export function createFileTables(
+  connection: Connection,
+  file: string,
+  transact: Transact,
+  maintain: Maintain,
+): FileTables {
+  const known = createSchemaCache<KnownTables>(connection)
+  const told = new Map<string, Told>()
+  const warnings: Notice[] = []
+
+  function open(collection: ConfiguredCollection, ofIt = told.get(collection.name)): KnownTables {
+    const { name } = collection
+    return known.get(name, () => {
+      if (!runRule(connection, makeTables(collection)))
+        warnings.push({
+          level: 'warn',
+          message: `the name ${name}_changes is taken, so there is no view of changes`,
+        })
+      return runRule(connection, knownTables(SQLITE, collection, ofIt))
+    })
+  }
+
+  const read = <T>(rule: Rule<T>) => translatingErrors(file, () => runRule(connection, rule))
+
+  /** A rollback undoes the tables and columns that its transaction has made. */
+  const transactTables: Transact = async (task, kind) => {
+    try {
+      return await transact(task, kind)
+    } catch (error) {
+      known.clear()
+      throw error
+    }
+  }
 
   return {
-    ...createRowWriter(SQLITE, shape),
-    shape,
-    warnings: taken,
-    toRows(keys, items) {
-      const known = items.map((item) => toRow(catalog, item))
-      if (fitsKeys(keyTypes, keys) && isComplete(known)) return { result: known, notices: [] }
-      // Load again: another process may have marked a column as wide, which does not change the schema.
-      const stored = runRule(connection, loadCatalog(SQLITE, collection, catalog.isFullReported))
-      const extension = extendCatalog(stored, keys, items)
-      const { changes } = extension
-      const notices = noticesOf(extension)
-      if (changes.length > 0) return { changes, notices }
-      catalog = extension.catalog
-      const rows = items.map((item) => toRow(catalog, item))
-      if (isComplete(rows)) return { result: rows, notices }
-      throw new Error('items do not fit the columns that were made for them')
+    withTables: (collection, begin) => transactTables(() => runRule(connection, begin(open(collection)))),
+    async withFittedTables(collection, wanted, at, begin) {
+      const { name } = collection
+      const before = told.get(name) ?? NOTHING_TOLD
+      const planned = read(planColumns(SQLITE, collection, wanted, before))
+      const changes = planned.changes.filter(({ kind }) => kind !== 'wide')
+      const rows = read(rowsToRead(name, changes))
+      if (rows > INLINE_ROWS) {
+        const plan = { collection: name, changes, at }
+        await maintain('alterTables', plan, { what: describePlan(plan), rows })
+      }
+      const { fitting, outcome } = await transactTables(() => {
+        const fitted = runRule(connection, fitTables(ALTERATION, collection, wanted, before, at))
+        known.clear()
+        return { fitting: fitted, outcome: runRule(connection, begin(open(collection, fitted.told))) }
+      }, 'rebuilding')
+      told.set(name, fitting.told)
+      return { outcome, notices: [...noticesOf(planned), ...fitting.notices] }
     },
-    extendViews: (rows, at) =>
-      extendArrayViews(
-        rows.flatMap(({ arrays }) => arrays),
-        at,
-      ),
+    untold: () => warnings.splice(0),
   }
 }
 
-function isComplete(rows: readonly (TypedRow | null)[]): rows is TypedRow[] {
-  return !rows.includes(null)
+/** Returns false where the name of the view of changes is a user's. */
+function* makeTables(collection: ConfiguredCollection): Rule<boolean> {
+  const hasChangesView = yield* ensureTables(collection)
+  for (const kind of KINDS) yield* dropFormerCopy(tableName(collection.name, kind))
+  return hasChangesView
 }
 
 /** What is known of each collection's tables while the schema stays the same. */
 export interface SchemaCache<T> {
   get(collection: string, open: () => T): T
-  /** Keeps the entries after this transaction's own changes of the schema. */
-  keep(): void
   clear(): void
 }
 
@@ -79,18 +104,15 @@ export function createSchemaCache<T>(connection: Connection): SchemaCache<T> {
   const schemaVersion = connection.prepare('PRAGMA schema_version').pluck()
   const known = new Map<string, T>()
   let version: unknown = null
-  const keep = () => {
-    version = schemaVersion.get()
-  }
   return {
     get(collection, open) {
       if (schemaVersion.get() !== version) known.clear()
       const value = known.get(collection) ?? open()
       known.set(collection, value)
-      keep()
+      // Opening may have changed it.
+      version = schemaVersion.get()
       return value
     },
-    keep,
     clear: () => known.clear(),
   }
 }

@@ -1,6 +1,7 @@
 import { JobError } from '../../../errors.ts'
-import { keyColumnNames, shapeOf, splitKey } from '../../columns/catalog.ts'
+import { shapeOf } from '../../columns/catalog.ts'
 import { namesOfTables, tablesSql } from '../../core/declarations.ts'
+import { dropViews, viewedTable } from '../../core/fit.ts'
 import { exec, KINDS, type Rule, tableName } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
@@ -12,7 +13,6 @@ import {
 } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
-import { dropViews } from './array-views.ts'
 import { dropChangesView, ensureChangesView } from './changes-view.ts'
 import { ensureHelp } from './help-view.ts'
 
@@ -24,7 +24,7 @@ export function makeConfigured(connection: Connection, collections: readonly Con
   ensureHelp(connection)
   for (const collection of collections) {
     try {
-      ensureTables(connection, collection)
+      runRule(connection, ensureTables(collection))
     } catch (error) {
       // The job's own run reports it; the other jobs continue.
       if (!(error instanceof JobError)) throw error
@@ -36,15 +36,15 @@ export function makeConfigured(connection: Connection, collections: readonly Con
  * Creates the missing tables of a collection. Returns false where the name of the view of changes is a user's. Throws JobError for
  * another key, and for names that are taken.
  */
-export function ensureTables(connection: Connection, collection: ConfiguredCollection): boolean {
-  const { name, key } = collection
-  const plan = runRule(connection, planTables(collection))
+export function* ensureTables(collection: ConfiguredCollection): Rule<boolean> {
+  const { name } = collection
+  const plan = yield* planTables(collection)
   if (plan === 'remake') {
-    dropAllViews(connection, name)
-    runRule(connection, dropForOtherKey(name))
+    yield* dropAllViews(name)
+    yield* dropForOtherKey(name)
   }
-  runRule(connection, plan === 'nothing' ? makeMissing(collection) : makeTables(SQLITE, collection))
-  return ensureChangesView(connection, { name, keyColumns: keyColumnNames(splitKey(key)) })
+  yield* plan === 'nothing' ? makeMissing(collection) : makeTables(SQLITE, collection)
+  return yield* ensureChangesView(viewedTable(SQLITE, collection))
 }
 
 /** A user may have dropped one. */
@@ -66,12 +66,12 @@ export function hasBelongings(connection: Connection, name: string): boolean {
 }
 
 /** Drops the tables and views of a collection, and deletes its columns and its key. */
-export function dropCollection(connection: Connection, name: string): void {
-  dropAllViews(connection, name)
-  runRule(connection, dropTables(name))
+export function* dropCollection(name: string): Rule<void> {
+  yield* dropAllViews(name)
+  yield* dropTables(name)
 }
 
-function dropAllViews(connection: Connection, name: string): void {
-  dropViews(connection, name)
-  dropChangesView(connection, name)
+function* dropAllViews(name: string): Rule<void> {
+  yield* dropViews(SQLITE, name)
+  yield* dropChangesView(name)
 }

@@ -1,7 +1,9 @@
 import type { Column, ColumnType } from '../../columns/column.ts'
 import type { ArrayView } from '../../columns/elements.ts'
-import { tableName } from '../../core/sql.ts'
-import { quoted } from '../sql.ts'
+import { joinRaw, quoted } from '../../core/sql.ts'
+
+/** With a plain join SQLite may read the whole second table. */
+export const JOIN = 'CROSS JOIN'
 
 export interface ViewOptions {
   /** The typed table. */
@@ -26,7 +28,7 @@ export function viewSql(
       (element) => `CAST(${valueSql(element, elements)} AS ${element.type}) AS ${quoted(element.name)}`,
     ),
   ]
-  const join = sentAt === null ? '' : ` ${joinRaw(table, keyColumns)}`
+  const join = sentAt === null ? '' : ` ${joinRaw({ join: JOIN }, table, keyColumns)}`
   const array = arraySql(`t.${quoted(arrayColumn)}`, sentAt)
   return `${beginning(name)}${columns.join(',\n  ')}\nFROM ${quoted(table)} AS t${join}, json_each(${array}) AS e\nWHERE e."type" = 'object'`
 }
@@ -47,12 +49,6 @@ function arraySql(column: string, sentAt: string | null): string {
   const list = `CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END`
   if (sentAt === null) return list
   return `CASE WHEN ${kindSql(sentAt)} IS NOT 'text' THEN ${list} END`
-}
-
-/** Joins the rows `t` of a table with the items that they are made of, as `r`. */
-export function joinRaw(table: string, keyColumns: readonly string[]): string {
-  const same = ['_organization_id', ...keyColumns].map((key) => `r.${quoted(key)} = t.${quoted(key)}`)
-  return `CROSS JOIN ${quoted(tableName(table, 'raw'))} AS r ON ${same.join(' AND ')}`
 }
 
 /** What stands at a path of the item: `text`, `array`. SQLite reads no JSON that is nested more than 1,000 deep. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { estimateDistinct } from '../../../../src/store/sqlite/read/describe.ts'
+import { estimateDistinct } from '../../../../src/store/core/describe.ts'
 
 describe('the estimate of distinct values', () => {
   it.each([

@@ -39,21 +39,6 @@ describe('the key of an item', () => {
     expect(test.value('SELECT count(*) FROM orders')).toBe(1)
   })
 
-  it('distinguishes items by all its fields', async () => {
-    const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf({ key: ['order', 'line'] }))
-
-    await saveItems('{"order":1,"line":1}', '{"order":1,"line":2}', '{"order":2,"line":1}')
-    const saved = await saveItems('{"order":1,"line":2,"note":"changed"}')
-
-    expect(saved).toMatchObject({ added: 0, changed: 1 })
-    expect(test.rows('SELECT "order", line, note FROM orders')).toEqual([
-      { order: 1, line: 1, note: null },
-      { order: 1, line: 2, note: 'changed' },
-      { order: 2, line: 1, note: null },
-    ])
-  })
-
   it('is the same as a number and as a text', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())
@@ -124,27 +109,6 @@ describe('a key column of whole numbers that meets a text', () => {
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
   })
 
-  it('leaves the views as they were, and objects of users', async () => {
-    const { test } = await retyped()
-
-    expect(test.rows('SELECT _parent_id, _index, sku FROM orders__lines')).toEqual([
-      { _parent_id: '1', _index: 0, sku: 'b' },
-    ])
-    expect(test.rows('SELECT count(*) AS rows FROM my_totals')).toEqual([{ rows: 4 }])
-    expect(test.rows('SELECT * FROM my_first_versions')).toEqual([{ id: '1', total: 1 }])
-    expect(test.rows('SELECT * FROM my_log')).toEqual([{ id: 'x-3' }])
-    const made = test.rows(
-      `SELECT name FROM sqlite_schema WHERE name LIKE 'my\\_%' ESCAPE '\\' ORDER BY name`,
-    )
-    expect(made.map(({ name }) => name)).toEqual([
-      'my_first_versions',
-      'my_index',
-      'my_log',
-      'my_totals',
-      'my_trigger',
-    ])
-  })
-
   it('keeps its primary keys, and the indexes of the history', async () => {
     const { test } = await retyped()
 
@@ -167,14 +131,6 @@ describe('a key column of whole numbers that meets a text', () => {
       'sqlite_autoindex_orders_1',
       'sqlite_autoindex_orders_raw_1',
     ])
-  })
-
-  it.each(['orders', 'orders_raw'])('is still part of the primary key of %s', async (table) => {
-    const { test } = await retyped()
-
-    const parts = test.rows('SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk', table)
-
-    expect(parts).toEqual([{ name: '_organization_id' }, { name: 'id' }])
   })
 
   it('finds its old rows by number and by text', async () => {

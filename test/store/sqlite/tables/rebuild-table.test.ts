@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
+import { runRule } from '../../../../src/store/sqlite/driver.ts'
 import { rebuildTable, withoutForeignKeys } from '../../../../src/store/sqlite/tables/rebuild-table.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import {
@@ -230,7 +231,12 @@ describe('a table whose declaration a user changed', () => {
     const { test } = await scene()
     const { connection } = test
     const changes = { types: new Map([['total', 'REAL' as const]]), added: [] }
-    const rebuild = connection.transaction(() => rebuildTable(connection, 'orders', changes, () => {}))
+    const rebuild = connection.transaction(() =>
+      runRule(
+        connection,
+        rebuildTable('orders', changes, () => {}),
+      ),
+    )
 
     expect(() => rebuild()).toThrow('foreign keys are on')
     expect(() => connection.transaction(() => withoutForeignKeys(connection, () => rebuild()))()).toThrow(

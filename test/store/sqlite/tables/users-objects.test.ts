@@ -82,19 +82,6 @@ describe('what users have put into the mirror', () => {
     expect(scene.test.rows('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   })
 
-  it.each([
-    ['a table', 'CREATE TABLE orders__lines AS SELECT 7 AS mine'],
-    ['a view', 'CREATE VIEW orders__lines AS SELECT 7 AS mine'],
-  ])('stays in the place of a view of ours, and stops no sync: %s', async (_what, sql) => {
-    const { test, save } = await createScene()
-    test.connection.exec(`DROP VIEW orders__lines; ${sql}`)
-
-    await save('{"id":2,"lines":[{"sku":"B","colour":"red"}]}')
-
-    expect(test.rows('SELECT id FROM orders')).toEqual([{ id: 1 }, { id: 2 }])
-    expect(test.rows('SELECT mine FROM orders__lines')).toEqual([{ mine: 7 }])
-  })
-
   it('gives its place back to the view of ours, with all that came meanwhile, when it is gone', async () => {
     const { test, save, rebuild } = await createScene()
     test.connection.exec('DROP VIEW orders__lines; CREATE TABLE orders__lines AS SELECT 7 AS mine')

@@ -73,16 +73,6 @@ describe('the view of an array of objects', () => {
     ])
   })
 
-  it('shows the rows as they are now', async () => {
-    const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    await saveItems('{"id":1,"lines":[{"sku":"a"},{"sku":"b"}]}')
-
-    await saveItems('{"id":1,"lines":[{"sku":"c"}]}')
-
-    expect(test.rows('SELECT _index, sku FROM orders__lines')).toEqual([{ _index: 0, sku: 'c' }])
-  })
-
   it('is created for an array in a text column beside a number', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())

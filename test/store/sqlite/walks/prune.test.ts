@@ -66,18 +66,6 @@ describe('what runs leave', () => {
     expect(kept.has(1)).toBe(true)
   })
 
-  it('keeps only the page ledger of the last two complete full walks', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(4) })
-
-    for (let count = 1; count <= 4; count++) await runOnce(test, list)
-
-    expect(test.rows('SELECT walk_id, count(*) AS pages FROM sync_pages GROUP BY walk_id')).toEqual([
-      { walk_id: 3, pages: 3 },
-      { walk_id: 4, pages: 3 },
-    ])
-  })
-
   it('loses an old walk with its page ledger, in several steps if they are large', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(6) })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { all, type Rule, type StoredTime, textOf } from './sql.ts'
 
 // What of a mirror its published file shows, in few words: so whether the file still shows it is known without a look at the rows.
 
@@ -19,42 +20,39 @@ export interface MirrorState {
   jobs: JobFreshness[]
 }
 
-/** Each reads what stands for a part of the contents; all of one snapshot. For a mirror of either kind. */
-export const STATE_SQL = {
+/** Each reads what stands for a part of the contents. */
+const PARTS = {
   // The greatest number of an event: rows and history do not change without one.
   events: 'SELECT collection, seq FROM sync_seq ORDER BY collection',
   organizations: 'SELECT id, name, configured FROM organizations ORDER BY id',
   columns:
     'SELECT collection, "column", type, filled, misfits FROM sync_columns ORDER BY collection, "column"',
   rejects: 'SELECT count(*) AS rejects FROM sync_rejects',
-  jobs: `
-    SELECT organization_id, organization, collection, rows, coverage, expected_missed, removals_held, as_of, last_complete_at, fresh_as_of
-    FROM sync_status
-    ORDER BY organization_id, collection`,
 }
 
+const JOBS = `
+  SELECT organization_id, organization, collection, rows, coverage, expected_missed, removals_held, as_of, last_complete_at, fresh_as_of
+  FROM sync_status
+  ORDER BY organization_id, collection
+`
+
 /** Times as the store has them. */
-type JobLine = Omit<JobFreshness, Time> & Record<Time, string | number | null>
+type JobLine = Omit<JobFreshness, Time> & Record<Time, StoredTime | null>
 type Time = (typeof TIMES)[number]
 const TIMES = ['as_of', 'last_complete_at', 'fresh_as_of'] as const
 
-export interface StateLines {
-  events: unknown[]
-  organizations: unknown[]
-  columns: unknown[]
-  rejects: unknown[]
-  jobs: JobLine[]
-}
-
-/** `maker`: what else the file depends on: which mirror it is, and which version of the program makes it. */
-export function mirrorState({ jobs, ...lines }: StateLines, maker: unknown): MirrorState {
+/** Reads the state, all of one snapshot. `maker`: what else the file depends on: which mirror it is, and which version of the program makes it. */
+export function* mirrorState(maker: unknown): Rule<MirrorState> {
+  const lines: Record<string, unknown[]> = {}
+  for (const [name, text] of Object.entries(PARTS)) lines[name] = yield* all(text)
+  const jobs = yield* all<JobLine>(JOBS)
   const freshness = jobs.map(({ organization_id, organization, collection, ...times }) => ({
     organization_id,
     organization,
     collection,
-    as_of: asText(times.as_of),
-    last_complete_at: asText(times.last_complete_at),
-    fresh_as_of: asText(times.fresh_as_of),
+    as_of: timeText(times.as_of),
+    last_complete_at: timeText(times.last_complete_at),
+    fresh_as_of: timeText(times.fresh_as_of),
   }))
   const text = JSON.stringify([maker, lines, jobs], (name, value) =>
     (TIMES as readonly string[]).includes(name) ? undefined : (value as unknown),
@@ -65,8 +63,8 @@ export function mirrorState({ jobs, ...lines }: StateLines, maker: unknown): Mir
   }
 }
 
-function asText(time: string | number | null): string | null {
-  return typeof time === 'number' ? new Date(time).toISOString() : time
+function timeText(time: StoredTime | null): string | null {
+  return time === null ? null : textOf(time)
 }
 
 /** The same whatever database has sorted them. */

@@ -1,0 +1,172 @@
+import { UsageError } from '../../errors.ts'
+import { CHANGES_END } from '../columns/changes-view.ts'
+import type { ColumnLimits } from '../columns/column.ts'
+import { parentNames } from '../columns/view-names.ts'
+import { KINDS, quoted, tableName } from './sql.ts'
+
+// Which tables and views `query`, `export` and `describe` know, and what is selected of them: of a mirror of either kind, and of a copy.
+
+/** Whole numbers are bigint: none is rounded. */
+export type Value = string | number | bigint | null | Uint8Array
+
+export interface Rows {
+  columns: string[]
+  rows: Iterable<Value[]>
+}
+
+/** Rows whose columns have types. */
+export interface TypedRows extends Rows {
+  /** As declared, or empty where the store does not know; `OWN_TIME` for our own times. */
+  types: string[]
+}
+
+/** The type of our own times: text of one form. */
+export const OWN_TIME = 'TIME'
+
+/** `SELECT a.id, b.id` gives two columns one name; an object needs two. */
+export function distinctNames(names: readonly string[]): string[] {
+  const taken = new Set<string>()
+  return names.map((name) => {
+    let candidate = name
+    for (let count = 2; taken.has(candidate); count++) candidate = `${name}_${count}`
+    taken.add(candidate)
+    return candidate
+  })
+}
+
+/** A column, with its type in the database's words. */
+export interface ListedColumn {
+  name: string
+  type: string
+}
+
+/** A table or view of a collection: `orders`, `orders_raw`, `orders__items`. */
+export interface Listed {
+  name: string
+  collection: string
+  /** The key columns of the collection, in order. */
+  keys: readonly string[]
+  isTable: boolean
+  columns: readonly ListedColumn[]
+}
+
+/** Whether a collection's tables and views have such a name, whatever the mirror holds. */
+export function belongsTo(collection: string, name: string): boolean {
+  const own = [...KINDS.map((kind) => tableName(collection, kind)), collection + CHANGES_END]
+  // No collection's name has two underscores.
+  const arrays = `${collection}__`
+  return own.includes(name) || (name.startsWith(arrays) && name.length > arrays.length)
+}
+
+/** The names of the tables and views of these collections. */
+export function belonging(collections: readonly string[], names: readonly string[]): string[] {
+  return names.filter((name) => collections.some((collection) => belongsTo(collection, name)))
+}
+
+export function isOfChanges({ name, collection }: Pick<Listed, 'name' | 'collection'>): boolean {
+  return name === collection + CHANGES_END
+}
+
+/** Which rows of a table or view are meant. */
+export interface Selection {
+  /** Null: those of all organizations. */
+  organizationIds: readonly string[] | null
+  /** Rows that have changed since, as the mirror writes times; null: all. */
+  since: string | null
+  /** Events with a greater `seq`, in its order; null: all. */
+  sinceSeq?: string | null
+}
+
+const NAME_COLUMN = { name: '_organization', type: 'TEXT' }
+
+/** The columns of a result, with the organization's name (of `o`) behind its id, and what is selected (of `x`) for each. */
+export function selectedColumns(listed: Pick<Listed, 'columns'>): {
+  columns: ListedColumn[]
+  expressions: string[]
+} {
+  // A view of a user may have the name of the organization.
+  const isNamed = listed.columns.some(({ name }) => name === NAME_COLUMN.name)
+  const columns = listed.columns.flatMap((column) =>
+    column.name === '_organization_id' && !isNamed ? [column, NAME_COLUMN] : [column],
+  )
+  const expressions = columns.map((column) =>
+    column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`,
+  )
+  return { columns, expressions }
+}
+
+/** A SELECT behind its list, for parameters as in a rule. */
+export interface SelectedRows {
+  from: string
+  where: string
+  values: Readonly<Record<string, string>>
+}
+
+/** Throws UsageError if nothing in it says what `since` or `sinceSeq` asks for. */
+export function rowsOf(
+  listed: Listed,
+  { organizationIds, since, sinceSeq = null }: Selection,
+  limits: ColumnLimits,
+): SelectedRows {
+  if (sinceSeq !== null) assertHasSeq(listed)
+  const ids = Object.fromEntries((organizationIds ?? []).map((id, index) => [`id${index}`, id]))
+  const conditions = [
+    ...(organizationIds
+      ? [
+          `x."_organization_id" IN (${Object.keys(ids)
+            .map((id) => `:${id}::text`)
+            .join(', ')})`,
+        ]
+      : []),
+    ...(since === null ? [] : [sinceSql(listed, limits)]),
+    ...(sinceSeq === null ? [] : [`x."seq" > ${sinceSeq}`]),
+  ]
+  return {
+    from: `FROM ${quoted(listed.name)} AS x LEFT JOIN organizations AS o ON o.id = x."_organization_id"`,
+    where: conditions.join(' AND ') || 'true',
+    values: { ...ids, ...(since === null ? {} : { since }) },
+  }
+}
+
+/** Throws UsageError for what is no view of events, and for one that an earlier version of the program made. */
+function assertHasSeq(listed: Listed): void {
+  const { name, columns } = listed
+  if (!isOfChanges(listed)) throw new UsageError(`--since-seq: ${name} has no events`)
+  if (columns[0]?.name !== 'seq')
+    throw new UsageError(
+      `--since-seq: ${name} was made by an earlier admin-mirror and has no column seq; sync (and publish) it with this one`,
+    )
+}
+
+/** By which time a row has changed: its own, an event's, a version's end, or that of the row an element belongs to. */
+function sinceSql(listed: Listed, limits: ColumnLimits): string {
+  const { name, collection, keys, columns } = listed
+  const has = (column: string) => columns.some((other) => other.name === column)
+  const time = ['_changed_at', ...(isOfChanges(listed) ? ['at'] : []), '_valid_to'].find(has)
+  if (time !== undefined) return `x.${quoted(time)} >= :since::timestamptz`
+  const parents = parentNames(keys, limits)
+  if (keys.length === 0 || !parents.every(has)) throw new UsageError(`--since: ${name} has no time of change`)
+  const same = keys.map((key, index) => `p.${quoted(key)} = x.${quoted(parents[index] ?? '')}`).join(' AND ')
+  return `EXISTS (SELECT 1 FROM ${quoted(collection)} AS p WHERE p."_organization_id" = x."_organization_id" AND ${same} AND p."_changed_at" >= :since::timestamptz)`
+}
+
+/** An item as it was sent, and what the mirror knows of it. */
+export interface SentItem {
+  organizationId: string
+  organization: string | null
+  key: Value[]
+  firstSeenAt: string
+  changedAt: string
+  json: string
+}
+
+/** What `sentItem` reads of a collection with these keys. */
+export function sentColumns(keys: readonly string[]): string {
+  const own = ['_first_seen_at', '_changed_at', '_json', ...keys].map((column) => `x.${quoted(column)}`)
+  return ['x."_organization_id"', 'o."name"', ...own].join(', ')
+}
+
+export function sentItem(row: readonly string[]): SentItem {
+  const [organizationId = '', organization = null, firstSeenAt = '', changedAt = '', json = '', ...key] = row
+  return { organizationId, organization, key, firstSeenAt, changedAt, json }
+}
