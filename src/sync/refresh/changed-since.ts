@@ -63,7 +63,11 @@ export interface ChangedRow {
 }
 
 const DAY = 86_400_000
-const UNITS = [DAY, 3_600_000, 60_000, 1000, 1]
+const MINUTE = 60_000
+
+/** What APIs round to. It shows in so many different values. */
+const UNITS = [DAY, 3_600_000, MINUTE]
+const ENOUGH_VALUES = 3
 
 const LEAST_OVERLAP = 120_000
 const MOST_OVERLAP = 3_600_000
@@ -131,7 +135,9 @@ function withMark(
   const times = shown.filter((moment) => moment !== null)
   const largest = largestOf(times, now)
   if (largest) {
-    const unit = UNITS.find((one) => times.every(({ ms }) => ms % one === 0)) ?? 1
+    const isShown = new Set(times.map(({ ms }) => ms)).size >= ENOUGH_VALUES
+    const rounded = isShown && UNITS.find((one) => times.every(({ ms }) => ms % one === 0))
+    const unit = Math.max(largest.unit, rounded || 0)
     const from = largest.ms - Math.max(0, elapsed)
     const overlap = Math.max(state.overlap, unit)
     return { ...state, mark: largest.write(from), from, unit, overlap, read: null }
@@ -170,7 +176,8 @@ export function afterChanges(
   const since = readMoment(ask?.since)
   if (!ask || !since) return { ...state, ask: null }
   const times = values.filter((moment) => moment !== null)
-  const isOlder = times.some(({ ms }) => ms < since.ms - unit)
+  // It may compare with less than it shows.
+  const isOlder = times.some(({ ms }) => ms < since.ms - Math.max(unit, MINUTE))
   if (isOlder || (ask.isProbe && values.length > 0 && times.length === 0)) {
     const off = `the API gave rows whose ${rules.field} is older than ${rules.parameter}: it ignores the parameter, or goes by another field`
     return { ...state, ask: null, off }

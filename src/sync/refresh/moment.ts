@@ -4,6 +4,8 @@ import { isJsonObject, type JsonValue, ownField } from '../../json/value.ts'
 export interface Moment {
   /** Epoch milliseconds. */
   ms: number
+  /** What the form leaves out, milliseconds. */
+  unit: number
   /** Writes another time in the same form, rounded down. */
   write(ms: number): string
 }
@@ -20,7 +22,7 @@ export function readMoment(value: JsonValue | undefined): Moment | null {
   const text = String(value)
   if (EPOCH.test(text)) {
     const unit = text.length === 10 ? 1000 : 1
-    return { ms: Number(text) * unit, write: (ms) => String(Math.floor(ms / unit)) }
+    return { ms: Number(text) * unit, unit, write: (ms) => String(Math.floor(ms / unit)) }
   }
   const [, day, between = '', minute, second = '', fraction = '', zone = ''] = TEXT.exec(text) ?? []
   const offset = offsetOf(zone)
@@ -29,6 +31,7 @@ export function readMoment(value: JsonValue | undefined): Moment | null {
   if (Number.isNaN(ms)) return null
   return {
     ms,
+    unit: minute === undefined ? 86_400_000 : second === '' ? 60_000 : fraction === '' ? 1000 : 1,
     write(at) {
       const iso = new Date(at + offset).toISOString()
       if (minute === undefined) return iso.slice(0, 10)

@@ -42,11 +42,12 @@ describe('a list that is refreshed each five minutes', () => {
   })
 })
 
-describe('an API that is asked for what changed', () => {
-  const rows = (setting: Partial<FreshnessSetting>, ...names: readonly string[]) => [
-    ...measureChanges({ ...SMALL, order: 'first', ...setting }, ['not asked', ...names]),
-  ]
+/** Of a list whose API is not asked, then of such that are. */
+function rows(setting: Partial<FreshnessSetting>, ...names: readonly string[]) {
+  return [...measureChanges({ ...SMALL, order: 'first', ...setting }, ['not asked', ...names])]
+}
 
+describe('an API that is asked for what changed', () => {
   it.each([
     { order: 'first', names: ['rounds to minutes', 'oldest change first'] },
     { order: 'random', names: ['oldest item first'] },

@@ -61,11 +61,14 @@ describe('what is asked first', () => {
     expect(begin(read, [], NOW + after).ask?.isProbe).toBe(isProbe)
   })
 
-  it('is a whole unit before it where values are rounded to more', () => {
-    expect(answer(begin(undefined, moments('2026-11-19', '2026-11-20')))).toMatchObject({
-      mark: '2026-11-19',
-      ask: { since: '2026-11-18' },
-    })
+  it.each([
+    { shown: moments('2026-11-20', '2026-11-20'), since: '2026-11-18' },
+    { shown: moments(at(0), at(60), at(120)), since: '2026-11-20T08:55:00Z' },
+    { shown: moments(at(0), at(60), at(121)), since: at(114) },
+    // Rows that changed at once.
+    { shown: moments(at(0), at(0), at(60)), since: at(53) },
+  ])('is a whole unit before it where values are rounded to more: $since', ({ shown, since }) => {
+    expect(answer(begin(undefined, shown)).ask).toMatchObject({ since })
   })
 
   it.each([
@@ -91,7 +94,7 @@ describe('an API that ignores the parameter', () => {
   it.each([
     { name: 'gives rows for a moment to come', state: begin(), values: moments(at(30)) },
     { name: 'gives rows without a time for it', state: begin(), values: [null] },
-    { name: 'gives a row of the past', state: asking, values: moments(at(29), at(22, 58)) },
+    { name: 'gives a row of the past', state: asking, values: moments(at(29), at(21, 59)) },
   ])('$name, and is not asked again', ({ state, values }) => {
     const after = answer(state, { values, total: 1000, next: 2 })
 
@@ -102,7 +105,7 @@ describe('an API that ignores the parameter', () => {
   })
 
   it.each([
-    { name: 'rounds down', state: asking, values: moments(at(22, 59)) },
+    { name: 'rounds down', state: asking, values: moments(at(22)) },
     { name: 'has a row of the far future', state: begin(), values: moments('2031-01-01T00:00:00Z') },
     { name: 'gives a row without a time', state: asking, values: [null, ...moments(at(29))] },
   ])('is not one that $name', ({ state, values }) => {
