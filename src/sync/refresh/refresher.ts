@@ -213,14 +213,18 @@ export function createRefresher(options: RefresherOptions): Refresher {
 
   const priceNow = () => (policy ? priceOf(policy.share.known()) : 0)
 
+  /** Requests that a refresh of the newest end will probably take, with one for what changed. */
+  const expected = (from: RefreshState) =>
+    expectedRequests(from, rules.newest, now()) + (since && (from.changes?.off ?? null) === null ? 1 : 0)
+
   /** Requests that a reading of the newest end takes, if it is due and the share has room; else 0. */
   const newestWanted: Wanted = (share, from, pace) => {
     const times = timesWaited(from, pace, priceOf(share), now())
     const part = pace.share.partOfLongest(times)
     const isWanted = times >= 0 && mayBegin(share, pace.share.rules(), 'newest', part)
-    return isWanted ? expectedRequests(from, rules.newest, now()) : 0
+    return isWanted ? expected(from) : 0
   }
-  const newestAsked: Wanted = (_share, from) => expectedRequests(from, rules.newest, now())
+  const newestAsked: Wanted = (_share, from) => expected(from)
 
   /** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */
   const olderWanted =
