@@ -1,31 +1,53 @@
-/** Why a run or a command failed: the values of `sync_runs.error_code`, and `BUSY` in a command's output. */
-export type ErrorCode =
-  | 'UNAUTHORIZED'
-  | 'FORBIDDEN'
-  | 'ORGANIZATION_NOT_FOUND'
-  | 'BAD_REQUEST'
-  | 'RATE_LIMITED'
-  | 'SERVER_ERROR'
-  | 'NETWORK'
-  | 'TIMEOUT'
-  | 'BAD_RESPONSE'
-  | 'LINK_REFUSED'
-  | 'INCOMPLETE'
-  | 'CONFIGURATION'
-  | 'REMOVALS_HELD'
-  | 'UNEXPECTED_STATUS'
-  | 'DATABASE'
-  | 'INTERRUPTED'
-  | 'INTERNAL'
-  | 'BUSY'
+interface ErrorFacts {
+  /** The exit code of a command that meets only this error. */
+  exitCode: 1 | 3 | 4 | 5
+  /** For who sees the code without its message, which may hold an item's data. */
+  meaning: string
+  /** What to do, where the message does not say it. */
+  cure?: string
+  /** Of a refusal, with exit code 3. */
+  status?: number
+}
 
-/** The API refuses the request itself: somebody has to act. */
-export const REFUSALS: readonly ErrorCode[] = [
-  'BAD_REQUEST',
-  'UNAUTHORIZED',
-  'FORBIDDEN',
-  'ORGANIZATION_NOT_FOUND',
-]
+const FACTS = {
+  BAD_REQUEST: { exitCode: 3, status: 400, meaning: 'the API calls the request wrong: mostly a filter' },
+  UNAUTHORIZED: { exitCode: 3, status: 401, meaning: 'its token is held: it needs a new one' },
+  FORBIDDEN: { exitCode: 3, status: 403, meaning: 'the API refuses this organization to its token' },
+  ORGANIZATION_NOT_FOUND: {
+    exitCode: 3,
+    status: 404,
+    meaning: 'the API does not know the organization, or the address',
+    cure: 'correct the one that is wrong',
+  },
+  RATE_LIMITED: { exitCode: 1, meaning: 'the server asks for a longer wait than rateLimit.maxWait' },
+  SERVER_ERROR: { exitCode: 1, meaning: 'the server failed' },
+  NETWORK: { exitCode: 1, meaning: 'the server could not be reached' },
+  TIMEOUT: { exitCode: 1, meaning: 'no whole answer came within api.timeout' },
+  BAD_RESPONSE: {
+    exitCode: 1,
+    meaning: 'an answer was not the list',
+    cure: 'correct api.baseUrl or the path of the collection, if this is another page of that server',
+  },
+  LINK_REFUSED: { exitCode: 1, meaning: 'links.next leads elsewhere, or is missing' },
+  INCOMPLETE: { exitCode: 5, meaning: 'the list ended before its own total' },
+  CONFIGURATION: { exitCode: 1, meaning: 'its token file or its key cannot be used' },
+  REMOVALS_HELD: { exitCode: 5, meaning: 'removals are held back: somebody has to decide' },
+  UNEXPECTED_STATUS: { exitCode: 1, meaning: 'the server answered with another status than 200' },
+  DATABASE: { exitCode: 4, meaning: 'the mirror cannot be used' },
+  INTERRUPTED: { exitCode: 1, meaning: 'stopped' },
+  INTERNAL: { exitCode: 1, meaning: 'a defect of this program' },
+  BUSY: { exitCode: 1, meaning: 'another process works on it' },
+} satisfies Record<string, ErrorFacts>
+
+/** Why a run or a command failed: the values of `sync_runs.error_code`, and `BUSY` in a command's output. */
+export type ErrorCode = keyof typeof FACTS
+
+export const ERRORS: Readonly<Record<ErrorCode, ErrorFacts>> = FACTS
+
+/** Of several, this exit code goes before the others. */
+export function firstOf(exitCodes: readonly number[]): number {
+  return [4, 2, 3, 5, 1].find((code) => exitCodes.includes(code)) ?? 0
+}
 
 /** An expected error. The message says what happened, where, and what to do next; it never holds a token. */
 export abstract class KnownError extends Error {

@@ -64,7 +64,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   store: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   report: ['text.ts', 'sync', 'type:store'],
   listener: ['errors.ts', 'text.ts', 'loopback.ts', 'report', 'type:store'],
-  ping: ['text.ts', 'type:sync'],
+  ping: ['errors.ts', 'text.ts', 'type:sync'],
   check: ['errors.ts', 'text.ts', 'config', 'schedule', 'store', 'type:sync'],
   sandbox: [],
   cli: [

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { firstOf } from '../errors.ts'
 import { printable } from '../text.ts'
 
 /** What one check found. */
@@ -16,9 +17,8 @@ export function fail(name: string, exitCode: 1 | 2 | 3 | 4, message: string, cur
   return { name, state: 'fail', message, cure, exit_code: exitCode }
 }
 
-/** 0, or the first of 4, 2, 3, 1 that a failed check means. */
 export function exitCodeOfFindings(findings: readonly Finding[]): number {
-  return [4, 2, 3, 1].find((code) => findings.some((finding) => finding.exit_code === code)) ?? 0
+  return firstOf(findings.map((finding) => finding.exit_code))
 }
 
 const LONGEST = 1000

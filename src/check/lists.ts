@@ -1,4 +1,4 @@
-import { InterruptedError, type KnownError, REFUSALS } from '../errors.ts'
+import { ERRORS, InterruptedError, type KnownError } from '../errors.ts'
 import type { Ask, Tried } from '../sync/refresh/try-changes.ts'
 import type { Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { counted, grouped, inWords, jobName } from '../text.ts'
@@ -58,17 +58,13 @@ function sizeText({ total, lastPage, items }: Page): string {
   return `${all}${lastPage === null ? '' : ` on ${counted(lastPage, 'page')}`}`
 }
 
-/** The messages of refusals say themselves what to do. */
-const CURES: Readonly<Partial<Record<string, string>>> = {
-  ORGANIZATION_NOT_FOUND: 'correct the one that is wrong',
-  BAD_RESPONSE: 'correct api.baseUrl or the path of the collection, if this is another page of that server',
-}
-
 function refused(name: string, error: unknown, before: string): Finding {
   const { code, message } = error as KnownError
   if (error instanceof InterruptedError) return warn(name, 'stopped')
-  const exitCode = code === 'DATABASE' ? 4 : REFUSALS.includes(code) ? 3 : code === 'CONFIGURATION' ? 2 : 1
-  return fail(name, exitCode, before + message.replace(`${name} page 1: `, ''), CURES[code] ?? null)
+  const { exitCode, cure = null } = ERRORS[code]
+  // One page never shows that the mirror and the API are apart.
+  const exits = code === 'CONFIGURATION' ? 2 : exitCode === 5 ? 1 : exitCode
+  return fail(name, exits, before + message.replace(`${name} page 1: `, ''), cure)
 }
 
 /** More is not a matter of the way there. */

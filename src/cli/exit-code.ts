@@ -1,17 +1,8 @@
 import { CommanderError } from 'commander'
-import { type ErrorCode, KnownError, REFUSALS, UsageError } from '../errors.ts'
+import { ERRORS, firstOf, KnownError, UsageError } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { asCalled, printable } from '../text.ts'
 import type { Runtime } from './runtime.ts'
-
-const APART: readonly ErrorCode[] = ['INCOMPLETE', 'REMOVALS_HELD']
-
-/** The exit code of a command that meets only this error. */
-export function exitCodeOf(error: KnownError): number {
-  if (error.code === 'DATABASE') return 4
-  if (REFUSALS.includes(error.code)) return 3
-  return APART.includes(error.code) ? 5 : 1
-}
 
 const EXIT_OF_STOP: Readonly<Record<string, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
@@ -24,13 +15,10 @@ export function exitCodeOfStop(signal: AbortSignal): number {
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
   return firstOf(
-    results.flatMap(({ error, heldBack }) => [error, heldBack].map((one) => (one ? exitCodeOf(one) : 0))),
+    results.flatMap(({ error, heldBack }) =>
+      [error, heldBack].map((one) => (one ? ERRORS[one.code].exitCode : 0)),
+    ),
   )
-}
-
-/** The exit code of a command whose parts have these. */
-export function firstOf(codes: readonly number[]): number {
-  return [4, 3, 5, 1].find((code) => codes.includes(code)) ?? 0
 }
 
 /** Writes why a command failed, and returns its exit code. `configOption`: see `typedConfig`. */
@@ -43,7 +31,7 @@ export function reportError(error: unknown, { stderr }: Runtime, configOption: s
   }
   if (error instanceof KnownError) {
     stderr.write(`${error.code}: ${shown(error.message)}\n`)
-    return exitCodeOf(error)
+    return ERRORS[error.code].exitCode
   }
   stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
   return 1

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
-import { type ReadList, refreshText, statusAdvice } from '../report/advice.ts'
+import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { refreshText } from '../report/refresh-text.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { columnNotes } from '../report/status-text.ts'
 import { lastAttempt } from '../report/verdict.ts'
@@ -9,7 +10,7 @@ import type { JobFreshness } from '../store/core/mirror-state.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/queue.ts'
 import { neverSynced } from '../store/sqlite/read/freshness.ts'
-import type { Reader } from '../store/sqlite/read/reader.ts'
+import type { FileStatus } from '../store/sqlite/read/status.ts'
 import { asCalled } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
@@ -35,8 +36,7 @@ export interface StatusOptions extends MirrorPlace {
 }
 
 /** What `status` reads of a mirror of either kind. */
-export interface StatusReader
-  extends Pick<Reader, 'status' | 'gateClosedUntil' | 'daemons' | 'columnTroubles' | 'close'> {
+export interface StatusReader extends FileStatus {
   /** Of a mirror that several workers share. */
   queue?(): QueueDepth | null
   /** Whose locks the workers wait for. */
@@ -165,7 +165,7 @@ function readLists(
       newestConfigured: collection?.newest ?? 'auto',
       changed_since_off: collection?.changedSince ? row.changed_since_off : null,
     }
-    return [{ ...row, ...configured, walkEvery: () => periodFor(schedule), refresh }]
+    return [{ ...row, ...configured, walkEvery: () => periodFor(schedule), isRefreshed: refresh !== false }]
   })
 }
 

@@ -148,9 +148,9 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
 const AT_ONCE = 10
 
 /** Returns what a job waits for before it begins: hundreds may begin together, and signals and probes are answered between them. */
-function createTurn(yieldToEventLoop: () => Promise<void>): JobOptions['turn'] {
+function startInBatches(yieldToEventLoop: () => Promise<void>): JobOptions['beforeStart'] {
   let begun = 0
-  let lastTurn = Promise.resolve()
+  let last = Promise.resolve()
   return () => {
     if (begun === 0)
       void yieldToEventLoop().then(() => {
@@ -158,8 +158,8 @@ function createTurn(yieldToEventLoop: () => Promise<void>): JobOptions['turn'] {
       })
     begun++
     if (begun <= AT_ONCE) return null
-    lastTurn = lastTurn.then(yieldToEventLoop)
-    return lastTurn
+    last = last.then(yieldToEventLoop)
+    return last
   }
 }
 
@@ -177,7 +177,7 @@ interface RunnerOptions {
 export function createRunner(options: RunnerOptions): RunJobs {
   const { config, session, reporter, pings, publisher, runtime } = options
   const { now, sleep, yieldToEventLoop } = runtime
-  const turn = createTurn(yieldToEventLoop)
+  const beforeStart = startInBatches(yieldToEventLoop)
   return async (
     selected,
     { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal },
@@ -204,7 +204,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
             waitForOwner,
             now,
             sleep,
-            turn,
+            beforeStart,
             yieldToEventLoop,
             observe: reporter.observe(job),
             signal: stop,

@@ -1,3 +1,4 @@
+import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 
@@ -67,22 +68,9 @@ function listName(organization: string, collection: string): string {
   return printable(`${organization} ${collection}`, 80)
 }
 
-/** Not the message: what a server says may hold an item's data. */
+/** Not the message: what a server says may hold an item's data. A later version may have left a code that is unknown here. */
 function reasonOf(code: string): string {
-  const meaning = MEANINGS[code]
-  return meaning === undefined ? code : `${code} (${meaning})`
-}
-
-const MEANINGS: Readonly<Partial<Record<string, string>>> = {
-  UNAUTHORIZED: 'its token is held: it needs a new one',
-  FORBIDDEN: 'the API refuses this organization to its token',
-  ORGANIZATION_NOT_FOUND: 'the API does not know the organization, or the address',
-  REMOVALS_HELD: 'removals are held back: somebody has to decide',
-  INCOMPLETE: 'the list ended before its own total',
-  RATE_LIMITED: 'the server asks for a longer wait than rateLimit.maxWait',
-  DATABASE: 'the mirror cannot be used',
-  CONFIGURATION: 'its token file or its key cannot be used',
-  BUSY: 'another process works on it',
+  return Object.hasOwn(ERRORS, code) ? `${code} (${ERRORS[code as ErrorCode].meaning})` : code
 }
 
 const MOST_TOLD = 20

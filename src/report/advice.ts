@@ -1,6 +1,7 @@
 import { counted, grouped, inWords, printable } from '../text.ts'
+import { ALARM } from './refresh-text.ts'
 
-/** What a list was read like, and what is configured for it. Times in milliseconds. */
+/** How a list was read, and what is configured for it. Times in milliseconds. */
 export interface ReadList {
   organization: string
   collection: string
@@ -12,24 +13,25 @@ export interface ReadList {
   /** Where new items appear, as found, and as configured. */
   newest: string | null
   newestConfigured: 'auto' | 'first' | 'last'
-  /** How often full walks begin by the schedule. Asked for of slow walks alone: to search the schedule takes a while. */
+  /** How often full walks begin by the schedule. Called for slow walks only: searching a schedule takes time. */
   walkEvery: () => number
-  refresh: { every: number; share: number } | false
+  isRefreshed: boolean
   /** Since when the whole list is to be read at once; null: it is not. */
   alarm_since: string | null
   /** Why the API is not asked for what changed, though it is configured so; null: it is, or is not configured. */
   changed_since_off: string | null
 }
 
-export const ALARM = 'many more changes than usual in older pages: reading the whole list now'
-
-/** Walks that take more of the time between two of them leave the rate limit to nothing else. */
+/** A walk that takes more of its interval leaves no rate limit for anything else. */
 const BUSY = 1 / 2
 
-/** Shorter walks are nobody's trouble. */
+/** Shorter walks are never worth advice. */
 const SHORTEST_MS = 5 * 60_000
 
-/** Where the configuration asks for more than the rate limit carries: a line for each list that is read at once, one about the end that refreshes read, one about `changedSince`, and one about full walks. */
+/**
+ * Where the configuration asks for more than the rate limit carries, or the API does not do as it says: a line for each list that is read
+ * at once, one about the end that refreshes read, one about `changedSince`, and one about full walks.
+ */
 export function statusAdvice(lists: readonly ReadList[]): string[] {
   return [...aboutAlarms(lists), ...aboutNewest(lists), ...aboutChanges(lists), ...aboutWalks(lists)]
 }
@@ -40,57 +42,17 @@ function aboutAlarms(lists: readonly ReadList[]): string[] {
     .map(({ organization, collection }) => `${printable(organization, 40)} ${collection}: ${ALARM}`)
 }
 
-/** How lists share what refreshes may use of a rate limit, as it was when each of them was refreshed last. None: nothing is known yet. */
-export function refreshText(
-  lists: readonly (Pick<ReadList, 'organization' | 'collection' | 'refreshed_every_ms'> & {
-    rows: number
-    refresh_share: number | null
-  })[],
-): string[] {
-  const known = lists.flatMap(({ refreshed_every_ms: every, rows, refresh_share: share }) =>
-    every === null || share === null ? [] : [{ every, share, requests: requestsOf(rows) }],
-  )
-  const times = known.map(({ every }) => every)
-  const [first] = lists
-  if (!first || known.length === 0) return []
-  const share = Math.max(...known.map((one) => one.share))
-  const newest = known.reduce((sum, { every, requests }) => sum + (requests * 60_000) / every, 0)
-  const left = Math.round(100 * Math.max(0, 1 - newest / share))
-  const older = Math.abs(left - 50) <= 5 ? 'half' : `${left} %`
-  const [busiest, quietest] = [Math.min(...times), Math.max(...times)]
-  const organizations = new Set(lists.map(({ organization }) => organization)).size
-  const whose =
-    organizations === 1 ? printable(first.organization, 40) : counted(organizations, 'organization')
-  const who =
-    lists.length === 1
-      ? `${whose} ${first.collection} has`
-      : `${counted(lists.length, 'list')} of ${whose} share`
-  const often =
-    busiest === quietest
-      ? `new rows are looked for every ${inWords(busiest)}`
-      : `new rows of the busiest are looked for every ${inWords(busiest)}, of the quietest every ${inWords(quietest)}`
-  const rate = Number(share.toPrecision(share < 10 ? 1 : 2))
-  return [`${who} ${rate} requests a minute for refreshes: ${often}; older pages get ${older} of it`]
-}
-
-/** Of a reading of the newest end; a short list is read whole. */
-function requestsOf(rows: number): number {
-  const pages = pagesOf({ rows, perPage: 25 })
-  return pages <= 4 ? pages + 1 : REFRESH_PAGES
-}
-
 /** A full walk found new rows where refreshes do not look, so these claim nothing. */
 function aboutNewest(lists: readonly ReadList[]): string[] {
-  const refuted = lists.filter(
-    ({ newest, newestConfigured, refreshed_every_ms: often }) =>
-      newestConfigured !== 'auto' && newest === null && often !== null,
+  const refuted = lists.find(
+    ({ newest, newestConfigured, refreshed_every_ms: every }) =>
+      newestConfigured !== 'auto' && newest === null && every !== null,
   )
-  return refuted
-    .slice(0, 1)
-    .map(
-      ({ organization, collection, newestConfigured: wrong }) =>
-        `refreshes of ${printable(organization, 40)} ${collection} read its ${wrong} page, since newest is ${wrong}, but new rows were found at its other end: newest: auto finds out by itself`,
-    )
+  if (!refuted) return []
+  const { organization, collection, newestConfigured: wrong } = refuted
+  return [
+    `refreshes of ${printable(organization, 40)} ${collection} read its ${wrong} page, since newest is ${wrong}, but new rows were found at its other end: newest: auto finds out by itself`,
+  ]
 }
 
 function aboutChanges(lists: readonly ReadList[]): string[] {
@@ -111,9 +73,9 @@ function aboutWalks(lists: readonly ReadList[]): string[] {
   })
   const [slowest] = slow.toSorted((a, b) => b.took / b.walkEvery - a.took / a.walkEvery)
   if (!slowest) return []
-  const { organization, collection, took, walkEvery, refresh } = slowest
+  const { organization, collection, took, walkEvery, isRefreshed } = slowest
   const [, schedule] = scheduleFor(took / 60_000)
-  const meanwhile = refresh === false ? '' : ', and refreshes show new rows meanwhile'
+  const meanwhile = isRefreshed ? ', and refreshes show new rows meanwhile' : ''
   return [
     `the last full walk of ${printable(organization, 40)} ${collection} took ${inWords(took)}, and one is due every ${inWords(walkEvery)}: schedule: "${schedule}" leaves most of the rate limit free${meanwhile}`,
   ]
@@ -128,7 +90,7 @@ export interface AdviceFacts {
   lists: readonly { rows: number; perPage: number }[]
   /** Requests a minute that are ours. */
   requestsPerMinute: number
-  /** How long the requests of a full walk of each take to leave, with what the budget allows now. Milliseconds. */
+  /** How long sending all requests of one full walk of each list takes, at the present budget. Milliseconds. */
   walksMs: number
   /** Percent of them for refreshes. */
   sharePercent: number
@@ -136,13 +98,13 @@ export interface AdviceFacts {
   every: number
   /** Minutes between two full walks, as configured; null if unknown. */
   betweenWalks: number | null
-  /** The schedule that leaves so many; null if unknown. */
+  /** The configured schedule with that interval; null if unknown. */
   schedule: string | null
 }
 
 interface Advice {
-  /** The part of the budget that full walks of all these lists take together. */
-  walk_minutes: number
+  /** Minutes that full walks of all these lists take. */
+  walkMinutes: number
   /** A schedule that leaves most of the budget free. */
   schedule: string
 }
@@ -162,13 +124,13 @@ const SCHEDULES: readonly [number, string][] = [
 ]
 const WEEKLY = '0 3 * * 0'
 
-/** A proposal for `schedule` and `refresh`. */
+/** A proposal for `schedule`. */
 export function advise({ lists, requestsPerMinute: rate }: AdviceFacts): Advice {
   const walkMinutes = lists.reduce((sum, list) => sum + pagesOf(list), 0) / rate
-  return { walk_minutes: walkMinutes, schedule: scheduleFor(walkMinutes)[1] }
+  return { walkMinutes, schedule: scheduleFor(walkMinutes)[1] }
 }
 
-/** A schedule of which full walks that take so long leave most of the time free, with the minutes between two of them. */
+/** The most frequent schedule at which walks of this length leave most time free, and the minutes between two of them. */
 function scheduleFor(walkMinutes: number): readonly [minutes: number, schedule: string] {
   return SCHEDULES.find(([minutes]) => walkMinutes <= minutes * AT_MOST) ?? [7 * MINUTES_A_DAY, WEEKLY]
 }
@@ -178,17 +140,14 @@ export function pagesOf({ rows, perPage }: { rows: number; perPage: number }): n
   return Math.max(1, Math.ceil(rows / Math.max(perPage, 1)))
 }
 
-/** Of one refresh of a list: so many show that nothing else is new. */
-const REFRESH_PAGES = 2
-
-/** The same in sentences. */
+/** The advice in sentences. */
 export function adviceText(
   advice: Advice,
   { lists, requestsPerMinute, walksMs, sharePercent, every, betweenWalks, schedule }: AdviceFacts,
 ): string[] {
   const rate = Number.isInteger(requestsPerMinute) ? grouped(requestsPerMinute) : String(requestsPerMinute)
   // One that is configured and fits is no worse than ours.
-  const fits = betweenWalks !== null && advice.walk_minutes <= betweenWalks * AT_MOST
+  const fits = betweenWalks !== null && advice.walkMinutes <= betweenWalks * AT_MOST
   // What leaves at once takes as long as the server does, which one answer does not tell.
   const walks =
     walksMs > 0

@@ -12,10 +12,10 @@ import {
 } from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
-import { notingRetries, runError, runOutcome } from './run.ts'
+import { countTraffic, noTraffic, notingRetries, runError, runOutcome } from './run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
-import { countTraffic, noTraffic, readList, type WalkEvent } from './walk.ts'
+import { readList, type WalkEvent } from './walk.ts'
 
 /** What happens while a job runs. */
 export type JobEvent =
@@ -46,8 +46,8 @@ export interface JobOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   yieldToEventLoop: () => Promise<void>
-  /** Returns what to wait for before the job begins; null: nothing. */
-  turn: () => Promise<void> | null
+  /** A promise to await before the job begins; null: none. */
+  beforeStart: () => Promise<void> | null
   observe: Observe<JobEvent>
   signal: AbortSignal
 }
@@ -61,7 +61,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
-  /** The job was to be refreshed instead of walked. If no refresh was due any more, none ran; its event has told its result. */
+  /** A refresh ran in place of the walk, or none was due any more. Its event has reported the result. */
   isInstead: boolean
   /** Distinct items that the walk has seen, those of earlier runs of it too; an item on two pages counts once. */
   items: number
@@ -89,8 +89,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     heldBack: null,
   }
   try {
-    const turn = options.turn()
-    if (turn) await turn
+    await options.beforeStart()
     const lease = await acquire(options)
     try {
       await openAndRun(lease, options, result)
@@ -122,30 +121,48 @@ async function refreshOrWalk(
   options: JobOptions,
   result: JobResult,
 ): Promise<void> {
-  const { job, store, observe, signal, now } = options
   const refusal = await source.refusal()
   // The token may not be used. Nothing was sent, so no line of `sync_runs` tells of it.
   if (refusal) throw refusal
-  const times = createPageTimes(lease, now)
+  const times = createPageTimes(lease, options.now)
   const refresher = createRefresher({ ...options, policy: options.refresh, source, lease, times })
   await refresher.heedClock()
-  if (options.instead && mayRefresh(lease, refresher)) {
-    await refreshInstead(refresher, options, result)
-    return
-  }
-  const isAsked = options.instead === 'newest'
-  const charged = options.instead ? await refresher.chargeWalk({ isAsked }) : 0
-  // Another process may have done it since the caller looked.
-  if (charged === null) {
-    Object.assign(result, { isInstead: true, trigger: 'refresh' })
-    return
-  }
-  const { walk, run, replaces } = await begin(lease, options)
+  const held = { source, lease, times, refresher }
+  if (!options.instead) return walk(held, 0, options, result)
+  const how = { isAsked: options.instead === 'newest' }
+  const isWalked = !mayRefresh(lease, refresher)
+  const charged = isWalked ? await refresher.chargeWalk(how) : null
+  if (charged !== null) return walk(held, charged, options, result)
+  result.isInstead = true
+  result.trigger = 'refresh'
+  const done = isWalked ? null : await refresher.refresh(how)
+  // None is due any more: another process has done it since the caller looked, or has used up the share.
+  if (!done) return
+  result.runId = done.runId
+  result.run = done.run
+  result.error = done.error
+  if (!done.error) await options.store.prune(options.job)
+}
+
+/** What a job has while it runs. */
+interface Held {
+  lease: Lease
+  source: PageSource
+  refresher: Refresher
+  times: PageTimes
+}
+
+/** @param charged Requests that the share of refreshes has paid for this walk. */
+async function walk(held: Held, charged: number, options: JobOptions, result: JobResult): Promise<void> {
+  const { lease, refresher } = held
+  const { job, store, observe, signal } = options
+  const beginning = await begin(lease, options)
+  const { run } = beginning
   const { traffic } = run
-  result.walk = walk
-  result.items = walk.rowsSeen
+  result.walk = beginning.walk
+  result.items = beginning.walk.rowsSeen
   result.runId = run.id
-  observe({ kind: 'start', walk })
+  observe({ kind: 'start', walk: beginning.walk })
   try {
     // The mirror cannot hold this list. A person has to act, so the run's line shows it.
     if (lease.refusal) throw lease.refusal
@@ -157,18 +174,11 @@ async function refreshOrWalk(
       }
       observe(event)
     }
-    const watched = { ...options, source, observe: noting }
-    const { heldBack, coverage, expectedMissed, untrusted } = await walkList({
-      ...watched,
-      lease,
-      walk,
-      run,
-      replaces,
-      refresher,
-      times,
-    })
-    Object.assign(result, { coverage, expectedMissed, untrusted })
-    result.heldBack = heldBack && heldError(job, heldBack, untrusted)
+    const end = await walkList({ ...options, ...held, ...beginning, observe: noting })
+    result.coverage = end.coverage
+    result.expectedMissed = end.expectedMissed
+    result.untrusted = end.untrusted
+    result.heldBack = end.heldBack && heldError(job, end.heldBack, end.untrusted)
   } catch (error) {
     result.error = runError(error, signal)
   }
@@ -184,17 +194,6 @@ async function refreshOrWalk(
 function mayRefresh({ refusal }: Lease, refresher: Refresher): boolean {
   const state = refresher.state()
   return refusal === null && state !== null && !isWalkedWhole(state)
-}
-
-async function refreshInstead(refresher: Refresher, options: JobOptions, result: JobResult): Promise<void> {
-  const { instead, store, job } = options
-  Object.assign(result, { isInstead: true, trigger: 'refresh' })
-  // Another process may have done it since the caller looked.
-  const done = await refresher.refresh({ isAsked: instead === 'newest' })
-  if (!done) return
-  const { runId, run, error } = done
-  Object.assign(result, { runId, run, error })
-  if (!error) await store.prune(job)
 }
 
 interface Beginning {
@@ -221,11 +220,8 @@ async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
 }
 
 type WalkOptions = Omit<JobOptions, 'source' | 'observe'> &
+  Held &
   Beginning & {
-    lease: Lease
-    source: PageSource
-    refresher: Refresher
-    times: PageTimes
     observe: Observe<WalkEvent>
   }
 

@@ -1,7 +1,7 @@
 import { JobError } from '../errors.ts'
 import { grouped, inWords, jobName } from '../text.ts'
 import type { JobOptions } from './job.ts'
-import { stopped } from './run.ts'
+import { stopError } from './run.ts'
 import type { Lease, Store } from './store.ts'
 import type { Observe, Trigger } from './types.ts'
 
@@ -30,7 +30,7 @@ export async function acquire(options: AcquireOptions): Promise<Lease> {
   const { job, store, waitForOwner, trigger, now, sleep, observe, signal } = options
   let waitedMs = 0
   for (;;) {
-    if (signal.aborted) throw stopped(signal)
+    if (signal.aborted) throw stopError(signal)
     const { lease, heldBy, work = null } = await store.acquire(job)
     if (lease) return lease
     if (!waitForOwner) {

@@ -1,13 +1,14 @@
 import { InterruptedError, type KnownError, toKnownError } from '../errors.ts'
+import type { JobEvent } from './job.ts'
 import type { Lease, PageRetry, RunOutcome, RunTraffic, Store } from './store.ts'
 import type { PageSource } from './types.ts'
 
 /** The reason of an error: that the run was stopped goes before what followed from it. */
 export function runError(error: unknown, signal: AbortSignal): KnownError {
-  return signal.aborted ? stopped(signal) : toKnownError(error)
+  return signal.aborted ? stopError(signal) : toKnownError(error)
 }
 
-export function stopped(signal: AbortSignal): KnownError {
+export function stopError(signal: AbortSignal): KnownError {
   // A failed mirror stops all jobs and is then the reason.
   return signal.reason instanceof Error && signal.reason.name !== 'AbortError'
     ? toKnownError(signal.reason)
@@ -61,4 +62,15 @@ export function notingRetries(
       }
     },
   }
+}
+
+export function noTraffic(): RunTraffic {
+  return { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
+}
+
+export function countTraffic(traffic: RunTraffic, event: JobEvent): void {
+  if (event.kind === 'request') traffic.requests++
+  else if (event.kind === 'retry') traffic.retries++
+  else if (event.kind === 'throttled') traffic.rateLimitHits++
+  else if (event.kind === 'waited') traffic.rateLimitWaitMs += event.ms
 }

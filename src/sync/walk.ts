@@ -5,9 +5,8 @@ import { type CoverageState, nextPass, type Question, type WalkRules } from './c
 import { resumeReading } from './coverage/step-back.ts'
 import { judgePass, totalOff } from './coverage/verdict.ts'
 import { identifyItems, type ListedItem } from './items.ts'
-import type { JobEvent } from './job.ts'
 import { ledgerEntry, matchPage, type PageMatch, type SeenItems } from './seen.ts'
-import type { LedgerEntry, RunTraffic, Upsert, Walk } from './store.ts'
+import type { LedgerEntry, Upsert, Walk } from './store.ts'
 import type { Checkpoint, Job, Notice, Observe, Page, PageSource, Reading, RequestEvent } from './types.ts'
 
 export type WalkEvent =
@@ -53,7 +52,7 @@ export interface Answer {
   next: Checkpoint
 }
 
-/** The changes by one page, for the log. */
+/** What one page changed. */
 export interface PageResult {
   added: number
   changed: number
@@ -94,7 +93,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 /**
  * Reads from the checkpoint to the end of the list, page by page: only an answer says which page is next. The next page is
  * requested before this one is written, but matched afterwards, when `seen` holds this page. If a refresh runs between two pages,
- * the next one is requested after the refresh: otherwise an older answer could overwrite newer rows.
+ * the next one is requested after the refresh: otherwise an older answer could overwrite newer rows. The rate limiter, the pauses
+ * between two tries and the request itself look at the signal; nothing here does.
  */
 async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
   const { job, seen, handler, betweenPages, observe } = options
@@ -150,14 +150,6 @@ function totalKey({ collection }: Job): string {
   return `collections.${collection.name}.total`
 }
 
-interface ReadAheadOptions {
-  source: PageSource
-  observe: Observe<RequestEvent>
-  /** Lets a new request leave the process. */
-  yieldToEventLoop: () => Promise<void>
-  signal: AbortSignal
-}
-
 /** Fetches the pages of one job, one at a time; the next one is in flight while the caller writes the one before it. */
 interface ReadAhead {
   /** Returns the page, which may be in flight already. Throws as `fetchPage` does. */
@@ -168,37 +160,32 @@ interface ReadAhead {
   close(): Promise<void>
 }
 
-export function createReadAhead({ source, observe, yieldToEventLoop, signal }: ReadAheadOptions): ReadAhead {
-  const stop = new AbortController()
-  const stopped = AbortSignal.any([signal, stop.signal])
+export function createReadAhead({
+  source,
+  observe,
+  yieldToEventLoop,
+  signal,
+}: Pick<ReadOptions, 'source' | 'observe' | 'yieldToEventLoop' | 'signal'>): ReadAhead {
+  const closing = new AbortController()
+  const untilClosed = AbortSignal.any([signal, closing.signal])
   let pending: Promise<Page> | null = null
 
   return {
     async take(question) {
-      const page = await (pending ?? source.fetchPage(question.page, observe, stopped))
+      const page = await (pending ?? source.fetchPage(question.page, observe, untilClosed))
       pending = null
       return page
     },
     async request(question) {
-      pending = source.fetchPage(question.page, observe, stopped)
+      pending = source.fetchPage(question.page, observe, untilClosed)
+      // Handled by `take`; not an unhandled rejection meanwhile.
       pending.catch(() => {})
       // Reading and writing the store block the process: the request must leave first.
       await yieldToEventLoop()
     },
     async close() {
-      stop.abort()
+      closing.abort()
       await pending?.catch(() => {})
     },
   }
-}
-
-export function noTraffic(): RunTraffic {
-  return { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
-}
-
-export function countTraffic(traffic: RunTraffic, event: JobEvent): void {
-  if (event.kind === 'request') traffic.requests++
-  else if (event.kind === 'retry') traffic.retries++
-  else if (event.kind === 'throttled') traffic.rateLimitHits++
-  else if (event.kind === 'waited') traffic.rateLimitWaitMs += event.ms
 }

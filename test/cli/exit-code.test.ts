@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { exitCodeOf, exitCodeOfJobs } from '../../src/cli/exit-code.ts'
+import { exitCodeOfJobs } from '../../src/cli/exit-code.ts'
 import { type ErrorCode, JobError, type KnownError } from '../../src/errors.ts'
 import type { JobResult } from '../../src/sync/job.ts'
 
@@ -35,32 +35,33 @@ function result(code: ErrorCode | null): JobResult {
   }
 }
 
-describe('exitCodeOf', () => {
-  it.each<[ErrorCode, number]>([
-    ['UNAUTHORIZED', 3],
-    ['FORBIDDEN', 3],
-    ['ORGANIZATION_NOT_FOUND', 3],
-    ['BAD_REQUEST', 3],
-    ['RATE_LIMITED', 1],
-    ['SERVER_ERROR', 1],
-    ['NETWORK', 1],
-    ['TIMEOUT', 1],
-    ['BAD_RESPONSE', 1],
-    ['LINK_REFUSED', 1],
-    ['INCOMPLETE', 5],
-    ['CONFIGURATION', 1],
-    ['REMOVALS_HELD', 5],
-    ['UNEXPECTED_STATUS', 1],
-    ['DATABASE', 4],
-    ['INTERNAL', 1],
-    ['BUSY', 1],
-  ])('is for %s alone %i', (code, exitCode) => {
-    expect(exitCodeOf(new JobError(code, 'it failed'))).toBe(exitCode)
-  })
-})
+const EXIT_CODES: Record<ErrorCode, number> = {
+  UNAUTHORIZED: 3,
+  FORBIDDEN: 3,
+  ORGANIZATION_NOT_FOUND: 3,
+  BAD_REQUEST: 3,
+  RATE_LIMITED: 1,
+  SERVER_ERROR: 1,
+  NETWORK: 1,
+  TIMEOUT: 1,
+  BAD_RESPONSE: 1,
+  LINK_REFUSED: 1,
+  INCOMPLETE: 5,
+  CONFIGURATION: 1,
+  REMOVALS_HELD: 5,
+  UNEXPECTED_STATUS: 1,
+  DATABASE: 4,
+  INTERNAL: 1,
+  BUSY: 1,
+  INTERRUPTED: 1,
+}
 
 describe('exitCodeOfJobs', () => {
   const running = new AbortController().signal
+
+  it.each(Object.entries(EXIT_CODES))('of one that ended with %s is %i', (code, exitCode) => {
+    expect(exitCodeOfJobs([result(code as ErrorCode)], running)).toBe(exitCode)
+  })
 
   it.each<[(ErrorCode | null)[], number]>([
     [[], 0],

@@ -14,9 +14,12 @@ export function hearing(heard: Heard = {}): Observe<JobEvent> {
   }
 }
 
+/** A mirror of either store. */
+type AnyMirror = Pick<TestMirror, 'store' | 'clock'>
+
 /** What it takes to run the orders of acme by hand, or what is said instead. */
 export function jobOptions(
-  { store, clock }: TestMirror,
+  { store, clock }: AnyMirror,
   source: PageSource,
   changed: Partial<JobOptions> = {},
 ): JobOptions {
@@ -32,7 +35,7 @@ export function jobOptions(
     refresh: null,
     now: clock.now,
     sleep: clock.sleep,
-    turn: () => null,
+    beforeStart: () => null,
     yieldToEventLoop: async () => {},
     observe: hearing(),
     signal: new AbortController().signal,
@@ -41,7 +44,7 @@ export function jobOptions(
 }
 
 export function runOnce(
-  test: TestMirror,
+  test: AnyMirror,
   { source }: { source: PageSource },
   changed: Partial<JobOptions> = {},
 ): Promise<JobResult> {

@@ -82,7 +82,9 @@ describe('the pings of jobs that begin together', () => {
     await ends[1]?.(null, new JobError('REMOVALS_HELD', 'Mr Secret left'))
 
     expect(texts[0]).toBe('admin-mirror: 2 lists to read\n')
-    expect(texts[1]).toContain('2 lists failed:\nacme orders: BAD_RESPONSE\nglobex orders: REMOVALS_HELD (')
+    expect(texts[1]).toContain(
+      '2 lists failed:\nacme orders: BAD_RESPONSE (an answer was not the list)\nglobex orders: REMOVALS_HELD (',
+    )
     expect(texts.join('')).not.toContain('Secret')
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type AdviceFacts, adviceText, advise, refreshText } from '../../src/report/advice.ts'
+import { type AdviceFacts, adviceText, advise } from '../../src/report/advice.ts'
+import { refreshText } from '../../src/report/refresh-text.ts'
 
 /** 100,000 orders at 60 requests a minute, walked each day. */
 const ORDERS: AdviceFacts = {
@@ -16,7 +17,7 @@ describe('the advice', () => {
   it('is what was measured for one large list', () => {
     const advice = advise(ORDERS)
 
-    expect(Math.round(advice.walk_minutes)).toBe(67)
+    expect(Math.round(advice.walkMinutes)).toBe(67)
     expect(advice).toMatchObject({ schedule: '0 */6 * * *' })
   })
 

@@ -14,7 +14,7 @@ const LIST: ReadList = {
   newest: null,
   newestConfigured: 'auto',
   walkEvery: () => 1440 * MINUTE,
-  refresh: { every: 5 * MINUTE, share: 10 },
+  isRefreshed: true,
 }
 
 describe('what the configuration asks for, and the rate limit does not carry', () => {
@@ -24,7 +24,7 @@ describe('what the configuration asks for, and the rate limit does not carry', (
     { lists: [{ ...LIST, refreshed_every_ms: null }] },
     { lists: [{ ...LIST, as_of: null, last_complete_at: null, walkEvery: () => MINUTE }] },
     { lists: [{ ...LIST, last_complete_at: '2026-11-01T03:04:00.000Z', walkEvery: () => MINUTE }] },
-    { lists: [{ ...LIST, refresh: false as const, refreshed_every_ms: 60 * MINUTE }] },
+    { lists: [{ ...LIST, isRefreshed: false, refreshed_every_ms: 60 * MINUTE }] },
   ])('is nothing: $lists', ({ lists }) => {
     expect(statusAdvice(lists)).toEqual([])
   })
@@ -55,10 +55,10 @@ describe('what the configuration asks for, and the rate limit does not carry', (
   })
 
   it.each([
-    { refresh: LIST.refresh, end: ' free, and refreshes show new rows meanwhile' },
-    { refresh: false as const, end: ' free' },
-  ])('are full walks that begin again before they can end: $end', ({ refresh, end }) => {
-    expect(statusAdvice([LIST, { ...LIST, walkEvery: () => 15 * MINUTE, refresh }])).toEqual([
+    { isRefreshed: true, end: ' free, and refreshes show new rows meanwhile' },
+    { isRefreshed: false, end: ' free' },
+  ])('are full walks that begin again before they can end: $end', ({ isRefreshed, end }) => {
+    expect(statusAdvice([LIST, { ...LIST, walkEvery: () => 15 * MINUTE, isRefreshed }])).toEqual([
       `the last full walk of acme orders took 67 minutes, and one is due every 15 minutes: schedule: "0 */6 * * *" leaves most of the rate limit${end}`,
     ])
   })

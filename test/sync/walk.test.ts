@@ -124,6 +124,21 @@ describe('a list that moves once while it is read', () => {
   })
 })
 
+describe('a list whose items change places while it is read', () => {
+  it('is known by the page that is asked for once more, and is read again', async () => {
+    const { test, list, result } = await walkOver({
+      ids: upTo(11),
+      before: (answer, { ids }) => {
+        if (answer === 2) ids.splice(0, 2, 2, 1)
+      },
+    })
+
+    expect(result).toMatchObject({ error: null, coverage: 'repaired' })
+    expect(list.asked.slice(0, 5)).toEqual([...PAGES, 4, 1])
+    expect(walks(test)).toMatchObject([{ passes: 2 }])
+  })
+})
+
 describe('a list that slides to earlier pages and grows while its last page is awaited again', () => {
   it('misses none that slid, where the total shows only that it grew', async () => {
     const { test, list, result } = await walkOver({

@@ -211,7 +211,7 @@ function adviceOn(config: Config, asked: readonly AskedList[], now: number): Fin
   }
   const proposal = advise(facts)
   const texts = adviceText(proposal, facts)
-  const isTight = facts.betweenWalks !== null && proposal.walk_minutes > facts.betweenWalks
+  const isTight = facts.betweenWalks !== null && proposal.walkMinutes > facts.betweenWalks
   const [walks = '', ...refreshes] = texts
   const walk = isTight
     ? warn(

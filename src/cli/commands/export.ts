@@ -33,7 +33,7 @@ export async function run(
   if (envelope && format !== 'ndjson') throw new UsageError('--envelope goes with --format ndjson')
   if (bom && format !== 'csv') throw new UsageError('--bom goes with --format csv')
   const { database, config } = await readTarget(runtime, globals, options.database)
-  const output = outputFor(runtime, options.output, database, config)
+  const output = await outputFor(runtime, options.output, database, config)
   const screen = screenOf(runtime, output)
   assertShowable(format, screen, shellWord(name))
   const configured = config?.collections.map((collection) => collection.name) ?? []

@@ -24,7 +24,7 @@ export async function run(
 ): Promise<number> {
   const limit = timeout === undefined ? null : timeLimit(timeout)
   const { database, config } = await readTarget(runtime, globals, named)
-  const file = outputFor(runtime, output, database, config)
+  const file = await outputFor(runtime, output, database, config)
   const screen = screenOf(runtime, file)
   assertShowable(format, screen, 'result')
   const sql = typed === '-' ? await readSql(runtime) : typed

@@ -6,7 +6,7 @@ import { startCopy } from '../../store/sqlite/publish/start.ts'
 import { counted } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { assertMirror, readMirror } from '../file/mirror.ts'
+import { assertMirror, openMirror } from '../file/mirror.ts'
 import type { Globals } from '../globals.ts'
 import { assertFolder, assertMayReplace, outputFile } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
@@ -35,7 +35,7 @@ export async function run(
   assertMayReplace(output, mirror, config)
   assertFolder(output)
   if (config) assertMirror(mirror)
-  else readMirror(mirror, true).close()
+  else openMirror(mirror, true).close()
   const task = { mirror, target: output.place, mode: null, published: null }
   try {
     const { rows, bytes } = await startCopy(task, newLockName(pid, newToken), signal)

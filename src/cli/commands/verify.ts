@@ -1,10 +1,11 @@
 import type { Config } from '../../config/config.ts'
+import { ERRORS, firstOf } from '../../errors.ts'
 import type { Difference, Differences } from '../../sync/differences.ts'
 import { runConcurrently } from '../../sync/job.ts'
 import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import { counted, grouped, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
-import { exitCodeOf, exitCodeOfStop, firstOf } from '../exit-code.ts'
+import { exitCodeOfStop } from '../exit-code.ts'
 import { noMirror } from '../file/mirror.ts'
 import { type Globals, typedConfig } from '../globals.ts'
 import { isMade } from '../mirror.ts'
@@ -57,7 +58,9 @@ function compareAll(
 function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
   return firstOf(
-    results.map(({ differences, error }) => (error ? exitCodeOf(error) : exitCodeOfReading(differences))),
+    results.map(({ differences, error }) =>
+      error ? ERRORS[error.code].exitCode : exitCodeOfReading(differences),
+    ),
   )
 }
 

@@ -5,9 +5,9 @@ import { MirrorError } from '../../errors.ts'
 import { fullDisk } from '../../report/verdict.ts'
 import { assertMayRead, whyUnwritable as rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { inspectHeader } from '../../store/sqlite/file/header.ts'
-import { translatingErrors } from '../../store/sqlite/file/open.ts'
+import { openForReading as openFileForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { freeBytes } from '../../store/sqlite/read/overview.ts'
-import { openReader, type Reader } from '../../store/sqlite/read/reader.ts'
+import type { Connection } from '../../store/sqlite/sql.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
 import type { StatusReader } from '../read-status.ts'
 import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
@@ -30,7 +30,9 @@ export async function openForReading({ database }: Config): Promise<RuleRunner |
 }
 
 export async function readStatus({ database, config }: MirrorPlace): Promise<StatusReader | null> {
-  return config ? openReader(database) : readMirror(database, true)
+  const { createFileStatus } = await import('../../store/sqlite/read/status.ts')
+  const connection = config ? openFileForReading(database) : openMirror(database, true)
+  return connection && createFileStatus(connection, database)
 }
 
 export function whyUnwritable({ database, config }: MirrorPlace): string | null {
@@ -89,9 +91,9 @@ export function assertMirror(file: string): void {
 }
 
 /** `isCopy`: the user named this file with `--database`. Throws MirrorError where there is nothing to read. */
-export function readMirror(file: string, isCopy = false): Reader {
-  const reader = openReader(file, isCopy)
-  if (reader) return reader
+export function openMirror(file: string, isCopy: boolean): Connection {
+  const connection = openFileForReading(file, isCopy)
+  if (connection) return connection
   throw isCopy
     ? new MirrorError(`--database ${file}: there is no mirror, and no copy of one, at this place`)
     : noMirror(file)

@@ -7,12 +7,13 @@ import { claimAddress, placeOfFile } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
-import { emptyWal, openForReading, openForWriting, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { emptyWal, openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { openForWriting } from '../../store/sqlite/file/open-for-writing.ts'
 import { announceDaemon, createLeases, readDaemons, withdrawDaemon } from '../../store/sqlite/leases.ts'
 import { originIn } from '../../store/sqlite/publish/origin.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
 import { mirrorSize } from '../../store/sqlite/read/overview.ts'
-import { createReader } from '../../store/sqlite/read/reader.ts'
+import { createFileStatus } from '../../store/sqlite/read/status.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
 import { makeConfigured } from '../../store/sqlite/tables/configured.ts'
@@ -166,7 +167,7 @@ export function createFilePublishing(
 
 /** What the listener reads: on the connection of the sync, between two of its transactions. */
 function createServedFile(connection: Connection, file: string, processName: string): ServedMirror {
-  const reader = createReader(connection, file, processName)
+  const reader = createFileStatus(connection, file, processName)
   const assertSameFile = createFileCheck(file)
   return {
     async probe() {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
-import { ALARM } from '../../report/advice.ts'
+import { ALARM } from '../../report/refresh-text.ts'
 import { isWorthReporting } from '../../report/status.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'

@@ -1,5 +1,6 @@
 import type { CollectionSummary, ColumnSummary, JobSummary } from '../../store/core/describe.ts'
-import { belongsTo, type Listed, type Value } from '../../store/core/reading.ts'
+import { belongsTo } from '../../store/core/names.ts'
+import type { Listed, Value } from '../../store/core/reading.ts'
 import { counted, grouped, inWords, printable, printableJson } from '../../text.ts'
 import { chunked } from '../output/formats/format.ts'
 import { jsonValue } from '../output/formats/json.ts'

@@ -2,13 +2,10 @@ import type { ErrorCode } from '../../errors.ts'
 import type { CollectionSummary, ColumnSummary } from '../../store/core/describe.ts'
 import type { Listed, Rows, Selection, SentItem, TypedRows, Value } from '../../store/core/reading.ts'
 import { assertReadingSql, type Parameters } from '../../store/sqlite/read/query.ts'
-import type { Reader } from '../../store/sqlite/read/reader.ts'
-import { isNotMadeYet, readMirror } from '../file/mirror.ts'
-import { csvFormat } from '../output/formats/csv.ts'
+import { createReader, type Reader } from '../../store/sqlite/read/reader.ts'
+import { isNotMadeYet, openMirror } from '../file/mirror.ts'
 import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
-import { jsonFormat, ndjsonFormat } from '../output/formats/json.ts'
 import { tableFormat } from '../output/formats/table.ts'
-import { assertNameOf } from './named.ts'
 
 /** At once from a file, later from a server. */
 type MaybePromise<T> = T | Promise<T>
@@ -128,9 +125,13 @@ async function queryFormat(
     const { parquetFormat } = await import('../output/formats/parquet.ts')
     return parquetFormat({ columns, types })
   }
-  if (format === 'json') return jsonFormat(columns, isTerminal)
-  if (format === 'ndjson') return ndjsonFormat(columns, isTerminal)
-  return format === 'csv' ? csvFormat(columns, { safe: isTerminal }) : tableFormat(columns, width)
+  if (format === 'csv') {
+    const { csvFormat } = await import('../output/formats/csv.ts')
+    return csvFormat(columns, { safe: isTerminal })
+  }
+  if (format === 'table') return tableFormat(columns, width)
+  const { jsonFormat, ndjsonFormat } = await import('../output/formats/json.ts')
+  return format === 'json' ? jsonFormat(columns, isTerminal) : ndjsonFormat(columns, isTerminal)
 }
 
 /** Does the task on a mirror in a file, and yields what it writes. Throws UsageError and MirrorError. */
@@ -139,9 +140,12 @@ export async function* read(task: ReadingTask, tell: Tell): AsyncIterable<Uint8A
   if (isNotMadeYet(database)) {
     // Usage is checked before the mirror is looked at.
     if (work.kind === 'query') assertReadingSql(work.sql, valuesOf(work.parameters))
-    else if (!isCopy) assertNameOf(work)
+    else if (!isCopy) {
+      const { assertNameOf } = await import('./named.ts')
+      assertNameOf(work)
+    }
   }
-  const reader = readMirror(database, isCopy)
+  const reader = createReader(openMirror(database, isCopy), database)
   try {
     yield* await written(readableFile(reader), task, tell)
   } finally {

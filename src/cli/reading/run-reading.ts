@@ -1,11 +1,10 @@
 import path from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
-import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { kindOf } from '../mirror.ts'
 import { writeAll } from '../output/formats/format.ts'
-import { assertMayReplace, type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
+import type { OutputFile } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ExportFormat, QueryFormat, ReadingTask } from './read.ts'
 
@@ -41,9 +40,13 @@ export async function runReading(
     await runtime.yieldToEventLoop()
     runtime.dieOnSignal()
   }
-  const until = { lockName: newLockName(pid, newToken), mirror: task.database }
-  const write: WritePieces = (pieces) =>
-    output ? writeOutput(output, pieces, until, signal) : writeAll(stdout, pieces)
+  // What writes files is loaded where there is one, so that a query starts fast.
+  const write: WritePieces = async (pieces) => {
+    if (!output) return writeAll(stdout, pieces)
+    const { writeOutput } = await import('../output/output-file.ts')
+    const { newLockName } = await import('../../store/sqlite/file/lock-file.ts')
+    await writeOutput(output, pieces, { lockName: newLockName(pid, newToken), mirror: task.database }, signal)
+  }
   try {
     const { read } = await kindOf(config)
     await read(config, runtime, options, write)
@@ -59,13 +62,14 @@ export async function runReading(
 const STANDARD_OUTPUT = new Set(['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
 
 /** The file of `--output`; null without it, and for standard output. Throws UsageError for one that must not be written. */
-export function outputFor(
+export async function outputFor(
   { cwd }: Runtime,
   typed: string | undefined,
   database: string,
   config: Config | null,
-): OutputFile | null {
+): Promise<OutputFile | null> {
   if (typed === undefined || STANDARD_OUTPUT.has(typed)) return null
+  const { assertMayReplace, outputFile } = await import('../output/output-file.ts')
   const file = outputFile('--output', path.resolve(cwd, typed))
   assertMayReplace(file, database, config)
   return file

@@ -3,9 +3,6 @@ import { columnName, foldName, SQLITE_LIMITS } from './column.ts'
 // `orders_changes`: one row per event. A version's end is an event of its row in the history. Its beginning is one only where no
 // kept version led to it: the item came, or an earlier version was not kept (`history: false`, or pruned).
 
-/** The end of the view's name. */
-export const CHANGES_END = '_changes'
-
 /**
  * The columns of `seq` beside those of times: the number of the transaction that wrote the event. Null in rows that a version of the
  * program without `seq` wrote. Their events have the milliseconds of their time since 1970 as `seq`; new numbers are greater.

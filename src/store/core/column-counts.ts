@@ -17,18 +17,8 @@ import {
 import { type ArrayView, asRead } from '../columns/elements.ts'
 import { parentNames } from '../columns/view-names.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
-import {
-  all,
-  type Dialect,
-  one,
-  quoted,
-  type Rule,
-  run,
-  type StoredTime,
-  tableName,
-  textOf,
-  upsert,
-} from './sql.ts'
+import { tableName } from './names.ts'
+import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, textOf, upsert } from './sql.ts'
 import { knownKey, loadArrayViews, loadColumns } from './tables.ts'
 
 // `sync_column_counts`. The decisions are in columns/counts.ts.

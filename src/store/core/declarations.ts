@@ -1,18 +1,9 @@
 import type { TableShape } from '../columns/catalog.ts'
-import { CHANGES_END, type EventTime, SEQ_COLUMNS } from '../columns/changes-view.ts'
+import { type EventTime, SEQ_COLUMNS } from '../columns/changes-view.ts'
 import type { Column } from '../columns/column.ts'
 import { OF_A_COLLECTION } from '../help-texts.ts'
-import {
-  type Dialect,
-  exec,
-  KINDS,
-  quoted,
-  type Rule,
-  run,
-  SQL_TYPES,
-  type TableKind,
-  tableName,
-} from './sql.ts'
+import { type INDEX_ENDS, KINDS, type TableKind, tableName } from './names.ts'
+import { type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 
 // What the tables of a collection are like, with their indexes.
 
@@ -51,7 +42,7 @@ const IS_CHANGED = ' WHERE "_changed_at" > "_first_seen_at"'
 
 /** Indexes beside the keys: of the history; and for `orders_changes`, by time and by `seq`. The partial ones cost a first sync nothing. */
 const INDEXES: readonly [
-  end: string,
+  end: (typeof INDEX_ENDS)[number],
   kind: TableKind,
   on: (keys: string, seqOf: Dialect['seqOf']) => string,
 ][] = [
@@ -66,14 +57,6 @@ const INDEXES: readonly [
   ['_raw_seq_at_start', 'raw', (_, seqOf) => `((${seqOf('_first_seen_at')}))`],
   ['_raw_seq_at_change', 'raw', (_, seqOf) => `((${seqOf('_changed_at')}))${IS_CHANGED}`],
 ]
-
-/** The name endings of a collection's tables, views and indexes, which both databases keep in one namespace. */
-export const NAME_ENDS: readonly string[] = ['_raw', '_history', ...INDEXES.map(([end]) => end), CHANGES_END]
-
-/** Their names; also those that users might have taken. */
-export function namesOfTables({ limits }: Pick<Dialect, 'limits'>, collection: string): string[] {
-  return ['', ...NAME_ENDS].map((end) => limits.cut(collection, end.length) + end)
-}
 
 /** The statements that make the tables of a collection, as far as they are missing. */
 export function tablesSql(dialect: Dialect, shape: TableShape): string[] {

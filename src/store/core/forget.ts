@@ -1,7 +1,8 @@
 import { InterruptedError } from '../../errors.ts'
 import { keyColumnNames, splitKey } from '../columns/catalog.ts'
 import { asOwner, type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
-import { all, type Dialect, one, quoted, type Rule, run, type TableKind, tableName } from './sql.ts'
+import { type TableKind, tableName } from './names.ts'
+import { all, type Dialect, one, quoted, type Rule, run } from './sql.ts'
 import { isWithoutRows, knownKey } from './tables.ts'
 
 // What `forget` deletes of a job, and of an organization.

@@ -3,6 +3,7 @@ import type { ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Job } from '../../sync/types.ts'
 import { type KeyType, keyValues } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
+import { tableName } from './names.ts'
 import {
   all,
   type Dialect,
@@ -13,7 +14,6 @@ import {
   type Rule,
   SQL_TYPES,
   type StoredTime,
-  tableName,
 } from './sql.ts'
 
 // What is stored of the items of a job.

@@ -1,8 +1,9 @@
 import type { HoldReason, MissingCounts, MissingRule } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { jobState, namesOf, OF_JOB } from './jobs.ts'
+import { tableName } from './names.ts'
 import { takeSeq } from './seq.ts'
-import { type Dialect, type Keys, one, quoted, type Rule, run, tableName } from './sql.ts'
+import { type Dialect, type Keys, one, quoted, type Rule, run } from './sql.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
 // `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.

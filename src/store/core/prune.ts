@@ -1,6 +1,7 @@
 import type { Job } from '../../sync/types.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
-import { type Dialect, one, quoted, type Rule, run, tableName } from './sql.ts'
+import { tableName } from './names.ts'
+import { type Dialect, one, quoted, type Rule, run } from './sql.ts'
 
 // What a job's runs left and no walk needs.
 

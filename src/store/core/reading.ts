@@ -1,8 +1,8 @@
 import { UsageError } from '../../errors.ts'
-import { CHANGES_END } from '../columns/changes-view.ts'
 import type { ColumnLimits } from '../columns/column.ts'
 import { parentNames } from '../columns/view-names.ts'
-import { KINDS, quoted, tableName } from './sql.ts'
+import { belongsTo, changesViewName } from './names.ts'
+import { quoted } from './sql.ts'
 
 // Which tables and views `query`, `export` and `describe` know, and what is selected of them: of a mirror of either kind, and of a copy.
 
@@ -50,21 +50,13 @@ export interface Listed {
   columns: readonly ListedColumn[]
 }
 
-/** Whether a collection's tables and views have such a name, whatever the mirror holds. */
-export function belongsTo(collection: string, name: string): boolean {
-  const own = [...KINDS.map((kind) => tableName(collection, kind)), collection + CHANGES_END]
-  // No collection's name has two underscores.
-  const arrays = `${collection}__`
-  return own.includes(name) || (name.startsWith(arrays) && name.length > arrays.length)
-}
-
 /** The names of the tables and views of these collections. */
 export function belonging(collections: readonly string[], names: readonly string[]): string[] {
   return names.filter((name) => collections.some((collection) => belongsTo(collection, name)))
 }
 
 export function isOfChanges({ name, collection }: Pick<Listed, 'name' | 'collection'>): boolean {
-  return name === collection + CHANGES_END
+  return name === changesViewName(collection)
 }
 
 /** Which rows of a table or view are meant. */

@@ -5,8 +5,9 @@ import { keyValues, type TableShape } from '../columns/catalog.ts'
 import { sqlitePath } from '../columns/path.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { namesOf } from './jobs.ts'
+import { tableName } from './names.ts'
 import { takeSeq } from './seq.ts'
-import { type Columns, type Dialect, quoted, type Rule, SQL_TYPES, tableName, timeOf } from './sql.ts'
+import { type Columns, type Dialect, quoted, type Rule, SQL_TYPES, timeOf } from './sql.ts'
 
 // The rows of a collection in its three tables.
 

@@ -4,6 +4,7 @@ import type { Catalog, TableShape } from '../columns/catalog.ts'
 import type { EventTime } from '../columns/changes-view.ts'
 import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
+import { tableName } from './names.ts'
 
 /**
  * A rule of the store, written once for both databases: a generator that yields one statement after another and receives its result, with
@@ -105,15 +106,6 @@ export const SQL_TYPES: Record<ColumnType, string> = {
 
 /** The columns of a collection's key, in the order of its fields. */
 export type Keys = Pick<TableShape, 'keyColumns' | 'keyTypes'>
-
-/** The tables of a collection: what analysts query, the items as they were sent, superseded versions. */
-export const KINDS = ['typed', 'raw', 'history'] as const
-
-export type TableKind = (typeof KINDS)[number]
-
-export function tableName(collection: string, kind: TableKind): string {
-  return kind === 'typed' ? collection : `${collection}_${kind}`
-}
 
 export function* all<T>(text: string, values: Values = {}): Rule<T[]> {
   return (yield { text, values, wants: 'rows' }) as T[]

@@ -1,6 +1,7 @@
 import { InterruptedError } from '../../errors.ts'
 import { createForgetting as createRules, type Forgetting, isUnused } from '../core/forget.ts'
-import { KINDS, tableName, timeOf } from '../core/sql.ts'
+import { KINDS, tableName } from '../core/names.ts'
+import { timeOf } from '../core/sql.ts'
 import type { ConfiguredCollection } from '../core/tables.ts'
 import { runRule, SQLITE } from './driver.ts'
 import type { Leases } from './leases.ts'

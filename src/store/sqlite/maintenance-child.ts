@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serveParent } from './child-process.ts'
-import { openForWriting, translatingErrors } from './file/open.ts'
+import { translatingErrors } from './file/open.ts'
+import { openForWriting } from './file/open-for-writing.ts'
 import { announceMaintenance, createLeases, maintenanceUnderWay, withdrawMaintenance } from './leases.ts'
 import { type ChildTask, TASKS } from './maintenance.ts'
 import type { Connection } from './sql.ts'

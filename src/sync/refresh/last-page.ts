@@ -33,7 +33,7 @@ export function seekLastPage(reading: EndReading, answer: RefreshAnswer): EndRea
   }
 }
 
-const REFUSALS: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUEST', 'UNEXPECTED_STATUS']
+const PAST_THE_END: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUEST', 'UNEXPECTED_STATUS']
 
 /**
  * An API may refuse a page past the end, as with 404, and the list may have become shorter: the search then begins at page 1,
@@ -42,7 +42,7 @@ const REFUSALS: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUEST',
  */
 export function seekFromFirst(reading: EndReading, refusal: JobError): EndReading | null {
   const isSearch = reading.end === 'last' && reading.answers === 0 && (reading.ask ?? 1) > 1
-  return isSearch && REFUSALS.includes(refusal.code) ? { ...reading, ask: 1 } : null
+  return isSearch && PAST_THE_END.includes(refusal.code) ? { ...reading, ask: 1 } : null
 }
 
 /**

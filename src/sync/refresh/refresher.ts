@@ -1,10 +1,10 @@
 import { JobError, type KnownError } from '../../errors.ts'
 import type { JsonValue } from '../../json/value.ts'
 import type { PageTimes } from '../page-writer.ts'
-import { runError, runOutcome } from '../run.ts'
+import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Upsert } from '../store.ts'
 import type { Observe, Page, PageSource, Urgency } from '../types.ts'
-import { countTraffic, noTraffic, type PageResult } from '../walk.ts'
+import type { PageResult } from '../walk.ts'
 import {
   afterFailure,
   beginChanges,

@@ -7,7 +7,6 @@ import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('after the clock of the server was set forward', () => {
   it.each([

@@ -11,7 +11,6 @@ import { afterRealTime } from '../../helpers/real-time.ts'
 import { createWorkspace, organization, variable } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const HELD = organization('held', 2)
 

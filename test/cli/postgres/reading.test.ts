@@ -9,7 +9,6 @@ import { openDatabase } from '../../helpers/postgres.ts'
 import { createWorkspace, variable } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const ITEMS = [
   { id: 1, total: 1.5, lines: [{ sku: 'a' }, { sku: 'b' }] },

@@ -7,7 +7,6 @@ import { refreshSettings, settings } from './settings.ts'
 
 const server = await startPostgres()
 afterAll(() => server.stop())
-if (server.missing !== null) console.warn(server.missing)
 
 // Three times as many lists as two workers take at once. `npm run simulate -- --queue` plays it as large as you like.
 const SIZE = { workers: 2, organizations: 750, tokens: 15 }

@@ -38,7 +38,6 @@ const SHARE = RANGE.seeds / 40 / 2
 const server = await startPostgres()
 afterAll(() => server.stop())
 const { url } = server
-if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('workers on a PostgreSQL server', () => {
   it(`keep all promises in ${RANGE.seeds} random histories from seed ${RANGE.from} on, in which everything happens often`, async () => {

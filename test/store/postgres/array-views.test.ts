@@ -5,7 +5,6 @@ import { openTestMirror } from '../../helpers/test-mirror.ts'
 import { begin } from '../contract.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const none = { n: null, n__text: null, r: null, r__text: null, b: null, b__text: null }
 

@@ -10,7 +10,6 @@ import { describeStore, type OpenedStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const idOf = (key: readonly string[], row: Row) =>
   key.length === 1 ? String(row[key[0] ?? '']) : JSON.stringify(key.map((name) => String(row[name])))

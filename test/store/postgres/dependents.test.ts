@@ -1,17 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { rebuildCollection } from '../../../src/store/postgres/tables/rebuild.ts'
-import { runJob } from '../../../src/sync/job.ts'
 import { BEFORE_ELEMENTS_ON_SERVER } from '../../helpers/before-elements.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
-import { jobOptions } from '../../helpers/run-once.ts'
+import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
-import type { TestMirror } from '../../helpers/test-mirror.ts'
 import { begin } from '../contract.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('a column that gets another type', () => {
   let mirror: PostgresMirror
@@ -161,7 +158,7 @@ describe.skipIf(server.missing !== null)('a column that gets another type', () =
     await mirror.rows('CREATE POLICY of_one ON orders USING (id = 1)')
     const list = scriptedList({ ids: [1], item: () => '{"id":"k1"}' })
 
-    const { error } = await runJob(jobOptions(mirror as unknown as TestMirror, list.source))
+    const { error } = await runOnce(mirror, list)
 
     expect(error).toMatchObject({
       code: 'DATABASE',

@@ -1,15 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { runJob } from '../../../src/sync/job.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
-import { jobOptions } from '../../helpers/run-once.ts'
+import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
-import type { TestMirror } from '../../helpers/test-mirror.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 /** How many events the long form follows: FOLLOWED_EVENTS=20000. */
 const EVENTS = Number(process.env.FOLLOWED_EVENTS ?? 1000)
@@ -24,9 +21,9 @@ describe.skipIf(server.missing !== null)('a follower of orders_changes', { timeo
     const workers = [first, ...others]
     const rounds = Math.ceil(EVENTS / ITEMS / workers.length)
     const work = (round: number, index: number) => {
-      const mirror = workers[index] as unknown as TestMirror
+      const mirror = workers[index] ?? first
       const { source } = scriptedList({ ids: upTo(ITEMS), item: (id) => `{"id":${id},"a":${round}}` })
-      return runJob({ ...jobOptions(mirror, source), job: jobOf({}, WORKERS[index]) })
+      return runOnce(mirror, { source }, { job: jobOf({}, WORKERS[index]) })
     }
     expect((await work(0, 0)).error).toBeNull()
     // Each transaction waits before its COMMIT, one of them for longer than the others.
@@ -87,7 +84,7 @@ describe.skipIf(server.missing !== null)('a follower of orders_changes', { timeo
     const mirror = await openPostgresMirror(newSchema(server))
     const saved = async (a: number) => {
       const { source } = scriptedList({ ids: [1], item: () => `{"id":1,"a":${a}}` })
-      expect((await runJob(jobOptions(mirror as unknown as TestMirror, source))).error).toBeNull()
+      expect((await runOnce(mirror, { source })).error).toBeNull()
     }
     const tables = ['orders', 'orders_raw', 'orders_history', 'sync_seq']
     await saved(1)

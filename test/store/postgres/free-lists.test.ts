@@ -7,7 +7,6 @@ import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-
 import { afterRealTime } from '../../helpers/real-time.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const SECOND = 1000
 const NOW = Date.UTC(2026, 10, 20)

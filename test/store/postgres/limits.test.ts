@@ -1,17 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { withinPage } from '../../../src/store/postgres/tables/row-size.ts'
-import { runJob } from '../../../src/sync/job.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
-import { jobOptions } from '../../helpers/run-once.ts'
+import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
-import type { TestMirror } from '../../helpers/test-mirror.ts'
 
 // What a PostgreSQL table cannot hold keeps no list out of the mirror.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 /** An object with so many fields. */
 const wide = (count: number, value: (index: number) => unknown) =>
@@ -29,7 +26,7 @@ describe.skipIf(server.missing !== null)(
     function sync(items: readonly object[], job = jobOf()) {
       const ids = items.map((_, index) => index)
       const { source } = scriptedList({ ids, item: (index) => JSON.stringify(items[index]) })
-      return runJob({ ...jobOptions(mirror as unknown as TestMirror, source), job })
+      return runOnce(mirror, { source }, { job })
     }
 
     it.each<[string, (index: number) => unknown]>([

@@ -6,7 +6,6 @@ import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, openReader } from '../../helpers/postgres.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 /** Asks again until the answer is as it should be. */
 async function until<T>(ask: () => Promise<T>, isMeant: (answer: T) => boolean): Promise<T> {

@@ -3,19 +3,16 @@ import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
-import { runJob } from '../../../src/sync/job.ts'
 import { BEFORE_ELEMENTS_ON_SERVER } from '../../helpers/before-elements.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
-import { jobOptions } from '../../helpers/run-once.ts'
+import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
-import type { TestMirror } from '../../helpers/test-mirror.ts'
 
 const FOLDER = path.resolve(import.meta.dirname, '../../../src/store/postgres/migrations')
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const canRead = (role: string) => `has_table_privilege('${role}', 'sync_columns', 'SELECT')`
 
@@ -95,7 +92,7 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
     const mirror = await openPostgresMirror(newSchema(server))
     const saved = async (a: number) => {
       const { source } = scriptedList({ ids: [1], item: () => `{"id":1,"a":${a}}` })
-      expect((await runJob(jobOptions(mirror as unknown as TestMirror, source))).error).toBeNull()
+      expect((await runOnce(mirror, { source })).error).toBeNull()
     }
     await saved(1)
     await mirror.server.transaction((sql) =>
@@ -133,7 +130,7 @@ describe.skipIf(server.missing !== null)('a schema of an older version', { timeo
         ids: texts.map((_, index) => index + 1),
         item: (id) => texts[id - 1] ?? '',
       })
-      expect((await runJob(jobOptions(mirror as unknown as TestMirror, source))).error).toBeNull()
+      expect((await runOnce(mirror, { source })).error).toBeNull()
     }
     const texts = [
       '{"id":1,"lines":[{"n":1,"b":true,"t":"x"}],"note":"[x]","good":[{"n":1}]}',

@@ -5,7 +5,6 @@ import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('a statement that the server ends each time', () => {
   it('is tried again with growing waits, said, and given up after about a minute', async () => {

@@ -12,7 +12,6 @@ import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const NOON = Date.UTC(2026, 0, 1, 12)
 const HOURLY = 'UTC 0 * * * *'

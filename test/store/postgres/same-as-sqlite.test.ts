@@ -4,11 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { parseExact } from '../../../src/json/exact.ts'
 import { isJsonObject } from '../../../src/json/value.ts'
 import { quoted, storable, storableJson } from '../../../src/store/postgres/sql.ts'
-import { runJob } from '../../../src/sync/job.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
-import { jobOptions } from '../../helpers/run-once.ts'
+import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 import { jsonTexts } from '../../json/arbitrary.ts'
@@ -16,9 +15,6 @@ import { jsonTexts } from '../../json/arbitrary.ts'
 // The same lists, read by the same walks into both stores, give the same tables.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
-
-const JOB = jobOf()
 
 /** An object whose texts both databases can hold, and no name that PostgreSQL would cut. */
 const fields = jsonTexts.filter(
@@ -47,10 +43,10 @@ describe.skipIf(server.missing !== null)('PostgreSQL and SQLite', () => {
               const id = isText ? `"k${KEYS[place]}"` : KEYS[place]
               return `{"id":${id},"it":${items[place] ?? 'null'}}`
             }
-            for (const mirror of [sqlite, { ...postgres } as unknown as TestMirror]) {
-              const options = jobOptions(mirror, scriptedList({ ids, perPage: 5, item }).source)
+            for (const mirror of [sqlite, { ...postgres }]) {
               const removals = { brakePercent: 20, brakeRows: 3, accept: time % 2 === 0 }
-              const result = await runJob({ ...options, job: JOB, removals })
+              const listing = scriptedList({ ids, perPage: 5, item })
+              const result = await runOnce(mirror, listing, { removals })
               expect(result.error).toBeNull()
             }
             sqlite.clock.advance(60_000)
@@ -70,11 +66,8 @@ describe.skipIf(server.missing !== null)('PostgreSQL and SQLite', () => {
   it('store a text with NUL, PostgreSQL escaped', async () => {
     const postgres = await openPostgresMirror(newSchema(server))
     const text = '{"id":1,"a":"x\\u0000y","b":[{"c":"\\u0000","d":"\\\\u0000"}]}'
-    const options = jobOptions(
-      postgres as unknown as TestMirror,
-      scriptedList({ ids: [1], item: () => text }).source,
-    )
-    expect((await runJob(options)).error).toBeNull()
+    const list = scriptedList({ ids: [1], item: () => text })
+    expect((await runOnce(postgres, list)).error).toBeNull()
 
     expect(await postgres.rows('SELECT a FROM orders')).toEqual([{ a: 'x\\u0000y' }])
     expect(await postgres.rows('SELECT c, d FROM orders__b')).toEqual([{ c: '\\u0000', d: '\\u0000' }])
@@ -86,10 +79,10 @@ describe.skipIf(server.missing !== null)('PostgreSQL and SQLite', () => {
   it('call a key that has the name of a column of events alike', async () => {
     const [sqlite, postgres] = [openTestMirror(), await openPostgresMirror(newSchema(server))]
     const sql = 'SELECT * FROM orders_changes'
-    for (const mirror of [sqlite, postgres as unknown as TestMirror]) {
-      const { source } = scriptedList({ ids: [1], item: () => '{"at":1,"After":"x"}' })
+    for (const mirror of [sqlite, postgres]) {
+      const list = scriptedList({ ids: [1], item: () => '{"at":1,"After":"x"}' })
       const job = jobOf({ key: ['at', 'After'] })
-      expect((await runJob({ ...jobOptions(mirror, source), job })).error).toBeNull()
+      expect((await runOnce(mirror, list, { job })).error).toBeNull()
     }
     const events = [...sqlite.rows(sql), ...(await postgres.rows(sql))]
 

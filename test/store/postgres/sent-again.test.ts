@@ -5,8 +5,8 @@ import { identifyItems } from '../../../src/sync/items.ts'
 import { compareWithStore } from '../../../src/sync/page-writer.ts'
 import { savedRefresh, scopeText } from '../../../src/sync/refresh/saved.ts'
 import { afterFullWalk } from '../../../src/sync/refresh/state.ts'
+import { noTraffic } from '../../../src/sync/run.ts'
 import type { Lease, Run, Walk } from '../../../src/sync/store.ts'
-import { noTraffic } from '../../../src/sync/walk.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { pageOf } from '../../helpers/pages.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
@@ -18,7 +18,6 @@ import { BEGIN } from '../../helpers/test-mirror.ts'
 // their end are in workers.test.ts.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const JOB = jobOf()
 

@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { rebuildCollection } from '../../../src/store/postgres/tables/rebuild.ts'
-import { runJob } from '../../../src/sync/job.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
-import { jobOptions } from '../../helpers/run-once.ts'
+import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
-import type { TestMirror } from '../../helpers/test-mirror.ts'
 
 const server = await openDatabase()
 
@@ -20,8 +18,7 @@ describe.skipIf(server.missing !== null)('the name of a view', () => {
     async (_kind, sql) => {
       const mirror = await openPostgresMirror(newSchema(server))
       const { rows } = mirror
-      const sync = (item: (id: number) => string) =>
-        runJob(jobOptions(mirror as unknown as TestMirror, scriptedList({ ids: [1, 2], item }).source))
+      const sync = (item: (id: number) => string) => runOnce(mirror, scriptedList({ ids: [1, 2], item }))
       await sync((id) => `{"id":${id},"lines":[{"sku":"a"}]}`)
       expect(await rows('SELECT sku FROM orders__lines')).toHaveLength(2)
       await rows('DROP VIEW orders__lines')

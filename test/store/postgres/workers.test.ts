@@ -10,24 +10,22 @@ import {
 } from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer, type Server } from '../../../src/store/postgres/server/server.ts'
-import { runJob } from '../../../src/sync/job.ts'
+import { noTraffic } from '../../../src/sync/run.ts'
 import type { Lease } from '../../../src/sync/store.ts'
-import { noTraffic } from '../../../src/sync/walk.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { lockName } from '../../helpers/lock-name.ts'
 import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
-import { jobOptions } from '../../helpers/run-once.ts'
+import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
-import { BEGIN, type TestMirror } from '../../helpers/test-mirror.ts'
+import { BEGIN } from '../../helpers/test-mirror.ts'
 import { begin } from '../contract.ts'
 import { openRefresh, refreshPage } from '../contract-refreshes.ts'
 
 const server = await startPostgres()
 afterAll(() => server.stop())
-if (server.missing !== null) console.warn(server.missing)
 
 const JOB = jobOf()
 /** A page with one item that has no key. */
@@ -234,9 +232,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await somebody('SELECT pg_advisory_lock($1)', key)
 
     const list = scriptedList({ ids: [1] })
-    const { error } = await runJob(
-      jobOptions(first as unknown as TestMirror, list.source, { trigger: 'schedule' }),
-    )
+    const { error } = await runOnce(first, list, { trigger: 'schedule' })
 
     expect(error?.message).toBe(
       'acme orders: another process is working on it (about to begin); nothing is wrong, and the schedule comes to it again',
@@ -436,7 +432,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
         if (answer === 4) await server.restart()
       },
     })
-    const result = await runJob(jobOptions(first as unknown as TestMirror, list.source))
+    const result = await runOnce(first, list)
     const after = await openPostgresMirror(first.address, first.clock)
 
     expect(result).toMatchObject({ error: null, coverage: 'steady', run: { pages: 11, rowsAdded: 30 } })
@@ -469,7 +465,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
       },
     })
 
-    const { error } = await runJob(jobOptions(first as unknown as TestMirror, list.source))
+    const { error } = await runOnce(first, list)
 
     expect(error).toMatchObject({ name: 'MirrorLostError', code: 'DATABASE' })
     await expect(openPostgresMirror(first.address)).rejects.toMatchObject({ name: 'MirrorLostError' })

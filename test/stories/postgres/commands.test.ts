@@ -5,7 +5,6 @@ import { openDatabase } from '../../helpers/postgres.ts'
 import { createWorkspace } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const ITEMS = items(9)
 

@@ -17,7 +17,6 @@ const MOST = 120
 
 const server = await startPostgres()
 afterAll(() => server.stop())
-if (server.missing !== null) console.warn(server.missing)
 
 const tokens = Array.from(
   { length: TOKENS },

@@ -5,7 +5,6 @@ import { openDatabase } from '../../helpers/postgres.ts'
 import { parseScrape } from '../../listener/exposition.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 describe.skipIf(server.missing !== null)('the listener of start on a PostgreSQL mirror', () => {
   it('answers as on a file, and is not ready while the server does not answer', async () => {

@@ -13,7 +13,6 @@ import { variable } from '../../helpers/workspace.ts'
 
 const server = await startPostgres()
 afterAll(() => server.stop())
-if (server.missing !== null) console.warn(server.missing)
 
 const BACK = 'the PostgreSQL server answers again'
 /** More than one page is asked for in so many waits, and a worker that repeats itself has said its reason again. */

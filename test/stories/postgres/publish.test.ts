@@ -8,7 +8,6 @@ import { openDatabase } from '../../helpers/postgres.ts'
 import { createWorkspace, variable } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 /** All of a file: what made it, and what is in it. */
 function contentsOf(file: string): Record<string, unknown> {

@@ -10,7 +10,6 @@ import { createWorkspace, organization, type Workspace } from '../../helpers/wor
 // What a server, a role or a network refuses: exit code 4 with what to do, and no password in anything that is written.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const ACME = organization('acme', 1)
 

@@ -8,7 +8,6 @@ import { organization } from '../../helpers/workspace.ts'
 // How often a command waits for the server, counted on the wire: what a long list costs more than a short one, by page.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const PER_PAGE = 10
 const [SHORT, LONG] = [5, 35]

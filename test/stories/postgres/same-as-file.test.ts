@@ -8,7 +8,6 @@ import { createWorkspace, variable, type Workspace } from '../../helpers/workspa
 // What commands say of one mirror, in a file and moved to a server.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const ITEMS: { id: number; [field: string]: unknown }[] = [
   {

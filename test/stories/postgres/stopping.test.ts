@@ -7,7 +7,6 @@ import { openDatabase, openReader } from '../../helpers/postgres.ts'
 // Statements that take long, write, or return more than memory holds.
 
 const server = await openDatabase()
-if (server.missing !== null) console.warn(server.missing)
 
 const SLEEP = 'SELECT pg_sleep(600)'
 

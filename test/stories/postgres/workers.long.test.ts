@@ -8,7 +8,6 @@ import { organization } from '../../helpers/workspace.ts'
 
 const server = await startPostgres()
 afterAll(() => server.stop())
-if (server.missing !== null) console.warn(server.missing)
 
 const ITEMS = items(9)
 const EVERY_SECOND = '* * * * * *'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { MirrorError } from '../../../errors.ts'
 import { tablesSql } from '../../core/declarations.ts'
-import { KINDS, tableName } from '../../core/sql.ts'
+import { KINDS, tableName } from '../../core/names.ts'
 import { collectionNames } from '../../core/tables.ts'
 import type { Connection } from '../../sqlite/sql.ts'
 import { POSTGRES, runRule } from '../driver.ts'

@@ -1,5 +1,6 @@
 import { splitKey } from '../../columns/catalog.ts'
-import { belonging, belongsTo, type Listed } from '../../core/reading.ts'
+import { belongsTo } from '../../core/names.ts'
+import { belonging, type Listed } from '../../core/reading.ts'
 import type { Statements } from '../driver.ts'
 import type { Cursor } from '../server/pool.ts'
 import { keyNames } from '../tables/shape.ts'

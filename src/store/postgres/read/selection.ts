@@ -1,4 +1,5 @@
 import { parentNames } from '../../columns/view-names.ts'
+import { tableName } from '../../core/names.ts'
 import {
   isOfChanges,
   type Listed,
@@ -12,7 +13,6 @@ import {
   type Value,
 } from '../../core/reading.ts'
 import { seqWindows, withinWindow } from '../../core/seq.ts'
-import { tableName } from '../../core/sql.ts'
 import { numberedValues } from '../driver.ts'
 import { POSTGRES_LIMITS, quoted } from '../sql.ts'
 import { openCursor, type StreamedRows } from './cursor.ts'

@@ -1,10 +1,11 @@
 import type { ColumnChange } from '../../columns/column.ts'
 import { addColumnSql } from '../../core/declarations.ts'
 import type { Alteration } from '../../core/fit.ts'
-import { exec, KINDS, one, quoted, type Rule, SQL_TYPES, tableName } from '../../core/sql.ts'
+import { changesViewName, KINDS, tableName } from '../../core/names.ts'
+import { exec, one, quoted, type Rule, SQL_TYPES } from '../../core/sql.ts'
 import { POSTGRES } from '../driver.ts'
 import { changingTypes, DependentError, tried, withoutDependents } from './dependents.ts'
-import { changesViewName, changesViewSql, commentOfChanges } from './shape.ts'
+import { changesViewSql, commentOfChanges } from './shape.ts'
 import { hasTextSql, viewSelect, viewSql } from './view.ts'
 
 /** Runs in a transaction. */

@@ -1,5 +1,6 @@
 import { JobError } from '../../../errors.ts'
 import { dropViews, viewedTable } from '../../core/fit.ts'
+import { changesViewName } from '../../core/names.ts'
 import { exec, one, quoted, type Rule } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
@@ -10,7 +11,7 @@ import {
 } from '../../core/tables.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import type { Server } from '../server/server.ts'
-import { changesViewName, changesViewSql } from './shape.ts'
+import { changesViewSql } from './shape.ts'
 
 /** Two workers that make tables at once would each find a name free. */
 const LOCK_TABLES =

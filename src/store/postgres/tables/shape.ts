@@ -1,14 +1,11 @@
 import { type KeyPaths, keyColumnNames, type TableShape } from '../../columns/catalog.ts'
-import { CHANGES_END, eventKeyNames, selectChanges } from '../../columns/changes-view.ts'
+import { eventKeyNames, selectChanges } from '../../columns/changes-view.ts'
+import { changesViewName } from '../../core/names.ts'
 import { POSTGRES } from '../driver.ts'
 import { POSTGRES_LIMITS, quoted } from '../sql.ts'
 
 export function keyNames(keyPaths: KeyPaths): string[] {
   return keyColumnNames(keyPaths, POSTGRES_LIMITS)
-}
-
-export function changesViewName(collection: string): string {
-  return collection + CHANGES_END
 }
 
 /** The statements that make the view of changes, with its comment. */

@@ -2,13 +2,13 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
-import { LATEST_VERSION, migrate } from '../migrations/migrate.ts'
+import { LATEST_VERSION } from '../migrations/migrate.ts'
 import type { Connection } from '../sql.ts'
-import { assertMayRead, assertMayWrite, damaged, explainFileError, explainSqliteError } from './errors.ts'
+import { assertMayRead, explainFileError, explainSqliteError } from './errors.ts'
 import { inspectHeader } from './header.ts'
 
 /** In the file's header, to tell a mirror from other databases: "admr". */
-const APPLICATION_ID = 0x61646d72
+export const APPLICATION_ID = 0x61646d72
 
 /** The same of a copy that `publish` or `snapshot` made, which is only read: "admc". */
 export const COPY_ID = 0x61646d63
@@ -17,62 +17,6 @@ export const COPY_ID = 0x61646d63
  * How long one statement waits inside SQLite, which blocks this process; longer waits are in transaction.ts.
  */
 const LOCK_MS = 100
-
-/** Database pages in the WAL at which a commit moves them into the file; then the WAL is cut to this size. */
-const WAL_PAGES = 2000
-const WAL_BYTES = 16 * 1024 * 1024
-
-/** Up to this size, opening for writing checks the whole file. */
-const CHECKED_BYTES = 32 * 1024 * 1024
-
-/**
- * Opens the mirror for writing; creates it, and its folder, if there is none. Throws MirrorError, and leaves
- * a file that is not ours untouched. While another process creates or migrates it, throws SQLite's `isBusy`.
- */
-export function openForWriting(file: string): Connection {
-  let connection: Connection | undefined
-  try {
-    makeFolder(path.dirname(file))
-    const isNew = assertOurs(file) === 'empty'
-    // Before anything is written: even `journal_mode = WAL` changes a file.
-    if (isNew) makeFile(file)
-    else assertUsable(file)
-    connection = new Database(file, { timeout: LOCK_MS })
-    if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
-    connection.pragma('journal_mode = WAL')
-    connection.pragma('synchronous = NORMAL')
-    // Twice SQLite's default: a first sync of 2,000 pages waits half as long for the disk. The WAL grows
-    // while a reader needs it; the second commit after the reader's end cuts it to the limit.
-    connection.pragma(`wal_autocheckpoint = ${WAL_PAGES}`)
-    connection.pragma(`journal_size_limit = ${WAL_BYTES}`)
-    migrate(connection)
-    return connection
-  } catch (error) {
-    connection?.close()
-    throw isBusy(error) ? error : translate(file, error)
-  }
-}
-
-/**
- * Makes a folder and its missing parents. Node's recursive mkdir never returns where a folder that exists
- * reports that it does not, as in /proc.
- */
-export function makeFolder(folder: string): void {
-  if (fs.existsSync(folder)) return
-  makeFolder(path.dirname(folder))
-  try {
-    fs.mkdirSync(folder)
-  } catch (error) {
-    // Another process may have been faster.
-    if (!fs.existsSync(folder)) throw error
-  }
-}
-
-/** Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode. */
-function makeFile(file: string): void {
-  const { O_WRONLY, O_CREAT, O_NONBLOCK } = fs.constants
-  fs.closeSync(fs.openSync(file, O_WRONLY | O_CREAT | O_NONBLOCK, 0o600))
-}
 
 /**
  * Opens the mirror for reading; null if there is none yet. `isCopy`: the user named this file. `mayBeOld`: it
@@ -105,6 +49,26 @@ function hasTables(connection: Connection, file: string, mayBeOld: boolean): boo
   )
 }
 
+/** Opens a file that is ours. */
+export function connect(file: string, readonly = false): Connection {
+  return new Database(file, { readonly, timeout: LOCK_MS })
+}
+
+/**
+ * Makes a folder and its missing parents. Node's recursive mkdir never returns where a folder that exists
+ * reports that it does not, as in /proc.
+ */
+export function makeFolder(folder: string): void {
+  if (fs.existsSync(folder)) return
+  makeFolder(path.dirname(folder))
+  try {
+    fs.mkdirSync(folder)
+  } catch (error) {
+    // Another process may have been faster.
+    if (!fs.existsSync(folder)) throw error
+  }
+}
+
 /** A database without tables, for as long as it is open. */
 export function openInMemory(): Connection {
   return new Database(':memory:')
@@ -131,7 +95,7 @@ export function emptyWal(file: string): boolean {
   }
 }
 
-function assertOurs(
+export function assertOurs(
   file: string,
   ids: readonly number[] = [APPLICATION_ID],
   advice = CHOOSE,
@@ -154,7 +118,7 @@ function assertOurs(
   return 'ours'
 }
 
-function assertKnown(version: number, file: string): void {
+export function assertKnown(version: number, file: string): void {
   if (version <= LATEST_VERSION) return
   throw new MirrorLostError(
     `${file} was made by a newer admin-mirror (schema ${version}, this one knows ${LATEST_VERSION}); ` +
@@ -165,27 +129,8 @@ function assertKnown(version: number, file: string): void {
 const NAME = 'Name a mirror, a published file or a copy of one'
 const CHOOSE = 'Choose another file for "database" in the configuration'
 
-/**
- * Checks what the header does not show: the WAL may hold a newer version or another database, and damage may
- * be anywhere. Only reads, since closing a connection that writes would move the WAL into the file.
- */
-function assertUsable(file: string): void {
-  assertMayWrite(file)
-  const connection = new Database(file, { readonly: true, timeout: LOCK_MS })
-  try {
-    assertOwnWal(connection, file)
-    assertKnown(schemaVersion(connection), file)
-    if (fs.statSync(file).size <= CHECKED_BYTES) assertSound(connection, file)
-  } catch (error) {
-    // In a mirror outside WAL mode, only a writer can roll back an interrupted transaction.
-    if (!(error instanceof Database.SqliteError && error.code === 'SQLITE_READONLY_ROLLBACK')) throw error
-  } finally {
-    connection.close()
-  }
-}
-
 /** SQLite uses any whole WAL beside the file as the file's own. */
-function assertOwnWal(connection: Connection, file: string): void {
+export function assertOwnWal(connection: Connection, file: string): void {
   const id = connection.pragma('application_id', { simple: true })
   if (id === APPLICATION_ID || id === COPY_ID) return
   throw new MirrorError(
@@ -194,13 +139,8 @@ function assertOwnWal(connection: Connection, file: string): void {
   )
 }
 
-function schemaVersion(connection: Connection): number {
+export function schemaVersion(connection: Connection): number {
   return connection.pragma('user_version', { simple: true }) as number
-}
-
-function assertSound(connection: Connection, file: string): void {
-  const [first] = connection.pragma('quick_check(1)') as { quick_check: string }[]
-  if (first?.quick_check !== 'ok') throw damaged(file, first?.quick_check ?? 'no answer')
 }
 
 /** Returns a function that throws MirrorLostError once a newer version has migrated the mirror. */

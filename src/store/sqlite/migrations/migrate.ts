@@ -1,8 +1,5 @@
 import fs from 'node:fs'
-import { completeCollections } from '../../core/complete.ts'
-import { runRule } from '../driver.ts'
 import type { Connection } from '../sql.ts'
-import { ALTERATION } from '../tables/alter.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
@@ -28,8 +25,8 @@ const STEPS = [
 
 export const LATEST_VERSION = STEPS.length
 
-/** Brings our own tables up to date, in one transaction: a kill leaves the old schema or the new one. */
-export function migrate(connection: Connection): void {
+/** Brings our own tables up to date, and then those of collections by `complete`, in one transaction: a kill leaves the old schema or the new one. */
+export function migrate(connection: Connection, complete: () => void): void {
   const pending = () => STEPS.slice(connection.pragma('user_version', { simple: true }) as number)
   if (pending().length === 0) return
   const run = connection.transaction(() => {
@@ -37,7 +34,7 @@ export function migrate(connection: Connection): void {
     const steps = pending()
     for (const step of steps) connection.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
     if (steps.length === 0) return
-    runRule(connection, completeCollections(ALTERATION))
+    complete()
     connection.pragma(`user_version = ${LATEST_VERSION}`)
   })
   run.immediate()

@@ -1,7 +1,7 @@
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../columns/changes-view.ts'
 import { columnType } from '../../columns/column.ts'
-import { tableName } from '../../core/sql.ts'
+import { tableName } from '../../core/names.ts'
 import { knownKey } from '../../core/tables.ts'
 import { runRule } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'

@@ -1,6 +1,7 @@
 import { UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
-import { belonging, belongsTo, type Listed, type ListedColumn } from '../../core/reading.ts'
+import { belongsTo } from '../../core/names.ts'
+import { belonging, type Listed, type ListedColumn } from '../../core/reading.ts'
 import type { Connection } from '../sql.ts'
 
 /** The collections that the file holds. */

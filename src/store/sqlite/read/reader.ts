@@ -1,27 +1,13 @@
 import type { CollectionSummary, ColumnSummary } from '../../core/describe.ts'
-import type { DaemonRecord } from '../../core/leases.ts'
-import { type ColumnTrouble, columnTroubles } from '../../core/overview.ts'
 import type { Listed, Selection, SentItem, TypedRows } from '../../core/reading.ts'
-import { gateClosedUntil, type StatusRow } from '../../core/status.ts'
-import { runRule } from '../driver.ts'
-import { openForReading, translate, translatingErrors } from '../file/open.ts'
-import { readDaemons } from '../leases.ts'
+import { translate, translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
-import { describeColumns, summarize } from './describe.ts'
-import { readFreshness } from './freshness.ts'
-import { collectionsOf, findListed, hasTable, listedNames } from './listed.ts'
+import { collectionsOf, findListed, listedNames } from './listed.ts'
 import { type Parameters, readOnly, stepping } from './query.ts'
 import { selectItems, selectRows } from './selection.ts'
-import { readStatus } from './status.ts'
 
-/** Read-only access to a mirror or a copy of it, for status, query, export and describe. */
+/** Read-only access to the rows of a mirror or a copy of it, for query, export and describe. */
 export interface Reader {
-  status(): StatusRow[]
-  daemons(): DaemonRecord[]
-  /** The latest end of a budget's pause. */
-  gateClosedUntil(): string | null
-  /** None of a copy, and of a mirror of an older version. */
-  columnTroubles(): ColumnTrouble[]
   /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
   query(sql: string, parameters?: Parameters): TypedRows
   collections(): string[]
@@ -34,34 +20,15 @@ export interface Reader {
   rows(listed: Listed, selection: Selection): TypedRows
   /** The items of a collection as they were sent. */
   items(collection: string, selection: Selection): Iterable<SentItem>
-  summary(collection: string): CollectionSummary
-  describe(listed: Listed): ColumnSummary[]
+  summary(collection: string): Promise<CollectionSummary>
+  describe(listed: Listed): Promise<ColumnSummary[]>
   close(): void
 }
 
-/**
- * Opens the mirror for reading; null if there is none yet. `isCopy`: the user named this file, and it may be
- * of an older version. Throws MirrorError.
- */
-export function openReader(file: string, isCopy = false): Reader | null {
-  const connection = openForReading(file, isCopy)
-  return connection && createReader(connection, file)
-}
-
-/**
- * Reads on a connection that this process has open, as it must: opening the file once more and closing it would drop SQLite's
- * locks. `own`: the name of this process's lock file.
- */
-export function createReader(connection: Connection, file: string, own: string | null = null): Reader {
+export function createReader(connection: Connection, file: string): Reader {
   const read = <T>(task: () => T): T => translatingErrors(file, task)
   const meaning = (error: unknown) => translate(file, error)
-  const isWhole = () => hasTable(connection, 'sync_jobs') && hasTable(connection, 'sync_gates')
   return {
-    status: () => read(() => (isWhole() ? readStatus(connection, file, own) : readFreshness(connection))),
-    daemons: () => read(() => (isWhole() ? readDaemons(connection, file, own) : [])),
-    gateClosedUntil: () => read(() => (isWhole() ? runRule(connection, gateClosedUntil()) : null)),
-    columnTroubles: () =>
-      read(() => (tellsOfColumns(connection) ? runRule(connection, columnTroubles()) : [])),
     query: (sql, parameters = new Map()) => readOnly(connection, file, sql, parameters),
     collections: () => read(() => collectionsOf(connection)),
     organizations: () => {
@@ -79,14 +46,15 @@ export function createReader(connection: Connection, file: string, own: string |
       const items = raw ? read(() => selectItems(connection, raw, selection)) : []
       return stepping(() => items, meaning)
     },
-    summary: (collection) => read(() => summarize(connection, collection)),
-    describe: (listed) => read(() => describeColumns(connection, listed)),
+    // Loaded by none but `describe`, so that a query starts fast.
+    async summary(collection) {
+      const { summarize } = await import('./describe.ts')
+      return read(() => summarize(connection, collection))
+    },
+    async describe(listed) {
+      const { describeColumns } = await import('./describe.ts')
+      return read(() => describeColumns(connection, listed))
+    },
     close: () => connection.close(),
   }
-}
-
-/** Not a copy, nor a mirror that no command of this version has written yet. */
-function tellsOfColumns(connection: Connection): boolean {
-  const sql = "SELECT 1 FROM pragma_table_info('sync_view_columns') WHERE name = 'role'"
-  return hasTable(connection, 'sync_column_counts') && connection.prepare(sql).get() !== undefined
 }

@@ -1,7 +1,50 @@
-import { jobLines, type StatusRow, statusOf } from '../../core/status.ts'
+import type { DaemonRecord } from '../../core/leases.ts'
+import { type ColumnTrouble, columnTroubles } from '../../core/overview.ts'
+import { gateClosedUntil, jobLines, type StatusRow, statusOf } from '../../core/status.ts'
 import { runRule, SQLITE } from '../driver.ts'
-import { isOwnerAlive } from '../leases.ts'
+import { translatingErrors } from '../file/open.ts'
+import { isOwnerAlive, readDaemons } from '../leases.ts'
 import type { Connection } from '../sql.ts'
+import { readFreshness } from './freshness.ts'
+import { hasTable } from './listed.ts'
+
+/** What `status` and the listener read of a mirror in a file, or of a copy. */
+export interface FileStatus {
+  status(): StatusRow[]
+  daemons(): DaemonRecord[]
+  /** The latest end of a budget's pause. */
+  gateClosedUntil(): string | null
+  /** None of a copy, and of a mirror of an older version. */
+  columnTroubles(): ColumnTrouble[]
+  close(): void
+}
+
+/**
+ * Reads on a connection that this process has open, as it must: opening the file once more and closing it would drop SQLite's
+ * locks. `own`: the name of this process's lock file.
+ */
+export function createFileStatus(
+  connection: Connection,
+  file: string,
+  own: string | null = null,
+): FileStatus {
+  const read = <T>(task: () => T): T => translatingErrors(file, task)
+  const isWhole = () => hasTable(connection, 'sync_jobs') && hasTable(connection, 'sync_gates')
+  return {
+    status: () => read(() => (isWhole() ? readStatus(connection, file, own) : readFreshness(connection))),
+    daemons: () => read(() => (isWhole() ? readDaemons(connection, file, own) : [])),
+    gateClosedUntil: () => read(() => (isWhole() ? runRule(connection, gateClosedUntil()) : null)),
+    columnTroubles: () =>
+      read(() => (tellsOfColumns(connection) ? runRule(connection, columnTroubles()) : [])),
+    close: () => connection.close(),
+  }
+}
+
+/** Not a copy, nor a mirror that no command of this version has written yet. */
+function tellsOfColumns(connection: Connection): boolean {
+  const sql = "SELECT 1 FROM pragma_table_info('sync_view_columns') WHERE name = 'role'"
+  return hasTable(connection, 'sync_column_counts') && connection.prepare(sql).get() !== undefined
+}
 
 /**
  * All jobs that `sync_status` shows, by organization and collection. `own`: the name of this process's lock file, if it has

@@ -1,6 +1,7 @@
-import { CHANGES_END, EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../columns/changes-view.ts'
+import { EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../columns/changes-view.ts'
 import type { ViewedTable } from '../../core/fit.ts'
-import { exec, one, quoted, type Rule, tableName } from '../../core/sql.ts'
+import { changesViewName, tableName } from '../../core/names.ts'
+import { exec, one, quoted, type Rule } from '../../core/sql.ts'
 import { SQLITE } from '../driver.ts'
 
 /** In the view's text, to tell it from a view of a user's. */
@@ -22,7 +23,7 @@ export function* dropChangesView(collection: string): Rule<void> {
 }
 
 function dropSql(collection: string): string {
-  return `DROP VIEW ${quoted(collection + CHANGES_END)}`
+  return `DROP VIEW ${quoted(changesViewName(collection))}`
 }
 
 interface Found {
@@ -31,7 +32,7 @@ interface Found {
 }
 
 function findView(collection: string): Rule<Found | null> {
-  const name = collection + CHANGES_END
+  const name = changesViewName(collection)
   return one('SELECT type, sql FROM sqlite_schema WHERE name = :name COLLATE NOCASE', { name })
 }
 
@@ -57,7 +58,7 @@ function changesViewSql({ name, keyColumns }: ViewedTable): string {
     ...keys.map((key, index) => `${key} AS ${names[index]}`),
     ...EVENT_COLUMNS.map((column) => `CAST(NULL AS TEXT) AS ${quoted(column)}`),
   ]
-  return `CREATE VIEW ${quoted(name + CHANGES_END)} AS ${MARK}
+  return `CREATE VIEW ${quoted(changesViewName(name))} AS ${MARK}
 SELECT ${columns.join(', ')} FROM ${raw} WHERE _rowid_ = NULL
 UNION ALL
 ${select}`

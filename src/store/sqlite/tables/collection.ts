@@ -9,7 +9,8 @@ import {
   type TableAccess,
   type Told,
 } from '../../core/fit.ts'
-import { KINDS, type Rule, tableName } from '../../core/sql.ts'
+import { KINDS, tableName } from '../../core/names.ts'
+import type { Rule } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'

@@ -1,8 +1,9 @@
 import { JobError } from '../../../errors.ts'
 import { shapeOf } from '../../columns/catalog.ts'
-import { namesOfTables, tablesSql } from '../../core/declarations.ts'
+import { tablesSql } from '../../core/declarations.ts'
 import { dropViews, viewedTable } from '../../core/fit.ts'
-import { exec, KINDS, type Rule, tableName } from '../../core/sql.ts'
+import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
+import { exec, type Rule } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
   dropForOtherKey,

@@ -1,4 +1,4 @@
-import { KINDS, tableName } from '../../core/sql.ts'
+import { KINDS, tableName } from '../../core/names.ts'
 import { type Connection, quoted } from '../sql.ts'
 
 // What SQLite's planner knows of the tables that people query. Without it, it takes each organization for one of ten rows, and goes

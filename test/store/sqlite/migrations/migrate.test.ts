@@ -5,9 +5,10 @@ import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
 import { tablesSql } from '../../../../src/store/core/declarations.ts'
 import { SQLITE } from '../../../../src/store/sqlite/driver.ts'
-import { openForWriting } from '../../../../src/store/sqlite/file/open.ts'
+import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
+import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
-import { openReader } from '../../../../src/store/sqlite/read/reader.ts'
+import { createFileStatus } from '../../../../src/store/sqlite/read/status.ts'
 import type { Connection } from '../../../../src/store/sqlite/sql.ts'
 import { type CoverageState, startCheckpoint, type Why } from '../../../../src/sync/coverage/state.ts'
 import type { Walk } from '../../../../src/sync/store.ts'
@@ -358,9 +359,10 @@ describe('the views of arrays of an earlier version', () => {
       DROP VIEW orders__good;
       PRAGMA user_version = 15;
     `)
-    const status = openReader(test.file, true)
-    expect(status?.columnTroubles()).toEqual([])
-    status?.close()
+    const connection = openForReading(test.file, true) ?? expect.fail('no mirror')
+    const status = createFileStatus(connection, test.file)
+    expect(status.columnTroubles()).toEqual([])
+    status.close()
 
     openForWriting(test.file).close()
 

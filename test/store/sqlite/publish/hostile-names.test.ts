@@ -2,8 +2,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { buildCopy } from '../../../../src/store/sqlite/publish/build.ts'
-import { openReader } from '../../../../src/store/sqlite/read/reader.ts'
+import { createReader } from '../../../../src/store/sqlite/read/reader.ts'
 import { makeConfigured } from '../../../../src/store/sqlite/tables/configured.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
@@ -68,9 +69,8 @@ describe('a copy of a mirror with hostile names and values', () => {
     const { test, file } = await copyOf(['id'], ITEMS)
 
     for (const one of [test.file, file]) {
-      const reader = openReader(one)
-      const listed = reader?.find('orders__lines')
-      if (!reader || !listed) throw new Error('no lines')
+      const reader = createReader(openForReading(one) ?? expect.fail('no mirror'), one)
+      const listed = reader.find('orders__lines') ?? expect.fail('no lines')
       const { columns, rows } = reader.rows(listed, { organizationIds: null, since: null })
       const places = [...rows].map((row) => Number(row[columns.indexOf('_index')]))
       reader.close()
@@ -100,9 +100,8 @@ describe('a key that has the name of a column of events', () => {
 
   it('is no time of change', async () => {
     const { test } = await copyOf(['at', 'Change', 'after'], [KEYED])
-    const reader = openReader(test.file)
-    const listed = reader?.find('orders_changes')
-    if (!reader || !listed) throw new Error('no events')
+    const reader = createReader(openForReading(test.file) ?? expect.fail('no mirror'), test.file)
+    const listed = reader.find('orders_changes') ?? expect.fail('no events')
 
     const since = (time: string) =>
       [...reader.rows(listed, { organizationIds: null, since: time }).rows].length

@@ -4,7 +4,9 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { UsageError } from '../../../../src/errors.ts'
-import { openReader, type Reader } from '../../../../src/store/sqlite/read/reader.ts'
+import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
+import { createReader, type Reader } from '../../../../src/store/sqlite/read/reader.ts'
+import { createFileStatus } from '../../../../src/store/sqlite/read/status.ts'
 import { START, timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { CAN_BE_REFUSED } from '../../../helpers/other-process.ts'
@@ -22,8 +24,7 @@ async function filled(): Promise<{ test: TestMirror; reader: Reader }> {
 }
 
 function open(file: string): Reader {
-  const reader = openReader(file)
-  if (!reader) throw new Error('there is no mirror')
+  const reader = createReader(openForReading(file) ?? expect.fail('there is no mirror'), file)
   onTestFinished(() => reader.close())
   return reader
 }
@@ -34,13 +35,13 @@ function all(rows: { columns: string[]; rows: Iterable<unknown> }): unknown[] {
 
 describe('a reader', () => {
   it('has nothing to read before the first sync', () => {
-    expect(openReader(path.join(tempFolder(), 'mirror.db'))).toBeNull()
+    expect(openForReading(path.join(tempFolder(), 'mirror.db'))).toBeNull()
   })
 
   it('returns the state of each job', async () => {
-    const { reader } = await filled()
+    const { test } = await filled()
 
-    expect(reader.status()).toEqual([
+    expect(createFileStatus(test.connection, test.file).status()).toEqual([
       expect.objectContaining({
         organization_id: ACME.id,
         organization: 'acme',
@@ -60,7 +61,8 @@ describe('a reader', () => {
   })
 
   it('returns the latest end of a pause', async () => {
-    const { test, reader } = await filled()
+    const { test } = await filled()
+    const reader = createFileStatus(test.connection, test.file)
     expect(reader.gateClosedUntil()).toBeNull()
 
     await closeBudget(test, 'all', START + 1000)
@@ -140,6 +142,7 @@ describe('a reader', () => {
     'SELECT count(*) FROM orders',
     'WITH one AS (SELECT 1) SELECT * FROM one',
     'PRAGMA table_info(orders)',
+    'EXPLAIN QUERY PLAN SELECT * FROM orders',
   ])('runs SQL that reads: %s', async (sql) => {
     const { reader } = await filled()
 
@@ -197,9 +200,10 @@ describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
 })
 
 const READ = `
-const { openReader } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/read/reader.ts', import.meta.url).href)})
+const { openForReading } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/file/open.ts', import.meta.url).href)})
+const { createFileStatus } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/read/status.ts', import.meta.url).href)})
 try {
-  console.log(openReader(process.argv[1]).status().length + ' jobs')
+  console.log(createFileStatus(openForReading(process.argv[1]), process.argv[1]).status().length + ' jobs')
 } catch (error) {
   console.log(error.name + ': ' + error.message)
 }

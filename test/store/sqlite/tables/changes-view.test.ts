@@ -4,16 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { removeMissing } from '../../../../src/store/core/missing.ts'
 import { knownKeys } from '../../../../src/store/core/tables.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
-import { createForgetting } from '../../../../src/store/sqlite/forget.ts'
-import { createLeases } from '../../../../src/store/sqlite/leases.ts'
-import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
-import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { beforeElements } from '../../../helpers/before-elements.ts'
 import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
-import { lockName } from '../../../helpers/lock-name.ts'
 import { LONG } from '../../../helpers/long.ts'
+import { createLongWork } from '../../../helpers/long-work.ts'
 import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
 import { beginTestWalk, openTestMirror, type Row, type TestMirror } from '../../../helpers/test-mirror.ts'
 
@@ -284,15 +280,12 @@ describe('orders_changes', () => {
 
   it('follows a key that becomes TEXT, rebuild and forget', async () => {
     const test = openTestMirror()
-    const { connection, file, clock } = test
     const stage = createStage(test)
     for (const text of ['{"id":1,"a":1}', '{"id":1,"a":2}', '{"id":"x"}']) await stage.write(text)
-    const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
-    const transact = createTransact({ connection, file, ...patience })
-    const rebuilding = createTypedTableRebuild({ connection, file, transact, ...patience })
+    const { rebuild, forgetting } = createLongWork(test)
 
     const events = eventsOf(test)
-    await rebuilding.collection('orders')
+    await rebuild.collection('orders')
 
     expect(events.map(({ id, change }) => `${String(id)} ${String(change)}`).toSorted()).toEqual([
       '1 added',
@@ -300,10 +293,7 @@ describe('orders_changes', () => {
       'x added',
     ])
     expect(eventsOf(test)).toEqual(events)
-    const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
-    const forgetting = createForgetting({ connection, leases, transact, configured: [], ...patience })
-    await forgetting.job({ organization: ACME.id, collection: 'orders' }, false)
-    leases.close()
+    await forgetting().job({ organization: ACME.id, collection: 'orders' }, false)
     expect(test.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'orders%'")).toBe(0)
   })
 

@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createForgetting } from '../../../../src/store/sqlite/forget.ts'
-import { createLeases } from '../../../../src/store/sqlite/leases.ts'
-import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
-import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
+import { createLongWork } from '../../../helpers/long-work.ts'
 import { beginTestWalk, openTestMirror, type Row, type TestMirror } from '../../../helpers/test-mirror.ts'
 
 // Earlier versions made a key TEXT over several transactions, and could be killed in between: while they
@@ -68,6 +65,8 @@ const live = (test: TestMirror) =>
     .rows('SELECT CAST(id AS TEXT) AS id, total FROM orders ORDER BY _rowid_')
     .map((row) => Object.values(row))
 
+const ORDERS = { organization: ACME.id, collection: 'orders' }
+
 const LIVE = [
   ['1', 1],
   ['2', 22],
@@ -97,29 +96,17 @@ describe.each([
     expectClean(test)
   })
 
-  it('is dropped by rebuild', async () => {
+  it.each<[string, (test: TestMirror) => Promise<unknown>, unknown[]]>([
+    ['rebuild', (test) => createLongWork(test).rebuild.collection('orders'), LIVE],
+    ['forget', (test) => createLongWork(test).forgetting().job(ORDERS, true), []],
+  ])('is dropped by %s', async (_command, work, rows) => {
     const test = await scene(left)
-    const { connection, file, clock } = test
-    const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
-    const transact = createTransact({ connection, file, ...patience })
 
-    await createTypedTableRebuild({ connection, file, transact, ...patience }).collection('orders')
+    await work(test)
 
-    expect(live(test)).toEqual(LIVE)
-    expectClean(test)
-  })
-
-  it('is dropped by forget', async () => {
-    const test = await scene(left)
-    const { connection, file, clock } = test
-    const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
-    const transact = createTransact({ connection, file, ...patience })
-    const leases = createLeases({ connection, file, name: '1-0123456789ab', now: Date.now })
-
-    const job = { organization: ACME.id, collection: 'orders' }
-    await createForgetting({ connection, leases, transact, configured: [], ...patience }).job(job, true)
-
-    leases.close()
+    expect(test.value("SELECT count(*) FROM sqlite_schema WHERE name = 'orders'") ? live(test) : []).toEqual(
+      rows,
+    )
     expectClean(test)
   })
 })

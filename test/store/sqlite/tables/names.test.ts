@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { NAME_ENDS } from '../../../../src/store/core/declarations.ts'
+import { NAME_ENDS } from '../../../../src/store/core/names.ts'
 import { errorOf, SMALLEST } from '../../../config/config-files.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'

@@ -1,22 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
-import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
+import { createLongWork } from '../../../helpers/long-work.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { dump, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
-/** The rebuild; `rest` runs between two steps, and may stop it. */
-function rebuilderOf({ connection, file, clock }: TestMirror, rest?: (stop: AbortController) => unknown) {
-  const stop = new AbortController()
-  const sleep = async (ms: number) => {
-    await rest?.(stop)
-    await clock.sleep(ms)
-  }
-  const patience = { now: clock.now, sleep, signal: stop.signal }
-  const transact = createTransact({ connection, file, ...patience })
-  return createTypedTableRebuild({ connection, file, transact, ...patience })
-}
+const rebuilderOf = (...work: Parameters<typeof createLongWork>) => createLongWork(...work).rebuild
 
 const item = (id: number) =>
   `{"id":${id},"a":{"b":${id * 1.5},"c":"c${id}"},"l":[{"s":${id},"t":"x"}],"big":12345678901234567890}`

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createForgetting } from '../../../../src/store/sqlite/forget.ts'
-import { createLeases } from '../../../../src/store/sqlite/leases.ts'
 import { makeConfigured } from '../../../../src/store/sqlite/tables/configured.ts'
-import { createTypedTableRebuild } from '../../../../src/store/sqlite/tables/rebuild.ts'
-import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
-import { lockName } from '../../../helpers/lock-name.ts'
+import { createLongWork } from '../../../helpers/long-work.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
 const MADE = `
@@ -23,9 +19,7 @@ const ITEM = '"note":"first","lines":[{"sku":"A"}]'
 
 async function createScene() {
   const test = openTestMirror()
-  const { connection, file, clock } = test
-  const patience = { now: clock.now, sleep: clock.sleep, signal: new AbortController().signal }
-  const transact = createTransact({ connection, file, ...patience })
+  const { connection } = test
   const configured = [{ name: 'orders', key: ['id'] }]
   makeConfigured(connection, configured)
   const save = async (...texts: string[]) => {
@@ -37,13 +31,9 @@ async function createScene() {
   return {
     test,
     save,
-    rebuild: () => createTypedTableRebuild({ connection, file, transact, ...patience }).collection('orders'),
-    async forget() {
-      const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
-      const forgetting = createForgetting({ connection, leases, transact, configured, ...patience })
-      await forgetting.job({ organization: ACME.id, collection: 'orders' }, true)
-      leases.close()
-    },
+    rebuild: () => createLongWork(test).rebuild.collection('orders'),
+    forget: () =>
+      createLongWork(test).forgetting(configured).job({ organization: ACME.id, collection: 'orders' }, true),
   }
 }
 

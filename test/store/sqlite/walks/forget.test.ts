@@ -1,13 +1,10 @@
 import fs from 'node:fs'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { deleteHoldings, holdingsOf, markForgotten } from '../../../../src/store/core/forget.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { emptyWal } from '../../../../src/store/sqlite/file/open.ts'
-import { createForgetting } from '../../../../src/store/sqlite/forget.ts'
-import { createLeases } from '../../../../src/store/sqlite/leases.ts'
-import { createTransact } from '../../../../src/store/sqlite/transaction.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
-import { lockName } from '../../../helpers/lock-name.ts'
+import { createLongWork } from '../../../helpers/long-work.ts'
 import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -15,21 +12,9 @@ import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../../h
 const ACME_ORDERS = { organization: ACME.id, collection: 'orders' }
 
 /** Another process that forgets; stopped after so many steps. */
-function forgetterOf({ connection, file, clock }: TestMirror, stopAfter = Number.POSITIVE_INFINITY) {
-  const stop = new AbortController()
+function forgetterOf(test: TestMirror, stopAfter = Number.POSITIVE_INFINITY) {
   let rests = 0
-  const patience = {
-    now: clock.now,
-    sleep: async (ms: number) => {
-      if (++rests >= stopAfter) stop.abort()
-      await clock.sleep(ms)
-    },
-    signal: stop.signal,
-  }
-  const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
-  onTestFinished(() => leases.close())
-  const transact = createTransact({ connection, file, ...patience })
-  return createForgetting({ connection, leases, transact, configured: [], ...patience })
+  return createLongWork(test, (stop) => ++rests >= stopAfter && stop.abort()).forgetting()
 }
 
 const secret = (id: number) => `"Secret-${id}-of-${ACME.name}-${'x'.repeat(40)}"`
