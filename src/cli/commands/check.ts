@@ -17,6 +17,8 @@ import type { Config } from '../../config/config.ts'
 import { sendPing } from '../../ping/send.ts'
 import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
+import { type Ask, tryChanges } from '../../sync/refresh/try-changes.ts'
+import type { Job, Page } from '../../sync/types.ts'
 import { asCalled } from '../../text.ts'
 import { readConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
@@ -125,7 +127,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
     const clock = first ? checkClock(first.date, first.at) : null
     return [
       ...reached,
-      ...asked.map(({ finding }) => finding),
+      ...asked.flatMap(({ finding, changes }) => (changes ? [finding, changes] : [finding])),
       ...(clock ? [clock] : []),
       ...adviceOn(config, asked, now()),
     ]
@@ -165,9 +167,10 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
   const limit = AbortSignal.any([runtime.signal, AbortSignal.timeout(LIMIT_MS)])
   try {
     const jobs = selectJobs(config, { org: [], collection: [] })
+    const tried = (job: Job, page: Page, ask: Ask) => tryChanges(job, page, ask, runtime.now())
     return await Promise.all(
       jobs.map(async ({ organization, job }) => {
-        const asked = await askList(job, () => session.source(organization, job), limit)
+        const asked = await askList(job, () => session.source(organization, job), limit, tried)
         return { ...asked, budget: session.budgetOf(organization) }
       }),
     )
