@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 import type { Logger } from 'pino'
 import pino from 'pino'
 import { missedText } from '../../report/status.ts'
-import { asCalled, counted, grouped, inWords, printable, printableJson } from '../../text.ts'
+import { asCalled, counted, grouped, joined, printable, printableJson } from '../../text.ts'
 
 export interface LoggerOptions {
   level: string
@@ -102,14 +102,14 @@ const HIDDEN_FIELDS = [
 
 /** A line of the log as text: the job, the message, and the numbers that matter. */
 export function sentence(line: LogFields, messageKey: string): string {
-  const message = textOf(line[messageKey])
-  const list = textOf(line.organization, line.collection)
+  const message = joined(line[messageKey])
+  const list = joined(line.organization, line.collection)
   // Messages of errors name the list themselves.
-  const text = message.startsWith(`${list} `) ? message : textOf(line.organization, line.collection, message)
+  const text = message.startsWith(`${list} `) ? message : joined(line.organization, line.collection, message)
   return printable([text, ...details(line, message)].join(', '), LONGEST)
 }
 
-function textOf(...words: unknown[]): string {
+function joined(...words: unknown[]): string {
   return words.filter((word) => typeof word === 'string').join(' ')
 }
 
@@ -140,6 +140,6 @@ function numbers(line: LogFields): string[] {
     ...(typeof line.coverage === 'string'
       ? [`${line.coverage}${missedText(number('expected_missed'))}`]
       : []),
-    ...(waitMs >= 1000 ? [`${inWords(waitMs)} at the rate limit`] : []),
+    ...(waitMs >= 1000 ? [`${joined(waitMs)} at the rate limit`] : []),
   ]
 }
