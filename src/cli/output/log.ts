@@ -106,7 +106,7 @@ export function sentence(line: LogFields, messageKey: string): string {
   const list = joined(line.organization, line.collection)
   // Messages of errors name the list themselves.
   const text = message.startsWith(`${list} `) ? message : joined(line.organization, line.collection, message)
-  return printable([text, ...details(line, message)].join(', '), LONGEST)
+  return printable([text, ...details(line, message)].join(', '), LONGEST_MESSAGE)
 }
 
 function joined(...words: unknown[]): string {
@@ -114,7 +114,7 @@ function joined(...words: unknown[]): string {
 }
 
 /** Messages are cut and cleaned where they are made. This catches one that was not. */
-const LONGEST = 2000
+const LONGEST_MESSAGE = 2000
 
 function details(line: LogFields, message: string): string[] {
   const { status } = line
