@@ -58,7 +58,7 @@ const NOTHING: Publisher = {
 }
 
 /** How often a service looks whether it is time. */
-const LOOK_EVERY_MS = 1000
+const LOOK_FOR_NEWS_EVERY_MS = 1000
 
 /** What the mirror holds, and what is published of it. */
 interface Found extends Publication {
@@ -195,7 +195,7 @@ export function createPublisher({
     if (!next || next.at <= now()) await publishOnce()
   }
 
-  const stopLooking = isService ? runtime.every(LOOK_EVERY_MS, lookWhetherDue) : () => {}
+  const stopLooking = isService ? runtime.every(LOOK_FOR_NEWS_EVERY_MS, lookWhetherDue) : () => {}
   return {
     note(results) {
       if (results.some(({ walk, error }) => walk?.kind === 'full' && error === null)) hasNews = true

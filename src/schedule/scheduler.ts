@@ -45,7 +45,7 @@ interface Progress {
 }
 
 /** The time is looked at so often, since a timer does not notice that the machine slept, or that its clock was set. */
-const LOOK_EVERY_MS = 30_000
+const LOOK_AT_CLOCK_EVERY_MS = 30_000
 /** A look may be late by so much, as on a machine under load. */
 const LATE_MS = 60_000
 
@@ -91,7 +91,7 @@ export function startScheduler(
       const time = now()
       lookedAt = time
       for (const { schedule } of ticks.come(time)) schedule.jobs.forEach(fire)
-      const pause = Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
+      const pause = Math.max(1, Math.min(LOOK_AT_CLOCK_EVERY_MS, ticks.quietUntil() - now()))
       await sleep(pause, stopped.signal).catch(() => {})
     }
   }
@@ -114,6 +114,6 @@ export function startScheduler(
       stopping ??= stopAll()
       return stopping
     },
-    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_EVERY_MS + LATE_MS,
+    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_AT_CLOCK_EVERY_MS + LATE_MS,
   }
 }

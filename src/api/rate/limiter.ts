@@ -60,7 +60,7 @@ const LONGEST_JITTER_MS = 900
 const MARGIN_MS = ROUNDING_MS + LONGEST_JITTER_MS
 
 /** Another process may have changed the budget, or got the response that we wait for. */
-const LOOK_EVERY_MS = 1000
+const LOOK_AT_BUDGET_EVERY_MS = 1000
 const LOOK_FOR_ANSWER_MS = 250
 
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
@@ -103,7 +103,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   /** Sleeps until then, or until there is a reason to look again. */
   async function untilLook(at: number, signal: AbortSignal): Promise<void> {
-    const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_EVERY_MS
+    const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_AT_BUDGET_EVERY_MS
     try {
       await sleep(Math.max(0, Math.min(at - now(), most)), AbortSignal.any([signal, woken.signal]))
     } catch (error) {
