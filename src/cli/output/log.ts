@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 import type { Logger } from 'pino'
 import pino from 'pino'
 import { missedText } from '../../report/status.ts'
-import { asCalled, counted, grouped, joined, printable, printableJson } from '../../text.ts'
+import { asCalled, counted, grouped, inWords, printable, printableJson } from '../../text.ts'
 
 export interface LoggerOptions {
   level: string
@@ -140,6 +140,6 @@ function numbers(line: LogFields): string[] {
     ...(typeof line.coverage === 'string'
       ? [`${line.coverage}${missedText(number('expected_missed'))}`]
       : []),
-    ...(waitMs >= 1000 ? [`${joined(waitMs)} at the rate limit`] : []),
+    ...(waitMs >= 1000 ? [`${inWords(waitMs)} at the rate limit`] : []),
   ]
 }
