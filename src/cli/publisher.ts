@@ -50,7 +50,7 @@ export interface PublisherOptions {
   isService: boolean
 }
 
-const NOTHING: Publisher = {
+const NO_PUBLISHER: Publisher = {
   note: () => {},
   noteRefresh: () => {},
   finish: async () => {},
@@ -77,7 +77,7 @@ export function createPublisher({
   isService,
 }: PublisherOptions): Publisher {
   const { publish, publishEvery, publishMode } = config
-  if (publish === null) return NOTHING
+  if (publish === null) return NO_PUBLISHER
   const target = publish
   const { now, pid, newToken } = runtime
   const stop = new AbortController()

@@ -98,7 +98,7 @@ function shownSql(name: string, type: MovedType): string {
 }
 
 /** One statement writes at most so many rows, or somewhat more than so many characters. */
-const MOST_ROWS = 2000
+const COPIED_AT_ONCE = 2000
 const MOST_CHARACTERS = 2_000_000
 
 export interface CopyOptions {
@@ -165,7 +165,7 @@ async function goThrough(
     addRow(digest, texts, columns)
     batch.push(texts)
     for (const text of texts) characters += text?.length ?? 0
-    if (batch.length >= MOST_ROWS || characters >= MOST_CHARACTERS) await flush()
+    if (batch.length >= COPIED_AT_ONCE || characters >= MOST_CHARACTERS) await flush()
   }
   await flush()
   return digest
