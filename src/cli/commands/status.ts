@@ -26,11 +26,15 @@ export async function run(
 ): Promise<number> {
   const maxAge = ageLimit('--max-age', options.maxAge)
   const fresh = ageLimit('--fresh', options.fresh)
-  const { database, config, configOption, ask } = await readTarget(runtime, globals, options.database)
+  const { database, config, configOption, queryCommand } = await readTarget(
+    runtime,
+    globals,
+    options.database,
+  )
   // A mirror has its freshness in itself.
   const beside = config ? null : await readBeside(database, runtime)
   const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })
-  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, ask }))
+  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, queryCommand }))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return firstOf([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
 }

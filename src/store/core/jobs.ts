@@ -4,6 +4,7 @@ import type { JobRefresh, SavedRefresh } from '../../sync/refresh/saved.ts'
 import type { RefreshState } from '../../sync/refresh/state.ts'
 import type { HeldRemovals, Lease, PageRetry, StoredShare } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
+import { jobName } from '../../text.ts'
 import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
 
 // `sync_jobs`: one row for each list of an organization.
@@ -18,11 +19,6 @@ export const OF_JOB = 'organization_id = :organization::text AND collection = :c
 
 export function namesOf({ organization, collection }: NamedJob): JobNames {
   return { organization: organization.id, collection: collection.name }
-}
-
-/** For messages: `Acme orders`. */
-export function jobName({ organization, collection }: NamedJob): string {
-  return `${organization.name} ${collection.name}`
 }
 
 /** The list that a job reads, by the configured filters: those of a backfill only narrow it. */

@@ -1,6 +1,6 @@
 import type { CommitResult, Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { counted } from '../../text.ts'
+import { counted, jobName } from '../../text.ts'
 import { isUncounted } from './column-counts.ts'
 import { type WrittenPage, writePage } from './commit.ts'
 import { type TableAccess, typedRows, writeFitting } from './fit.ts'
@@ -8,7 +8,6 @@ import {
   allRefreshes,
   asOwner,
   type JobRow,
-  jobName,
   jobState,
   namesOf,
   noteRetry,

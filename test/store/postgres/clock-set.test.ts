@@ -52,7 +52,7 @@ async function createScene() {
   for (const by of ['one', 'other']) {
     const { clock } = await createServerClock(server, elapsed)
     const limiter = createRateLimiter({
-      scope: 'a',
+      budgetKey: 'a',
       by,
       rules: {
         requestsPerMinute: CEILING,
@@ -70,11 +70,11 @@ async function createScene() {
     const send = async () => {
       while (!signal.aborted)
         await limiter
-          .pass(
-            async ({ accepted }) => {
+          .send(
+            async ({ answered }) => {
               sent.push(elapsed())
               await sleep(100, signal)
-              accepted(NOTHING)
+              answered(NOTHING)
             },
             { urgency: 'walk', observe, signal },
           )
