@@ -51,7 +51,7 @@ export async function readStatus(
 ): Promise<Status> {
   const { database, config } = options
   const kind = await kindOf(config)
-  const reader = await kind.readStatus({ database, config }, runtime)
+  const reader = await kind.statusReader({ database, config }, runtime)
   try {
     const unusable = kind.whyUnwritable({ database, config })
     return statusOf(reader, { ...options, now: runtime.now(), unusable })

@@ -118,7 +118,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const get = createHttpGet({ timeoutMs, maxResponseBytes, userAgent }, connections)
   const exchange: HttpGet = async (url, headers, stop) => {
     const response = await get(url, headers, stop)
-    dates.push({ date: textOf(response.headers.date), at: now() })
+    dates.push({ date: oneHeader(response.headers.date), at: now() })
     return response
   }
   try {
@@ -138,7 +138,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   }
 }
 
-function textOf(header: string | string[] | undefined): string | undefined {
+function oneHeader(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header
 }
 

@@ -181,10 +181,11 @@ export function msOf(time: StoredTime): number {
   return typeof time === 'number' ? time : Date.parse(time)
 }
 
-export function timeOf(ms: number): string {
-  return new Date(ms).toISOString()
+/** As the interface writes times. */
+export function timeOf(time: StoredTime): string {
+  return typeof time === 'string' ? time : new Date(time).toISOString()
 }
 
-export function textOf(time: StoredTime): string {
-  return typeof time === 'string' ? time : timeOf(time)
+export function timeOrNull(time: StoredTime | null): string | null {
+  return time === null ? null : timeOf(time)
 }

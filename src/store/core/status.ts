@@ -1,5 +1,5 @@
 import type { WalkOutcome } from '../../sync/types.ts'
-import { all, type Dialect, msOf, one, type Rule, type StoredTime, textOf } from './sql.ts'
+import { all, type Dialect, msOf, one, type Rule, type StoredTime, timeOf } from './sql.ts'
 
 // What `status`, and those who wait for a list, are shown.
 
@@ -158,7 +158,7 @@ function nameOf(of: Pick<BackfillRow, 'organization_id' | 'collection'>): string
 function withTimes<T extends object>(row: T): T {
   const times = row as Record<string, unknown>
   for (const [name, value] of Object.entries(row))
-    if (typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name)) times[name] = textOf(value)
+    if (typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name)) times[name] = timeOf(value)
   return row
 }
 
@@ -173,8 +173,8 @@ interface Budget {
 function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'waiting_until'> {
   const waits = budgets.map(({ closed_until: closed, waiting_for: reason, waiting_until: waiting }) =>
     waiting !== null && msOf(closed) < msOf(waiting)
-      ? { waiting_for: reason, waiting_until: textOf(waiting) }
-      : { waiting_for: 'the server asked for a pause', waiting_until: textOf(closed) },
+      ? { waiting_for: reason, waiting_until: timeOf(waiting) }
+      : { waiting_for: 'the server asked for a pause', waiting_until: timeOf(closed) },
   )
   const [longest] = waits.toSorted((left, right) => msOf(right.waiting_until) - msOf(left.waiting_until))
   return longest ?? { waiting_for: null, waiting_until: null }
@@ -183,7 +183,7 @@ function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'wa
 /** The latest end of a budget's pause. */
 export function* gateClosedUntil(): Rule<string | null> {
   const row = yield* one<{ at: StoredTime | null }>('SELECT max(closed_until) AS at FROM sync_gates')
-  return row?.at == null ? null : textOf(row.at)
+  return row?.at == null ? null : timeOf(row.at)
 }
 
 /** What a process that died has left says nothing. */
