@@ -6,6 +6,7 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
+import { budgetKey } from './budget-key.ts'
 import { kindOf, type OpenMirror } from './mirror.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
@@ -16,7 +17,7 @@ export interface Session extends OpenMirror {
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
   refreshes: RefreshPlan
-  /** Names the rate budget of an organization; those of one name share it. */
+  /** The key of an organization's rate budget. */
   budgetOf(organization: OrganizationConfig): string
 }
 
@@ -49,13 +50,13 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const readCredentials = createCredentialsReader({
     config,
     tokens,
-    api,
     runtime: { ...runtime, now: mirror.now },
     logger,
     tryHeldTokens,
   })
 
-  const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
+  const budgetOf = (organization: OrganizationConfig) =>
+    budgetKey(config, organization.id, fingerprintOf(organization, tokens))
   const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
     ...mirror,
@@ -73,14 +74,12 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 }
 
-/** Names the rate budget of an organization. Without its token file it has one of its own. */
-function budgetName({ rateLimit }: Config, tokens: Tokens, organization: OrganizationConfig): string {
-  if (rateLimit.scope === 'all') return 'all'
-  if (rateLimit.scope === 'organization') return organization.id
+/** Null without its token file. */
+function fingerprintOf(organization: OrganizationConfig, tokens: Tokens): string | null {
   try {
     return tokens.fingerprint(organization.readToken())
   } catch {
-    return organization.id
+    return null
   }
 }
 

@@ -175,12 +175,12 @@ function* filledFields(
   const { counts } = yield* readBefore({ organization, collection }, view)
   const known = new Set(counts.map(({ column }) => column))
   const missed = columns.filter((column) => !sample.has(column) && known.has(column.name))
-  const all = yield* filledAmong(
+  const deeper = yield* filledAmong(
     organization,
     missed,
     `${quoted(view)} WHERE "_organization_id" = :organization`,
   )
-  return sample.union(all)
+  return sample.union(deeper)
 }
 
 /** @param from Whose rows are looked at, in SQL behind FROM. */

@@ -27,7 +27,9 @@ export function tablesToAnalyze(connection: Connection): string[] {
   const isDue = new Set(due.map(({ optimize }) => optimize))
   return names
     .flatMap((name) => KINDS.map((kind) => tableName(name, kind)))
-    .filter((table) => isDue.has(`ANALYZE "main".${quoted(table)}`) && rowsIn(connection, [table]) >= LEAST_ROWS)
+    .filter(
+      (table) => isDue.has(`ANALYZE "main".${quoted(table)}`) && rowsIn(connection, [table]) >= LEAST_ROWS,
+    )
 }
 
 /** Call it inside a transaction. */
