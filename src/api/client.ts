@@ -7,10 +7,15 @@ import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
 import { type RateHeaders, readRateHeaders } from './rate/headers.ts'
-import { type Answer, createRateLimiter, type RateLimiter, type WaitingRequest } from './rate/limiter.ts'
+import {
+  createRateLimiter,
+  type RateLimiter,
+  type ResponseReport,
+  type WaitingRequest,
+} from './rate/limiter.ts'
 import { asFinal, errorOfStatus, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
-import { createTokenHold, type HoldStore, type TokenHold } from './token-hold.ts'
+import type { TokenHold } from './token-hold.ts'
 
 export interface ApiOptions {
   baseUrl: string
@@ -46,13 +51,12 @@ export interface AnswerNote {
 
 export interface Credentials {
   token: string
-  /** Names the rate budget; jobs with the same scope share it. */
-  scope: string
+  /** Of the rate budget: jobs with the same one share it. */
+  budgetKey: string
   hold: TokenHold
 }
 
 export interface Api {
-  tokenHold(store: HoldStore): TokenHold
   open(job: Job, credentials: Credentials): PageSource
 }
 
@@ -67,19 +71,18 @@ export function createApi(options: ApiOptions, simulated?: HttpGet): Api {
   /** Open sources of each rate limiter. */
   const users = new Map<RateLimiter, number>()
 
-  function limiterOf(scope: string): RateLimiter {
-    const known = limiters.get(scope)
+  function limiterOf(budgetKey: string): RateLimiter {
+    const known = limiters.get(budgetKey)
     if (known) return known
     const { rate: rules, budgets: store, processName: by, now, sleep, random } = options
-    const limiter = createRateLimiter({ scope, by, rules, store, slots, now, sleep, random })
-    limiters.set(scope, limiter)
+    const limiter = createRateLimiter({ budgetKey, by, rules, store, slots, now, sleep, random })
+    limiters.set(budgetKey, limiter)
     return limiter
   }
 
   return {
-    tokenHold: createTokenHold,
     open: (job, credentials) => {
-      const limiter = limiterOf(credentials.scope)
+      const limiter = limiterOf(credentials.budgetKey)
       users.set(limiter, (users.get(limiter) ?? 0) + 1)
       const connections = openConnections()
       const get = simulated ?? createHttpGet(options, connections)
@@ -125,7 +128,7 @@ function createPageSource(
 
   async function request(
     page: number,
-    answer: Answer,
+    report: ResponseReport,
     observe: Observe<RequestEvent>,
     signal: AbortSignal,
   ): Promise<Page> {
@@ -134,11 +137,11 @@ function createPageSource(
     observe({ kind: 'request' })
     const { response, announced } = await ask(page, signal)
     if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
-      answer.throttled(announced)
+      report.throttled(announced)
       observe({ kind: 'throttled' })
       throw new RateLimitedError(`the server asks for fewer requests (${response.status})`)
     }
-    answer.accepted(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
+    report.answered(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
     await judgeToken(response.status, hold, job, page)
     if (response.status < 200 || response.status > 299) throw errorOfStatus(response, announced, job, baseUrl)
     return readPage(response, announced, page, rules)
@@ -151,7 +154,7 @@ function createPageSource(
       // the hold of the token is looked at before it leaves.
       await options.yieldToEventLoop()
       await hold.enter()
-      return await limiter.pass((answer) => request(page, answer, observe, signal), waiting)
+      return await limiter.send((report) => request(page, report, observe, signal), waiting)
     } catch (error) {
       const known = withPageContext(error, job, page, token)
       throw hold.isTrying() ? asFinal(known) : known

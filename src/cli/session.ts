@@ -6,6 +6,7 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
+import { budgetKey } from './budget-key.ts'
 import { kindOf, type OpenMirror, type TokenKeeper } from './mirror.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
@@ -15,7 +16,7 @@ import { createCredentialsReader } from './token-holds.ts'
 export interface Sources {
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
-  /** Names the rate budget of an organization; those of one name share it. */
+  /** The key of an organization's rate budget. */
   budgetOf(organization: OrganizationConfig): string
 }
 
@@ -65,13 +66,12 @@ export async function openSources(
   const readCredentials = createCredentialsReader({
     config,
     tokens,
-    api,
     runtime: { ...runtime, now },
     logger,
     tryHeldTokens,
   })
   return {
-    budgetOf: (organization) => budgetName(config, tokens, organization),
+    budgetOf: (organization) => budgetKey(config, organization.id, fingerprintOf(organization, tokens)),
     source: async (organization, job) => {
       try {
         const source = api.open(job, await readCredentials(organization))
@@ -84,14 +84,12 @@ export async function openSources(
   }
 }
 
-/** Names the rate budget of an organization. Without its token file it has one of its own. */
-function budgetName({ rateLimit }: Config, tokens: Tokens, organization: OrganizationConfig): string {
-  if (rateLimit.scope === 'all') return 'all'
-  if (rateLimit.scope === 'organization') return organization.id
+/** Null without its token file. */
+function fingerprintOf(organization: OrganizationConfig, tokens: Tokens): string | null {
   try {
     return tokens.fingerprint(organization.readToken())
   } catch {
-    return organization.id
+    return null
   }
 }
 

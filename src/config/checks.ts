@@ -14,7 +14,7 @@ import {
   rawEntries,
   rawItems,
 } from './problems.ts'
-import { DATABASE, RETRY_DELAYS } from './schema.ts'
+import { DEFAULT_DATABASE, RETRY_DELAYS } from './schema.ts'
 
 export interface CheckOptions {
   /** Returns what is wrong with a cron expression, or null. */
@@ -67,7 +67,7 @@ function delayAt(raw: unknown, key: keyof typeof RETRY_DELAYS): number | null {
 
 /** `database`, `publish` and the configuration must be three files. */
 function checkPaths(raw: unknown, report: Report, file: string): void {
-  const given = textAt(raw, ['database']) ?? DATABASE
+  const given = textAt(raw, ['database']) ?? DEFAULT_DATABASE
   const database = isPostgresAddress(given) ? null : resolve(dirname(file), given)
   const published = textAt(raw, ['publish'])
   const publish = published === null ? null : resolve(dirname(file), published)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import { walkLeft, walkPercent } from '../sync/lease.ts'
+import { LONGEST_WAIT_MS, walkLeft, walkPercent } from '../sync/lease.ts'
 import { asCalled, grouped, inWords, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'
 import { checkExitCode, isOverdue, verdict } from './verdict.ts'
@@ -307,9 +307,6 @@ function withoutInternal(row: StatusRow): Omit<StatusRow, Internal> {
 function timeText(ms: number | null | undefined): string | null {
   return ms == null ? null : new Date(ms).toISOString()
 }
-
-/** The longest wait for a rate limit; a later time was written by a wrong clock. */
-const LONGEST_WAIT_MS = 86_400_000
 
 /** The wait of a job that runs, or whose last run failed, while it lasts. */
 function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {

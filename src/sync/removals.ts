@@ -93,7 +93,7 @@ export function heldError(
 
 /** The note about an untrusted reading, whatever else the run reports. */
 export function untrustedNote(why: string): string {
-  return `nothing is removed on the word of this reading: ${why}`
+  return `this walk removed nothing: ${why}`
 }
 
 function acceptCommand(organization: string, collection: string): string {

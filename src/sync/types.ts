@@ -93,15 +93,15 @@ export interface StoredBudget {
   waitingUntil: number
 }
 
-/** The budgets of requests, by scope. */
+/** The budgets of requests, by key. */
 export interface BudgetStore {
   /** `version` differs after each change, and is never empty. */
-  read(scope: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
+  read(budgetKey: string): Promise<Pick<StoredBudget, 'closedUntil' | 'known'> & { version: string }>
   /**
    * Writes the result of `next` if the version is still this one, and returns the new version; else null. `next` reads the
    * clock, so it is called with the lock held, and again if the transaction is rolled back.
    */
-  compareAndSet(scope: string, version: string, next: () => StoredBudget): Promise<string | null>
+  compareAndSet(budgetKey: string, version: string, next: () => StoredBudget): Promise<string | null>
   /** Before then nobody knows what was sent lately, since the clock was set. Epoch milliseconds. */
   sureAt?: () => number
 }

@@ -2,26 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { exitCodeOfJobs } from '../../src/cli/exit-code.ts'
 import { type ErrorCode, JobError, type KnownError } from '../../src/errors.ts'
 import type { JobResult } from '../../src/sync/job.ts'
-
-const JOB = {
-  organization: { id: '1', name: 'acme' },
-  collection: {
-    name: 'orders',
-    path: '/',
-    key: [],
-    filters: {},
-    history: true,
-    ignore: [],
-    total: 'check',
-    newest: 'auto',
-  },
-} as const
+import { jobOf } from '../helpers/jobs.ts'
 
 function result(code: ErrorCode | null): JobResult {
   const error: KnownError | null = code === null ? null : new JobError(code, 'it failed')
-  const job = { ...JOB, collection: { ...JOB.collection, key: [], ignore: [] } }
   return {
-    job,
+    job: jobOf(),
     trigger: 'manual',
     walk: null,
     run: null,

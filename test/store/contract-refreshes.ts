@@ -1,18 +1,16 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'
-import { compareWithStore, createPageTimes, createPageWriter } from '../../src/sync/page-writer.ts'
+import { compareWithStore, createPageTimes } from '../../src/sync/page-writer.ts'
 import { shareRules } from '../../src/sync/refresh/price.ts'
 import { savedRefresh, scopeText } from '../../src/sync/refresh/saved.ts'
 import { createShareUse } from '../../src/sync/refresh/share-use.ts'
 import { afterFullWalk, type RefreshState } from '../../src/sync/refresh/state.ts'
-import { filtersText } from '../../src/sync/resume.ts'
 import { noTraffic } from '../../src/sync/run.ts'
 import type { Lease, Run, Store, Walk } from '../../src/sync/store.ts'
 import type { WalkPlan } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
-import type { OpenedStore } from './contract.ts'
+import { begin, type OpenedStore, type OpenRun, PLAN } from './contract.ts'
 
 const JOB = jobOf()
 
@@ -41,33 +39,11 @@ async function leaseOf(store: Store): Promise<Lease> {
 async function openWalk(
   store: Store,
   texts: readonly string[],
-  plan: Pick<WalkPlan, 'origin' | 'kind'> = { origin: 'sync', kind: 'full' },
-): Promise<{ lease: Lease; walk: Walk; run: Run }> {
-  const lease = await leaseOf(store)
-  const { runId, walk } = await store.beginRun(lease, {
-    trigger: 'manual',
-    plan: { ...plan, firstPage: 1, resumeWithin: null, restart: false },
-    filters: filtersText({}),
-    first: startCheckpoint(1),
-    resume: null,
-    abandon: [],
-    brief: false,
-  })
-  const run = { id: runId, traffic: noTraffic() }
-  const times = createPageTimes(lease, Date.now)
-  const writer = createPageWriter({ store, lease, run, walk, replaces: [], times })
-  const page = pageOf(texts, { number: 1, next: null, total: null, lastPage: null })
-  const items = identifyItems(JOB, page)
-  const ids = items.map(({ id }) => id)
-  const entry = { ordinal: 1, pass: 1, page: 1, total: null, why: 'forward' as const, ids, positions: null }
-  await writer.handle({
-    page,
-    items,
-    newToWalk: ids.length,
-    entry,
-    next: { ...walk.checkpoint, nextPage: null },
-  })
-  return { lease, walk, run }
+  plan: Partial<WalkPlan> = {},
+): Promise<OpenRun> {
+  const open = await begin(store, JOB, { plan: { ...PLAN, ...plan } })
+  await open.page(...texts)
+  return open
 }
 
 export async function openRefresh(store: Store, within: Run | null) {
@@ -227,19 +203,15 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
 
     it('make a row that a walk has missed missed no longer', async () => {
       await openWalk(store, ['{"id":1}', '{"id":2}'])
-      const { lease, walk, run } = await openWalk(store, ['{"id":1}'])
-      expect((await store.findMissing(lease, { walkId: walk.id, keyed: 1, atOnce: true })).removable).toBe(1)
+      const { lease, walk, run, missing } = await openWalk(store, ['{"id":1}'])
+      expect((await missing(true)).removable).toBe(1)
       const outcome = { coverage: 'steady' as const, expectedMissed: 0, untrusted: null, totalOff: null }
       await store.closeWalk(lease, { walk, run, outcome, removals: { hold: 'brake' }, refresh: SAVED })
 
       await refreshed(store, null, '{"id":2}')
       const next = await openWalk(store, ['{"id":1}', '{"id":2}'])
 
-      expect(await store.findMissing(next.lease, { walkId: next.walk.id, keyed: 2, atOnce: true })).toEqual({
-        removable: 0,
-        held: 0,
-        live: 2,
-      })
+      expect(await next.missing(true)).toEqual({ removable: 0, held: 0, live: 2 })
     })
 
     it('leave a reject that they meet first new to the next full walk', async () => {
@@ -247,26 +219,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
 
       const first = await openWalk(store, ['{"no":1}'])
       const second = await openWalk(store, ['{"no":1}'])
-      const of = async (walk: Walk) => {
-        const lease = await leaseOf(store)
-        const plan = {
-          origin: 'sync' as const,
-          kind: 'full' as const,
-          firstPage: 1,
-          resumeWithin: null,
-          restart: false,
-        }
-        const resumed = await store.beginRun(lease, {
-          trigger: 'manual',
-          plan,
-          filters: '{}',
-          first: startCheckpoint(1),
-          resume: walk.id,
-          abandon: [],
-          brief: false,
-        })
-        return resumed.walk.newRejects
-      }
+      const of = async ({ id: resume }: Walk) => (await begin(store, JOB, { resume })).walk.newRejects
 
       expect([await of(first.walk), await of(second.walk)]).toEqual([1, 0])
     })

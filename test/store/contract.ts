@@ -40,7 +40,13 @@ export interface OpenedStore {
 
 const JOB = jobOf()
 const HOUR = 3_600_000
-const PLAN: WalkPlan = { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin: null, restart: false }
+export const PLAN: WalkPlan = {
+  origin: 'sync',
+  kind: 'full',
+  firstPage: 1,
+  resumeWithin: null,
+  restart: false,
+}
 const STEADY: WalkOutcome = { coverage: 'steady', expectedMissed: 0, untrusted: null, totalOff: null }
 const TEXTS = ['{"id":1}', '{"id":2}', '{"id":3}']
 
@@ -72,7 +78,7 @@ function leaseDeed(
 }
 
 /** A run under way, into whose walk answers are written by hand. */
-interface OpenRun {
+export interface OpenRun {
   lease: Lease
   run: Run
   walk: Walk
@@ -757,7 +763,10 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       })
     })
 
-    it('names the keys of all live rows of a job', async () => {
+    it('names the keys of all live rows of a job, and knows none of a collection without tables', async () => {
+      const [one] = identifyItems(JOB, pageOf(TEXTS.slice(0, 1)))
+      expect(await store.lookup(JOB, one ? [one] : [])).toEqual([{ state: 'absent' }])
+      expect(await store.liveKeys(JOB, null)).toEqual({ ids: [], next: null })
       await walked(store, TEXTS)
 
       expect(await store.liveKeys(JOB, null)).toEqual({ ids: ['1', '2', '3'], next: null })

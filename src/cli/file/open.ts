@@ -2,8 +2,7 @@ import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { mirrorState } from '../../store/core/mirror-state.ts'
 import { overviewOf } from '../../store/core/overview.ts'
-import { noteProgram } from '../../store/core/program.ts'
-import { claimAddress, placeOfFile } from '../../store/core/settings.ts'
+import { claimAddress, placeOfFile, saveSetting } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
@@ -43,7 +42,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
     const warning = await transact(() => {
       const adopted =
         address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', placeOfFile(file)))
-      runRule(connection, noteProgram(manifest.version))
+      runRule(connection, saveSetting('program', manifest.version))
       makeConfigured(connection, collections)
       return adopted
     })

@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { readRegularFile } from '../../config/token-file.ts'
 import { MirrorError, systemCode } from '../../errors.ts'
-import { noteProgram } from '../../store/core/program.ts'
+import { saveSetting } from '../../store/core/settings.ts'
 import { runRule } from '../../store/postgres/driver.ts'
 import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../store/postgres/server/address.ts'
@@ -39,7 +39,7 @@ export async function openPostgres(
   const server = await connect(postgres, runtime, (message) => notes.info({ event: 'mirror_busy' }, message))
   try {
     await migrate(server)
-    await runRule(server, noteProgram(manifest.version))
+    await runRule(server, saveSetting('program', manifest.version))
     await makeConfigured(server, collections)
     const { windowMs } = ceilingOf(rateLimit.requestsPerMinute ?? 1)
     const { clock, measure } = await createServerClock(server, runtime.elapsed, {

@@ -6,7 +6,6 @@ import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'
 import { assertAddress } from './settings.ts'
 import { all, one, type Rule, run, type StoredTime, textOf } from './sql.ts'
 import { RUNNING_RUN } from './status.ts'
-import { lastOutcome } from './walks.ts'
 
 // Which process works on which job, and which process is a `start`. Whether one lives that is named here, its lock tells.
 
@@ -68,6 +67,20 @@ export function* leaseOf(job: Job, refusal: JobError | null): Rule<Lease> {
     isNeverSynced: refusal === null && trace === null,
     ...(yield* refreshOf(job)),
   }
+}
+
+/** How the job's last complete full walk ended; null when it has none. */
+function lastOutcome(job: Job): Rule<Lease['lastWalk']> {
+  return one(
+    `
+      SELECT coverage, total_off AS "totalOff"
+      FROM sync_walks
+      WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full'
+      ORDER BY id DESC
+      LIMIT 1
+    `,
+    namesOf(job),
+  )
 }
 
 /** Who has a job that cannot be taken, and what that one does. */

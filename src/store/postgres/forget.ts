@@ -13,6 +13,7 @@ import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
 import { quoted } from './sql.ts'
 import { dropCollection, makeConfigured } from './tables/configured.ts'
+import { tried } from './tables/dependents.ts'
 
 export interface ForgettingOptions extends Pick<Patience, 'now' | 'signal'> {
   /** Their tables are made again, empty. */
@@ -76,7 +77,11 @@ function dropUnused(server: Server, collection: string): Promise<boolean> {
     if ((await runRule(sql, knownKey(collection))) === null) return false
     await sql.exec(`LOCK TABLE ${quoted(collection)} IN ACCESS EXCLUSIVE MODE`)
     if (!(await runRule(sql, isUnused(collection)))) return false
-    await runRule(sql, dropCollection(collection))
-    return true
+    // Empty tables stay that a user's view or policy reads: they hold nothing of anybody.
+    const inTheWay = await runRule(
+      sql,
+      tried(() => dropCollection(collection)),
+    )
+    return inTheWay === null
   })
 }

@@ -1,22 +1,11 @@
 import type { Filters, Job } from '../../../src/sync/types.ts'
+import { jobOf } from '../../helpers/jobs.ts'
 
 export const BASE_URL = 'https://admin.example.com'
 export const ORDERS = '/api/v1/admin/orders'
 
 export function createJob({ name = 'acme', filters = {} }: { name?: string; filters?: Filters } = {}): Job {
-  return {
-    organization: { id: `7f3c0f1e-52c7-4a86-9d0b-${name.padEnd(12, '0')}`, name },
-    collection: {
-      name: 'orders',
-      path: ORDERS,
-      key: ['id'],
-      filters,
-      history: true,
-      ignore: [],
-      total: 'check',
-      newest: 'auto',
-    },
-  }
+  return jobOf({ filters }, { id: `7f3c0f1e-52c7-4a86-9d0b-${name.padEnd(12, '0')}`, name })
 }
 
 function link(page: number): string {

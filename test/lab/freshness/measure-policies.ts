@@ -9,7 +9,7 @@ export const SETTING: Omit<FreshnessSetting, 'order'> = {
   limit: 60,
   arrivals: 1,
   before: 2,
-  days: 2,
+  days: 3,
   killed: 0,
 }
 

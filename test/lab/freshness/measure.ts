@@ -51,7 +51,7 @@ export interface Freshness extends Measured {
   /** Requests of refreshes in the hour that has most of them, in parts of the share. */
   fullestHour: number
   highestLevel: number
-  lists: readonly { rows: number; wrongRows: number; newAges: readonly number[]; interval: number }[]
+  lists: readonly { arrivals: number; newAges: readonly number[] }[]
 }
 
 const HOUR = 60
@@ -275,10 +275,9 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     highestLevel = 0
     sent = []
   }
-  const measured = lists.map(({ setting: { rows }, world, mirror, player }) => {
+  const measured = lists.map(({ setting: { arrivals }, world, mirror }) => {
     world.passTo(minutes)
-    const interval = player.newestInterval(priceOf(share)) / MINUTE_MS
-    return { rows, interval, ...mirror.measured(Math.max(time, minutes)) }
+    return { arrivals, ...mirror.measured(Math.max(time, minutes)) }
   })
   return {
     newAges: measured.flatMap(({ newAges }) => newAges),

@@ -22,7 +22,7 @@ const fields = jsonTexts.filter(
 )
 
 /** How a list is at one time: the item at each of twelve places, or none. */
-const list = fc.array(fc.option(fields, { freq: 4 }), { minLength: 12, maxLength: 12 })
+const listNow = fc.array(fc.option(fields, { freq: 4 }), { minLength: 12, maxLength: 12 })
 
 const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12']
 
@@ -31,7 +31,7 @@ describe.skipIf(server.missing !== null)('PostgreSQL and SQLite', () => {
     const key = fc.constantFrom('number', 'text', 'late text')
     // Shrinking opens more mirrors than the server has connections.
     await fc.assert(
-      fc.asyncProperty(fc.array(list, { minLength: 2, maxLength: 5 }), key, async (times, keyed) => {
+      fc.asyncProperty(fc.array(listNow, { minLength: 2, maxLength: 5 }), key, async (times, keyed) => {
         const sqlite = openTestMirror()
         const postgres = await openPostgresMirror(newSchema(server))
         try {
@@ -66,8 +66,8 @@ describe.skipIf(server.missing !== null)('PostgreSQL and SQLite', () => {
   it('store a text with NUL, PostgreSQL escaped', async () => {
     const postgres = await openPostgresMirror(newSchema(server))
     const text = '{"id":1,"a":"x\\u0000y","b":[{"c":"\\u0000","d":"\\\\u0000"}]}'
-    const list = scriptedList({ ids: [1], item: () => text })
-    expect((await runOnce(postgres, list)).error).toBeNull()
+    const listed = scriptedList({ ids: [1], item: () => text })
+    expect((await runOnce(postgres, listed)).error).toBeNull()
 
     expect(await postgres.rows('SELECT a FROM orders')).toEqual([{ a: 'x\\u0000y' }])
     expect(await postgres.rows('SELECT c, d FROM orders__b')).toEqual([{ c: '\\u0000', d: '\\u0000' }])
@@ -80,9 +80,9 @@ describe.skipIf(server.missing !== null)('PostgreSQL and SQLite', () => {
     const [sqlite, postgres] = [openTestMirror(), await openPostgresMirror(newSchema(server))]
     const sql = 'SELECT * FROM orders_changes'
     for (const mirror of [sqlite, postgres]) {
-      const list = scriptedList({ ids: [1], item: () => '{"at":1,"After":"x"}' })
+      const listed = scriptedList({ ids: [1], item: () => '{"at":1,"After":"x"}' })
       const job = jobOf({ key: ['at', 'After'] })
-      expect((await runOnce(mirror, list, { job })).error).toBeNull()
+      expect((await runOnce(mirror, listed, { job })).error).toBeNull()
     }
     const events = [...sqlite.rows(sql), ...(await postgres.rows(sql))]
 

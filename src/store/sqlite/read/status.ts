@@ -1,11 +1,10 @@
 import type { DaemonRecord } from '../../core/leases.ts'
 import { type ColumnTrouble, columnTroubles } from '../../core/overview.ts'
-import { gateClosedUntil, jobLines, type StatusRow, statusOf } from '../../core/status.ts'
+import { gateClosedUntil, jobLines, neverSynced, type StatusRow, statusOf } from '../../core/status.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
 import { isOwnerAlive, readDaemons } from '../leases.ts'
 import type { Connection } from '../sql.ts'
-import { readFreshness } from './freshness.ts'
 import { hasTable } from './listed.ts'
 
 /** What `status` and the listener read of a mirror in a file, or of a copy. */
@@ -76,4 +75,26 @@ export function readStatus(connection: Connection, file: string, own: string | n
 function columnsOf(connection: Connection, view: string): Set<string> {
   const names = connection.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(view) as string[]
   return new Set(names)
+}
+
+/** What `sync_status` shows. */
+type Shown = Pick<StatusRow, 'organization_id' | 'organization' | 'collection'> & Partial<StatusRow>
+
+/**
+ * All that a published file says of its jobs. Which process works on them, what it waits for and what comes next is known to
+ * the mirror alone.
+ */
+function readFreshness(connection: Connection): StatusRow[] {
+  const rows = connection
+    .prepare('SELECT * FROM sync_status ORDER BY organization, collection')
+    .all() as Shown[]
+  return rows.map((row) => ({
+    ...neverSynced({ id: row.organization_id, name: row.organization }, row.collection),
+    running: null,
+    ...row,
+    // A copy has no more than its last run.
+    ...(row.last_run_status === 'failed'
+      ? { failing_since: row.last_run_at ?? null, failing_code: row.error_code ?? null }
+      : {}),
+  }))
 }
