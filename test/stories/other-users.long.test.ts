@@ -198,6 +198,25 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
     expect(fs.statSync(workspace.mirror).uid).toBe(0)
   })
 
+  it('is read with a token that its user may read, else check says which right is missing', async () => {
+    const { workspace, server } = await createScene()
+    const { token: _, ...acme } = organization('acme', 1)
+    workspace.configure({ baseUrl: server.url, organizations: [{ ...acme, tokenFile: 'tokens/acme' }] })
+    const [folder, file] = [workspace.file('tokens'), workspace.file('tokens/acme')]
+    fs.mkdirSync(folder)
+    fs.writeFileSync(file, workspace.secret('a-token-of-a-file'))
+    const check = async (folderMode: number, mode: number) => {
+      fs.chmodSync(folder, folderMode)
+      fs.chmodSync(file, mode)
+      return (await workspace.run(['check', '--offline'], as(SERVICE))).stdout
+    }
+
+    expect(await check(0o755, 0o600)).toMatch(/may not read it\. Let the group .* chmod 640\./)
+    expect(await check(0o700, 0o644)).toMatch(/may not go through its folder\. Let the group .* chmod 750\./)
+    for (const place of [folder, file]) fs.chownSync(place, 0, SERVICE)
+    expect(await check(0o750, 0o640)).toMatch(/1 token can be read/)
+  })
+
   it('is shared by a group in the way that the README says', async () => {
     const { workspace, startWorking } = await createScene()
     const { mirror } = workspace
