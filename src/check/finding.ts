@@ -21,12 +21,12 @@ export function exitCodeOfFindings(findings: readonly Finding[]): number {
   return worstExitCode(findings.map((finding) => finding.exit_code))
 }
 
-const LONGEST = 1000
+const LONGEST_FINDING = 1000
 
 /** One line. */
 export function findingLine({ name, state, message, cure }: Finding): string {
   const text = cure === null ? message : `${message}; ${cure}`
-  return `${state.padEnd(4)}  ${printable(name, 60).padEnd(24)}  ${printable(text, LONGEST)}`
+  return `${state.padEnd(4)}  ${printable(name, 60).padEnd(24)}  ${printable(text, LONGEST_FINDING)}`
 }
 
 /** The output of `check --json`: `admin-mirror schema check` prints it as a JSON Schema. */

@@ -38,10 +38,10 @@ async function fill(test: TestMirror, orders: number): Promise<void> {
   for (const { job, list } of lists) expect((await runOnce(test, list, { job })).error).toBeNull()
 }
 
-const orders = (ids: number[]) => scriptedList({ ids, item: (id) => `{"id":${id},"shop":${id}}` })
-
 const statistics = (test: TestMirror) =>
   test.rows("SELECT tbl, stat FROM sqlite_stat1 WHERE idx LIKE '%autoindex%' ORDER BY tbl").map(Object.values)
+
+const orders = (ids: number[]) => scriptedList({ ids, item: (id) => `{"id":${id},"shop":${id}}` })
 
 describe('the statistics for the planner', () => {
   it('are there after the first sync, so that no join goes through all orders for each shop', async () => {
