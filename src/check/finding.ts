@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { firstOf } from '../errors.ts'
+import { worstExitCode } from '../errors.ts'
 import { printable } from '../text.ts'
 
 /** What one check found. */
@@ -18,7 +18,7 @@ export function fail(name: string, exitCode: 1 | 2 | 3 | 4, message: string, cur
 }
 
 export function exitCodeOfFindings(findings: readonly Finding[]): number {
-  return firstOf(findings.map((finding) => finding.exit_code))
+  return worstExitCode(findings.map((finding) => finding.exit_code))
 }
 
 const LONGEST_FINDING = 1000

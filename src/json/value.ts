@@ -204,6 +204,6 @@ function* pathsBelow(
 }
 
 /** Only the object's own fields: a field may be called `constructor`. */
-function ownField(object: JsonObject, name: string): JsonValue | undefined {
+export function ownField(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }

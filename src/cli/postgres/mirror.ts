@@ -33,6 +33,9 @@ export async function openForWriting(options: OpenOptions): Promise<OpenMirror> 
   return openServer(options)
 }
 
+/** Makes the mirror, too: only that shows whether this role may. */
+export const openForAsking = openForWriting
+
 export async function openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null> {
   const server = await openServerForReading(config, runtime)
   return server && runnerOn(server)

@@ -47,6 +47,8 @@ export interface Dialect {
   now: string
   /** An expression for a number that is a field of a JSON text. */
   numberIn(json: string, field: string): string
+  /** The same for a text that is a field of its field. */
+  textIn(json: string, field: string, inner: string): string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */

@@ -29,6 +29,8 @@ export interface StatusRow {
   token: string | null
   /** Since when the whole list is to be read at once, since far more older rows changed than usual; null: it is not. */
   alarm_since: string | null
+  /** Why the API is not asked for what changed since a moment, though it is configured so; null: it is asked, or not configured. */
+  changed_since_off: string | null
   last_run_at: string | null
   /** As in `sync_runs`: `running` also after the process was killed. */
   last_run_status: 'running' | 'succeeded' | 'failed' | 'interrupted' | null
@@ -237,6 +239,7 @@ function statusSql(dialect: Dialect, has: HasColumn): string {
     ${fresh('newest')},
     ${kept('interval')} AS refreshed_every_ms,
     ${kept('share')} AS refresh_share,
+    ${has('sync_status', 'newest') ? dialect.textIn('job.refresh', 'changes', 'off') : 'NULL'} AS changed_since_off,
     CASE WHEN ${kept('alarmedAt')} > ${kept('walkAt')} THEN ${kept('alarmedAt')} END AS alarm_since,
     run.started_at AS last_run_at,
     run.status AS last_run_status,
@@ -357,6 +360,7 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     refresh_share: null,
     token: null,
     alarm_since: null,
+    changed_since_off: null,
     last_run_at: null,
     last_run_status: null,
     last_run_trigger: null,
