@@ -34,7 +34,9 @@ export async function openForWriting(options: OpenOptions): Promise<OpenMirror> 
 }
 
 /** Makes the mirror, too: only that shows whether this role may. */
-export const openForAsking = openForWriting
+export function openForAsking(options: OpenOptions): Promise<OpenMirror> {
+  return openForWriting(options)
+}
 
 export async function openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null> {
   const server = await openServerForReading(config, runtime)
