@@ -28,7 +28,7 @@ export type Values = Readonly<Record<string, string | number | null>>
 /** Rows, or a number, as the statement wants. */
 export type Result = unknown
 
-/** Where both databases need other words. */
+/** What a rule takes from its database: how that writes what both do in other words. There are two, `SQLITE` and `POSTGRES`, each in the `driver.ts` of its store. */
 export interface Dialect {
   /** What names of columns have to be like. */
   limits: ColumnLimits
