@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { EXIT_CODES } from '../src/cli/help.ts'
 import { isMapping } from '../src/config/problems.ts'
-import { configJsonSchema, type JsonSchema } from '../src/config/schema.ts'
+import { editorSchema, type JsonSchema } from '../src/config/schema.ts'
 import { metricsText } from '../src/listener/metrics.ts'
 import { parseScrape } from './listener/exposition.ts'
 import { FULL } from './listener/overviews.ts'
@@ -14,7 +14,7 @@ export const REFERENCE = path.resolve(import.meta.dirname, '../config/REFERENCE.
 /** The text with its tables made anew. Throws if the place of one is missing. */
 export async function withTables(text: string): Promise<string> {
   const tables: readonly (readonly [string, string])[] = [
-    ['keys', table(['key', 'default', 'meaning'], keysOf(configJsonSchema()))],
+    ['keys', table(['key', 'default', 'meaning'], keysOf(editorSchema()))],
     ['exit codes', table(['exit code', 'meaning'], Object.entries(EXIT_CODES))],
     ['metrics', table(['metric', 'labels', 'is'], await metrics())],
   ]

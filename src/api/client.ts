@@ -1,16 +1,21 @@
 import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
-import type { BudgetStore, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
+import type { BudgetStore, Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { shellWord } from '../text.ts'
 import { createConnectionPool, createHttpGet, type HttpGet } from './http.ts'
 import { createAddresses, createLinkReader } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
 import { type RateHeaders, readRateHeaders } from './rate/headers.ts'
-import { type Answer, createRateLimiter, type RateLimiter, type WaitingRequest } from './rate/limiter.ts'
+import {
+  createRateLimiter,
+  type RateLimiter,
+  type ResponseReport,
+  type WaitingRequest,
+} from './rate/limiter.ts'
 import { asFinal, errorOfStatus, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
-import { createTokenHold, type HoldStore, type TokenHold } from './token-hold.ts'
+import type { TokenHold } from './token-hold.ts'
 
 export interface ApiOptions {
   baseUrl: string
@@ -46,13 +51,12 @@ export interface AnswerNote {
 
 export interface Credentials {
   token: string
-  /** Names the rate budget; jobs with the same scope share it. */
-  scope: string
+  /** Of the rate budget: jobs with the same one share it. */
+  budgetKey: string
   hold: TokenHold
 }
 
 export interface Api {
-  tokenHold(store: HoldStore): TokenHold
   open(job: Job, credentials: Credentials): PageSource
 }
 
@@ -67,19 +71,18 @@ export function createApi(options: ApiOptions, simulated?: HttpGet): Api {
   /** Open sources of each rate limiter. */
   const users = new Map<RateLimiter, number>()
 
-  function limiterOf(scope: string): RateLimiter {
-    const known = limiters.get(scope)
+  function limiterOf(budgetKey: string): RateLimiter {
+    const known = limiters.get(budgetKey)
     if (known) return known
     const { rate: rules, budgets: store, processName: by, now, sleep, random } = options
-    const limiter = createRateLimiter({ scope, by, rules, store, slots, now, sleep, random })
-    limiters.set(scope, limiter)
+    const limiter = createRateLimiter({ budgetKey, by, rules, store, slots, now, sleep, random })
+    limiters.set(budgetKey, limiter)
     return limiter
   }
 
   return {
-    tokenHold: createTokenHold,
     open: (job, credentials) => {
-      const limiter = limiterOf(credentials.scope)
+      const limiter = limiterOf(credentials.budgetKey)
       users.set(limiter, (users.get(limiter) ?? 0) + 1)
       const connections = openConnections()
       const get = simulated ?? createHttpGet(options, connections)
@@ -104,11 +107,13 @@ function createPageSource(
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
   const { baseUrl, linkHosts, maxResponseBytes } = options
   const { path, filters } = job.collection
-  const addressOf = createAddresses({ baseUrl, path, filters })
-  const readLink = createLinkReader({ baseUrl, path, filters, linkHosts })
-  const rules = { maxResponseBytes, readLink }
+  const listOf = (more: Filters) => {
+    const list = { baseUrl, path, filters: { ...filters, ...more }, linkHosts }
+    return { addressOf: createAddresses(list), rules: { maxResponseBytes, readLink: createLinkReader(list) } }
+  }
+  const whole = listOf({})
 
-  async function ask(page: number, signal: AbortSignal) {
+  async function ask({ addressOf }: typeof whole, page: number, signal: AbortSignal) {
     const sentAt = options.now()
     const note = (status: number | null, announced: RateHeaders | null) =>
       options.onAnswer?.({ job, page, status, ms: options.now() - sentAt, announced })
@@ -124,34 +129,35 @@ function createPageSource(
   }
 
   async function request(
+    list: typeof whole,
     page: number,
-    answer: Answer,
+    report: ResponseReport,
     observe: Observe<RequestEvent>,
     signal: AbortSignal,
   ): Promise<Page> {
     await hold.refresh()
     hold.check()
     observe({ kind: 'request' })
-    const { response, announced } = await ask(page, signal)
+    const { response, announced } = await ask(list, page, signal)
     if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
-      answer.throttled(announced)
+      report.throttled(announced)
       observe({ kind: 'throttled' })
       throw new RateLimitedError(`the server asks for fewer requests (${response.status})`)
     }
-    answer.accepted(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
+    report.answered(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
     await judgeToken(response.status, hold, job, page)
     if (response.status < 200 || response.status > 299) throw errorOfStatus(response, announced, job, baseUrl)
-    return readPage(response, announced, page, rules)
+    return readPage(response, announced, page, list.rules)
   }
 
-  async function attempt(page: number, waiting: WaitingRequest): Promise<Page> {
+  async function attempt(list: typeof whole, page: number, waiting: WaitingRequest): Promise<Page> {
     const { observe, signal } = waiting
     try {
       // Lets Node read what came on idle connections, which closes those. Before the rate limiter: once it permits the request, only
       // the hold of the token is looked at before it leaves.
       await options.yieldToEventLoop()
       await hold.enter()
-      return await limiter.pass((answer) => request(page, answer, observe, signal), waiting)
+      return await limiter.send((report) => request(list, page, report, observe, signal), waiting)
     } catch (error) {
       const known = withPageContext(error, job, page, token)
       throw hold.isTrying() ? asFinal(known) : known
@@ -163,14 +169,16 @@ function createPageSource(
   return {
     refusal: () => limiter.refusal(),
     limit: () => limiter.limit(),
-    fetchPage: (page, observe, signal, urgency = 'walk') =>
-      withRetry(() => attempt(page, { urgency, observe, signal }), {
+    fetchPage: (page, observe, signal, urgency = 'walk', more) => {
+      const list = more ? listOf(more) : whole
+      return withRetry(() => attempt(list, page, { urgency, observe, signal }), {
         rules: options.retry,
         sleep: options.sleep,
         random: options.random,
         signal,
         onRetry: (error, delayMs) => observe({ kind: 'retry', reason: error.message, delayMs }),
-      }),
+      })
+    },
   }
 }
 

@@ -189,6 +189,11 @@ export function checkFolder(name: string, folder: string): Finding {
     return ok(name, nearest === folder ? `${folder} can be written` : `${folder} can be made`)
   } catch (error) {
     const code = systemCode(error) ?? 'unknown'
-    return fail(name, 2, `this user may not write to ${nearest} (${code})`, `let it write there`)
+    return fail(
+      name,
+      2,
+      `this user may not write to ${nearest} (${code})`,
+      'name a file in a folder that it may write to, or run as the user whose folder this is',
+    )
   }
 }

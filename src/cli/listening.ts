@@ -18,6 +18,7 @@ import type { Scheduler } from '../schedule/scheduler.ts'
 import type { StoredGate } from '../store/core/overview.ts'
 import { numbersFile, readNumbers } from '../store/sqlite/publish/numbers.ts'
 import type { JobResult } from '../sync/job.ts'
+import { budgetKey } from './budget-key.ts'
 import type { ServedMirror } from './mirror.ts'
 import { statusOf } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
@@ -97,7 +98,7 @@ export function createSource(options: SourceOptions): MirrorSource {
 
   async function overview(): Promise<Overview> {
     const time = now()
-    const [known, trouble] = await Promise.all([served.overview(time - NEW_MS), unusable()])
+    const [known, reason] = await Promise.all([served.overview(time - NEW_MS), unusable()])
     const { reader, runs, gates, tokensUsed, newColumns, size } = known
     return {
       version: manifest.version,
@@ -107,7 +108,7 @@ export function createSource(options: SourceOptions): MirrorSource {
         config,
         now: time,
         configOption,
-        unusable: trouble,
+        unusable: reason,
       }),
       runs: new Map(runs.map((one) => [jobKey(one), one])),
       budgets: budgetUses({ config, gates, tokensUsed, lastHour: counts.lastHour() }),
@@ -238,22 +239,18 @@ interface BudgetFacts {
   lastHour: ReadonlyMap<string, HourOfRequests>
 }
 
-/** Who spends which budget, and how much of it. A scope may be the fingerprint of a token, so none is returned. */
+/** Who spends which budget, and how much of it. A key may be the fingerprint of a token, so none is returned. */
 export function budgetUses({ config, gates, tokensUsed, lastHour }: BudgetFacts): BudgetUse[] {
   const { rateLimit, organizations } = config
   const known = new Map(gates.map((gate) => [gate.scope, gate.known]))
-  const scopeOf = (id: string) => {
-    if (rateLimit.scope === 'all') return 'all'
-    return rateLimit.scope === 'organization' ? id : (tokensUsed.get(id) ?? id)
-  }
-  const groups = Map.groupBy(organizations, ({ id }) => scopeOf(id))
-  return [...groups].map(([scope, members]) => {
+  const groups = Map.groupBy(organizations, ({ id }) => budgetKey(config, id, tokensUsed.get(id) ?? null))
+  return [...groups].map(([key, members]) => {
     const hours = members.flatMap(({ id }) => lastHour.get(id) ?? [])
     return {
       organizations: members.map(({ name }) => name),
       requests: hours.reduce((sum, { requests }) => sum + requests, 0),
       refused: hours.reduce((sum, { refused }) => sum + refused, 0),
-      per_minute: allowedPerMinute(knownLimit(budgetOf(known.get(scope) ?? null, 0)), rateLimit),
+      per_minute: allowedPerMinute(knownLimit(budgetOf(known.get(key) ?? null, 0)), rateLimit),
     }
   })
 }

@@ -31,10 +31,12 @@ interface MirrorKind {
   isMade(config: Config, runtime: Runtime): Promise<boolean>
   /** Opens the mirror, or makes it. Throws UsageError if it holds the lists of another address. */
   openForWriting(options: OpenOptions): Promise<OpenMirror>
+  /** What requests need of the mirror, for `check`. Makes no file: without a mirror, what is noted is gone at the end. */
+  openForAsking(options: OpenOptions): Promise<TokenKeeper>
   /** Null if there is no mirror yet. */
   openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null>
   /** What `status` reads; null if there is no mirror yet. */
-  readStatus(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
+  statusReader(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
   /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe goes by it. */
   whyUnwritable(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */
@@ -100,14 +102,19 @@ export interface RuleRunner {
   close(): Promise<void>
 }
 
-/** A mirror that is open for writing. */
-export interface OpenMirror extends RuleRunner {
-  store: Store
+/** What processes on a mirror share about tokens and their budgets. */
+export interface TokenKeeper {
   tokens: Tokens
   /** Names this process among those on the mirror; of a mirror in a file, the name of its lock file. */
   processName: string
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
+  close(): Promise<void>
+}
+
+/** A mirror that is open for writing. */
+export interface OpenMirror extends RuleRunner, TokenKeeper {
+  store: Store
   /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
   announceDaemon(): Promise<() => Promise<void>>
   /** Of a mirror that several machines share. */

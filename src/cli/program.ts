@@ -308,8 +308,23 @@ const BEFORE_A_FILE = new Set(['--config', '--database', '--from', '--output', '
 /** The library's `ShellCompDirectiveDefault`. */
 const SHELL_COMPLETES_FILES = 0
 
-/** The library's script for bash lacks the option by which that directive works. */
-const BASH_COMPLETES_FILES = 'complete -o default -F __admin_mirror_complete admin-mirror\n'
+/** The library's own has bash run what stands in the words that are completed, such as $(...). */
+const BASH_SCRIPT = `# bash completion for admin-mirror
+__admin_mirror_complete() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} cword=$COMP_CWORD out value
+  local words=("\${COMP_WORDS[@]}")
+  # Of bash-completion: without it, --option=value is three words.
+  if declare -F _get_comp_words_by_ref > /dev/null; then _get_comp_words_by_ref -n =: cur words cword; fi
+  out=$(admin-mirror complete -- "\${words[@]:1:cword}" 2> /dev/null)
+  # The last line says whether files are meant.
+  [[ \${out##*:} == 0 ]] || compopt +o default
+  COMPREPLY=()
+  while IFS=$'\\t' read -r value _; do
+    [[ -z $value || $value != "$cur"* ]] || COMPREPLY+=("$value")
+  done <<< "\${out%:*}"
+}
+complete -o default -F __admin_mirror_complete admin-mirror
+`
 
 /**
  * Defines `completion`, which prints a script for a shell, and the hidden `complete`, which that script calls. The library is
@@ -322,6 +337,9 @@ async function defineCompletion(program: Command, argv: readonly string[]): Prom
     // The library has the shell offer no files, whatever is completed.
     if (BEFORE_A_FILE.has(argv.at(-2) ?? ''))
       Object.defineProperty(completing, 'directive', { get: () => SHELL_COMPLETES_FILES, set: () => {} })
+    const printScript = completing.setup.bind(completing)
+    completing.setup = (name, called, shell) =>
+      shell === 'bash' ? program.configureOutput().writeOut?.(BASH_SCRIPT) : printScript(name, called, shell)
   } else program.command(COMPLETION).addArgument(new Argument('<shell>'))
   program.commands
     .find((command) => command.name() === COMPLETION)
@@ -329,7 +347,4 @@ async function defineCompletion(program: Command, argv: readonly string[]): Prom
     .helpOption('-h, --help', 'show help')
     .addHelpText('after', helpText(COMPLETION))
     .exitOverride()
-    .hook('postAction', (_, { args: [shell] }) => {
-      if (shell === 'bash') program.configureOutput().writeOut?.(BASH_COMPLETES_FILES)
-    })
 }

@@ -6,6 +6,7 @@ import { InterruptedError } from '../errors.ts'
 import type { MirrorState } from '../store/core/mirror-state.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { type HashedFile, hashFile, isUnchanged, writeFreshness } from '../store/sqlite/publish/freshness.ts'
+import { type Making, nextPublication, type Publication } from '../store/sqlite/publish/next-publication.ts'
 import { numbersFile, readNumbers } from '../store/sqlite/publish/numbers.ts'
 import type { Origin } from '../store/sqlite/publish/origin.ts'
 import type { CopyResult, CopyTask } from '../store/sqlite/publish/publish.ts'
@@ -50,7 +51,7 @@ export interface PublisherOptions {
   isService: boolean
 }
 
-const NOTHING: Publisher = {
+const NO_PUBLISHER: Publisher = {
   note: () => {},
   noteRefresh: () => {},
   finish: async () => {},
@@ -58,7 +59,7 @@ const NOTHING: Publisher = {
 }
 
 /** How often a service looks whether it is time. */
-const LOOK_EVERY_MS = 1000
+const LOOK_FOR_NEWS_EVERY_MS = 1000
 
 /** What the mirror holds, and what is published of it. */
 interface Found extends Publication {
@@ -77,7 +78,7 @@ export function createPublisher({
   isService,
 }: PublisherOptions): Publisher {
   const { publish, publishEvery, publishMode } = config
-  if (publish === null) return NOTHING
+  if (publish === null) return NO_PUBLISHER
   const target = publish
   const { now, pid, newToken } = runtime
   const stop = new AbortController()
@@ -195,7 +196,7 @@ export function createPublisher({
     if (!next || next.at <= now()) await publishOnce()
   }
 
-  const stopLooking = isService ? runtime.every(LOOK_EVERY_MS, lookWhetherDue) : () => {}
+  const stopLooking = isService ? runtime.every(LOOK_FOR_NEWS_EVERY_MS, lookWhetherDue) : () => {}
   return {
     note(results) {
       if (results.some(({ walk, error }) => walk?.kind === 'full' && error === null)) hasNews = true
@@ -230,65 +231,4 @@ function fileOf(target: string): string | null {
   } catch {
     return null
   }
-}
-
-/** What decides whether the published file is made again. All times are epoch milliseconds. */
-export interface Publication {
-  mirror: Shown
-  /** Of the file and NAME.json beside it; null: there is no file, or what stands beside it is not about it. */
-  published: Shown | null
-  /** The file that stands there; null: none, or nothing says when it was made. */
-  made: Making | null
-  /** When NAME.json was written. */
-  toldAt: number | null
-  /** The last attempt of this process, if it did not succeed. */
-  failed: Making | null
-}
-
-/** Texts that are equal where what they stand for is. */
-export interface Shown {
-  /** Rows, history, columns, coverage. */
-  contents: string
-  freshness: string
-}
-
-export interface Making {
-  /** When it began. */
-  at: number
-  tookMs: number
-}
-
-/** The file with NAME.json, or NAME.json alone. */
-export interface NextPublication {
-  what: 'file' | 'numbers'
-  at: number
-}
-
-/** The file shows `as_of`, too: that it is older in there than in truth, is said no longer than this. */
-const OLDEST_MS = 86_400_000
-
-/** NAME.json costs next to nothing. */
-const NUMBERS_EVERY_MS = 60_000
-
-/** Making the file takes no more than one part in so many of the time. */
-const PARTS = 10
-
-/**
- * What is written next, and when; null: nothing, until the mirror changes. `every`: the file is made once in so many milliseconds, at
- * most; null: at once, for the end of a command. A time that the clock has not reached, after it was set back, holds nothing up.
- */
-export function nextPublication(
-  { mirror, published, made, toldAt, failed }: Publication,
-  every: number | null,
-  now: number,
-): NextPublication | null {
-  const isSame = published?.contents === mirror.contents
-  if (isSame && published.freshness === mirror.freshness) return null
-  const isYoung = made !== null && made.at <= now && now - made.at < OLDEST_MS
-  const what = isSame && isYoung ? 'numbers' : 'file'
-  if (every === null) return { what, at: now }
-  const after = (making: Making | null) =>
-    making === null || making.at > now ? now : making.at + Math.max(every, making.tookMs * PARTS)
-  const told = toldAt === null || toldAt > now ? now : toldAt + Math.min(every, NUMBERS_EVERY_MS)
-  return { what, at: Math.max(what === 'file' ? after(made) : told, after(failed)) }
 }

@@ -1,17 +1,18 @@
 import type { Config } from '../config/config.ts'
 import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { columnNotes } from '../report/column-notes.ts'
 import { refreshText } from '../report/refresh-text.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
-import { columnNotes } from '../report/status-text.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
 import { createFireSearch } from '../schedule/ticks.ts'
 import type { JobFreshness } from '../store/core/mirror-state.ts'
-import type { StatusRow } from '../store/core/status.ts'
-import type { QueueDepth } from '../store/postgres/read/queue.ts'
-import { neverSynced } from '../store/sqlite/read/freshness.ts'
+import { neverSynced, type StatusRow } from '../store/core/status.ts'
+import type { QueueDepth } from '../store/postgres/read/status.ts'
 import type { FileStatus } from '../store/sqlite/read/status.ts'
+import { LONGEST_WAIT_MS } from '../sync/lease.ts'
 import { asCalled } from '../text.ts'
+import { budgetKey } from './budget-key.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -43,9 +44,6 @@ export interface StatusReader extends FileStatus {
   locks?(): string[]
 }
 
-/** The longest pause that a server can ask for. A later time comes from a wrong clock. */
-const LONGEST_PAUSE_MS = 86_400_000
-
 /** What `status` says of a mirror. Throws MirrorError. */
 export async function readStatus(
   runtime: Runtime,
@@ -53,7 +51,7 @@ export async function readStatus(
 ): Promise<Status> {
   const { database, config } = options
   const kind = await kindOf(config)
-  const reader = await kind.readStatus({ database, config }, runtime)
+  const reader = await kind.statusReader({ database, config }, runtime)
   try {
     const unusable = kind.whyUnwritable({ database, config })
     return statusOf(reader, { ...options, now: runtime.now(), unusable })
@@ -78,7 +76,7 @@ export function statusOf(
 ): Status {
   const known = (reader?.status() ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
   const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
-  const isPause = closedUntil > now && closedUntil <= now + LONGEST_PAUSE_MS
+  const isPause = closedUntil > now && closedUntil <= now + LONGEST_WAIT_MS
   const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
   const planOf = config ? createPlanner(config, now) : () => null
   const context = { now, configOption, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
@@ -160,22 +158,25 @@ function readLists(
     const organization = byId.get(row.organization_id)
     if (!organization || row.configured !== 1) return []
     const { schedule, refresh, collections } = organization
-    const newestConfigured = collections.find(({ name }) => name === row.collection)?.newest ?? 'auto'
-    return [
-      { ...row, newestConfigured, walkEvery: () => periodFor(schedule), isRefreshed: refresh !== false },
-    ]
+    const collection = collections.find(({ name }) => name === row.collection)
+    const configured = {
+      newestConfigured: collection?.newest ?? 'auto',
+      changed_since_off: collection?.changedSince ? row.changed_since_off : null,
+    }
+    return [{ ...row, ...configured, walkEvery: () => periodFor(schedule), isRefreshed: refresh !== false }]
   })
 }
 
 /** A sentence for each budget whose lists were refreshed. */
 function refreshSentences(
   rows: readonly StatusRow[],
-  { organizations, rateLimit: { scope } }: Pick<Config, 'organizations' | 'rateLimit'>,
+  config: Pick<Config, 'organizations' | 'rateLimit'>,
 ): string[] {
-  const refreshed = new Set(organizations.filter(({ refresh }) => refresh !== false).map(({ id }) => id))
+  const refreshed = new Set(
+    config.organizations.filter(({ refresh }) => refresh !== false).map(({ id }) => id),
+  )
   const lists = rows.filter((row) => row.configured === 1 && refreshed.has(row.organization_id))
-  const budgetOf = ({ organization_id: id, token }: StatusRow) =>
-    ({ all: 'all', organization: id, token: token ?? id })[scope]
+  const budgetOf = ({ organization_id: id, token }: StatusRow) => budgetKey(config, id, token)
   return [...Map.groupBy(lists, budgetOf).values()].flatMap(refreshText)
 }
 

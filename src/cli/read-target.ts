@@ -16,7 +16,7 @@ export interface ReadTarget extends MirrorPlace {
   /** See `typedConfig`: for commands that users paste. */
   configOption: string
   /** How `query` asks this file. */
-  ask: string
+  queryCommand: string
 }
 
 /**
@@ -35,11 +35,16 @@ export async function readTarget(
       throw new UsageError(
         '--database names a file; a mirror on PostgreSQL is read with a configuration that names it, --config FILE',
       )
-    const ask = `admin-mirror query --database ${shellWord(database)}`
-    return { database: path.resolve(runtime.cwd, database), config: null, configOption: '', ask }
+    const queryCommand = `admin-mirror query --database ${shellWord(database)}`
+    return { database: path.resolve(runtime.cwd, database), config: null, configOption: '', queryCommand }
   }
   const { readConfig } = await import('./config-file.ts')
   const config = readConfig(runtime, globals, 'leave')
   const configOption = typedConfig(globals)
-  return { database: config.database, config, configOption, ask: `admin-mirror query${configOption}` }
+  return {
+    database: config.database,
+    config,
+    configOption,
+    queryCommand: `admin-mirror query${configOption}`,
+  }
 }

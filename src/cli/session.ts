@@ -6,18 +6,23 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
-import { kindOf, type OpenMirror } from './mirror.ts'
+import { budgetKey } from './budget-key.ts'
+import { kindOf, type OpenMirror, type TokenKeeper } from './mirror.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
 
-/** The mirror and the API of a configuration, for commands that read lists. */
-export interface Session extends OpenMirror {
+/** The API of a configuration, asked as the mirror allows. */
+export interface Sources {
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
-  refreshes: RefreshPlan
-  /** Names the rate budget of an organization; those of one name share it. */
+  /** The key of an organization's rate budget. */
   budgetOf(organization: OrganizationConfig): string
+}
+
+/** The mirror and the API of a configuration, for commands that read lists. */
+export interface Session extends OpenMirror, Sources {
+  refreshes: RefreshPlan
 }
 
 export interface SessionOptions {
@@ -36,11 +41,23 @@ export interface SessionOptions {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, tryHeldTokens, acceptAddress, userAgent, onAnswer, exchange } = options
+  const { config, runtime, logger, acceptAddress } = options
   const { openForWriting } = await kindOf(config)
   const address = acceptAddress ? 'accept' : 'claim'
   const mirror = await openForWriting({ config, runtime, notes: logger, address })
-  const { store, tokens } = mirror
+  const sources = await openSources(options, mirror, (...opened) => refreshes.watch(...opened))
+  const { budgetOf } = sources
+  const refreshes = createRefreshPlan({ config, store: mirror.store, budgetOf, now: mirror.now })
+  return { ...mirror, ...sources, refreshes }
+}
+
+export async function openSources(
+  options: SessionOptions,
+  mirror: TokenKeeper,
+  onOpen: RefreshPlan['watch'] = () => {},
+): Promise<Sources> {
+  const { config, runtime, logger, tryHeldTokens, userAgent, onAnswer, exchange } = options
+  const { tokens, now } = mirror
   await tokens.register(config.organizations.map(registered))
   const api = createApi(
     { ...apiOptions(config, runtime, userAgent, mirror), onAnswer: tracing(logger, onAnswer) },
@@ -49,22 +66,16 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const readCredentials = createCredentialsReader({
     config,
     tokens,
-    api,
-    runtime: { ...runtime, now: mirror.now },
+    runtime: { ...runtime, now },
     logger,
     tryHeldTokens,
   })
-
-  const budgetOf = (organization: OrganizationConfig) => budgetName(config, tokens, organization)
-  const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
-    ...mirror,
-    refreshes,
-    budgetOf,
+    budgetOf: (organization) => budgetKey(config, organization.id, fingerprintOf(organization, tokens)),
     source: async (organization, job) => {
       try {
         const source = api.open(job, await readCredentials(organization))
-        refreshes.watch(organization, source)
+        onOpen(organization, source)
         return source
       } catch (error) {
         return closedSource(error)
@@ -73,14 +84,12 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 }
 
-/** Names the rate budget of an organization. Without its token file it has one of its own. */
-function budgetName({ rateLimit }: Config, tokens: Tokens, organization: OrganizationConfig): string {
-  if (rateLimit.scope === 'all') return 'all'
-  if (rateLimit.scope === 'organization') return organization.id
+/** Null without its token file. */
+function fingerprintOf(organization: OrganizationConfig, tokens: Tokens): string | null {
   try {
     return tokens.fingerprint(organization.readToken())
   } catch {
-    return organization.id
+    return null
   }
 }
 
@@ -108,7 +117,7 @@ function apiOptions(
   config: Config,
   { sleep, random, yieldToEventLoop }: Runtime,
   userAgent: string,
-  { tokens, processName, now }: OpenMirror,
+  { tokens, processName, now }: TokenKeeper,
 ): ApiOptions {
   const { api, rateLimit, retry } = config
   return {

@@ -1,17 +1,17 @@
 import type { Logger } from 'pino'
-import type { Api, Credentials } from '../api/client.ts'
-import type { TokenHold } from '../api/token-hold.ts'
+import type { Credentials } from '../api/client.ts'
+import { createTokenHold, type TokenHold } from '../api/token-hold.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import { shellWord } from '../text.ts'
+import { budgetKey } from './budget-key.ts'
 import type { Runtime } from './runtime.ts'
 
 export interface CredentialsReaderOptions {
   config: Pick<Config, 'organizations' | 'rateLimit'>
   tokens: Tokens
-  api: Pick<Api, 'tokenHold'>
   runtime: Pick<Runtime, 'now' | 'sleep' | 'signal'>
   logger: Logger
   /** Whether a token that an earlier run saw refused may be tried once more: only in a command typed by hand. */
@@ -23,11 +23,11 @@ export interface CredentialsReaderOptions {
  * TokenRefusedError for a held token.
  */
 export function createCredentialsReader(options: CredentialsReaderOptions) {
-  const { config, tokens, api, runtime, logger, tryHeldTokens } = options
+  const { config, tokens, runtime, logger, tryHeldTokens } = options
   const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
-    return api.tokenHold({
+    return createTokenHold({
       ...tokens.holdOf(fingerprint),
       hold: async (reason) => {
         const at = new Date(runtime.now()).toISOString()
@@ -70,8 +70,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
     if (!tryHeldTokens) await assertNotHeld(organization, fingerprint)
     const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
     holds.set(fingerprint, hold)
-    const scopes = { token: fingerprint, organization: organization.id, all: 'all' }
-    return { token, scope: scopes[config.rateLimit.scope], hold }
+    return { token, budgetKey: budgetKey(config, organization.id, fingerprint), hold }
   }
 }
 

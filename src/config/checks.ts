@@ -14,7 +14,7 @@ import {
   rawEntries,
   rawItems,
 } from './problems.ts'
-import { DATABASE, RETRY_DELAYS } from './schema.ts'
+import { DEFAULT_DATABASE, RETRY_DELAYS } from './schema.ts'
 
 export interface CheckOptions {
   /** Returns what is wrong with a cron expression, or null. */
@@ -67,7 +67,7 @@ function delayAt(raw: unknown, key: keyof typeof RETRY_DELAYS): number | null {
 
 /** `database`, `publish` and the configuration must be three files. */
 function checkPaths(raw: unknown, report: Report, file: string): void {
-  const given = textAt(raw, ['database']) ?? DATABASE
+  const given = textAt(raw, ['database']) ?? DEFAULT_DATABASE
   const database = isPostgresAddress(given) ? null : resolve(dirname(file), given)
   const published = textAt(raw, ['publish'])
   const publish = published === null ? null : resolve(dirname(file), published)
@@ -231,6 +231,15 @@ function checkSettings(settings: unknown, path: KeyPath, collections: unknown, r
         [...path, name, 'filters', 'page'],
         'cannot be a filter: the walk asks for its pages itself. Remove it, or see backfill --from-page.',
         'key',
+      )
+    }
+    const of = (names: KeyPath) => rawAt(entry, names) ?? rawAt(collections, [name, ...names])
+    const parameter = of(['changedSince', 'parameter'])
+    if (typeof parameter === 'string' && rawAt(of(['filters']), [parameter]) !== undefined) {
+      const isHere = rawAt(entry, ['changedSince']) !== undefined
+      report(
+        [...path, name, isHere ? 'changedSince' : 'filters'],
+        `has ${parameter}, but a filter cannot be the parameter of changedSince, too. Remove one of the two.`,
       )
     }
     const key = rawAt(collections, [name, 'key'])

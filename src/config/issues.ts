@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { isMapping, type KeyPath, type Report, rawAt } from './problems.ts'
-import { fileJsonSchema, type JsonSchema } from './schema.ts'
+import { type JsonSchema, valueSchema } from './schema.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -46,7 +46,7 @@ function keyPath(path: readonly PropertyKey[]): KeyPath {
 }
 
 function explainUnknownKey(parent: KeyPath, key: string): string {
-  const schema = fileJsonSchema()
+  const schema = valueSchema()
   const known = keysAt(schema, parent)
   if (key.includes(':')) return 'is not a known key. Put a space after the colon.'
   const meant = nearest(key, known) ?? elsewhere(schema, key)

@@ -22,14 +22,14 @@ import { OrganizationSchema } from './organizations.ts'
 import { isMapping } from './problems.ts'
 import { RefreshEntry } from './refresh.ts'
 
-/** For comparison with `publish` when the file leaves `database` out. */
-export const DATABASE = '../data/mirror.db'
+/** Default; checks.ts compares it with `publish`. */
+export const DEFAULT_DATABASE = '../data/mirror.db'
 
-/** For comparison with a delay that the file leaves out. */
+/** Defaults; checks.ts compares them with each other and with a given one. */
 export const RETRY_DELAYS = { minDelay: '1s', maxDelay: '60s' }
 
-/** Where something else is given for a mapping. */
-const MAPPING = {
+/** For a value that should be a mapping and is not. */
+const NOT_A_MAPPING = {
   error: 'must be a mapping. Write each setting on a line like "key: value", indented.',
 }
 
@@ -38,7 +38,7 @@ const api = z.strictObject(
     baseUrl: baseUrl().describe(
       'Address of the API, a path prefix included; no user name, query or fragment',
     ),
-    timeout: timerDuration().prefault('30s').describe('For one request, its body included'),
+    timeout: timerDuration().prefault('30s').describe('Timeout of one request, including its body'),
     maxResponseBytes: wholeNumber(1024)
       .default(33_554_432)
       .describe('Largest answer that is read, decompressed'),
@@ -48,7 +48,7 @@ const api = z.strictObject(
       .prefault([])
       .describe('Other host names that links.next may carry'),
   },
-  MAPPING,
+  NOT_A_MAPPING,
 )
 
 const rateLimit = z.strictObject(
@@ -60,25 +60,23 @@ const rateLimit = z.strictObject(
       .describe(
         'A ceiling of our own: no 60 seconds hold more requests; 0.5 is one in two minutes. Default: none',
       ),
-    sharePercent: percent(1)
-      .default(100)
-      .describe('How much of the budget that the server announces is ours'),
+    sharePercent: percent(1).default(100).describe("Our share of the server's limit, in percent"),
     scope: choice(['token', 'organization', 'all']).default('token').describe('Who shares one budget'),
-    fallbackWait: timerDuration().prefault('60s').describe('After a 429 that does not say when to come back'),
+    fallbackWait: timerDuration().prefault('60s').describe('Pause after a 429 that announces none'),
     maxWait: duration()
       .prefault('15m')
-      .describe('Told to wait longer than this: stop and keep the checkpoint'),
+      .describe('Longest pause to wait for; beyond it the run stops and keeps its checkpoint'),
   },
-  MAPPING,
+  NOT_A_MAPPING,
 )
 
 const retry = z.strictObject(
   {
-    attempts: wholeNumber(1).default(10).describe('Tries of one page for faults that pass by themselves'),
+    attempts: wholeNumber(1).default(10).describe('Attempts per page at transient errors'),
     minDelay: timerDuration().prefault(RETRY_DELAYS.minDelay).describe('Before the second try of a page'),
     maxDelay: timerDuration().prefault(RETRY_DELAYS.maxDelay).describe('Between two tries at most'),
   },
-  MAPPING,
+  NOT_A_MAPPING,
 )
 
 const removals = z.strictObject(
@@ -86,7 +84,7 @@ const removals = z.strictObject(
     brakePercent: percent(0).default(20).describe("Percent of the job's live rows that one walk may remove"),
     brakeRows: wholeNumber(0).default(10).describe('Rows that one walk may remove whatever the percentage'),
   },
-  MAPPING,
+  NOT_A_MAPPING,
 )
 
 const http = z.strictObject(
@@ -96,7 +94,7 @@ const http = z.strictObject(
       .describe('Address to listen on; 0.0.0.0 for all, as in a container'),
     port: wholeNumber(0, 65_535).default(9464).describe('Port to listen on; 0 for any that is free'),
   },
-  MAPPING,
+  NOT_A_MAPPING,
 )
 
 /** A mapping whose keys all have defaults, which apply when it is absent or empty. */
@@ -113,9 +111,9 @@ export const FileSchema = z
     {
       api: api.describe('The API that is mirrored'),
       rateLimit: section(rateLimit, 'How fast requests may be sent'),
-      retry: section(retry, 'What to do about faults that pass by themselves'),
+      retry: section(retry, 'Retries of transient errors'),
       database: databasePlace()
-        .default(DATABASE)
+        .default(DEFAULT_DATABASE)
         .describe(
           "The mirror; relative to this file's folder. Or postgres://user@host:5432/name?schema=admin_mirror",
         ),
@@ -123,22 +121,22 @@ export const FileSchema = z
         .nullable()
         .default(null)
         .describe('A copy that any tool can open read-only, made after complete full walks. Default: none'),
-      publishEvery: duration().prefault('5m').describe('The copy is made at most so often'),
+      publishEvery: duration().prefault('5m').describe('Shortest time between two copies'),
+      publishMode: fileMode().prefault('0644').describe('File mode of the copy and of the numbers beside it'),
       ping: pingAddress()
         .nullable()
         .default(null)
-        .describe('Address that is told of the start, the success and the failure of runs. Default: none'),
-      publishMode: fileMode().prefault('0644').describe('File mode of the copy and of the numbers beside it'),
+        .describe('URL to notify when runs start, succeed or fail. Default: none'),
       schedule: cronExpression().default('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
       refresh: RefreshEntry.optional(),
       timezone: timezone().default('UTC').describe('Time zone of the schedules'),
       concurrency: wholeNumber(1, 100).default(4).describe('Requests in flight at the same time'),
       maxPasses: wholeNumber(1, 10)
         .default(3)
-        .describe('Readings from the first page that one walk may make of a list that shifts under it'),
+        .describe('Passes one walk may make over a list that changes meanwhile'),
       resumeWithin: duration()
         .prefault('24h')
-        .describe('An interrupted walk that stood still longer begins again'),
+        .describe('An interrupted walk without progress for longer starts over'),
       removals: section(removals, 'More removals than both in one walk are held back'),
       keepRuns: duration()
         .prefault('90d')
@@ -148,7 +146,10 @@ export const FileSchema = z
         .default(null)
         .describe('Health, metrics and status over HTTP. Default: no listener'),
       collections: z
-        .object({ orders: CollectionEntry.optional(), establishments: CollectionEntry.optional() }, MAPPING)
+        .object(
+          { orders: CollectionEntry.optional(), establishments: CollectionEntry.optional() },
+          NOT_A_MAPPING,
+        )
         .catchall(CollectionEntry)
         .nullable()
         .transform((given) => given ?? {})
@@ -160,7 +161,7 @@ export const FileSchema = z
         .min(1, { error: 'must name at least one organization. Write one with id, name and token.' })
         .describe('Whose lists are mirrored'),
     },
-    MAPPING,
+    NOT_A_MAPPING,
   )
   .meta({ title: 'Configuration of admin-mirror' })
 
@@ -170,7 +171,7 @@ export type FileConfig = z.output<typeof FileSchema>
 export type JsonSchema = Record<string, unknown>
 
 /** The JSON Schema of the configuration file, for editors: what may be typed there, `${NAME}` included. */
-export function configJsonSchema(): JsonSchema {
+export function editorSchema(): JsonSchema {
   const schema = z.toJSONSchema(FileSchema, { io: 'input', target: 'draft-7', override: withDefault })
   return isMapping(schema) ? allowVariables(schema) : {}
 }
@@ -187,7 +188,7 @@ function withDefault({
 }
 
 /** The JSON Schema of the values, without what is added for editors. */
-export function fileJsonSchema(): JsonSchema {
+export function valueSchema(): JsonSchema {
   const schema = z.toJSONSchema(FileSchema, { io: 'input' })
   return isMapping(schema) ? schema : {}
 }
@@ -197,8 +198,8 @@ const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0
 /** Allows `${NAME}` in place of any number, truth value or restricted text. */
 function allowVariables(schema: JsonSchema): JsonSchema {
   const { description, default: standard, ...rest } = portable(mapParts(schema, allowVariables))
-  if (!isRestrictedScalar(rest)) return { ...rest, ...present({ description, default: standard }) }
-  return { ...present({ description, default: standard }), anyOf: [rest, VARIABLE] }
+  if (!isRestrictedScalar(rest)) return { ...rest, ...withoutUndefined({ description, default: standard }) }
+  return { ...withoutUndefined({ description, default: standard }), anyOf: [rest, VARIABLE] }
 }
 
 /** Some validators know no Unicode classes in regular expressions (Python). */
@@ -212,11 +213,7 @@ function isRestrictedScalar({ type, pattern, enum: choices }: JsonSchema): boole
   const isText = type === 'string' || (Array.isArray(type) && type.includes('string'))
   return isText
     ? pattern !== undefined || choices !== undefined
-    : isOneOf(type, ['number', 'integer', 'boolean'])
-}
-
-function isOneOf(type: unknown, types: readonly string[]): boolean {
-  return types.some((name) => name === type)
+    : type === 'number' || type === 'integer' || type === 'boolean'
 }
 
 function mapParts(schema: JsonSchema, change: (part: JsonSchema) => JsonSchema): JsonSchema {
@@ -237,6 +234,6 @@ function mapValues(properties: JsonSchema, change: (part: JsonSchema) => JsonSch
   )
 }
 
-function present(keywords: JsonSchema): JsonSchema {
+function withoutUndefined(keywords: JsonSchema): JsonSchema {
   return Object.fromEntries(Object.entries(keywords).filter(([, value]) => value !== undefined))
 }

@@ -38,10 +38,18 @@ function readText(file: TokenFile): string {
       .toString()
       .trim()
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+    const { code, syscall } = error as { code?: string; syscall?: string }
+    if (code === 'EACCES' || code === 'EPERM') {
+      const [what, mode] = syscall === 'stat' ? ['go through its folder', '750'] : ['read it', '640']
+      throw explain(
+        file,
+        `cannot be read: this user may not ${what}`,
+        `Let the group of this user: chgrp GROUP and chmod ${mode}.`,
+      )
+    }
     throw explain(
       file,
-      `cannot be read: ${REASONS[code] ?? code}`,
+      `cannot be read: ${REASONS[code ?? ''] ?? code ?? 'unknown error'}`,
       'Put the token there, or change tokenFile.',
     )
   }
@@ -64,8 +72,6 @@ function findFault(token: string): { reason: string; todo: string } | null {
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
-  EACCES: 'this user may not read it',
-  EPERM: 'this user may not read it',
   EISDIR: 'it is a folder',
   ENOTREG: 'it is a pipe or a device, not a file',
   ENOTDIR: 'a part of its path is no folder',

@@ -35,7 +35,8 @@ function readBytes(file: string): Buffer {
 
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: `there is no such configuration file. To make one, ${COPY}; or name another with --config or ADMIN_MIRROR_CONFIG.`,
-  EACCES: 'this user may not read the configuration file. Change its permissions, or run as another user.',
+  EACCES:
+    'this user may not read the configuration file. Run as a user who may (a service has one of its own), or read a mirror without it: --database FILE.',
   ENOTREG: 'this is a pipe or a device. Write the configuration into a file, and name that.',
   EISDIR: 'this is a folder. Name the configuration file in it.',
   ENOTDIR:

@@ -1,7 +1,7 @@
 import { type Context, Hono } from 'hono'
 import { KnownError } from '../errors.ts'
 import { isLoopback as leadsToLoopback } from '../loopback.ts'
-import { troubleLines } from '../report/status-text.ts'
+import { attentionLines } from '../report/status-text.ts'
 import { healthMetricsText, metricsText } from './metrics.ts'
 import type { Overview, Source } from './overview.ts'
 import { pageHtml } from './page.ts'
@@ -57,14 +57,14 @@ export function createApp({ source, isLoopback, onError, now, sleep }: AppOption
   const json = made(({ status }) => `${JSON.stringify(status, null, 2)}\n`)
   const page = made(pageHtml)
   /** Null if nobody has to act. */
-  const trouble = async () => {
+  const alarm = async () => {
     const { stalled, unusable } = await health()
     if (stalled !== null || unusable !== null) return stalled ?? unusable
     const status = (await overview())?.status
     if (!status) return STARTING
     return status.check_exit_code === 0
       ? null
-      : [status.verdict, ...troubleLines(status, MOST_TOLD)].join('\n')
+      : [status.verdict, ...attentionLines(status, MOST_TOLD)].join('\n')
   }
 
   const app = new Hono()
@@ -79,7 +79,7 @@ export function createApp({ source, isLoopback, onError, now, sleep }: AppOption
   })
   app.get('/healthz', async (context) => probe(context, (await health()).stalled))
   app.get('/readyz', async (context) => probe(context, (await health()).unusable))
-  app.get('/check', async (context) => probe(context, await trouble()))
+  app.get('/check', async (context) => probe(context, await alarm()))
   app.get('/metrics', (context) => send(context, metricsOrHealth, 'text/plain; version=0.0.4; charset=utf-8'))
   app.get('/status.json', (context) => send(context, json, 'application/json; charset=utf-8'))
   app.get('/', (context) => send(context, page, 'text/html; charset=utf-8'))

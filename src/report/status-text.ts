@@ -1,6 +1,4 @@
-import type { ColumnTrouble } from '../store/core/overview.ts'
-import type { StatusRow } from '../store/core/status.ts'
-import type { QueueDepth } from '../store/postgres/read/queue.ts'
+import type { QueueDepth } from '../store/postgres/read/status.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 import {
   type DaemonStatus,
@@ -10,30 +8,28 @@ import {
   progressNotes,
   type Status,
 } from './status.ts'
-import { needsSomebody } from './verdict.ts'
+import { needsAttention } from './verdict.ts'
 
 /** What users type. */
 interface Typed {
   /** ` --config FILE` as it was typed, or nothing. */
   configOption: string
-  /** How to ask this file. */
-  ask: string
+  /** `admin-mirror query`, with the options that name this mirror. */
+  queryCommand: string
 }
 
-const TYPED: Typed = { configOption: '', ask: 'admin-mirror query' }
-
 /** How things are, the lists, and what to do next. */
-export function statusText(status: Status, { configOption, ask }: Typed = TYPED): string {
+export function statusText(status: Status, { configOption, queryCommand }: Typed): string {
   const lines = [`mirror: ${status.database}`, daemonLine(status, configOption)]
   if (status.queue) lines.push(`queue: ${queueText(status.queue)}`)
   lines.push(...status.locks)
-  lines.push(status.verdict, '', ...listsText(status, ask))
+  lines.push(status.verdict, '', ...listsText(status, queryCommand))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)
   if (status.refreshes.length > 0) lines.push('', ...status.refreshes)
   if (status.advice.length > 0) lines.push('', ...status.advice.map((text) => `advice: ${text}`))
   if (status.notes.length > 0) lines.push('', ...status.notes.map((text) => `note: ${text}`))
-  lines.push('', ...nextLines(status, configOption, ask))
+  lines.push('', ...nextLines(status, configOption, queryCommand))
   return lines.map((line) => `${line}\n`).join('')
 }
 
@@ -57,20 +53,22 @@ export function queueText({ waiting, oldest_ms: oldest, running, failed }: Queue
     oldest === null
       ? 'no list waits'
       : `${counted(waiting, 'list')} ${waiting === 1 ? 'waits' : 'wait'}, the first for ${inWords(oldest)}`
-  const trouble = failed === 0 ? '' : `; ${counted(failed, 'run')} failed in the last hour`
-  return `${wait}; ${grouped(running)} in hand${trouble}`
+  const failures = failed === 0 ? '' : `; ${counted(failed, 'run')} failed in the last hour`
+  return `${wait}; ${grouped(running)} in hand${failures}`
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */
-function nextLines(status: Status, configOption: string, ask: string): string[] {
+function nextLines(status: Status, configOption: string, queryCommand: string): string[] {
   const { jobs, daemon, timezone, unusable } = status
   const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
   const begin = isDead ? [`begin the daemon again: admin-mirror start${configOption}`] : []
-  const room = unusable === null ? [] : ['see to what is said above; until then nothing is written']
-  const all = [...new Set([...room, ...begin, ...endOne(status), ...jobs.flatMap(({ next }) => next ?? [])])]
+  const room = unusable === null ? [] : ['fix the problem above; nothing is written until then']
+  const all = [
+    ...new Set([...room, ...begin, ...stopOthers(status), ...jobs.flatMap(({ next }) => next ?? [])]),
+  ]
   const nothing = jobs.some((job) => job.too_old || job.too_stale)
-    ? 'wait for the readings that are under way'
-    : `nothing to do; ask the mirror with ${ask} "SELECT * FROM sync_status"`
+    ? 'wait for the walks in progress'
+    : `nothing to do; ask the mirror with ${queryCommand} "SELECT * FROM sync_status"`
   const [first = nothing, ...others] = all.slice(0, MOST_STEPS)
   const more = all.length - MOST_STEPS
   return [
@@ -83,11 +81,11 @@ function nextLines(status: Status, configOption: string, ask: string): string[] 
 const MOST_STEPS = 5
 
 /** Workers share a queue. Where there is none, each daemon reads every list. */
-function endOne({ daemon, queue }: Status): string[] {
+function stopOthers({ daemon, queue }: Status): string[] {
   const running = daemon.processes.filter((one) => one.running === true)
   if (queue || running.length < 2) return []
   return [
-    `end all daemons but one, since each of them reads every list: ${running.map(({ pid }) => pid).join(', ')}`,
+    `stop all daemons but one, since each of them reads every list: ${running.map(({ pid }) => pid).join(', ')}`,
   ]
 }
 
@@ -95,23 +93,23 @@ function endOne({ daemon, queue }: Status): string[] {
 const MOST_WHOLE = 50
 
 /**
- * The lists. Of more than a screenful those come first that somebody has to look at, then those that are being read; the others
- * are summed up. `ask`: how to ask this mirror.
+ * The lists. If they do not fit on a screen: those of which there is something to report, then those being read; the rest is
+ * summarized.
  */
-export function listsText(status: Status, ask: string): string[] {
+export function listsText(status: Status, queryCommand: string): string[] {
   const { jobs } = status
   const whole = (some: readonly JobStatus[]) => some.flatMap((job) => jobLines(job, status))
   if (jobs.length <= MOST_WHOLE) return whole(jobs)
-  const { troubled = [], running = [], well = [] } = Object.groupBy(jobs, (job) => conditionOf(job, status))
+  const { notable = [], running = [], well = [] } = Object.groupBy(jobs, (job) => conditionOf(job, status))
   const areShown = running.length <= MOST_WHOLE
-  const lines = [...whole(troubled), ...(areShown ? whole(running) : [])]
+  const lines = [...whole(notable), ...(areShown ? whole(running) : [])]
   const sums = [...(areShown ? [] : sumsOf(running, 'being read', status)), ...sumsOf(well, 'well', status)]
   if (sums.length === 0) return lines
   return [
     ...lines,
     ...(lines.length > 0 ? [''] : []),
     ...sums,
-    `each of them: ${ask} "SELECT * FROM sync_status"`,
+    `each of them: ${queryCommand} "SELECT * FROM sync_status"`,
   ]
 }
 
@@ -149,17 +147,21 @@ function waitsOf(jobs: readonly JobStatus[], now: number): string[] {
   ]
 }
 
-function isRefreshed({ refreshed_every_ms: often, as_of: asOf, fresh_as_of: freshAsOf }: JobStatus): boolean {
-  return often !== null || freshAsOf !== asOf
+function isRefreshed({
+  refreshed_every_ms: interval,
+  as_of: asOf,
+  fresh_as_of: freshAsOf,
+}: JobStatus): boolean {
+  return interval !== null || freshAsOf !== asOf
 }
 
 function earliest(times: readonly string[]): string | null {
   return times.reduce<string | null>((one, other) => (one === null || other < one ? other : one), null)
 }
 
-/** What is said of a list below its line. `usual`: of what happens to lists that are well. */
+/** What is said of a list below its line. `usual`: said of healthy lists, too. */
 interface Note {
-  kind: 'trouble' | 'progress' | 'usual'
+  kind: 'problem' | 'progress' | 'usual'
   text: string
 }
 
@@ -173,22 +175,22 @@ function jobLines(job: JobStatus, status: Status): string[] {
   ]
 }
 
-/** Whether somebody has to look at a list: not if it is being read, or was read whole, and no more is to be said of it. */
-function conditionOf(job: JobStatus, status: Status): 'troubled' | 'running' | 'well' {
+/** `notable`, unless the list is being read or was read whole and there is nothing else to report. */
+function conditionOf(job: JobStatus, status: Status): 'notable' | 'running' | 'well' {
   const isRunning = job.running === true
   const isSure = isRunning || (job.as_of !== null && job.coverage !== 'drifted')
   const isQuiet = notesOf(job, Date.parse(status.now), status).every(
     ({ kind }) => kind === 'usual' || (isRunning && kind === 'progress'),
   )
-  if (job.next !== null || !isSure || !isQuiet) return 'troubled'
+  if (job.next !== null || !isSure || !isQuiet) return 'notable'
   return isRunning ? 'running' : 'well'
 }
 
-/** Each list that needs somebody: what is wrong with it, and what to type. At most so many lines. */
-export function troubleLines(status: Status, most: number): string[] {
+/** Each list that needs attention: what is wrong with it, and what to type. At most so many lines. */
+export function attentionLines(status: Status, most: number): string[] {
   const now = Date.parse(status.now)
-  const lines = status.jobs.filter(needsSomebody).map((job) => {
-    const why = notesOf(job, now, status).flatMap(({ kind, text }) => (kind === 'trouble' ? [text] : []))
+  const lines = status.jobs.filter(needsAttention).map((job) => {
+    const why = notesOf(job, now, status).flatMap(({ kind, text }) => (kind === 'problem' ? [text] : []))
     const name = `${printable(job.organization, 40)} ${job.collection}`
     // A list that was never tried has no note: its line says so.
     if (why.length === 0) why.push('never read')
@@ -200,7 +202,7 @@ export function troubleLines(status: Status, most: number): string[] {
 
 function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status): Note[] {
   const notes: Note[] = []
-  const note = (text: string, kind: Note['kind'] = 'trouble') => notes.push({ kind, text })
+  const note = (text: string, kind: Note['kind'] = 'problem') => notes.push({ kind, text })
   if (job.too_old === true) note(tooOldNote(job, maxAge))
   if (job.too_stale === true) note(tooStaleNote(job, fresh))
   if (job.overdue === true && job.due_at !== null && !job.held_since) note(overdueNote(job, now))
@@ -222,8 +224,7 @@ function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status
     )
   if (job.removals_held > 0) note(heldNote(job))
   if (job.rows_missed > 0) note(missedNote(job), 'usual')
-  if (job.untrusted !== null)
-    note(printable(`nothing is removed on the word of its last reading: ${job.untrusted}`, 500))
+  if (job.untrusted !== null) note(printable(`its last walk removed nothing: ${job.untrusted}`, 500))
   return notes
 }
 
@@ -283,105 +284,9 @@ function freshness(
   const coverage = job.coverage ? `, ${job.coverage}${missedText(job.expected_missed)}` : ''
   const whole = `as of ${asOf} (${inWords(age)} ago)${coverage}`
   const newer = job.fresh_as_of === null ? 0 : Date.parse(job.fresh_as_of) - Date.parse(asOf)
-  const often =
+  const interval =
     job.refreshed_every_ms === null || daemon.running !== true
       ? ''
       : `, read every ${inWords(job.refreshed_every_ms)}`
-  return newer > 0 ? `new rows as of ${inWords(age - newer)} ago${often}, whole ${whole}` : whole
-}
-
-/** Columns that are told one by one. */
-const MOST_COLUMNS = 10
-
-/** What a value is that does not fit its column, in words that hold nothing of it. */
-const CLASSES: Record<NonNullable<ColumnTrouble['misfit']>, string> = {
-  text: 'a text',
-  boolean: 'a boolean',
-  list: 'a list',
-  object: 'an object',
-  fraction: 'a fraction',
-  large: 'a number of too many digits',
-  fitting: 'a value that fits by now',
-}
-
-/**
- * A line for each column whose values do not fit it, and for each that became empty. A list that is no longer configured has no
- * more walks that could end its trouble, so nothing is said of it.
- */
-export function columnNotes(
-  troubles: readonly ColumnTrouble[],
-  lists: readonly Pick<StatusRow, 'organization_id' | 'collection' | 'configured' | 'rows'>[],
-): string[] {
-  const read = lists.filter(({ configured }) => configured === 1)
-  const names = new Set(read.map(listKey))
-  const rowsOf = (collection: string) =>
-    read.filter((list) => list.collection === collection).reduce((sum, { rows }) => sum + rows, 0)
-  const byColumn = [
-    ...Map.groupBy(
-      troubles.filter((one) => names.has(listKey(one))),
-      (one) => `${tableOf(one)}\0${one.column}`,
-    ).values(),
-  ]
-  const notes = byColumn.flatMap((ofColumn) => [...misfitNote(ofColumn, rowsOf), ...emptiedNote(ofColumn)])
-  const more = notes.length - MOST_COLUMNS
-  return more <= 0
-    ? notes
-    : [
-        ...notes.slice(0, MOST_COLUMNS),
-        `${counted(more, 'further column')} with such values, or empty: see misfits and filled in sync_columns`,
-      ]
-}
-
-function listKey(of: Pick<StatusRow, 'organization_id' | 'collection'>): string {
-  return `${of.organization_id} ${of.collection}`
-}
-
-function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: string) => number): string[] {
-  const [worst] = ofColumn.toSorted((a, b) => b.misfits - a.misfits)
-  if (!worst || worst.misfits === 0) return []
-  const { collection, view, text_column: text } = worst
-  const misfits = ofColumn.reduce((sum, one) => sum + one.misfits, 0)
-  const others = ofColumn.filter((one) => one !== worst && one.misfits > 0).length
-  const [values, do_not, are] =
-    misfits === 1 ? ['the value', 'does not fit it', 'is'] : ['the values', 'do not fit it', 'are']
-  const rows =
-    view === null
-      ? `${grouped(misfits)} of ${counted(rowsOf(collection), 'row')}`
-      : counted(misfits, 'element')
-  const of = `${values} of ${rows} ${do_not}`
-  const objects = ofColumn.reduce((sum, one) => sum + one.objects, 0)
-  const apart = objects === 0 ? '' : `, but for ${counted(objects, 'object')} with columns of their own`
-  const where =
-    text === null || objects === misfits ? '' : ` and ${are}, as text, in ${printable(text, 100)}${apart}`
-  const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
-  return [`${columnName(worst)}: ${of}${where} (${whose(worst, others)}: ${exampleOf(worst)}${move})`]
-}
-
-/** `a text among numbers`. */
-function exampleOf({ misfit, type }: ColumnTrouble): string {
-  const others = type === 'TEXT' ? 'texts' : misfit === 'fraction' ? 'whole numbers' : 'numbers'
-  return misfit === null || misfit === 'fitting' ? CLASSES.fitting : `${CLASSES[misfit]} among ${others}`
-}
-
-function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
-  const [first, ...others] = ofColumn.filter(({ emptied }) => emptied === 1)
-  if (!first) return []
-  const what = first.view === null ? 'row' : 'element'
-  return [
-    `${columnName(first)}: no ${what} of ${whose(first, others.length)} has a value any more, after earlier full walks had found some`,
-  ]
-}
-
-/** Its organization, and how many others. */
-function whose({ organization }: ColumnTrouble, others: number): string {
-  const name = printable(organization, 40)
-  return others === 0 ? name : `${name} and ${counted(others, 'other organization')}`
-}
-
-function columnName(trouble: ColumnTrouble): string {
-  return `${printable(tableOf(trouble), 100)}.${printable(trouble.column, 100)}`
-}
-
-function tableOf({ view, collection }: ColumnTrouble): string {
-  return view ?? collection
+  return newer > 0 ? `new rows as of ${inWords(age - newer)} ago${interval}, whole ${whole}` : whole
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import { walkLeft, walkPercent } from '../sync/lease.ts'
+import { LONGEST_WAIT_MS, walkLeft, walkPercent } from '../sync/lease.ts'
 import { asCalled, grouped, inWords, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'
 import { checkExitCode, isOverdue, verdict } from './verdict.ts'
@@ -44,6 +44,10 @@ const Freshness = {
     .describe(
       'Since when the whole list is to be read at once, since far more older rows changed than usual',
     ),
+  changed_since_off: z
+    .string()
+    .nullable()
+    .describe('Why changedSince is not used though it is configured; null: it is, or is not configured'),
   age_ms: z.int().nullable().describe('Milliseconds since as_of'),
   too_old: z.boolean().nullable().describe('By --max-age; null without it'),
   too_stale: z.boolean().nullable().describe('By --fresh; null without it'),
@@ -308,9 +312,6 @@ function timeText(ms: number | null | undefined): string | null {
   return ms == null ? null : new Date(ms).toISOString()
 }
 
-/** The longest wait for a rate limit; a later time was written by a wrong clock. */
-const LONGEST_WAIT_MS = 86_400_000
-
 /** The wait of a job that runs, or whose last run failed, while it lasts. */
 function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {
   const wait = Date.parse(waiting_until ?? '') - now
@@ -325,7 +326,10 @@ const WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string>>> =
   refresh: 'being refreshed',
 }
 
-/** One note for each open walk of a job: how far it is, and what continues it; and one for what is asked for again. `now`: epoch milliseconds. */
+/**
+ * One note for each open walk of a job: how far it is, and what continues it; and one for what is asked for again. `now`: epoch
+ * milliseconds.
+ */
 export function progressNotes(job: JobStatus, now: number): string[] {
   const isBegun = job.last_run_status === 'running' && job.running !== false && job.work !== 'verify'
   const ofBackfill = isBegun && job.last_run_trigger === 'backfill'

@@ -3,23 +3,24 @@ import { grouped } from '../text.ts'
 import type { JobStatus, Status } from './status.ts'
 
 /**
- * What `status --check` exits with: 4 for a mirror that cannot be written, or that the last run of a list could not use, else 3 for a held token, else 5 for removals held back,
- * else 1 for a list that is failing or overdue. Every other place that says whether all is well goes by it.
+ * What `status --check` exits with: 4 for a mirror that cannot be written, or that the last run of a list could not use, else 3 for
+ * a held token, else 5 for removals held back, else 1 for a list that is failing or overdue. Every other place that says whether
+ * all is well goes by it.
  */
 export function checkExitCode({
   jobs,
   unusable,
-}: Pick<Status, 'unusable'> & { jobs: readonly JobStatus[] }): Status['check_exit_code'] {
+}: Pick<Status, 'unusable' | 'jobs'>): Status['check_exit_code'] {
   if (unusable !== null) return 4
   const configured = jobs.filter((job) => job.configured)
   if (configured.some((job) => job.failing_code === 'DATABASE')) return 4
   if (configured.some((job) => job.held_since !== null)) return 3
   if (configured.some((job) => job.removals_held > 0)) return 5
-  return configured.some(needsSomebody) ? 1 : 0
+  return configured.some(needsAttention) ? 1 : 0
 }
 
 /** Whether a list is not well: its token is held, removals are held back, it is failing, or overdue. A run under way changes nothing. */
-export function needsSomebody(job: JobStatus): boolean {
+export function needsAttention(job: JobStatus): boolean {
   const { held_since: held, removals_held: removals, failing_since: failing, overdue } = job
   return job.configured && (held !== null || removals > 0 || failing !== null || overdue === true)
 }
@@ -35,11 +36,11 @@ export function fullDisk(file: string, freeBytes: number | null): string | null 
 
 type Facts = Pick<Status, 'unusable' | 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>
 
-/** How things are, in a sentence. "Well" is only said if a `start` keeps it so. */
+/** The state in one sentence; "well" only while a `start` runs. */
 export function verdict(status: Facts): string {
   if (status.unusable !== null) return `${status.unusable}${daemonText(status)}`
-  const trouble = troubleOf(status)
-  if (trouble !== null) return `${trouble}${daemonText(status)}`
+  const problem = problemOf(status)
+  if (problem !== null) return `${problem}${daemonText(status)}`
   const { jobs, daemon, timezone } = status
   const all = jobs.length === 1 ? 'the only list' : `all ${grouped(jobs.length)} lists`
   const [is, was] = jobs.length === 1 ? ['is', 'was'] : ['are', 'were']
@@ -52,12 +53,15 @@ export function verdict(status: Facts): string {
 /** What is said of one list, and of several. */
 type Words = readonly [one: string, several: string]
 
-/** The first trouble that there is. Only what `checkExitCode` counts "needs attention". */
-function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
-  const troubles: [isMeant: (job: JobStatus) => boolean, ...words: Words][] = [
-    [needsSomebody, 'needs attention', 'need attention'],
+/** The first problem that there is. Only what `checkExitCode` counts "needs attention". */
+function problemOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
+  const inNeed = jobs.filter(needsAttention)
+  if (inNeed.length > 0)
+    return `${some(inNeed.length, jobs.length, ['needs attention', 'need attention'])}${reasonsOf(inNeed, jobs.length)}`
+  const lacks = `may lack what was added within ${fresh}`
+  const problems: [isMeant: (job: JobStatus) => boolean, ...words: Words][] = [
     [(job) => job.too_old === true, `is older than ${maxAge}`, `are older than ${maxAge}`],
-    [(job) => job.too_stale === true, ...bothSay(`may lack what was added within ${fresh}`)],
+    [(job) => job.too_stale === true, lacks, lacks],
     [(job) => job.configured && job.last_run_status === 'interrupted', 'was interrupted', 'were interrupted'],
     [(job) => job.configured && job.as_of === null, 'is not read whole yet', 'are not read whole yet'],
     [
@@ -68,16 +72,11 @@ function troubleOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
     [(job) => job.untrusted !== null, 'was read without certainty', 'were read without certainty'],
     [(job) => job.next !== null, 'has a next step', 'have a next step'],
   ]
-  for (const [index, [isMeant, ...words]] of troubles.entries()) {
+  for (const [isMeant, ...words] of problems) {
     const number = jobs.filter(isMeant).length
-    if (number > 0)
-      return `${some(number, jobs.length, words)}${index === 0 ? reasonsOf(jobs.filter(isMeant), jobs.length) : ''}`
+    if (number > 0) return some(number, jobs.length, words)
   }
   return null
-}
-
-function bothSay(text: string): Words {
-  return [text, text]
 }
 
 function some(number: number, of: number, [one, several]: Words): string {
@@ -85,7 +84,7 @@ function some(number: number, of: number, [one, several]: Words): string {
   return `${grouped(number)} of ${grouped(of)} lists ${number === 1 ? one : several}`
 }
 
-/** A held token is the reason for it then. */
+/** Not while its token is held: that is the reason. */
 function isLate({ held_since: held, overdue }: JobStatus): boolean {
   return held === null && overdue === true
 }
@@ -118,7 +117,7 @@ function daemonText({ daemon, timezone }: Facts): string {
     : '; no daemon runs: nothing is read by itself'
 }
 
-/** A run may begin so late: it may have to wait for the file's lock, for 30 seconds. */
+/** A run may start this late: it may wait 30 seconds for the file's lock. */
 const GRACE_MS = 30_000
 
 /** All tries of a page together take less, unless the server asks for a pause, which is told of. */
@@ -126,8 +125,8 @@ const STALLED_MS = 3_600_000
 
 /**
  * The moment from which the next time of the schedule counts (epoch milliseconds): the end of the last run by schedule or
- * by hand, since a time within it is skipped; null if there was none. A run that was killed is none: a process that is begun
- * and dies again and again would never be late.
+ * by hand, since a tick during a run is skipped; null if there was none. A killed run does not count: a process in a crash loop
+ * would never be overdue.
  */
 export function lastAttempt(row: Pick<StatusRow, 'as_of' | 'last_sync_finished_at'>): number | null {
   const times = [row.as_of, row.last_sync_finished_at].flatMap((time) =>
@@ -140,18 +139,14 @@ export function lastAttempt(row: Pick<StatusRow, 'as_of' | 'last_sync_finished_a
  * Whether a list should have been read by now. One that was never read is overdue until a process begins.
  * @param dueAt The first time of its schedule since `lastAttempt`; null if none has come.
  */
-export function isOverdue(
-  row: StatusRow & Pick<StatusRow, 'waiting_until'>,
-  dueAt: number | null,
-  now: number,
-): boolean {
+export function isOverdue(row: StatusRow, dueAt: number | null, now: number): boolean {
   if (row.configured !== 1) return false
   const isNeverTried = lastAttempt(row) === null
   if (!isNeverTried && (dueAt === null || now - dueAt < GRACE_MS)) return false
   return row.running === false || isStalled(row, now)
 }
 
-/** Whether nothing has been written for long, by one run or by several that were killed, without a reason. */
+/** No page written for an hour, by one run or by several that were killed, and no recorded wait explains it. */
 function isStalled(row: StatusRow, now: number): boolean {
   if (row.waiting_until !== null) return false
   const signs = [row.walk_updated_at, row.tried_since ?? row.last_run_at].flatMap((time) =>

@@ -2,7 +2,7 @@ import { bySchedule, createTicks } from './ticks.ts'
 
 export interface ScheduledJob {
   name: string
-  /** Checked already. */
+  /** A valid cron expression. */
   expression: string
   timezone: string
   /** Whether it also runs once when the scheduler starts. */
@@ -12,15 +12,15 @@ export interface ScheduledJob {
 }
 
 export interface SchedulerEvents {
-  /** The job's time came while it still runs, and is skipped. */
+  /** A tick came while the job was running, and is skipped. */
   onOverlap(name: string): void
-  /** The job rejected all the same. */
+  /** `run` rejected although it must not. */
   onError(name: string, error: unknown): void
 }
 
 export interface Scheduler {
   isRunning(job: ScheduledJob): boolean
-  /** Runs `task` unless the job is running. If its time comes meanwhile, the job runs afterwards. */
+  /** Runs `task` unless the job is busy. A tick meanwhile runs the job afterwards. */
   runBetween(job: ScheduledJob, task: () => Promise<void>): void
   /** Begins no further run; resolves when those in progress have ended. Later calls return the same promise. */
   stop(): Promise<void>
@@ -37,22 +37,22 @@ export interface Timing {
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** What a job does: its own run, or a task between two runs, after which it may have to run. */
+/** What a job is doing: its own run, or a task between two runs. */
 interface Progress {
   ended: Promise<void>
   isTask: boolean
   runsNext: boolean
 }
 
-/** The time is looked at so often, since a timer does not notice that the machine slept, or that its clock was set. */
-const LOOK_EVERY_MS = 30_000
-/** A look may be late by so much, as on a machine under load. */
+/** The clock is checked at least this often: a timer does not notice sleep or a clock that was set. */
+const LOOK_AT_CLOCK_EVERY_MS = 30_000
+/** A machine under load may check this much later. */
 const LATE_MS = 60_000
 
 /**
  * Runs every job when its time comes, and those that are due at once; never two runs of one job at the same time. Jobs
- * do not wait for each other. All times that came while the process was blocked or the machine slept are one time. When the
- * clock was set back, times that it shows again count again.
+ * do not wait for each other. Ticks missed during sleep or a block count as one. After the clock was set back, repeated ticks fire
+ * again.
  */
 export function startScheduler(
   jobs: readonly ScheduledJob[],
@@ -60,7 +60,7 @@ export function startScheduler(
   { now, sleep }: Timing,
 ): Scheduler {
   const inProgress = new Map<ScheduledJob, Progress>()
-  const stopped = new AbortController()
+  const stop = new AbortController()
   let stopping: Promise<void> | null = null
 
   function begin(job: ScheduledJob, task: (() => Promise<void>) | null = null): void {
@@ -87,12 +87,12 @@ export function startScheduler(
   const ticks = createTicks(schedules, lookedAt)
 
   async function watchTime(): Promise<void> {
-    while (!stopped.signal.aborted) {
+    while (!stop.signal.aborted) {
       const time = now()
       lookedAt = time
       for (const { schedule } of ticks.come(time)) schedule.jobs.forEach(fire)
-      const pause = Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
-      await sleep(pause, stopped.signal).catch(() => {})
+      const pause = Math.max(1, Math.min(LOOK_AT_CLOCK_EVERY_MS, ticks.quietUntil() - now()))
+      await sleep(pause, stop.signal).catch(() => {})
     }
   }
 
@@ -100,7 +100,7 @@ export function startScheduler(
   for (const job of jobs) if (job.dueAtStart) begin(job)
 
   async function stopAll(): Promise<void> {
-    stopped.abort()
+    stop.abort()
     await watching
     await Promise.allSettled([...inProgress.values()].map(({ ended }) => ended))
   }
@@ -114,6 +114,6 @@ export function startScheduler(
       stopping ??= stopAll()
       return stopping
     },
-    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_EVERY_MS + LATE_MS,
+    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_AT_CLOCK_EVERY_MS + LATE_MS,
   }
 }

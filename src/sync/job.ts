@@ -128,11 +128,11 @@ async function refreshOrWalk(
   const refresher = createRefresher({ ...options, policy: options.refresh, source, lease, times })
   await refresher.heedClock()
   const held = { source, lease, times, refresher }
-  if (!options.instead) return walk(held, 0, options, result)
+  if (!options.instead) return runWalk(held, 0, options, result)
   const how = { isAsked: options.instead === 'newest' }
   const isWalked = !mayRefresh(lease, refresher)
   const charged = isWalked ? await refresher.chargeWalk(how) : null
-  if (charged !== null) return walk(held, charged, options, result)
+  if (charged !== null) return runWalk(held, charged, options, result)
   result.isInstead = true
   result.trigger = 'refresh'
   const done = isWalked ? null : await refresher.refresh(how)
@@ -153,7 +153,7 @@ interface Held {
 }
 
 /** @param charged Requests that the share of refreshes has paid for this walk. */
-async function walk(held: Held, charged: number, options: JobOptions, result: JobResult): Promise<void> {
+async function runWalk(held: Held, charged: number, options: JobOptions, result: JobResult): Promise<void> {
   const { lease, refresher } = held
   const { job, store, observe, signal } = options
   const beginning = await begin(lease, options)

@@ -118,7 +118,7 @@ interface WalkPace {
 const LEAST_PAGES = 3
 
 /** The longest wait for a rate limit; a later time was written by a wrong clock. */
-const LONGEST_WAIT_MS = 86_400_000
+export const LONGEST_WAIT_MS = 86_400_000
 
 /**
  * Milliseconds that a walk still takes at the speed of its run so far, waits for the rate limit included, and not less than the

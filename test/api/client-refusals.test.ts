@@ -73,7 +73,7 @@ describe('an answer that is refused', () => {
     const error = await open().errorOf()
 
     expect(error).toMatchObject({ code: 'SERVER_ERROR' })
-    expect(budgets.kept('scope').closedUntil).toBe(clock.now() + 120_000)
+    expect(budgets.kept('budget').closedUntil).toBe(clock.now() + 120_000)
   })
 
   it.each([503, 429])('with %i and a pause beyond maxWait stops all jobs until then', async (status) => {
@@ -86,7 +86,7 @@ describe('an answer that is refused', () => {
     expect(error.message).toMatch(/^acme orders page 1: the server asked for a pause, 2 hours long/)
     expect(later.message).toMatch(/^other orders page 1: the server asked for a pause/)
     expect(await open().refusal()).toMatchObject({ code: 'RATE_LIMITED' })
-    expect(budgets.kept('scope').closedUntil).toBe(clock.now() + 7_201_000)
+    expect(budgets.kept('budget').closedUntil).toBe(clock.now() + 7_201_000)
     expect(clock.slept).toEqual([])
   })
 

@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
+import path from 'node:path'
 import { beforeAll, describe, expect } from 'vitest'
 import { SyncSchema, VerifySchema } from '../../src/cli/output/results.ts'
 import { items, type ListServer } from '../helpers/list-server.ts'
@@ -179,10 +181,7 @@ describe.concurrent('completion', () => {
 
   it.for<[string, RegExp]>([
     // Files are left to bash itself.
-    [
-      'bash',
-      /\n__admin_mirror_complete\(\) \{[\s\S]*\ncomplete -o default -F __admin_mirror_complete admin-mirror\n$/,
-    ],
+    ['bash', /\ncomplete -o default -F __admin_mirror_complete admin-mirror\n$/],
     ['zsh', /#compdef admin-mirror/],
     ['fish', /complete -c admin-mirror/],
   ])('prints a script for %s that asks this program', async ([shell, script]) => {
@@ -190,6 +189,27 @@ describe.concurrent('completion', () => {
 
     expect([code, stdout]).toEqual([0, expect.stringContaining('admin-mirror complete --')])
     expect(stdout).toMatch(script)
+  })
+
+  it('in bash runs nothing of what is typed, also when the script is read twice', async () => {
+    const { stdout: script } = await completed('completion', 'bash')
+    const folder = createWorkspace().folder
+    const program = [process.execPath, path.resolve('src/bin.js')].map((word) => `'${word}'`).join(' ')
+    const typing = `admin-mirror() { ${program} "$@"; }
+. ./script; . ./script
+compopt() { echo "$@"; }
+complete_words() {
+  COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); __admin_mirror_complete; echo "\${COMPREPLY[@]}"
+}
+complete_words admin-mirror query '$(touch evil)' '\`touch evil\`' '; touch evil' --for
+complete_words admin-mirror export orders --format ''
+complete_words admin-mirror query 1 --output da`
+    fs.writeFileSync(path.join(folder, 'script'), script)
+
+    const { stdout, stderr } = spawnSync('bash', ['-c', typing], { cwd: folder, encoding: 'utf8' })
+
+    expect([stdout, stderr]).toEqual(['+o default\n--format\n+o default\ncsv ndjson parquet\n\n', ''])
+    expect(fs.readdirSync(folder)).toEqual(['script'])
   })
 })
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/config.ts'
 import { isMapping } from '../../src/config/problems.ts'
-import { configJsonSchema } from '../../src/config/schema.ts'
+import { editorSchema } from '../../src/config/schema.ts'
 
 /** Every key that the schema allows, as `collections.*.path` or `organizations[].id`. */
 function listKeys(schema: unknown, path: string): string[] {
@@ -32,14 +32,14 @@ function setKeys(value: unknown, path: string): string[] {
 function partAt(path: string): Record<string, unknown> {
   const part = path.split('.').reduce<unknown>((schema, name) => {
     return isMapping(schema) && isMapping(schema.properties) ? schema.properties[name] : undefined
-  }, configJsonSchema())
+  }, editorSchema())
   if (!isMapping(part)) throw new Error(`no schema at ${path}`)
   return part
 }
 
 describe('the JSON Schema', () => {
   it('requires what the file must have, and refuses unknown keys', () => {
-    expect(configJsonSchema()).toMatchObject({
+    expect(editorSchema()).toMatchObject({
       type: 'object',
       required: ['api', 'organizations'],
       additionalProperties: false,
@@ -48,7 +48,7 @@ describe('the JSON Schema', () => {
   })
 
   it('describes every key of the file', () => {
-    const properties = configJsonSchema().properties
+    const properties = editorSchema().properties
 
     const without = Object.entries(isMapping(properties) ? properties : {}).filter(
       ([, part]) => !isMapping(part) || typeof part.description !== 'string',
@@ -102,7 +102,7 @@ describe('config/admin-mirror.example.yaml', () => {
         key.replace(/\bcollections\.\w+/, 'collections.*'),
       ),
     )
-    const known = listKeys(configJsonSchema(), '')
+    const known = listKeys(editorSchema(), '')
       .map((key) => key.replace(/\bcollections\.\w+/, 'collections.*'))
       .filter((key) => !/\]$|filters\.\*/.test(key))
     expect(known).toContain('organizations[].collections.*.ignore')

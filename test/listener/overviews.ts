@@ -1,7 +1,6 @@
 import { jobKey, type Overview, type Source } from '../../src/listener/overview.ts'
 import { createStatus, type JobStatus, jobStatus } from '../../src/report/status.ts'
-import type { StatusRow } from '../../src/store/core/status.ts'
-import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
+import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
 
 export const NOW = Date.parse('2026-11-20T12:00:00.000Z')
 

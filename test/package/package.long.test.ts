@@ -262,12 +262,29 @@ admin-mirror --version`,
     expect(ended).toBe(`its rows\nhttps://api.example.org\n-rw-r----- root:admin-mirror\n${version}\n`)
   }, 300_000)
 
+  it('is removed and installed again, and its user may read new tokens', () => {
+    const ended = inRoot(
+      LIKE_THIS,
+      packages,
+      `${INSTALL}
+dpkg -r admin-mirror < /dev/null > /dev/null 2>&1
+${INSTALL}
+stat -c '%A %U:%G %n' /etc/admin-mirror /etc/admin-mirror/tokens /etc/admin-mirror/admin-mirror.yaml`,
+    )
+
+    expect(ended).toBe(`drwxr-x--- root:admin-mirror /etc/admin-mirror
+drwxr-x--- root:admin-mirror /etc/admin-mirror/tokens
+-rw-r----- root:admin-mirror /etc/admin-mirror/admin-mirror.yaml
+`)
+  }, 300_000)
+
   it('is purged without a question, and leaves the mirror', () => {
     const ended = inRoot(
       LIKE_THIS,
       packages,
       `${OLDER}
 ${INSTALL}
+install -m 640 -g admin-mirror /dev/null /etc/admin-mirror/tokens/acme
 dpkg --purge admin-mirror < /dev/null 2>&1
 echo after:
 cat /var/lib/admin-mirror/mirror.db

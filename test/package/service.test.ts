@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { IS_ROOT, runs } from '../helpers/system.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
 
 // What the package for Debian runs beside the service: a backup, and a look whether somebody has to be told.
@@ -101,7 +102,7 @@ function createScene() {
   const look = () => spawnSync(path.join(DEB, 'check.sh'), { env }).status
   const codes = () =>
     fs.existsSync(told)
-      ? [...fs.readFileSync(told, 'utf8').matchAll(/^code (\d)$/gm)].map(([, code]) => code)
+      ? [...fs.readFileSync(told, 'utf8').matchAll(/^code (\d+)$/gm)].map(([, code]) => code)
       : []
   return { workspace, look, codes, told }
 }
@@ -133,5 +134,27 @@ describe('the check', () => {
     look()
 
     expect(codes()).toEqual(['1'])
+  })
+
+  it.skipIf(!IS_ROOT || !runs('unshare', '--mount', 'true'))('tells once of a full disk (needs root)', () => {
+    const { workspace, codes } = createScene()
+    const script = `set -eu
+mkdir state && mount -t tmpfs -o size=64k none state
+export PATH="$PWD/bin:$PATH" NOTIFY="$PWD/notify" STATE_DIRECTORY="$PWD/state"
+printf '#!/bin/sh\nexit 0\n' > bin/admin-mirror
+"$1"
+cat /dev/zero > state/filler 2> /dev/null || true
+if echo more > state/more 2> /dev/null; then exit 1; fi
+for code in 4 130 4 0; do
+  printf '#!/bin/sh\nexit %s\n' "$code" > bin/admin-mirror
+  "$1"
+  "$1"
+done`
+
+    execFileSync('unshare', ['--mount', 'sh', '-c', script, 'sh', path.join(DEB, 'check.sh')], {
+      cwd: workspace.folder,
+    })
+
+    expect(codes()).toEqual(['4', '130', '4', '0'])
   })
 })

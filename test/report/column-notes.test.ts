@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { columnNotes } from '../../src/report/status-text.ts'
+import { columnNotes } from '../../src/report/column-notes.ts'
 import type { ColumnTrouble } from '../../src/store/core/overview.ts'
 
 const TROUBLE: ColumnTrouble = {
@@ -33,9 +33,8 @@ describe('a column whose values do not fit', () => {
     [{ misfit: 'boolean', type: 'TEXT' }, 'a boolean among texts'],
     [{ misfit: 'list' }, 'a list among numbers'],
     [{ misfit: 'fraction' }, 'a fraction among whole numbers'],
-    [{ misfit: 'large' }, 'a number of too many digits among numbers'],
-    [{ misfit: 'fitting' }, 'a value that fits by now; "admin-mirror rebuild orders" moves what fits'],
-    [{ misfit: null }, 'a value that fits by now'],
+    [{ misfit: 'large' }, 'a number with too many digits among numbers'],
+    [{ misfit: 'fitting' }, 'a value that fits now; "admin-mirror rebuild orders" moves what fits'],
   ])('is told with how many rows and an example: %o', (trouble, example) => {
     expect(notes({ ...trouble, misfits: 1200 })).toEqual([
       `orders.total_cents: the values of 1,200 of 2,000 rows do not fit it and are, as text, in total_cents__text (acme: ${example})`,
@@ -56,6 +55,12 @@ describe('a column whose values do not fit', () => {
     ])
     expect(notes({ misfits: 3, objects: 1, misfit: 'text' })).toEqual([
       'orders.total_cents: the values of 3 of 2,000 rows do not fit it and are, as text, in total_cents__text, but for 1 object with columns of their own (acme: a text among numbers)',
+    ])
+  })
+
+  it('is told without an example where none was looked for', () => {
+    expect(notes({ misfits: 2, misfit: null })).toEqual([
+      'orders.total_cents: the values of 2 of 2,000 rows do not fit it and are, as text, in total_cents__text (acme)',
     ])
   })
 

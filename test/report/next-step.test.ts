@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { backfillCommand, nextStep } from '../../src/report/next-step.ts'
 import { createStatus, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
-import type { OpenBackfill, StatusRow } from '../../src/store/core/status.ts'
-import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
+import { neverSynced, type OpenBackfill, type StatusRow } from '../../src/store/core/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
 
@@ -39,11 +38,12 @@ const FACTS = {
   fresh: null,
 }
 const AT = { now: START, configOption: '' }
+const TYPED = { configOption: '', queryCommand: 'admin-mirror query' }
 const DAEMON = { pid: 7, since: timeAt(0), running: true }
 
 function textOf(row: StatusRow): string {
   const jobs = [jobStatus(row, AT)]
-  return statusText(createStatus({ ...FACTS, jobs }, [DAEMON]))
+  return statusText(createStatus({ ...FACTS, jobs }, [DAEMON]), TYPED)
 }
 
 const SYNC = 'admin-mirror sync --org acme'
@@ -153,11 +153,7 @@ describe('the text', () => {
 
   it.each<[Partial<StatusRow>, string, string]>([
     [{ rows_missed: 12 }, '12 rows did not come in the last walk; what the next one', 'the only list'],
-    [
-      { untrusted: 'it ended' },
-      'nothing is removed on the word of its last reading: it ended',
-      'the only list was',
-    ],
+    [{ untrusted: 'it ended' }, 'its last walk removed nothing: it ended', 'the only list was'],
   ])('says what its last reading leaves open: %o', (row, words, head) => {
     const text = textOf(rowOf(row))
 
@@ -183,7 +179,7 @@ describe('the text', () => {
     )
     const jobs = [...held, ...held].map((row) => jobStatus(row, AT))
 
-    const text = statusText(createStatus({ ...FACTS, jobs }, [DAEMON]))
+    const text = statusText(createStatus({ ...FACTS, jobs }, [DAEMON]), TYPED)
 
     const steps = text.slice(text.indexOf('next: ')).trimEnd().split('\n')
     expect(steps.map((step) => /--org (\S+)/.exec(step)?.[1] ?? step.trim())).toEqual([
@@ -198,17 +194,13 @@ describe('the text', () => {
 
   it.each<[string, Partial<StatusRow>, next: string]>([
     ['without a run', {}, SYNC],
-    [
-      'that is being read',
-      { last_run_status: 'running', running: true },
-      'wait for the readings that are under way',
-    ],
+    ['that is being read', { last_run_status: 'running', running: true }, 'wait for the walks in progress'],
     ['that was never read whole', { as_of: null }, SYNC],
     ['that somebody stopped reading', { last_run_status: 'interrupted' }, SYNC],
   ])('says of a list %s that it is older than --max-age', (_, changed, next) => {
     const job = jobStatus(rowOf(changed), { ...AT, now: START + 60_001, maxAge: 60_000 })
 
-    const text = statusText(createStatus({ ...FACTS, max_age: '1m', jobs: [job] }, [DAEMON]))
+    const text = statusText(createStatus({ ...FACTS, max_age: '1m', jobs: [job] }, [DAEMON]), TYPED)
 
     expect(job.too_old).toBe(true)
     expect(text).toContain('\nthe only list is older than 1m\n')
@@ -224,7 +216,7 @@ describe('the text', () => {
     const job = jobStatus(rowOf(changed), { ...AT, now: START + 60_000, maxAge })
 
     expect(job.too_old).toBe(tooOld)
-    expect(statusText(createStatus({ ...FACTS, jobs: [job] }, [DAEMON]))).not.toContain('too old')
+    expect(statusText(createStatus({ ...FACTS, jobs: [job] }, [DAEMON]), TYPED)).not.toContain('too old')
   })
 
   it('shows the progress of a backfill that runs, and no command to type', () => {

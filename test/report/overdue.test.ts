@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { jobStatus, walkProgress } from '../../src/report/status.ts'
 import { isOverdue, lastAttempt } from '../../src/report/verdict.ts'
-import type { StatusRow } from '../../src/store/core/status.ts'
-import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
+import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
 

@@ -6,8 +6,7 @@ import { pageHtml, stateOf } from '../../src/listener/page.ts'
 import { type JobContext, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { fullDisk, verdict } from '../../src/report/verdict.ts'
-import type { StatusRow } from '../../src/store/core/status.ts'
-import { neverSynced } from '../../src/store/sqlite/read/freshness.ts'
+import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
 import { at, failedBy, job, NOW, overview, source } from '../listener/overviews.ts'
 
 function verdictOf(running: (boolean | null)[], jobs = [job('acme')]): string {
@@ -108,7 +107,7 @@ async function toldOf(list: (typeof LISTS)[number], unusable: string | null) {
   return {
     code: status.check_exit_code,
     verdict: status.verdict,
-    text: statusText(status),
+    text: statusText(status, { configOption: '', queryCommand: 'admin-mirror query' }),
     check: { status: check.status, text: await check.text() },
     page: await pageHtml(known),
     metrics: await metricsText(known, { stalled: null, unusable }),
@@ -171,7 +170,7 @@ describe('all that is said of one list', () => {
     )
     expect([told.code, told.verdict]).toEqual([4, unusable])
     expect(told.check).toEqual({ status: 503, text: `${unusable}\n` })
-    expect(told.text).toMatch(/\nnext: see to what is said above/)
+    expect(told.text).toMatch(/\nnext: fix the problem above/)
     expect(told.page).toContain('<header class="verdict bad">')
   })
 

@@ -47,7 +47,7 @@ const FLOORS: Record<string, number> = {
   'removed: out_of_scope': 200,
   'refresh succeeded': 2000,
   'killed: refresh answer': 20,
-  'fresh_as_of moves': 1000,
+  'fresh_as_of moves': 2000,
   'claim of a list that cannot hide anything': 2000,
   'clock set': 100,
   'newest changed': 100,

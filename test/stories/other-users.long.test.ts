@@ -160,6 +160,63 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
     expect(query.stderr).toMatch(/its owner has not given this user the right/)
   })
 
+  it("is made by root for the owner of its folder, whatever root's first command was", async () => {
+    const server = await serve((asked) => pageOf(ITEMS, asked))
+    const settings = { baseUrl: server.url, organizations: [organization('acme', 1)] }
+    const workspace = createWorkspace(settings, 'data/below/mirror.db')
+    fs.chmodSync(workspace.folder, 0o755)
+    fs.mkdirSync(workspace.file('data'))
+    fs.chownSync(workspace.file('data'), SERVICE, SERVICE)
+
+    const check = await workspace.run(['check'])
+    const left = fs.readdirSync(workspace.file('data'))
+    const byRoot = await workspace.run(['sync'])
+    const { mirror } = workspace
+    const owners = ['data/below', 'data/below/mirror.db', 'data/below/mirror.db-owners'].map((name) => {
+      const { uid, gid } = fs.statSync(workspace.file(name))
+      return [uid, gid]
+    })
+    const commands = [['check'], ['status'], ['sync']]
+    const byService = []
+    for (const args of commands) byService.push((await workspace.run(args, as(SERVICE))).code)
+
+    expect([check.code, left, byRoot.code]).toEqual([0, [], 0])
+    expect(owners).toEqual(owners.map(() => [SERVICE, SERVICE]))
+    expect(modesOf(mirror, `${mirror}-owners`)).toEqual(['600', '700'])
+    expect(byService).toEqual(commands.map(() => 0))
+  })
+
+  it("is root's where root makes it in a folder for all", async () => {
+    const server = await serve((asked) => pageOf(ITEMS, asked))
+    const settings = { baseUrl: server.url, organizations: [organization('acme', 1)] }
+    const workspace = createWorkspace(settings, 'data/mirror.db')
+    fs.mkdirSync(workspace.file('data'))
+    fs.chownSync(workspace.file('data'), SERVICE, SERVICE)
+    fs.chmodSync(workspace.file('data'), 0o1777)
+
+    expect((await workspace.run(['sync'])).code).toBe(0)
+    expect(fs.statSync(workspace.mirror).uid).toBe(0)
+  })
+
+  it('is read with a token that its user may read, else check says which right is missing', async () => {
+    const { workspace, server } = await createScene()
+    const { token: _, ...acme } = organization('acme', 1)
+    workspace.configure({ baseUrl: server.url, organizations: [{ ...acme, tokenFile: 'tokens/acme' }] })
+    const [folder, file] = [workspace.file('tokens'), workspace.file('tokens/acme')]
+    fs.mkdirSync(folder)
+    fs.writeFileSync(file, workspace.secret('a-token-of-a-file'))
+    const check = async (folderMode: number, mode: number) => {
+      fs.chmodSync(folder, folderMode)
+      fs.chmodSync(file, mode)
+      return (await workspace.run(['check', '--offline'], as(SERVICE))).stdout
+    }
+
+    expect(await check(0o755, 0o600)).toMatch(/may not read it\. Let the group .* chmod 640\./)
+    expect(await check(0o700, 0o644)).toMatch(/may not go through its folder\. Let the group .* chmod 750\./)
+    for (const place of [folder, file]) fs.chownSync(place, 0, SERVICE)
+    expect(await check(0o750, 0o640)).toMatch(/1 token can be read/)
+  })
+
   it('is shared by a group in the way that the README says', async () => {
     const { workspace, startWorking } = await createScene()
     const { mirror } = workspace

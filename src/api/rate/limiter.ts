@@ -9,7 +9,7 @@ import { createPermits, type Permit } from './permits.ts'
 import { ROUNDING_MS } from './window.ts'
 
 export interface RateLimiterOptions {
-  scope: string
+  budgetKey: string
   /** Identifies the process among those that share the budget. */
   by: string
   rules: RateRules & { maxWaitMs: number }
@@ -26,8 +26,8 @@ export interface RateLimiterOptions {
  * order in which they came.
  */
 export interface RateLimiter {
-  /** Runs `send` when the budget allows it. `send` reports what the response announced before it settles. */
-  pass<T>(send: (answer: Answer) => Promise<T>, request: WaitingRequest): Promise<T>
+  /** Runs `request` when the budget allows it. It must report the response's rate headers before its promise settles. */
+  send<T>(request: SendRequest<T>, waiting: WaitingRequest): Promise<T>
   /** The error of a job that must not begin, since the server wants a pause beyond `maxWaitMs`; or null. */
   refusal(): Promise<JobError | null>
   /** Requests a minute that may be sent, as far as it is known. */
@@ -42,13 +42,17 @@ export interface WaitingRequest {
   signal: AbortSignal
 }
 
-export interface Answer {
-  accepted(announced: RateHeaders): void
+export interface ResponseReport {
+  /** Whatever the status was: the server asks for no pause. */
+  answered(announced: RateHeaders): void
   throttled(announced: RateHeaders): void
 }
 
+type SendRequest<T> = (report: ResponseReport) => Promise<T>
+
 type ReportWait = (reason: string, until: number) => void
 
+/** Wrapped: `await` would unwrap the promise and wait for the response. */
 interface Started<T> {
   result: Promise<T>
 }
@@ -56,17 +60,17 @@ interface Started<T> {
 /** Processes that share a budget send again at different moments after a pause. */
 const LONGEST_JITTER_MS = 900
 
-/** Added to each pause that a server announces, while `maxWait` bounds the announced part alone. */
+/** Part of `closedUntil`; `maxWait` applies to the announced pause without it. */
 const MARGIN_MS = ROUNDING_MS + LONGEST_JITTER_MS
 
-/** Another process may have changed the budget, or got the response that we wait for. */
-const LOOK_EVERY_MS = 1000
+/** While waiting, how often the budget is read again: another process may have changed it, or received the response that we wait for. */
+const LOOK_AT_BUDGET_EVERY_MS = 1000
 const LOOK_FOR_ANSWER_MS = 250
 
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { rules, slots, now, sleep, random } = options
   const permits = createPermits(options)
-  const turns = createTurns()
+  const line = createLine()
   /** Aborted to make the first in line look at the budget again. */
   let woken = new AbortController()
 
@@ -101,9 +105,9 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     }
   }
 
-  /** Sleeps until then, or until there is a reason to look again. */
+  /** Sleeps until `at`, or until woken. */
   async function untilLook(at: number, signal: AbortSignal): Promise<void> {
-    const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_EVERY_MS
+    const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_AT_BUDGET_EVERY_MS
     try {
       await sleep(Math.max(0, Math.min(at - now(), most)), AbortSignal.any([signal, woken.signal]))
     } catch (error) {
@@ -111,18 +115,15 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     }
   }
 
-  /** Takes the permit in the slot, since other budgets may hold all slots for a while; null if none is left. */
-  function startInSlot<T>(
-    send: (answer: Answer) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<Started<T> | null> {
+  /** Waits for a slot, then takes the permit: other budgets may hold all slots for a while. Null if no permit is left. */
+  function startInSlot<T>(request: SendRequest<T>, signal: AbortSignal): Promise<Started<T> | null> {
     return new Promise((resolve, reject) => {
       const inSlot = async () => {
         const permit = signal.aborted ? null : await permits.take()
         // The signal may be aborted while the permit is written.
         if (permit && signal.aborted) permits.unused()
         if (!permit || signal.aborted) return resolve(null)
-        const result = sendCounted(send, permit)
+        const result = sendCounted(request, permit)
         resolve({ result })
         await result.catch(() => {})
       }
@@ -130,56 +131,54 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     })
   }
 
-  async function sendCounted<T>(send: (answer: Answer) => Promise<T>, permit: Permit): Promise<T> {
+  async function sendCounted<T>(request: SendRequest<T>, permit: Permit): Promise<T> {
     let isReported = false
-    const report = (how: () => void) => {
+    const note = (how: () => void) => {
       isReported = true
       how()
       // Without a reason, Node makes an error with a stack for each response.
       woken.abort('a response came')
     }
     try {
-      return await send({
-        accepted: (announced) => report(() => permits.answered(permit, announced)),
-        throttled: (announced) => report(() => permits.throttled(announced, jitter())),
+      return await request({
+        answered: (announced) => note(() => permits.answered(permit, announced)),
+        throttled: (announced) => note(() => permits.throttled(announced, jitter())),
       })
     } finally {
-      if (!isReported) report(() => permits.answered(permit, null))
+      if (!isReported) note(() => permits.answered(permit, null))
       await permits.publish()
     }
   }
 
   /** Resolves when the request has left, so that all leave in the order in which they came. */
   async function inTurn<T>(
-    send: (answer: Answer) => Promise<T>,
+    request: SendRequest<T>,
     reportWait: ReportWait,
     signal: AbortSignal,
   ): Promise<Started<T>> {
     for (;;) {
-      // Nothing is read here: taking the permit shows whether what is known is still true.
-      const started = isOpenAsKnown() ? await startInSlot(send, signal) : null
+      // No read: taking the permit fails if our view is out of date.
+      const started = isOpenAsKnown() ? await startInSlot(request, signal) : null
       if (started) return started
       await untilOpen(reportWait, signal)
     }
   }
 
-  /** The others in line wait for the same as the first. */
+  /** Those behind the first in line wait for the same thing; tell them, too. */
   function reportWaitInLine(reportWait: ReportWait, arrived: number): void {
     const known = permits.known()
     const { at, reason } = permits.decision(known)
     if (at > arrived && at < Number.POSITIVE_INFINITY && !refusalOf(known)) reportWait(reason, at)
   }
 
-  async function pass<T>(
-    send: (answer: Answer) => Promise<T>,
-    { urgency, observe, signal }: WaitingRequest,
-  ): Promise<T> {
+  async function send<T>(request: SendRequest<T>, { urgency, observe, signal }: WaitingRequest): Promise<T> {
     const arrived = now()
     const reportWait = createWaitReporter(observe)
-    if (turns.isTaken()) reportWaitInLine(reportWait, arrived)
+    if (line.isBusy()) reportWaitInLine(reportWait, arrived)
     try {
-      const turn = turns.take(urgency, () => inTurn(send, reportWait, signal))
+      const turn = line.join(urgency, () => inTurn(request, reportWait, signal))
       const started = await orAborted(turn, signal)
+      // No `await`: `waited` is told when the request has left.
       return started.result
     } finally {
       // The clock may have been set back meanwhile.
@@ -188,7 +187,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   }
 
   return {
-    pass,
+    send,
     refusal: () => permits.view().then(refusalOf),
     limit: () => allowedPerMinute(knownLimit(permits.known()), rules),
     flush: permits.flush,
@@ -216,14 +215,14 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<
 }
 
 /** Runs one task at a time: the most urgent first, and others in the order in which they came. */
-interface Turns {
-  take<T>(urgency: Urgency, task: () => Promise<T>): Promise<T>
-  isTaken(): boolean
+interface Line {
+  join<T>(urgency: Urgency, task: () => Promise<T>): Promise<T>
+  isBusy(): boolean
 }
 
 const BY_URGENCY: readonly Urgency[] = ['refresh', 'walk', 'older']
 
-function createTurns(): Turns {
+function createLine(): Line {
   const waiting: Record<Urgency, (() => Promise<void>)[]> = { refresh: [], walk: [], older: [] }
   let isRunning = false
 
@@ -235,16 +234,16 @@ function createTurns(): Turns {
 
   function mostUrgent(): (() => Promise<void>) | undefined {
     return BY_URGENCY.map((urgency) => waiting[urgency])
-      .find((line) => line.length > 0)
+      .find((tasks) => tasks.length > 0)
       ?.shift()
   }
 
   return {
-    take: (urgency, task) =>
+    join: (urgency, task) =>
       new Promise((resolve, reject) => {
         waiting[urgency].push(() => task().then(resolve, reject))
         if (!isRunning) void runWaiting()
       }),
-    isTaken: () => isRunning,
+    isBusy: () => isRunning,
   }
 }

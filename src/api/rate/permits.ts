@@ -18,7 +18,7 @@ import type { RateHeaders } from './headers.ts'
 import { type Answered, currentWindow, MINUTE_MS, type Window } from './window.ts'
 
 export interface PermitsOptions {
-  scope: string
+  budgetKey: string
   /** Identifies the process. */
   by: string
   rules: RateRules
@@ -60,7 +60,7 @@ const NOTED_MS = 1000
 
 const NOT_TRIED = { known: FRESH, budget: FRESH, isOpen: false, answers: 0, unannounced: 0 }
 
-export function createPermits({ scope, by, rules, store, now }: PermitsOptions): Permits {
+export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptions): Permits {
   const inTurn = pLimit(1)
   let last = { version: '', budget: FRESH }
   let inFlight = 0
@@ -74,7 +74,7 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
   let notedUntil = 0
 
   async function read(): Promise<void> {
-    const { version, ...stored } = await store.read(scope)
+    const { version, ...stored } = await store.read(budgetKey)
     if (version !== last.version) last = { version, budget: budgetOf(stored.known, stored.closedUntil) }
   }
 
@@ -108,12 +108,12 @@ export function createPermits({ scope, by, rules, store, now }: PermitsOptions):
       const wait = { waitingFor: isWait ? reason : null, waitingUntil: isWait ? opensAt : 0 }
       return { closedUntil: budget.closedUntil, known: budgetText(budget), ...wait }
     }
-    let version = await store.compareAndSet(scope, last.version, next)
+    let version = await store.compareAndSet(budgetKey, last.version, next)
     while (version === null) {
       await read()
       // The last permit is gone, and the rest can wait.
       if (wanted === 'permit' && decide(known(), rules, now()).at > now()) return NOT_TRIED
-      version = await store.compareAndSet(scope, last.version, next)
+      version = await store.compareAndSet(budgetKey, last.version, next)
     }
     last = { version, budget: tried.budget }
     writtenAt = now()

@@ -17,6 +17,8 @@ import type { Config } from '../../config/config.ts'
 import { sendPing } from '../../ping/send.ts'
 import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
+import { type Ask, tryChanges } from '../../sync/refresh/try-changes.ts'
+import type { Job, Page } from '../../sync/types.ts'
 import { asCalled } from '../../text.ts'
 import { readConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
@@ -29,7 +31,7 @@ import { hostOf } from '../pings.ts'
 import { readStatus } from '../read-status.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectJobs } from '../selection.ts'
-import { openSession, type Session } from '../session.ts'
+import { openSources } from '../session.ts'
 
 interface CheckOptions {
   offline?: boolean
@@ -104,7 +106,7 @@ function adviceOf(status: Status | null): Finding[] {
 /** For all requests together: a rate limit may ask for long waits. */
 const LIMIT_MS = 120_000
 
-/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run. */
+/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run, where there is a mirror. */
 async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const { now, signal } = runtime
   const reached = await checkNetwork(config.api.baseUrl, now(), signal)
@@ -116,7 +118,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const get = createHttpGet({ timeoutMs, maxResponseBytes, userAgent }, connections)
   const exchange: HttpGet = async (url, headers, stop) => {
     const response = await get(url, headers, stop)
-    dates.push({ date: textOf(response.headers.date), at: now() })
+    dates.push({ date: oneHeader(response.headers.date), at: now() })
     return response
   }
   try {
@@ -125,7 +127,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
     const clock = first ? checkClock(first.date, first.at) : null
     return [
       ...reached,
-      ...asked.map(({ finding }) => finding),
+      ...asked.flatMap(({ finding, changes }) => (changes ? [finding, changes] : [finding])),
       ...(clock ? [clock] : []),
       ...adviceOn(config, asked, now()),
     ]
@@ -136,7 +138,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   }
 }
 
-function textOf(header: string | string[] | undefined): string | undefined {
+function oneHeader(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header
 }
 
@@ -154,25 +156,22 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
   })
   // One try: a user waits for the answer.
   const once = { ...config, retry: { ...config.retry, attempts: 1 } }
-  const session: Session = await openSession({
-    config: once,
-    runtime,
-    logger,
-    userAgent,
-    exchange,
-    tryHeldTokens: false,
-  })
+  const { openForAsking } = await kindOf(config)
+  const mirror = await openForAsking({ config: once, runtime, notes: logger, address: 'claim' })
   const limit = AbortSignal.any([runtime.signal, AbortSignal.timeout(LIMIT_MS)])
   try {
+    const options = { config: once, runtime, logger, userAgent, exchange, tryHeldTokens: false }
+    const { source, budgetOf } = await openSources(options, mirror)
     const jobs = selectJobs(config, { org: [], collection: [] })
+    const tried = (job: Job, page: Page, ask: Ask) => tryChanges(job, page, ask, runtime.now())
     return await Promise.all(
       jobs.map(async ({ organization, job }) => {
-        const asked = await askList(job, () => session.source(organization, job), limit)
-        return { ...asked, budget: session.budgetOf(organization) }
+        const asked = await askList(job, () => source(organization, job), limit, tried)
+        return { ...asked, budget: budgetOf(organization) }
       }),
     )
   } finally {
-    await session.close()
+    await mirror.close()
   }
 }
 

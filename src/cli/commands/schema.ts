@@ -10,7 +10,7 @@ export async function run({ stdout }: Runtime, _globals: Globals, name: string):
 
 /** By the names that can be typed. Each is loaded only if it is asked for. */
 const SCHEMAS: Readonly<Record<string, () => Promise<object>>> = {
-  config: async () => (await import('../../config/schema.ts')).configJsonSchema(),
+  config: async () => (await import('../../config/schema.ts')).editorSchema(),
   check: async () => outputSchema((await import('../../check/finding.ts')).CheckSchema),
   sync: async () => outputSchema((await import('../output/results.ts')).SyncSchema),
   verify: async () => outputSchema((await import('../output/results.ts')).VerifySchema),

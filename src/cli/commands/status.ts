@@ -1,7 +1,7 @@
 import { parseDuration } from '../../config/fields.ts'
-import { firstOf, UsageError } from '../../errors.ts'
+import { UsageError, worstExitCode } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
-import { freshnessBeside } from '../../store/sqlite/publish/freshness.ts'
+import type { JobFreshness } from '../../store/core/mirror-state.ts'
 import type { Globals } from '../globals.ts'
 import { jsonText } from '../output/results.ts'
 import { type AgeLimit, readStatus } from '../read-status.ts'
@@ -26,13 +26,22 @@ export async function run(
 ): Promise<number> {
   const maxAge = ageLimit('--max-age', options.maxAge)
   const fresh = ageLimit('--fresh', options.fresh)
-  const { database, config, configOption, ask } = await readTarget(runtime, globals, options.database)
+  const { database, config, configOption, queryCommand } = await readTarget(
+    runtime,
+    globals,
+    options.database,
+  )
   // A mirror has its freshness in itself.
-  const beside = config ? null : await freshnessBeside(database, runtime.signal)
+  const beside = config ? null : await readBeside(database, runtime)
   const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })
-  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, ask }))
+  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, queryCommand }))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
-  return firstOf([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
+  return worstExitCode([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
+}
+
+async function readBeside(copy: string, { signal }: Runtime): Promise<JobFreshness[] | null> {
+  const { freshnessBeside } = await import('../../store/sqlite/publish/freshness.ts')
+  return freshnessBeside(copy, signal)
 }
 
 function ageLimit(option: string, typed: string | undefined): AgeLimit | null {

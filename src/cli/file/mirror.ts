@@ -8,7 +8,7 @@ import { inspectHeader } from '../../store/sqlite/file/header.ts'
 import { openForReading as openFileForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { freeBytes } from '../../store/sqlite/read/overview.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
-import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
+import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, TokenKeeper } from '../mirror.ts'
 import type { StatusReader } from '../read-status.ts'
 import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
@@ -24,12 +24,17 @@ export async function openForWriting(options: OpenOptions): Promise<OpenMirror> 
   return openFile(options)
 }
 
+export async function openForAsking(options: OpenOptions): Promise<TokenKeeper> {
+  const { openFile, openNoFile } = await import('./open.ts')
+  return isNotMadeYet(options.config.database) ? openNoFile(options.runtime) : openFile(options)
+}
+
 export async function openForReading({ database }: Config): Promise<RuleRunner | null> {
   const { openToAsk } = await import('./open.ts')
   return openToAsk(database)
 }
 
-export async function readStatus({ database, config }: MirrorPlace): Promise<StatusReader | null> {
+export async function statusReader({ database, config }: MirrorPlace): Promise<StatusReader | null> {
   const { createFileStatus } = await import('../../store/sqlite/read/status.ts')
   const connection = config ? openFileForReading(database) : openMirror(database, true)
   return connection && createFileStatus(connection, database)

@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { readRegularFile } from '../../config/token-file.ts'
 import { MirrorError, systemCode } from '../../errors.ts'
-import { noteProgram } from '../../store/core/program.ts'
+import { saveSetting } from '../../store/core/settings.ts'
 import { runRule } from '../../store/postgres/driver.ts'
 import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
 import type { PostgresAddress } from '../../store/postgres/server/address.ts'
@@ -39,7 +39,7 @@ export async function openPostgres(
   const server = await connect(postgres, runtime, (message) => notes.info({ event: 'mirror_busy' }, message))
   try {
     await migrate(server)
-    await runRule(server, noteProgram(manifest.version))
+    await runRule(server, saveSetting('program', manifest.version))
     await makeConfigured(server, collections)
     const { windowMs } = ceilingOf(rateLimit.requestsPerMinute ?? 1)
     const { clock, measure } = await createServerClock(server, runtime.elapsed, {
@@ -108,7 +108,7 @@ function readAuthority(file: string): string {
     return readRegularFile(file, LONGEST_FILE).toString()
   } catch (error) {
     throw new MirrorError(
-      `the file that sslrootcert in "database" names cannot be read (${codeOf(error)}): ${file}; name the certificate of the authority that signed the server's`,
+      `the file that sslrootcert in "database" names cannot be read (${whyUnreadable(error)}): ${file}; name the certificate of the authority that signed the server's`,
     )
   }
 }
@@ -149,7 +149,7 @@ function passwordFromFile(login: Login, { env, cwd }: Pick<Runtime, 'env' | 'cwd
     return passwordOf(text, login)
   } catch (error) {
     if (named === undefined) return undefined
-    const why = error instanceof TooOpenError ? 'others may read it: run chmod 600' : codeOf(error)
+    const why = error instanceof TooOpenError ? 'others may read it: run chmod 600' : whyUnreadable(error)
     throw new MirrorError(`the file that PGPASSFILE names cannot be used (${why}): ${printable(file)}`)
   }
 }
@@ -160,7 +160,7 @@ function assertPrivate({ mode }: { mode: number }): void {
   if ((mode & OTHERS) !== 0) throw new TooOpenError()
 }
 
-function codeOf(error: unknown): string {
+function whyUnreadable(error: unknown): string {
   return systemCode(error) ?? 'unreadable'
 }
 

@@ -8,8 +8,7 @@ import { impossibleCollections } from '../../store/core/tables.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
-import { readQueue } from '../../store/postgres/read/queue.ts'
-import { mirrorSize, readStatus as readJobs } from '../../store/postgres/read/status.ts'
+import { mirrorSize, readJobs, readQueue } from '../../store/postgres/read/status.ts'
 import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
@@ -32,6 +31,11 @@ export async function isMade(config: Config, runtime: Runtime): Promise<boolean>
 export async function openForWriting(options: OpenOptions): Promise<OpenMirror> {
   const { openServer } = await import('./open.ts')
   return openServer(options)
+}
+
+/** Makes the mirror, too: only that shows whether this role may. */
+export function openForAsking(options: OpenOptions): Promise<OpenMirror> {
+  return openForWriting(options)
 }
 
 export async function openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null> {
@@ -94,7 +98,7 @@ export async function originOn(server: Server): Promise<Origin | null> {
 }
 
 /** All of it is of one moment. */
-export async function readStatus(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null> {
+export async function statusReader(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null> {
   const server = await openServerForReading(place.config, runtime)
   if (!server) return null
   try {

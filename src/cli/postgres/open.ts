@@ -54,8 +54,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
       },
       async abandonedJobs() {
         await announced?.renew()
-        const { silentClaims } = await import('../../store/postgres/queue/silent-claims.ts')
-        const { wakeFuture } = await import('../../store/postgres/queue/wake.ts')
+        const { silentClaims, wakeFuture } = await import('../../store/postgres/queue/queue.ts')
         await wakeFuture(server)
         return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
       },

@@ -18,7 +18,7 @@ import { type ArrayView, asRead } from '../columns/elements.ts'
 import { parentNames } from '../columns/view-names.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
 import { tableName } from './names.ts'
-import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, textOf, upsert } from './sql.ts'
+import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, timeOrNull, upsert } from './sql.ts'
 import { knownKey, loadArrayViews, loadColumns } from './tables.ts'
 
 // `sync_column_counts`. The decisions are in columns/counts.ts.
@@ -95,6 +95,9 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
 
 type FoundMisfit = Found<string | number> & { misfit: Misfit | null }
 
+/** Of so many columns of a view an example of their misfits is looked for, with a statement each. */
+const MOST_EXAMPLES = 20
+
 /** `rows`: how many the job has. */
 function* countElements(
   dialect: Dialect,
@@ -117,10 +120,11 @@ function* countElements(
   const same = ['_organization_id', ...keys].map(
     (key, index) => `parent.${quoted(key)} = element.${quoted(parents[index - 1] ?? key)}`,
   )
+  let examples = 0
   const found: FoundMisfit[] = []
   for (const counted of foundIn<string | number>(columns, row)) {
     const example =
-      counted.misfits + counted.objects === 0
+      counted.misfits + counted.objects === 0 || ++examples > MOST_EXAMPLES
         ? null
         : yield* one<{ list: string; index: number }>(
             `
@@ -134,24 +138,62 @@ function* countElements(
           )
     found.push({ ...counted, misfit: example && misfitAmong(example, counted.main) })
   }
-  for (const main of elements.filter((column) => !columns.includes(column))) {
-    const some = yield* one(
-      `SELECT 1 FROM ${quoted(name)} WHERE "_organization_id" = :organization AND ${quoted(main.name)} IS NOT NULL LIMIT 1`,
-      { organization },
-    )
-    const filled = some === null ? 0 : 1
+  const others = elements.filter((column) => !columns.includes(column))
+  const filled = yield* filledFields(organization, collection, name, others)
+  for (const main of others)
     found.push({
       column: main.name,
       main,
-      filled,
+      filled: filled.has(main) ? 1 : 0,
       misfits: 0,
       objects: 0,
       misfitRow: null,
       misfit: null,
     })
-  }
   // Where all lists are empty now, their fields are emptied, too.
   yield* saveCounts(dialect, { organization, collection }, name, found, rows)
+}
+
+/** Elements among which nearly every field of them is met. */
+const SAMPLE = 1000
+
+/**
+ * The columns of a view that hold a value. All elements are read only for those that held one before and are not met in a sample: to read them for
+ * fields that the organization never had takes much longer. Two statements, since SQLite compiles all of the view for each.
+ */
+function* filledFields(
+  organization: string,
+  collection: string,
+  view: string,
+  columns: readonly Column[],
+): Rule<Set<Column>> {
+  const sample = yield* filledAmong(
+    organization,
+    columns,
+    `${quoted(view)} WHERE "_organization_id" = :organization LIMIT ${SAMPLE}`,
+  )
+  const { counts } = yield* readBefore({ organization, collection }, view)
+  const known = new Set(counts.map(({ column }) => column))
+  const missed = columns.filter((column) => !sample.has(column) && known.has(column.name))
+  const whole = yield* filledAmong(
+    organization,
+    missed,
+    `${quoted(view)} WHERE "_organization_id" = :organization`,
+  )
+  return sample.union(whole)
+}
+
+/** @param from Whose rows are looked at, in SQL behind FROM. */
+function* filledAmong(organization: string, columns: readonly Column[], from: string): Rule<Set<Column>> {
+  if (columns.length === 0) return new Set()
+  const some = columns.map(
+    ({ name }, index) => `max(CASE WHEN ${quoted(name)} IS NOT NULL THEN 1 END) AS f${index}`,
+  )
+  const row = yield* one<Record<string, unknown>>(
+    `SELECT ${some.join(', ')} FROM (SELECT * FROM ${from}) AS element`,
+    { organization },
+  )
+  return new Set(columns.filter((_, index) => Number(row?.[`f${index}`] ?? 0) === 1))
 }
 
 function misfitAmong({ list, index }: { list: string; index: number }, main: Column): Misfit | null {
@@ -173,7 +215,7 @@ function* saveCounts(
     dialect,
     COUNTS,
     counts.map(({ column, filled, misfits, objects, misfit, lastFilledAt, emptied }) => {
-      const lastFilled = lastFilledAt === null ? null : textOf(lastFilledAt)
+      const lastFilled = timeOrNull(lastFilledAt)
       return [job.organization, table, column, filled, misfits, objects, misfit, lastFilled, emptied]
     }),
   )

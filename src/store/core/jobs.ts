@@ -2,8 +2,9 @@ import { JobError } from '../../errors.ts'
 import { sortedJson } from '../../json/value.ts'
 import type { JobRefresh, SavedRefresh } from '../../sync/refresh/saved.ts'
 import type { RefreshState } from '../../sync/refresh/state.ts'
-import type { HeldRemovals, Lease, PageRetry } from '../../sync/store.ts'
+import type { HeldRemovals, Lease, PageRetry, StoredShare } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
+import { jobName } from '../../text.ts'
 import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
 
 // `sync_jobs`: one row for each list of an organization.
@@ -18,11 +19,6 @@ export const OF_JOB = 'organization_id = :organization::text AND collection = :c
 
 export function namesOf({ organization, collection }: NamedJob): JobNames {
   return { organization: organization.id, collection: collection.name }
-}
-
-/** For messages: `Acme orders`. */
-export function jobName({ organization, collection }: NamedJob): string {
-  return `${organization.name} ${collection.name}`
 }
 
 /** The list that a job reads, by the configured filters: those of a backfill only narrow it. */
@@ -187,4 +183,42 @@ function stateOf(text: string | null): RefreshState | null {
   } catch {
     return null
   }
+}
+
+// `sync_shares`: what refreshes of all lists with one budget pay, by the scope of the budget.
+
+export function* readShares(dialect: Dialect, scopes: readonly string[]): Rule<StoredShare[]> {
+  const rows = yield* all<Omit<StoredShare, 'at'> & { at: StoredTime }>(
+    `
+      SELECT scope, at, level, log_price AS "logPrice", version
+      FROM sync_shares
+      WHERE scope IN (SELECT one.value FROM ${dialect.each(':scopes::text', 'one')})
+    `,
+    { scopes: JSON.stringify(scopes) },
+  )
+  return rows.map((row) => ({ ...row, at: msOf(row.at) }))
+}
+
+/** Writes a share whose version is the one that follows the stored one. False if another process was faster. */
+export function* writeShare({ at, ...share }: StoredShare): Rule<boolean> {
+  const values = { ...share, at: timeOf(at) }
+  const written =
+    share.version === 1
+      ? yield* run(
+          `
+            INSERT INTO sync_shares (scope, at, level, log_price, version)
+            VALUES (:scope, :at, :level, :logPrice, :version)
+            ON CONFLICT (scope) DO NOTHING
+          `,
+          values,
+        )
+      : yield* run(
+          `
+            UPDATE sync_shares
+            SET at = :at, level = :level, log_price = :logPrice, version = :version
+            WHERE scope = :scope AND version = :version - 1
+          `,
+          values,
+        )
+  return written > 0
 }

@@ -8,7 +8,7 @@ export function* setting(name: string): Rule<string | null> {
   return row?.value ?? null
 }
 
-/** A value that is so already is not written. */
+/** A value that is so already is not written. `program` is the version of the program that used the mirror last. */
 export function saveSetting(name: string, value: string): Rule<number> {
   return run(
     `

@@ -1,6 +1,6 @@
 import type { CommitResult, Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { counted } from '../../text.ts'
+import { counted, jobName } from '../../text.ts'
 import { isUncounted } from './column-counts.ts'
 import { type WrittenPage, writePage } from './commit.ts'
 import { type TableAccess, typedRows, writeFitting } from './fit.ts'
@@ -8,18 +8,18 @@ import {
   allRefreshes,
   asOwner,
   type JobRow,
-  jobName,
   jobState,
   namesOf,
   noteRetry,
   ownJobOf,
+  readShares,
   saveRefresh,
+  writeShare,
 } from './jobs.ts'
 import { liveKeys, lookUp } from './lookup.ts'
 import { countMissing, isComplete, type Judged } from './missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
-import { readShares, writeShare } from './shares.ts'
 import { type Dialect, type Keys, type Rule, timeOf } from './sql.ts'
 import {
   abandonWalk,

@@ -1,12 +1,4 @@
-import type {
-  BeginRun,
-  HeldRemovals,
-  Lease,
-  LedgerEntry,
-  OpenWalk,
-  Walk,
-  WalkClosing,
-} from '../../sync/store.ts'
+import type { BeginRun, HeldRemovals, LedgerEntry, OpenWalk, Walk, WalkClosing } from '../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../sync/types.ts'
 import { recordColumns } from './column-counts.ts'
 import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
@@ -27,20 +19,6 @@ export function* openWalks(job: Job): Rule<OpenWalk[]> {
     namesOf(job),
   )
   return stored.map((walk) => ({ ...walk, updatedAt: msOf(walk.updatedAt) }))
-}
-
-/** How the job's last complete full walk ended; null when it has none. */
-export function lastOutcome(job: Job): Rule<Lease['lastWalk']> {
-  return one(
-    `
-      SELECT coverage, total_off AS "totalOff"
-      FROM sync_walks
-      WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full'
-      ORDER BY id DESC
-      LIMIT 1
-    `,
-    namesOf(job),
-  )
 }
 
 const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}), 0)`

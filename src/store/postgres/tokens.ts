@@ -1,19 +1,19 @@
-import { lastRuns, lastRunsOfAll } from '../core/runs.ts'
+import type { BudgetStore } from '../../sync/types.ts'
 import type { Rule } from '../core/sql.ts'
 import {
+  type BudgetNews,
+  budgetIn,
+  commonTokens,
   fingerprintOf,
   heldReason,
-  heldReasonOf,
   hold,
-  lastToken,
   liftHold,
   makeSalt,
+  readBudget,
   register,
-  resume,
   type Tokens,
-  useToken,
+  writeBudget,
 } from '../core/tokens.ts'
-import { createBudgets, LATE_MS, MOST_TRIES } from './budgets.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import type { ServerClock } from './server/clock.ts'
 import type { Server } from './server/server.ts'
@@ -58,7 +58,9 @@ export async function createTokens(
     if (isLate && tries > 1) return readReason(fingerprint, tries - 1)
   }
 
+  const common = commonTokens(POSTGRES, reading, writing)
   return {
+    ...common,
     register: (organizations) =>
       server.transaction(async (sql) => {
         // In one order, so that workers that start at once do not wait for each other crosswise.
@@ -67,8 +69,7 @@ export async function createTokens(
       }),
     fingerprint: (token) => fingerprintOf(token, salt),
     async useToken(organizationId, fingerprint) {
-      if ((await reading(lastToken(organizationId))) !== fingerprint)
-        await writing(() => useToken(organizationId, fingerprint))
+      await common.useToken(organizationId, fingerprint)
       await readReason(fingerprint)
     },
     holdOf: (fingerprint) => ({
@@ -77,7 +78,6 @@ export async function createTokens(
         if (!permitted.delete(fingerprint)) await readReason(fingerprint)
       },
     }),
-    heldReasonOf: (organizationId, fingerprint) => reading(heldReasonOf(organizationId, fingerprint)),
     async hold(organizationIds, fingerprint, reason, at) {
       // A worker that is told to stop while the server is away still writes it, and its caller tries again.
       const held = await server.attempt((sql) =>
@@ -89,7 +89,6 @@ export async function createTokens(
       await reading(liftHold(fingerprint))
       noteWritten(fingerprint, null)
     },
-    resume: (organizationIds) => writing(() => resume(POSTGRES, organizationIds)),
     budgets: createBudgets(server, clock, (scope) => {
       const note = beginAsking(scope)
       return (reason) => {
@@ -98,7 +97,48 @@ export async function createTokens(
         else permitted.delete(scope)
       }
     }),
-    lastRuns: (organization, collection) => reading(lastRuns({ organization, collection })),
-    allLastRuns: () => reading(lastRunsOfAll()),
+  }
+}
+
+/** A permit that was written so long after its time, or by a wrong clock, counts too early, and is written again. Milliseconds. */
+const LATE_MS = 250
+
+/** A server that is always so slow is late by a known time. */
+const MOST_TRIES = 3
+
+/**
+ * The budgets of requests, for many workers: the version decides who was first. `beginAsking` is called before each statement, and
+ * its result gets why the token that the scope names is held.
+ */
+export function createBudgets(
+  server: Server,
+  clock: ServerClock,
+  beginAsking: (scope: string) => (held: string | null) => void,
+): BudgetStore {
+  /** `isOnTime`: by our clock, which was right. */
+  async function ask<T extends BudgetNews>(scope: string, rule: Rule<T | null>) {
+    const noteHold = beginAsking(scope)
+    const [asked, noteTime] = [clock.elapsed(), clock.compare()]
+    const row = await runRule(server, rule)
+    if (!row) return null
+    noteHold(row.held)
+    return { ...row, isOnTime: noteTime(row.at) && clock.elapsed() - asked <= LATE_MS }
+  }
+
+  return {
+    sureAt: clock.sureAt,
+    async read(scope) {
+      return budgetIn(await ask(scope, readBudget(POSTGRES, scope)))
+    },
+    async compareAndSet(scope, version, next) {
+      let known = Number(version)
+      for (let tries = 0; tries < MOST_TRIES; tries++) {
+        const written = await ask(scope, writeBudget(POSTGRES, scope, known, next()))
+        if (!written) return null
+        known = written.version
+        if (written.isOnTime) break
+      }
+      return String(known)
+    },
   }
 }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { type ApiOptions, createApi } from '../../../src/api/client.ts'
 import type { HttpGet } from '../../../src/api/http.ts'
-import type { HoldStore } from '../../../src/api/token-hold.ts'
+import { createTokenHold, type HoldStore } from '../../../src/api/token-hold.ts'
 import type { Job } from '../../../src/sync/types.ts'
 import { createClock } from './clock.ts'
 import { BASE_URL, createJob } from './job.ts'
@@ -51,12 +51,12 @@ export function createSetting({
   const clock = createClock()
   const budgets = createTestBudgetStore()
   const api = createApi({ ...OPTIONS, now: clock.now, sleep: clock.sleep, budgets, ...options }, get)
-  const hold = api.tokenHold(holdStore)
+  const hold = createTokenHold(holdStore)
   const { observe, reports } = createObserver()
   const signal = new AbortController().signal
 
   function open(another: Job = job) {
-    const source = api.open(another, { token, scope: 'scope', hold })
+    const source = api.open(another, { token, budgetKey: 'budget', hold })
     return {
       refusal: source.refusal,
       close: source.close,

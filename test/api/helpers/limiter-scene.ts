@@ -1,7 +1,7 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { RateRules } from '../../../src/api/rate/budget.ts'
 import type { RateHeaders } from '../../../src/api/rate/headers.ts'
-import { type Answer, createRateLimiter, type RateLimiter } from '../../../src/api/rate/limiter.ts'
+import { createRateLimiter, type RateLimiter, type ResponseReport } from '../../../src/api/rate/limiter.ts'
 import { MINUTE, NOTHING } from './budgets.ts'
 import { createSteppedClock, type SteppedClock, settle } from './clock.ts'
 import { createObserver } from './observer.ts'
@@ -15,7 +15,7 @@ interface Setting {
   store?: TestBudgetStore
   slots?: LimitFunction
   clock?: SteppedClock
-  scope?: string
+  budgetKey?: string
   by?: string
 }
 
@@ -24,7 +24,7 @@ export function createSetting({
   store = createTestBudgetStore(),
   slots = pLimit(8),
   clock = createSteppedClock(),
-  scope = 'a',
+  budgetKey = 'a',
   by = 'this process',
 }: Setting = {}) {
   const defaults = {
@@ -35,7 +35,7 @@ export function createSetting({
   }
   const { now, sleep } = clock
   const limiter = createRateLimiter({
-    scope,
+    budgetKey,
     by,
     rules: { ...defaults, ...rules },
     store,
@@ -54,17 +54,17 @@ function notSentYet(): never {
 /** A request at a rate limiter: its reports, whether it is on its way, and functions that answer it. */
 export function passing(limiter: RateLimiter, signal = new AbortController().signal) {
   const { observe, reports } = createObserver()
-  let finish: (tell: (answer: Answer) => void) => void = notSentYet
+  let finish: (tell: (report: ResponseReport) => void) => void = notSentYet
   const one = {
     reports,
     sent: false,
     outcome: null as unknown,
     answer: (remaining: number, limit: number, resetMs: number | null = null) =>
-      finish((answer) => answer.accepted({ ...NOTHING, limit, remaining, resetMs })),
-    succeed: () => finish((answer) => answer.accepted(NOTHING)),
+      finish((report) => report.answered({ ...NOTHING, limit, remaining, resetMs })),
+    succeed: () => finish((report) => report.answered(NOTHING)),
     throttle: (announcement: Partial<RateHeaders> = {}) =>
-      finish((answer) => {
-        answer.throttled({ ...NOTHING, ...announcement })
+      finish((report) => {
+        report.throttled({ ...NOTHING, ...announcement })
         throw new Error('429')
       }),
     fail: () =>
@@ -72,12 +72,12 @@ export function passing(limiter: RateLimiter, signal = new AbortController().sig
         throw new Error('network')
       }),
   }
-  const send = (answer: Answer) => {
+  const send = (report: ResponseReport) => {
     one.sent = true
     return new Promise<string>((resolve, reject) => {
       finish = (tell) => {
         try {
-          tell(answer)
+          tell(report)
           resolve('the answer')
         } catch (error) {
           reject(error)
@@ -85,7 +85,7 @@ export function passing(limiter: RateLimiter, signal = new AbortController().sig
       }
     })
   }
-  limiter.pass(send, { urgency: 'walk', observe, signal }).then(
+  limiter.send(send, { urgency: 'walk', observe, signal }).then(
     (value) => {
       one.outcome = value
     },

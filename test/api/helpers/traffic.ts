@@ -75,7 +75,7 @@ function startProcesses(
   const sleep = untilKilled(clock.sleep)
   for (let process = 0; process < processes; process++) {
     const limiter = createRateLimiter({
-      scope: 'a',
+      budgetKey: 'a',
       by: `${process} ${name}`,
       rules: { ...rules, maxWaitMs: 3_600_000 },
       store,
@@ -100,8 +100,8 @@ async function sendAllTheTime(
   const onTheWay = () => clock.sleep(least + random() * (most - least), never)
   const { observe } = createObserver()
   for (;;) {
-    await limiter.pass(
-      async (answer) => {
+    await limiter.send(
+      async (report) => {
         log.sent.push(clock.now() - START)
         await onTheWay()
         const { status, headers } = server(clock.now())
@@ -109,8 +109,8 @@ async function sendAllTheTime(
         else log.throttled++
         await onTheWay()
         const announced = readRateHeaders(headers, clock.now())
-        if (status === 200) answer.accepted(announced)
-        else answer.throttled(announced)
+        if (status === 200) report.answered(announced)
+        else report.throttled(announced)
       },
       { urgency: 'walk', observe, signal: never },
     )

@@ -42,7 +42,7 @@ describe('an open budget', () => {
     const slots = pLimit(1)
     const [{ limiter, clock }, other] = [
       createSetting({ slots, rules: { requestsPerMinute: 1 } }),
-      createSetting({ slots, scope: 'b' }),
+      createSetting({ slots, budgetKey: 'b' }),
     ]
     const first = passing(other.limiter)
     await settle()
@@ -240,7 +240,10 @@ describe('waiters', () => {
 describe('a 429', () => {
   it('closes no other budget', async () => {
     const store = createTestBudgetStore()
-    const [{ limiter }, other] = [createSetting({ store, scope: 'a' }), createSetting({ store, scope: 'b' })]
+    const [{ limiter }, other] = [
+      createSetting({ store, budgetKey: 'a' }),
+      createSetting({ store, budgetKey: 'b' }),
+    ]
     const one = passing(limiter)
     await settle()
     one.throttle()

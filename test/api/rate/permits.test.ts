@@ -12,7 +12,7 @@ function createScene(changed = {}) {
   const clock = { time: NOW }
   const rules = { ...RULES, ...changed }
   const open = (by: string, its: BudgetStore = store) =>
-    createPermits({ scope: 'a', by, rules, store: its, now: () => clock.time })
+    createPermits({ budgetKey: 'a', by, rules, store: its, now: () => clock.time })
   const wait = async (permits: Permits) => {
     const decision = decide(await permits.view(), rules, clock.time)
     await permits.noteWait(decision)

@@ -51,11 +51,20 @@ describe('check', () => {
     )
     expect(stdout).toMatch(/^ok {4}clock +agrees/m)
     expect(stdout).not.toMatch(/^(warn|fail)/m)
-    // No rows, no walks: it only looked.
-    expect(workspace.rows('SELECT * FROM sync_runs')).toEqual([])
-    expect((await workspace.run(['check', '--offline'])).stdout).toMatch(
-      /^ok {4}mirror .* not damaged \(quick_check\)$/m,
-    )
+    expect(stdout).toMatch(/^ok {4}mirror .* is not there yet; the first sync makes it/m)
+    // It only looked.
+    expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
+  })
+
+  it('of a mirror says that it is whole, and adds no run to it', async ({ checking: { workspace } }) => {
+    await workspace.run(['sync'])
+    const runs = workspace.rows('SELECT * FROM sync_runs')
+
+    const { code, stdout } = await workspace.run(['check'])
+
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^ok {4}mirror .* not damaged \(quick_check\)$/m)
+    expect(workspace.rows('SELECT * FROM sync_runs')).toEqual(runs)
   })
 
   it('--offline sends nothing and writes nothing', async ({ checking: { server, workspace, check } }) => {
@@ -160,6 +169,8 @@ describe('check', () => {
 
   it('holds a refused token, as any run does, and does not ask with it again', async ({ checking }) => {
     const { server, api, check, workspace } = checking
+    await workspace.run(['sync'])
+    server.asked.length = 0
     api.instead = ofGlobex({ status: 401, body: {} })
     await check()
 

@@ -338,7 +338,7 @@ describe('a daemon', () => {
 
     expect(warned).toMatchObject({ level: 'warn', msg: expect.stringContaining('end one of them') })
     expect(text).toMatch(/^daemon: runs since .*, process \d+; runs since .*, process \d+$/m)
-    expect(text).toMatch(/^next: end all daemons but one, since each of them reads every list: \d+, \d+$/m)
+    expect(text).toMatch(/^next: stop all daemons but one, since each of them reads every list: \d+, \d+$/m)
     expect(code).toBe(0)
     expect((await last.ended).logs.filter(isWarned)).toEqual([])
   })

@@ -60,7 +60,7 @@ describe('verify', () => {
     const status = await workspace.run(['status'])
 
     const why = '3 items came of a total of 4, 1 of them twice'
-    const note = `nothing is removed on the word of this reading: ${why}`
+    const note = `this walk removed nothing: ${why}`
     expect([verified, synced].map(({ code }) => code)).toEqual([1, 0])
     expect(verified.stdout).toContain('this reading cannot say whether')
     expect(synced.logs.map(({ msg }) => msg)).toContain(note)

@@ -1,7 +1,7 @@
 import type { Random } from '../../simulation/random.ts'
 
 /** A change that an item may go through: how likely, and so many minutes after it came, log-normal around the median. */
-interface Stage {
+export interface Stage {
   chance: number
   minutes: number
   /** Of the logarithm. */

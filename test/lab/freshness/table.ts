@@ -59,7 +59,7 @@ export function rowText(row: FreshnessRow): string {
 
 const HOUR = 60
 
-function ageText(minutes: number): string {
+export function ageText(minutes: number): string {
   if (minutes >= 10 * HOUR) return `${(minutes / HOUR).toFixed(0)} h`
   if (minutes >= 2 * HOUR) return `${(minutes / HOUR).toFixed(1)} h`
   return `${minutes.toFixed(minutes < 10 ? 1 : 0)} min`

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { createRateLimiter } from '../../../src/api/rate/limiter.ts'
-import { createBudgets } from '../../../src/store/postgres/budgets.ts'
 import { createServerClock } from '../../../src/store/postgres/server/clock.ts'
 import type { Server } from '../../../src/store/postgres/server/server.ts'
+import { createBudgets } from '../../../src/store/postgres/tokens.ts'
 import { NOTHING } from '../../api/helpers/budgets.ts'
 import { createSteppedClock, settle } from '../../api/helpers/clock.ts'
 import { createObserver } from '../../api/helpers/observer.ts'
@@ -52,7 +52,7 @@ async function createScene() {
   for (const by of ['one', 'other']) {
     const { clock } = await createServerClock(server, elapsed)
     const limiter = createRateLimiter({
-      scope: 'a',
+      budgetKey: 'a',
       by,
       rules: {
         requestsPerMinute: CEILING,
@@ -70,11 +70,11 @@ async function createScene() {
     const send = async () => {
       while (!signal.aborted)
         await limiter
-          .pass(
-            async ({ accepted }) => {
+          .send(
+            async ({ answered }) => {
               sent.push(elapsed())
               await sleep(100, signal)
-              accepted(NOTHING)
+              answered(NOTHING)
             },
             { urgency: 'walk', observe, signal },
           )

@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { forgetJob } from '../../../src/store/core/forget.ts'
+import { forgettingOn, takeOver } from '../../../src/store/postgres/forget.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { rebuildCollection } from '../../../src/store/postgres/tables/rebuild.ts'
 import { BEFORE_ELEMENTS_ON_SERVER } from '../../helpers/before-elements.ts'
+import { ACME } from '../../helpers/jobs.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { runOnce } from '../../helpers/run-once.ts'
@@ -204,3 +207,22 @@ describe.skipIf(server.missing !== null)('a column that gets another type', () =
     expect(await value('SELECT a__text FROM orders WHERE id = 2')).toBe('1.5')
   })
 })
+
+it.skipIf(server.missing !== null)(
+  'a forgotten list leaves empty tables where a user has a view of them',
+  async () => {
+    const mirror = await openPostgresMirror(newSchema(server))
+    await runOnce(mirror, scriptedList({ ids: [1], item: (id) => `{"id":${id},"items":[{"n":1}]}` }))
+    await mirror.rows('CREATE VIEW mine AS SELECT id FROM orders')
+    const { signal } = new AbortController()
+    const work = forgettingOn(mirror.server, { configured: [], now: mirror.clock.now, signal })
+    const job = { organization: ACME.id, collection: 'orders' }
+
+    const forgotten = await forgetJob(work, await takeOver(mirror.server, 'tester', job), false)
+
+    expect(forgotten).toMatchObject({ owner: null, isCollectionGone: false })
+    expect(await mirror.rows('SELECT * FROM mine')).toEqual([])
+    expect((await runOnce(mirror, scriptedList({ ids: [2] }))).error).toBeNull()
+    expect(await mirror.rows('SELECT id::integer FROM mine')).toEqual([{ id: 2 }])
+  },
+)

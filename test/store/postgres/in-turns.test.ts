@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { inTurns } from '../../../src/store/postgres/queue/in-turns.ts'
+import { inTurns } from '../../../src/store/postgres/queue/queue.ts'
 
 it.each([
   ['', ''],

@@ -1,11 +1,15 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
 import type { Leases } from '../../../src/store/postgres/leases.ts'
-import { type ListQueue, openQueue, type QueuedList } from '../../../src/store/postgres/queue/queue.ts'
+import {
+  type ListQueue,
+  openQueue,
+  type QueuedList,
+  silentClaims,
+  wakeFuture,
+} from '../../../src/store/postgres/queue/queue.ts'
 import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'
-import { silentClaims } from '../../../src/store/postgres/queue/silent-claims.ts'
-import { wakeFuture } from '../../../src/store/postgres/queue/wake.ts'
-import { readQueue } from '../../../src/store/postgres/read/queue.ts'
+import { readQueue } from '../../../src/store/postgres/read/status.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
 import type { Server } from '../../../src/store/postgres/server/server.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'

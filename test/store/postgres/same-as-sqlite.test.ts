@@ -22,7 +22,7 @@ const fields = jsonTexts.filter(
 )
 
 /** How a list is at one time: the item at each of twelve places, or none. */
-const list = fc.array(fc.option(fields, { freq: 4 }), { minLength: 12, maxLength: 12 })
+const listNow = fc.array(fc.option(fields, { freq: 4 }), { minLength: 12, maxLength: 12 })
 
 const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12']
 
@@ -31,7 +31,7 @@ describe.skipIf(server.missing !== null)('PostgreSQL and SQLite', () => {
     const key = fc.constantFrom('number', 'text', 'late text')
     // Shrinking opens more mirrors than the server has connections.
     await fc.assert(
-      fc.asyncProperty(fc.array(list, { minLength: 2, maxLength: 5 }), key, async (times, keyed) => {
+      fc.asyncProperty(fc.array(listNow, { minLength: 2, maxLength: 5 }), key, async (times, keyed) => {
         const sqlite = openTestMirror()
         const postgres = await openPostgresMirror(newSchema(server))
         try {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
+import { shareRules } from '../../../src/sync/refresh/price.ts'
 import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
+import { createShareUse } from '../../../src/sync/refresh/share-use.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { hearing, mirroredIds, runOnce, runs, walks } from '../../helpers/run-once.ts'
@@ -260,6 +262,46 @@ describe('a refresh', () => {
       expect(await refresh(test, list)).toMatchObject({ error: null, isInstead: false, coverage: 'steady' })
     },
   )
+
+  it('of a mirror of the version before begins with rates that suit any list, and loses nothing else', async () => {
+    const { test, list } = await synced({ ids: upTo(300) })
+    list.ids.push(301, 302, 303)
+    await refresh(test, list)
+    const { rates, walkAt, newestRead, ...kept } = stateOf(test)
+    expect([rates, walkAt, newestRead].filter((one) => one === undefined)).toEqual([])
+    const bands = [2, 5, 17, 65].map((cursor) => ({ cursor, credit: 0.7 }))
+    const before = { ...kept, cost: 2.1, bands }
+    test.connection.prepare('UPDATE sync_jobs SET refresh = ?').run(JSON.stringify(before))
+    const shown = status(test)
+    test.clock.advance(HOUR)
+    list.ids.push(304)
+    list.asked.length = 0
+
+    const policy = policyOf(test, {
+      share: createShareUse(test.store, 'token', () => shareRules(60, 10), test.clock.now),
+    })
+    await runOnce(test, list, { instead: 'due', refresh: policy })
+
+    // All of 304 rows are taken to be new within 100 days; and one has come in an hour.
+    const start = (16 * 304) / 144_000
+    const { rates: begun, ...after } = stateOf(test)
+    expect(begun).toMatchObject({ news: (160 + 16) / (160 / start + 60), hasNewestEnd: true })
+    expect(after).toMatchObject({
+      scope: kept.scope,
+      holeSince: null,
+      total: 304,
+      lastPage: 102,
+      rowsAdded: 304,
+    })
+    expect(after.places).toEqual({ first: 0, last: 4, elsewhere: 0 })
+    expect(after.freshAsOf).toBeGreaterThan(Number(kept.freshAsOf))
+    expect(mirroredIds(test)).toEqual(upTo(304))
+    expect(status(test)).toMatchObject({ as_of: shown.as_of, coverage: shown.coverage, newest: shown.newest })
+    // Nothing was paid before.
+    const [share] = await test.store.shares(['token'])
+    const sent = list.asked.length / (shareRules(60, 10).perMinute * 60)
+    expect(share?.logPrice).toBeCloseTo(Math.log(100) + sent)
+  })
 
   it.each([11, 21, 23, null])(
     'reads on behind the rows that the first walk found in front at its end, killed at request %s',

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { PgBoss } from 'pg-boss'
+import { advisoryLocks, lockKey } from '../leases.ts'
 import { translate } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
-import { LISTS, startBoss } from './boss.ts'
-import { inTurns } from './in-turns.ts'
+import { LISTS, startBoss, TOUCH_EVERY_MS } from './boss.ts'
 import { queueSchema } from './schema.ts'
 
 /** A list that is to be read. */
@@ -200,3 +200,62 @@ const DELETE_OLD_TICKS = `
   DELETE FROM sync_settings
   WHERE starts_with(name, '${PREFIX}') AND value COLLATE "C" < to_char(now() - interval '2 days', 'YYYY-MM-DD')
 `
+
+/**
+ * Lists in the order in which workers should take them: the first one of each budget, the second one of each, and so on. In the
+ * order of the configuration, where the lists of a token often stand together, all workers would wait for the same few tokens.
+ */
+export function inTurns<L extends { budget: string }>(lists: readonly L[]): L[] {
+  const turns: L[][] = []
+  const counts = new Map<string, number>()
+  for (const list of lists) {
+    const turn = counts.get(list.budget) ?? 0
+    counts.set(list.budget, turn + 1)
+    const others = turns[turn]
+    if (others) others.push(list)
+    else turns[turn] = [list]
+  }
+  return turns.flat()
+}
+
+/** A worker that lives is heard more often. */
+const SILENT_MS = TOUCH_EVERY_MS + 2000
+
+/**
+ * Lists that a silent worker has taken from the queue, and that nobody reads: it died. Its lease alone does not tell that once
+ * another process had the list meanwhile, such as for a refresh.
+ */
+export async function silentClaims(
+  server: Server,
+): Promise<{ organizationId: string; collection: string }[]> {
+  const { schema } = server.address
+  const silent = await server.rows<{ organizationId: string; collection: string }>(
+    `
+      SELECT data ->> 'organizationId' AS "organizationId", data ->> 'collection' AS collection
+      FROM ${quoted(queueSchema(schema))}.job
+      -- Each has a group: only of those pg-boss has an index.
+      WHERE name = $1 AND state = 'active' AND group_id IS NOT NULL AND heartbeat_on < now() - $2::bigint * interval '1 millisecond'
+    `,
+    [LISTS, SILENT_MS],
+  )
+  if (silent.length === 0) return []
+  const locks = await advisoryLocks(server)
+  return silent.filter(
+    ({ organizationId, collection }) => !locks.has(String(lockKey(schema, organizationId, collection))),
+  )
+}
+
+/**
+ * Lets lists be taken that were added, or given back, before the server's clock was set back: they would wait until it says
+ * again what it said then. No list waits so long by itself.
+ */
+export async function wakeFuture(server: Server): Promise<void> {
+  await server.rows(
+    `
+      UPDATE ${quoted(queueSchema(server.address.schema))}.job
+      SET start_after = now()
+      WHERE name = $1 AND state < 'active' AND NOT blocked AND start_after > now() + interval '1 minute'
+    `,
+    [LISTS],
+  )
+}

@@ -2,9 +2,11 @@ import type { MirrorSize } from '../../core/overview.ts'
 import { jobLines, type StatusRow, statusOf } from '../../core/status.ts'
 import { POSTGRES, runRule, type Statements } from '../driver.ts'
 import { lockKey } from '../leases.ts'
+import { queueSchema } from '../queue/schema.ts'
+import { quoted, type Sql } from '../sql.ts'
 
 /** All jobs that `sync_status` shows, by organization and collection. `held`: the numbers of all locks of the database. */
-export async function readStatus(
+export async function readJobs(
   sql: Statements,
   schema: string,
   held: ReadonlySet<string>,
@@ -24,4 +26,42 @@ export async function mirrorSize(sql: Pick<Statements, 'rows'>): Promise<MirrorS
     WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
   `)
   return { bytes: size?.bytes ?? 0, walBytes: null, freeBytes: null }
+}
+
+/** What waits for the workers. */
+export interface QueueDepth {
+  /** Lists that no worker has taken yet. */
+  waiting: number
+  /** How long the first of them could have been taken, in milliseconds; null if none waits. */
+  oldest_ms: number | null
+  /** Lists that workers have taken. */
+  running: number
+  /** Runs of the last hour that failed. */
+  failed: number
+}
+
+/** Returns null if no `start` has made the queue yet, or this role may not read it. */
+export async function readQueue(sql: Pick<Sql, 'rows'>, schema: string): Promise<QueueDepth | null> {
+  const table = `${quoted(queueSchema(schema))}.job`
+  const [found] = await sql.rows<{ readable: boolean | null }>(
+    `
+      SELECT has_schema_privilege(oid, 'USAGE') AND has_table_privilege(to_regclass($2)::oid, 'SELECT') AS readable
+      FROM pg_namespace
+      WHERE nspname = $1
+    `,
+    [queueSchema(schema), table],
+  )
+  if (found?.readable !== true) return null
+  const [depth] = await sql.rows<QueueDepth>(`
+    SELECT
+      count(*) FILTER (WHERE state < 'active') AS waiting,
+      greatest(0, (extract(epoch FROM now() - min(start_after) FILTER (WHERE state < 'active')) * 1000)::bigint) AS oldest_ms,
+      count(*) FILTER (WHERE state = 'active') AS running,
+      count(*) FILTER (
+        WHERE (state = 'failed' OR (state = 'completed' AND output ? 'error_code')) AND completed_on > now() - interval '1 hour'
+      ) AS failed
+    FROM ${table}
+  `)
+  if (!depth) return null
+  return depth.waiting === 0 ? { ...depth, oldest_ms: null } : depth
 }

@@ -4,7 +4,6 @@ import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 import { createAnswers, destroy } from './answers.ts'
 import { isAway } from './errors.ts'
-import { getOutsideParser, msOf, outsideType } from './outside-values.ts'
 
 /** Connections of one process to the server. Errors are pg's own. */
 export interface Pool {
@@ -215,7 +214,8 @@ function askPrepared(client: ClientBase, text: string, values: readonly unknown[
   return client.query({ name: statementName(text), text, values: [...values], types: { getTypeParser } })
 }
 
-const [INT8, TIMESTAMPTZ] = [20, 1184]
+/** Numbers of types. */
+const [BOOL, INT8, INT2, INT4, FLOAT4, FLOAT8, TIMESTAMPTZ, NUMERIC] = [16, 20, 21, 23, 700, 701, 1184, 1700]
 
 /** Our own counts and ids are far below 2^53; times are epoch milliseconds. */
 const getTypeParser = ((type: number, format?: 'text' | 'binary') => {
@@ -239,4 +239,52 @@ async function askArrays(client: ClientBase, text: string, values: readonly unkn
     types: fields.map(({ dataTypeID }) => outsideType(dataTypeID)),
     rows,
   }
+}
+
+// Values of any type, as what people ask for shows them: as a mirror in a file would.
+
+const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n]
+
+const getOutsideParser = ((type: number) => {
+  if (type === INT8 || type === INT4 || type === INT2) return BigInt
+  if (type === FLOAT4 || type === FLOAT8) return floatOf
+  if (type === NUMERIC) return numericOf
+  if (type === BOOL) return (value: string) => (value === 't' ? 1n : 0n)
+  if (type === TIMESTAMPTZ) return isoOf
+  return String
+}) as typeof types.getTypeParser
+
+/** The type of these values in a mirror in a file; empty where each value shows it. */
+function outsideType(type: number): string {
+  if (type === INT8 || type === INT4 || type === INT2 || type === BOOL) return 'INTEGER'
+  if (type === FLOAT4 || type === FLOAT8) return 'REAL'
+  if (type === TIMESTAMPTZ) return 'TIME'
+  return type === NUMERIC ? '' : 'TEXT'
+}
+
+/** No format of ours has a number for NaN. */
+function floatOf(text: string): number | string {
+  return text === 'NaN' ? text : Number(text)
+}
+
+/** What `sum` and `avg` return, too. A whole number beyond 64 bits, and one beyond a double's range, stays text. */
+function numericOf(text: string): bigint | number | string {
+  const [whole = '', fraction = ''] = text.split('.')
+  if (/^-?\d+$/.test(whole) && /^0*$/.test(fraction)) {
+    const value = BigInt(whole)
+    return value >= LEAST && value <= MOST ? value : whole
+  }
+  const value = Number(text)
+  return Number.isFinite(value) ? value : text
+}
+
+/** `infinity` and years before 1 stay as PostgreSQL writes them. */
+function isoOf(text: string): string {
+  const at = /^\d{4}-[^a-z]*$/i.test(text) ? msOf(text) : Number.NaN
+  return Number.isNaN(at) ? text : new Date(at).toISOString()
+}
+
+/** A time in UTC, in epoch milliseconds. */
+function msOf(text: string): number {
+  return Date.parse(`${text.replace(' ', 'T')}:00`)
 }

@@ -2,9 +2,7 @@ import { InterruptedError, MirrorError } from '../../../errors.ts'
 import type { Sql } from '../sql.ts'
 import type { PostgresAddress } from './address.ts'
 import { behindPooler, isAway, isConflict, isRefusedEachTime, readOnly, translate } from './errors.ts'
-import { wasCommitted } from './in-doubt.ts'
 import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.ts'
-import { readOnce } from './read-once.ts'
 
 /** What waiting for the server needs. */
 export interface Patience {
@@ -223,3 +221,71 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
 function stoppedWhileAway(): InterruptedError {
   return new InterruptedError('stopped while the PostgreSQL server was away; the next run continues')
 }
+
+/** The server does not know a transaction of this number: another one has taken over, without it. */
+const INVALID = '22023'
+
+/** SQLSTATE of a transaction of which nobody knows yet: it is asked for again, as from a server that is away. */
+const UNKNOWN = '08007'
+
+/** Whether a transaction was written whose COMMIT got no answer. Fails as a server that is away while that is not decided. */
+async function wasCommitted(pool: Pick<Pool, 'rows'>, id: string): Promise<boolean> {
+  try {
+    const [row] = await pool.rows<{ status: string | null }>(
+      'SELECT pg_xact_status($1::text::xid8) AS status',
+      [id],
+    )
+    if (row?.status !== 'in progress') return row?.status === 'committed'
+  } catch (error) {
+    if ((error as { code?: unknown }).code === INVALID) return false
+    throw error
+  }
+  throw Object.assign(new Error('the end of a transaction is not known yet'), { code: UNKNOWN })
+}
+
+/** Runs `task` in a transaction that can only read, on one snapshot, and never again. Throws MirrorError, or what `meaning` says. */
+async function readOnce<T>(
+  address: PostgresAddress,
+  pool: Pool,
+  task: (sql: Sql & Cursor) => Promise<T>,
+  { stop, meaning }: ReadingOnce,
+): Promise<T> {
+  // Errors of statements alone: others, such as that of a closed output, have the same codes as those of the network.
+  const told = async <R>(answer: Promise<R>): Promise<R> => {
+    try {
+      return await answer
+    } catch (error) {
+      throw translate(address, meaning(error))
+    }
+  }
+  const run = async (sql: Sql & Cursor): Promise<T> => {
+    // Without it the server would notice a client that is gone only when it sends rows. Not every system can look.
+    await sql.exec("SET client_connection_check_interval = '1s'").catch(() => {})
+    await told(sql.exec(BEGIN))
+    const result = await task({
+      rows: (text, values) => told(sql.rows(text, values)),
+      count: (text, values) => told(sql.count(text, values)),
+      exec: (text) => told(sql.exec(text)),
+      arrays: (text, values) => told(sql.arrays(text, values)),
+    })
+    // Nothing is to be written, and EXPLAIN ANALYZE would write what it explains in a transaction that can only read, too.
+    await told(sql.exec('ROLLBACK'))
+    return result
+  }
+  let isConnected = false
+  try {
+    return await pool.using((sql) => {
+      isConnected = true
+      return run(sql)
+    }, stop)
+  } catch (error) {
+    throw isConnected ? error : translate(address, error)
+  }
+}
+
+/** A reader may take its time with the rows, so the transaction may be idle; and all rows are wanted, not the first ones soon. */
+const BEGIN = `
+  BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+  SET LOCAL idle_in_transaction_session_timeout = 0;
+  SET LOCAL cursor_tuple_fraction = 1
+`

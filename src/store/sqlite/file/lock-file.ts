@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import type { Connection } from '../sql.ts'
-import { isBusy, openAsItIs, translate } from './open.ts'
+import { attempt, isBusy, openAsItIs, share, translate } from './open.ts'
 
 // The names of lock files come from the mirror's tables, and other users may write to their folder: this file
 // opens and deletes nothing there that is not a lock file by its name and by its kind.
@@ -72,29 +72,13 @@ function makeLeasesFolder(folder: string, mirror: fs.Stats): void {
     if (isAbsent(folder)) throw error
   }
   assertFolder(folder)
-  shareAsMirror(folder, fs.constants.O_DIRECTORY, mirror, mode)
+  // Otherwise the mirror's own user could neither try nor delete a lock of root.
+  share(folder, fs.constants.O_DIRECTORY, mirror, mode)
 }
 
 function makeLockFile(file: string, mirror: fs.Stats): void {
   const { O_RDWR, O_CREAT, O_EXCL } = fs.constants
-  shareAsMirror(file, O_RDWR | O_CREAT | O_EXCL, mirror, 0o600 | (mirror.mode & 0o666))
-}
-
-/**
- * Opens a file, and gives it the mirror's owner and group and at least these rights, as far as this user may.
- * Otherwise the mirror's own user could neither try nor delete a lock of root.
- */
-function shareAsMirror(file: string, flags: number, { uid, gid }: fs.Stats, mode: number): void {
-  const handle = fs.openSync(file, flags | fs.constants.O_NOFOLLOW, mode)
-  try {
-    const has = fs.fstatSync(handle)
-    // Only root may change the owner; other users may change to a group that they belong to.
-    if (has.gid !== gid) attempt(() => fs.fchownSync(handle, -1, gid))
-    if (has.uid !== uid) attempt(() => fs.fchownSync(handle, uid, -1))
-    if ((has.mode & mode) !== mode) attempt(() => fs.fchmodSync(handle, (has.mode & 0o7777) | mode))
-  } finally {
-    fs.closeSync(handle)
-  }
+  share(file, O_RDWR | O_CREAT | O_EXCL, mirror, 0o600 | (mirror.mode & 0o666))
 }
 
 /**
@@ -198,14 +182,4 @@ function isAbsent(file: string): boolean {
     isThere = fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined
   })
   return isKnown && !isThere
-}
-
-/** Runs a task that may fail without harm; returns whether it succeeded. */
-function attempt(task: () => void): boolean {
-  try {
-    task()
-    return true
-  } catch {
-    return false
-  }
 }

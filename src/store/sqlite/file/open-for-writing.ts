@@ -11,10 +11,13 @@ import {
   assertKnown,
   assertOurs,
   assertOwnWal,
+  attempt,
   connect,
   isBusy,
   makeFolder,
+  otherOwner,
   schemaVersion,
+  share,
   translate,
 } from './open.ts'
 
@@ -54,9 +57,11 @@ export function openForWriting(file: string): Connection {
   }
 }
 
-/** Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode. */
+/** Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode and owner. */
 function makeFile(file: string): void {
-  const { O_WRONLY, O_CREAT, O_NONBLOCK } = fs.constants
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NONBLOCK } = fs.constants
+  const owner = otherOwner(path.dirname(file))
+  if (owner && attempt(() => share(file, O_WRONLY | O_CREAT | O_EXCL, owner, 0o600))) return
   fs.closeSync(fs.openSync(file, O_WRONLY | O_CREAT | O_NONBLOCK, 0o600))
 }
 

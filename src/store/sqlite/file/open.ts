@@ -55,7 +55,45 @@ export function connect(file: string, readonly = false): Connection {
 }
 
 /**
- * Makes a folder and its missing parents. Node's recursive mkdir never returns where a folder that exists
+ * Opens a file, and gives it this owner and group and at least these rights, as far as this user may. What root makes beside another
+ * user's files is else closed to that user.
+ */
+export function share(
+  file: string,
+  flags: number,
+  { uid, gid }: Pick<fs.Stats, 'uid' | 'gid'>,
+  mode: number,
+): void {
+  const handle = fs.openSync(file, flags | fs.constants.O_NOFOLLOW, mode)
+  try {
+    const has = fs.fstatSync(handle)
+    // Only root may change the owner; other users may change to a group that they belong to.
+    if (has.gid !== gid) attempt(() => fs.fchownSync(handle, -1, gid))
+    if (has.uid !== uid) attempt(() => fs.fchownSync(handle, uid, -1))
+    if ((has.mode & mode) !== mode) attempt(() => fs.fchmodSync(handle, (has.mode & 0o7777) | mode))
+  } finally {
+    fs.closeSync(handle)
+  }
+}
+
+/** Whose a new file in the folder is to be, if not this user's. Nobody gets what is made in a folder for all (/tmp). */
+export function otherOwner(folder: string): fs.Stats | null {
+  const stat = fs.statSync(folder)
+  return stat.uid === process.geteuid?.() || (stat.mode & 0o002) !== 0 ? null : stat
+}
+
+/** Runs a task that may fail without harm; returns whether it succeeded. */
+export function attempt(task: () => void): boolean {
+  try {
+    task()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Makes a folder and its missing parents, each for the owner of the one above it. Node's recursive mkdir never returns where a folder that exists
  * reports that it does not, as in /proc.
  */
 export function makeFolder(folder: string): void {
@@ -63,6 +101,8 @@ export function makeFolder(folder: string): void {
   makeFolder(path.dirname(folder))
   try {
     fs.mkdirSync(folder)
+    const owner = otherOwner(path.dirname(folder))
+    if (owner) share(folder, fs.constants.O_DIRECTORY, owner, 0o700)
   } catch (error) {
     // Another process may have been faster.
     if (!fs.existsSync(folder)) throw error

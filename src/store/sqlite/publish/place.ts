@@ -33,7 +33,7 @@ export function withoutLinks(named: string): string {
     const isLink = found.isSymbolicLink()
     if ((isLink || found.isFIFO()) && isTrap(found, fs.statSync(place)))
       throw new UsageError(
-        `${next} is ${isLink ? 'a link' : 'a pipe'} of another user in a folder that all may write to, so nothing is written to it: name another file`,
+        `${next} is ${isLink ? 'a link' : 'a pipe'} of another user in a folder that others may write to, so nothing is written to it: name another file`,
       )
     if (!isLink) place = next
     else if (++links > MOST_LINKS) return named
@@ -50,7 +50,7 @@ function partsOf(file: string): string[] {
 }
 
 function isTrap({ uid }: fs.Stats, folder: fs.Stats): boolean {
-  return (folder.mode & 0o002) !== 0 && uid !== folder.uid && uid !== process.getuid?.()
+  return (folder.mode & 0o022) !== 0 && uid !== folder.uid && uid !== process.getuid?.()
 }
 
 /** Throws UsageError where something else stands than a copy that nobody writes to. Changes nothing. */

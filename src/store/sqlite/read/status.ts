@@ -1,11 +1,10 @@
 import type { DaemonRecord } from '../../core/leases.ts'
 import { type ColumnTrouble, columnTroubles } from '../../core/overview.ts'
-import { gateClosedUntil, jobLines, type StatusRow, statusOf } from '../../core/status.ts'
+import { gateClosedUntil, jobLines, neverSynced, type StatusRow, statusOf } from '../../core/status.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
 import { isOwnerAlive, readDaemons } from '../leases.ts'
 import type { Connection } from '../sql.ts'
-import { readFreshness } from './freshness.ts'
 import { hasTable } from './listed.ts'
 
 /** What `status` and the listener read of a mirror in a file, or of a copy. */
@@ -31,7 +30,7 @@ export function createFileStatus(
   const read = <T>(task: () => T): T => translatingErrors(file, task)
   const isWhole = () => hasTable(connection, 'sync_jobs') && hasTable(connection, 'sync_gates')
   return {
-    status: () => read(() => (isWhole() ? readStatus(connection, file, own) : readFreshness(connection))),
+    status: () => read(() => (isWhole() ? readJobs(connection, file, own) : readFreshness(connection))),
     daemons: () => read(() => (isWhole() ? readDaemons(connection, file, own) : [])),
     gateClosedUntil: () => read(() => (isWhole() ? runRule(connection, gateClosedUntil()) : null)),
     columnTroubles: () =>
@@ -50,10 +49,10 @@ function tellsOfColumns(connection: Connection): boolean {
  * All jobs that `sync_status` shows, by organization and collection. `own`: the name of this process's lock file, if it has
  * one; it lives, and must not be opened here.
  */
-export function readStatus(connection: Connection, file: string, own: string | null = null): StatusRow[] {
+export function readJobs(connection: Connection, file: string, own: string | null = null): StatusRow[] {
   const columns = {
-    sync_status: columnsOf(connection, 'sync_status'),
-    sync_jobs: columnsOf(connection, 'sync_jobs'),
+    sync_status: columnNames(connection, 'sync_status'),
+    sync_jobs: columnNames(connection, 'sync_jobs'),
   }
   const read = () =>
     runRule(
@@ -73,7 +72,29 @@ export function readStatus(connection: Connection, file: string, own: string | n
   })
 }
 
-function columnsOf(connection: Connection, view: string): Set<string> {
+function columnNames(connection: Connection, view: string): Set<string> {
   const names = connection.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(view) as string[]
   return new Set(names)
+}
+
+/** What `sync_status` shows. */
+type Shown = Pick<StatusRow, 'organization_id' | 'organization' | 'collection'> & Partial<StatusRow>
+
+/**
+ * All that a published file says of its jobs. Which process works on them, what it waits for and what comes next is known to
+ * the mirror alone.
+ */
+function readFreshness(connection: Connection): StatusRow[] {
+  const rows = connection
+    .prepare('SELECT * FROM sync_status ORDER BY organization, collection')
+    .all() as Shown[]
+  return rows.map((row) => ({
+    ...neverSynced({ id: row.organization_id, name: row.organization }, row.collection),
+    running: null,
+    ...row,
+    // A copy has no more than its last run.
+    ...(row.last_run_status === 'failed'
+      ? { failing_since: row.last_run_at ?? null, failing_code: row.error_code ?? null }
+      : {}),
+  }))
 }

@@ -10,6 +10,12 @@ import { type Connection, quoted } from '../sql.ts'
  */
 export const ANALYZED_ROWS = 100_000
 
+/**
+ * A table with fewer rows has none: with those of one or two rows the planner reads the whole table rather than its index, also in our own
+ * statements, and goes on so while thousands of rows come.
+ */
+const LEAST_ROWS = 10
+
 /** The tables whose statistics are missing, or of a time when they had a tenth of their rows, or ten times as many. */
 export function tablesToAnalyze(connection: Connection): string[] {
   const names = connection
@@ -21,7 +27,9 @@ export function tablesToAnalyze(connection: Connection): string[] {
   const isDue = new Set(due.map(({ optimize }) => optimize))
   return names
     .flatMap((name) => KINDS.map((kind) => tableName(name, kind)))
-    .filter((table) => isDue.has(`ANALYZE "main".${quoted(table)}`))
+    .filter(
+      (table) => isDue.has(`ANALYZE "main".${quoted(table)}`) && rowsIn(connection, [table]) >= LEAST_ROWS,
+    )
 }
 
 /** Call it inside a transaction. */

@@ -50,8 +50,15 @@ describe.skipIf(!IS_ROOT)('in a folder that all may write to (needs root)', () =
     const file = make(folder)
 
     if (isRefused)
-      expect(() => withoutLinks(file)).toThrow(/of another user in a folder that all may write to/)
+      expect(() => withoutLinks(file)).toThrow(/of another user in a folder that others may write to/)
     else expect(() => withoutLinks(file)).not.toThrow()
+  })
+
+  it('a link of another user is refused where only the group may write, too', () => {
+    const folder = tempFolder()
+    fs.chmodSync(folder, 0o1770)
+
+    expect(() => withoutLinks(link(folder, NOBODY))).toThrow(/of another user/)
   })
 
   it('a link of another user is followed in a folder of his own', () => {

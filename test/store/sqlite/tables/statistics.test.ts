@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { jobOf } from '../../../helpers/jobs.ts'
+import { watchEdges } from '../../../helpers/edges.ts'
+import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -40,6 +41,8 @@ async function fill(test: TestMirror, orders: number): Promise<void> {
 const statistics = (test: TestMirror) =>
   test.rows("SELECT tbl, stat FROM sqlite_stat1 WHERE idx LIKE '%autoindex%' ORDER BY tbl").map(Object.values)
 
+const orders = (ids: number[]) => scriptedList({ ids, item: (id) => `{"id":${id},"shop":${id}}` })
+
 describe('the statistics for the planner', () => {
   it('are there after the first sync, so that no join goes through all orders for each shop', async () => {
     const test = openTestMirror()
@@ -56,6 +59,29 @@ describe('the statistics for the planner', () => {
       ['orders', '2000 2000 1'],
       ['orders_raw', '2000 2000 1'],
     ])
+  })
+
+  it('are not made of a few rows, with which the next walk would look for each of its rows in the whole table', async () => {
+    const asked = new Set<string>()
+    const end = watchEdges({
+      before({ what }) {
+        if (/orders/.test(what) && /json_each|stored/.test(what))
+          asked.add(what.replaceAll(/[:@]\w+|\?/g, "'1'"))
+      },
+    })
+    await runOnce(openTestMirror(), orders(upTo(60)))
+    end()
+    const test = openTestMirror()
+    await runOnce(test, orders([1]), { job: jobOf({}, GLOBEX) })
+
+    expect(asked.size).toBeGreaterThan(1)
+    for (const sql of asked) {
+      const plan = test.rows(`EXPLAIN QUERY PLAN ${sql}`).map(({ detail }) => String(detail))
+      expect(
+        plan.filter((detail) => /^SCAN (?:raw|stored|orders)\b/.test(detail)),
+        sql,
+      ).toEqual([])
+    }
   })
 
   it('come with the next run to a mirror that an earlier version made', async () => {

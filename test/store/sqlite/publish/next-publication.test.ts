@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { type NextPublication, nextPublication, type Publication } from '../../src/cli/publisher.ts'
+import {
+  type NextPublication,
+  nextPublication,
+  type Publication,
+} from '../../../../src/store/sqlite/publish/next-publication.ts'
 
 const [NOW, EVERY] = [100_000_000_000, 300_000]
 const MINUTES = 60_000
