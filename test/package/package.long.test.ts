@@ -214,9 +214,13 @@ drwxr-xr-x admin-mirror:admin-mirror /var/lib/admin-mirror
   })
 
   it('has units without a fault that systemd knows of, off until somebody wants them', () => {
-    const units = ['backup.service', 'backup.timer', 'check.service', 'check.timer'].map(
-      (unit) => `admin-mirror-${unit}`,
-    )
+    const units = [
+      'backup-failed.service',
+      'backup.service',
+      'backup.timer',
+      'check.service',
+      'check.timer',
+    ].map((unit) => `admin-mirror-${unit}`)
     expect(shown.units?.trim().split('\n')).toEqual([...units, 'admin-mirror.service'])
   })
 
