@@ -12,7 +12,7 @@ let place = folder
 try {
   backUp()
 } catch (error) {
-  console.error(`no backup is made; ${place}: ${error instanceof Error ? error.message : error}`)
+  console.error(`no backup is made; ${place}: ${String(error).replace(/^\w*Error: /, '')}`)
   process.exitCode = 1
 }
 
