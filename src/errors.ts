@@ -85,9 +85,6 @@ export class JobError extends KnownError {
   }
 }
 
-/** Begins what the error of a refused token says of its hold, which ends before that error is forgotten. */
-export const ON_HOLD = 'Nothing more is sent with it.'
-
 /** The token was refused (401): it is held until a user acts. */
 export class TokenRefusedError extends KnownError {
   override readonly name = 'TokenRefusedError'
