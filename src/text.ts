@@ -43,6 +43,9 @@ export function shellWord(word: string): string {
   return /^[\w.,:=/@%+-]*[\w=/@%+-]$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
 }
 
+/** Begins what the error of a refused token says of its hold, which ends before that error is forgotten. */
+export const ON_HOLD = 'Nothing more is sent with it.'
+
 /** The commands that messages propose, with those of their options that are known to take a word or none. */
 const PROPOSED =
   /(?<![\w./-])admin-mirror (?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*/g

@@ -49,7 +49,7 @@ const inShop = (program: string, ...options: string[]) =>
 
 /** With the CSV that the lines for spreadsheets export. */
 async function exportCsv(): Promise<void> {
-  const [line = ''] = lines(/^\$ npx admin-mirror (export .* --bom .*)$/gm)
+  const [line = ''] = lines(/^\$ admin-mirror (export .* --bom .*)$/gm)
   expect(await workspace.run(line.split(' '))).toMatchObject({ code: 0 })
 }
 
@@ -81,7 +81,7 @@ describe('the questions of analysts', () => {
 
   /** The statements that are typed with a time zone. */
   const zoned = [
-    ...TEXT.matchAll(/^\$ TZ=Europe\/Berlin npx admin-mirror query "([^"]*?)" --database shop\.db$/gm),
+    ...TEXT.matchAll(/^\$ TZ=Europe\/Berlin admin-mirror query "([^"]*?)" --database shop\.db$/gm),
   ].map(([, sql = '']) => sql)
 
   it('add up what was sold on each day of a time zone', async () => {
@@ -221,7 +221,7 @@ print(orders['total'].iloc[0], orders['customer__address__zip'].iloc[0], orders[
   it('run in DuckDB, on an export', async () => {
     const [sql = ''] = lines(/^\$ duckdb -c "(.*)"$/gm)
     const [ofChanges = ''] = lines(/^\$ duckdb -c '(.*)'$/gm)
-    for (const line of lines(/^\$ npx admin-mirror (export .*)$/gm)) {
+    for (const line of lines(/^\$ admin-mirror (export .*)$/gm)) {
       expect(await workspace.run(line.split(' '))).toMatchObject({ code: 0 })
     }
     const connection = await (await DuckDBInstance.create(':memory:')).connect()

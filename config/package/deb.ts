@@ -33,7 +33,13 @@ export function makeDeb({ tree, build, program, version, arch }: DebParts): stri
   take('check.sh', 'usr/lib/admin-mirror/check.sh', 0o755)
   take('command.sh', 'usr/bin/admin-mirror', 0o755)
   take('sysusers.conf', 'usr/lib/sysusers.d/admin-mirror.conf')
-  for (const unit of ['backup.service', 'backup.timer', 'check.service', 'check.timer'])
+  for (const unit of [
+    'backup.service',
+    'backup-failed.service',
+    'backup.timer',
+    'check.service',
+    'check.timer',
+  ])
     take(`admin-mirror-${unit}`, `usr/lib/systemd/system/admin-mirror-${unit}`)
   take('../../admin-mirror.service', 'usr/lib/systemd/system/admin-mirror.service')
   take('admin-mirror.yaml', 'etc/admin-mirror/admin-mirror.yaml', 0o640)
@@ -80,7 +86,7 @@ Architecture: ${arch}
 Maintainer: admin-mirror <root@localhost>
 Installed-Size: ${Math.ceil(bytes / 1024)}
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 6)
-Recommends: systemd
+Recommends: systemd, curl
 Suggests: bash-completion, sqlite3
 Section: database
 Priority: optional

@@ -30,7 +30,7 @@ const DOCUMENTS = [
   'LICENSE',
   'README.md',
   'CHANGELOG.md',
-  ...['md', 'yaml', 'json'].map((end) => `:(glob)config/*.${end}`),
+  ...['md', 'yaml', 'json', 'service'].map((end) => `:(glob)config/*.${end}`),
 ]
 
 /** `npm run package -- x64` leaves out the others. */
@@ -70,13 +70,27 @@ function compile(): void {
   fs.renameSync(path.join(compiled, 'src'), path.join(PROGRAM, 'dist'))
   fs.rmSync(compiled, { recursive: true })
   for (const file of tracked('src/*.sql')) copy(file, path.join('dist', path.relative('src', file)))
-  for (const file of tracked(...DOCUMENTS)) copy(file, file)
+  const documents = tracked(...DOCUMENTS)
+  for (const file of documents) copy(file, file)
+  for (const file of documents.filter((name) => name.endsWith('.md'))) cutLinks(file, documents)
   const { name, description, license, type, dependencies } = manifest
   // The Node 20 of package.json only starts the one that a checkout brings.
   const bin = { 'admin-mirror': 'dist/bin.js' }
   const own = { name, version, description, license, type, bin, engines: { node: '>=24' }, dependencies }
   writeJson('package.json', own)
   writeJson('npm-shrinkwrap.json', runtimeLock(own))
+}
+
+/** Leaves of a link to what is not installed, such as the sources, its text alone. */
+function cutLinks(file: string, installed: readonly string[]): void {
+  const document = path.join(PROGRAM, file)
+  const text = fs
+    .readFileSync(document, 'utf8')
+    .replaceAll(/\[([^\]]*)\]\(([^)#\s]+)[^)]*\)/g, (link, words, target) => {
+      const place = path.posix.join(path.posix.dirname(file), target)
+      return target.startsWith('https:') || installed.includes(place) ? link : words
+    })
+  fs.writeFileSync(document, text)
 }
 
 /** The same versions for everybody who installs it: the lockfile, less what only development needs and a Node of our own. */

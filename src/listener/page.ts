@@ -172,7 +172,7 @@ function inWordsOf(marks: string): string {
     const count = marks.toLowerCase().split(mark).length - 1
     return count === 0 ? [] : [`${count} ${word}`]
   })
-  return `last ${marks.length} runs: ${counts.join(', ')}`
+  return `${marks.length === 1 ? 'the only run' : `last ${marks.length} runs`}: ${counts.join(', ')}`
 }
 
 /** Colours are not all: a failed run is the highest, and a refresh lower than a walk. */

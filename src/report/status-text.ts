@@ -248,7 +248,8 @@ export function failingNote(job: JobStatus, now: number): string | null {
 }
 
 function errorText(code: string, message: string | null): string {
-  return `${code}: ${printable(message ?? '', 500)}`
+  // A copy for readers has no messages.
+  return message ? `${code}: ${printable(message, 500)}` : code
 }
 
 function overdueNote({ due_at: dueAt, schedule }: JobStatus, now: number): string {

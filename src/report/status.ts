@@ -3,7 +3,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { LONGEST_WAIT_MS, walkLeft, walkPercent } from '../sync/lease.ts'
-import { asCalled, grouped, inWords, printable } from '../text.ts'
+import { asCalled, grouped, inWords, ON_HOLD, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'
 import { checkExitCode, isOverdue, verdict } from './verdict.ts'
 
@@ -264,6 +264,8 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const isConfigured = row.configured === 1
   const pasteable = (text: string) => asCalled(text, configOption)
   const pasteableOrNull = (text: string | null) => (text === null ? null : pasteable(text))
+  // After `resume` the last error is still that of the refused token.
+  const lastError = (text: string | null) => (row.held_since ? text : (text?.split(` ${ON_HOLD}`)[0] ?? null))
   const known = { ...row, ...waitOf(row, now) }
   const isOlder = (since: string | null, most: number | null) =>
     most === null ? null : isConfigured && (since === null || now - Date.parse(since) > most)
@@ -274,8 +276,8 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   return {
     ...withoutInternal(known),
     configured: isConfigured,
-    error_message: pasteableOrNull(row.error_message),
-    failing_message: pasteableOrNull(row.failing_message),
+    error_message: pasteableOrNull(lastError(row.error_message)),
+    failing_message: pasteableOrNull(lastError(row.failing_message)),
     held_reason: pasteableOrNull(row.held_reason),
     retry_error: pasteableOrNull(row.retry_error),
     backfills: row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) })),

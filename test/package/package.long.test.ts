@@ -67,6 +67,24 @@ describe('npm run package', () => {
     expect(Object.keys(lock.packages)).toContain('node_modules/better-sqlite3')
   })
 
+  it('has documents whose links lead to what is installed with them', () => {
+    const folder = temporary()
+    run('tar', ['-xzf', named('.tgz'), '-C', folder])
+    const links = run('find', [folder, '-name', '*.md'])
+      .stdout.trim()
+      .split('\n')
+      .flatMap((file) =>
+        [...fs.readFileSync(file, 'utf8').matchAll(/\]\(([^)#\s]+)/g)].map(([, target = '']) => ({
+          file,
+          target,
+        })),
+      )
+      .filter(({ target }) => !target.startsWith('https:'))
+
+    expect(links.map(({ target }) => target)).toContain('admin-mirror.service')
+    expect(links.filter(({ file, target }) => !fs.existsSync(path.resolve(file, '..', target)))).toEqual([])
+  })
+
   it('packs no token or configuration that lies in the folder', () => {
     const all = [...listed(named('.tgz')), ...listed(named('-linux-x64.tar.gz'))]
 
@@ -214,9 +232,13 @@ drwxr-xr-x admin-mirror:admin-mirror /var/lib/admin-mirror
   })
 
   it('has units without a fault that systemd knows of, off until somebody wants them', () => {
-    const units = ['backup.service', 'backup.timer', 'check.service', 'check.timer'].map(
-      (unit) => `admin-mirror-${unit}`,
-    )
+    const units = [
+      'backup-failed.service',
+      'backup.service',
+      'backup.timer',
+      'check.service',
+      'check.timer',
+    ].map((unit) => `admin-mirror-${unit}`)
     expect(shown.units?.trim().split('\n')).toEqual([...units, 'admin-mirror.service'])
   })
 

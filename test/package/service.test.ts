@@ -65,6 +65,22 @@ describe('the backup', () => {
     expect(copies()).toEqual(before)
   })
 
+  it('that fails says so in a sentence, and leaves nothing of it', () => {
+    const say = (folder: string, through: readonly string[] = []) => {
+      const words = [...through, process.execPath, path.join(DEB, 'backup.js'), workspace.file(folder), '7']
+      const { status, stderr } = spawnSync(words[0] ?? '', words.slice(1), { env, encoding: 'utf8' })
+      expect(status).toBe(1)
+      return stderr
+    }
+    fs.writeFileSync(workspace.file('a file'), '')
+    const before = copies()
+
+    expect(say('a file')).toMatch(/^no backup is made; \S+a file: EEXIST.*\n$/)
+    // SQLite meets a limit on the size of files as a disk that cannot be written.
+    expect(say('backups', ['prlimit', '--fsize=65536'])).toMatch(/^no backup is made; \S+mirror\.db: .+\n$/)
+    expect(copies()).toEqual(before)
+  })
+
   it('is restored: syncs go on in it, with history, runs and what was known of the API', async () => {
     const rows = workspace.value('SELECT count(*) FROM orders_history')
     backUp('1')

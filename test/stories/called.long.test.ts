@@ -37,13 +37,13 @@ function typedBlocks(): string[] {
   )
 }
 
-/** `npx` without a look at the registry. */
-const NPX = `npx() { shift; "${path.join(ROOT, 'node_modules/.bin/node')}" "${path.join(ROOT, 'src/bin.js')}" "$@"; }\n`
+/** The command, as where it is installed. */
+const COMMAND = `alias admin-mirror='"${path.join(ROOT, 'node_modules/.bin/node')}" "${path.join(ROOT, 'src/bin.js')}"'\n`
 
 /** Types it in a shell. `shows` resolves with the time at which the output holds a text, `finds` with what a pattern captures. */
 function terminal(typed: string, cwd: string) {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
-  const shell = spawn('sh', ['-c', `exec 2>&1\n${NPX}${typed}`], { cwd, env, detached: true })
+  const shell = spawn('sh', ['-c', `exec 2>&1\n${COMMAND}${typed}`], { cwd, env, detached: true })
   running.push(shell)
   let output = ''
   const watchers = new Set<() => void>()

@@ -83,6 +83,7 @@ describe('a token that is refused', () => {
     const sync = await run('sync', '--json', ...org)
     const shown = [
       sync.logs.map(({ error_message: message }) => message).join(),
+      sync.logs.map(({ msg }) => msg).join(),
       sync.stdout,
       (await run('verify', '--json', ...org)).stdout,
       (await run('check', '--json')).stdout,
@@ -172,6 +173,9 @@ describe('an organization that is held', () => {
     expect(all).toMatchObject({ code: 0, stderr: expect.stringContaining('sharing-1, sharing-3') })
     expect(held(workspace)).toEqual([])
     expect(server.asked).toEqual([])
+    const { stdout } = await workspace.run(['status'])
+    expect(stdout).toMatch(/UNAUTHORIZED: the token .* is mistyped\.$/m)
+    expect(stdout).not.toMatch(/Nothing more is sent|admin-mirror resume/)
     expect((await workspace.run(['resume'])).stderr).toMatch(/no organization was held/)
   })
 })

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { Logger } from 'pino'
+import type { LogFn, Logger } from 'pino'
 import pino from 'pino'
 import { missedText } from '../../report/status.ts'
 import { asCalled, counted, grouped, inWords, printable, printableJson } from '../../text.ts'
@@ -29,6 +29,11 @@ export async function createLogger(given: LoggerOptions): Promise<Logger> {
       log: (fields: Record<string, unknown>) => withCommands(fields, configOption),
     },
     serializers: { err: describe },
+    hooks: {
+      logMethod(this: Logger, [fields, message]: Parameters<LogFn>, method: LogFn) {
+        method.call(this, fields, message && asCalled(message, configOption))
+      },
+    },
   }
   return pino(options, pretty ? await prettyText(destination, color) : escaping(destination))
 }
