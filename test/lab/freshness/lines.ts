@@ -70,7 +70,7 @@ export function lineText(name: string, seed: number): string {
   const best = optimumOf(line, requestsPerDay)
   const cells = [
     name,
-    new Set(lists.map((list) => list.arrivals)).size > 1 ? newAgesText(measured) : ageText(newAge.p95),
+    lists.length > 1 ? newAgesText(measured) : ageText(newAge.p95),
     [changedAge.median, changedAge.p95].map(ageText).join(' / '),
     wholeText(wrongRows),
     best === null ? '-' : `${wholeText(best)}${line.known ? '' : ' ¹'}`,
