@@ -25,15 +25,6 @@ export function needsAttention(job: JobStatus): boolean {
   return job.configured && (held !== null || removals > 0 || failing !== null || overdue === true)
 }
 
-/** Less room than a page with its WAL may take. Bytes. */
-const FULL_BELOW = 1_000_000
-
-/** Why nothing can be written to the mirror: its disk is full. Null if it is not. */
-export function fullDisk(file: string, freeBytes: number | null): string | null {
-  if (freeBytes === null || freeBytes >= FULL_BELOW) return null
-  return `the disk of ${file} is full (${grouped(freeBytes)} bytes are free), so nothing can be written: make room`
-}
-
 type Facts = Pick<Status, 'unusable' | 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>
 
 /** The state in one sentence; "well" only while a `start` runs. */

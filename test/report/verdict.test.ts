@@ -5,8 +5,9 @@ import { metricsText } from '../../src/listener/metrics.ts'
 import { pageHtml, stateOf } from '../../src/listener/page.ts'
 import { type JobContext, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
-import { fullDisk, verdict } from '../../src/report/verdict.ts'
+import { verdict } from '../../src/report/verdict.ts'
 import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
+import { fullDisk } from '../../src/store/sqlite/read/overview.ts'
 import { at, failedBy, job, NOW, overview, source } from '../listener/overviews.ts'
 
 function verdictOf(running: (boolean | null)[], jobs = [job('acme')]): string {

@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { grouped } from '../../../text.ts'
 import type { MirrorSize } from '../../core/overview.ts'
 
 /** Opens nothing, since closing any handle of the file drops SQLite's locks. */
@@ -21,4 +22,13 @@ export function freeBytes(file: string): number | null {
   } catch {
     return null
   }
+}
+
+/** Less room than a page with its WAL may take. Bytes. */
+const FULL_BELOW = 1_000_000
+
+/** Why nothing can be written to the mirror: its disk is full. Null if it is not. */
+export function fullDisk(file: string, free: number | null): string | null {
+  if (free === null || free >= FULL_BELOW) return null
+  return `the disk of ${file} is full (${grouped(free)} bytes are free), so nothing can be written: make room`
 }
