@@ -10,7 +10,7 @@ import { isMainThread, Worker, workerData } from 'node:worker_threads'
 const NEEDED = 24
 
 /** How often the thread checks that the parent is alive. */
-const LOOK_EVERY_MS = 500
+const LOOK_AT_PARENT_EVERY_MS = 500
 
 // Node's diagnostic reports (of running out of memory, or on a signal) would hold the environment, and so the tokens.
 // Versions without this option write it all the same.
@@ -62,7 +62,7 @@ function dieWithParent(parent) {
 function watchParent(parent) {
   // A process whose parent ended gets another parent.
   if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL')
-  setTimeout(watchParent, LOOK_EVERY_MS, parent)
+  setTimeout(watchParent, LOOK_AT_PARENT_EVERY_MS, parent)
 }
 
 /** @param {string} reason */

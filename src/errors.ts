@@ -5,7 +5,7 @@ interface ErrorFacts {
   meaning: string
   /** What to do, where the message does not say it. */
   cure?: string
-  /** Of a refusal, with exit code 3. */
+  /** The HTTP status that says it; help names those of exit code 3. */
   status?: number
 }
 
@@ -44,8 +44,8 @@ export type ErrorCode = keyof typeof FACTS
 
 export const ERRORS: Readonly<Record<ErrorCode, ErrorFacts>> = FACTS
 
-/** Of several, this exit code goes before the others. */
-export function firstOf(exitCodes: readonly number[]): number {
+/** The exit code of a command whose parts have these. */
+export function worstExitCode(exitCodes: readonly number[]): number {
   return [4, 2, 3, 5, 1].find((code) => exitCodes.includes(code)) ?? 0
 }
 

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
-import type { BudgetStore, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
+import type { BudgetStore, Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { ON_HOLD, shellWord } from '../text.ts'
 import { createConnectionPool, createHttpGet, type HttpGet } from './http.ts'
 import { createAddresses, createLinkReader } from './links.ts'
@@ -107,11 +107,13 @@ function createPageSource(
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
   const { baseUrl, linkHosts, maxResponseBytes } = options
   const { path, filters } = job.collection
-  const addressOf = createAddresses({ baseUrl, path, filters })
-  const readLink = createLinkReader({ baseUrl, path, filters, linkHosts })
-  const rules = { maxResponseBytes, readLink }
+  const listOf = (more: Filters) => {
+    const list = { baseUrl, path, filters: { ...filters, ...more }, linkHosts }
+    return { addressOf: createAddresses(list), rules: { maxResponseBytes, readLink: createLinkReader(list) } }
+  }
+  const whole = listOf({})
 
-  async function ask(page: number, signal: AbortSignal) {
+  async function ask({ addressOf }: typeof whole, page: number, signal: AbortSignal) {
     const sentAt = options.now()
     const note = (status: number | null, announced: RateHeaders | null) =>
       options.onAnswer?.({ job, page, status, ms: options.now() - sentAt, announced })
@@ -127,6 +129,7 @@ function createPageSource(
   }
 
   async function request(
+    list: typeof whole,
     page: number,
     report: ResponseReport,
     observe: Observe<RequestEvent>,
@@ -135,7 +138,7 @@ function createPageSource(
     await hold.refresh()
     hold.check()
     observe({ kind: 'request' })
-    const { response, announced } = await ask(page, signal)
+    const { response, announced } = await ask(list, page, signal)
     if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
       report.throttled(announced)
       observe({ kind: 'throttled' })
@@ -144,17 +147,17 @@ function createPageSource(
     report.answered(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
     await judgeToken(response.status, hold, job, page)
     if (response.status < 200 || response.status > 299) throw errorOfStatus(response, announced, job, baseUrl)
-    return readPage(response, announced, page, rules)
+    return readPage(response, announced, page, list.rules)
   }
 
-  async function attempt(page: number, waiting: WaitingRequest): Promise<Page> {
+  async function attempt(list: typeof whole, page: number, waiting: WaitingRequest): Promise<Page> {
     const { observe, signal } = waiting
     try {
       // Lets Node read what came on idle connections, which closes those. Before the rate limiter: once it permits the request, only
       // the hold of the token is looked at before it leaves.
       await options.yieldToEventLoop()
       await hold.enter()
-      return await limiter.send((report) => request(page, report, observe, signal), waiting)
+      return await limiter.send((report) => request(list, page, report, observe, signal), waiting)
     } catch (error) {
       const known = withPageContext(error, job, page, token)
       throw hold.isTrying() ? asFinal(known) : known
@@ -166,14 +169,16 @@ function createPageSource(
   return {
     refusal: () => limiter.refusal(),
     limit: () => limiter.limit(),
-    fetchPage: (page, observe, signal, urgency = 'walk') =>
-      withRetry(() => attempt(page, { urgency, observe, signal }), {
+    fetchPage: (page, observe, signal, urgency = 'walk', more) => {
+      const list = more ? listOf(more) : whole
+      return withRetry(() => attempt(list, page, { urgency, observe, signal }), {
         rules: options.retry,
         sleep: options.sleep,
         random: options.random,
         signal,
         onRetry: (error, delayMs) => observe({ kind: 'retry', reason: error.message, delayMs }),
-      }),
+      })
+    },
   }
 }
 

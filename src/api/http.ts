@@ -131,7 +131,7 @@ function translate(error: unknown, url: URL, timeoutMs: number): KnownError {
     const name = error instanceof Error ? error.name : typeof error
     return new JobError('INTERNAL', `the request failed in an unforeseen way (${name})`)
   }
-  const code = codeOf(error)
+  const code = networkCode(error)
   if (error.name === 'TimeoutError') {
     return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
   }
@@ -144,7 +144,7 @@ function translate(error: unknown, url: URL, timeoutMs: number): KnownError {
 }
 
 /** While the body is read, got puts the real code into the cause only. */
-function codeOf({ code, cause }: RequestError): string {
+function networkCode({ code, cause }: RequestError): string {
   if (code !== 'ERR_READING_RESPONSE_STREAM') return code
   return cause instanceof Error && 'code' in cause ? String(cause.code) : code
 }

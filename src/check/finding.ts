@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { firstOf } from '../errors.ts'
+import { worstExitCode } from '../errors.ts'
 import { printable } from '../text.ts'
 
 /** What one check found. */
@@ -18,15 +18,15 @@ export function fail(name: string, exitCode: 1 | 2 | 3 | 4, message: string, cur
 }
 
 export function exitCodeOfFindings(findings: readonly Finding[]): number {
-  return firstOf(findings.map((finding) => finding.exit_code))
+  return worstExitCode(findings.map((finding) => finding.exit_code))
 }
 
-const LONGEST = 1000
+const LONGEST_FINDING = 1000
 
 /** One line. */
 export function findingLine({ name, state, message, cure }: Finding): string {
   const text = cure === null ? message : `${message}; ${cure}`
-  return `${state.padEnd(4)}  ${printable(name, 60).padEnd(24)}  ${printable(text, LONGEST)}`
+  return `${state.padEnd(4)}  ${printable(name, 60).padEnd(24)}  ${printable(text, LONGEST_FINDING)}`
 }
 
 /** The output of `check --json`: `admin-mirror schema check` prints it as a JSON Schema. */

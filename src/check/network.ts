@@ -35,7 +35,7 @@ async function checkName(host: string, signal: AbortSignal): Promise<Finding> {
     const { address } = await within(lookup(host), signal)
     return ok(NAME, `${host} is ${address}`)
   } catch (error) {
-    const code = codeOf(error)
+    const code = failureCode(error)
     const meaning = code === 'ENOTFOUND' ? 'is a name that nobody knows' : `could not be looked up (${code})`
     return fail(NAME, 1, `${host} ${meaning}`, 'correct api.baseUrl, or the name server of this machine')
   }
@@ -61,7 +61,7 @@ async function checkConnection(
       ? checkCertificate((socket as TLSSocket).getPeerCertificate(), host, now)
       : ok(NAME, `port ${port} of ${host} answers`)
   } catch (error) {
-    if (!limit.aborted) return refused(codeOf(error), host, port)
+    if (!limit.aborted) return refused(failureCode(error), host, port)
     const cure = 'look at api.baseUrl and at the way there'
     return fail(NAME, 1, `port ${port} of ${host} did not answer in time`, cure)
   } finally {
@@ -98,7 +98,7 @@ function checkCertificate({ valid_to: end }: PeerCertificate, host: string, now:
   return left < SOON_MS ? warn(NAME, text, 'whoever runs the API should renew it') : ok(NAME, text)
 }
 
-function codeOf(error: unknown): string {
+function failureCode(error: unknown): string {
   return systemCode(error) ?? 'unknown error'
 }
 

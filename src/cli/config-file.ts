@@ -25,8 +25,8 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
 }
 
 /**
- * Throws UsageError for a file that nobody has named and another user has put into a folder for all, such as the temporary one: it could have
- * our tokens sent to his address.
+ * Throws UsageError for a file that nobody has named and another user has put into a folder for all, such as the temporary one: it
+ * could have our tokens sent to his address.
  */
 function assertMeant(file: string, cwd: string): void {
   let owner: number | undefined

@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { ERRORS, firstOf, KnownError, UsageError } from '../errors.ts'
+import { ERRORS, KnownError, UsageError, worstExitCode } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { asCalled, printable } from '../text.ts'
 import type { Runtime } from './runtime.ts'
@@ -14,7 +14,7 @@ export function exitCodeOfStop(signal: AbortSignal): number {
 /** The exit code of a command whose jobs ended like this. A signal goes before their errors. */
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
-  return firstOf(
+  return worstExitCode(
     results.flatMap(({ error, heldBack }) =>
       [error, heldBack].map((one) => (one ? ERRORS[one.code].exitCode : 0)),
     ),

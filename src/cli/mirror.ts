@@ -36,7 +36,7 @@ interface MirrorKind {
   /** Null if there is no mirror yet. */
   openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null>
   /** What `status` reads; null if there is no mirror yet. */
-  readStatus(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
+  statusReader(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
   /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe goes by it. */
   whyUnwritable(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */

@@ -54,7 +54,7 @@ export function hostOf(address: string): string {
 /** The lists that earlier processes left in trouble, for pings. */
 export function standingTroubles({ jobs }: Pick<Status, 'jobs'>): StandingTrouble[] {
   return jobs.flatMap((job) => {
-    const code = codeOf(job)
+    const code = troubleCode(job)
     if (!job.configured || code === null) return []
     const { organization_id: organizationId, organization, collection, held_since: held } = job
     return {
@@ -68,7 +68,7 @@ export function standingTroubles({ jobs }: Pick<Status, 'jobs'>): StandingTroubl
   })
 }
 
-function codeOf(job: Status['jobs'][number]): string | null {
+function troubleCode(job: Status['jobs'][number]): string | null {
   if (job.held_since !== null) return 'UNAUTHORIZED'
   if (job.removals_held > 0) return 'REMOVALS_HELD'
   return job.failing_since === null ? null : (job.failing_code ?? 'INTERNAL')

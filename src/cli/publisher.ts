@@ -51,7 +51,7 @@ export interface PublisherOptions {
   isService: boolean
 }
 
-const NOTHING: Publisher = {
+const NO_PUBLISHER: Publisher = {
   note: () => {},
   noteRefresh: () => {},
   finish: async () => {},
@@ -59,7 +59,7 @@ const NOTHING: Publisher = {
 }
 
 /** How often a service looks whether it is time. */
-const LOOK_EVERY_MS = 1000
+const LOOK_FOR_NEWS_EVERY_MS = 1000
 
 /** What the mirror holds, and what is published of it. */
 interface Found extends Publication {
@@ -78,7 +78,7 @@ export function createPublisher({
   isService,
 }: PublisherOptions): Publisher {
   const { publish, publishEvery, publishMode } = config
-  if (publish === null) return NOTHING
+  if (publish === null) return NO_PUBLISHER
   const target = publish
   const { now, pid, newToken } = runtime
   const stop = new AbortController()
@@ -196,7 +196,7 @@ export function createPublisher({
     if (!next || next.at <= now()) await publishOnce()
   }
 
-  const stopLooking = isService ? runtime.every(LOOK_EVERY_MS, lookWhetherDue) : () => {}
+  const stopLooking = isService ? runtime.every(LOOK_FOR_NEWS_EVERY_MS, lookWhetherDue) : () => {}
   return {
     note(results) {
       if (results.some(({ walk, error }) => walk?.kind === 'full' && error === null)) hasNews = true

@@ -51,7 +51,7 @@ export async function readStatus(
 ): Promise<Status> {
   const { database, config } = options
   const kind = await kindOf(config)
-  const reader = await kind.readStatus({ database, config }, runtime)
+  const reader = await kind.statusReader({ database, config }, runtime)
   try {
     const unusable = kind.whyUnwritable({ database, config })
     return statusOf(reader, { ...options, now: runtime.now(), unusable })
@@ -158,10 +158,12 @@ function readLists(
     const organization = byId.get(row.organization_id)
     if (!organization || row.configured !== 1) return []
     const { schedule, refresh, collections } = organization
-    const newestConfigured = collections.find(({ name }) => name === row.collection)?.newest ?? 'auto'
-    return [
-      { ...row, newestConfigured, walkEvery: () => periodFor(schedule), isRefreshed: refresh !== false },
-    ]
+    const collection = collections.find(({ name }) => name === row.collection)
+    const configured = {
+      newestConfigured: collection?.newest ?? 'auto',
+      changed_since_off: collection?.changedSince ? row.changed_since_off : null,
+    }
+    return [{ ...row, ...configured, walkEvery: () => periodFor(schedule), isRefreshed: refresh !== false }]
   })
 }
 

@@ -233,6 +233,15 @@ function checkSettings(settings: unknown, path: KeyPath, collections: unknown, r
         'key',
       )
     }
+    const of = (names: KeyPath) => rawAt(entry, names) ?? rawAt(collections, [name, ...names])
+    const parameter = of(['changedSince', 'parameter'])
+    if (typeof parameter === 'string' && rawAt(of(['filters']), [parameter]) !== undefined) {
+      const isHere = rawAt(entry, ['changedSince']) !== undefined
+      report(
+        [...path, name, isHere ? 'changedSince' : 'filters'],
+        `has ${parameter}, but a filter cannot be the parameter of changedSince, too. Remove one of the two.`,
+      )
+    }
     const key = rawAt(collections, [name, 'key'])
     const keys: unknown[] = key === undefined ? ['id'] : [key].flat()
     rawItems(rawAt(entry, ['ignore'])).forEach((field, index) => {

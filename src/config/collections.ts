@@ -72,6 +72,23 @@ const newest = choice(['auto', 'first', 'last']).describe(
   'The end of the list where new items appear; auto: refreshes learn it',
 )
 
+const CHANGED_SINCE =
+  'must name a parameter and a field. Write it like { parameter: updated_after, field: updated_at }.'
+const PARAMETER_TEXT = 'must be the name of a query parameter, other than page. Write it like updated_after.'
+const changedSince = z
+  .strictObject(
+    {
+      parameter: z
+        .string({ error: PARAMETER_TEXT })
+        .regex(/^(?!page$)[^\s&=#\p{Cc}]+$/u, { error: PARAMETER_TEXT })
+        .describe('The query parameter of the API that leaves out what has not changed since its value'),
+      field: fieldPath.describe('The field (dotted path) that holds when an item changed'),
+    },
+    { error: CHANGED_SINCE },
+  )
+  .nullable()
+  .describe('Where the API can be asked for what changed since a moment: how. Default: not asked')
+
 const MAPPING_OR_SWITCH = { error: 'must be a mapping of settings, or false. Write {} for the defaults.' }
 
 /** A collection of every organization, with its defaults; only `path` takes its default from the name. */
@@ -83,6 +100,7 @@ const CollectionSchema = z.strictObject({
   ignore: ignore.prefault([]),
   total: total.default('check'),
   newest: newest.default('auto'),
+  changedSince: changedSince.default(null),
 })
 
 /** The overrides of one organization. */
@@ -96,6 +114,7 @@ const OverrideSchema = z.strictObject({
   ignore: ignore.optional(),
   total: total.optional(),
   newest: newest.optional(),
+  changedSince: changedSince.optional(),
 })
 
 /** False: not synced. True, null or settings: synced. */
@@ -120,6 +139,7 @@ export interface CollectionConfig {
   ignore: string[]
   total: 'check' | 'ignore'
   newest: 'auto' | 'first' | 'last'
+  changedSince: { parameter: string; field: string } | null
 }
 
 /** A collection of the top of the file, and whether organizations sync it by default. */
@@ -164,5 +184,6 @@ function mergeOverride(config: CollectionConfig, override: Override | undefined)
     ignore: override.ignore ?? config.ignore,
     total: override.total ?? config.total,
     newest: override.newest ?? config.newest,
+    changedSince: override.changedSince === undefined ? config.changedSince : override.changedSince,
   }
 }

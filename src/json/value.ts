@@ -162,7 +162,7 @@ function sameObject(a: JsonObject, b: JsonObject, place: Place | null): boolean 
   return Object.keys(b).every((name) => Object.hasOwn(a, name) || place?.ignore.has(place.prefix + name))
 }
 
-const NOTHING: ReadonlySet<string> = new Set()
+const NO_FIELDS: ReadonlySet<string> = new Set()
 
 /**
  * The dotted paths at which two values differ by `sameJson`, in the order of the first one's fields; empty where they
@@ -191,7 +191,7 @@ function* pathsBelow(
   at: readonly string[],
 ): Generator<string[]> {
   if (!isJsonObject(a) || !isJsonObject(b)) {
-    if (!sameJson(a, b, NOTHING)) yield [...at]
+    if (!sameJson(a, b, NO_FIELDS)) yield [...at]
     return
   }
   for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
@@ -204,6 +204,6 @@ function* pathsBelow(
 }
 
 /** Only the object's own fields: a field may be called `constructor`. */
-function ownField(object: JsonObject, name: string): JsonValue | undefined {
+export function ownField(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }

@@ -18,6 +18,8 @@ export interface ReadList {
   isRefreshed: boolean
   /** Since when the whole list is to be read at once; null: it is not. */
   alarm_since: string | null
+  /** Why the API is not asked for what changed, though it is configured so; null: it is, or is not configured. */
+  changed_since_off: string | null
 }
 
 /** A walk that takes more of its interval leaves no rate limit for anything else. */
@@ -27,11 +29,11 @@ const BUSY = 1 / 2
 const SHORTEST_MS = 5 * 60_000
 
 /**
- * Where the configuration asks for more than the rate limit carries: a line for each list that is read at once, one about the end
- * that refreshes read, and one about full walks.
+ * Where the configuration asks for more than the rate limit carries, or the API does not do as it says: a line for each list that is read
+ * at once, one about the end that refreshes read, one about `changedSince`, and one about full walks.
  */
 export function statusAdvice(lists: readonly ReadList[]): string[] {
-  return [...aboutAlarms(lists), ...aboutNewest(lists), ...aboutWalks(lists)]
+  return [...aboutAlarms(lists), ...aboutNewest(lists), ...aboutChanges(lists), ...aboutWalks(lists)]
 }
 
 function aboutAlarms(lists: readonly ReadList[]): string[] {
@@ -51,6 +53,15 @@ function aboutNewest(lists: readonly ReadList[]): string[] {
   return [
     `refreshes of ${printable(organization, 40)} ${collection} read its ${wrong} page, since newest is ${wrong}, but new rows were found at its other end: newest: auto finds out by itself`,
   ]
+}
+
+function aboutChanges(lists: readonly ReadList[]): string[] {
+  const off = lists.filter(({ changed_since_off: why }) => why !== null)
+  const [first] = off
+  if (!first) return []
+  const name = `${printable(first.organization, 40)} ${first.collection}`
+  const others = off.length === 1 ? '' : `, and of ${counted(off.length - 1, 'more list')},`
+  return [`changedSince of ${name}${others} is off: ${printable(first.changed_since_off ?? '', 300)}`]
 }
 
 function aboutWalks(lists: readonly ReadList[]): string[] {

@@ -44,6 +44,10 @@ const Freshness = {
     .describe(
       'Since when the whole list is to be read at once, since far more older rows changed than usual',
     ),
+  changed_since_off: z
+    .string()
+    .nullable()
+    .describe('Why changedSince is not used though it is configured; null: it is, or is not configured'),
   age_ms: z.int().nullable().describe('Milliseconds since as_of'),
   too_old: z.boolean().nullable().describe('By --max-age; null without it'),
   too_stale: z.boolean().nullable().describe('By --fresh; null without it'),
@@ -324,7 +328,10 @@ const WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string>>> =
   refresh: 'being refreshed',
 }
 
-/** One note for each open walk of a job: how far it is, and what continues it; and one for what is asked for again. `now`: epoch milliseconds. */
+/**
+ * One note for each open walk of a job: how far it is, and what continues it; and one for what is asked for again. `now`: epoch
+ * milliseconds.
+ */
 export function progressNotes(job: JobStatus, now: number): string[] {
   const isBegun = job.last_run_status === 'running' && job.running !== false && job.work !== 'verify'
   const ofBackfill = isBegun && job.last_run_trigger === 'backfill'

@@ -1,5 +1,5 @@
 import { createEstablishment, createOrder, establishmentCreatedAt } from './items.ts'
-import { type OrderSource, orderCreatedAt, orderState, ordersBy } from './order-life.ts'
+import { type OrderSource, orderCreatedAt, orderLife, orderState, ordersBy } from './order-life.ts'
 import { firstWhere } from './selection.ts'
 import { createDice, hash, uuid } from './words.ts'
 
@@ -14,6 +14,8 @@ export interface Collection {
   deletedAt: (tick: number) => readonly number[]
   /** Epoch seconds, rising with the index. */
   createdAt: (index: number) => number
+  /** Epoch seconds. */
+  updatedAt: (index: number, tick: number) => number
   itemAt: (index: number, tick: number) => Record<string, unknown>
   /** Null where items have no state: such a list ignores the filter. */
   stateAt: ((index: number, tick: number) => string) | null
@@ -54,6 +56,7 @@ function createOrders(source: OrderSource): Collection {
     countAt: (tick) => ordersBy(source, tick),
     deletedAt: createDeletions(victimAt),
     createdAt: (index) => orderCreatedAt(source, index),
+    updatedAt: (index, tick) => orderLife(source, index, tick).updatedAt,
     itemAt: (index, tick) => createOrder(source, index, tick),
     stateAt: (index, tick) => orderState(source, index, tick),
   }
@@ -64,6 +67,7 @@ function createEstablishments(key: number, count: number): Collection {
     countAt: () => count,
     deletedAt: () => [],
     createdAt: (index) => establishmentCreatedAt(key, index),
+    updatedAt: (index) => establishmentCreatedAt(key, index),
     itemAt: (index) => createEstablishment(key, index),
     stateAt: null,
   }

@@ -43,7 +43,7 @@ const TOUCHES = [
 const SPREAD = 0.8
 const MOST_DEVIATIONS = 3.46
 /** After so many seconds every order is in its last state. */
-const LONGEST = Math.exp(SPREAD * MOST_DEVIATIONS) * STEPS.reduce((sum, seconds) => sum + seconds, 0)
+const LONGEST_LIFE = Math.exp(SPREAD * MOST_DEVIATIONS) * STEPS.reduce((sum, seconds) => sum + seconds, 0)
 
 /** A list that lives is younger, so that more of its orders still change. */
 const SECONDS_BETWEEN = { still: 600, live: 20 }
@@ -116,7 +116,7 @@ function stageAt(source: OrderSource, index: number, age: number, withAfter = fa
     LAST_STAGES[hash(source.key, SALT.stage, index) % LAST_STAGES.length] ?? 0,
     pathOf(source, index).length - 1,
   )
-  if (age > LONGEST && !withAfter) return { stage: last, after: 0 }
+  if (age > LONGEST_LIFE && !withAfter) return { stage: last, after: 0 }
   let after = 0
   for (const [stage, seconds] of STEPS.entries()) {
     const next = after + spread(seconds, hash(source.key, SALT.step, index, stage))

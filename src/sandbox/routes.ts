@@ -88,8 +88,8 @@ function answerList(listing: Listing, collection: CollectionName, request: Reque
   const { path, search } = splitTarget(request.target)
   const query = parseQuery(search)
   const filters = readFilters(query)
-  if (filters === null) {
-    const errors = { created_from: ['The created from is not a valid date.'] }
+  if (typeof filters === 'string') {
+    const errors = { [filters]: [`The ${filters.replace('_', ' ')} is not a valid date.`] }
     return refuse(request, 422, 'The given data was invalid.', { errors })
   }
   const page = requestedPage(query)

@@ -37,15 +37,16 @@ export function requestedPage(query: Query): number {
   return Number.isSafeInteger(page) ? page : 1
 }
 
-/** The filters that this API knows, or null when `created_from` is no date. */
-export function readFilters(query: Query): Filters | null {
+/** The filters that this API knows, or the name of the one that is no date. */
+export function readFilters(query: Query): Filters | string {
   const states = [...(query.get('state')?.values() ?? [])].filter((state) => state !== '')
-  const moments = query.get('created_from')
-  const text = moments?.get('')
-  const createdFrom = parseMoment(text ?? '')
-  const isList = moments !== undefined && text === undefined
-  if (isList || (text !== undefined && text !== '' && createdFrom === null)) return null
-  return { states: states.length === 0 ? null : states, createdFrom }
+  const momentOf = (name: string) => parseMoment(query.get(name)?.get('') ?? '')
+  const wrong = ['created_from', 'updated_after'].find(
+    (name) => query.has(name) && query.get(name)?.get('') !== '' && momentOf(name) === null,
+  )
+  if (wrong !== undefined) return wrong
+  const [createdFrom, updatedAfter] = [momentOf('created_from'), momentOf('updated_after')]
+  return { states: states.length === 0 ? null : states, createdFrom, updatedAfter }
 }
 
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?$/
@@ -73,19 +74,21 @@ export interface Filters {
   states: readonly string[] | null
   /** Epoch seconds, inclusive. */
   createdFrom: number | null
+  /** Epoch seconds, exclusive. */
+  updatedAfter: number | null
 }
 
 const REMEMBERED_SCANS = 8
 
-/** Finds the items of a list that pass the filters. Only a filter by state looks at every item, once a tick. */
+/** Finds the items of a list that pass the filters. One by state or by update looks at every item, once a tick. */
 export function createFinder(collection: Collection): (filters: Filters, tick: number) => Selection {
   const scans = new Map<string, { tick: number; selection: Selection }>()
 
-  function selectStates(states: readonly string[], tick: number): Selection {
-    const name = JSON.stringify(states)
+  function scanned(filters: Pick<Filters, 'states' | 'updatedAfter'>, tick: number): Selection {
+    const name = JSON.stringify([filters.states, filters.updatedAfter])
     const known = scans.get(name)
     if (known?.tick === tick) return known.selection
-    const selection = scanStates(collection, new Set(states), tick)
+    const selection = scan(collection, filters, tick)
     scans.delete(name)
     scans.set(name, { tick, selection })
     const [oldest] = scans.keys()
@@ -93,12 +96,13 @@ export function createFinder(collection: Collection): (filters: Filters, tick: n
     return selection
   }
 
-  return ({ states, createdFrom }, tick) => {
+  return ({ createdFrom, updatedAfter, ...filters }, tick) => {
     const count = collection.countAt(tick)
+    const states = collection.stateAt === null ? null : filters.states
     const selection =
-      states === null || collection.stateAt === null
+      states === null && updatedAfter === null
         ? allBut(count, collection.deletedAt(tick))
-        : selectStates(states, tick)
+        : scanned({ states, updatedAfter }, tick)
     if (createdFrom === null) return selection
     return startingAt(
       selection,
@@ -107,14 +111,17 @@ export function createFinder(collection: Collection): (filters: Filters, tick: n
   }
 }
 
-function scanStates(
-  { countAt, deletedAt, stateAt }: Collection,
-  states: Set<string>,
+function scan(
+  { countAt, deletedAt, stateAt, updatedAt }: Collection,
+  { states, updatedAfter }: Pick<Filters, 'states' | 'updatedAfter'>,
   tick: number,
 ): Selection {
+  const passes = (index: number) =>
+    (states === null || (stateAt !== null && states.includes(stateAt(index, tick)))) &&
+    (updatedAfter === null || updatedAt(index, tick) > updatedAfter)
   const listed = allBut(countAt(tick), deletedAt(tick))
   const indexes = Uint32Array.from({ length: listed.total }, (_, position) => listed.indexAt(position))
-  return exactly(indexes.filter((index) => stateAt !== null && states.has(stateAt(index, tick))))
+  return exactly(indexes.filter(passes))
 }
 
 /** An ascending list of indexes that is never written out: a lookup costs the same everywhere in it. */

@@ -80,7 +80,11 @@ function createApi(options: SandboxOptions): Api {
   })
 
   const accidents = createAccidents((organization) => {
-    const { total, indexAt } = select(organization, 'orders', tick(), { states: null, createdFrom: null })
+    const { total, indexAt } = select(organization, 'orders', tick(), {
+      states: null,
+      createdFrom: null,
+      updatedAfter: null,
+    })
     return total === 0 ? 0 : indexAt(Math.floor(total / 2))
   })
 

@@ -45,7 +45,7 @@ interface Progress {
 }
 
 /** The clock is checked at least this often: a timer does not notice sleep or a clock that was set. */
-const LOOK_EVERY_MS = 30_000
+const LOOK_AT_CLOCK_EVERY_MS = 30_000
 /** A machine under load may check this much later. */
 const LATE_MS = 60_000
 
@@ -91,7 +91,7 @@ export function startScheduler(
       const time = now()
       lookedAt = time
       for (const { schedule } of ticks.come(time)) schedule.jobs.forEach(fire)
-      const pause = Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
+      const pause = Math.max(1, Math.min(LOOK_AT_CLOCK_EVERY_MS, ticks.quietUntil() - now()))
       await sleep(pause, stop.signal).catch(() => {})
     }
   }
@@ -114,6 +114,6 @@ export function startScheduler(
       stopping ??= stopAll()
       return stopping
     },
-    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_EVERY_MS + LATE_MS,
+    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_AT_CLOCK_EVERY_MS + LATE_MS,
   }
 }

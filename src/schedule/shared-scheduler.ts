@@ -69,7 +69,7 @@ const MOST_TAKEN = 8
  */
 const MOST_TRIES = 20
 
-const LOOK_EVERY_MS = 1000
+const LOOK_AT_QUEUE_EVERY_MS = 1000
 const AFTER_FULL_MS = 100
 const AFTER_ERROR_MS = 5000
 
@@ -114,7 +114,7 @@ export function startSharedScheduler<L, C extends Handed>(
       isAsking = false
     }
     open = []
-    return Math.max(1, Math.min(LOOK_EVERY_MS, ticks.quietUntil() - now()))
+    return Math.max(1, Math.min(LOOK_AT_QUEUE_EVERY_MS, ticks.quietUntil() - now()))
   }
 
   async function make({ schedule, at }: Tick<ScheduledLists<L>>): Promise<void> {
@@ -130,7 +130,7 @@ export function startSharedScheduler<L, C extends Handed>(
     const more = Math.min(most - taken, MOST_OF_SAME - claims.size)
     if (supplied.length > 0) taken += await takeSome(more, [])
     const isFull = taken > 0 && taken === most
-    return (isFull ? AFTER_FULL_MS : LOOK_EVERY_MS) * (0.75 + random() / 2)
+    return (isFull ? AFTER_FULL_MS : LOOK_AT_QUEUE_EVERY_MS) * (0.75 + random() / 2)
   }
 
   async function takeSome(most: number, except: readonly string[]): Promise<number> {

@@ -10,7 +10,7 @@ import {
   packTexts,
   sameJson,
 } from '../json/value.ts'
-import { printable } from '../text.ts'
+import { jobName, printable } from '../text.ts'
 import type { Item, Job, Page } from './types.ts'
 
 /**
@@ -62,11 +62,11 @@ function fingerprint(text: string): string {
   return `\0${createHash('sha256').update(text).digest('base64url')}`
 }
 
-function ambiguous({ organization, collection }: Job, page: Page, id: string): JobError {
+function ambiguous(job: Job, page: Page, id: string): JobError {
   return new JobError(
     'BAD_RESPONSE',
-    `${organization.name} ${collection.name} page ${page.number}: two different items have the same key ` +
-      `(${collection.key.join(', ')}: ${printable(id, 80)}); give the collection a "key" that tells its items apart`,
+    `${jobName(job)} page ${page.number}: two different items have the same key ` +
+      `(${job.collection.key.join(', ')}: ${printable(id, 80)}); give the collection a "key" that tells its items apart`,
   )
 }
 

@@ -135,13 +135,17 @@ export async function compareWithStore(
   return { changes: { page: page.number, items: page.items.length, keys, upserts, rejects }, stored }
 }
 
-export function pageResult({ page, upserts, rejects }: PageChanges, notices: readonly Notice[]): PageResult {
+export function pageResult(
+  { page, upserts, rejects }: PageChanges,
+  notices: readonly Notice[],
+): Required<PageResult> {
   const added = upserts.filter(({ change }) => change === 'added').length
   return {
     added,
     changed: upserts.length - added,
     rejected: rejects.length,
     notices: [...notices, ...rejectNotice(page, rejects)],
+    upserts,
   }
 }
 

@@ -1,5 +1,5 @@
 import { JobError } from '../errors.ts'
-import { counted, grouped, shellWord } from '../text.ts'
+import { counted, grouped, jobName, shellWord } from '../text.ts'
 import type { CoverageState } from './coverage/state.ts'
 import type { HeldRemovals, HoldReason, MissingCounts, Removals } from './store.ts'
 import type { Job, Reading } from './types.ts'
@@ -74,20 +74,16 @@ function holdReason(
 }
 
 /** The error of a complete run while removals are held back. */
-export function heldError(
-  { organization, collection }: Job,
-  held: HeldRemovals,
-  untrusted: string | null,
-): JobError {
+export function heldError(job: Job, held: HeldRemovals, untrusted: string | null): JobError {
   const reason =
     held.why === 'empty'
       ? 'the list came without items'
       : 'removals.brakePercent and brakeRows let fewer go at once'
   return new JobError(
     'REMOVALS_HELD',
-    `${organization.name} ${collection.name}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list and are held back, ` +
+    `${jobName(job)}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list and are held back, ` +
       `since ${reason}. ${untrusted ? `This reading is not trusted (${untrusted}), so none went. ` : ''}` +
-      `If they are to go: ${acceptCommand(organization.name, collection.name)}`,
+      `If they are to go: ${acceptCommand(job)}`,
   )
 }
 
@@ -96,6 +92,6 @@ export function untrustedNote(why: string): string {
   return `this walk removed nothing: ${why}`
 }
 
-function acceptCommand(organization: string, collection: string): string {
-  return `admin-mirror sync --org ${shellWord(organization)} --collection ${shellWord(collection)} --accept-removals`
+function acceptCommand({ organization, collection }: Job): string {
+  return `admin-mirror sync --org ${shellWord(organization.name)} --collection ${shellWord(collection.name)} --accept-removals`
 }

@@ -38,7 +38,7 @@ export function notingRetries(
 ): PageSource {
   return {
     ...source,
-    async fetchPage(page, observe, signal, urgency) {
+    async fetchPage(page, observe, signal, ...how) {
       let since: number | null = null
       let noted = Promise.resolve()
       const note = (retry: PageRetry | null) => {
@@ -53,7 +53,7 @@ export function notingRetries(
         observe(event)
       }
       try {
-        return await source.fetchPage(page, noting, signal, urgency)
+        return await source.fetchPage(page, noting, signal, ...how)
       } finally {
         if (since !== null) {
           note(null)

@@ -12,8 +12,8 @@ import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './
  * All that `sync` asks of the place where rows are kept, with sets in and sets out. What a method writes is written together or
  * not at all; only `prune` works in batches, and `commit` may add columns first. Throws MirrorError if the store cannot be used.
  *
- * A new store is a folder beside store/sqlite that implements this and `Tokens` of store/core. It takes the columns of items from store/columns,
- * and the rules from store/core. test/store/contract.ts tests each promise, cli/session.ts opens it.
+ * A new store is a folder beside store/sqlite that implements this and `Tokens` of store/core. It takes the columns of items from
+ * store/columns, and the rules from store/core. test/store/contract.ts tests each promise, cli/session.ts opens it.
  */
 export interface Store {
   /** Takes a job for this process, unless another process that is alive has it. `isVerify`: to compare the list, for those who look. */

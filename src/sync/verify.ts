@@ -1,4 +1,5 @@
 import { InterruptedError, JobError, type KnownError } from '../errors.ts'
+import { jobName } from '../text.ts'
 import { startCheckpoint } from './coverage/state.ts'
 import { type Candidates, createCandidates, type Differences } from './differences.ts'
 import { identifyItems, type ListedItem, type StoredItem } from './items.ts'
@@ -56,13 +57,13 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
 }
 
 /** Rewords errors whose message says that something was written. */
-function withoutSync({ organization, collection }: Job, error: KnownError): KnownError {
+function withoutSync(job: Job, error: KnownError): KnownError {
   if (error instanceof InterruptedError)
     return new InterruptedError('stopped; nothing was written, and the next verify starts again')
   if (error.code !== 'INCOMPLETE') return error
   return new JobError(
     'INCOMPLETE',
-    `${organization.name} ${collection.name}: the list ends before its own total, in every pass, so the mirror cannot be ` +
+    `${jobName(job)}: the list ends before its own total, in every pass, so the mirror cannot be ` +
       'compared with it; a sync says what to do about it',
   )
 }

@@ -6,7 +6,7 @@ import { resumeReading } from './coverage/step-back.ts'
 import { judgePass, totalOff } from './coverage/verdict.ts'
 import { identifyItems, type ListedItem } from './items.ts'
 import { ledgerEntry, matchPage, type PageMatch, type SeenItems } from './seen.ts'
-import type { LedgerEntry, Walk } from './store.ts'
+import type { LedgerEntry, Upsert, Walk } from './store.ts'
 import type { Checkpoint, Job, Notice, Observe, Page, PageSource, Reading, RequestEvent } from './types.ts'
 
 export type WalkEvent =
@@ -58,6 +58,8 @@ export interface PageResult {
   changed: number
   rejected: number
   notices: readonly Notice[]
+  /** Those rows; absent where none are written. */
+  upserts?: readonly Upsert[]
 }
 
 /**

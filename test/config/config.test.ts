@@ -6,7 +6,15 @@ describe('loadConfig', () => {
   it('fills in every default of the interface', () => {
     const { file, database, organizations, ...rest } = load(SMALLEST)
 
-    const standard = { key: ['id'], filters: {}, history: true, ignore: [], total: 'check', newest: 'auto' }
+    const standard = {
+      key: ['id'],
+      filters: {},
+      history: true,
+      ignore: [],
+      total: 'check',
+      newest: 'auto',
+      changedSince: null,
+    }
     const collections = [
       { ...standard, name: 'orders', path: '/api/v1/admin/orders' },
       { ...standard, name: 'establishments', path: '/api/v1/admin/establishments' },

@@ -201,6 +201,36 @@ describe('a collection', () => {
     ['orders: { history: 90 }', 'collections.orders.history 8:22', 'true, false, or a duration'],
     ['orders: { history: ever }', 'collections.orders.history 8:22', 'true, false, or a duration'],
     ['orders: { total: no }', 'collections.orders.total 8:20', 'one of check, ignore'],
+    [
+      'orders: { changedSince: updated_at }',
+      'collections.orders.changedSince 8:27',
+      'a parameter and a field',
+    ],
+    [
+      'orders: { changedSince: { field: a } }',
+      'collections.orders.changedSince.parameter 8:27',
+      'is missing',
+    ],
+    [
+      'orders: { changedSince: { parameter: a, field: "" } }',
+      'collections.orders.changedSince.field 8:50',
+      'must be a field',
+    ],
+    [
+      'orders: { changedSince: { parameter: page, field: a } }',
+      'collections.orders.changedSince.parameter 8:40',
+      'other than page',
+    ],
+    [
+      'orders: { changedSince: { parameter: a, field: b, since: c } }',
+      'collections.orders.changedSince.since 8:53',
+      'is not a known key',
+    ],
+    [
+      'orders: { filters: { a: 1 }, changedSince: { parameter: a, field: b } }',
+      'collections.orders.changedSince 8:46',
+      'a filter cannot be the parameter of changedSince',
+    ],
     ['orders: { filters: paid }', 'collections.orders.filters 8:22', 'mapping of query parameters'],
     ['orders: { filters: { page: 2 } }', 'collections.orders.filters.page 8:24', 'backfill --from-page'],
     ['orders: { filters: { a: null } }', 'collections.orders.filters.a 8:27', 'null in quotes'],

@@ -10,6 +10,7 @@ const LIST: ReadList = {
   last_complete_at: '2026-11-01T04:07:00.000Z',
   refreshed_every_ms: 5 * MINUTE,
   alarm_since: null,
+  changed_since_off: null,
   newest: null,
   newestConfigured: 'auto',
   walkEvery: () => 1440 * MINUTE,
@@ -31,6 +32,17 @@ describe('what the configuration asks for, and the rate limit does not carry', (
   it('is a list that is read at once, since far more of it changed than usual', () => {
     expect(statusAdvice([LIST, { ...LIST, alarm_since: '2026-11-01T03:04:00.000Z' }])).toEqual([
       'acme orders: many more changes than usual in older pages: reading the whole list now',
+    ])
+  })
+
+  it('is an API that ignores what it is asked for, once', () => {
+    const off = { ...LIST, changed_since_off: 'it gave rows of the past' }
+
+    expect(statusAdvice([LIST, off])).toEqual([
+      'changedSince of acme orders is off: it gave rows of the past',
+    ])
+    expect(statusAdvice([off, { ...off, organization: 'globex' }, off])).toEqual([
+      'changedSince of acme orders, and of 2 more lists, is off: it gave rows of the past',
     ])
   })
 

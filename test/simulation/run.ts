@@ -4,11 +4,12 @@ import { startPostgres } from '../helpers/postgres-server.ts'
 import { KINDS } from '../lab/coverage/kinds.ts'
 import { measureKinds } from '../lab/coverage/measure-kinds.ts'
 import { HEADING, rowText } from '../lab/coverage/table.ts'
+import { CHANGES } from '../lab/freshness/changes.ts'
 import * as claims from '../lab/freshness/claims-table.ts'
 import * as lines from '../lab/freshness/lines.ts'
 import { LIVES } from '../lab/freshness/lives.ts'
 import { ORDERS } from '../lab/freshness/living-list.ts'
-import { measurePolicies, SETTING } from '../lab/freshness/measure-policies.ts'
+import { measureChanges, measurePolicies, SETTING } from '../lab/freshness/measure-policies.ts'
 import { POLICIES } from '../lab/freshness/policies.ts'
 import * as freshness from '../lab/freshness/table.ts'
 import { play } from '../lab/queue/play.ts'
@@ -25,6 +26,7 @@ import { runSeeds } from './shards.ts'
 // npm run simulate -- --coverage [--walks N] [--kind NAME]...: measures how often walks over lists that move are wrong.
 // npm run simulate -- --queue [--workers N] [--organizations N] [--tokens N]: measures how many workers share the lists of a tick.
 // npm run simulate -- --freshness [--days N] [--kind NAME]...: measures how old rows become, and what that costs.
+// npm run simulate -- --freshness --changes NAME...: the same with an API that is asked for what changed.
 // npm run simulate -- --freshness --lists [--list NAME]... [--seed N]: the same of different lists, beside the best that could be.
 // npm run simulate -- --claims [--refreshes N] [--kind NAME]...: counts what is claimed and not true, over at least N refreshes of each list.
 
@@ -32,7 +34,8 @@ const USAGE =
   'npm run simulate -- [--seeds N] [--from S] [--store sqlite|postgres] [--planted | --coverage [--walks N] [--kind NAME]... |\n' +
   '  --queue [--workers N] [--organizations N] [--tokens N] |\n' +
   '  --freshness [--days N] [--kind NAME]... [--rows N] [--limit REQUESTS] [--new PER_MINUTE] [--life NAME] [--killed PERCENT]\n' +
-  '    [--policy NAME]... | --freshness --lists [--list NAME]... [--seed N] | --claims [--refreshes N] [--kind NAME]...]'
+  '    [--policy NAME]... [--changes NAME]... | --freshness --lists [--list NAME]... [--seed N] |\n' +
+  '  --claims [--refreshes N] [--kind NAME]...]'
 
 /** Makes what histories and planted bugs are looked for with, on a server of their own where `store` says so. */
 async function onStore(store: string, task: (url: string | null) => Promise<number>): Promise<number> {
@@ -80,12 +83,14 @@ function tellFreshness(
   setting: typeof SETTING,
   kinds: readonly string[],
   policies: readonly string[],
+  changes: readonly string[],
 ): number {
   const { rows, limit, arrivals, life, days } = setting
   for (const order of ORDERS.filter((name) => kinds.includes(name))) {
     const about = `${rows} rows, ${limit} requests a minute, ${arrivals} new a minute, ${life}, ${days} days`
     process.stdout.write(`${order}: ${about}\n\n${freshness.HEADING}\n`)
-    for (const row of measurePolicies({ ...setting, order }, policies))
+    const list = { ...setting, order }
+    for (const row of changes.length > 0 ? measureChanges(list, changes) : measurePolicies(list, policies))
       process.stdout.write(`${freshness.rowText(row)}\n`)
     process.stdout.write('\n')
   }
@@ -162,6 +167,7 @@ const { values } = parseArgs({
     life: { type: 'string', default: SETTING.life },
     killed: { type: 'string', default: '0' },
     policy: { type: 'string', multiple: true, default: [] },
+    changes: { type: 'string', multiple: true, default: [] },
     claims: { type: 'boolean', default: false },
     refreshes: { type: 'string', default: '10000' },
   },
@@ -198,6 +204,7 @@ else if (values.freshness)
     },
     readKinds(values.kind, ORDERS),
     readKinds(values.policy, Object.keys(POLICIES)),
+    values.changes.length > 0 ? readKinds(values.changes, Object.keys(CHANGES)) : [],
   )
 else if (values.claims)
   process.exitCode = tellClaims(readKinds(values.kind, ORDERS), readWhole(values.refreshes, 'refreshes'))

@@ -385,18 +385,17 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
 
       it('is compared with the rows of its own organization', async () => {
         await walked(store, TEXTS)
-        const items = identifyItems(JOB, pageOf(['{"id":1}', '{"id":2,"a":1}', '{"id":"007"}', '{"id":9}']))
+        // What no column of whole numbers holds, and one that it does not.
+        const absent = ['{"id":"007"}', '{"id":"9223372036854775808"}', '{"id":9}']
+        const items = identifyItems(JOB, pageOf(['{"id":1}', '{"id":2,"a":1}', ...absent]))
 
         const times = { firstAt: expect.any(Number), changedAt: expect.any(Number) }
         expect(await store.lookup(JOB, items)).toEqual([
           { state: 'same', times },
           { state: 'different', text: '{"id":2}', times },
-          { state: 'absent' },
-          { state: 'absent' },
+          ...absent.map(() => ({ state: 'absent' })),
         ])
-        expect(new Set(await store.lookup(jobOf({}, GLOBEX), items))).toEqual(
-          new Set([{ state: 'absent' }, { state: 'absent' }, { state: 'absent' }, { state: 'absent' }]),
-        )
+        expect(await store.lookup(jobOf({}, GLOBEX), items)).toEqual(items.map(() => ({ state: 'absent' })))
       })
 
       it('of a collection with several key fields has them all in its ids, whatever characters they hold', async () => {

@@ -280,18 +280,25 @@ describe('verify without certainty', () => {
     expect(told(result)).toEqual([expect.stringMatching(/^INCOMPLETE: acme orders: .*cannot be compared/)])
   })
 
-  it('leaves a job to another process that has it, and releases its own', async () => {
+  it('leaves a job to another process that has it, is known to others as a verify, and releases its own', async () => {
     const test = await synced(upTo(3))
     const other = openTestMirror({ file: test.file })
     await other.store.acquire(jobOf())
-    const list = scriptedList({ ids: upTo(3), item: ITEM })
+    let work: unknown
+    const list = scriptedList({
+      ids: upTo(3),
+      item: ITEM,
+      before: async () => ({ work } = await other.store.acquire(jobOf())),
+    })
 
     const busy = await verifyOnce(test, list)
     await other.store.release(leaseOf(jobOf()))
     const free = await verifyOnce(test, list)
 
+    expect(busy).toMatchObject({ job: jobOf(), differences: null })
     expect(told(busy)).toEqual([expect.stringMatching(/^BUSY: /)])
     expect(told(free)).toEqual([])
+    expect(work).toMatchObject({ isVerify: true })
     expect(test.value("SELECT owner FROM sync_jobs WHERE organization_id LIKE '7f%'")).toBeNull()
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readStatus } from '../../src/store/sqlite/read/status.ts'
+import { readJobs } from '../../src/store/sqlite/read/status.ts'
 import type { Page } from '../../src/sync/types.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { createScene, history, type Scene, without } from '../helpers/removal-scene.ts'
@@ -38,7 +38,7 @@ async function threeWalks({ list, walk }: Scene) {
 }
 
 function statusOf({ test }: Scene) {
-  return readStatus(test.connection, test.file).find((row) => row.organization_id === ACME.id)
+  return readJobs(test.connection, test.file).find((row) => row.organization_id === ACME.id)
 }
 
 describe.each(TOTALS)('a total that %s, of a list that moves', (_what, instead) => {

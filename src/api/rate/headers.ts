@@ -23,7 +23,7 @@ export const LONGEST_MS = 24 * 3_600_000
  */
 export function readRateHeaders(headers: Headers, nowMs: number): RateHeaders {
   const serverNowMs = dateOf(headers, 'date') ?? nowMs
-  const field = readRateLimitField(textOf(headers, 'ratelimit'), textOf(headers, 'ratelimit-policy'))
+  const field = readRateLimitField(headerText(headers, 'ratelimit'), headerText(headers, 'ratelimit-policy'))
   return {
     limit: countOf(headers, 'limit') ?? field?.limit ?? null,
     remaining: countOf(headers, 'remaining') ?? field?.remaining ?? null,
@@ -41,7 +41,7 @@ function bounded(ms: number | null): number | null {
 }
 
 function retryAfter(headers: Headers, serverNowMs: number): number | null {
-  const seconds = numberOf(textOf(headers, 'retry-after'))
+  const seconds = numberOf(headerText(headers, 'retry-after'))
   if (seconds !== null) return seconds * 1000
   const date = dateOf(headers, 'retry-after')
   return date === null ? null : date - serverNowMs
@@ -58,7 +58,7 @@ function reset(headers: Headers, serverNowMs: number): number | null {
 
 /** The least value. Node joins the values of a server and a proxy that both wrote the header. */
 function countOf(headers: Headers, name: 'limit' | 'remaining' | 'reset'): number | null {
-  const text = textOf(headers, `x-ratelimit-${name}`) ?? textOf(headers, `ratelimit-${name}`)
+  const text = headerText(headers, `x-ratelimit-${name}`) ?? headerText(headers, `ratelimit-${name}`)
   const counts = (text ?? '').split(',').map((part) => numberOf(part.replace(/;.*/, '').trim()))
   const least = counts.some((count) => count === null) ? null : Math.floor(Math.min(...counts.map(Number)))
   return Number.isSafeInteger(least) ? least : null
@@ -69,7 +69,7 @@ function numberOf(text: string | null): number | null {
 }
 
 function dateOf(headers: Headers, name: string): number | null {
-  const text = textOf(headers, name)
+  const text = headerText(headers, name)
   // Date.parse accepts almost anything; an HTTP date begins with the name of a day.
   if (text === null || !/^[A-Z][a-z]{2}/.test(text)) return null
   // The oldest of the three forms names no zone, and Date.parse would assume ours.
@@ -77,7 +77,7 @@ function dateOf(headers: Headers, name: string): number | null {
   return Number.isNaN(time) ? null : time
 }
 
-function textOf(headers: Headers, name: string): string | null {
+function headerText(headers: Headers, name: string): string | null {
   const value = headers[name]
   const text = Array.isArray(value) ? value.join(',') : value
   return text === undefined ? null : text.trim()

@@ -64,7 +64,7 @@ const LONGEST_JITTER_MS = 900
 const MARGIN_MS = ROUNDING_MS + LONGEST_JITTER_MS
 
 /** While waiting, how often the budget is read again: another process may have changed it, or received the response that we wait for. */
-const LOOK_EVERY_MS = 1000
+const LOOK_AT_BUDGET_EVERY_MS = 1000
 const LOOK_FOR_ANSWER_MS = 250
 
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
@@ -107,7 +107,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   /** Sleeps until `at`, or until woken. */
   async function untilLook(at: number, signal: AbortSignal): Promise<void> {
-    const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_EVERY_MS
+    const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_AT_BUDGET_EVERY_MS
     try {
       await sleep(Math.max(0, Math.min(at - now(), most)), AbortSignal.any([signal, woken.signal]))
     } catch (error) {

@@ -17,6 +17,8 @@ import type { Config } from '../../config/config.ts'
 import { sendPing } from '../../ping/send.ts'
 import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
+import { type Ask, tryChanges } from '../../sync/refresh/try-changes.ts'
+import type { Job, Page } from '../../sync/types.ts'
 import { asCalled } from '../../text.ts'
 import { readConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
@@ -116,7 +118,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const get = createHttpGet({ timeoutMs, maxResponseBytes, userAgent }, connections)
   const exchange: HttpGet = async (url, headers, stop) => {
     const response = await get(url, headers, stop)
-    dates.push({ date: textOf(response.headers.date), at: now() })
+    dates.push({ date: oneHeader(response.headers.date), at: now() })
     return response
   }
   try {
@@ -125,7 +127,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
     const clock = first ? checkClock(first.date, first.at) : null
     return [
       ...reached,
-      ...asked.map(({ finding }) => finding),
+      ...asked.flatMap(({ finding, changes }) => (changes ? [finding, changes] : [finding])),
       ...(clock ? [clock] : []),
       ...adviceOn(config, asked, now()),
     ]
@@ -136,7 +138,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   }
 }
 
-function textOf(header: string | string[] | undefined): string | undefined {
+function oneHeader(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header
 }
 
@@ -161,9 +163,10 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
     const options = { config: once, runtime, logger, userAgent, exchange, tryHeldTokens: false }
     const { source, budgetOf } = await openSources(options, mirror)
     const jobs = selectJobs(config, { org: [], collection: [] })
+    const tried = (job: Job, page: Page, ask: Ask) => tryChanges(job, page, ask, runtime.now())
     return await Promise.all(
       jobs.map(async ({ organization, job }) => {
-        const asked = await askList(job, () => source(organization, job), limit)
+        const asked = await askList(job, () => source(organization, job), limit, tried)
         return { ...asked, budget: budgetOf(organization) }
       }),
     )

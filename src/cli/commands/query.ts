@@ -44,7 +44,7 @@ function timeLimit(typed: string): TimeLimit {
 }
 
 /** SQLite's own limit for a statement. */
-const LONGEST = 1_000_000
+const LONGEST_SQL = 1_000_000
 
 /** The SQL on standard input; null if a signal came before its end. Throws UsageError if it is longer than SQLite takes, or no UTF-8. */
 async function readSql({ stdin, signal }: Runtime): Promise<string | null> {
@@ -53,7 +53,7 @@ async function readSql({ stdin, signal }: Runtime): Promise<string | null> {
   try {
     for await (const piece of addAbortSignal(signal, stdin()) as AsyncIterable<Uint8Array>) {
       length += piece.length
-      if (length > LONGEST)
+      if (length > LONGEST_SQL)
         throw new UsageError(
           'the SQL on standard input is longer than 1,000,000 bytes, the most that SQLite takes',
         )

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../config/fields.ts'
-import { firstOf, UsageError } from '../../errors.ts'
+import { UsageError, worstExitCode } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import type { JobFreshness } from '../../store/core/mirror-state.ts'
 import type { Globals } from '../globals.ts'
@@ -36,7 +36,7 @@ export async function run(
   const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })
   runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, queryCommand }))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
-  return firstOf([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
+  return worstExitCode([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
 }
 
 async function readBeside(copy: string, { signal }: Runtime): Promise<JobFreshness[] | null> {

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { ERRORS, firstOf } from '../../errors.ts'
+import { ERRORS, worstExitCode } from '../../errors.ts'
 import type { Difference, Differences } from '../../sync/differences.ts'
 import { runConcurrently } from '../../sync/job.ts'
 import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
@@ -57,7 +57,7 @@ function compareAll(
 
 function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
-  return firstOf(
+  return worstExitCode(
     results.map(({ differences, error }) =>
       error ? ERRORS[error.code].exitCode : exitCodeOfReading(differences),
     ),

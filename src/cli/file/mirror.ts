@@ -34,7 +34,7 @@ export async function openForReading({ database }: Config): Promise<RuleRunner |
   return openToAsk(database)
 }
 
-export async function readStatus({ database, config }: MirrorPlace): Promise<StatusReader | null> {
+export async function statusReader({ database, config }: MirrorPlace): Promise<StatusReader | null> {
   const { createFileStatus } = await import('../../store/sqlite/read/status.ts')
   const connection = config ? openFileForReading(database) : openMirror(database, true)
   return connection && createFileStatus(connection, database)

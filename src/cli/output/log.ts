@@ -107,19 +107,19 @@ const HIDDEN_FIELDS = [
 
 /** A line of the log as text: the job, the message, and the numbers that matter. */
 export function sentence(line: LogFields, messageKey: string): string {
-  const message = textOf(line[messageKey])
-  const list = textOf(line.organization, line.collection)
+  const message = joined(line[messageKey])
+  const list = joined(line.organization, line.collection)
   // Messages of errors name the list themselves.
-  const text = message.startsWith(`${list} `) ? message : textOf(line.organization, line.collection, message)
-  return printable([text, ...details(line, message)].join(', '), LONGEST)
+  const text = message.startsWith(`${list} `) ? message : joined(line.organization, line.collection, message)
+  return printable([text, ...details(line, message)].join(', '), LONGEST_MESSAGE)
 }
 
-function textOf(...words: unknown[]): string {
+function joined(...words: unknown[]): string {
   return words.filter((word) => typeof word === 'string').join(' ')
 }
 
 /** Messages are cut and cleaned where they are made. This catches one that was not. */
-const LONGEST = 2000
+const LONGEST_MESSAGE = 2000
 
 function details(line: LogFields, message: string): string[] {
   const { status } = line

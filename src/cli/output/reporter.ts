@@ -157,6 +157,9 @@ export function createReporter({
         case 'notices':
           logNotices(log, event.page, event.notices)
           return
+        case 'changed_since':
+          log.warn({ event: 'changed_since' }, event.message)
+          return
         case 'refresh':
           logRefresh(log, job, event.result)
           refreshed = event.result.run

@@ -108,7 +108,7 @@ function readAuthority(file: string): string {
     return readRegularFile(file, LONGEST_FILE).toString()
   } catch (error) {
     throw new MirrorError(
-      `the file that sslrootcert in "database" names cannot be read (${codeOf(error)}): ${file}; name the certificate of the authority that signed the server's`,
+      `the file that sslrootcert in "database" names cannot be read (${whyUnreadable(error)}): ${file}; name the certificate of the authority that signed the server's`,
     )
   }
 }
@@ -149,7 +149,7 @@ function passwordFromFile(login: Login, { env, cwd }: Pick<Runtime, 'env' | 'cwd
     return passwordOf(text, login)
   } catch (error) {
     if (named === undefined) return undefined
-    const why = error instanceof TooOpenError ? 'others may read it: run chmod 600' : codeOf(error)
+    const why = error instanceof TooOpenError ? 'others may read it: run chmod 600' : whyUnreadable(error)
     throw new MirrorError(`the file that PGPASSFILE names cannot be used (${why}): ${printable(file)}`)
   }
 }
@@ -160,7 +160,7 @@ function assertPrivate({ mode }: { mode: number }): void {
   if ((mode & OTHERS) !== 0) throw new TooOpenError()
 }
 
-function codeOf(error: unknown): string {
+function whyUnreadable(error: unknown): string {
   return systemCode(error) ?? 'unreadable'
 }
 

@@ -8,7 +8,7 @@ import { impossibleCollections } from '../../store/core/tables.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
-import { mirrorSize, readStatus as readJobs, readQueue } from '../../store/postgres/read/status.ts'
+import { mirrorSize, readJobs, readQueue } from '../../store/postgres/read/status.ts'
 import { lockHolders } from '../../store/postgres/server/lock-holders.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
@@ -34,7 +34,9 @@ export async function openForWriting(options: OpenOptions): Promise<OpenMirror> 
 }
 
 /** Makes the mirror, too: only that shows whether this role may. */
-export const openForAsking = openForWriting
+export function openForAsking(options: OpenOptions): Promise<OpenMirror> {
+  return openForWriting(options)
+}
 
 export async function openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null> {
   const server = await openServerForReading(config, runtime)
@@ -96,7 +98,7 @@ export async function originOn(server: Server): Promise<Origin | null> {
 }
 
 /** All of it is of one moment. */
-export async function readStatus(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null> {
+export async function statusReader(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null> {
   const server = await openServerForReading(place.config, runtime)
   if (!server) return null
   try {

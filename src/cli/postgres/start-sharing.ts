@@ -24,7 +24,7 @@ export interface SharedStart {
 }
 
 /** How often a worker looks for lists of those that died. */
-const LOOK_EVERY_MS = 5000
+const LOOK_FOR_DEAD_EVERY_MS = 5000
 
 /** Starts the schedule of a mirror that several workers share: its lists wait in one queue. Throws MirrorError. */
 export async function startSharing(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
@@ -133,7 +133,7 @@ async function followTheDead(
   { runtime, signal, onQueueError }: Following,
 ): Promise<void> {
   while (!signal.aborted) {
-    await runtime.sleep(LOOK_EVERY_MS, signal).catch(() => {})
+    await runtime.sleep(LOOK_FOR_DEAD_EVERY_MS, signal).catch(() => {})
     if (signal.aborted) return
     try {
       for (const abandoned of await abandonedJobs()) {

@@ -60,12 +60,12 @@ export function mirrorTable(
     throw new UsageError(`--org: the rows of ${name} belong to no organization`)
   const ids = organizationIds?.map((id) => `'${id.replaceAll("'", "''")}'`)
   const where = ids ? ` WHERE "${owner}" IN (${ids.join(', ')})` : ''
-  const types = names.map((column) => typeOf(name, column))
+  const types = names.map((column) => typeOfOwn(name, column))
   const expressions = names.map((column, index) => expression(column, types[index] ?? ''))
   return { sql: `SELECT ${expressions.join(', ')} FROM "${name}"${where} ORDER BY 1, 2`, types }
 }
 
-function typeOf(table: string, column: string): string {
+function typeOfOwn(table: string, column: string): string {
   if (TIMES.has(column) || column.endsWith('_at')) return OWN_TIME
   if (FRACTIONS.has(column)) return 'REAL'
   return WHOLE.has(column) || (column === 'id' && table !== 'organizations') ? 'INTEGER' : 'TEXT'

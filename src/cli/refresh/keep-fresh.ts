@@ -28,7 +28,7 @@ export interface KeepFreshOptions {
 }
 
 /** Nobody tells of a list that became due: the price falls, and other processes read and write. Milliseconds. */
-const LOOK_EVERY_MS = 5000
+const LOOK_FOR_DUE_EVERY_MS = 5000
 const SHORTEST_MS = 1000
 
 /** Refreshes lists whenever that is due, until the signal. A list that is being walked refreshes itself. */
@@ -37,8 +37,8 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   const { now, sleep } = runtime
   const lists = jobs.map((job) => ({ ...job, tried: {} as PlannedList['tried'] }))
   const everyOf = ({ selected: { organization } }: FreshJob) =>
-    organization.refresh === false ? LOOK_EVERY_MS : organization.refresh.every
-  const pause = Math.max(SHORTEST_MS, Math.min(LOOK_EVERY_MS, ...jobs.map(everyOf)))
+    organization.refresh === false ? LOOK_FOR_DUE_EVERY_MS : organization.refresh.every
+  const pause = Math.max(SHORTEST_MS, Math.min(LOOK_FOR_DUE_EVERY_MS, ...jobs.map(everyOf)))
   let isTroubled = false
   const tell = (error: unknown) => {
     if (isTroubled !== (error !== null)) onTrouble(error)

@@ -30,7 +30,7 @@ export interface PlannedList extends Pick<KnownList<unknown>, 'tried' | 'isRead'
 export interface RefreshPlanOptions {
   config: Config
   store: Pick<Store, 'refreshes' | 'shares' | 'writeShare'>
-  /** Names the rate budget of an organization. */
+  /** The key of an organization's rate budget. */
   budgetOf(organization: OrganizationConfig): string
   now: () => number
 }
@@ -42,10 +42,10 @@ const READ_EVERY_MS_A_LIST = 2
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions): RefreshPlan {
   let states = new Map<string, RefreshState>()
   const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
-  const scopeOf = ({ id }: OrganizationConfig) => budgets.get(id) ?? id
+  const keyOf = ({ id }: OrganizationConfig) => budgets.get(id) ?? id
   const listsOf = new Map<string, number>()
   for (const one of config.organizations.filter(({ refresh }) => refresh !== false))
-    listsOf.set(scopeOf(one), (listsOf.get(scopeOf(one)) ?? 0) + one.collections.length)
+    listsOf.set(keyOf(one), (listsOf.get(keyOf(one)) ?? 0) + one.collections.length)
   const shares = new Map<string, ShareUse>()
   const lists = config.organizations.reduce((sum, { collections }) => sum + collections.length, 0)
   const sources = new Map<string, PageSource>()
@@ -57,15 +57,15 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     const kept = await store.refreshes()
     states = new Map(kept.map((job) => [nameOf(job.organizationId, job.collection), job.state]))
     const stored = new Map((await store.shares([...shares.keys()])).map((share) => [share.scope, share]))
-    for (const [scope, share] of shares) share.note(stored.get(scope) ?? null)
+    for (const [key, share] of shares) share.note(stored.get(key) ?? null)
   }
 
   /** Of several percentages that organizations configure for one budget, the first counts. */
   function shareOf(organization: OrganizationConfig, percent: number): ShareUse {
-    const scope = scopeOf(organization)
-    const limit = () => sources.get(scope)?.limit() ?? config.rateLimit.requestsPerMinute
-    const share = shares.get(scope) ?? createShareUse(store, scope, () => shareRules(limit(), percent), now)
-    shares.set(scope, share)
+    const key = keyOf(organization)
+    const limit = () => sources.get(key)?.limit() ?? config.rateLimit.requestsPerMinute
+    const share = shares.get(key) ?? createShareUse(store, key, () => shareRules(limit(), percent), now)
+    shares.set(key, share)
     return share
   }
 
@@ -80,7 +80,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     if (refresh === false) return null
     const { every, alarm } = refresh
     const share = shareOf(organization, refresh.share)
-    const turn = turnOf(listsOf.get(scopeOf(organization)) ?? 1, share.rules())
+    const turn = turnOf(listsOf.get(keyOf(organization)) ?? 1, share.rules())
     const { newest } = job.collection
     return { every, turn, alarm, walkEvery: periodOfSchedule(schedule), newest, share }
   }
@@ -109,7 +109,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       return [...byBudget.values()].flatMap((sharing) => dueLists(sharing, now()))
     },
     watch: (organization, source) => {
-      sources.set(scopeOf(organization), source)
+      sources.set(keyOf(organization), source)
     },
   }
 }

@@ -18,7 +18,7 @@ import { type ArrayView, asRead } from '../columns/elements.ts'
 import { parentNames } from '../columns/view-names.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
 import { tableName } from './names.ts'
-import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, textOf, upsert } from './sql.ts'
+import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, timeOrNull, upsert } from './sql.ts'
 import { knownKey, loadArrayViews, loadColumns } from './tables.ts'
 
 // `sync_column_counts`. The decisions are in columns/counts.ts.
@@ -175,12 +175,12 @@ function* filledFields(
   const { counts } = yield* readBefore({ organization, collection }, view)
   const known = new Set(counts.map(({ column }) => column))
   const missed = columns.filter((column) => !sample.has(column) && known.has(column.name))
-  const all = yield* filledAmong(
+  const whole = yield* filledAmong(
     organization,
     missed,
     `${quoted(view)} WHERE "_organization_id" = :organization`,
   )
-  return sample.union(all)
+  return sample.union(whole)
 }
 
 /** @param from Whose rows are looked at, in SQL behind FROM. */
@@ -215,7 +215,7 @@ function* saveCounts(
     dialect,
     COUNTS,
     counts.map(({ column, filled, misfits, objects, misfit, lastFilledAt, emptied }) => {
-      const lastFilled = lastFilledAt === null ? null : textOf(lastFilledAt)
+      const lastFilled = timeOrNull(lastFilledAt)
       return [job.organization, table, column, filled, misfits, objects, misfit, lastFilled, emptied]
     }),
   )

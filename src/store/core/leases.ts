@@ -4,7 +4,7 @@ import type { Acquired, Lease } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'
 import { assertAddress } from './settings.ts'
-import { all, one, type Rule, run, type StoredTime, textOf } from './sql.ts'
+import { all, one, type Rule, run, type StoredTime, timeOf, timeOrNull } from './sql.ts'
 import { RUNNING_RUN } from './status.ts'
 
 // Which process works on which job, and which process is a `start`. Whether one lives that is named here, its lock tells.
@@ -111,17 +111,13 @@ function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
     isVerify: known?.isVerify === 1,
     run: running && {
       ...running,
-      startedAt: textOf(running.startedAt),
-      thirdAt: textOrNull(running.thirdAt),
-      twoThirdsAt: textOrNull(running.twoThirdsAt),
-      updatedAt: textOrNull(running.updatedAt),
-      waitingUntil: textOrNull(running.waitingUntil),
+      startedAt: timeOf(running.startedAt),
+      thirdAt: timeOrNull(running.thirdAt),
+      twoThirdsAt: timeOrNull(running.twoThirdsAt),
+      updatedAt: timeOrNull(running.updatedAt),
+      waitingUntil: timeOrNull(running.waitingUntil),
     },
   }
-}
-
-function textOrNull(time: StoredTime | null): string | null {
-  return time === null ? null : textOf(time)
 }
 
 /** A `start` that has not ended in good order. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { all, type Rule, type StoredTime, textOf } from './sql.ts'
+import { all, type Rule, type StoredTime, timeOrNull } from './sql.ts'
 
 // What of a mirror its published file shows, in few words: so whether the file still shows it is known without a look at the rows.
 
@@ -50,9 +50,9 @@ export function* mirrorState(maker: unknown): Rule<MirrorState> {
     organization_id,
     organization,
     collection,
-    as_of: timeText(times.as_of),
-    last_complete_at: timeText(times.last_complete_at),
-    fresh_as_of: timeText(times.fresh_as_of),
+    as_of: timeOrNull(times.as_of),
+    last_complete_at: timeOrNull(times.last_complete_at),
+    fresh_as_of: timeOrNull(times.fresh_as_of),
   }))
   const text = JSON.stringify([maker, lines, jobs], (name, value) =>
     (TIMES as readonly string[]).includes(name) ? undefined : (value as unknown),
@@ -61,10 +61,6 @@ export function* mirrorState(maker: unknown): Rule<MirrorState> {
     contents: createHash('sha256').update(text).digest('hex').slice(0, 32),
     jobs: inOrder(freshness),
   }
-}
-
-function timeText(time: StoredTime | null): string | null {
-  return time === null ? null : textOf(time)
 }
 
 /** The same whatever database has sorted them. */

@@ -1,6 +1,6 @@
 import type { ColumnType } from '../columns/column.ts'
 import type { Misfit } from '../columns/counts.ts'
-import { all, type Dialect, msOf, type Rule, type StoredTime, textOf, timeOf } from './sql.ts'
+import { all, type Dialect, msOf, type Rule, type StoredTime, timeOf } from './sql.ts'
 
 // What the status page shows, beside `status`.
 
@@ -107,7 +107,7 @@ export function* newColumns(since: string): Rule<NewColumn[]> {
   return found
     .filter(({ first_seen_at: at, first }) => msOf(at) > msOf(first) + FIRST_MS)
     .slice(0, MOST_COLUMNS)
-    .map(({ first: _first, ...column }) => ({ ...column, first_seen_at: textOf(column.first_seen_at) }))
+    .map(({ first: _first, ...column }) => ({ ...column, first_seen_at: timeOf(column.first_seen_at) }))
 }
 
 /** What a budget is known to allow; `known` as `api/rate` stores it. */

@@ -53,7 +53,7 @@ interface RawLine {
 }
 
 /** Rows of one batch: some tens of milliseconds. */
-const MOST_ROWS = 500
+const REBUILT_AT_ONCE = 500
 
 /**
  * Writes the typed row of every raw one, deletes those without one, and makes the views again. Each batch is one transaction, so a sync may
@@ -80,7 +80,7 @@ export async function rebuildCollection(work: RebuildWork, name: string): Promis
     const { lines, types } = result
     for (const { message } of found) notices.add(message)
     counts.rows += lines.length
-    const end = lines.length < MOST_ROWS ? undefined : lines.at(-1)
+    const end = lines.length < REBUILT_AT_ONCE ? undefined : lines.at(-1)
     return end ? { types, parts: [end.organization, ...end.key] } : null
   })
   await steps((last) =>
@@ -158,7 +158,7 @@ function* readRaw({ forShare }: Dialect, name: string, keys: Keys, last: Positio
       FROM ${quoted(tableName(name, 'raw'))}
       WHERE ${sql}
       ORDER BY ${ordered(keys)}
-      LIMIT ${MOST_ROWS}
+      LIMIT ${REBUILT_AT_ONCE}
       ${forShare}
     `,
     values,
@@ -185,7 +185,7 @@ function* endOfBatch(name: string, keys: Keys, last: Position | null): Rule<Posi
       FROM ${quoted(name)}
       WHERE ${sql}
       ORDER BY ${ordered(keys)}
-      LIMIT 1 OFFSET ${MOST_ROWS - 1}
+      LIMIT 1 OFFSET ${REBUILT_AT_ONCE - 1}
     `,
     values,
   )

@@ -37,7 +37,7 @@ export interface TypedLine {
 /** Its texts are made once: those of a table of 500 columns are long. */
 export function createRowWriter(dialect: Dialect, shape: TableShape): RowWriter {
   const { add, keep, change, restore } = textsOf(dialect, shape)
-  const columns = columnsOf(shape)
+  const columns = lineColumns(shape)
 
   function keyOf(key: Key['parts']) {
     const values = keyValues(key, shape.keyTypes)
@@ -88,7 +88,7 @@ function isNew({ change }: Upsert): boolean {
 }
 
 /** The columns of the lines that each statement takes. */
-function columnsOf({
+function lineColumns({
   keyColumns,
   keyTypes,
   columns,
@@ -105,7 +105,7 @@ function columnsOf({
 }
 
 function textsOf({ lines, later }: Dialect, shape: TableShape) {
-  const columns = columnsOf(shape)
+  const columns = lineColumns(shape)
   const [typed, raw, history] = (['typed', 'raw', 'history'] as const).map((kind) =>
     quoted(tableName(shape.name, kind)),
   )

@@ -72,7 +72,7 @@ export function* finishRun({ id, traffic }: Run, outcome: RunOutcome, at: string
   const { status, errorCode, errorMessage } = outcome
   if (status === 'refused') {
     const record = yield* one<RunRecord>(`DELETE FROM sync_runs WHERE id = :id RETURNING ${RECORD}`, { id })
-    return record ?? NOTHING
+    return record ?? NO_RECORD
   }
   const record = yield* one<RunRecord>(
     `
@@ -93,10 +93,10 @@ export function* finishRun({ id, traffic }: Run, outcome: RunOutcome, at: string
     { id, status, at, ...trafficValues(traffic), errorCode, errorMessage },
   )
   yield* run(NOTE_FAILING, { id })
-  return record ?? NOTHING
+  return record ?? NO_RECORD
 }
 
-const NOTHING: RunRecord = { pages: 0, rowsSeen: 0, rowsAdded: 0, rowsChanged: 0, rowsRemoved: 0 }
+const NO_RECORD: RunRecord = { pages: 0, rowsSeen: 0, rowsAdded: 0, rowsChanged: 0, rowsRemoved: 0 }
 
 const failed = (value: string) => `CASE run.status WHEN 'failed' THEN ${value} END`
 

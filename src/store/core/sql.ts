@@ -28,7 +28,7 @@ export type Values = Readonly<Record<string, string | number | null>>
 /** Rows, or a number, as the statement wants. */
 export type Result = unknown
 
-/** Where both databases need other words. */
+/** What a rule takes from its database: how that writes what both do in other words. There are two, `SQLITE` and `POSTGRES`, each in the `driver.ts` of its store. */
 export interface Dialect {
   /** What names of columns have to be like. */
   limits: ColumnLimits
@@ -47,6 +47,8 @@ export interface Dialect {
   now: string
   /** An expression for a number that is a field of a JSON text. */
   numberIn(json: string, field: string): string
+  /** The same for a text that is a field of its field. */
+  textIn(json: string, field: string, inner: string): string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */
@@ -179,10 +181,11 @@ export function msOf(time: StoredTime): number {
   return typeof time === 'number' ? time : Date.parse(time)
 }
 
-export function timeOf(ms: number): string {
-  return new Date(ms).toISOString()
+/** As the interface writes times. */
+export function timeOf(time: StoredTime): string {
+  return typeof time === 'string' ? time : new Date(time).toISOString()
 }
 
-export function textOf(time: StoredTime): string {
-  return typeof time === 'string' ? time : timeOf(time)
+export function timeOrNull(time: StoredTime | null): string | null {
+  return time === null ? null : timeOf(time)
 }

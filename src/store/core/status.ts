@@ -1,5 +1,5 @@
 import type { WalkOutcome } from '../../sync/types.ts'
-import { all, type Dialect, msOf, one, type Rule, type StoredTime, textOf } from './sql.ts'
+import { all, type Dialect, msOf, one, type Rule, type StoredTime, timeOf } from './sql.ts'
 
 // What `status`, and those who wait for a list, are shown.
 
@@ -29,6 +29,8 @@ export interface StatusRow {
   token: string | null
   /** Since when the whole list is to be read at once, since far more older rows changed than usual; null: it is not. */
   alarm_since: string | null
+  /** Why the API is not asked for what changed since a moment, though it is configured so; null: it is asked, or not configured. */
+  changed_since_off: string | null
   last_run_at: string | null
   /** As in `sync_runs`: `running` also after the process was killed. */
   last_run_status: 'running' | 'succeeded' | 'failed' | 'interrupted' | null
@@ -156,7 +158,7 @@ function nameOf(of: Pick<BackfillRow, 'organization_id' | 'collection'>): string
 function withTimes<T extends object>(row: T): T {
   const times = row as Record<string, unknown>
   for (const [name, value] of Object.entries(row))
-    if (typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name)) times[name] = textOf(value)
+    if (typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name)) times[name] = timeOf(value)
   return row
 }
 
@@ -171,8 +173,8 @@ interface Budget {
 function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'waiting_until'> {
   const waits = budgets.map(({ closed_until: closed, waiting_for: reason, waiting_until: waiting }) =>
     waiting !== null && msOf(closed) < msOf(waiting)
-      ? { waiting_for: reason, waiting_until: textOf(waiting) }
-      : { waiting_for: 'the server asked for a pause', waiting_until: textOf(closed) },
+      ? { waiting_for: reason, waiting_until: timeOf(waiting) }
+      : { waiting_for: 'the server asked for a pause', waiting_until: timeOf(closed) },
   )
   const [longest] = waits.toSorted((left, right) => msOf(right.waiting_until) - msOf(left.waiting_until))
   return longest ?? { waiting_for: null, waiting_until: null }
@@ -181,7 +183,7 @@ function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'wa
 /** The latest end of a budget's pause. */
 export function* gateClosedUntil(): Rule<string | null> {
   const row = yield* one<{ at: StoredTime | null }>('SELECT max(closed_until) AS at FROM sync_gates')
-  return row?.at == null ? null : textOf(row.at)
+  return row?.at == null ? null : timeOf(row.at)
 }
 
 /** What a process that died has left says nothing. */
@@ -237,6 +239,7 @@ function statusSql(dialect: Dialect, has: HasColumn): string {
     ${fresh('newest')},
     ${kept('interval')} AS refreshed_every_ms,
     ${kept('share')} AS refresh_share,
+    ${has('sync_status', 'newest') ? dialect.textIn('job.refresh', 'changes', 'off') : 'NULL'} AS changed_since_off,
     CASE WHEN ${kept('alarmedAt')} > ${kept('walkAt')} THEN ${kept('alarmedAt')} END AS alarm_since,
     run.started_at AS last_run_at,
     run.status AS last_run_status,
@@ -357,6 +360,7 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     refresh_share: null,
     token: null,
     alarm_since: null,
+    changed_since_off: null,
     last_run_at: null,
     last_run_status: null,
     last_run_trigger: null,

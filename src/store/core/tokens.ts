@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
-import type { LastRuns } from './runs.ts'
+import { type LastRuns, lastRuns, lastRunsOfAll } from './runs.ts'
 import {
   all,
   type Dialect,
+  msOf,
   one,
   type Rule,
   run,
@@ -53,6 +54,25 @@ export interface Tokens {
   lastRuns(organizationId: string, collection: string): Promise<LastRuns>
   /** The same of any job, by one question. */
   allLastRuns(): Promise<(organizationId: string, collection: string) => LastRuns>
+}
+
+/** The methods that both stores have in the same way. `writing`: begins the rule again if its transaction runs twice. */
+export function commonTokens(
+  dialect: Dialect,
+  reading: <T>(rule: Rule<T>) => Promise<T>,
+  writing: <T>(begin: () => Rule<T>) => Promise<T>,
+): Pick<Tokens, 'useToken' | 'heldReasonOf' | 'resume' | 'lastRuns' | 'allLastRuns'> {
+  return {
+    async useToken(organizationId, fingerprint) {
+      // Mostly nothing has changed, and then no lock is needed.
+      if ((await reading(lastToken(organizationId))) !== fingerprint)
+        await writing(() => useToken(organizationId, fingerprint))
+    },
+    heldReasonOf: (organizationId, fingerprint) => reading(heldReasonOf(organizationId, fingerprint)),
+    resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
+    lastRuns: (organization, collection) => reading(lastRuns({ organization, collection })),
+    allLastRuns: () => reading(lastRunsOfAll()),
+  }
 }
 
 /** The mirror's salt; empty if there is none yet. */
@@ -124,7 +144,7 @@ function textIn(row: Values, columns: readonly string[]): string {
 const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
 
 /** The token that an organization used last. */
-export function* lastToken(id: string): Rule<string | null> {
+function* lastToken(id: string): Rule<string | null> {
   const row = yield* one<{ last: string | null }>(
     'SELECT last_fingerprint AS last FROM organizations WHERE id = :id',
     { id },
@@ -132,7 +152,7 @@ export function* lastToken(id: string): Rule<string | null> {
   return row?.last ?? null
 }
 
-export function* useToken(id: string, fingerprint: string): Rule<void> {
+function* useToken(id: string, fingerprint: string): Rule<void> {
   yield* run(
     `UPDATE organizations SET ${LIFTED} WHERE id = :id AND held_fingerprint IS NOT NULL AND held_fingerprint <> :fingerprint`,
     { id, fingerprint },
@@ -182,7 +202,7 @@ export function* heldReason(fingerprint: string): Rule<string | null> {
 }
 
 /** Why an organization must not use its token. */
-export function* heldReasonOf(id: string, fingerprint: string): Rule<string | null> {
+function* heldReasonOf(id: string, fingerprint: string): Rule<string | null> {
   const row = yield* one<{ reason: string | null }>(
     'SELECT held_reason AS reason FROM organizations WHERE id = :id AND held_fingerprint = :fingerprint',
     { id, fingerprint },
@@ -227,7 +247,7 @@ export function liftHold(fingerprint: string): Rule<number> {
 }
 
 /** Returns the names of the organizations that were held. */
-export function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<string[]> {
+function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<string[]> {
   const ids = JSON.stringify(organizationIds)
   const chosen = `SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')}`
   yield* endPauses(chosen, ids)
@@ -257,6 +277,14 @@ export interface BudgetRow extends BudgetNews {
 
 /** The version of a budget that nobody has written yet. */
 export const UNWRITTEN = 0
+
+export function budgetIn(row: BudgetRow | null): Awaited<ReturnType<BudgetStore['read']>> {
+  return {
+    closedUntil: msOf(row?.closedUntil ?? 0),
+    known: row?.known ?? null,
+    version: String(row?.version ?? UNWRITTEN),
+  }
+}
 
 const news = ({ now }: Dialect) => `version, ${heldReasonSql(':scope::text')} AS held, ${now} AS at`
 

@@ -30,6 +30,7 @@ export const POSTGRES: Dialect = {
   later: 'greatest',
   now: SERVER_TIME,
   numberIn: (json, field) => `(${json}::json ->> '${field}')::double precision`,
+  textIn: (json, field, inner) => `${json}::json -> '${field}' ->> '${inner}'`,
   // Ids of rejects begin with NUL, which PostgreSQL reads from no JSON. No key is like the rest of one.
   each: (list, alias) =>
     `json_array_elements_text(replace(${list}, '"\\u0000', '"')::json) AS ${alias} (value)`,

@@ -21,7 +21,7 @@ export interface ForgettingOptions extends Pick<Patience, 'now' | 'signal'> {
 }
 
 /** Rows of one transaction. */
-const MOST_ROWS = 5000
+const FORGOTTEN_AT_ONCE = 5000
 
 export function createForgetting(server: Server, leases: Leases, options: ForgettingOptions): Forgetting {
   return createRules({
@@ -63,7 +63,7 @@ export function forgettingOn(
       while (!signal.aborted) if (await batch()) return true
       return false
     },
-    batchRows: MOST_ROWS,
+    batchRows: FORGOTTEN_AT_ONCE,
     async dropUnused(collection) {
       const isDropped = await dropUnused(server, collection)
       await makeConfigured(server, configured)

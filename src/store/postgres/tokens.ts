@@ -1,21 +1,17 @@
 import type { BudgetStore } from '../../sync/types.ts'
-import { lastRuns, lastRunsOfAll } from '../core/runs.ts'
-import { msOf, type Rule } from '../core/sql.ts'
+import type { Rule } from '../core/sql.ts'
 import {
   type BudgetNews,
+  budgetIn,
+  commonTokens,
   fingerprintOf,
   heldReason,
-  heldReasonOf,
   hold,
-  lastToken,
   liftHold,
   makeSalt,
   readBudget,
   register,
-  resume,
   type Tokens,
-  UNWRITTEN,
-  useToken,
   writeBudget,
 } from '../core/tokens.ts'
 import { POSTGRES, runRule } from './driver.ts'
@@ -62,7 +58,9 @@ export async function createTokens(
     if (isLate && tries > 1) return readReason(fingerprint, tries - 1)
   }
 
+  const common = commonTokens(POSTGRES, reading, writing)
   return {
+    ...common,
     register: (organizations) =>
       server.transaction(async (sql) => {
         // In one order, so that workers that start at once do not wait for each other crosswise.
@@ -71,8 +69,7 @@ export async function createTokens(
       }),
     fingerprint: (token) => fingerprintOf(token, salt),
     async useToken(organizationId, fingerprint) {
-      if ((await reading(lastToken(organizationId))) !== fingerprint)
-        await writing(() => useToken(organizationId, fingerprint))
+      await common.useToken(organizationId, fingerprint)
       await readReason(fingerprint)
     },
     holdOf: (fingerprint) => ({
@@ -81,7 +78,6 @@ export async function createTokens(
         if (!permitted.delete(fingerprint)) await readReason(fingerprint)
       },
     }),
-    heldReasonOf: (organizationId, fingerprint) => reading(heldReasonOf(organizationId, fingerprint)),
     async hold(organizationIds, fingerprint, reason, at) {
       // A worker that is told to stop while the server is away still writes it, and its caller tries again.
       const held = await server.attempt((sql) =>
@@ -93,7 +89,6 @@ export async function createTokens(
       await reading(liftHold(fingerprint))
       noteWritten(fingerprint, null)
     },
-    resume: (organizationIds) => writing(() => resume(POSTGRES, organizationIds)),
     budgets: createBudgets(server, clock, (scope) => {
       const note = beginAsking(scope)
       return (reason) => {
@@ -102,8 +97,6 @@ export async function createTokens(
         else permitted.delete(scope)
       }
     }),
-    lastRuns: (organization, collection) => reading(lastRuns({ organization, collection })),
-    allLastRuns: () => reading(lastRunsOfAll()),
   }
 }
 
@@ -135,12 +128,7 @@ export function createBudgets(
   return {
     sureAt: clock.sureAt,
     async read(scope) {
-      const row = await ask(scope, readBudget(POSTGRES, scope))
-      return {
-        closedUntil: msOf(row?.closedUntil ?? 0),
-        known: row?.known ?? null,
-        version: String(row?.version ?? UNWRITTEN),
-      }
+      return budgetIn(await ask(scope, readBudget(POSTGRES, scope)))
     },
     async compareAndSet(scope, version, next) {
       let known = Number(version)

@@ -16,6 +16,7 @@ export const SQLITE: Dialect = {
   later: 'max',
   now: "unixepoch('subsec') * 1000",
   numberIn: (json, field) => `${json} ->> '$.${field}'`,
+  textIn: (json, field, inner) => `${json} ->> '$.${field}.${inner}'`,
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow({ keyColumns }, row) {
     const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)

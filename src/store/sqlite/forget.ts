@@ -25,7 +25,7 @@ export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'sig
 }
 
 /** Rows, or database pages, of one transaction: few, since it also overwrites them. */
-const MOST_ROWS = 500
+const FORGOTTEN_AT_ONCE = 500
 
 /** Forgets in a file, from its free database pages too. */
 export function createForgetting({
@@ -48,7 +48,7 @@ export function createForgetting({
     release: ({ job }) => transact(() => leases.release(job)),
     writing: (begin) => transact(() => runRule(connection, begin())),
     inBatches: (batch) => inBatches(patience, batch),
-    batchRows: MOST_ROWS,
+    batchRows: FORGOTTEN_AT_ONCE,
     dropUnused: (collection) =>
       transact(() => {
         for (const kind of KINDS) runRule(connection, dropFormerCopy(tableName(collection, kind)))
@@ -63,7 +63,7 @@ export function createForgetting({
     ...forgetting,
     async blank() {
       const blank = createBlanking(connection)
-      if (await inBatches(patience, () => transact(() => blank(MOST_ROWS)))) return
+      if (await inBatches(patience, () => transact(() => blank(FORGOTTEN_AT_ONCE)))) return
       throw new InterruptedError('stopped before everything was forgotten; the same command continues')
     },
   }

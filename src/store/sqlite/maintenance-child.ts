@@ -11,7 +11,7 @@ import { createLockWait } from './transaction.ts'
 // The process that maintenance.ts starts.
 
 /** How often to check whether another process has ended its work. */
-const LOOK_EVERY_MS = 50
+const ANNOUNCE_EVERY_MS = 50
 
 type Run = (connection: Connection, argument: unknown, onRows: (rows: number) => void) => unknown
 
@@ -28,7 +28,7 @@ async function work(
   const leases = translatingErrors(file, () => createLeases({ connection, file, name: owner, now: Date.now }))
   try {
     while (!(await transact(() => announceMaintenance(connection, { owner, what }))))
-      await sleep(LOOK_EVERY_MS)
+      await sleep(ANNOUNCE_EVERY_MS)
     // Sorted in memory: a container may have no folder for temporary files.
     connection.pragma('temp_store = MEMORY')
     const { run, kind } = TASKS[name]

@@ -1,21 +1,18 @@
 import type { BudgetStore } from '../../sync/types.ts'
-import { lastRuns, lastRunsOfAll } from '../core/runs.ts'
-import { msOf, type Rule } from '../core/sql.ts'
+import type { Rule } from '../core/sql.ts'
 import {
+  budgetIn,
+  commonTokens,
   fingerprintOf,
   heldReason,
-  heldReasonOf,
   hold,
-  lastToken,
   liftHold,
   makeSalt,
   readBudget,
   register,
-  resume,
   saltOf,
   type Tokens,
   UNWRITTEN,
-  useToken,
   writeBudget,
 } from '../core/tokens.ts'
 import { runRule, SQLITE } from './driver.ts'
@@ -31,12 +28,7 @@ export function createTokens(connection: Connection, write: Transact, newSalt: (
   /** A budget is decided on under the file's lock. */
   const budgets: BudgetStore = {
     async read(scope) {
-      const row = reading(readBudget(SQLITE, scope))
-      return {
-        closedUntil: msOf(row?.closedUntil ?? 0),
-        known: row?.known ?? null,
-        version: String(row?.version ?? UNWRITTEN),
-      }
+      return budgetIn(reading(readBudget(SQLITE, scope)))
     },
     async compareAndSet(scope, version, next) {
       // Another process was faster, which shows without the lock.
@@ -47,28 +39,20 @@ export function createTokens(connection: Connection, write: Transact, newSalt: (
   }
 
   return {
+    ...commonTokens(SQLITE, async (rule) => reading(rule), writing),
     register: (organizations) =>
       writing(function* () {
         yield* makeSalt(newSalt)
         yield* register(SQLITE, organizations)
       }),
     fingerprint: (token) => fingerprintOf(token, reading(saltOf())),
-    async useToken(organizationId, fingerprint) {
-      // Mostly nothing has changed, and then no lock is needed.
-      if (reading(lastToken(organizationId)) === fingerprint) return
-      await writing(() => useToken(organizationId, fingerprint))
-    },
     holdOf: (fingerprint) => ({ heldReason: () => reading(heldReason(fingerprint)) }),
-    heldReasonOf: async (organizationId, fingerprint) => reading(heldReasonOf(organizationId, fingerprint)),
     async hold(organizationIds, fingerprint, reason, at) {
       await writing(() => hold(SQLITE, { organizationIds, fingerprint, reason, at }))
     },
     async liftHold(fingerprint) {
       await writing(() => liftHold(fingerprint))
     },
-    resume: (organizationIds) => writing(() => resume(SQLITE, organizationIds)),
     budgets,
-    lastRuns: async (organization, collection) => reading(lastRuns({ organization, collection })),
-    allLastRuns: async () => reading(lastRunsOfAll()),
   }
 }

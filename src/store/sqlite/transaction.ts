@@ -31,7 +31,7 @@ export interface TransactionOptions extends Patience {
 
 /** How long a task waits for another process's lock, and how often it tries. */
 const PATIENCE_MS = 30_000
-const LOOK_EVERY_MS = 50
+const TRY_LOCK_EVERY_MS = 50
 
 /** How often a task checks whether another process has ended its long work. */
 const LOOK_AT_WORK_EVERY_MS = 250
@@ -74,7 +74,7 @@ export function createLockWait(
         if (!isBusy(error)) throw translate(file, error)
         if (await waitForMaintenance()) deadline = now() + PATIENCE_MS
         if (now() >= deadline || isStopped()) throw translate(file, error)
-        await sleep(LOOK_EVERY_MS)
+        await sleep(TRY_LOCK_EVERY_MS)
       }
     }
   }

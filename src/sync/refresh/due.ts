@@ -1,8 +1,9 @@
 import { afterDeepPage, isAlarming } from './alarm.ts'
 import type { End } from './answer.ts'
+import { afterChanges, type ChangesAnswer } from './changed-since.ts'
 import { newestEnd } from './ends.ts'
 import { END_COST, isWalkedWhole, MISSING, newestEvery, PER_PAGE } from './price.ts'
-import { afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
+import { afterNewestEnd, afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
 import { knownRates, type RefreshState } from './state.ts'
 
 /** What the configuration says of a list. Milliseconds. */
@@ -58,6 +59,7 @@ function planOf(state: RefreshState, pace: RefreshPace, price: number, now: numb
 /** Since when older pages are owed, epoch milliseconds; null: none are. */
 export function owedSince(state: RefreshState, { newest }: RefreshPace): number | null {
   if (isWalkedWhole(state) || !state.rates) return null
+  if (state.changes?.ask) return state.startedAt
   const rates = knownRates(state, newest, state.startedAt)
   return nextOlder(rates) ? rates.bandsAt : null
 }
@@ -119,6 +121,24 @@ export function takeOwed(
     state.rates = rates
   }
   return { state, page: null }
+}
+
+/**
+ * The state once a page of what changed is read. Such pages are owed before older ones.
+ * @param isPrompt Whether the newest end was read just before: a row that is new then stands elsewhere.
+ */
+export function afterChangesPage(
+  state: RefreshState,
+  { newest }: Pick<RefreshPace, 'newest'>,
+  answer: ChangesAnswer,
+  written: { added: number; changed: number; isPrompt: boolean },
+  now: number,
+): RefreshState {
+  const changes = state.changes && afterChanges(state.changes, answer, state.total, now)
+  // What refreshes find says how often they are worth it.
+  const rates = afterNewestEnd(knownRates(state, newest, now), written, 0)
+  const older = state.older + (written.isPrompt ? written.added : 0)
+  return { ...state, rates, older, ...(changes ? { changes } : {}) }
 }
 
 /** The state once a full walk has read a page: it tells how often rows change where older pages are left to walks. */

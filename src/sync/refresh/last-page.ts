@@ -38,11 +38,11 @@ const PAST_THE_END: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUE
 /**
  * An API may refuse a page past the end, as with 404, and the list may have become shorter: the search then begins at page 1,
  * which names the last one.
- * @returns Null where the refusal has another cause, since page 1 is refused, too, or pages were answered before.
+ * @returns Null where the error has another cause, since page 1 is refused, too, or pages were answered before.
  */
-export function seekFromFirst(reading: EndReading, refusal: JobError): EndReading | null {
+export function seekFromFirst(reading: EndReading, error: JobError): EndReading | null {
   const isSearch = reading.end === 'last' && reading.answers === 0 && (reading.ask ?? 1) > 1
-  return isSearch && PAST_THE_END.includes(refusal.code) ? { ...reading, ask: 1 } : null
+  return isSearch && PAST_THE_END.includes(error.code) ? { ...reading, ask: 1 } : null
 }
 
 /**

@@ -1,7 +1,8 @@
 import { identifyItems, type StoredItem } from '../items.ts'
 import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
-import type { Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
+import type { Filters, Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
+import type { PageResult } from '../walk.ts'
 import type { RefreshRow } from './answer.ts'
 import type { SavedRefresh } from './saved.ts'
 
@@ -31,29 +32,28 @@ export interface RefreshedPage {
   written: Written
 }
 
-/** How many rows a page added and changed. */
-export interface Written {
-  added: number
-  changed: number
-}
+/** How many rows a page added and changed, and those. */
+export type Written = Pick<Required<PageResult>, 'added' | 'changed' | 'upserts'>
 
 /**
  * Reads one page and writes it.
  * @param save Returns what is saved with the page, if that is known before the refresh ends.
+ * @param more Filters beside those of the job.
  */
 export async function refreshPage(
   { store, lease, run, source, times, observe, yieldToEventLoop, signal }: RefreshTools,
   number: number,
   urgency: Urgency,
-  save: (written: Written) => SavedRefresh | null = () => null,
+  save: (written: Written, page: Page) => SavedRefresh | null = () => null,
+  more?: Filters,
 ): Promise<RefreshedPage> {
   const { job } = lease
-  const page = await source.fetchPage(number, observe, signal, urgency)
+  const page = await source.fetchPage(number, observe, signal, urgency, more)
   const listed = identifyItems(job, page)
   const { changes, stored } = await compareWithStore(store, job, page, listed)
   const at = times.ofRefresh()
   const written = pageResult(changes, [])
-  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(written) })
+  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(written, page) })
   await yieldToEventLoop()
   const ids = writtenIds(changes)
   const items = listed.map((item, index) => ({

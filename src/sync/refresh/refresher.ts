@@ -1,10 +1,22 @@
 import { JobError, type KnownError } from '../../errors.ts'
+import type { JsonValue } from '../../json/value.ts'
 import type { PageTimes } from '../page-writer.ts'
 import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
-import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
+import type { Lease, Run, RunRecord, RunTraffic, Store, Upsert } from '../store.ts'
 import type { Observe, Page, PageSource, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'
 import {
+  afterFailure,
+  beginChanges,
+  type ChangedSince,
+  changedRows,
+  changesWarnings,
+  isRefusal,
+  keepChanges,
+  verifyChanges,
+} from './changed-since.ts'
+import {
+  afterChangesPage,
   afterWalked,
   expectedRequests,
   newestInterval,
@@ -16,6 +28,7 @@ import {
 } from './due.ts'
 import { newestEnd } from './ends.ts'
 import { seekFromFirst } from './last-page.ts'
+import { momentIn } from './moment.ts'
 import { isWalkedWhole, mayBegin, priceOf, type Share } from './price.ts'
 import { afterNewestEnd } from './rates.ts'
 import {
@@ -36,6 +49,9 @@ export interface RefreshPolicy extends RefreshPace {
   share: ShareUse
 }
 
+/** Of what changed, in a refresh that somebody asked for: the next one reads on. */
+const MOST_PAGES = 40
+
 /** How many requests a job wants to send by now. */
 type Wanted = (share: Share, from: RefreshState, policy: RefreshPolicy) => number
 
@@ -52,7 +68,11 @@ export interface RefresherOptions {
   signal: AbortSignal
 }
 
-export type RefreshEvent = RefreshPageEvent | { kind: 'refresh'; result: RefreshResult }
+export type RefreshEvent =
+  | RefreshPageEvent
+  /** What is to be known of an API that is asked for changes. */
+  | { kind: 'changed_since'; message: string }
+  | { kind: 'refresh'; result: RefreshResult }
 
 /** How a refresh ended. */
 export interface RefreshResult {
@@ -94,7 +114,8 @@ export interface Refresher {
 export function createRefresher(options: RefresherOptions): Refresher {
   const { store, lease, policy, observe, now, signal } = options
   const rules = rulesOf(lease.job)
-  let state = stateOf(lease.refresh, scopeText(lease.job))
+  const { changedSince: since = null, ignore } = lease.job.collection
+  let state = keepChanges(stateOf(lease.refresh, scopeText(lease.job)), since)
   /** Of the last refresh: older pages that a walk gives way to count there. */
   let last: Run | null = null
 
@@ -112,6 +133,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
     let met = new Map<string, number>()
     let seen = { at: from.settledAt, found: 0 }
     const written = { added: 0, changed: 0 }
+    const shown: JsonValue[] = []
+    const upserts: Upsert[] = []
     while (refresh.reading) {
       const { ask, end, answers } = refresh.reading
       if (ask === null) throw new Error('a reading without a page to ask has not ended')
@@ -127,6 +150,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
       const { page, at, items, rowsAdded } = answer
       written.added += answer.written.added
       written.changed += answer.written.changed
+      upserts.push(...answer.written.upserts)
+      shown.push(...page.items.map(({ value }) => value))
       seen = { at, found: rowsAdded - from.rowsAdded }
       const { total, next, lastPage } = page
       const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
@@ -137,22 +162,69 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const after = finishRefresh(from, rules, refresh, seen.at, seen.found)
     const rates = knownRates(after, rules.newest, now())
     return {
-      ...after,
+      ...withChanges(verified(after, { upserts }), (known) => {
+        if (!since) return known
+        const elapsed = refresh.startedAt - from.startedAt
+        const times = shown.map((value) => momentIn(value, since.field))
+        return beginChanges(known, since, times, elapsed, now())
+      }),
       newestRead: pagesRead(refresh, newestEnd(after.places, rules.newest)),
       rates: afterNewestEnd(rates, written, refresh.startedAt - from.startedAt),
     }
   }
 
+  /** The state with what becomes of `changes`; tells what has to be told of it. */
+  function withChanges(
+    from: RefreshState,
+    next: (known: ChangedSince | undefined) => ChangedSince | undefined,
+    after = from,
+  ): RefreshState {
+    const changes = next(from.changes)
+    if (!changes) return after
+    for (const message of changesWarnings(from.changes, changes)) observe({ kind: 'changed_since', message })
+    return { ...after, changes }
+  }
+
+  const verified = (from: RefreshState, { upserts = [] }: Pick<PageResult, 'upserts'>) =>
+    withChanges(from, (known) => known && verifyChanges(known, changedRows(upserts, known.rules, ignore)))
+
+  /** Reads the page of what changed that is to be asked for, if there is one. `isPrompt`: after the newest end. */
+  async function readChanges(tools: RefreshTools, urgency: Urgency, isPrompt: boolean): Promise<void> {
+    const from = state
+    const { ask = null, rules: asked } = from?.changes ?? {}
+    if (!from || !ask || !asked) return
+    const save = (written: Written, { items, next, ...page }: Page) => {
+      const values = items.map(({ value }) => momentIn(value, asked.field))
+      const total = rules.total === 'ignore' ? null : page.total
+      const after = afterChangesPage(from, rules, { values, total, next }, { ...written, isPrompt }, now())
+      state = withChanges(from, () => after.changes, after)
+      return savedRefresh(state, rules)
+    }
+    try {
+      await refreshPage(tools, ask.page, urgency, save, { [asked.parameter]: ask.since })
+    } catch (error) {
+      // A page that cannot be read would be asked for again and again.
+      const refusal = isRefusal(error) ? error.code : null
+      state = signal.aborted ? from : withChanges(from, (known) => known && afterFailure(known, refusal))
+      if (refusal === null) throw error
+      await store.saveRefresh(lease, savedRefresh(state, rules))
+    }
+  }
+
   const priceNow = () => (policy ? priceOf(policy.share.known()) : 0)
+
+  /** Requests that a refresh of the newest end will probably take, with one for what changed. */
+  const expected = (from: RefreshState) =>
+    expectedRequests(from, rules.newest, now()) + (since && (from.changes?.off ?? null) === null ? 1 : 0)
 
   /** Requests that a reading of the newest end takes, if it is due and the share has room; else 0. */
   const newestWanted: Wanted = (share, from, pace) => {
     const times = timesWaited(from, pace, priceOf(share), now())
     const part = pace.share.partOfLongest(times)
     const isWanted = times >= 0 && mayBegin(share, pace.share.rules(), 'newest', part)
-    return isWanted ? expectedRequests(from, rules.newest, now()) : 0
+    return isWanted ? expected(from) : 0
   }
-  const newestAsked: Wanted = (_share, from) => expectedRequests(from, rules.newest, now())
+  const newestAsked: Wanted = (_share, from) => expected(from)
 
   /** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */
   const olderWanted =
@@ -184,33 +256,50 @@ export function createRefresher(options: RefresherOptions): Refresher {
   /** Reads an older page, if one is owed and may be asked for. */
   async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
     if ((await take(olderWanted(goesOn))) === 0 || !policy || !state) return false
+    if (state.changes?.ask) {
+      await paying(begin, (tools) => readChanges(tools, urgency, false))
+      return true
+    }
     // A walk reads the whole list already.
     const pace = { ...policy, alarm: policy.alarm && urgency === 'older' }
     const owed = takeOwed(state, pace, priceNow(), now())
     state = owed.state
     const { page } = owed
-    let sent = 0
+    if (!page) {
+      // All of them were just shown.
+      await settle(-1)
+      await store.saveRefresh(lease, savedRefresh(state, rules))
+      return false
+    }
+    const save = (written: Written) => {
+      state = verified(page.after(written), written)
+      return savedRefresh(state, rules)
+    }
     try {
-      // Else all of them were just shown.
-      if (page) {
-        const tools = toolsOf(await begin())
-        const before = tools.run.traffic.requests
-        const save = (written: Written) => {
-          state = page.after(written)
-          return savedRefresh(state, rules)
-        }
-        await refreshPage(tools, page.number, urgency, save).finally(() => {
-          sent = tools.run.traffic.requests - before
-        })
-      } else await store.saveRefresh(lease, savedRefresh(state, rules))
+      await paying(begin, (tools) => refreshPage(tools, page.number, urgency, save))
     } catch (error) {
       // A page that cannot be read would be asked for again and again.
-      state = page?.after(null) ?? state
+      state = page.after(null)
       throw error
+    }
+    return true
+  }
+
+  /** Charges what is sent beyond the one request that was charged. */
+  async function paying(
+    begin: () => Promise<Run>,
+    read: (tools: RefreshTools) => Promise<unknown>,
+  ): Promise<void> {
+    let sent = 0
+    try {
+      const tools = toolsOf(await begin())
+      const before = tools.run.traffic.requests
+      await read(tools).finally(() => {
+        sent = tools.run.traffic.requests - before
+      })
     } finally {
       await settle(sent - 1)
     }
-    return page !== null
   }
 
   /** `charged`: for the newest end; 0: it is not read. */
@@ -237,6 +326,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
           const share = policy ? { share: policy.share.rules().perMinute } : {}
           state = notAfter({ ...after, interval, ...share }, now())
           await store.saveRefresh(lease, savedRefresh(state, rules))
+          // Who asked for it waits for all that changed; else the share says when more of it is read.
+          for (let pages = 0; pages < (how.isAsked ? MOST_PAGES : 1); pages++)
+            await readChanges(tools, 'refresh', true)
         } finally {
           await settle(tools.run.traffic.requests - charged)
         }
@@ -285,9 +377,10 @@ export function createRefresher(options: RefresherOptions): Refresher {
       else if (run && isWanted(olderWanted(true)))
         await readOlder(true, async () => run, 'walk').catch(ignoreJobError)
     },
-    noteWalked({ number }, { added, changed }) {
-      if (state && policy)
-        state = afterWalked(state, policy, priceNow(), { number, found: added + changed }, now())
+    noteWalked({ number }, written) {
+      if (!state || !policy) return
+      const found = written.added + written.changed
+      state = verified(afterWalked(state, policy, priceNow(), { number, found }, now()), written)
     },
     async refresh(how) {
       const charged = await take(how.isAsked ? newestAsked : newestWanted)

@@ -1,5 +1,6 @@
 import type { Recent } from './alarm.ts'
 import type { End } from './answer.ts'
+import type { ChangedSince } from './changed-since.ts'
 import { type AddedEnds, DOUBT, isRefuted, learnFromWalk, NO_PLACES, newestEnd, type Places } from './ends.ts'
 import { isWalkedWhole } from './price.ts'
 import { afterNewestEnd, type Rates, ratesOf } from './rates.ts'
@@ -47,8 +48,10 @@ export interface RefreshState {
   /** What deep pages held lately; and when that was so much that the whole list was to be read at once, epoch milliseconds. Absent: nothing, never. */
   recent?: Recent
   alarmedAt?: number
-  /** Rows that older pages added since the last refresh. */
+  /** Rows that older pages, and what changed, added since the last refresh. */
   older: number
+  /** What is known of an API that can be asked for what changed; absent: it was not asked. */
+  changes?: ChangedSince
 }
 
 /** A full walk that is complete. */

@@ -137,13 +137,16 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     const { run, rows } = await synced()
     const apart = 62_666.666_666_666_67
     await (await rows())(
-      "UPDATE sync_jobs SET refresh = (refresh::jsonb || jsonb_build_object('interval', $1::double precision))::text",
+      `UPDATE sync_jobs SET refresh = (refresh::jsonb || jsonb_build_object(
+        'interval', $1::double precision, 'changes', jsonb_build_object('off', 'it ignores the parameter')))::text`,
       apart,
     )
 
     const { code, stdout } = await run(['status', '--json'])
     expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toMatchObject({ jobs: [{ rows: 2, refreshed_every_ms: apart }] })
+    expect(JSON.parse(stdout)).toMatchObject({
+      jobs: [{ rows: 2, refreshed_every_ms: apart, changed_since_off: 'it ignores the parameter' }],
+    })
   })
 
   // Collections, their views and their items: stories/postgres/same-as-file.test.ts.

@@ -8,16 +8,17 @@ const ROWS = 10_000
 
 const LIMITS = [60, 300]
 const LIVES = ['orders', 'fast', 'slow']
-const COLUMNS: readonly Pick<FreshnessSetting, 'arrivals' | 'killed'>[] = [
-  { arrivals: 1, killed: 0 },
-  { arrivals: 5, killed: 0 },
-  { arrivals: 20, killed: 0 },
-  { arrivals: 20, killed: 0.2 },
+const COLUMNS: readonly Pick<FreshnessSetting, 'arrivals' | 'killed' | 'removals'>[] = [
+  { arrivals: 1, killed: 0, removals: 'oldest' },
+  { arrivals: 5, killed: 0, removals: 'oldest' },
+  { arrivals: 20, killed: 0, removals: 'oldest' },
+  { arrivals: 20, killed: 0.2, removals: 'oldest' },
+  { arrivals: 20, killed: 0, removals: 'newest' },
 ]
 
 export const HEADING = [
-  '| newest, life, requests a minute | 1 new a minute | 5 | 20 | 20, a fifth killed |',
-  '| --- | --- | --- | --- | --- |',
+  '| newest, life, requests a minute | 1 new a minute | 5 | 20 | 20, a fifth killed | 20, any of the newest 100 go |',
+  '| --- | --- | --- | --- | --- | --- |',
 ].join('\n')
 
 /** The lines of a table in Markdown, each as soon as it is counted. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type FreshnessSetting, measureFreshness, oneList } from './measure.ts'
-import { SETTING } from './measure-policies.ts'
+import { measureChanges, SETTING } from './measure-policies.ts'
 import { policyNamed } from './policies.ts'
 import { rowText, summarize } from './table.ts'
 
@@ -39,6 +39,42 @@ describe('a list that is refreshed each five minutes', () => {
     const { requestsPerDay } = measure('a walk a day, a refresh each 5 minutes', { ...SMALL, order: 'first' })
 
     expect(requestsPerDay).toBeLessThan(288 * 2.1 + 48 + 200)
+  })
+})
+
+/** Of a list whose API is not asked, then of such that are. */
+function rows(setting: Partial<FreshnessSetting>, ...names: readonly string[]) {
+  return [...measureChanges({ ...SMALL, order: 'first', ...setting }, ['not asked', ...names])]
+}
+
+describe('an API that is asked for what changed', () => {
+  it.each([
+    { order: 'first', names: ['rounds to minutes', 'oldest change first'] },
+    { order: 'random', names: ['oldest item first'] },
+  ] as const)('shows changes in minutes, for no more requests than the share: $order', ({ order, names }) => {
+    const [without, ...asked] = rows({ order }, ...names)
+
+    for (const row of asked) {
+      expect(row.changedAge.p95).toBeLessThan(8)
+      expect(row.wrongRows).toBeLessThan((without?.wrongRows ?? 0) / 2)
+      expect(row.requestsPerDay).toBeLessThan((without?.requestsPerDay ?? 0) * 1.05)
+      expect(row.untrue).toBe(0)
+    }
+  })
+
+  it('makes nothing worse where it ignores that, or shows them late', () => {
+    const [without, ...asked] = rows({}, 'ignores', 'ten minutes late')
+
+    for (const row of asked) {
+      expect(row.wrongRows).toBeLessThan((without?.wrongRows ?? 0) * 1.05)
+      expect(row.untrue).toBe(0)
+    }
+  })
+
+  it('is read on where many rows change at once', () => {
+    const [without, asked] = rows({ batch: { day: 1.1, part: 0.05 } }, 'obeys')
+
+    expect(asked?.wrongRows).toBeLessThan((without?.wrongRows ?? 0) / 2)
   })
 })
 

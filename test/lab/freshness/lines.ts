@@ -82,10 +82,13 @@ export function lineText(name: string, seed: number): string {
   return `| ${cells.join(' | ')} |`
 }
 
-/** Null where new rows do not come first. */
+/** Null where depth says nothing of age, and where walks take nearly all requests. */
 function optimumOf({ known, lists }: Line, requestsPerDay: number): number | null {
   if (known !== undefined) return known
-  return lists.every(({ order }) => order === 'first') ? optimum(lists, requestsPerDay) : null
+  const isByAge = lists.every(
+    ({ order, removals, rows }) => order === 'first' && removals === 'oldest' && rows < 1_000_000,
+  )
+  return isByAge ? optimum(lists, requestsPerDay) : null
 }
 
 /** Of lists that are very different: of the largest one, of the worst one with a new row an hour at least, and of all others. */

@@ -1,5 +1,12 @@
 import type { RefreshRules } from '../../../src/sync/refresh/answer.ts'
 import {
+  beginChanges,
+  type ChangedRow,
+  type ChangesQuestion,
+  verifyChanges,
+} from '../../../src/sync/refresh/changed-since.ts'
+import {
+  afterChangesPage,
   afterWalked,
   newestDueAt,
   newestInterval,
@@ -9,6 +16,7 @@ import {
   takeOwed,
 } from '../../../src/sync/refresh/due.ts'
 import { newestEnd } from '../../../src/sync/refresh/ends.ts'
+import type { Moment } from '../../../src/sync/refresh/moment.ts'
 import { afterNewestEnd } from '../../../src/sync/refresh/rates.ts'
 import {
   advanceRefresh,
@@ -26,7 +34,7 @@ import {
 import type { ServedPage } from './living-list.ts'
 
 /** A page as it is read and written: one request. */
-export type ReadPage = (page: number) => WrittenPage
+export type ReadPage = (page: number, changes?: ChangesQuestion) => WrittenPage
 
 export interface WrittenPage extends ServedPage {
   seen: readonly ({ firstAt: number; changedAt: number } | null)[]
@@ -34,6 +42,9 @@ export interface WrittenPage extends ServedPage {
   changed: number
   /** Epoch milliseconds. */
   at: number
+  /** When its rows changed, as the API says, where it can be asked for changes; and those that the mirror had otherwise. */
+  values?: () => (Moment | null)[]
+  changedRows?: readonly ChangedRow[]
 }
 
 /** One list with nothing but the program's decisions. Times are epoch milliseconds. */
@@ -47,10 +58,13 @@ export interface ListPlayer {
   owedAt(price: number, chunk: number): number
   /** Reads an older page that is owed by now. False: none is. */
   readOlder(price: number, now: number): boolean
+  /** Asks for the first page of what changed, after the newest end was read. */
+  beginChanges(now: number): void
   onWalkedPage(page: WrittenPage, number: number, price: number): void
   onWalk(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded'>): void
 }
 
+const CHANGED_SINCE = { parameter: 'updated_after', field: 'updated_at' }
 const RULES: RefreshRules = { total: 'check', newest: 'auto' }
 
 export function createListPlayer(
@@ -64,10 +78,18 @@ export function createListPlayer(
   let state = afterFullWalk(null, walked(first))
   let added: { at: number; count: number }[] = []
 
-  function read(number: number): WrittenPage {
-    const page = readPage(number)
+  let shown: (Moment | null)[] = []
+  let readBefore = 0
+
+  function read(number: number, changes?: ChangesQuestion): WrittenPage {
+    const page = readPage(number, changes)
+    if (!changes) verify(page)
     if (page.added > 0) added.push({ at: page.at, count: page.added })
     return page
+  }
+
+  function verify({ changedRows = [] }: WrittenPage): void {
+    if (state.changes) state = { ...state, changes: verifyChanges(state.changes, changedRows) }
   }
 
   const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)
@@ -82,6 +104,7 @@ export function createListPlayer(
       if (ask === null) return null
       const page = read(ask)
       if (isKilled()) return null
+      shown.push(...(page.values?.() ?? []))
       written.added += page.added
       written.changed += page.changed
       const rows = page.ids.map((id, index) => ({
@@ -105,25 +128,46 @@ export function createListPlayer(
     }
   }
 
+  function readChanges(ask: ChangesQuestion, isPrompt: boolean, now: number): void {
+    const page = read(ask.page, ask)
+    const { values = () => [], total, lastPage } = page
+    const next = ask.page < lastPage ? ask.page + 1 : null
+    state = afterChangesPage(state, RULES, { values: values(), total, next }, { ...page, isPrompt }, now)
+  }
+
   return {
     state: () => state,
     newestInterval: (price) => newestInterval(state, pace, price),
     newestDueAt: (price, now) => newestDueAt(state, pace, price, now),
     refresh(now, isKilled) {
       const before = { ...state, triedAt: now }
+      shown = []
+      readBefore = now - state.startedAt
       const after = readEnds(before, now, isKilled)
-      state = after ?? before
+      state = { ...(after ?? before), ...(state.changes ? { changes: state.changes } : {}) }
       added = added.filter(({ at }) => at > state.settledAt)
       return after !== null
     },
     owedSince: () => owedSince(state, pace),
     owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
     readOlder(price, now) {
+      if (state.changes?.ask) {
+        readChanges(state.changes.ask, false, now)
+        return true
+      }
       const owed = takeOwed(state, pace, price, now)
-      state = owed.page ? owed.page.after(read(owed.page.number)) : owed.state
+      if (owed.page) {
+        const page = read(owed.page.number)
+        state = { ...owed.page.after(page), ...(state.changes ? { changes: state.changes } : {}) }
+      } else state = owed.state
       return owed.page !== null
     },
+    beginChanges(now) {
+      state = { ...state, changes: beginChanges(state.changes, CHANGED_SINCE, shown, readBefore, now) }
+      if (state.changes?.ask) readChanges(state.changes.ask, true, now)
+    },
     onWalkedPage(page, number, price) {
+      verify(page)
       if (page.added > 0) added.push({ at: page.at, count: page.added })
       state = afterWalked(state, pace, price, { number, found: page.added + page.changed }, page.at)
     },

@@ -1,3 +1,4 @@
+import { CHANGES } from './changes.ts'
 import { type FreshnessSetting, measureFreshness, oneList } from './measure.ts'
 import { POLICIES, policyNamed } from './policies.ts'
 import { type FreshnessRow, summarize } from './table.ts'
@@ -20,6 +21,18 @@ export function* measurePolicies(
   seed = 1,
 ): Generator<FreshnessRow> {
   for (const name of names) yield summarize(name, measureFreshness(policyNamed(name), oneList(setting), seed))
+}
+
+/** Measures a share of 10 % over the same list, each time with an API that is asked for changes and answers in another way. */
+export function* measureChanges(
+  setting: FreshnessSetting,
+  names: readonly string[] = Object.keys(CHANGES),
+  seed = 1,
+): Generator<FreshnessRow> {
+  for (const name of names) {
+    const list = oneList({ ...setting, changes: CHANGES[name] })
+    yield summarize(name, measureFreshness(policyNamed('share 10 %'), list, seed))
+  }
 }
 
 /** Refreshes that were finished, and those of them whose claim was not true. */

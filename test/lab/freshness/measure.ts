@@ -1,4 +1,6 @@
 import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
+import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
+import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
   charge,
   isWalkedWhole,
@@ -11,6 +13,7 @@ import {
   turnOf,
 } from '../../../src/sync/refresh/price.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
+import { type ChangesSetting, createChanges, type ServedChanges } from './changes.ts'
 import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
 import type { Order, Removals } from './living-list.ts'
 import { createFreshnessMirror, type FreshnessMirror, type Measured } from './mirror.ts'
@@ -20,6 +23,8 @@ import { createWorld, type World, type WorldSetting } from './world.ts'
 export interface ListSetting extends Omit<WorldSetting, 'minutes'> {
   order: Order
   removals: Removals
+  /** Absent: it is not asked for changes. */
+  changes?: ChangesSetting | undefined
 }
 
 export interface TokenSetting {
@@ -45,6 +50,7 @@ export interface Freshness extends Measured {
   /** Those of refreshes, and of these those for older pages. */
   refreshesPerDay: number
   olderPerDay: number
+  changesPerDay: number
   /** Refreshes that were finished, and those of them whose claim was not true. */
   refreshes: number
   untrue: number
@@ -90,7 +96,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   const minutes = (before + days) * DAY
   const rules = shareRules(limit, policy.share)
   const gap = 1 / limit
-  const counts = { requests: 0, refreshes: 0, older: 0, finished: 0, untrue: 0 }
+  const counts = { requests: 0, refreshes: 0, older: 0, changes: 0, finished: 0, untrue: 0 }
   let sent: number[] = []
   let time = 0
   let at = 0
@@ -104,21 +110,51 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
 
   function createList(list: ListSetting, own: Random): PlayedList {
     let mirror: FreshnessMirror | null = null
+    let changes: ServedChanges | null = null
     const world = createWorld({ ...list, minutes }, own, {
-      onAdd: (id, when) => mirror?.onAdd(id, when),
-      onChange: (id, when) => mirror?.onChange(id, when),
-      onRemove: (id, when) => mirror?.onRemove(id, when),
+      onAdd(id, when) {
+        mirror?.onAdd(id, when)
+        changes?.onAdd(id, when)
+      },
+      onChange(id, when) {
+        mirror?.onChange(id, when)
+        changes?.onChange(id, when)
+      },
+      onRemove(id, when) {
+        mirror?.onRemove(id, when)
+        changes?.onRemove(id, when)
+      },
     })
+    const stored = new Map<number, number>()
+    if (list.changes) {
+      changes = createChanges(list.changes, world.bornBefore, world.pageAt, createRandom(seed))
+      for (const id of world.bornBefore.keys()) stored.set(id, changes.changedAt(id))
+    }
     const known = createFreshnessMirror(world.bornBefore)
     mirror = known
-    function read(page: number): WrittenPage {
+    function read(page: number, asked?: ChangesQuestion): WrittenPage {
       world.passTo(time)
-      const served = world.pageAt(page)
+      const since = readMoment(asked?.since)
+      const served = since && changes ? changes.pageAt(since.ms, page, time) : world.pageAt(page)
       at = Math.max(at + 1, nowMs())
       const written = known.write(served.ids, time, at)
       time += gap
       counts.requests++
-      return { ...served, ...written, at }
+      return {
+        ...served,
+        ...written,
+        at,
+        ...(changes ? shownBy(changes, served.ids, written.changedIds) : {}),
+      }
+    }
+    function shownBy(served: ServedChanges, ids: readonly number[], changed: readonly number[]) {
+      const momentOf = (id: number) => readMoment(new Date(served.changedAt(id)).toISOString())
+      const changedRows = changed.map((id) => ({
+        at: momentOf(id),
+        isTouched: served.changedAt(id) !== stored.get(id),
+      }))
+      for (const id of ids) stored.set(id, served.changedAt(id))
+      return { values: () => ids.map(momentOf), changedRows }
     }
     const { refreshEvery, walkEvery, alarm = false } = policy
     const turn = turnOf(setting.lists.length, rules)
@@ -176,6 +212,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     counts.finished++
     // What a full walk missed is its own coverage's to say.
     if (player.state().freshAsOf === startedMs && mirror.missingSince(startedAt) > 0) counts.untrue++
+    if (list.setting.changes) counts.changes += counted(1, () => player.beginChanges(nowMs()))
   }
 
   /** Reads an older page, if one is owed and the share has room for it. */
@@ -192,7 +229,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     })
     if (!found) return false
     const { list } = found
-    counts.older += counted(1, () => {
+    const kind = list.player.state().changes?.ask ? 'changes' : 'older'
+    counts[kind] += counted(1, () => {
       visited = list.player.readOlder(price, now) ? list : null
     })
     list.mayReadOlder = false
@@ -271,7 +309,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       world.passTo(time)
       mirror.measureFrom(time)
     }
-    Object.assign(counts, { requests: 0, refreshes: 0, older: 0 })
+    Object.assign(counts, { requests: 0, refreshes: 0, older: 0, changes: 0 })
     highestLevel = 0
     sent = []
   }
@@ -286,6 +324,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     requestsPerDay: counts.requests / days,
     refreshesPerDay: counts.refreshes / days,
     olderPerDay: counts.older / days,
+    changesPerDay: counts.changes / days,
     refreshes: counts.finished,
     untrue: counts.untrue,
     fullestHour: mostInAnHour(sent) / ((HOUR * limit * policy.share) / 100),

@@ -17,7 +17,7 @@ export interface FreshnessMirror extends WorldObserver {
     ids: readonly number[],
     time: number,
     at: number,
-  ): { seen: RefreshRow['seen'][]; added: number; changed: number }
+  ): { seen: RefreshRow['seen'][]; added: number; changed: number; changedIds: readonly number[] }
   /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
   missingSince(time: number): number
   /** Measures from this minute on. */
@@ -88,9 +88,9 @@ export function createFreshnessMirror(bornBefore: readonly number[]): FreshnessM
     write(ids, time, at) {
       pass(time)
       const before = rows.size
-      const changed = ids.filter((id) => outdated.has(id) && !missing.has(id)).length
+      const changedIds = ids.filter((id) => outdated.has(id) && !missing.has(id))
       const seen = ids.map((id) => read(id, time, at))
-      return { seen, added: rows.size - before, changed }
+      return { seen, added: rows.size - before, changed: changedIds.length, changedIds }
     },
     missingSince: (time) =>
       [...missing].filter(

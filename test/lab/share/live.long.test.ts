@@ -7,8 +7,11 @@ import { type SharedList, startSharedApi } from './shared-api.ts'
 // Two workers keep 20 lists of one token fresh: one with three new orders a minute, 19 with one an hour. How fast the machine is decides
 // nothing: the lists wait for the limit, and the bounds are minutes.
 
-const MINUTES = Number(process.env.LIVE_MINUTES ?? '20')
+const MINUTES = Number(process.env.LIVE_MINUTES ?? '60')
 const MINUTE = 60_000
+
+/** How often rows come to each list is learned meanwhile: from the third reading on the busy one is read in time. */
+const SETTLES = 30
 
 const LIMIT = 60
 /** What refreshes may send: a tenth, and what may begin at once. */
@@ -59,16 +62,17 @@ it.skipIf(server.missing !== null)(
     const ages = api.lists.flatMap((list) =>
       [...list.appeared(livedMs)].map(([number, appearedAt]) => {
         const at = seenAt.get(`${list.id} ${number}`) ?? null
-        return { speed: list.speed, isSeen: at !== null, minutes: ((at ?? livedMs) - appearedAt) / MINUTE }
+        const minutes = ((at ?? livedMs) - appearedAt) / MINUTE
+        return { speed: list.speed, isSeen: at !== null, appearedAt, minutes }
       }),
     )
     say(ages, api.requests)
     expect([code, ...codes]).toEqual([0, 0, 0])
     expect(ages.filter(({ isSeen, speed }) => isSeen && speed === 1).length).toBeGreaterThan(MINUTES)
-    expect(ages.filter((age) => age.minutes > within(age))).toEqual([])
+    const settled = ages.filter(({ appearedAt }) => appearedAt >= SETTLES * MINUTE)
+    expect(settled.filter((age) => age.minutes > within(age))).toEqual([])
     for (const minutes of [5, 20, 60])
       expect(mostIn(api.requests, minutes * MINUTE)).toBeLessThanOrEqual(most(minutes))
-    expect(api.requests.length).toBeGreaterThan((LIMIT / 10) * MINUTES * 0.8)
   },
   (MINUTES + 20) * MINUTE,
 )

@@ -2,7 +2,7 @@ import { describe } from 'vitest'
 import { columnTroubles } from '../../../src/store/core/overview.ts'
 import { runRule } from '../../../src/store/postgres/driver.ts'
 import { advisoryLocks } from '../../../src/store/postgres/leases.ts'
-import { readStatus } from '../../../src/store/postgres/read/status.ts'
+import { readJobs } from '../../../src/store/postgres/read/status.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import type { Row } from '../../helpers/test-mirror.ts'
@@ -54,7 +54,7 @@ async function openStore(): Promise<OpenedStore> {
       return row ? [String(row.failing_by), timeOf(row.at) ?? '', String(row.failing_code)] : null
     },
     status: async () => {
-      const [row] = await readStatus(test.server, test.address.schema, await advisoryLocks(test.server))
+      const [row] = await readJobs(test.server, test.address.schema, await advisoryLocks(test.server))
       return row
     },
     lastRun: async () =>

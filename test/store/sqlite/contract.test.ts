@@ -1,6 +1,6 @@
 import { columnTroubles } from '../../../src/store/core/overview.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
-import { readStatus } from '../../../src/store/sqlite/read/status.ts'
+import { readJobs } from '../../../src/store/sqlite/read/status.ts'
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'
 import { describeStore, type OpenedStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
@@ -39,7 +39,7 @@ async function openStore(): Promise<OpenedStore> {
       )
       return row ? (Object.values(row) as [string, string, string]) : null
     },
-    status: async () => readStatus(test.connection, test.file)[0],
+    status: async () => readJobs(test.connection, test.file)[0],
     lastRun: async () =>
       Object.values(
         test.rows(

@@ -22,11 +22,12 @@ describe('a committed page', () => {
     const saved = await save(FIRST)
 
     const own = { _organization_id: ACME.id, _first_seen_at: timeAt(1000), _changed_at: timeAt(1000) }
-    expect(saved).toEqual({
+    expect(saved).toMatchObject({
       added: 2,
       changed: 0,
       rejected: 1,
       notices: [{ level: 'warn', message: expect.stringContaining('1 item of page') }],
+      upserts: [{ change: 'added' }, { change: 'added' }],
     })
     expect(test.rows('SELECT * FROM orders')).toEqual([
       { ...own, id: 1, total: 20 },

@@ -39,20 +39,20 @@ export function parquetFormat({
     return written
   }
   return {
-    begin: () => NOTHING,
+    begin: () => NO_BYTES,
     row: (row) => {
       addRow(group, row)
-      return group.rows < GROUP_ROWS && group.characters < GROUP_CHARACTERS ? NOTHING : flush()
+      return group.rows < GROUP_ROWS && group.characters < GROUP_CHARACTERS ? NO_BYTES : flush()
     },
     end: () => {
-      const last = group.rows > 0 || !file ? flush() : NOTHING
+      const last = group.rows > 0 || !file ? flush() : NO_BYTES
       void file?.parquet.finish()
       return Buffer.concat([last, taken(bytes)])
     },
   }
 }
 
-const NOTHING = new Uint8Array()
+const NO_BYTES = new Uint8Array()
 
 interface ParquetFile {
   parquet: ParquetWriter
@@ -158,7 +158,7 @@ function unfit(name: string, kind: Kind): never {
 }
 
 function writeGroup({ parquet, columns }: ParquetFile, bytes: ByteWriter, { data, rows }: Group): Uint8Array {
-  if (rows === 0) return NOTHING
+  if (rows === 0) return NO_BYTES
   const columnData = columns.map((column, index) => ({
     name: column.name,
     data: (data[index] ?? []).map((value) => cellOf(value, column)),

@@ -103,7 +103,7 @@ function isNumber(value: Value): boolean {
 }
 
 /** Longer values are cut: `json` has them whole. */
-const LONGEST = 4000
+const LONGEST_VALUE = 4000
 
 /** Returns a function that shows a row as a list of its fields, for a table that is wider than the terminal. */
 function recordText(
@@ -115,7 +115,7 @@ function recordText(
   return (row, index) => {
     const title = `-- row ${index + 1} `
     const lines = names.map((name, column) =>
-      `${name.padEnd(widest)}  ${valueText(row[column] ?? null, LONGEST)}`.trimEnd(),
+      `${name.padEnd(widest)}  ${valueText(row[column] ?? null, LONGEST_VALUE)}`.trimEnd(),
     )
     return `${[title.padEnd(Math.min(width, 60), '-'), ...lines].join('\n')}\n`
   }

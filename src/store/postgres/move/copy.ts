@@ -40,7 +40,7 @@ function sqlType(type: MovedType): string {
 }
 
 /** The value as PostgreSQL reads it. Throws MirrorError for a time that is none. */
-function textOf(value: SqlValue, type: MovedType): string | null {
+function copiedText(value: SqlValue, type: MovedType): string | null {
   if (value === null) return null
   if (type === 'timestamptz') return timeOf(value)
   const text = String(value)
@@ -58,7 +58,7 @@ function timeOf(value: SqlValue): string {
 
 const DIGITS = 15
 
-/** Adds a row to a digest. `texts`: as `textOf` made them. */
+/** Adds a row to a digest. `texts`: as `copiedText` made them. */
 function addRow(digest: Digest, texts: readonly (string | null)[], columns: readonly MovedColumn[]): void {
   const line = texts.map((text, index) => pieceOf(text, columns[index]?.type ?? 'text')).join('')
   const hash = createHash('sha256').update(line).digest('hex').slice(0, DIGITS)
@@ -98,7 +98,7 @@ function shownSql(name: string, type: MovedType): string {
 }
 
 /** One statement writes at most so many rows, or somewhat more than so many characters. */
-const MOST_ROWS = 2000
+const COPIED_AT_ONCE = 2000
 const MOST_CHARACTERS = 2_000_000
 
 export interface CopyOptions {
@@ -161,11 +161,11 @@ async function goThrough(
     characters = 0
   }
   for (const row of rows()) {
-    const texts = row.map((value, index) => textOf(value, columns[index]?.type ?? 'text'))
+    const texts = row.map((value, index) => copiedText(value, columns[index]?.type ?? 'text'))
     addRow(digest, texts, columns)
     batch.push(texts)
     for (const text of texts) characters += text?.length ?? 0
-    if (batch.length >= MOST_ROWS || characters >= MOST_CHARACTERS) await flush()
+    if (batch.length >= COPIED_AT_ONCE || characters >= MOST_CHARACTERS) await flush()
   }
   await flush()
   return digest

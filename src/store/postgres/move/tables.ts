@@ -292,9 +292,9 @@ function addedColumns(connection: Connection, collection: string): string[] {
     .prepare('SELECT "column" FROM sync_columns WHERE collection = ?')
     .pluck()
     .all(collection)
-  const columnsOf = connection.prepare('SELECT name FROM pragma_table_xinfo(?)').pluck()
-  const raw = columnsOf.all(`${collection}_raw`)
-  return (columnsOf.all(collection) as string[]).filter(
+  const allColumns = connection.prepare('SELECT name FROM pragma_table_xinfo(?)').pluck()
+  const raw = allColumns.all(`${collection}_raw`)
+  return (allColumns.all(collection) as string[]).filter(
     (name) => !known.includes(name) && !raw.includes(name),
   )
 }

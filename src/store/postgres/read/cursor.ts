@@ -9,7 +9,7 @@ export interface StreamedRows {
 }
 
 const FIRST_ROWS = 100
-const MOST_ROWS = 2000
+const FETCHED_AT_ONCE = 2000
 
 /** Of a batch: few rows are asked for at once where they are long. */
 const BATCH_CHARACTERS = 4_000_000
@@ -41,5 +41,5 @@ function nextCount(rows: readonly Value[][]): number {
   let characters = 0
   for (const row of rows) for (const value of row) characters += typeof value === 'string' ? value.length : 8
   const fitting = Math.floor(BATCH_CHARACTERS / (characters / rows.length))
-  return Math.max(1, Math.min(MOST_ROWS, fitting))
+  return Math.max(1, Math.min(FETCHED_AT_ONCE, fitting))
 }

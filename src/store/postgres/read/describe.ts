@@ -11,7 +11,7 @@ import {
 import type { Listed, Value } from '../../core/reading.ts'
 import { runRule } from '../driver.ts'
 import { quoted } from '../sql.ts'
-import { type Reading, typeOf } from './listed.ts'
+import { type Reading, shownType } from './listed.ts'
 
 /** How many rows there are, and as of when. */
 export async function summarize(sql: Reading, collection: string): Promise<CollectionSummary> {
@@ -54,7 +54,7 @@ export async function describeColumns(sql: Reading, listed: Listed): Promise<Col
   const paths = await runRule(sql, pathsOf(listed))
   return columns.map(({ name, type, value }, index): ColumnSummary => {
     const sample = distinct[index] ?? { sampled: 0, distinct: 0, once: 0 }
-    const ours = typeOf(type)
+    const ours = shownType(type)
     const found = {
       column: name,
       type: ours === 'TIME' ? 'TEXT' : ours,
@@ -72,7 +72,7 @@ export async function describeColumns(sql: Reading, listed: Listed): Promise<Col
 /** Texts are compared by their bytes, as in a mirror in a file; a view of the user may have types that cannot be compared. */
 function valueSql(name: string, type: string): string {
   const column = quoted(name)
-  const isComparable = typeOf(type) !== 'TEXT' || type === 'numeric'
+  const isComparable = shownType(type) !== 'TEXT' || type === 'numeric'
   if (isComparable) return column
   return type === 'text' ? `(${column} COLLATE "C")` : `(${column}::text COLLATE "C")`
 }

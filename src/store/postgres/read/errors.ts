@@ -3,7 +3,7 @@ import { printable } from '../../../text.ts'
 
 /** What an error of a statement of ours means that only reads. Returns the same error where it means nothing special. */
 export function meaningOf(error: unknown): unknown {
-  const code = codeOf(error)
+  const code = sqlState(error)
   // Its message names the table, and no value.
   if (code === '42501' && error instanceof Error)
     return new MirrorError(
@@ -19,7 +19,7 @@ export function meaningOf(error: unknown): unknown {
 
 /** The same of a statement that the user wrote, with the server's own words. `names`: those of `$1`, `$2`, ... */
 export function meaningOfSql(error: unknown, names: readonly string[]): unknown {
-  const code = codeOf(error)
+  const code = sqlState(error)
   if (!(error instanceof Error) || ENDED.includes(code) || !WRONG.test(code)) return meaningOf(error)
   const message = error.message.replace(/\$(\d+)/g, (typed, at: string) => {
     const name = names[Number(at) - 1]
@@ -30,10 +30,10 @@ export function meaningOfSql(error: unknown, names: readonly string[]): unknown 
 
 /** Whether a statement names a schema, table, column, type or function that there is not. */
 export function isUnknownName(error: unknown): boolean {
-  return ['3F000', '42P01', '42703', '42704', '42883'].includes(codeOf(error))
+  return ['3F000', '42P01', '42703', '42704', '42883'].includes(sqlState(error))
 }
 
-function codeOf(error: unknown): string {
+function sqlState(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 

@@ -68,6 +68,6 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** `INTEGER`, `REAL`, `TEXT`, or `TIME` for our own times. */
-export function typeOf(type: string): string {
+export function shownType(type: string): string {
   return TYPES[type] ?? 'TEXT'
 }

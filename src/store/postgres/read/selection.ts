@@ -16,7 +16,7 @@ import { seqWindows, withinWindow } from '../../core/seq.ts'
 import { numberedValues } from '../driver.ts'
 import { POSTGRES_LIMITS, quoted } from '../sql.ts'
 import { openCursor, type StreamedRows } from './cursor.ts'
-import { findListed, type Reading, SEQUENCE, typeOf } from './listed.ts'
+import { findListed, type Reading, SEQUENCE, shownType } from './listed.ts'
 
 /** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
 export async function selectRows(sql: Reading, listed: Listed, selection: Selection): Promise<StreamedRows> {
@@ -26,7 +26,7 @@ export async function selectRows(sql: Reading, listed: Listed, selection: Select
   const { sinceSeq = null } = selection
   return {
     columns: columns.map(({ name }) => name),
-    types: columns.map(({ type }) => typeOf(type)),
+    types: columns.map(({ type }) => shownType(type)),
     batches:
       sinceSeq === null
         ? (await open(sql, select, query)).batches

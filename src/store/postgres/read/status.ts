@@ -6,7 +6,7 @@ import { queueSchema } from '../queue/schema.ts'
 import { quoted, type Sql } from '../sql.ts'
 
 /** All jobs that `sync_status` shows, by organization and collection. `held`: the numbers of all locks of the database. */
-export async function readStatus(
+export async function readJobs(
   sql: Statements,
   schema: string,
   held: ReadonlySet<string>,

@@ -56,7 +56,7 @@ export function tablesOfCopy(connection: Connection): CopiedTable[] {
 }
 
 function ownTable(connection: Connection, name: string, wanted: string | null): CopiedTable[] {
-  const columns = columnsOf(connection, name)
+  const columns = copiedColumns(connection, name)
     .filter((column) => wanted === null || wanted.split(' ').includes(column.name))
     .map((column) => ({
       name: column.name,
@@ -72,7 +72,7 @@ function ownTable(connection: Connection, name: string, wanted: string | null): 
 
 function tablesOfCollection(connection: Connection, name: string): CopiedTable[] {
   const [raw, history] = [tableName(name, 'raw'), tableName(name, 'history')]
-  const types = new Map(columnsOf(connection, raw).map((column) => [column.name, column.type]))
+  const types = new Map(copiedColumns(connection, raw).map((column) => [column.name, column.type]))
   const keyNames = keyColumnNames(splitKey(runRule(connection, knownKey(name)) ?? []))
   const keys = keyNames.map((key) => ({ name: key, type: types.get(key) ?? 'TEXT' }))
   const parents = keys.map((key) => ({ ...key, name: `_parent_${key.name}` }))
@@ -126,7 +126,7 @@ function sameTable(
     .pluck()
     .get(name) as string | undefined
   if (declaration === undefined) return []
-  const columns = columnsOf(connection, name)
+  const columns = copiedColumns(connection, name)
   const isPlain = columnCount(connection, name) === columns.length
   // A column that a user has let SQLite compute cannot be inserted.
   const list = columns.map((column) => quoted(column.name)).join(', ')
@@ -168,7 +168,7 @@ function columnName({ name }: CopiedColumn): string {
   return name
 }
 
-function columnsOf(connection: Connection, table: string): CopiedColumn[] {
+function copiedColumns(connection: Connection, table: string): CopiedColumn[] {
   const sql = `SELECT name, type FROM pragma_table_info(?, '${MIRROR}')`
   return connection.prepare(sql).all(table) as CopiedColumn[]
 }
@@ -176,7 +176,7 @@ function columnsOf(connection: Connection, table: string): CopiedColumn[] {
 /** None for a view that a user has made over what is no longer there. */
 function readableColumnsOf(connection: Connection, view: string): CopiedColumn[] {
   try {
-    return columnsOf(connection, view)
+    return copiedColumns(connection, view)
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR') return []
     throw error

@@ -25,10 +25,10 @@ export function listedNames(connection: Connection): string[] {
  */
 export function findListed(connection: Connection, name: string): Listed | null {
   const collection = collectionsOf(connection).find((one) => belongsTo(one, name))
-  const type = typeOf(connection, name)
+  const type = relationKind(connection, name)
   if (collection === undefined || type === undefined) return null
   // As declared; of a view's column the type that SQLite derives, which it writes as INT.
-  const columns = columnsOf(connection, name).map((column) => ({
+  const columns = listedColumns(connection, name).map((column) => ({
     ...column,
     type: column.type === 'INT' ? 'INTEGER' : column.type,
   }))
@@ -37,7 +37,7 @@ export function findListed(connection: Connection, name: string): Listed | null 
   return { name, collection, keys: keyColumnsOf(connection, collection), isTable: type === 'table', columns }
 }
 
-function columnsOf(connection: Connection, name: string): ListedColumn[] {
+function listedColumns(connection: Connection, name: string): ListedColumn[] {
   try {
     return connection.prepare('SELECT name, type FROM pragma_table_info(?)').all(name) as ListedColumn[]
   } catch (error) {
@@ -60,10 +60,10 @@ function keyColumnsOf(connection: Connection, collection: string): string[] {
 }
 
 export function hasTable(connection: Connection, name: string): boolean {
-  return typeOf(connection, name) === 'table'
+  return relationKind(connection, name) === 'table'
 }
 
-function typeOf(connection: Connection, name: string): string | undefined {
+function relationKind(connection: Connection, name: string): string | undefined {
   const sql = "SELECT type FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?"
   return connection.prepare(sql).pluck().get(name) as string | undefined
 }

@@ -44,7 +44,7 @@ export function readOnly(
     const found = statement.columns()
     const columns = distinctNames(found.map(({ name }) => name))
     const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
-    return { columns, types: found.map(typeOf), rows: stepping(rows, (error) => wrongSql(error, file)) }
+    return { columns, types: found.map(resultType), rows: stepping(rows, (error) => wrongSql(error, file)) }
   } catch (error) {
     throw wrongSql(error, file)
   }
@@ -63,7 +63,7 @@ export function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown)
 }
 
 /** Of a column of a table, not of what is worked out: the type of that is seen by its values. */
-function typeOf({ column, type }: ColumnDefinition): string {
+function resultType({ column, type }: ColumnDefinition): string {
   return column !== null && OWN_TIMES.includes(column) ? OWN_TIME : (type ?? '')
 }
 

@@ -30,7 +30,7 @@ export function createFileStatus(
   const read = <T>(task: () => T): T => translatingErrors(file, task)
   const isWhole = () => hasTable(connection, 'sync_jobs') && hasTable(connection, 'sync_gates')
   return {
-    status: () => read(() => (isWhole() ? readStatus(connection, file, own) : readFreshness(connection))),
+    status: () => read(() => (isWhole() ? readJobs(connection, file, own) : readFreshness(connection))),
     daemons: () => read(() => (isWhole() ? readDaemons(connection, file, own) : [])),
     gateClosedUntil: () => read(() => (isWhole() ? runRule(connection, gateClosedUntil()) : null)),
     columnTroubles: () =>
@@ -49,10 +49,10 @@ function tellsOfColumns(connection: Connection): boolean {
  * All jobs that `sync_status` shows, by organization and collection. `own`: the name of this process's lock file, if it has
  * one; it lives, and must not be opened here.
  */
-export function readStatus(connection: Connection, file: string, own: string | null = null): StatusRow[] {
+export function readJobs(connection: Connection, file: string, own: string | null = null): StatusRow[] {
   const columns = {
-    sync_status: columnsOf(connection, 'sync_status'),
-    sync_jobs: columnsOf(connection, 'sync_jobs'),
+    sync_status: columnNames(connection, 'sync_status'),
+    sync_jobs: columnNames(connection, 'sync_jobs'),
   }
   const read = () =>
     runRule(
@@ -72,7 +72,7 @@ export function readStatus(connection: Connection, file: string, own: string | n
   })
 }
 
-function columnsOf(connection: Connection, view: string): Set<string> {
+function columnNames(connection: Connection, view: string): Set<string> {
   const names = connection.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(view) as string[]
   return new Set(names)
 }

@@ -41,6 +41,8 @@ async function fill(test: TestMirror, orders: number): Promise<void> {
 const statistics = (test: TestMirror) =>
   test.rows("SELECT tbl, stat FROM sqlite_stat1 WHERE idx LIKE '%autoindex%' ORDER BY tbl").map(Object.values)
 
+const orders = (ids: number[]) => scriptedList({ ids, item: (id) => `{"id":${id},"shop":${id}}` })
+
 describe('the statistics for the planner', () => {
   it('are there after the first sync, so that no join goes through all orders for each shop', async () => {
     const test = openTestMirror()
@@ -60,7 +62,6 @@ describe('the statistics for the planner', () => {
   })
 
   it('are not made of a few rows, with which the next walk would look for each of its rows in the whole table', async () => {
-    const orders = (ids: number[]) => scriptedList({ ids, item: (id) => `{"id":${id},"shop":${id}}` })
     const asked = new Set<string>()
     const end = watchEdges({
       before({ what }) {

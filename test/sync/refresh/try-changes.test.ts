@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { JobError } from '../../../src/errors.ts'
+import { type Ask, tryChanges } from '../../../src/sync/refresh/try-changes.ts'
+import { START } from '../../helpers/clock.ts'
+import { jobOf } from '../../helpers/jobs.ts'
+import { pageOf } from '../../helpers/pages.ts'
+
+const JOB = jobOf({ changedSince: { parameter: 'updated_after', field: 'updated_at' } })
+const FIRST = pageOf(['{ "id": 1, "updated_at": "2026-11-20T07:00:00Z" }'])
+
+describe('trying whether an API can be asked for changes', () => {
+  it.each<{
+    name: string
+    page?: typeof FIRST
+    answer?: readonly string[] | Error
+    isHeeded: boolean
+    text: string
+  }>([
+    { name: 'no change to come', answer: [], isHeeded: true, text: 'it heeds updated_after' },
+    {
+      name: 'a row of the past',
+      answer: [FIRST.items[0]?.text ?? ''],
+      isHeeded: false,
+      text: 'it ignores the parameter',
+    },
+    {
+      name: 'a refusal',
+      answer: new JobError('UNEXPECTED_STATUS', 'no (422)'),
+      isHeeded: false,
+      text: 'end: no (422)',
+    },
+    {
+      name: 'no time',
+      page: pageOf(['{ "id": 1 }']),
+      isHeeded: false,
+      text: 'no row has a time in updated_at',
+    },
+    { name: 'no row', page: pageOf([]), isHeeded: true, text: 'not tried' },
+  ])('tells of $name', async ({ page = FIRST, answer, isHeeded, text }) => {
+    const asked: unknown[] = []
+    const ask: Ask = async (number, more) => {
+      asked.push({ number, ...more })
+      if (answer instanceof Error) throw answer
+      return pageOf(answer ?? [])
+    }
+
+    const tried = await tryChanges(JOB, page, ask, START)
+
+    expect(tried).toEqual({ isHeeded, text: expect.stringContaining(text) })
+    expect(asked).toEqual(answer ? [{ number: 1, updated_after: '2026-11-21T07:00:00Z' }] : [])
+  })
+
+  it('sends nothing where that is not configured', async () => {
+    expect(await tryChanges(jobOf(), FIRST, () => Promise.reject(new Error('asked')), START)).toBeNull()
+  })
+})
