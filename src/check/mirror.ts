@@ -56,7 +56,7 @@ function checkContents(file: string, look: (connection: Connection) => void): Fi
     const folder = checkFolder(NAME, path.dirname(file))
     return [
       folder.state === 'ok'
-        ? ok(NAME, `${file} is not there yet; the first sync makes it (${folder.message})`)
+        ? ok(NAME, `${file} is not there yet, and can be made (${folder.message})`)
         : { ...folder, exit_code: 4 },
     ]
   }

@@ -31,8 +31,6 @@ interface MirrorKind {
   isMade(config: Config, runtime: Runtime): Promise<boolean>
   /** Opens the mirror, or makes it. Throws UsageError if it holds the lists of another address. */
   openForWriting(options: OpenOptions): Promise<OpenMirror>
-  /** What requests need of the mirror, for `check`. Makes no file: without a mirror, what is noted is gone at the end. */
-  openForAsking(options: OpenOptions): Promise<TokenKeeper>
   /** Null if there is no mirror yet. */
   openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null>
   /** What `status` reads; null if there is no mirror yet. */
@@ -102,19 +100,14 @@ export interface RuleRunner {
   close(): Promise<void>
 }
 
-/** What processes on a mirror share about tokens and their budgets. */
-export interface TokenKeeper {
+/** A mirror that is open for writing. */
+export interface OpenMirror extends RuleRunner {
+  store: Store
   tokens: Tokens
   /** Names this process among those on the mirror; of a mirror in a file, the name of its lock file. */
   processName: string
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
-  close(): Promise<void>
-}
-
-/** A mirror that is open for writing. */
-export interface OpenMirror extends RuleRunner, TokenKeeper {
-  store: Store
   /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
   announceDaemon(): Promise<() => Promise<void>>
   /** Of a mirror that several machines share. */

@@ -7,22 +7,18 @@ import { JobError, toKnownError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { budgetKey } from './budget-key.ts'
-import { kindOf, type OpenMirror, type TokenKeeper } from './mirror.ts'
+import { kindOf, type OpenMirror } from './mirror.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { createCredentialsReader } from './token-holds.ts'
 
-/** The API of a configuration, asked as the mirror allows. */
-export interface Sources {
+/** The mirror and the API of a configuration, for commands that read lists. */
+export interface Session extends OpenMirror {
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
+  refreshes: RefreshPlan
   /** The key of an organization's rate budget. */
   budgetOf(organization: OrganizationConfig): string
-}
-
-/** The mirror and the API of a configuration, for commands that read lists. */
-export interface Session extends OpenMirror, Sources {
-  refreshes: RefreshPlan
 }
 
 export interface SessionOptions {
@@ -41,23 +37,11 @@ export interface SessionOptions {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, acceptAddress } = options
+  const { config, runtime, logger, tryHeldTokens, acceptAddress, userAgent, onAnswer, exchange } = options
   const { openForWriting } = await kindOf(config)
   const address = acceptAddress ? 'accept' : 'claim'
   const mirror = await openForWriting({ config, runtime, notes: logger, address })
-  const sources = await openSources(options, mirror, (...opened) => refreshes.watch(...opened))
-  const { budgetOf } = sources
-  const refreshes = createRefreshPlan({ config, store: mirror.store, budgetOf, now: mirror.now })
-  return { ...mirror, ...sources, refreshes }
-}
-
-export async function openSources(
-  options: SessionOptions,
-  mirror: TokenKeeper,
-  onOpen: RefreshPlan['watch'] = () => {},
-): Promise<Sources> {
-  const { config, runtime, logger, tryHeldTokens, userAgent, onAnswer, exchange } = options
-  const { tokens, now } = mirror
+  const { store, tokens } = mirror
   await tokens.register(config.organizations.map(registered))
   const api = createApi(
     { ...apiOptions(config, runtime, userAgent, mirror), onAnswer: tracing(logger, onAnswer) },
@@ -66,16 +50,22 @@ export async function openSources(
   const readCredentials = createCredentialsReader({
     config,
     tokens,
-    runtime: { ...runtime, now },
+    runtime: { ...runtime, now: mirror.now },
     logger,
     tryHeldTokens,
   })
+
+  const budgetOf = (organization: OrganizationConfig) =>
+    budgetKey(config, organization.id, fingerprintOf(organization, tokens))
+  const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
-    budgetOf: (organization) => budgetKey(config, organization.id, fingerprintOf(organization, tokens)),
+    ...mirror,
+    refreshes,
+    budgetOf,
     source: async (organization, job) => {
       try {
         const source = api.open(job, await readCredentials(organization))
-        onOpen(organization, source)
+        refreshes.watch(organization, source)
         return source
       } catch (error) {
         return closedSource(error)
@@ -117,7 +107,7 @@ function apiOptions(
   config: Config,
   { sleep, random, yieldToEventLoop }: Runtime,
   userAgent: string,
-  { tokens, processName, now }: TokenKeeper,
+  { tokens, processName, now }: OpenMirror,
 ): ApiOptions {
   const { api, rateLimit, retry } = config
   return {

@@ -42,6 +42,15 @@ describe('the page says of a list that a process works on', () => {
   })
 })
 
+it('says how the runs that are kept ended, also where there is one', async () => {
+  const shown = overview([job('acme')])
+  const [[key, runs] = ['', undefined]] = shown.runs
+  const only = new Map(runs ? [[key, { ...runs, marks: 's' }]] : [])
+
+  expect(await pageHtml(shown)).toContain('last 5 runs: 4 succeeded, 1 failed')
+  expect(await pageHtml({ ...shown, runs: only })).toContain('the only run: 1 succeeded')
+})
+
 it('says when the published file was made, and how long ago it was up to date', async () => {
   const published = { file: '/data/copy.db', created_at: at(600), current_at: at(2), bytes: 12_000_000 }
 

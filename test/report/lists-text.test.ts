@@ -32,6 +32,14 @@ describe('the lists in the text of status', () => {
     expect(told(many(50))).toHaveLength(50)
   })
 
+  it('says of an error without a message, as in a copy for readers, its code alone', () => {
+    const failed = { ...failedBy('NETWORK'), failing_message: null }
+
+    expect(told([job('acme', 'orders', failed)])[1]?.trim()).toBe(
+      `failing since ${at(30)} (30 minutes): NETWORK`,
+    )
+  })
+
   it('sums up those that are well where there are more, and says how to see each', () => {
     const jobs = [
       ...many(9_990),

@@ -31,7 +31,7 @@ import { hostOf } from '../pings.ts'
 import { readStatus } from '../read-status.ts'
 import type { Runtime } from '../runtime.ts'
 import { selectJobs } from '../selection.ts'
-import { openSources } from '../session.ts'
+import { openSession } from '../session.ts'
 
 interface CheckOptions {
   offline?: boolean
@@ -106,7 +106,7 @@ function adviceOf(status: Status | null): Finding[] {
 /** For all requests together: a rate limit may ask for long waits. */
 const LIMIT_MS = 120_000
 
-/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run, where there is a mirror. */
+/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run: so the mirror is made where there is none. */
 async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const { now, signal } = runtime
   const reached = await checkNetwork(config.api.baseUrl, now(), signal)
@@ -156,22 +156,26 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
   })
   // One try: a user waits for the answer.
   const once = { ...config, retry: { ...config.retry, attempts: 1 } }
-  const { openForAsking } = await kindOf(config)
-  const mirror = await openForAsking({ config: once, runtime, notes: logger, address: 'claim' })
+  const session = await openSession({
+    config: once,
+    runtime,
+    logger,
+    userAgent,
+    exchange,
+    tryHeldTokens: false,
+  })
   const limit = AbortSignal.any([runtime.signal, AbortSignal.timeout(LIMIT_MS)])
   try {
-    const options = { config: once, runtime, logger, userAgent, exchange, tryHeldTokens: false }
-    const { source, budgetOf } = await openSources(options, mirror)
     const jobs = selectJobs(config, { org: [], collection: [] })
     const tried = (job: Job, page: Page, ask: Ask) => tryChanges(job, page, ask, runtime.now())
     return await Promise.all(
       jobs.map(async ({ organization, job }) => {
-        const asked = await askList(job, () => source(organization, job), limit, tried)
-        return { ...asked, budget: budgetOf(organization) }
+        const asked = await askList(job, () => session.source(organization, job), limit, tried)
+        return { ...asked, budget: session.budgetOf(organization) }
       }),
     )
   } finally {
-    await mirror.close()
+    await session.close()
   }
 }
 

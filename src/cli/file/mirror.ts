@@ -7,7 +7,7 @@ import { inspectHeader } from '../../store/sqlite/file/header.ts'
 import { openForReading as openFileForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { freeBytes, fullDisk } from '../../store/sqlite/read/overview.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
-import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, TokenKeeper } from '../mirror.ts'
+import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
 import type { StatusReader } from '../read-status.ts'
 import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
@@ -21,11 +21,6 @@ export async function isMade({ database }: Config): Promise<boolean> {
 export async function openForWriting(options: OpenOptions): Promise<OpenMirror> {
   const { openFile } = await import('./open.ts')
   return openFile(options)
-}
-
-export async function openForAsking(options: OpenOptions): Promise<TokenKeeper> {
-  const { openFile, openNoFile } = await import('./open.ts')
-  return isNotMadeYet(options.config.database) ? openNoFile(options.runtime) : openFile(options)
 }
 
 export async function openForReading({ database }: Config): Promise<RuleRunner | null> {

@@ -6,10 +6,9 @@ import { claimAddress, placeOfFile, saveSetting } from '../../store/core/setting
 import type { Rule } from '../../store/core/sql.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
-import { emptyWal, openForReading, openInMemory, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { emptyWal, openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { openForWriting } from '../../store/sqlite/file/open-for-writing.ts'
 import { announceDaemon, createLeases, readDaemons, withdrawDaemon } from '../../store/sqlite/leases.ts'
-import { migrate } from '../../store/sqlite/migrations/migrate.ts'
 import { originIn } from '../../store/sqlite/publish/origin.ts'
 import { startCopy } from '../../store/sqlite/publish/start.ts'
 import { mirrorSize } from '../../store/sqlite/read/overview.ts'
@@ -25,7 +24,7 @@ import {
   type Patience,
   type Transact,
 } from '../../store/sqlite/transaction.ts'
-import type { Notes, OpenMirror, OpenOptions, RuleRunner, ServedMirror, TokenKeeper } from '../mirror.ts'
+import type { Notes, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
 import { unwritableNow } from './mirror.ts'
@@ -93,20 +92,6 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
   } catch (error) {
     connection.close()
     throw error
-  }
-}
-
-/** As if the mirror were there, with nothing in it: this one is nowhere but in memory. */
-export function openNoFile({ now, pid, newToken }: Runtime): TokenKeeper {
-  const connection = openInMemory()
-  migrate(connection, () => {})
-  return {
-    tokens: createTokens(connection, async (task) => task(), newToken),
-    processName: newLockName(pid, newToken),
-    now,
-    close: async () => {
-      connection.close()
-    },
   }
 }
 

@@ -33,11 +33,6 @@ export async function openForWriting(options: OpenOptions): Promise<OpenMirror> 
   return openServer(options)
 }
 
-/** Makes the mirror, too: only that shows whether this role may. */
-export function openForAsking(options: OpenOptions): Promise<OpenMirror> {
-  return openForWriting(options)
-}
-
 export async function openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null> {
   const server = await openServerForReading(config, runtime)
   return server && runnerOn(server)
@@ -71,7 +66,7 @@ export async function check(
   try {
     const server = await openServerForReading(config, runtime)
     if (!server) {
-      const message = `${config.database} can be reached; the first sync makes the mirror`
+      const message = `${config.database} can be reached; the mirror is not made there yet`
       return { findings: [ok('mirror', message)], origin }
     }
     try {
