@@ -170,8 +170,9 @@ function createPageSource(
     refusal: () => limiter.refusal(),
     limit: () => limiter.limit(),
     fetchPage: (page, observe, signal, urgency = 'walk', more) => {
-      const list = more ? listOf(more) : whole
-      return withRetry(() => attempt(list, page, { urgency, observe, signal }), {
+      // One attempt, a 429 too: an API may fail by these filters alone, and the list itself is not to wait for that.
+      if (more) return attempt(listOf(more), page, { urgency, observe, signal })
+      return withRetry(() => attempt(whole, page, { urgency, observe, signal }), {
         rules: options.retry,
         sleep: options.sleep,
         random: options.random,

@@ -234,7 +234,8 @@ function checkSettings(settings: unknown, path: KeyPath, collections: unknown, r
       )
     }
     const of = (names: KeyPath) => rawAt(entry, names) ?? rawAt(collections, [name, ...names])
-    const parameter = of(['changedSince', 'parameter'])
+    const isOff = rawAt(entry, ['changedSince']) === null
+    const parameter = isOff ? undefined : of(['changedSince', 'parameter'])
     if (typeof parameter === 'string' && rawAt(of(['filters']), [parameter]) !== undefined) {
       const isHere = rawAt(entry, ['changedSince']) !== undefined
       report(

@@ -75,7 +75,7 @@ export interface PageSource {
   refusal(): Promise<KnownError | null>
   /** Requests a minute that may be sent with this token; null where nothing limits them, or nothing is known. */
   limit(): number | null
-  /** Returns one checked page. Throws only errors of ours. `more`: filters beside those of the job. */
+  /** Returns one checked page. Throws only errors of ours. `more`: filters beside those of the job; then it is tried once. */
   fetchPage(
     page: number,
     observe: Observe<RequestEvent>,

@@ -89,6 +89,7 @@ describe('changedSince of an organization', () => {
   it.each([
     { override: 'orders: {}', own: rules },
     { override: 'orders: { changedSince: }', own: null },
+    { override: 'orders: { changedSince: null, filters: { updated_after: x } }', own: null },
     {
       override: 'orders: { changedSince: { parameter: since, field: meta.at } }',
       own: { parameter: 'since', field: 'meta.at' },

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { OrganizationConfig } from '../../config/organizations.ts'
 import { periodOf } from '../../schedule/cron.ts'
+import { keepChanges } from '../../sync/refresh/changed-since.ts'
 import { dueLists, type KnownList } from '../../sync/refresh/due-lists.ts'
 import { shareRules, turnOf } from '../../sync/refresh/price.ts'
 import type { RefreshPolicy } from '../../sync/refresh/refresher.ts'
@@ -88,7 +89,8 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   function knownOf<L extends PlannedList>(list: L): KnownList<L>[] {
     const { organization, job } = list.selected
     const policy = policyOf(list.selected)
-    const state = stateOf(states.get(nameOf(organization.id, job.collection.name)) ?? null, scopeText(job))
+    const saved = states.get(nameOf(organization.id, job.collection.name)) ?? null
+    const state = keepChanges(stateOf(saved, scopeText(job)), job.collection.changedSince ?? null)
     return policy && state ? [{ list, policy, state, tried: list.tried, isRead: list.isRead }] : []
   }
 

@@ -46,6 +46,8 @@ export interface ChangedSince {
   read: { since: string; total: number | null } | null
   /** Changes since `probedAt` that others found where this should have found them. */
   late: number
+  /** Whether the API gives the oldest changes first; absent: not known to. */
+  isRising?: boolean
   /** Whether rows have changed without their field. */
   hasUntouched: boolean
   /** Refusals in a row. */
@@ -142,7 +144,8 @@ function withMark(
     const overlap = Math.max(state.overlap, unit)
     return { ...state, mark: largest.write(from), from, unit, overlap, read: null }
   }
-  return shown.length > 0 ? { ...state, off: `no row has a time in ${state.rules.field}` } : state
+  // Rows may get one with their first change.
+  return state
 }
 
 /** A row that is dated a year ahead says nothing of the API's clock. */
@@ -182,23 +185,27 @@ export function afterChanges(
     const off = `the API gave rows whose ${rules.field} is older than ${rules.parameter}: it ignores the parameter, or goes by another field`
     return { ...state, ask: null, off }
   }
-  if (ask.isProbe) return { ...state, refused: 0, probedAt: now, ask: firstPage(state) }
+  if (ask.isProbe) return { ...state, probedAt: now, ask: firstPage(state) }
   const isFirst = ask.page === 1
   const above = ask.above
   const isSorted = above !== null && times.every(({ ms }, index) => ms >= (times[index - 1]?.ms ?? above))
   const largest = isFirst || isSorted ? largestOf(times, now) : null
   const hasMoved = largest !== null && largest.ms > (readMoment(mark ?? undefined)?.ms ?? 0)
-  const after = { ...state, refused: 0, mark: hasMoved ? largest.write(largest.ms) : mark, ask: null }
-  // Nearly all has changed at once, which a walk reads as well; or the parameter is ignored, which the next question shows.
-  if (isFirst && total !== null && listTotal !== null && total > listTotal / 2)
-    return { ...after, mark: null, probedAt: null }
-  const isRead = state.read?.since === ask.since && state.read.total === total
-  if (next === null || (isFirst && isRead)) return { ...after, read: { since: ask.since, total } }
-  // From the oldest change on, a page of younger ones cannot lose what moves behind it meanwhile.
   const rises = isSorted && (times[0]?.ms ?? 0) < (times.at(-1)?.ms ?? 0)
-  if (isFirst && rises && hasMoved) return { ...after, ask: firstPage(after) }
+  // One page may rise by chance.
+  const isRising = isSorted && (state.isRising || (rises && !isFirst))
+  const after = { ...state, isRising, mark: hasMoved ? largest.write(largest.ms) : mark, ask: null }
+  // Nearly all has changed at once, which a walk reads as well; or the parameter is ignored, which the next question shows.
+  const rows = total ?? ask.page * PER_PAGE
+  if (listTotal !== null && rows > listTotal / 2 && rows > PER_PAGE)
+    return { ...after, mark: null, probedAt: null }
   // What was taken out of the pages before has drawn as many rows to them.
   const fell = Math.max(0, (ask.total ?? 0) - (total ?? ask.total ?? 0))
+  const isRead = state.read?.since === ask.since && state.read.total === total
+  if ((next === null && fell === 0) || (isFirst && isRead))
+    return { ...after, refused: 0, read: { since: ask.since, total } }
+  // From the oldest change on, a page of younger ones cannot lose what moves behind it meanwhile.
+  if (isFirst && isRising && rises && hasMoved) return { ...after, ask: firstPage(after) }
   const page = fell > 0 ? Math.max(1, ask.page - Math.ceil(fell / PER_PAGE)) : ask.page + 1
   return { ...after, ask: { ...ask, page, total, above: isSorted ? (times.at(-1)?.ms ?? above) : null } }
 }
@@ -213,6 +220,10 @@ const REFUSED: readonly ErrorCode[] = [
   'LINK_REFUSED',
   'SERVER_ERROR',
   'TIMEOUT',
+  'NETWORK',
+  'RATE_LIMITED',
+  // Holds the token, as any does.
+  'UNAUTHORIZED',
 ]
 
 export function isRefusal(error: unknown): error is KnownError {
@@ -221,11 +232,14 @@ export function isRefusal(error: unknown): error is KnownError {
 
 /** The state once a question was not answered. @param refusal The code of the error, if the API refuses the question itself. */
 export function afterFailure(state: ChangedSince, refusal: ErrorCode | null): ChangedSince {
-  if (refusal === null) return { ...state, ask: null }
+  // It is asked again.
+  if (refusal === null) return state
   const refused = state.refused + 1
   const off =
     refused < REFUSALS ? null : `the API refuses requests with ${state.rules.parameter} (${refusal})`
-  return { ...state, ask: null, refused, off }
+  // Pages that were not read come again.
+  const mark = state.ask && state.ask.page > 1 ? state.ask.since : state.mark
+  return { ...state, mark, ask: null, refused, off }
 }
 
 /** The rows that a page of the list itself changed. @param ignore Dotted paths that are not compared: nothing shows whether these changed. */

@@ -28,7 +28,8 @@ export function readMoment(value: JsonValue | undefined): Moment | null {
   const offset = offsetOf(zone)
   const ms =
     Date.parse(`${day}T${minute ?? '00:00'}${second || ':00'}.${fraction.slice(0, 3) || '0'}Z`) - offset
-  if (Number.isNaN(ms)) return null
+  // Before 1970 nothing of an API changed: it is how some write none.
+  if (!(ms >= 0)) return null
   return {
     ms,
     unit: minute === undefined ? 86_400_000 : second === '' ? 60_000 : fraction === '' ? 1000 : 1,

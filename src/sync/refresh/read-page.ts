@@ -1,7 +1,11 @@
+import { JobError } from '../../errors.ts'
+import { parseExact } from '../../json/exact.ts'
+import { asJsonObject } from '../../json/value.ts'
+import { jobName } from '../../text.ts'
 import { identifyItems, type StoredItem } from '../items.ts'
 import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
-import type { Filters, Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
+import type { Filters, Job, Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'
 import type { RefreshRow } from './answer.ts'
 import type { SavedRefresh } from './saved.ts'
@@ -50,7 +54,8 @@ export async function refreshPage(
   const { job } = lease
   const page = await source.fetchPage(number, observe, signal, urgency, more)
   const listed = identifyItems(job, page)
-  const { changes, stored } = await compareWithStore(store, job, page, listed)
+  const { changes: all, stored } = await compareWithStore(store, job, page, listed)
+  const changes = more ? knownOnly(job, all, stored) : all
   const at = times.ofRefresh()
   const written = pageResult(changes, [])
   const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(written, page) })
@@ -66,6 +71,25 @@ export async function refreshPage(
   const told = isRejectNew ? pageResult(changes, committed.notices).notices : committed.notices
   observe({ kind: 'notices', page: number, notices: told })
   return { page, at, items, rowsAdded: committed.rowsAdded, written }
+}
+
+/**
+ * What is written of an answer to further filters. Only the list itself says which rows it has: an API may give others there (deleted ones,
+ * or without the configured filters), so these are not added, and none counts as seen. Throws JobError for items that are not whole.
+ */
+function knownOnly(job: Job, changes: PageChanges, stored: readonly StoredItem[]): PageChanges {
+  const upserts = changes.upserts.filter(({ change }) => change === 'changed')
+  const before = stored.flatMap((one) =>
+    one.state === 'different' ? Object.keys(asJsonObject(parseExact(one.text))).length : [],
+  )
+  const least = Math.min(...before) / 2
+  const isPart = upserts.some(({ value }) => Object.keys(value).length < least)
+  if (isPart)
+    throw new JobError(
+      'BAD_RESPONSE',
+      `${jobName(job)} page ${changes.page}: asked for what changed, the API gives items without most of their fields`,
+    )
+  return { ...changes, keys: [], rejects: [], upserts }
 }
 
 type Change = PageChanges['upserts'][number]['change']

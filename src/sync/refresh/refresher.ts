@@ -203,11 +203,11 @@ export function createRefresher(options: RefresherOptions): Refresher {
     try {
       await refreshPage(tools, ask.page, urgency, save, { [asked.parameter]: ask.since })
     } catch (error) {
-      // A page that cannot be read would be asked for again and again.
       const refusal = isRefusal(error) ? error.code : null
       state = signal.aborted ? from : withChanges(from, (known) => known && afterFailure(known, refusal))
       if (refusal === null) throw error
       await store.saveRefresh(lease, savedRefresh(state, rules))
+      if (refusal === 'UNAUTHORIZED') throw error
     }
   }
 

@@ -1,6 +1,8 @@
 import type { Filters, Job, Page } from '../types.ts'
-import { afterChanges, beginChanges } from './changed-since.ts'
-import { momentIn } from './moment.ts'
+import { afterChanges, beginChanges, isRefusal } from './changed-since.ts'
+import { momentIn, readMoment } from './moment.ts'
+
+const DAY = 86_400_000
 
 export type Ask = (page: number, more: Filters) => Promise<Page>
 
@@ -24,21 +26,30 @@ export async function tryChanges(
   if (!rules) return null
   const valuesOf = ({ items }: Page) => items.map(({ value }) => momentIn(value, rules.field))
   const begun = beginChanges(undefined, rules, valuesOf(page), 0, now)
-  if (begun.off !== null) return { isHeeded: false, text: begun.off }
-  if (!begun.ask) return { isHeeded: true, text: 'not tried, since the list is empty' }
-  const { since } = begun.ask
+  if (page.items.length === 0) return { isHeeded: true, text: 'not tried, since the list is empty' }
+  const mark = readMoment(begun.ask?.since)
+  if (!begun.ask || !mark)
+    return { isHeeded: false, text: `no row of the first page has a time in ${rules.field}` }
+  const since = mark.write(Math.max(mark.ms, now + DAY))
   try {
     const answer = await ask(1, { [rules.parameter]: since })
-    const { off } = afterChanges(begun, { ...answer, values: valuesOf(answer) }, null, now)
-    if (off !== null) return { isHeeded: false, text: off }
+    const { off } = afterChanges(
+      { ...begun, ask: { ...begun.ask, since } },
+      { ...answer, values: valuesOf(answer) },
+      null,
+      now,
+    )
+    if (off !== null || answer.items.length > 0)
+      return {
+        isHeeded: false,
+        text: off ?? `the API gave rows though it was asked for what changes after ${since}`,
+      }
     return {
       isHeeded: true,
       text: `nothing changed after ${since}, and so says the API: it heeds ${rules.parameter}`,
     }
   } catch (error) {
-    return {
-      isHeeded: false,
-      text: `not tried to the end: ${error instanceof Error ? error.message : 'unknown'}`,
-    }
+    if (!isRefusal(error) || error.code === 'UNAUTHORIZED') throw error
+    return { isHeeded: false, text: `the API refuses requests with ${rules.parameter}: ${error.message}` }
   }
 }

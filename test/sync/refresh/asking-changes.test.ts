@@ -16,8 +16,8 @@ const DAY = 1440 * MINUTE
 const PER_PAGE = 25
 const CHANGED_SINCE = { parameter: 'updated_after', field: 'updated_at' }
 
-/** What the API answers for what changed: by the newest change, all of the list, or nothing but an error. */
-type Answers = 'changed' | 'all' | 'refused'
+/** What the API answers for what changed: by the newest change, all of the list, rows of other lists too, only parts of items, or nothing but an error. */
+type Answers = 'changed' | 'all' | 'foreign' | 'parts' | 'refused'
 
 /** Twenty pages of items, the newest first, that change when a test says so; and a mirror that a walk has read. */
 async function synced(answers: Answers = 'changed', collection = {}) {
@@ -45,9 +45,16 @@ async function synced(answers: Answers = 'changed', collection = {}) {
       if (since !== undefined && api.answers === 'refused')
         throw new JobError('UNEXPECTED_STATUS', 'no such filter (422)')
       const list = shown(since)
+      if (since !== undefined && api.answers === 'foreign' && list.length > 0)
+        list.push({ id: 9000, state: 'of nobody', at: list[0]?.at ?? 0 })
+      const isPart = since !== undefined && api.answers === 'parts'
       const texts = list
         .slice((number - 1) * PER_PAGE, number * PER_PAGE)
-        .map(({ id, state, at }) => JSON.stringify({ id, state, updated_at: new Date(at).toISOString() }))
+        .map(({ id, state, at }) =>
+          JSON.stringify(
+            isPart ? { id } : { id, state, updated_at: new Date(at).toISOString(), channel: 'web' },
+          ),
+        )
       const lastPage = Math.max(1, Math.ceil(list.length / PER_PAGE))
       return pageOf(texts, {
         number,
@@ -117,6 +124,28 @@ describe('a refresh of a list whose API can be asked for changes', () => {
     list.test.clock.advance(DAY)
     await list.refresh()
     expect(ofChanges(list.asked)).toEqual([1, 1])
+  })
+
+  it('adds no row that the list itself has not shown', async () => {
+    const list = await synced('foreign')
+    list.change(7, 250)
+
+    await list.refresh()
+
+    expect(ofChanges(list.asked)).toEqual([1, 1])
+    expect(list.wrong()).toEqual([])
+  })
+
+  it('writes no part of an item, and asks no more where that is all that comes', async () => {
+    const list = await synced('parts')
+    for (let times = 0; times < 3; times++) {
+      list.change(250)
+      await list.refresh()
+      list.test.clock.advance(5 * MINUTE)
+    }
+
+    expect(list.wrong()).toEqual([250])
+    expect(list.changes()?.off).toBe('the API refuses requests with updated_after (BAD_RESPONSE)')
   })
 
   it('reads on where more has changed than a page holds', async () => {
@@ -217,7 +246,7 @@ describe('a refresh of a list whose API ignores the parameter', () => {
 
     await runOnce(list.test, list, { job, instead: 'newest', observe: list.observe })
 
-    expect(list.changes()?.off).toBe('no row has a time in id')
+    expect(list.changes()).toMatchObject({ rules: { field: 'id' }, mark: null, off: null })
     await runOnce(list.test, list, { job: jobOf(), instead: 'newest' })
     expect(list.changes()).toBeUndefined()
   })

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { JobError, RetryableError, TokenRefusedError } from '../../../src/errors.ts'
+import {
+  JobError,
+  MirrorError,
+  RateLimitedError,
+  RetryableError,
+  TokenRefusedError,
+} from '../../../src/errors.ts'
 import {
   afterChanges,
   afterFailure,
@@ -72,11 +78,12 @@ describe('what is asked first', () => {
   })
 
   it.each([
-    { name: 'no row', shown: [], off: null },
-    { name: 'no time', shown: [null, null], off: 'no row has a time in updated_at' },
-    { name: 'a time to come', shown: moments('9999-12-31'), off: 'no row has a time in updated_at' },
-  ])('is nothing where the newest end shows $name', ({ shown, off }) => {
-    expect(begin(undefined, shown)).toMatchObject({ mark: null, ask: null, off })
+    { name: 'no row', shown: [] },
+    // Rows may get one with their first change.
+    { name: 'no time', shown: [null, null] },
+    { name: 'a time to come', shown: moments('9999-12-31') },
+  ])('is nothing where the newest end shows $name', ({ shown }) => {
+    expect(begin(undefined, shown)).toMatchObject({ mark: null, ask: null, off: null })
   })
 
   it('does not go by a row that is dated far ahead', () => {
@@ -143,7 +150,32 @@ describe('more pages of changes', () => {
   })
 
   it('are the first one again from the new mark on where the oldest change comes first', () => {
-    expect(first(moments(at(24), at(40)))).toMatchObject({ mark: at(40), ask: { since: at(38), page: 1 } })
+    const one = first(moments(at(24), at(40)))
+    const two = answer(one, { values: moments(at(40), at(50)), total: 60, next: 3 })
+
+    // One page may rise by chance.
+    expect(one).toMatchObject({ mark: at(40), ask: { since: at(23), page: 2 } })
+    expect(two).toMatchObject({ mark: at(50), ask: { page: 3 } })
+    const known = { ...two, ask: asking.ask, mark: asking.mark }
+    expect(answer(known, { values: moments(at(24), at(40)), total: 60, next: 2 })).toMatchObject({
+      mark: at(40),
+      ask: { since: at(38), page: 1 },
+    })
+  })
+
+  it('are asked again after a fall also where the last of them came', () => {
+    const last = { ...asking, ask: { since: at(23), page: 4, total: 100, above: null, isProbe: false } }
+
+    expect(answer(last, { values: moments(at(30)), total: 99 }).ask).toMatchObject({ page: 3, total: 99 })
+  })
+
+  it('are given up where they are more than half of the list', () => {
+    const far = { ...asking, ask: { since: at(23), page: 21, total: null, above: null, isProbe: false } }
+
+    expect(answer(far, { values: moments(at(30)), total: null, next: 22 })).toMatchObject({
+      ask: null,
+      mark: null,
+    })
   })
 
   it('are read on where that did not move it, and move it then', () => {
@@ -193,11 +225,25 @@ describe('an API that refuses', () => {
   })
 
   it('is another matter than one that cannot be reached', () => {
-    expect(afterFailure(asking, null)).toMatchObject({ refused: 0, ask: null })
+    expect(afterFailure(asking, null)).toBe(asking)
     expect(isRefusal(new JobError('BAD_REQUEST', ''))).toBe(true)
     expect(isRefusal(new RetryableError('SERVER_ERROR', ''))).toBe(true)
-    expect(isRefusal(new RetryableError('NETWORK', ''))).toBe(false)
-    expect(isRefusal(new TokenRefusedError(''))).toBe(false)
+    expect(isRefusal(new RetryableError('NETWORK', ''))).toBe(true)
+    expect(isRefusal(new RateLimitedError(''))).toBe(true)
+    expect(isRefusal(new TokenRefusedError(''))).toBe(true)
+    expect(isRefusal(new MirrorError(''))).toBe(false)
+  })
+
+  it('by a page behind the first is asked for it again from before, and is off where that goes on', () => {
+    const two = first(moments(at(40), at(39)))
+    const once = afterFailure(two, 'SERVER_ERROR')
+
+    expect(once).toMatchObject({ mark: at(23), ask: null, off: null, refused: 1 })
+    const again = answer(
+      { ...once, ask: asking.ask },
+      { values: moments(at(40), at(39)), total: 60, next: 2 },
+    )
+    expect(afterFailure(again, 'SERVER_ERROR').off).toMatch(/refuses requests/)
     expect(isRefusal(new Error('a defect'))).toBe(false)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { JobError } from '../../../src/errors.ts'
+import { JobError, TokenRefusedError } from '../../../src/errors.ts'
 import { type Ask, tryChanges } from '../../../src/sync/refresh/try-changes.ts'
 import { START } from '../../helpers/clock.ts'
 import { jobOf } from '../../helpers/jobs.ts'
@@ -27,13 +27,19 @@ describe('trying whether an API can be asked for changes', () => {
       name: 'a refusal',
       answer: new JobError('UNEXPECTED_STATUS', 'no (422)'),
       isHeeded: false,
-      text: 'end: no (422)',
+      text: 'refuses requests with updated_after: no (422)',
     },
     {
       name: 'no time',
       page: pageOf(['{ "id": 1 }']),
       isHeeded: false,
-      text: 'no row has a time in updated_at',
+      text: 'no row of the first page has a time in updated_at',
+    },
+    {
+      name: 'a row of a time to come',
+      answer: ['{ "id": 1, "updated_at": "2031-01-01T00:00:00Z" }'],
+      isHeeded: false,
+      text: 'gave rows though',
     },
     { name: 'no row', page: pageOf([]), isHeeded: true, text: 'not tried' },
   ])('tells of $name', async ({ page = FIRST, answer, isHeeded, text }) => {
@@ -47,7 +53,13 @@ describe('trying whether an API can be asked for changes', () => {
     const tried = await tryChanges(JOB, page, ask, START)
 
     expect(tried).toEqual({ isHeeded, text: expect.stringContaining(text) })
-    expect(asked).toEqual(answer ? [{ number: 1, updated_after: '2026-11-21T07:00:00Z' }] : [])
+    expect(asked).toEqual(answer ? [{ number: 1, updated_after: '2026-11-21T08:00:00Z' }] : [])
+  })
+
+  it('leaves a refused token to whoever asked', async () => {
+    const ask: Ask = () => Promise.reject(new TokenRefusedError('refused'))
+
+    await expect(tryChanges(JOB, FIRST, ask, START)).rejects.toThrow('refused')
   })
 
   it('sends nothing where that is not configured', async () => {
