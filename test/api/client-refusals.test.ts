@@ -56,10 +56,7 @@ describe('an answer that is refused', () => {
   ])(
     'with %i to further filters is not asked for again: the list is not to wait for these',
     async (status, code) => {
-      foresee(1, { ...createJob().collection.filters, since: 'x' } as Record<string, string>).reply(
-        status,
-        '{}',
-      )
+      foresee(1, { ...createJob().collection.filters, since: 'x' }).reply(status, '{}')
       const { errorOf, clock } = createSetting()
 
       expect(await errorOf(1, { since: 'x' })).toMatchObject({ code })

@@ -16,6 +16,9 @@ const TEXT = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?(?:\.(\d{1,9}))?(Z|[
 /** Seconds or milliseconds since 1970, of the years 2001 to 2286. */
 const EPOCH = /^\d{10}(?:\d{3})?$/
 
+/** Some write a time of the first centuries for none. */
+const LEAST = Date.UTC(1900)
+
 /** Returns null for what is no time. */
 export function readMoment(value: JsonValue | undefined): Moment | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null
@@ -28,8 +31,7 @@ export function readMoment(value: JsonValue | undefined): Moment | null {
   const offset = offsetOf(zone)
   const ms =
     Date.parse(`${day}T${minute ?? '00:00'}${second || ':00'}.${fraction.slice(0, 3) || '0'}Z`) - offset
-  // Before 1970 nothing of an API changed: it is how some write none.
-  if (!(ms >= 0)) return null
+  if (!(ms >= LEAST)) return null
   return {
     ms,
     unit: minute === undefined ? 86_400_000 : second === '' ? 60_000 : fraction === '' ? 1000 : 1,

@@ -57,9 +57,9 @@ describe('trying whether an API can be asked for changes', () => {
   })
 
   it('leaves a refused token to whoever asked', async () => {
-    const ask: Ask = () => Promise.reject(new TokenRefusedError('refused'))
+    const tried = tryChanges(JOB, FIRST, () => Promise.reject(new TokenRefusedError('refused')), START)
 
-    await expect(tryChanges(JOB, FIRST, ask, START)).rejects.toThrow('refused')
+    await expect(tried).rejects.toThrow('refused')
   })
 
   it('sends nothing where that is not configured', async () => {
