@@ -137,7 +137,9 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       const since = readMoment(asked?.since)
       const served = since && changes ? changes.pageAt(since.ms, page, time) : world.pageAt(page)
       at = Math.max(at + 1, nowMs())
-      const written = known.write(served.ids, time, at)
+      // What changed is only updated.
+      const ids = asked ? served.ids.filter(known.knows) : served.ids
+      const written = known.write(ids, time, at)
       time += gap
       counts.requests++
       return {

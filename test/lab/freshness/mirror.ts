@@ -18,6 +18,7 @@ export interface FreshnessMirror extends WorldObserver {
     time: number,
     at: number,
   ): { seen: RefreshRow['seen'][]; added: number; changed: number; changedIds: readonly number[] }
+  knows(id: number): boolean
   /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
   missingSince(time: number): number
   /** Measures from this minute on. */
@@ -85,6 +86,7 @@ export function createFreshnessMirror(bornBefore: readonly number[]): FreshnessM
       outdated.delete(id)
       rows.delete(id)
     },
+    knows: (id) => rows.has(id),
     write(ids, time, at) {
       pass(time)
       const before = rows.size
