@@ -50,7 +50,7 @@ function rows(setting: Partial<FreshnessSetting>, ...names: readonly string[]) {
 describe('an API that is asked for what changed', () => {
   it.each([
     { order: 'first', names: ['rounds to minutes', 'oldest change first'] },
-    { order: 'random', names: ['oldest item first'] },
+    { order: 'last', names: ['oldest item first'] },
   ] as const)('shows changes in minutes, for no more requests than the share: $order', ({ order, names }) => {
     const [without, ...asked] = rows({ order }, ...names)
 
