@@ -65,14 +65,15 @@ export interface ChangedRow {
 }
 
 const DAY = 86_400_000
+const HOUR = 3_600_000
 const MINUTE = 60_000
 
 /** What APIs round to. It shows in so many different values. */
-const UNITS = [DAY, 3_600_000, MINUTE]
+const UNITS = [DAY, HOUR, MINUTE]
 const ENOUGH_VALUES = 3
 
 const LEAST_OVERLAP = 120_000
-const MOST_OVERLAP = 3_600_000
+const MOST_OVERLAP = HOUR
 
 /** So many late changes in a day double the overlap. */
 const LATE = 2
@@ -148,11 +149,13 @@ function withMark(
   return state
 }
 
-/** A row that is dated a year ahead says nothing of the API's clock. */
+/** A row that is dated ahead says nothing of the API's clock, which may be some hours ahead itself: an older mark asks for more, a younger one misses some. */
 function largestOf(times: readonly Moment[], now: number): Moment | null {
-  return times
-    .filter(({ ms }) => ms <= now + DAY)
-    .reduce<Moment | null>((most, one) => (most && most.ms >= one.ms ? most : one), null)
+  const until = (end: number) =>
+    times
+      .filter(({ ms }) => ms <= end)
+      .reduce<Moment | null>((most, one) => (most && most.ms >= one.ms ? most : one), null)
+  return until(now + HOUR) ?? until(now + DAY)
 }
 
 function firstPage({ mark, overlap }: ChangedSince): ChangesQuestion {

@@ -70,7 +70,7 @@ describe('what is asked first', () => {
   it.each([
     { shown: moments('2026-11-20', '2026-11-20'), since: '2026-11-18' },
     { shown: moments(at(0), at(60), at(120)), since: '2026-11-20T08:55:00Z' },
-    { shown: moments(at(0), at(60), at(121)), since: at(114) },
+    { shown: moments(at(0), at(-60), at(1)), since: at(-6) },
     // Rows that changed at once.
     { shown: moments(at(0), at(0), at(60)), since: at(53) },
   ])('is a whole unit before it where values are rounded to more: $since', ({ shown, since }) => {
@@ -88,6 +88,9 @@ describe('what is asked first', () => {
 
   it('does not go by a row that is dated far ahead', () => {
     expect(begin(undefined, moments(at(30), '2031-01-01T00:00:00Z')).mark).toBe(at(25))
+    expect(begin(undefined, moments(at(30), at(30 + 120))).mark).toBe(at(25))
+    // An API whose clock is ahead.
+    expect(begin(undefined, moments(at(30 + 120))).mark).toBe(at(25 + 120))
   })
 
   it('is the page that was left over', () => {
