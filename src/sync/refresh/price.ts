@@ -34,7 +34,8 @@ const IN_TURN = 4
 /** Minutes in which an unused share lowers the price, and in which one used twice raises it, by the factor e. */
 const INERTIA = 60
 
-const START_PRICE = 100
+/** Low enough for a new mirror to find its busy lists in minutes: it rises as soon as the share is used. */
+const START_PRICE = 20
 const LEAST_PRICE = 0.03
 
 /** While something waits for so long the price falls more slowly by this part. */

@@ -41,16 +41,16 @@ describe('the share of a budget', () => {
       twice = charge(pass(twice, RULES, NOW + minute * MINUTE), RULES, 2 * RULES.perMinute)
     }
 
-    expect(priceOf(newShare(NOW))).toBeCloseTo(100)
-    expect(priceOf(steady)).toBeCloseTo(100)
-    expect(priceOf(pass(newShare(NOW), RULES, NOW + HOUR))).toBeCloseTo(100 / Math.E)
-    expect(priceOf(twice)).toBeCloseTo(100 * Math.E)
+    expect(priceOf(newShare(NOW))).toBeCloseTo(20)
+    expect(priceOf(steady)).toBeCloseTo(20)
+    expect(priceOf(pass(newShare(NOW), RULES, NOW + HOUR))).toBeCloseTo(20 / Math.E)
+    expect(priceOf(twice)).toBeCloseTo(20 * Math.E)
   })
 
   it.each([
     { what: 'nothing was used for a year', at: NOW + 8760 * HOUR, isLate: false, price: 0.03 },
-    { what: 'the clock was set back', at: NOW - HOUR, isLate: false, price: 100 },
-    { what: 'something waits for long', at: NOW + HOUR, isLate: true, price: 100 * Math.exp(-0.8) },
+    { what: 'the clock was set back', at: NOW - HOUR, isLate: false, price: 20 },
+    { what: 'something waits for long', at: NOW + HOUR, isLate: true, price: 20 * Math.exp(-0.8) },
   ])('has the price $price where $what', ({ at, isLate, price }) => {
     const share = pass(newShare(NOW), RULES, at, isLate)
 

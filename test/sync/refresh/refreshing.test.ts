@@ -300,7 +300,7 @@ describe('a refresh', () => {
     // Nothing was paid before.
     const [share] = await test.store.shares(['token'])
     const sent = list.asked.length / (shareRules(60, 10).perMinute * 60)
-    expect(share?.logPrice).toBeCloseTo(Math.log(100) + sent)
+    expect(share?.logPrice).toBeCloseTo(Math.log(20) + sent)
   })
 
   it.each([11, 21, 23, null])(
