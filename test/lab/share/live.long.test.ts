@@ -7,11 +7,11 @@ import { type SharedList, startSharedApi } from './shared-api.ts'
 // Two workers keep 20 lists of one token fresh: one with three new orders a minute, 19 with one an hour. How fast the machine is decides
 // nothing: the lists wait for the limit, and the bounds are minutes.
 
-const MINUTES = Number(process.env.LIVE_MINUTES ?? '60')
+const MINUTES = Number(process.env.LIVE_MINUTES ?? '20')
 const MINUTE = 60_000
 
 /** How often rows come to each list is learned meanwhile: from the third reading on the busy one is read in time. */
-const SETTLES = 30
+const SETTLES = 10
 
 const LIMIT = 60
 /** What refreshes may send: a tenth, and what may begin at once. */
