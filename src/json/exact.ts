@@ -185,12 +185,6 @@ const SMALL_E = 101
 export const OPEN_OBJECT = 123
 export const CLOSE_OBJECT = 125
 
-/** JSON.parse keeps any number of so many digits. */
-const SAFE_LENGTH = 15
-
-/** Fractions below a millionth, which JavaScript writes as 5e-7. */
-const WRITTEN_WITH_EXPONENT = '0.000000'
-
 /** The index of the first character from `start` on that is no white space of JSON. */
 export function skipSpace(text: string, start: number): number {
   let at = start
@@ -249,18 +243,6 @@ export function findInexactNumbers(text: string): number[] {
 
 /** Whether JSON.parse and JSON.stringify would not return this number as it is written. */
 export function isInexact(text: string, start: number, end: number): boolean {
-  if (end - start <= SAFE_LENGTH && isPlainlyExact(text, start, end)) return false
   const source = text.slice(start, end)
   return source !== String(Number(source))
-}
-
-/** Decides most short numbers by their characters, which is faster than writing them. False proves nothing. */
-function isPlainlyExact(text: string, start: number, end: number): boolean {
-  let hasDot = false
-  for (let at = start; at < end; at++) {
-    const code = text.charCodeAt(at)
-    if (code === DOT) hasDot = true
-    else if (code < ZERO || code > NINE) return false
-  }
-  return !hasDot || (text.charCodeAt(end - 1) !== ZERO && !text.startsWith(WRITTEN_WITH_EXPONENT, start))
 }
