@@ -1,7 +1,7 @@
 import { type ErrorCode, KnownError } from '../../errors.ts'
 import type { Upsert } from '../store.ts'
 import { type Moment, momentIn, readMoment } from './moment.ts'
-import { PER_PAGE } from './price.ts'
+import { MINUTE, PER_PAGE } from './price.ts'
 
 /** A parameter of the API that leaves out of a list what has not changed since a moment, and the field that holds when an item changed. */
 export interface ChangedSinceRules {
@@ -64,9 +64,8 @@ export interface ChangedRow {
   isTouched: boolean
 }
 
-const DAY = 86_400_000
+export const DAY = 86_400_000
 const HOUR = 3_600_000
-const MINUTE = 60_000
 
 /** What APIs round to. It shows in so many different values. */
 const UNITS = [DAY, HOUR, MINUTE]
@@ -233,13 +232,10 @@ export function isRefusal(error: unknown): error is KnownError {
   return error instanceof KnownError && REFUSED.includes(error.code)
 }
 
-/** The state once a question was not answered. @param refusal The code of the error, if the API refuses the question itself. */
-export function afterFailure(state: ChangedSince, refusal: ErrorCode | null): ChangedSince {
-  // It is asked again.
-  if (refusal === null) return state
+/** The state once the API refused a question. */
+export function afterRefusal(state: ChangedSince, code: ErrorCode): ChangedSince {
   const refused = state.refused + 1
-  const off =
-    refused < REFUSALS ? null : `the API refuses requests with ${state.rules.parameter} (${refusal})`
+  const off = refused < REFUSALS ? null : `the API refuses requests with ${state.rules.parameter} (${code})`
   // Pages that were not read come again.
   const mark = state.ask && state.ask.page > 1 ? state.ask.since : state.mark
   return { ...state, mark, ask: null, refused, off }

@@ -2,7 +2,7 @@ import { afterDeepPage, isAlarming } from './alarm.ts'
 import type { End } from './answer.ts'
 import { afterChanges, type ChangesAnswer } from './changed-since.ts'
 import { newestEnd } from './ends.ts'
-import { END_COST, isWalkedWhole, MISSING, newestEvery, PER_PAGE } from './price.ts'
+import { END_COST, isWalkedWhole, MINUTE, MISSING, newestEvery, PER_PAGE } from './price.ts'
 import { afterNewestEnd, afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
 import { knownRates, type RefreshState } from './state.ts'
 
@@ -18,8 +18,6 @@ export interface RefreshPace {
   /** Whether the whole list is walked at once when far more older rows change than usual. */
   alarm: boolean
 }
-
-const MINUTE = 60_000
 
 /** Milliseconds between two readings of the newest end. */
 export function newestInterval(
@@ -123,22 +121,18 @@ export function takeOwed(
   return { state, page: null }
 }
 
-/**
- * The state once a page of what changed is read. Such pages are owed before older ones.
- * @param isPrompt Whether the newest end was read just before: a row that is new then stands elsewhere.
- */
+/** The state once a page of what changed is read, which updated so many rows. Such pages are owed before older ones. */
 export function afterChangesPage(
   state: RefreshState,
   { newest }: Pick<RefreshPace, 'newest'>,
   answer: ChangesAnswer,
-  written: { added: number; changed: number; isPrompt: boolean },
+  changed: number,
   now: number,
 ): RefreshState {
   const changes = state.changes && afterChanges(state.changes, answer, state.total, now)
   // What refreshes find says how often they are worth it.
-  const rates = afterNewestEnd(knownRates(state, newest, now), written, 0)
-  const older = state.older + (written.isPrompt ? written.added : 0)
-  return { ...state, rates, older, ...(changes ? { changes } : {}) }
+  const rates = afterNewestEnd(knownRates(state, newest, now), { added: 0, changed }, 0)
+  return { ...state, rates, ...(changes ? { changes } : {}) }
 }
 
 /** The state once a full walk has read a page: it tells how often rows change where older pages are left to walks. */

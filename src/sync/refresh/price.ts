@@ -42,7 +42,7 @@ const LEAST_PRICE = 0.03
 export const LATE_MS = 600_000
 const SLOWER = 0.2
 
-const MINUTE = 60_000
+export const MINUTE = 60_000
 
 /** @param percent Of the limit, for refreshes. */
 export function shareRules(limit: number | null, percent: number): ShareRules {

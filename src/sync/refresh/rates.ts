@@ -1,4 +1,4 @@
-import { between, MISSING, PER_PAGE } from './price.ts'
+import { between, MINUTE, MISSING, PER_PAGE } from './price.ts'
 
 /**
  * How often rows of a list come and change, and how far its older pages are read. Rates are learned from what readings find, and forget
@@ -37,8 +37,6 @@ const LONGEST = 60
 
 /** No more often than once a minute, and only for as many pages as are read together. */
 const LEAST_VISIT = 1
-
-const MINUTE = 60_000
 
 /** @param rows Of a reading, in which a row that changed twice is found once. */
 export function learn(

@@ -6,7 +6,7 @@ import type { Lease, Run, RunRecord, RunTraffic, Store, Upsert } from '../store.
 import type { Observe, Page, PageSource, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'
 import {
-  afterFailure,
+  afterRefusal,
   beginChanges,
   type ChangedSince,
   changedRows,
@@ -188,26 +188,26 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const verified = (from: RefreshState, { upserts = [] }: Pick<PageResult, 'upserts'>) =>
     withChanges(from, (known) => known && verifyChanges(known, changedRows(upserts, known.rules, ignore)))
 
-  /** Reads the page of what changed that is to be asked for, if there is one. `isPrompt`: after the newest end. */
-  async function readChanges(tools: RefreshTools, urgency: Urgency, isPrompt: boolean): Promise<void> {
+  /** Reads the page of what changed that is to be asked for, if there is one. */
+  async function readChanges(tools: RefreshTools, urgency: Urgency): Promise<void> {
     const from = state
     const { ask = null, rules: asked } = from?.changes ?? {}
     if (!from || !ask || !asked) return
-    const save = (written: Written, { items, next, ...page }: Page) => {
+    const save = ({ changed }: Written, { items, next, ...page }: Page) => {
       const values = items.map(({ value }) => momentIn(value, asked.field))
       const total = rules.total === 'ignore' ? null : page.total
-      const after = afterChangesPage(from, rules, { values, total, next }, { ...written, isPrompt }, now())
+      const after = afterChangesPage(from, rules, { values, total, next }, changed, now())
       state = withChanges(from, () => after.changes, after)
       return savedRefresh(state, rules)
     }
     try {
       await refreshPage(tools, ask.page, urgency, save, { [asked.parameter]: ask.since })
     } catch (error) {
-      const refusal = isRefusal(error) ? error.code : null
-      state = signal.aborted ? from : withChanges(from, (known) => known && afterFailure(known, refusal))
-      if (refusal === null) throw error
+      state = from
+      if (!isRefusal(error)) throw error
+      state = withChanges(from, (known) => known && afterRefusal(known, error.code))
       await store.saveRefresh(lease, savedRefresh(state, rules))
-      if (refusal === 'UNAUTHORIZED') throw error
+      if (error.code === 'UNAUTHORIZED') throw error
     }
   }
 
@@ -257,7 +257,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
     if ((await take(olderWanted(goesOn))) === 0 || !policy || !state) return false
     if (state.changes?.ask) {
-      await paying(begin, (tools) => readChanges(tools, urgency, false))
+      await paying(begin, (tools) => readChanges(tools, urgency))
       return true
     }
     // A walk reads the whole list already.
@@ -328,7 +328,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
           await store.saveRefresh(lease, savedRefresh(state, rules))
           // Who asked for it waits for all that changed; else the share says when more of it is read.
           for (let pages = 0; pages < (how.isAsked ? MOST_PAGES : 1); pages++)
-            await readChanges(tools, 'refresh', true)
+            await readChanges(tools, 'refresh')
         } finally {
           await settle(tools.run.traffic.requests - charged)
         }

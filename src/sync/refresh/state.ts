@@ -48,7 +48,7 @@ export interface RefreshState {
   /** What deep pages held lately; and when that was so much that the whole list was to be read at once, epoch milliseconds. Absent: nothing, never. */
   recent?: Recent
   alarmedAt?: number
-  /** Rows that older pages, and what changed, added since the last refresh. */
+  /** Rows that older pages added since the last refresh. */
   older: number
   /** What is known of an API that can be asked for what changed; absent: it was not asked. */
   changes?: ChangedSince

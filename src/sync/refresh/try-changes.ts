@@ -1,8 +1,6 @@
 import type { Filters, Job, Page } from '../types.ts'
-import { afterChanges, beginChanges, isRefusal } from './changed-since.ts'
+import { afterChanges, beginChanges, DAY, isRefusal } from './changed-since.ts'
 import { momentIn, readMoment } from './moment.ts'
-
-const DAY = 86_400_000
 
 export type Ask = (page: number, more: Filters) => Promise<Page>
 

@@ -128,11 +128,11 @@ export function createListPlayer(
     }
   }
 
-  function readChanges(ask: ChangesQuestion, isPrompt: boolean, now: number): void {
+  function readChanges(ask: ChangesQuestion, now: number): void {
     const page = read(ask.page, ask)
     const { values = () => [], total, lastPage } = page
     const next = ask.page < lastPage ? ask.page + 1 : null
-    state = afterChangesPage(state, RULES, { values: values(), total, next }, { ...page, isPrompt }, now)
+    state = afterChangesPage(state, RULES, { values: values(), total, next }, page.changed, now)
   }
 
   return {
@@ -152,7 +152,7 @@ export function createListPlayer(
     owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
     readOlder(price, now) {
       if (state.changes?.ask) {
-        readChanges(state.changes.ask, false, now)
+        readChanges(state.changes.ask, now)
         return true
       }
       const owed = takeOwed(state, pace, price, now)
@@ -164,7 +164,7 @@ export function createListPlayer(
     },
     beginChanges(now) {
       state = { ...state, changes: beginChanges(state.changes, CHANGED_SINCE, shown, readBefore, now) }
-      if (state.changes?.ask) readChanges(state.changes.ask, true, now)
+      if (state.changes?.ask) readChanges(state.changes.ask, now)
     },
     onWalkedPage(page, number, price) {
       verify(page)

@@ -8,7 +8,7 @@ import {
 } from '../../../src/errors.ts'
 import {
   afterChanges,
-  afterFailure,
+  afterRefusal,
   beginChanges,
   type ChangedSince,
   type ChangesAnswer,
@@ -218,17 +218,16 @@ describe('more pages of changes', () => {
 
 describe('an API that refuses', () => {
   it('is not asked again after the second time in a row', () => {
-    const once = afterFailure(asking, 'UNEXPECTED_STATUS')
+    const once = afterRefusal(asking, 'UNEXPECTED_STATUS')
 
     expect(once).toMatchObject({ off: null, ask: null })
     expect(answer({ ...once, ask: asking.ask })).toMatchObject({ refused: 0 })
-    expect(afterFailure(once, 'UNEXPECTED_STATUS').off).toBe(
+    expect(afterRefusal(once, 'UNEXPECTED_STATUS').off).toBe(
       'the API refuses requests with updated_after (UNEXPECTED_STATUS)',
     )
   })
 
   it('is another matter than one that cannot be reached', () => {
-    expect(afterFailure(asking, null)).toBe(asking)
     expect(isRefusal(new JobError('BAD_REQUEST', ''))).toBe(true)
     expect(isRefusal(new RetryableError('SERVER_ERROR', ''))).toBe(true)
     expect(isRefusal(new RetryableError('NETWORK', ''))).toBe(true)
@@ -239,14 +238,14 @@ describe('an API that refuses', () => {
 
   it('by a page behind the first is asked for it again from before, and is off where that goes on', () => {
     const two = first(moments(at(40), at(39)))
-    const once = afterFailure(two, 'SERVER_ERROR')
+    const once = afterRefusal(two, 'SERVER_ERROR')
 
     expect(once).toMatchObject({ mark: at(23), ask: null, off: null, refused: 1 })
     const again = answer(
       { ...once, ask: asking.ask },
       { values: moments(at(40), at(39)), total: 60, next: 2 },
     )
-    expect(afterFailure(again, 'SERVER_ERROR').off).toMatch(/refuses requests/)
+    expect(afterRefusal(again, 'SERVER_ERROR').off).toMatch(/refuses requests/)
     expect(isRefusal(new Error('a defect'))).toBe(false)
   })
 })
