@@ -1,8 +1,8 @@
 import { JobError } from '../../errors.ts'
 import { parseExact } from '../../json/exact.ts'
-import { asJsonObject } from '../../json/value.ts'
+import { asJsonObject, type JsonValue } from '../../json/value.ts'
 import { jobName } from '../../text.ts'
-import { identifyItems, type StoredItem } from '../items.ts'
+import { identifyItems, type ListedItem, type StoredItem } from '../items.ts'
 import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
 import type { Filters, Job, Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
@@ -55,7 +55,7 @@ export async function refreshPage(
   const page = await source.fetchPage(number, observe, signal, urgency, more)
   const listed = identifyItems(job, page)
   const { changes: all, stored } = await compareWithStore(store, job, page, listed)
-  const changes = more ? knownOnly(job, all, stored) : all
+  const changes = more ? knownOnly(job, all, listed, stored) : all
   const at = times.ofRefresh()
   const written = pageResult(changes, [])
   const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(written, page) })
@@ -77,19 +77,28 @@ export async function refreshPage(
  * What is written of an answer to further filters. Only the list itself says which rows it has: an API may give others there (deleted ones,
  * or without the configured filters), so these are not added, and none counts as seen. Throws JobError for items that are not whole.
  */
-function knownOnly(job: Job, changes: PageChanges, stored: readonly StoredItem[]): PageChanges {
-  const upserts = changes.upserts.filter(({ change }) => change === 'changed')
-  const before = stored.flatMap((one) =>
-    one.state === 'different' ? Object.keys(asJsonObject(parseExact(one.text))).length : [],
-  )
-  const least = Math.min(...before) / 2
-  const isPart = upserts.some(({ value }) => Object.keys(value).length < least)
-  if (isPart)
+function knownOnly(
+  job: Job,
+  changes: PageChanges,
+  listed: readonly ListedItem[],
+  stored: readonly StoredItem[],
+): PageChanges {
+  if (listed.some((item, index) => 'key' in item && isPartOf(item.item.value, stored[index])))
     throw new JobError(
       'BAD_RESPONSE',
       `${jobName(job)} page ${changes.page}: asked for what changed, the API gives items without most of their fields`,
     )
+  const upserts = changes.upserts.filter(({ change }) => change === 'changed')
   return { ...changes, keys: [], rejects: [], upserts }
+}
+
+function isPartOf(value: JsonValue, stored: StoredItem | undefined): boolean {
+  if (stored?.state !== 'different') return false
+  return fieldsIn(value) < fieldsIn(parseExact(stored.text)) / 2
+}
+
+function fieldsIn(item: JsonValue): number {
+  return Object.keys(asJsonObject(item)).length
 }
 
 type Change = PageChanges['upserts'][number]['change']
