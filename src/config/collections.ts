@@ -73,7 +73,7 @@ const newest = choice(['auto', 'first', 'last']).describe(
 )
 
 const CHANGED_SINCE =
-  'must name a parameter and a field. Write it like { parameter: updated_after, field: updated_at }.'
+  'must name a parameter and a field, or be null. Write it like { parameter: updated_after, field: updated_at }.'
 const PARAMETER_TEXT = 'must be the name of a query parameter, other than page. Write it like updated_after.'
 const changedSince = z
   .strictObject(
