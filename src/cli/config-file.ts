@@ -26,7 +26,7 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
 
 /**
  * Throws UsageError for a file that nobody has named and another user has put into a folder for all, such as the temporary one: it
- * could have our tokens sent to his address.
+ * could have our tokens sent to his address. To root any folder of another user is one: `tokenFile` may name what only root can read.
  */
 function assertMeant(file: string, cwd: string): void {
   let owner: number | undefined
@@ -35,7 +35,8 @@ function assertMeant(file: string, cwd: string): void {
   } catch {
     // Whoever opens it says what is wrong.
   }
-  if (owner === undefined || [process.geteuid?.(), 0, ownerOf(cwd)].includes(owner)) return
+  const user = process.geteuid?.()
+  if (owner === undefined || owner === user || owner === 0 || (user !== 0 && owner === ownerOf(cwd))) return
   throw new UsageError(
     `${file} belongs to another user, and nobody has named it; if it is meant, name it: --config ${shellWord(file)}`,
   )

@@ -271,4 +271,29 @@ describe.skipIf(!CAN_BE_OTHERS)('a configuration in a folder for all (needs root
     expect((await check(ANALYST))[1]).toBe(false)
     expect((await check(0))[1]).toBe(false)
   })
+
+  it("is read by root in no folder of another user: it may send a file that only root can read to that user's server", async () => {
+    const server = await serve((asked) => pageOf(ITEMS, asked))
+    const secret = path.join(createWorkspace(undefined).folder, 'secret')
+    fs.writeFileSync(secret, 'only-root-may-read-this', { mode: 0o600 })
+    const { token: _, ...acme } = organization('acme', 1)
+    const workspace = createWorkspace({
+      baseUrl: server.url,
+      organizations: [{ ...acme, tokenFile: secret }],
+    })
+    const home = workspace.file('home')
+    const file = path.join(home, 'config/admin-mirror.yaml')
+    fs.mkdirSync(path.dirname(file), { recursive: true })
+    fs.copyFileSync(workspace.file('admin-mirror.yaml'), file)
+    for (const one of [home, path.dirname(file), file]) fs.chownSync(one, ANALYST, ANALYST)
+    const unnamed = { cwd: home, env: { ADMIN_MIRROR_CONFIG: '' } }
+
+    const byRoot = await workspace.run(['check'], unnamed)
+
+    expect(byRoot.code).toBe(2)
+    expect(byRoot.stdout + byRoot.stderr).toMatch(/belongs to another user.* --config /)
+    expect(server.asked).toEqual([])
+    const named = await workspace.run(['check', '--config', file], unnamed)
+    expect(named.stdout).not.toMatch(/belongs to another user, and nobody/)
+  })
 })
