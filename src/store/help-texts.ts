@@ -144,7 +144,7 @@ export const WORKING_COLUMNS: Readonly<Record<string, string>> = {
   organizations: 'held_fingerprint last_fingerprint',
   sync_runs: 'brief',
   sync_walks: 'origin path first_page account untrusted new_rejects total_off rows_added_before brief',
-  sync_columns: 'role wide',
+  sync_columns: 'role wide sequence',
   sync_rejects: 'fingerprint only_refreshed',
 }
 

@@ -3,6 +3,7 @@ import type { Connection } from '../../src/store/sqlite/sql.ts'
 /** Makes the tables as they were before the columns of views of arrays followed the rules of those of tables. */
 export function beforeElements(connection: Connection): void {
   connection.exec(`
+    DROP VIEW sync_help;
     CREATE TABLE former (
       view TEXT NOT NULL, array_column TEXT NOT NULL, "column" TEXT NOT NULL, path TEXT NOT NULL, type TEXT NOT NULL,
       holds TEXT NOT NULL, PRIMARY KEY (view, "column")

@@ -26,6 +26,7 @@ import {
   saveColumns,
   saveView,
 } from './tables.ts'
+import type { OwnView } from './views.ts'
 
 // The tables and views of a collection are changed where they cannot hold the items that come.
 
@@ -148,6 +149,10 @@ export interface Alteration {
   dialect: Dialect
   /** Makes all changes of columns; or none, where something keeps the types of some of them. */
   alterTables(collection: ConfiguredCollection, changes: readonly ColumnChange[]): Rule<KeptTypes | null>
+  /** The views that every mirror of this database has beside those of `views.ts`. */
+  furtherViews: readonly OwnView[]
+  /** Makes a view, or makes it anew; with the statements that say what it is. */
+  makeView(name: string, select: string, comments: readonly string[]): Rule<void>
   /** Makes the view of an array anew. */
   replaceView(shape: ViewedTable, view: ArrayView): Rule<void>
   /** Makes the view of changes anew, if it is ours. */

@@ -1,5 +1,6 @@
 import type { WalkOutcome } from '../../sync/types.ts'
 import { all, type Dialect, msOf, one, type Rule, type StoredTime, timeOf } from './sql.ts'
+import { JOIN_LAST_RUN } from './views.ts'
 
 // What `status`, and those who wait for a list, are shown.
 
@@ -286,11 +287,7 @@ function statusSql(dialect: Dialect, has: HasColumn): string {
   JOIN organizations ON organizations.id = job.organization_id
   ${joinFirst('sync_runs', 'walked', "trigger <> 'refresh'")}
   ${joinFirst('sync_runs', 'latest', 'true')}
-  -- As in sync_status: a refresh hides no walk, unless it failed after the end of that walk.
-  LEFT JOIN sync_runs AS run ON run.id = CASE
-    WHEN latest.status = 'failed' AND (walked.id IS NULL OR latest.started_at >= walked.finished_at) THEN latest.id
-    ELSE walked.id
-  END
+  ${JOIN_LAST_RUN}
   ${joinFirst('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`)}
   ${joinFirst('sync_walks', 'last', "status = 'complete' AND kind = 'full'")}
   ${joinFirst('sync_walks', 'walk', "status = 'open'", "origin = 'sync' DESC, id DESC")}

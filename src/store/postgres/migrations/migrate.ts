@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import { completeCollections } from '../../core/complete.ts'
+import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
 import { runRule } from '../driver.ts'
 import { strangeOwner } from '../schema-owner.ts'
 import type { Server } from '../server/server.ts'
@@ -41,7 +42,12 @@ export async function migrate(server: Server): Promise<void> {
   const { schema } = server.address
   const owner = await strangeOwner(server, schema)
   if (owner !== null) throw ownedBy(server, owner)
-  if ((await hasSettings(server, schema)) && (await versionOf(server, server)) === LATEST_VERSION) return
+  if (
+    (await hasSettings(server, schema)) &&
+    (await versionOf(server, server)) === LATEST_VERSION &&
+    (await runRule(server, hasOwnViews(ALTERATION)))
+  )
+    return
   await server.transaction(async (sql) => {
     // Before the schema is looked at: another worker may have been faster.
     await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK % 2 ** 31, schema])
@@ -53,6 +59,7 @@ export async function migrate(server: Server): Promise<void> {
     if (done > LATEST_VERSION) throw tooNew(server, done)
     for (const step of STEPS.slice(done)) await sql.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
     if (done < LATEST_VERSION) await runRule(sql, completeCollections(ALTERATION))
+    await runRule(sql, makeOwnViews(ALTERATION))
     await sql.rows(
       "INSERT INTO sync_settings (name, value) VALUES ('version', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [String(LATEST_VERSION)],

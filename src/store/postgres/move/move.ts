@@ -9,9 +9,8 @@ import { advisoryLocks, lockKey } from '../leases.ts'
 import { LATEST_VERSION, MOVING, migrate, readSettings } from '../migrations/migrate.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
+import { ALTERATION, makeChangesView } from '../tables/alter.ts'
 import { dropCollection } from '../tables/configured.ts'
-import { changesViewSql } from '../tables/shape.ts'
-import { viewSql } from '../tables/view.ts'
 import { type MovedCollection, movedCollections, planOf } from './collections.ts'
 import {
   type CopyOptions,
@@ -222,9 +221,10 @@ function begin(
     await sql.exec(
       `TRUNCATE ${OWN_TABLES.map(quoted).join(', ')}, sync_known_columns, sync_column_counts, sync_view_columns`,
     )
-    for (const { name, shape, views } of collections) {
-      await sql.exec([...tablesSql(POSTGRES, shape), ...changesViewSql(shape)].join(';\n'))
-      for (const view of views) await sql.exec(viewSql(name, shape.keyColumns, view.to))
+    for (const { shape, views } of collections) {
+      await sql.exec(tablesSql(POSTGRES, shape).join(';\n'))
+      await runRule(sql, makeChangesView(shape))
+      for (const view of views) await runRule(sql, ALTERATION.replaceView(shape, view.to))
     }
   })
 }

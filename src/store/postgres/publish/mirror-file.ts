@@ -7,7 +7,6 @@ import { openForWriting } from '../../sqlite/file/open-for-writing.ts'
 import type { Connection } from '../../sqlite/sql.ts'
 import { ALTERATION } from '../../sqlite/tables/alter.ts'
 import { ensureTables } from '../../sqlite/tables/configured.ts'
-import { ensureHelp } from '../../sqlite/tables/help-view.ts'
 import { columnsInBoth } from '../move/tables.ts'
 import type { Cursor } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
@@ -57,7 +56,6 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
       })
       await copy({ table: 'sync_column_counts', from: COUNT_RECORD, map: withKeysOfFile(keys) })
       await copy({ table: 'sync_view_columns', from: VIEW_RECORD, order: 'sequence' })
-      ensureHelp(connection)
       for (const [name, keyPaths] of keys) {
         const collection = { name, key: keyPaths.map((path) => path.join('.')) }
         runRule(connection, ensureTables(collection))

@@ -1,12 +1,12 @@
 import type { ColumnChange } from '../../columns/column.ts'
 import { addColumnSql } from '../../core/declarations.ts'
-import type { Alteration } from '../../core/fit.ts'
+import type { Alteration, ViewedTable } from '../../core/fit.ts'
 import { changesViewName, KINDS, tableName } from '../../core/names.ts'
 import { exec, one, quoted, type Rule, SQL_TYPES } from '../../core/sql.ts'
 import { POSTGRES } from '../driver.ts'
 import { changingTypes, DependentError, tried, withoutDependents } from './dependents.ts'
-import { changesViewSql, commentOfChanges } from './shape.ts'
-import { hasTextSql, viewSelect, viewSql } from './view.ts'
+import { changesSelect } from './shape.ts'
+import { hasTextSql, viewComment, viewSelect } from './view.ts'
 
 /** Runs in a transaction. */
 export const ALTERATION: Alteration = {
@@ -25,18 +25,10 @@ export const ALTERATION: Alteration = {
     yield* changeKeys(name, changes)
     return null
   },
-  /** Leaves all that depends on the view as it is where only columns are added; else views of users that read it are made again with it. */
-  *replaceView({ name: table, keyColumns }, view) {
-    const name = quoted(view.name)
-    const found = yield* one<{ options: string }>(
-      "SELECT coalesce(' WITH (' || array_to_string(reloptions, ', ') || ')', '') AS options FROM pg_class WHERE oid = to_regclass(:name::text)",
-      { name },
-    )
-    const inPlace = `CREATE OR REPLACE VIEW ${name}${found?.options} AS\n${viewSelect(table, keyColumns, view)}`
-    if (found && (yield* tried(() => exec([inPlace]))) === null) return
-    const anew = exec([`DROP VIEW IF EXISTS ${name}`, viewSql(table, keyColumns, view)])
-    yield* withoutDependents([view.name], anew)
-  },
+  furtherViews: [],
+  makeView,
+  replaceView: ({ name: table, keyColumns }, view) =>
+    makeView(view.name, viewSelect(table, keyColumns, view), viewComment(table, view)),
   *replaceChangesView(shape) {
     const view = changesViewName(shape.name)
     // By the comment that ours has.
@@ -45,11 +37,37 @@ export const ALTERATION: Alteration = {
       { view: quoted(view), comment: commentOfChanges(shape.name) },
     )
     if (!ours) return
-    yield* withoutDependents([view], exec([`DROP VIEW ${quoted(view)}`, ...changesViewSql(shape)]))
+    yield* makeChangesView(shape)
   },
   beginsLikeList: (column) => `t.${quoted(column)} ~ '^[ \\t\\n\\r]*\\['`,
   hasText: hasTextSql,
   tried,
+}
+
+export function makeChangesView({ name, keyColumns }: ViewedTable): Rule<void> {
+  const view = changesViewName(name)
+  return makeView(
+    view,
+    changesSelect(name, keyColumns),
+    POSTGRES.comment(`VIEW ${quoted(view)}`, commentOfChanges(name)),
+  )
+}
+
+function commentOfChanges(name: string): string {
+  return `One row an event of ${name}, of history and live rows.`
+}
+
+/** Leaves all that depends on the view as it is where only columns are added; else views of users that read it are made again with it. */
+function* makeView(view: string, select: string, comments: readonly string[]): Rule<void> {
+  const name = quoted(view)
+  const found = yield* one<{ options: string }>(
+    "SELECT coalesce(' WITH (' || array_to_string(reloptions, ', ') || ')', '') AS options FROM pg_class WHERE oid = to_regclass(:name::text)",
+    { name },
+  )
+  const inPlace = `CREATE OR REPLACE VIEW ${name}${found?.options ?? ''} AS\n${select}`
+  if ((yield* tried(() => exec([inPlace, ...comments]))) === null) return
+  const anew = [`DROP VIEW IF EXISTS ${name}`, `CREATE VIEW ${name} AS\n${select}`, ...comments]
+  yield* withoutDependents([view], exec(anew))
 }
 
 function tablesOf(collection: string): string[] {

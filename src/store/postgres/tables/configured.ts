@@ -11,7 +11,7 @@ import {
 } from '../../core/tables.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import type { Server } from '../server/server.ts'
-import { changesViewSql } from './shape.ts'
+import { makeChangesView } from './alter.ts'
 
 /** Two workers that make tables at once would each find a name free. */
 const LOCK_TABLES =
@@ -51,7 +51,7 @@ function* makeMissing(collection: ConfiguredCollection): Rule<void> {
     yield* dropForOtherKey(name)
   }
   yield* makeTables(POSTGRES, collection)
-  yield* exec(changesViewSql(viewedTable(POSTGRES, collection)))
+  yield* makeChangesView(viewedTable(POSTGRES, collection))
 }
 
 /** Drops the tables and views of a collection, and deletes its columns and its key. */

@@ -1,6 +1,5 @@
-import { type KeyPaths, keyColumnNames, type TableShape } from '../../columns/catalog.ts'
+import { type KeyPaths, keyColumnNames } from '../../columns/catalog.ts'
 import { eventKeyNames, selectChanges } from '../../columns/changes-view.ts'
-import { changesViewName } from '../../core/names.ts'
 import { POSTGRES } from '../driver.ts'
 import { POSTGRES_LIMITS, quoted } from '../sql.ts'
 
@@ -8,10 +7,8 @@ export function keyNames(keyPaths: KeyPaths): string[] {
   return keyColumnNames(keyPaths, POSTGRES_LIMITS)
 }
 
-/** The statements that make the view of changes, with its comment. */
-export function changesViewSql({ name, keyColumns }: Pick<TableShape, 'name' | 'keyColumns'>): string[] {
-  const view = quoted(changesViewName(name))
-  const select = selectChanges({
+export function changesSelect(name: string, keyColumns: readonly string[]): string {
+  return selectChanges({
     raw: quoted(`${name}_raw`),
     history: quoted(`${name}_history`),
     keys: ['_organization_id', ...keyColumns].map(quoted),
@@ -19,9 +16,4 @@ export function changesViewSql({ name, keyColumns }: Pick<TableShape, 'name' | '
     order: '"_sequence"',
     seq: POSTGRES.seqOf,
   })
-  return [`CREATE VIEW ${view} AS\n${select}`, ...POSTGRES.comment(`VIEW ${view}`, commentOfChanges(name))]
-}
-
-export function commentOfChanges(name: string): string {
-  return `One row an event of ${name}, of history and live rows.`
 }

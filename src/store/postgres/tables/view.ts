@@ -8,12 +8,10 @@ import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 /** Stands in the definition of each of these views, and tells them from those of users: a function of the schema. */
 export const VIEW_MARK = 'json_list('
 
-/** CREATE VIEW, with its comment. */
-export function viewSql(table: string, keyColumns: readonly string[], view: ArrayView): string {
-  const name = quoted(view.name)
-  return `CREATE VIEW ${name} AS
-${viewSelect(table, keyColumns, view)};
-COMMENT ON VIEW ${name} IS ${literal(`One row for each element of ${view.arrayColumn} of ${table}.`)}`
+export function viewComment(table: string, { name, arrayColumn }: ArrayView): string[] {
+  return [
+    `COMMENT ON VIEW ${quoted(name)} IS ${literal(`One row for each element of ${arrayColumn} of ${table}.`)}`,
+  ]
 }
 
 /**

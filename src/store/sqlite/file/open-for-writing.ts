@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { completeCollections } from '../../core/complete.ts'
+import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
 import { runRule } from '../driver.ts'
 import { migrate } from '../migrations/migrate.ts'
 import type { Connection } from '../sql.ts'
@@ -49,7 +50,12 @@ export function openForWriting(file: string): Connection {
     // while a reader needs it; the second commit after the reader's end cuts it to the limit.
     connection.pragma(`wal_autocheckpoint = ${WAL_PAGES}`)
     connection.pragma(`journal_size_limit = ${WAL_BYTES}`)
-    migrate(connection, () => runRule(connection, completeCollections(ALTERATION)))
+    const makeViews = () => runRule(connection, makeOwnViews(ALTERATION))
+    migrate(connection, () => {
+      runRule(connection, completeCollections(ALTERATION))
+      makeViews()
+    })
+    if (!runRule(connection, hasOwnViews(ALTERATION))) connection.transaction(makeViews).immediate()
     return connection
   } catch (error) {
     opened?.close()

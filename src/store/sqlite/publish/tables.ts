@@ -39,13 +39,6 @@ const OURS: Readonly<Record<string, string | null>> = {
   sync_help: null,
 }
 
-/** The types of columns of views, of which SQLite does not know all. The others are TEXT. */
-const TYPES: Readonly<Record<string, string>> = {
-  rows: 'INTEGER',
-  removals_held: 'INTEGER',
-  expected_missed: 'REAL',
-}
-
 /** The tables of a copy. Call it while the copy is empty, with the mirror attached. */
 export function tablesOfCopy(connection: Connection): CopiedTable[] {
   const collections = connection.prepare(`SELECT name FROM ${MIRROR}.sync_collections ORDER BY name`).pluck()
@@ -60,8 +53,8 @@ function ownTable(connection: Connection, name: string, wanted: string | null): 
     .filter((column) => wanted === null || wanted.split(' ').includes(column.name))
     .map((column) => ({
       name: column.name,
-      // INT is what SQLite calls the whole numbers of a view.
-      type: wanted === null ? (TYPES[column.name] ?? 'TEXT') : column.type.replace(/^INT$/, 'INTEGER'),
+      // INT is what SQLite calls the whole numbers of a view. In a mirror of an earlier version a column of a view may have no type.
+      type: column.type.replace(/^INT$/, 'INTEGER') || 'TEXT',
     }))
   if (columns.length === 0) return []
   const list = columns.map((column) => quoted(column.name)).join(', ')

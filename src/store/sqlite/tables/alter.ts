@@ -7,6 +7,7 @@ import { exec, one, quoted, type Rule } from '../../core/sql.ts'
 import { loadColumns, saveColumns } from '../../core/tables.ts'
 import { SQLITE } from '../driver.ts'
 import { ensureChangesView } from './changes-view.ts'
+import { helpView } from './help-view.ts'
 import { belongingsOf, rebuildTable, type TableChanges } from './rebuild-table.ts'
 import { kindSql, viewSql } from './view.ts'
 
@@ -17,15 +18,10 @@ export const ALTERATION: Alteration = {
     yield* alterTables(name, changes)
     return null
   },
-  *replaceView({ name: table, keyColumns }, view) {
-    // A user's INSTEAD OF trigger would go with the view.
-    const triggers = yield* belongingsOf(view.name)
-    yield* exec([
-      `DROP VIEW IF EXISTS ${quoted(view.name)}`,
-      viewSql(view, { table, keyColumns }),
-      ...triggers,
-    ])
-  },
+  furtherViews: [helpView()],
+  makeView: (name, select) => makeView(name, `CREATE VIEW ${quoted(name)} AS\n${select}`),
+  replaceView: ({ name: table, keyColumns }, view) =>
+    makeView(view.name, viewSql(view, { table, keyColumns })),
   *replaceChangesView(shape) {
     yield* ensureChangesView(shape)
   },
@@ -36,6 +32,12 @@ export const ALTERATION: Alteration = {
     yield* begin()
     return null
   },
+}
+
+function* makeView(name: string, sql: string): Rule<void> {
+  // A user's INSTEAD OF trigger would go with the view.
+  const triggers = yield* belongingsOf(name)
+  yield* exec([`DROP VIEW IF EXISTS ${quoted(name)}`, sql, ...triggers])
 }
 
 /** Column changes for which a table is read. */

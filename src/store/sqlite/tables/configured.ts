@@ -15,14 +15,12 @@ import {
 import { runRule, SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
 import { dropChangesView, ensureChangesView } from './changes-view.ts'
-import { ensureHelp } from './help-view.ts'
 
 /**
  * Creates the tables of every configured collection, so that queries work before the first row. Recreates
  * tables without rows if the key has changed. Call it inside a transaction.
  */
 export function makeConfigured(connection: Connection, collections: readonly ConfiguredCollection[]): void {
-  ensureHelp(connection)
   for (const collection of collections) {
     try {
       runRule(connection, ensureTables(collection))

@@ -1,23 +1,19 @@
 import { EVENT_COLUMNS, SEQ } from '../../columns/changes-view.ts'
+import type { OwnView } from '../../core/views.ts'
 import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
-import { type Connection, quoted } from '../sql.ts'
 
 // `sync_help` is a view, so that it knows new collections and arrays without being written.
 
-const VIEW = 'sync_help'
-
-/** Creates the view, or replaces that of another version. */
-export function ensureHelp(connection: Connection): void {
-  const wanted = helpSql()
-  const found = connection.prepare('SELECT type, sql FROM sqlite_schema WHERE name = ?').get(VIEW) as
-    | { type: string; sql: string }
-    | undefined
-  if (found?.sql === wanted || (found && found.type !== 'view')) return
-  if (found) connection.exec(`DROP VIEW ${quoted(VIEW)}`)
-  connection.exec(wanted)
+export function helpView(): OwnView {
+  const columns = {
+    table: 'CAST("table" AS TEXT)',
+    column: 'CAST("column" AS TEXT)',
+    says: 'CAST(says AS TEXT)',
+  }
+  return { name: 'sync_help', columns, from: `FROM (${linesSql()})` }
 }
 
-function helpSql(): string {
+function linesSql(): string {
   // A key's path has dots where its column has two underscores, and a name with `_` in front gets a prefix.
   const key = `iif(key.value LIKE '\\_%' ESCAPE '\\', 'field', '') || replace(key.value, '.', '__')`
   // As `eventKeyNames` does it.
@@ -40,12 +36,10 @@ function helpSql(): string {
     lines(OF_A_COLLECTION),
     lines({ '': OF_AN_ARRAY }),
   ].map(values)
-  return `CREATE VIEW ${quoted(VIEW)} AS
-WITH
+  return `WITH
   own(name, "column", says) AS (VALUES ${own}),
   made(ending, "column", says) AS (VALUES ${made}),
   arrays(ending, "column", says) AS (VALUES ${arrays})
-SELECT CAST("table" AS TEXT) AS "table", CAST("column" AS TEXT) AS "column", CAST(says AS TEXT) AS says FROM (
 SELECT name AS "table", "column", says FROM own
 UNION ALL
 SELECT of.name || ending, "column", says FROM sync_collections AS of, made WHERE "column" IS NOT 'KEY'
@@ -62,7 +56,7 @@ UNION ALL
 SELECT view, "column", says FROM ${array}, arrays WHERE "column" IS NOT '_parent_KEY'
 UNION ALL
 SELECT view, '_parent_' || (${key}), says ${ofKeys}, ${array} AS a, arrays
-WHERE a.collection = of.name AND "column" = '_parent_KEY')`
+WHERE a.collection = of.name AND "column" = '_parent_KEY'`
 }
 
 function values(rows: (string | null)[][]): string {

@@ -35,7 +35,9 @@ const tablesOf = (connection: Connection) =>
     .all() as string[]
 
 const rowsOf = (connection: Connection, table: string) =>
-  connection.prepare(`SELECT * FROM "${table}" ORDER BY 1, 2`).all() as Rows
+  (connection.prepare(`SELECT * FROM "${table}" ORDER BY 1, 2`).all() as Rows).filter(
+    ({ name }) => name !== 'views',
+  )
 
 /** The SQL of the first migrations, in their order. */
 function stepsUpTo(version: number): string[] {
@@ -316,6 +318,50 @@ describe('a mirror of an earlier version', () => {
     })
     // Nothing is in the files before the one commit.
     expect(versions).toContain(LATEST_VERSION)
+  })
+})
+
+describe('the views that every mirror has', () => {
+  const NAMES = ['sync_columns', 'sync_help', 'sync_status']
+  const viewsOf = (file: string) => {
+    const connection = new Database(file, { readonly: true })
+    const rows = connection.prepare(
+      "SELECT name, sql FROM sqlite_schema WHERE name LIKE 'sync@_%' ESCAPE '@'",
+    )
+    const found = (rows.all() as { name: string; sql: string }[]).filter(({ name }) => NAMES.includes(name))
+    connection.close()
+    return Object.fromEntries(found.map(({ name, sql }) => [name, sql]))
+  }
+
+  it('are the same in a mirror of an earlier version and in a new one', () => {
+    const [older, fresh] = [olderMirror('', 8), path.join(tempFolder(), 'mirror.db')]
+
+    for (const file of [older, fresh]) openForWriting(file).close()
+
+    expect(Object.keys(viewsOf(older)).toSorted()).toEqual(NAMES)
+    expect(viewsOf(older)).toEqual(viewsOf(fresh))
+  })
+
+  it('are made anew where their text has changed, but for one of a later version', () => {
+    const file = olderMirror('')
+    openForWriting(file).close()
+    const before = viewsOf(file)
+    const connection = openForWriting(file)
+    connection.exec(`
+      DROP VIEW sync_status;
+      CREATE VIEW sync_status AS SELECT 1 AS rows;
+      DROP VIEW sync_columns;
+      CREATE VIEW sync_columns AS SELECT 1 AS filled, 2 AS later;
+      UPDATE sync_settings SET value = 'other' WHERE name = 'views';
+    `)
+    connection.close()
+
+    openForWriting(file).close()
+
+    expect(viewsOf(file)).toEqual({
+      ...before,
+      sync_columns: 'CREATE VIEW sync_columns AS SELECT 1 AS filled, 2 AS later',
+    })
   })
 })
 
