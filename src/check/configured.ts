@@ -7,8 +7,12 @@ import type { Config } from '../config/config.ts'
 import { nearest } from '../config/issues.ts'
 import { systemCode, UsageError } from '../errors.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
-import { assertNumbersOrNothing, numbersFile } from '../store/sqlite/publish/numbers.ts'
-import { assertOwnCopy, type Origin } from '../store/sqlite/publish/origin.ts'
+import {
+  assertNumbersOrNothing,
+  assertOwnCopy,
+  numbersFile,
+  type Origin,
+} from '../store/sqlite/publish/numbers.ts'
 import { inspectPlace } from '../store/sqlite/publish/place.ts'
 import { counted, shellWord } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'

@@ -7,7 +7,7 @@ import { runRule, SQLITE } from '../store/sqlite/driver.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
-import { type Origin, originIn } from '../store/sqlite/publish/origin.ts'
+import { type Origin, originIn } from '../store/sqlite/publish/numbers.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 

@@ -7,7 +7,7 @@ import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../store/core/
 import type { Rebuilt } from '../store/core/rebuild.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
 import type { Tokens } from '../store/core/tokens.ts'
-import type { ListNames } from '../store/postgres/free-lists.ts'
+import type { ListNames } from '../store/postgres/leases.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import type { Store } from '../sync/store.ts'
 import { exitCodeOfStop } from './exit-code.ts'

@@ -3,12 +3,18 @@ import type { Logger } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
-import type { MirrorState } from '../store/core/mirror-state.ts'
+import type { MirrorState } from '../store/core/publication.ts'
+import { type Making, nextPublication, type Publication } from '../store/core/publication.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
-import { type HashedFile, hashFile, isUnchanged, writeFreshness } from '../store/sqlite/publish/freshness.ts'
-import { type Making, nextPublication, type Publication } from '../store/sqlite/publish/next-publication.ts'
-import { numbersFile, readNumbers } from '../store/sqlite/publish/numbers.ts'
-import type { Origin } from '../store/sqlite/publish/origin.ts'
+import type { Origin } from '../store/sqlite/publish/numbers.ts'
+import {
+  type HashedFile,
+  hashFile,
+  isUnchanged,
+  numbersFile,
+  readNumbers,
+  writeFreshness,
+} from '../store/sqlite/publish/numbers.ts'
 import type { CopyResult, CopyTask } from '../store/sqlite/publish/publish.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { Runtime } from './runtime.ts'

@@ -6,7 +6,7 @@ import { createStatus, type JobPlan, jobStatus, type Status } from '../report/st
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
 import { createFireSearch } from '../schedule/ticks.ts'
-import type { JobFreshness } from '../store/core/mirror-state.ts'
+import type { JobFreshness } from '../store/core/publication.ts'
 import { neverSynced, type StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
 import type { FileStatus } from '../store/sqlite/read/status.ts'

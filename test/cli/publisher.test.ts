@@ -5,8 +5,12 @@ import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { createFilePublishing } from '../../src/cli/file/open.ts'
 import { createPublisher } from '../../src/cli/publisher.ts'
-import { type HashedFile, hashFile, writeFreshness } from '../../src/store/sqlite/publish/freshness.ts'
-import { originIn } from '../../src/store/sqlite/publish/origin.ts'
+import {
+  type HashedFile,
+  hashFile,
+  originIn,
+  writeFreshness,
+} from '../../src/store/sqlite/publish/numbers.ts'
 import { makeCopy } from '../../src/store/sqlite/publish/publish.ts'
 import type { Walk } from '../../src/sync/store.ts'
 import { jobOf } from '../helpers/jobs.ts'

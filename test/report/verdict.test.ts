@@ -7,7 +7,7 @@ import { type JobContext, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { verdict } from '../../src/report/verdict.ts'
 import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
-import { fullDisk } from '../../src/store/sqlite/read/overview.ts'
+import { fullDisk } from '../../src/store/sqlite/read/status.ts'
 import { at, failedBy, job, NOW, overview, source } from '../listener/overviews.ts'
 
 function verdictOf(running: (boolean | null)[], jobs = [job('acme')]): string {

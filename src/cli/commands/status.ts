@@ -1,7 +1,7 @@
 import { parseDuration } from '../../config/fields.ts'
 import { UsageError, worstExitCode } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
-import type { JobFreshness } from '../../store/core/mirror-state.ts'
+import type { JobFreshness } from '../../store/core/publication.ts'
 import type { Globals } from '../globals.ts'
 import { jsonText } from '../output/results.ts'
 import { type AgeLimit, readStatus } from '../read-status.ts'
@@ -40,7 +40,7 @@ export async function run(
 }
 
 async function readBeside(copy: string, { signal }: Runtime): Promise<JobFreshness[] | null> {
-  const { freshnessBeside } = await import('../../store/sqlite/publish/freshness.ts')
+  const { freshnessBeside } = await import('../../store/sqlite/publish/numbers.ts')
   return freshnessBeside(copy, signal)
 }
 

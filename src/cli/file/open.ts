@@ -1,7 +1,7 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
-import { mirrorState } from '../../store/core/mirror-state.ts'
 import { overviewOf } from '../../store/core/overview.ts'
+import { mirrorState } from '../../store/core/publication.ts'
 import { claimAddress, placeOfFile, saveSetting } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
@@ -9,13 +9,12 @@ import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { emptyWal, openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { openForWriting } from '../../store/sqlite/file/open-for-writing.ts'
 import { announceDaemon, createLeases, readDaemons, withdrawDaemon } from '../../store/sqlite/leases.ts'
-import { originIn } from '../../store/sqlite/publish/origin.ts'
-import { startCopy } from '../../store/sqlite/publish/start.ts'
-import { mirrorSize } from '../../store/sqlite/read/overview.ts'
-import { createFileStatus } from '../../store/sqlite/read/status.ts'
+import { originIn } from '../../store/sqlite/publish/numbers.ts'
+import { startCopy } from '../../store/sqlite/publish/publish.ts'
+import { createFileStatus, mirrorSize } from '../../store/sqlite/read/status.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
-import { makeConfigured } from '../../store/sqlite/tables/configured.ts'
+import { makeConfigured } from '../../store/sqlite/tables/collection.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
 import {
   createFileCheck,
@@ -74,7 +73,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
         return () => transact(() => withdrawDaemon(connection, name))
       },
       async beginRebuilding() {
-        const { createTypedTableRebuild } = await import('../../store/sqlite/tables/rebuild.ts')
+        const { createTypedTableRebuild } = await import('../../store/sqlite/tables/collection.ts')
         return own(() => createTypedTableRebuild({ ...patience, connection, file, transact: transactAlive }))
       },
       async beginForgetting() {

@@ -5,13 +5,15 @@ import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import { leasesFolder } from '../../store/sqlite/file/lock-file.ts'
-import { belongsToAnother, finishFile, withoutLinks } from '../../store/sqlite/publish/place.ts'
 import {
+  belongsToAnother,
+  finishFile,
   lockIfPossible,
   makeUnfinished,
   modeOfNew,
   sweepUnfinished,
-} from '../../store/sqlite/publish/unfinished.ts'
+  withoutLinks,
+} from '../../store/sqlite/publish/place.ts'
 
 /** A file that a command writes for an option. */
 export interface OutputFile {

@@ -7,11 +7,11 @@ import { readRegularFile } from '../../config/token-file.ts'
 import { MirrorError, systemCode } from '../../errors.ts'
 import { saveSetting } from '../../store/core/settings.ts'
 import { runRule } from '../../store/postgres/driver.ts'
-import { isMade, migrate } from '../../store/postgres/migrations/migrate.ts'
-import type { PostgresAddress } from '../../store/postgres/server/address.ts'
+import { holdsMirror, migrate } from '../../store/postgres/migrations/migrate.ts'
 import { createServerClock, type ServerClock } from '../../store/postgres/server/clock.ts'
+import type { PostgresAddress } from '../../store/postgres/server/pool.ts'
 import { connectServer, type Server } from '../../store/postgres/server/server.ts'
-import { makeConfigured } from '../../store/postgres/tables/configured.ts'
+import { makeConfigured } from '../../store/postgres/tables/collection.ts'
 import { printable } from '../../text.ts'
 import type { Notes } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
@@ -121,7 +121,7 @@ export async function openServerForReading(
   const report = (message: string) => runtime.stderr.write(`${message}\n`)
   const server = await connect(config?.postgres, runtime, report, 'reading')
   try {
-    if (await isMade(server)) return server
+    if (await holdsMirror(server)) return server
     await server.close()
     return null
   } catch (error) {

@@ -1,11 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
-import { mirrorState } from '../../store/core/mirror-state.ts'
+import { mirrorState } from '../../store/core/publication.ts'
 import { collectionNames } from '../../store/core/tables.ts'
 import { runRule } from '../../store/postgres/driver.ts'
 import { createForgetting } from '../../store/postgres/forget.ts'
-import { takeFreeLists } from '../../store/postgres/free-lists.ts'
 import {
   type Announcement,
   abandonedJobs,
@@ -14,18 +13,19 @@ import {
   forgetDeadDaemons,
   isOwned,
   type Leases,
+  takeFreeLists,
 } from '../../store/postgres/leases.ts'
-import { writeMirrorFile } from '../../store/postgres/publish/mirror-file.ts'
+import { writeMirrorFile } from '../../store/postgres/mirror-file.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
-import { rebuildCollection } from '../../store/postgres/tables/rebuild.ts'
+import { rebuildCollection } from '../../store/postgres/tables/collection.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import { inspectPlace, makePublicFolder } from '../../store/sqlite/publish/place.ts'
 import type { CopyTask } from '../../store/sqlite/publish/publish.ts'
-import { startCopy } from '../../store/sqlite/publish/start.ts'
+import { startCopy } from '../../store/sqlite/publish/publish.ts'
 import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'

@@ -1,19 +1,26 @@
 import type { Config } from '../../config/config.ts'
 import { JobError, UsageError } from '../../errors.ts'
 import { distinctNames, type Value } from '../../store/core/reading.ts'
-import { isMade } from '../../store/postgres/migrations/migrate.ts'
-import { openCursor, type StreamedRows } from '../../store/postgres/read/cursor.ts'
+import { holdsMirror } from '../../store/postgres/migrations/migrate.ts'
 import { describeColumns, summarize } from '../../store/postgres/read/describe.ts'
-import { isUnknownName, meaningOf, meaningOfSql } from '../../store/postgres/read/errors.ts'
+import {
+  isUnknownName,
+  meaningOf,
+  meaningOfSql,
+  openCursor,
+  type Statement,
+  type StreamedRows,
+  withPlaceholders,
+} from '../../store/postgres/read/query.ts'
 import {
   collectionsOf,
   findListed,
   listedNames,
   organizationsOf,
   type Reading,
-} from '../../store/postgres/read/listed.ts'
-import { type Statement, withPlaceholders } from '../../store/postgres/read/placeholders.ts'
-import { selectItems, selectRows } from '../../store/postgres/read/selection.ts'
+  selectItems,
+  selectRows,
+} from '../../store/postgres/read/selection.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { noMirror } from '../file/mirror.ts'
 import { assertNameOf } from '../reading/named.ts'
@@ -41,7 +48,7 @@ export async function readOnServer(
   try {
     const server = await connect(config?.postgres, runtime, report, 'reading')
     try {
-      if (!(await isMade(server))) {
+      if (!(await holdsMirror(server))) {
         await assertUsage(server, task, stop)
         throw noMirror(task.database)
       }

@@ -1,8 +1,12 @@
 import type { ErrorCode } from '../../errors.ts'
 import type { CollectionSummary, ColumnSummary } from '../../store/core/describe.ts'
 import type { Listed, Rows, Selection, SentItem, TypedRows, Value } from '../../store/core/reading.ts'
-import { assertReadingSql, type Parameters } from '../../store/sqlite/read/query.ts'
-import { createReader, type Reader } from '../../store/sqlite/read/reader.ts'
+import {
+  assertReadingSql,
+  createReader,
+  type Parameters,
+  type Reader,
+} from '../../store/sqlite/read/reader.ts'
 import { isNotMadeYet, openMirror } from '../file/mirror.ts'
 import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
 import { tableFormat } from '../output/formats/table.ts'

@@ -1,8 +1,7 @@
 import { JobError } from '../../errors.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import { type Column, type ColumnLimits, columnName, foldName, SQLITE_LIMITS } from './column.ts'
-import { createPathTree, nodeAt, type PathNode } from './flatten.ts'
-import { parseSqlitePath, sqlitePath } from './path.ts'
+import { createPathTree, nodeAt, type PathNode, parseSqlitePath, sqlitePath } from './flatten.ts'
 
 /** The columns of one path of the items. */
 export interface ColumnSlot {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../json/value.ts'
 import { isJsonObject } from '../../json/value.ts'
 import type { Column, ColumnLimits, ColumnType } from './column.ts'
 import type { Leaf } from './flatten.ts'
-import { parseSqlitePath } from './path.ts'
+import { parseSqlitePath } from './flatten.ts'
 import { fittingValue, ownValue } from './row.ts'
 
 // How many live rows of a job hold a value in each column, and how many one that does not fit it: counted at the end of a full

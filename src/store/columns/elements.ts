@@ -1,6 +1,13 @@
 import { isJsonObject, type JsonValue, numberText } from '../../json/value.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
-import { type Column, type ColumnLimits, type ColumnWarning, SQLITE_LIMITS } from './column.ts'
+import {
+  type Column,
+  type ColumnLimits,
+  type ColumnWarning,
+  foldName,
+  freeName,
+  SQLITE_LIMITS,
+} from './column.ts'
 import { extendCatalog } from './extend.ts'
 import type { Leaf } from './flatten.ts'
 import { toRow, WRITTEN } from './row.ts'
@@ -76,4 +83,25 @@ function isLossy(text: string): boolean {
   if (!text.includes('.') || !WRITTEN.REAL.test(text)) return false
   const digits = text.replace(/0+$/, '').replace(/[-.]/g, '').replace(/^0+/, '')
   return text.length > LONGEST_FRACTION || digits.length > EXACT_DIGITS
+}
+
+/** The name of the view of an array: `orders__items`; numbered where one of `taken` is called so, since both were cut alike. */
+export function arrayViewName(
+  collection: string,
+  column: string,
+  taken: Iterable<string>,
+  limits: ColumnLimits,
+): string {
+  const names = new Set([...taken].map(foldName))
+  return freeName(`${collection}__${column}`, (name) => names.has(foldName(name)), limits)
+}
+
+/** The names of the key columns in the view of an array: `_parent_id`. */
+export function parentNames(keyColumns: readonly string[], limits: ColumnLimits): string[] {
+  const names = new Set<string>()
+  return keyColumns.map((key) => {
+    const name = freeName(`_parent_${key}`, (candidate) => names.has(foldName(candidate)), limits)
+    names.add(foldName(name))
+    return name
+  })
 }

@@ -22,8 +22,7 @@ import {
   foldName,
   freeName,
 } from './column.ts'
-import { type FieldPath, flatten, type Leaf, namesOf } from './flatten.ts'
-import { sqlitePath } from './path.ts'
+import { type FieldPath, flatten, type Leaf, pathOf, sqlitePath } from './flatten.ts'
 import { changeFor, columnFor, isWideFor, type OwnValue, ownValue, typeOf } from './row.ts'
 
 export interface Extension {
@@ -63,7 +62,7 @@ export function extendCatalog(
 }
 
 /** What to report of an extension, for the log. */
-export function noticesOf({ changes, warnings }: Pick<Extension, 'changes' | 'warnings'>): Notice[] {
+export function extensionNotices({ changes, warnings }: Pick<Extension, 'changes' | 'warnings'>): Notice[] {
   const widened = changes.filter(({ kind, column }) => kind === 'type' && column.role !== 'key')
   return [
     ...warnings.map(({ message }): Notice => ({ level: 'warn', message })),
@@ -105,8 +104,8 @@ function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, sent:
   if (slot?.main && change === 'widen') replace(work, slot, slot.main, { ...slot.main, type: 'REAL' })
   else if (slot && column && change === 'wide') replace(work, slot, column, { ...column, wide: true })
   else if (work.draft.count >= work.draft.limits.mostColumns) reportFull(work, field)
-  else if (slot && change === 'text') addText(work, slot, namesOf(field), value, own)
-  else addMain(work, namesOf(field), value, own)
+  else if (slot && change === 'text') addText(work, slot, pathOf(field), value, own)
+  else addMain(work, pathOf(field), value, own)
 }
 
 function addMain(work: Work, path: string[], value: Leaf, own: OwnValue): void {
@@ -148,7 +147,7 @@ function add(work: Work, column: Column): void {
 function reportFull(work: Work, field: FieldPath): void {
   if (work.isFullReported) return
   work.isFullReported = true
-  const path = sqlitePath(namesOf(field))
+  const path = sqlitePath(pathOf(field))
   const message = `the table has ${work.draft.limits.mostColumns} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
   work.warnings.push({ kind: 'too-many-columns', path, message })
 }

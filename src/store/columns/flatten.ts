@@ -39,7 +39,7 @@ export interface FieldPath {
 }
 
 /** The names from the item down to the value. */
-export function namesOf(field: FieldPath): string[] {
+export function pathOf(field: FieldPath): string[] {
   const names: string[] = []
   for (let at: FieldPath | null = field; at; at = at.above) names.push(at.name)
   return names.toReversed()
@@ -82,4 +82,27 @@ export function everyLeaf<T>(
     if (!(isLeaf ? visit(child?.at, value) : everyLeaf(child, value, visit))) return false
   }
   return true
+}
+
+const STEP = /\.(?:("(?:[^"\\]|\\.)*")|([^."[]+))/g
+
+/**
+ * The path of a field for SQLite's JSON functions: `$.customer.email`. A name that is empty or has a dot, a
+ * bracket or a character that JSON escapes is quoted as in JSON: `$."a.b"`. Different paths have different
+ * texts. SQLite before 3.45 finds no name that holds a `"`; every SQLite finds only the first of several
+ * names that are equal up to a NUL.
+ */
+export function sqlitePath(path: readonly string[]): string {
+  return '$' + path.map((name) => `.${isPlain(name) ? name : JSON.stringify(name)}`).join('')
+}
+
+/** The reverse of `sqlitePath`. */
+export function parseSqlitePath(text: string): string[] {
+  return Array.from(text.matchAll(STEP), ([, quoted, plain]) =>
+    quoted === undefined ? (plain ?? '') : String(JSON.parse(quoted)),
+  )
+}
+
+function isPlain(name: string): boolean {
+  return name !== '' && JSON.stringify(name) === `"${name}"` && !/[.[]/.test(name)
 }

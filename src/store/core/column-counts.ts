@@ -14,8 +14,7 @@ import {
   nextCounts,
   withMisfits,
 } from '../columns/counts.ts'
-import { type ArrayView, asRead } from '../columns/elements.ts'
-import { parentNames } from '../columns/view-names.ts'
+import { type ArrayView, asRead, parentNames } from '../columns/elements.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
 import { tableName } from './names.ts'
 import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, timeOrNull, upsert } from './sql.ts'

@@ -23,7 +23,7 @@ export interface WrittenPage {
 }
 
 /** Writes a page with its rows, and counts it. */
-export function* writePage(
+export function* commitPage(
   dialect: Dialect,
   writer: RowWriter,
   typed: readonly TypedRow[],

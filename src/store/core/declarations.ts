@@ -1,7 +1,7 @@
 import type { TableShape } from '../columns/catalog.ts'
-import { type EventTime, SEQ_COLUMNS } from '../columns/changes-view.ts'
 import type { Column } from '../columns/column.ts'
 import { OF_A_COLLECTION } from '../help-texts.ts'
+import { type EventTime, SEQ_COLUMNS } from './changes-view.ts'
 import { type INDEX_ENDS, KINDS, type TableKind, tableName } from './names.ts'
 import { type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 

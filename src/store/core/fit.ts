@@ -12,10 +12,15 @@ import {
   type TableShape,
 } from '../columns/catalog.ts'
 import type { Column, ColumnChange } from '../columns/column.ts'
-import { type ArrayView, type ExtendedElements, extendElements, sentAtOf } from '../columns/elements.ts'
-import { type Extension, extendCatalog, noticesOf } from '../columns/extend.ts'
+import {
+  type ArrayView,
+  arrayViewName,
+  type ExtendedElements,
+  extendElements,
+  sentAtOf,
+} from '../columns/elements.ts'
+import { type Extension, extendCatalog, extensionNotices } from '../columns/extend.ts'
 import { type ArrayValue, type TypedRow, toRow } from '../columns/row.ts'
-import { arrayViewName } from '../columns/view-names.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
 import { type Dialect, exec, one, quoted, type Rule, run } from './sql.ts'
 import {
@@ -225,7 +230,7 @@ export function* fitTables(
   const shape = viewedTable(dialect, collection)
   const views = yield* extendViews(alteration, shape, { catalog, changes, arrays, told, at })
   return {
-    notices: [...kept, ...noticesOf(extension), ...views.notices],
+    notices: [...kept, ...extensionNotices(extension), ...views.notices],
     told: { isFull: catalog.isFullReported, strangers: views.strangers },
   }
 }

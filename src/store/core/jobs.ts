@@ -156,7 +156,7 @@ export function* refreshOf(job: Job): Rule<Pick<Lease, 'refresh' | 'rowsAdded' |
     namesOf(job),
   )
   return {
-    refresh: stateOf(row?.refresh ?? null),
+    refresh: refreshIn(row?.refresh ?? null),
     rowsAdded: row?.rowsAdded ?? 0,
     lastPageAt: msOf(row?.lastPageAt ?? 0),
   }
@@ -169,13 +169,13 @@ export function* allRefreshes(): Rule<JobRefresh[]> {
     WHERE configured = 1 AND refresh IS NOT NULL
   `)
   return rows.flatMap(({ refresh, ...job }) => {
-    const state = stateOf(refresh)
+    const state = refreshIn(refresh)
     return state ? [{ ...job, state }] : []
   })
 }
 
 /** Null for a text that this program did not write: the next complete full walk writes it again. */
-function stateOf(text: string | null): RefreshState | null {
+function refreshIn(text: string | null): RefreshState | null {
   try {
     const state = JSON.parse(text ?? 'null') as Partial<RefreshState> | null
     const isOurs = typeof state?.scope === 'string' && typeof state.settledAt === 'number'

@@ -44,7 +44,9 @@ export function* lookUp(
   const states: StoredItem[] = []
   for (const listed of items)
     states.push(
-      'reject' in listed ? yield* rejectOf(job, listed.id) : stateOf(listed.item.text, stored.get(listed.id)),
+      'reject' in listed
+        ? yield* rejectOf(job, listed.id)
+        : comparedItem(listed.item.text, stored.get(listed.id)),
     )
   return states
 }
@@ -58,7 +60,7 @@ function rowsSql(dialect: Dialect, keys: Keys, { collection }: Job): string {
   `
 }
 
-function stateOf(text: string, row: StoredRow | undefined): StoredItem {
+function comparedItem(text: string, row: StoredRow | undefined): StoredItem {
   if (!row) return { state: 'absent' }
   const times = { firstAt: msOf(row.firstAt), changedAt: msOf(row.changedAt) }
   return row.text === text ? { state: 'same', times } : { state: 'different', text: row.text, times }

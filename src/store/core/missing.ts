@@ -2,7 +2,7 @@ import type { HoldReason, MissingCounts, MissingRule } from '../../sync/store.ts
 import type { Job } from '../../sync/types.ts'
 import { jobState, namesOf, OF_JOB } from './jobs.ts'
 import { tableName } from './names.ts'
-import { takeSeq } from './seq.ts'
+import { takeSeq } from './rows.ts'
 import { type Dialect, type Keys, one, quoted, type Rule, run } from './sql.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a

@@ -1,6 +1,6 @@
 import { UsageError } from '../../errors.ts'
 import type { ColumnLimits } from '../columns/column.ts'
-import { parentNames } from '../columns/view-names.ts'
+import { parentNames } from '../columns/elements.ts'
 import { belongsTo, changesViewName } from './names.ts'
 import { quoted } from './sql.ts'
 
@@ -161,4 +161,44 @@ export function sentColumns(keys: readonly string[]): string {
 export function sentItem(row: readonly string[]): SentItem {
   const [organizationId = '', organization = null, firstSeenAt = '', changedAt = '', json = '', ...key] = row
   return { organizationId, organization, key, firstSeenAt, changedAt, json }
+}
+
+/** Events of one window, about: so many are put in order at once, whatever follows them. */
+const MOST_EVENTS = 5000
+
+/** The first one is an hour wide: numbers are about milliseconds. */
+const FIRST_WIDTH = 3_600_000n
+
+/** A question about the events with a greater number than `after`, up to `upTo`; null: and all that follow. */
+export interface SeqWindow {
+  /** `count`: how many there are, as far as `most`; `read`: read them. */
+  ask: 'count' | 'read'
+  after: bigint
+  upTo: bigint | null
+  most: number
+}
+
+/**
+ * Cuts the events after a number into windows that are read one after another: the first ones of a million come at once, and nobody
+ * sorts all of them. Yields questions, and receives the counts.
+ */
+export function* seqWindows(since: bigint): Generator<SeqWindow, void, number> {
+  let [after, width] = [since, FIRST_WIDTH]
+  for (;;) {
+    const upTo = after + width
+    const events = yield { ask: 'count', after, upTo, most: MOST_EVENTS + 1 }
+    if (events > MOST_EVENTS && width > 1n) {
+      width = width > 4n ? width / 4n : 1n
+      continue
+    }
+    if (events > 0) yield { ask: 'read', after, upTo, most: events }
+    else if ((yield { ask: 'count', after: upTo, upTo: null, most: 1 }) === 0) return
+    after = upTo
+    if (events < MOST_EVENTS / 4) width *= events === 0 ? 8n : 2n
+  }
+}
+
+/** A condition for the events of a window. */
+export function withinWindow({ after, upTo }: Pick<SeqWindow, 'after' | 'upTo'>): string {
+  return `x."seq" > ${after}${upTo === null ? '' : ` AND x."seq" <= ${upTo}`}`
 }

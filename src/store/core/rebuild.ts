@@ -18,7 +18,7 @@ import { type JobNames, OF_JOB } from './jobs.ts'
 import { keyTexts } from './lookup.ts'
 import { tableName } from './names.ts'
 import type { TypedLine } from './rows.ts'
-import { takeSeq } from './seq.ts'
+import { takeSeq } from './rows.ts'
 import { all, type Dialect, type Keys, one, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 import { type ConfiguredCollection, knownKey, knownKeys } from './tables.ts'
 

@@ -1,9 +1,9 @@
 import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
 import type { Catalog, TableShape } from '../columns/catalog.ts'
-import type { EventTime } from '../columns/changes-view.ts'
 import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
+import type { EventTime } from './changes-view.ts'
 import { tableName } from './names.ts'
 
 /**
@@ -37,6 +37,8 @@ export interface Dialect {
   rowIdType: string
   /** The column that rises with each row of a table, whatever the clock said. */
   sequence: string
+  /** The column of a history that rises with each version. */
+  versionSequence: string
   /** A join whose second table is read by the index on what joins it. */
   join: string
   /** A LEFT JOIN of the first row in this order. `table` has an `id`. */
@@ -60,7 +62,7 @@ export interface Dialect {
   /** A typed row as its table can hold it. */
   stored(catalog: Catalog, row: TypedRow): TypedRow
   /** What to report of rows that are not stored as they were sent. */
-  noticesOf(upserts: readonly Upsert[], rows: readonly TypedRow[]): Notice[]
+  rowNotices(upserts: readonly Upsert[], rows: readonly TypedRow[]): Notice[]
   /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
   ofOwner: string
   /** At the end of a SELECT: nobody changes these rows, or even reads them for a change, before the transaction ends. */

@@ -2,7 +2,7 @@ import type { CommitResult, Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted, jobName } from '../../text.ts'
 import { isUncounted } from './column-counts.ts'
-import { type WrittenPage, writePage } from './commit.ts'
+import { commitPage, type WrittenPage } from './commit.ts'
 import { type TableAccess, typedRows, writeFitting } from './fit.ts'
 import {
   allRefreshes,
@@ -70,7 +70,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
     writing(() => asOwner(dialect, ownJobOf(lease), begin))
 
   /** Writes one page, and changes the tables first if it needs that. */
-  async function commitPage(lease: Lease, page: WrittenPage): Promise<CommitResult> {
+  async function commitFitting(lease: Lease, page: WrittenPage): Promise<CommitResult> {
     const { upserts } = page.changes
     const wanted = {
       keys: upserts.map(({ key }) => key.parts),
@@ -84,9 +84,9 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
       function* (tables) {
         const typed = typedRows(dialect, tables, wanted)
         if (!typed) return { wanted }
-        const write = (row: JobRow) => writePage(dialect, tables.writer, typed, page, row)
+        const write = (row: JobRow) => commitPage(dialect, tables.writer, typed, page, row)
         const written = yield* asOwner(dialect, ownJobOf(lease), write)
-        return { result: { ...written, notices: dialect.noticesOf(upserts, typed) } }
+        return { result: { ...written, notices: dialect.rowNotices(upserts, typed) } }
       },
     )
     return { ...result, notices: [...notices, ...result.notices] }
@@ -114,7 +114,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
       }
       const { entry, newToWalk } = answer
       const read = { walk, entry, newToWalk, next }
-      return commitPage(lease, { job, changes: answer, run, at, answer: read, saved: null })
+      return commitFitting(lease, { job, changes: answer, run, at, answer: read, saved: null })
     },
     beginRefresh: (lease, saved, within) =>
       owned(lease, function* () {
@@ -122,7 +122,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
         return yield* beginRun(lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
       }),
     commitRefresh: (lease, { run, at, saved, ...changes }) =>
-      commitPage(lease, { job: lease.job, changes, run, at, answer: null, saved }),
+      commitFitting(lease, { job: lease.job, changes, run, at, answer: null, saved }),
     saveRefresh: async (lease, saved) => {
       await owned(lease, () => saveRefresh(lease.job, saved))
     },

@@ -1,6 +1,6 @@
 import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
-import { SEQ_COLUMNS } from '../columns/changes-view.ts'
+import { SEQ_COLUMNS } from '../core/changes-view.ts'
 import {
   all,
   type Dialect,
@@ -14,15 +14,15 @@ import {
   withParameters,
 } from '../core/sql.ts'
 import { SERVER_TIME } from './server/clock.ts'
-import { literal, POSTGRES_LIMITS, type Sql, storable, storableJson } from './sql.ts'
-import { fullNotice, withinPage } from './tables/row-size.ts'
-import { VIEW_MARK } from './tables/view.ts'
+import { fullNotice, literal, POSTGRES_LIMITS, type Sql, storable, storableJson, withinPage } from './sql.ts'
+import { VIEW_MARK } from './tables/views.ts'
 
 export const POSTGRES: Dialect = {
   limits: POSTGRES_LIMITS,
   rowId: 'ctid',
   rowIdType: 'tid',
   sequence: 'sequence',
+  versionSequence: '"_sequence"',
   join: 'JOIN',
   // As in a file, it would take twice as long.
   joinFirst: (table, as, where, order) =>
@@ -59,7 +59,7 @@ export const POSTGRES: Dialect = {
     for (const { column } of row.arrays) row.values.set(column, storableJson(String(row.values.get(column))))
     return withinPage(catalog, row)
   },
-  noticesOf: (upserts, rows) => [...nulNotice(upserts), ...fullNotice(rows)],
+  rowNotices: (upserts, rows) => [...nulNotice(upserts), ...fullNotice(rows)],
   forShare: 'FOR SHARE',
   forUpdate: 'FOR NO KEY UPDATE',
   // Immutable, as an index wants it: a difference of times does not depend on a time zone.

@@ -12,8 +12,8 @@ import { POSTGRES, runRule } from './driver.ts'
 import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
 import { quoted } from './sql.ts'
-import { dropCollection, makeConfigured } from './tables/configured.ts'
-import { tried } from './tables/dependents.ts'
+import { tried } from './tables/alter.ts'
+import { dropCollection, makeConfigured } from './tables/collection.ts'
 
 export interface ForgettingOptions extends Pick<Patience, 'now' | 'signal'> {
   /** Their tables are made again, empty. */

@@ -1,15 +1,16 @@
 import type { Statement as Prepared } from 'better-sqlite3'
-import { SEQ_COLUMNS } from '../columns/changes-view.ts'
 import { SQLITE_LIMITS } from '../columns/column.ts'
+import { SEQ_COLUMNS } from '../core/changes-view.ts'
 import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
-import { isViewSql, JOIN } from './tables/view.ts'
+import { isViewSql, JOIN } from './tables/views.ts'
 
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
   rowId: '_rowid_',
   rowIdType: 'bigint',
   sequence: '_rowid_',
+  versionSequence: '_rowid_',
   join: JOIN,
   joinFirst: (table, as, where, order) =>
     `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1)`,
@@ -36,7 +37,7 @@ export const SQLITE: Dialect = {
     return found.some(({ sql }) => isViewSql(sql, view))
   },
   stored: (_catalog, row) => row,
-  noticesOf: () => [],
+  rowNotices: () => [],
   forShare: '',
   forUpdate: '',
   // Only functions that programs with an older SQLite know, too: they read the view, and the indexes on this expression.

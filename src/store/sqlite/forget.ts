@@ -6,8 +6,8 @@ import type { ConfiguredCollection } from '../core/tables.ts'
 import { runRule, SQLITE } from './driver.ts'
 import type { Leases } from './leases.ts'
 import { type Connection, quoted } from './sql.ts'
-import { dropCollection, hasBelongings, makeConfigured } from './tables/configured.ts'
-import { declarationOf, dropFormerCopy } from './tables/rebuild-table.ts'
+import { declarationOf, dropFormerCopy } from './tables/alter.ts'
+import { dropCollection, hasBelongings, makeConfigured } from './tables/collection.ts'
 import { inBatches, type Patience, type Transact } from './transaction.ts'
 
 /** Deletes what the mirror holds of jobs and organizations. */

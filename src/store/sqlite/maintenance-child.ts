@@ -5,7 +5,7 @@ import { openForWriting } from './file/open-for-writing.ts'
 import { announceMaintenance, createLeases, maintenanceUnderWay, withdrawMaintenance } from './leases.ts'
 import { type ChildTask, TASKS } from './maintenance.ts'
 import type { Connection } from './sql.ts'
-import { withoutForeignKeys } from './tables/rebuild-table.ts'
+import { withoutForeignKeys } from './tables/alter.ts'
 import { createLockWait } from './transaction.ts'
 
 // The process that maintenance.ts starts.

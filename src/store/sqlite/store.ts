@@ -7,10 +7,17 @@ import { knownKeys, refusalOf } from '../core/tables.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
-import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
+import {
+  createMaintenance,
+  rowsIn,
+  TASKS,
+  type TaskArgument,
+  type TaskName,
+  type TaskResult,
+  tablesToAnalyze,
+} from './maintenance.ts'
 import type { Connection } from './sql.ts'
 import { createFileTables, createSchemaCache, INLINE_ROWS } from './tables/collection.ts'
-import { rowsIn, tablesToAnalyze } from './tables/statistics.ts'
 import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
 
 export interface SqliteStoreOptions extends Patience {

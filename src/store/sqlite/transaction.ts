@@ -3,7 +3,7 @@ import { MirrorLostError } from '../../errors.ts'
 import { createVersionCheck, isBusy, translate } from './file/open.ts'
 import { maintenanceUnderWay } from './leases.ts'
 import type { Connection } from './sql.ts'
-import { withoutForeignKeys } from './tables/rebuild-table.ts'
+import { withoutForeignKeys } from './tables/alter.ts'
 
 /** What waiting for another process's lock needs. */
 export interface Patience {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { eventKeyNames } from '../../../src/store/columns/changes-view.ts'
+import { eventKeyNames } from '../../../src/store/core/changes-view.ts'
 
 describe('eventKeyNames', () => {
   it.each<[string[], string[]]>([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseExact } from '../../../src/json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../src/json/value.ts'
-import { createPathTree, flatten, type Leaf, namesOf, nodeAt } from '../../../src/store/columns/flatten.ts'
+import { createPathTree, flatten, type Leaf, pathOf, nodeAt } from '../../../src/store/columns/flatten.ts'
 
 describe('flatten', () => {
   it.each([
@@ -43,7 +43,7 @@ describe('flatten', () => {
     const found: unknown[] = []
 
     flatten(object('{"a":{"b":1,"c":2},"b":3}'), tree, (place, known) => {
-      found.push([namesOf(place), known])
+      found.push([pathOf(place), known])
     })
 
     expect(found).toEqual([
@@ -57,7 +57,7 @@ describe('flatten', () => {
 function flat(text: string): [path: string, value: Leaf][] {
   const found: [path: string, value: Leaf][] = []
   flatten(object(text), undefined, (place, _known, value) => {
-    found.push([namesOf(place).join('.'), value])
+    found.push([pathOf(place).join('.'), value])
   })
   return found
 }

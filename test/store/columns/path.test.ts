@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseSqlitePath, sqlitePath } from '../../../src/store/columns/path.ts'
+import { parseSqlitePath, sqlitePath } from '../../../src/store/columns/flatten.ts'
 import { names } from '../../json/arbitrary.ts'
 
 const extract = new Database(':memory:')

@@ -11,7 +11,7 @@ import {
 import { type Catalog, createCatalog } from '../../../src/store/columns/catalog.ts'
 import type { ColumnChange } from '../../../src/store/columns/column.ts'
 import type { Leaf } from '../../../src/store/columns/flatten.ts'
-import { sqlitePath } from '../../../src/store/columns/path.ts'
+import { sqlitePath } from '../../../src/store/columns/flatten.ts'
 import { items } from '../../json/arbitrary.ts'
 import { placePage } from './items.ts'
 import { leavesOf } from './leaves.ts'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { takeFreeLists } from '../../../src/store/postgres/free-lists.ts'
+import { takeFreeLists } from '../../../src/store/postgres/leases.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { withinPage } from '../../../src/store/postgres/tables/row-size.ts'
+import { withinPage } from '../../../src/store/postgres/sql.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Status } from '../../../src/report/status.ts'
-import { holderText } from '../../../src/store/postgres/server/lock-holders.ts'
+import { holderText } from '../../../src/store/postgres/server/answers.ts'
 import { pageOf, serve } from '../../helpers/list-server.ts'
 import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, openReader } from '../../helpers/postgres.ts'

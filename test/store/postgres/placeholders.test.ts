@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { withPlaceholders } from '../../../src/store/postgres/read/placeholders.ts'
+import { withPlaceholders } from '../../../src/store/postgres/read/query.ts'
 
 const VALUES = new Map([
   ['a', '1'],

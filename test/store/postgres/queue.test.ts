@@ -10,7 +10,7 @@ import {
 } from '../../../src/store/postgres/queue/queue.ts'
 import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'
 import { readQueue } from '../../../src/store/postgres/read/status.ts'
-import type { PostgresAddress } from '../../../src/store/postgres/server/address.ts'
+import type { PostgresAddress } from '../../../src/store/postgres/server/pool.ts'
 import type { Server } from '../../../src/store/postgres/server/server.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { rebuildCollection } from '../../../src/store/postgres/tables/rebuild.ts'
+import { rebuildCollection } from '../../../src/store/postgres/tables/collection.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { runOnce } from '../../helpers/run-once.ts'

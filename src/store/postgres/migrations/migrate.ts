@@ -1,10 +1,8 @@
 import fs from 'node:fs'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
-import { completeCollections } from '../../core/complete.ts'
-import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
+import { completeCollections, hasOwnViews, makeOwnViews } from '../../core/views.ts'
 import { runRule } from '../driver.ts'
-import { strangeOwner } from '../schema-owner.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { ALTERATION } from '../tables/alter.ts'
@@ -68,7 +66,7 @@ export async function migrate(server: Server): Promise<void> {
 }
 
 /** Whether the schema holds a mirror. Throws MirrorLostError for one that a newer version made. */
-export async function isMade(server: Server): Promise<boolean> {
+export async function holdsMirror(server: Server): Promise<boolean> {
   if (!(await hasSettings(server, server.address.schema))) return false
   // A role for the rows of one organization may see those tables alone: it can query them, whatever the version.
   if (await maySeeVersion(server)) await assertKnownVersion(server)
@@ -152,3 +150,28 @@ export async function assertKnownVersion(server: Server): Promise<void> {
   const version = await versionOf(server, server)
   if (version > LATEST_VERSION) throw tooNew(server, version)
 }
+
+/**
+ * The owner of a schema, if that is neither this role nor one that it belongs to; else null, also where there is no such schema. Its owner can
+ * put functions and triggers of his own there, which then run with this role's rights: a superuser is no exception.
+ */
+export async function strangeOwner(sql: Pick<Sql, 'rows'>, schema: string): Promise<string | null> {
+  const [found] = await sql.rows<{ owner: string }>(STRANGE_OWNER, [schema])
+  return found?.owner ?? null
+}
+
+const STRANGE_OWNER = `
+  WITH RECURSIVE own (oid) AS (
+    SELECT oid FROM pg_roles WHERE rolname = current_user
+    UNION
+    SELECT roleid FROM pg_auth_members JOIN own ON member = own.oid
+  )
+  SELECT pg_get_userbyid(nspowner) AS owner
+  FROM pg_namespace
+  WHERE nspname = $1
+    AND nspowner NOT IN (SELECT oid FROM own)
+    AND NOT (
+      nspowner = 'pg_database_owner'::regrole
+      AND EXISTS (SELECT 1 FROM pg_database WHERE datname = current_database() AND datdba IN (SELECT oid FROM own))
+    )
+`

@@ -10,14 +10,13 @@ import {
   type TableShape,
 } from '../../columns/catalog.ts'
 import { type Column, foldName, freeName } from '../../columns/column.ts'
-import { type ArrayView, sentAtOf } from '../../columns/elements.ts'
-import { arrayViewName, parentNames } from '../../columns/view-names.ts'
+import { type ArrayView, arrayViewName, parentNames, sentAtOf } from '../../columns/elements.ts'
 import { loadArrayViews, loadColumns } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../../sqlite/driver.ts'
 import type { Connection } from '../../sqlite/sql.ts'
 import { POSTGRES } from '../driver.ts'
 import { POSTGRES_LIMITS } from '../sql.ts'
-import { keyNames } from '../tables/shape.ts'
+import { keyNames } from '../tables/views.ts'
 
 /** A collection of the file, as its tables will be on the server. */
 export interface MovedCollection {
@@ -64,7 +63,7 @@ function movedCollection(connection: Connection, name: string, key: readonly str
     keys,
     columns,
     views: viewsOf(connection, name, shape, columns),
-    notices: noticesOf(known, columns),
+    notices: renamingNotices(known, columns),
   }
 }
 
@@ -86,7 +85,7 @@ function viewsOf(
   })
 }
 
-function noticesOf(known: readonly Column[], columns: readonly RenamedColumn<Column>[]): string[] {
+function renamingNotices(known: readonly Column[], columns: readonly RenamedColumn<Column>[]): string[] {
   const renamed = columns.filter(({ from, column }) => from !== column.name)
   const left = known.slice(columns.length)
   return [

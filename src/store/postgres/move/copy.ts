@@ -42,13 +42,13 @@ function sqlType(type: MovedType): string {
 /** The value as PostgreSQL reads it. Throws MirrorError for a time that is none. */
 function copiedText(value: SqlValue, type: MovedType): string | null {
   if (value === null) return null
-  if (type === 'timestamptz') return timeOf(value)
+  if (type === 'timestamptz') return checkedTime(value)
   const text = String(value)
   if (type === 'list' && text.startsWith('[')) return storable(storableJson(text))
   return type === 'text' || type === 'list' ? storable(text) : text
 }
 
-function timeOf(value: SqlValue): string {
+function checkedTime(value: SqlValue): string {
   const at = Date.parse(String(value))
   if (!Number.isNaN(at)) return new Date(at).toISOString()
   throw new MirrorError(

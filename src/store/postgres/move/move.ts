@@ -10,7 +10,7 @@ import { LATEST_VERSION, MOVING, migrate, readSettings } from '../migrations/mig
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
 import { ALTERATION, makeChangesView } from '../tables/alter.ts'
-import { dropCollection } from '../tables/configured.ts'
+import { dropCollection } from '../tables/collection.ts'
 import { type MovedCollection, movedCollections, planOf } from './collections.ts'
 import {
   type CopyOptions,
@@ -21,7 +21,7 @@ import {
   isSame,
   type MovedTable,
 } from './copy.ts'
-import { COUNTERS, movedTables, OWN_TABLES, strangersIn } from './tables.ts'
+import { COUNTERS, movedTables, OWN_TABLES, strangersIn } from './moved-tables.ts'
 
 export interface MoveOptions {
   /** Of the file, in a transaction that nobody else writes beside. */

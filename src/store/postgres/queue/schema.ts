@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import manifest from 'pg-boss/package.json' with { type: 'json' }
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
-import { strangeOwner } from '../schema-owner.ts'
-import type { PostgresAddress } from '../server/address.ts'
+import { strangeOwner } from '../migrations/migrate.ts'
+import type { PostgresAddress } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
 import { quoted } from '../sql.ts'
 

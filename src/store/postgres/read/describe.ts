@@ -11,7 +11,7 @@ import {
 import type { Listed, Value } from '../../core/reading.ts'
 import { runRule } from '../driver.ts'
 import { quoted } from '../sql.ts'
-import { type Reading, shownType } from './listed.ts'
+import { type Reading, shownType } from './selection.ts'
 
 /** How many rows there are, and as of when. */
 export async function summarize(sql: Reading, collection: string): Promise<CollectionSummary> {

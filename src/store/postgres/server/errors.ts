@@ -1,6 +1,6 @@
 import { JobError, KnownError, MirrorError, UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
-import type { PostgresAddress } from './address.ts'
+import type { PostgresAddress } from './pool.ts'
 
 /** The tables are no longer as this process knows them: another worker has changed them. */
 export class StaleTablesError extends KnownError {

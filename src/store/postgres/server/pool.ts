@@ -1,9 +1,22 @@
 import { createHash } from 'node:crypto'
 import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
 import type { Sql } from '../sql.ts'
-import type { PostgresAddress } from './address.ts'
 import { createAnswers, destroy } from './answers.ts'
 import { isAway } from './errors.ts'
+
+/** Where the mirror is, as the configuration says. */
+export interface PostgresAddress {
+  host: string
+  port: number
+  user: string
+  database: string
+  /** Letters, digits and `_`. */
+  schema: string
+  /** A certificate's authority, as a file's text; `system`: those of the system; null: no TLS. */
+  tls: { authority: string | null } | null
+  /** A function, so that no log and no error can print it. Empty: none. */
+  password: () => string
+}
 
 /** Connections of one process to the server. Errors are pg's own. */
 export interface Pool {

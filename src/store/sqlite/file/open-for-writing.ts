@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { completeCollections } from '../../core/complete.ts'
-import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
+import { completeCollections, hasOwnViews, makeOwnViews } from '../../core/views.ts'
 import { runRule } from '../driver.ts'
 import { migrate } from '../migrations/migrate.ts'
 import type { Connection } from '../sql.ts'

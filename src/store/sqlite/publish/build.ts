@@ -1,11 +1,10 @@
 import { MirrorError } from '../../../errors.ts'
-import { inOrder, type JobFreshness } from '../../core/mirror-state.ts'
+import { inOrder, type JobFreshness } from '../../core/publication.ts'
 import { COPY_ID, openAsItIs, openForReading } from '../file/open.ts'
+import { ANALYZED_ROWS } from '../maintenance.ts'
 import { LATEST_VERSION } from '../migrations/migrate.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { ANALYZED_ROWS } from '../tables/statistics.ts'
-import { createIndexesSql } from './indexes.ts'
-import { MIRROR, tablesOfCopy } from './tables.ts'
+import { createIndexesSql, MIRROR, tablesOfCopy } from './tables.ts'
 
 /** What a copy holds. */
 export interface CopyContents {

@@ -1,7 +1,14 @@
+import { createHash } from 'node:crypto'
 import fs from 'node:fs'
-import { UsageError } from '../../../errors.ts'
-import type { JobFreshness } from '../../core/mirror-state.ts'
+import { open } from 'node:fs/promises'
+import { InterruptedError, UsageError } from '../../../errors.ts'
+import type { JobFreshness, MirrorState } from '../../core/publication.ts'
+import { msOf, one, type Rule, type StoredTime } from '../../core/sql.ts'
+import { runRule } from '../driver.ts'
+import { translatingErrors } from '../file/open.ts'
+import type { Connection } from '../sql.ts'
 import type { CopyContents } from './build.ts'
+import { finishFile, makeUnfinished, type Place, syncFolder } from './place.ts'
 
 // `mirror.db.json`: what is in the copy beside it, for those who must not open it to know, and how fresh that is by now.
 
@@ -99,4 +106,150 @@ function freshnessIn(job: Record<string, unknown>): JobFreshness {
     last_complete_at: timeIn(job.last_complete_at),
     fresh_as_of: timeIn(job.fresh_as_of),
   }
+}
+
+// Two mirrors with one `publish` would replace each other's data: the numbers beside a copy say of which mirror it was made.
+
+/** The mirror of a copy. */
+export interface Origin {
+  /** The same for a mirror that was moved, or restored from a backup; it reveals nothing. */
+  id: string
+  /** Where the mirror stands, as a hash: the same for one that was made anew there. */
+  place: string
+  /** When the mirror was filled first, epoch milliseconds; null while it is empty. */
+  since: number | null
+}
+
+/** @param where The mirror's file, or its schema on a server. */
+export function originOf(where: string, { salt, since }: { salt: string; since: number | null }): Origin {
+  return { id: shortHash(`mirror\0${salt}`), place: shortHash(where), since }
+}
+
+function shortHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16)
+}
+
+/** The mirror's own; null for one that has just been made. */
+export function* originAt(where: string): Rule<Origin | null> {
+  const row = yield* one<{ salt: string; first: StoredTime | null }>(`
+    SELECT value AS salt, (SELECT min(first_seen_at) FROM sync_columns) AS first
+    FROM sync_settings
+    WHERE name = 'salt'
+  `)
+  return row && originOf(where, { salt: row.salt, since: row.first === null ? null : msOf(row.first) })
+}
+
+export function originIn(connection: Connection): Origin | null {
+  return runRule(connection, originAt(connection.name))
+}
+
+/** Throws UsageError if the file is another mirror's. One that says nothing of its mirror is replaced. */
+export function assertOwnCopy(named: string, { file, before }: Place, origin: Origin): void {
+  const numbers = before && readNumbers(numbersFile(file))
+  if (!numbers || isOwn(numbers, origin)) return
+  throw new UsageError(
+    `${named} is the copy of another mirror, made at ${numbers.created_at}, so it is left as it is, and nothing is published. Give ` +
+      `each configuration a "publish" of its own. If that mirror is used no more, delete ${named}`,
+  )
+}
+
+function isOwn(
+  { mirror, created_at: at }: NonNullable<ReturnType<typeof readNumbers>>,
+  own: Origin,
+): boolean {
+  if (mirror === null || mirror.id === own.id) return true
+  // Made before this mirror, by one that stood here and was deleted.
+  return mirror.place === own.place && (own.since === null || Date.parse(at) < own.since)
+}
+
+// How fresh a published file is by now, as NAME.json says: read and written without the file, whose sha256 shows that both belong together.
+
+/** How fresh a published file is by what stands beside it; null where that is about another file, or there is nothing. */
+export async function freshnessBeside(copy: string, signal: AbortSignal): Promise<JobFreshness[] | null> {
+  try {
+    const file = fs.realpathSync(copy)
+    const numbers = readNumbers(numbersFile(file))
+    if (numbers?.all.bytes !== fs.statSync(file).size) return null
+    const hashed = await hashFile(file, signal)
+    return hashed?.sha256 === numbers.sha256 ? numbers.jobs : null
+  } catch (error) {
+    // Who opens the copy says what is wrong with it.
+    if (error instanceof Error && 'syscall' in error) return null
+    throw error
+  }
+}
+
+/** A file as it was when it was hashed. */
+export interface HashedFile {
+  /** Without links. */
+  file: string
+  sha256: string
+  stat: fs.Stats
+}
+
+/** Whether a file is still the one that was hashed: neither replaced nor written to. */
+export function isUnchanged({ file, stat }: HashedFile): boolean {
+  const now = fs.statSync(file, { throwIfNoEntry: false })
+  return now !== undefined && IDENTITY.every((name) => now[name] === stat[name])
+}
+
+const IDENTITY = ['dev', 'ino', 'size', 'mtimeMs', 'ctimeMs'] as const
+
+const PIECE_BYTES = 1 << 20
+
+/** A gigabyte takes about a second. Null if there is no file, or something else. Throws InterruptedError after the signal. */
+export async function hashFile(file: string, signal: AbortSignal): Promise<HashedFile | null> {
+  // Before, since opening a device may have effects; after, since the file may have been replaced.
+  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return null
+  // Without O_NONBLOCK, opening a pipe waits for a process that writes into it.
+  const handle = await open(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK)
+  try {
+    const stat = await handle.stat()
+    if (!stat.isFile()) return null
+    const hash = createHash('sha256')
+    for await (const piece of handle.createReadStream({ autoClose: false, highWaterMark: PIECE_BYTES })) {
+      if (signal.aborted)
+        throw new InterruptedError(`stopped while ${file} was compared with ${numbersFile(file)}`)
+      hash.update(piece as Buffer)
+    }
+    return { file, sha256: hash.digest('hex'), stat }
+  } finally {
+    await handle.close()
+  }
+}
+
+export interface FreshnessTask {
+  /** The published file. */
+  hashed: HashedFile
+  /** What the mirror held at that moment; epoch milliseconds. */
+  state: MirrorState
+  at: number
+  lockName: string
+}
+
+/**
+ * Writes NAME.json anew, for a file that still shows all that the mirror holds. Returns false where NAME.json is about another file:
+ * it then stays, or another process has replaced the file at this moment, and what stands beside it may be ours. Throws MirrorError.
+ */
+export function writeFreshness({ hashed, state, at, lockName }: FreshnessTask): boolean {
+  const { file } = hashed
+  return translatingErrors(file, () => {
+    const numbers = numbersFile(file)
+    const found = readNumbers(numbers)
+    if (found?.sha256 !== hashed.sha256 || found.contents !== state.contents) return false
+    const unfinished = makeUnfinished(numbers, lockName, 0o600)
+    try {
+      const current = new Date(at)
+      const text = numbersText({ ...found.all, current_at: current.toISOString(), jobs: state.jobs })
+      fs.writeFileSync(unfinished, text)
+      // For those who may read the file.
+      finishFile(unfinished, { mode: null, like: hashed.stat, at: current })
+      if (!isUnchanged(hashed)) return false
+      fs.renameSync(unfinished, numbers)
+      syncFolder(numbers)
+      return isUnchanged(hashed)
+    } finally {
+      fs.rmSync(unfinished, { force: true })
+    }
+  })
 }

@@ -1,23 +1,28 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError, UsageError } from '../../../errors.ts'
+import { runChild } from '../child-process.ts'
+import { leasesFolder, removeLock } from '../file/lock-file.ts'
 import { translatingErrors } from '../file/open.ts'
 import { buildCopy } from './build.ts'
-import { assertNumbersOrNothing, numbersFile, numbersText } from './numbers.ts'
-import { assertOwnCopy, type Origin } from './origin.ts'
+import { assertNumbersOrNothing, assertOwnCopy, numbersFile, numbersText, type Origin } from './numbers.ts'
 import {
   belongsToAnother,
   finishFile,
   inspectPlace,
   isCopyFile,
+  lockIfPossible,
   makePublicFolder,
+  makeUnfinished,
+  modeOfNew,
   ownershipOfPublic,
   type Place,
+  removeUnfinished,
   roomFor,
   sha256,
+  sweepUnfinished,
   syncFolder,
 } from './place.ts'
-import { lockIfPossible, makeUnfinished, modeOfNew, removeUnfinished, sweepUnfinished } from './unfinished.ts'
 
 /** What the child process is asked to do. */
 export interface CopyTask {
@@ -146,4 +151,32 @@ function fill(options: FillOptions): CopyResult {
   if (isPlaced) for (const [from, to] of renames) fs.renameSync(from, to)
   syncFolder(place.file)
   return { rows: Object.values(contents.rows).reduce((sum, rows) => sum + rows, 0), bytes, isPlaced }
+}
+
+const PROGRAM = new URL(`./publish-child${path.extname(import.meta.url)}`, import.meta.url)
+
+/**
+ * Makes a copy in a process of its own, which dies with this one, and is killed on the signal; then nothing of it is left. Throws
+ * UsageError, MirrorError, and InterruptedError after the signal.
+ * @param lockName As `newLockName` makes it: no other process ever has it.
+ */
+export async function startCopy(task: CopyTask, lockName: string, signal: AbortSignal): Promise<CopyResult> {
+  const { mirror, target } = task
+  try {
+    const options = { file: mirror, what: `copying to ${target}`, signal }
+    return (await runChild(PROGRAM, { ...task, lockName }, options)) as CopyResult
+  } catch (error) {
+    clearAway(mirror, target, lockName)
+    throw error
+  }
+}
+
+/** What a killed process leaves can be larger than the mirror, and nobody may ever make this copy again. */
+function clearAway(mirror: string, target: string, lockName: string): void {
+  try {
+    removeUnfinished(fs.existsSync(target) ? fs.realpathSync(target) : target, lockName)
+    removeLock(leasesFolder(mirror), lockName)
+  } catch {
+    // The next copy does it.
+  }
 }

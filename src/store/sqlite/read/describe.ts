@@ -11,7 +11,7 @@ import {
 import type { Listed, Value } from '../../core/reading.ts'
 import { runRule } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'
-import { hasTable } from './listed.ts'
+import { hasTable } from './selection.ts'
 
 export function summarize(connection: Connection, collection: string): CollectionSummary {
   const jobs = connection

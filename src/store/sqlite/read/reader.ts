@@ -1,10 +1,20 @@
+import type { ColumnDefinition } from 'better-sqlite3'
+import { UsageError } from '../../../errors.ts'
+import { printable } from '../../../text.ts'
 import type { CollectionSummary, ColumnSummary } from '../../core/describe.ts'
-import type { Listed, Selection, SentItem, TypedRows } from '../../core/reading.ts'
-import { translate, translatingErrors } from '../file/open.ts'
+import {
+  distinctNames,
+  type Listed,
+  OWN_TIME,
+  type Selection,
+  type SentItem,
+  type TypedRows,
+  type Value,
+} from '../../core/reading.ts'
+import { noTemporaryFolder } from '../file/errors.ts'
+import { openInMemory, translate, translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
-import { collectionsOf, findListed, listedNames } from './listed.ts'
-import { type Parameters, readOnly, stepping } from './query.ts'
-import { selectItems, selectRows } from './selection.ts'
+import { collectionsOf, findListed, listedNames, OWN_TIMES, selectItems, selectRows } from './selection.ts'
 
 /** Read-only access to the rows of a mirror or a copy of it, for query, export and describe. */
 export interface Reader {
@@ -58,3 +68,111 @@ export function createReader(connection: Connection, file: string): Reader {
     close: () => connection.close(),
   }
 }
+
+/** The values of `:NAME`, `@NAME` and `$NAME`, by name. */
+export type Parameters = ReadonlyMap<string, string | number | bigint>
+
+/** Throws UsageError for SQL that fails whatever tables a mirror has. For use before there is a mirror. */
+export function assertReadingSql(sql: string, parameters: Parameters): void {
+  const connection = openInMemory()
+  try {
+    readOnly(connection, ':memory:', sql, parameters)
+  } catch (error) {
+    const isAboutNames = error instanceof UsageError && /: no such /.test(error.message)
+    if (!isAboutNames) throw error
+    if (WRITES.test(sql)) throw onlyReads()
+  } finally {
+    connection.close()
+  }
+}
+
+/**
+ * Runs one statement that only reads. Throws UsageError for any other, for wrong SQL, and for parameters that
+ * do not match those of the statement.
+ */
+function readOnly(connection: Connection, file: string, sql: string, parameters: Parameters): TypedRows {
+  try {
+    // SQLite would run what stands before it, and leave out the rest.
+    if (sql.includes('\0'))
+      throw new UsageError('the SQL holds a NUL character; write char(0) for one in a text')
+    const statement = connection.prepare(sql)
+    if (!statement.reader || !statement.readonly) throw onlyReads()
+    bindAll(statement, parameters)
+    const found = statement.columns()
+    const columns = distinctNames(found.map(({ name }) => name))
+    const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
+    return { columns, types: found.map(resultType), rows: stepping(rows, (error) => wrongSql(error, file)) }
+  } catch (error) {
+    throw wrongSql(error, file)
+  }
+}
+
+/**
+ * Translates errors that come after the first row, such as damage, or malformed JSON in a function. Begins
+ * with the first row that is read: a connection with an unfinished statement cannot be closed.
+ */
+function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown) => unknown): Iterable<T> {
+  try {
+    yield* begin()
+  } catch (error) {
+    throw meaning(error)
+  }
+}
+
+/** Of a column of a table, not of what is worked out: the type of that is seen by its values. */
+function resultType({ column, type }: ColumnDefinition): string {
+  return column !== null && OWN_TIMES.includes(column) ? OWN_TIME : (type ?? '')
+}
+
+function onlyReads(): UsageError {
+  return new UsageError('query only reads: write one SELECT (or WITH, EXPLAIN, PRAGMA that reads)')
+}
+
+/** Behind comments, a word that begins a statement that writes. */
+const WRITES =
+  /^(?:\s|--.*\n|\/\*(?:(?!\*\/)[\s\S])*\*\/)*(?:INSERT|UPDATE|DELETE|REPLACE|DROP|ALTER|CREATE)\b/i
+
+/** The library ignores a value that the statement has no parameter for: getters notice which ones it asks for. */
+function bindAll(statement: ReturnType<Connection['prepare']>, parameters: Parameters): void {
+  const unused = new Set(parameters.keys())
+  const values = {}
+  for (const [name, value] of parameters) {
+    const get = () => {
+      unused.delete(name)
+      return value
+    }
+    Object.defineProperty(values, name, { get, enumerable: true })
+  }
+  try {
+    statement.bind(values)
+  } catch (error) {
+    throw error instanceof RangeError ? missing(error) : error
+  }
+  const [first] = unused
+  if (first !== undefined) throw new UsageError(`--param ${printable(first)}: the SQL has no such parameter`)
+}
+
+function missing({ message }: RangeError): UsageError {
+  const [, name] = /^Missing named parameter "(.*)"$/.exec(message) ?? []
+  return new UsageError(
+    name === undefined
+      ? 'the SQL has parameters without a name; write :NAME, and give its value with --param NAME=VALUE'
+      : `the SQL has the parameter ${name}; give its value with --param ${name}=VALUE`,
+  )
+}
+
+function wrongSql(error: unknown, file: string): unknown {
+  if (!(error instanceof Error) || error instanceof UsageError) return error
+  const code = 'code' in error ? error.code : undefined
+  // better-sqlite3's own errors, for two statements or none, have no SQLite code.
+  const isOfSql = code === undefined || WRONG_SQL.some((wrong) => wrong === code)
+  if (isOfSql)
+    return new UsageError(`the SQL cannot be run: ${printable(error.message, 1000)}${hintFor(error)}`)
+  return code === 'SQLITE_IOERR_GETTEMPPATH' ? noTemporaryFolder(file) : translate(file, error)
+}
+
+function hintFor({ message }: Error): string {
+  return /^no such (?:column|table)/.test(message) ? '; "admin-mirror describe" lists the names' : ''
+}
+
+const WRONG_SQL = ['SQLITE_ERROR', 'SQLITE_MISMATCH', 'SQLITE_AUTH', 'SQLITE_TOOBIG']

@@ -1,11 +1,14 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { grouped } from '../../../text.ts'
 import type { DaemonRecord } from '../../core/leases.ts'
-import { type ColumnTrouble, columnTroubles } from '../../core/overview.ts'
+import { type ColumnTrouble, columnTroubles, type MirrorSize } from '../../core/overview.ts'
 import { gateClosedUntil, jobLines, neverSynced, type StatusRow, statusOf } from '../../core/status.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
 import { isOwnerAlive, readDaemons } from '../leases.ts'
 import type { Connection } from '../sql.ts'
-import { hasTable } from './listed.ts'
+import { hasTable } from './selection.ts'
 
 /** What `status` and the listener read of a mirror in a file, or of a copy. */
 export interface FileStatus {
@@ -97,4 +100,34 @@ function readFreshness(connection: Connection): StatusRow[] {
       ? { failing_since: row.last_run_at ?? null, failing_code: row.error_code ?? null }
       : {}),
   }))
+}
+
+/** Opens nothing, since closing any handle of the file drops SQLite's locks. */
+export function mirrorSize(file: string): MirrorSize {
+  const real = fs.realpathSync(file)
+  return { bytes: sizeOf(real), walBytes: sizeOf(`${real}-wal`), freeBytes: freeBytes(real) }
+}
+
+function sizeOf(file: string): number {
+  return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** What this user may use on the disk of a file, through links. Null if the system does not say, or there is no such file. */
+export function freeBytes(file: string): number | null {
+  try {
+    const folder = path.dirname(fs.realpathSync(file))
+    const { bavail, bsize } = fs.statfsSync(folder)
+    return bavail * bsize
+  } catch {
+    return null
+  }
+}
+
+/** Less room than a page with its WAL may take. Bytes. */
+const FULL_BELOW = 1_000_000
+
+/** Why nothing can be written to the mirror: its disk is full. Null if it is not. */
+export function fullDisk(file: string, free: number | null): string | null {
+  if (free === null || free >= FULL_BELOW) return null
+  return `the disk of ${file} is full (${grouped(free)} bytes are free), so nothing can be written: make room`
 }

@@ -1,6 +1,10 @@
+import { JobError } from '../../../errors.ts'
 import type { Notice } from '../../../sync/types.ts'
-import { noticesOf } from '../../columns/extend.ts'
+import { shapeOf } from '../../columns/catalog.ts'
+import { extensionNotices } from '../../columns/extend.ts'
+import { tablesSql } from '../../core/declarations.ts'
 import {
+  dropViews,
   fitTables,
   type KnownTables,
   knownTables,
@@ -8,18 +12,86 @@ import {
   planColumns,
   type TableAccess,
   type Told,
+  viewedTable,
 } from '../../core/fit.ts'
-import { KINDS, tableName } from '../../core/names.ts'
-import type { Rule } from '../../core/sql.ts'
-import type { ConfiguredCollection } from '../../core/tables.ts'
+import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
+import { type RebuildWork, type Rebuilt, rebuildCollection } from '../../core/rebuild.ts'
+import { exec, type Rule, timeOf } from '../../core/sql.ts'
+import {
+  type ConfiguredCollection,
+  collectionNames,
+  dropForOtherKey,
+  dropTables,
+  loadCatalog,
+  makeTables,
+  planTables,
+} from '../../core/tables.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
-import type { Maintain } from '../maintenance.ts'
+import { createMaintenance, type Maintain } from '../maintenance.ts'
 import type { Connection } from '../sql.ts'
-import type { Transact } from '../transaction.ts'
-import { ALTERATION, describePlan, rowsToRead } from './alter.ts'
-import { ensureTables } from './configured.ts'
-import { dropFormerCopy } from './rebuild-table.ts'
+import { inBatches, type Patience, type Transact } from '../transaction.ts'
+import { ALTERATION, describePlan, dropFormerCopy, rowsToRead } from './alter.ts'
+import { dropChangesView, ensureChangesView } from './views.ts'
+
+/**
+ * Creates the tables of every configured collection, so that queries work before the first row. Recreates
+ * tables without rows if the key has changed. Call it inside a transaction.
+ */
+export function makeConfigured(connection: Connection, collections: readonly ConfiguredCollection[]): void {
+  for (const collection of collections) {
+    try {
+      runRule(connection, ensureTables(collection))
+    } catch (error) {
+      // The job's own run reports it; the other jobs continue.
+      if (!(error instanceof JobError)) throw error
+    }
+  }
+}
+
+/**
+ * Creates the missing tables of a collection. Returns false where the name of the view of changes is a user's. Throws JobError for
+ * another key, and for names that are taken.
+ */
+export function* ensureTables(collection: ConfiguredCollection): Rule<boolean> {
+  const { name } = collection
+  const plan = yield* planTables(collection)
+  if (plan === 'remake') {
+    yield* dropAllViews(name)
+    yield* dropForOtherKey(name)
+  }
+  yield* plan === 'nothing' ? makeMissing(collection) : makeTables(SQLITE, collection)
+  return yield* ensureChangesView(SQLITE, viewedTable(SQLITE, collection))
+}
+
+/** A user may have dropped one. */
+function* makeMissing(collection: ConfiguredCollection): Rule<void> {
+  const { name } = collection
+  if ((yield* SQLITE.columnTypes(name)).size > 0) return
+  yield* exec(tablesSql(SQLITE, shapeOf(name, yield* loadCatalog(SQLITE, collection))))
+}
+
+/** Whether users have put indexes or triggers on the tables of a collection. */
+export function hasBelongings(connection: Connection, name: string): boolean {
+  const find = connection.prepare(`
+    SELECT name FROM sqlite_schema
+    WHERE type IN ('index', 'trigger') AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE
+  `)
+  const ours = namesOfTables(SQLITE, name)
+  const found = KINDS.flatMap((kind) => find.pluck().all(tableName(name, kind)) as string[])
+  return found.some((one) => !ours.includes(one))
+}
+
+/** Drops the tables and views of a collection, and deletes its columns and its key. */
+export function* dropCollection(name: string): Rule<void> {
+  yield* dropAllViews(name)
+  yield* dropTables(name)
+}
+
+function* dropAllViews(name: string): Rule<void> {
+  yield* dropViews(SQLITE, name)
+  yield* dropChangesView(name)
+}
 
 export interface FileTables extends TableAccess {
   /** Returns warnings about tables that were opened since the last call. */
@@ -42,7 +114,9 @@ export function createFileTables(
   function open(collection: ConfiguredCollection, ofIt = told.get(collection.name)): KnownTables {
     const { name } = collection
     return known.get(name, () => {
-      if (!runRule(connection, makeTables(collection)))
+      const hasChangesView = runRule(connection, ensureTables(collection))
+      for (const kind of KINDS) runRule(connection, dropFormerCopy(tableName(name, kind)))
+      if (!hasChangesView)
         warnings.push({
           level: 'warn',
           message: `the name ${name}_changes is taken, so there is no view of changes`,
@@ -81,17 +155,10 @@ export function createFileTables(
         return { fitting: fitted, outcome: runRule(connection, begin(open(collection, fitted.told))) }
       }, 'rebuilding')
       told.set(name, fitting.told)
-      return { outcome, notices: [...noticesOf(planned), ...fitting.notices] }
+      return { outcome, notices: [...extensionNotices(planned), ...fitting.notices] }
     },
     untold: () => warnings.splice(0),
   }
-}
-
-/** Returns false where the name of the view of changes is a user's. */
-function* makeTables(collection: ConfiguredCollection): Rule<boolean> {
-  const hasChangesView = yield* ensureTables(collection)
-  for (const kind of KINDS) yield* dropFormerCopy(tableName(collection.name, kind))
-  return hasChangesView
 }
 
 /** What is known of each collection's tables while the schema stays the same. */
@@ -115,5 +182,40 @@ export function createSchemaCache<T>(connection: Connection): SchemaCache<T> {
       return value
     },
     clear: () => known.clear(),
+  }
+}
+
+/** Makes what analysts query again from the raw rows. */
+export interface TypedTableRebuild {
+  /** The names of the mirror's collections. */
+  collections(): string[]
+  /** See core/rebuild.ts. */
+  collection(name: string): Promise<Rebuilt>
+}
+
+export interface RebuildOptions extends Patience {
+  connection: Connection
+  file: string
+  transact: Transact
+}
+
+export function createTypedTableRebuild({
+  connection,
+  file,
+  transact,
+  ...patience
+}: RebuildOptions): TypedTableRebuild {
+  const tables = createFileTables(connection, file, transact, createMaintenance({ file, ...patience }))
+  const work: RebuildWork = {
+    ...tables,
+    alteration: ALTERATION,
+    time: () => timeOf(patience.now()),
+    reading: async (rule) => runRule(connection, rule),
+    writing: (begin) => transact(() => runRule(connection, begin())),
+    inBatches: (batch) => inBatches(patience, batch),
+  }
+  return {
+    collections: () => runRule(connection, collectionNames()),
+    collection: (name) => rebuildCollection(work, name),
   }
 }

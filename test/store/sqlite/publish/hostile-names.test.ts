@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { buildCopy } from '../../../../src/store/sqlite/publish/build.ts'
 import { createReader } from '../../../../src/store/sqlite/read/reader.ts'
-import { makeConfigured } from '../../../../src/store/sqlite/tables/configured.ts'
+import { makeConfigured } from '../../../../src/store/sqlite/tables/collection.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
 

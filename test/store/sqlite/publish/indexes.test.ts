@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { columnsToIndex } from '../../../../src/store/sqlite/publish/indexes.ts'
+import { columnsToIndex } from '../../../../src/store/sqlite/publish/tables.ts'
 
 function columns(text: string) {
   return text.split(' ').map((column) => {

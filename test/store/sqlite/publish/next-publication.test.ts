@@ -3,7 +3,7 @@ import {
   type NextPublication,
   nextPublication,
   type Publication,
-} from '../../../../src/store/sqlite/publish/next-publication.ts'
+} from '../../../../src/store/core/publication.ts'
 
 const [NOW, EVERY] = [100_000_000_000, 300_000]
 const MINUTES = 60_000

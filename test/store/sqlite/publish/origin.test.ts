@@ -1,8 +1,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Numbers, numbersFile } from '../../../../src/store/sqlite/publish/numbers.ts'
-import { assertOwnCopy, originOf } from '../../../../src/store/sqlite/publish/origin.ts'
+import {
+  assertOwnCopy,
+  type Numbers,
+  numbersFile,
+  originOf,
+} from '../../../../src/store/sqlite/publish/numbers.ts'
 import { inspectPlace } from '../../../../src/store/sqlite/publish/place.ts'
 import { makeCopy } from '../../../../src/store/sqlite/publish/publish.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'

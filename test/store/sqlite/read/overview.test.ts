@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { lastRunsShown, newColumns } from '../../../../src/store/core/overview.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
-import { mirrorSize } from '../../../../src/store/sqlite/read/overview.ts'
+import { mirrorSize } from '../../../../src/store/sqlite/read/status.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 
 function createMirror() {

@@ -10,7 +10,7 @@ import {
   sameJson,
 } from '../../../../src/json/value.ts'
 import type { Leaf } from '../../../../src/store/columns/flatten.ts'
-import { sqlitePath } from '../../../../src/store/columns/path.ts'
+import { sqlitePath } from '../../../../src/store/columns/flatten.ts'
 import type { Job } from '../../../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'

@@ -3,7 +3,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { buildCopy } from '../../../../src/store/sqlite/publish/build.ts'
-import { makeConfigured } from '../../../../src/store/sqlite/tables/configured.ts'
+import { makeConfigured } from '../../../../src/store/sqlite/tables/collection.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror, type Row } from '../../../helpers/test-mirror.ts'
 

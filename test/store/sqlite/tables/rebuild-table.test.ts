@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
 import { runRule } from '../../../../src/store/sqlite/driver.ts'
-import { rebuildTable, withoutForeignKeys } from '../../../../src/store/sqlite/tables/rebuild-table.ts'
+import { rebuildTable, withoutForeignKeys } from '../../../../src/store/sqlite/tables/alter.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import {
   beginTestWalk,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { makeConfigured } from '../../../../src/store/sqlite/tables/configured.ts'
+import { makeConfigured } from '../../../../src/store/sqlite/tables/collection.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { createLongWork } from '../../../helpers/long-work.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'

@@ -1,6 +1,6 @@
 import { printable } from '../../../text.ts'
-import { type EventTime, SEQ_COLUMNS } from '../../columns/changes-view.ts'
 import type { SqlValue } from '../../columns/column.ts'
+import { type EventTime, SEQ_COLUMNS } from '../../core/changes-view.ts'
 import { namesOfTables } from '../../core/names.ts'
 import { SQLITE } from '../../sqlite/driver.ts'
 import { type Connection, quoted } from '../../sqlite/sql.ts'

@@ -21,7 +21,7 @@ export interface MirrorState {
 }
 
 /** Each reads what stands for a part of the contents. */
-const PARTS = {
+const CONTENTS = {
   // The greatest number of an event: rows and history do not change without one.
   events: 'SELECT collection, seq FROM sync_seq ORDER BY collection',
   organizations: 'SELECT id, name, configured FROM organizations ORDER BY id',
@@ -44,7 +44,7 @@ const TIMES = ['as_of', 'last_complete_at', 'fresh_as_of'] as const
 /** Reads the state, all of one snapshot. `maker`: what else the file depends on: which mirror it is, and which version of the program makes it. */
 export function* mirrorState(maker: unknown): Rule<MirrorState> {
   const lines: Record<string, unknown[]> = {}
-  for (const [name, text] of Object.entries(PARTS)) lines[name] = yield* all(text)
+  for (const [name, text] of Object.entries(CONTENTS)) lines[name] = yield* all(text)
   const jobs = yield* all<JobLine>(JOBS)
   const freshness = jobs.map(({ organization_id, organization, collection, ...times }) => ({
     organization_id,
@@ -69,4 +69,65 @@ export function inOrder<T extends Pick<JobFreshness, 'organization' | 'collectio
 ): T[] {
   const keyOf = ({ organization, collection }: T) => `${organization}\0${collection}`
   return jobs.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
+}
+
+/** What decides whether the published file is made again. All times are epoch milliseconds. */
+export interface Publication {
+  mirror: Shown
+  /** Of the file and NAME.json beside it; null: there is no file, or what stands beside it is not about it. */
+  published: Shown | null
+  /** The file that stands there; null: none, or nothing says when it was made. */
+  made: Making | null
+  /** When NAME.json was written. */
+  toldAt: number | null
+  /** The last attempt of this process, if it did not succeed. */
+  failed: Making | null
+}
+
+/** Texts that are equal where what they stand for is. */
+export interface Shown {
+  /** Rows, history, columns, coverage. */
+  contents: string
+  freshness: string
+}
+
+export interface Making {
+  /** When it began. */
+  at: number
+  tookMs: number
+}
+
+/** The file with NAME.json, or NAME.json alone. */
+export interface NextPublication {
+  what: 'file' | 'numbers'
+  at: number
+}
+
+/** The file shows `as_of`, too: that it is older in there than in truth, is said no longer than this. */
+const OLDEST_MS = 86_400_000
+
+/** NAME.json costs next to nothing. */
+const NUMBERS_EVERY_MS = 60_000
+
+/** Making the file takes no more than one part in so many of the time. */
+const PARTS_OF_TIME = 10
+
+/**
+ * What is written next, and when; null: nothing, until the mirror changes. `every`: the file is made once in so many milliseconds, at
+ * most; null: at once, for the end of a command. A time that the clock has not reached, after it was set back, holds nothing up.
+ */
+export function nextPublication(
+  { mirror, published, made, toldAt, failed }: Publication,
+  every: number | null,
+  now: number,
+): NextPublication | null {
+  const isSame = published?.contents === mirror.contents
+  if (isSame && published.freshness === mirror.freshness) return null
+  const isYoung = made !== null && made.at <= now && now - made.at < OLDEST_MS
+  const what = isSame && isYoung ? 'numbers' : 'file'
+  if (every === null) return { what, at: now }
+  const after = (making: Making | null) =>
+    making === null || making.at > now ? now : making.at + Math.max(every, making.tookMs * PARTS_OF_TIME)
+  const told = toldAt === null || toldAt > now ? now : toldAt + Math.min(every, NUMBERS_EVERY_MS)
+  return { what, at: Math.max(what === 'file' ? after(made) : told, after(failed)) }
 }

@@ -1,7 +1,7 @@
+import { type KeyPaths, keyColumnNames } from '../../columns/catalog.ts'
 import type { Column, ColumnType } from '../../columns/column.ts'
-import type { ArrayView } from '../../columns/elements.ts'
-import { parseSqlitePath } from '../../columns/path.ts'
-import { parentNames } from '../../columns/view-names.ts'
+import { type ArrayView, parentNames } from '../../columns/elements.ts'
+import { parseSqlitePath } from '../../columns/flatten.ts'
 import { joinRaw, SQL_TYPES } from '../../core/sql.ts'
 import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 
@@ -73,4 +73,8 @@ function valueSql({ path, type, role }: Column, elements: readonly Column[]): st
 /** As `storableJson` has written it. */
 function storableName(name: string): string {
   return name.toWellFormed().replaceAll('\0', '\\u0000')
+}
+
+export function keyNames(keyPaths: KeyPaths): string[] {
+  return keyColumnNames(keyPaths, POSTGRES_LIMITS)
 }

@@ -1,4 +1,7 @@
-import { columnName, foldName, SQLITE_LIMITS } from './column.ts'
+import type { TableShape } from '../columns/catalog.ts'
+import { columnName, foldName, SQLITE_LIMITS } from '../columns/column.ts'
+import { tableName } from './names.ts'
+import { type Dialect, quoted } from './sql.ts'
 
 // `orders_changes`: one row per event. A version's end is an event of its row in the history. Its beginning is one only where no
 // kept version led to it: the item came, or an earlier version was not kept (`history: false`, or pruned).
@@ -38,25 +41,17 @@ export function eventKeyNames(keyColumns: readonly string[], limits = SQLITE_LIM
   })
 }
 
-/** Names as SQL reads them. */
-interface ChangesTables {
-  raw: string
-  history: string
-  /** `_organization_id` and the key. */
-  keys: readonly string[]
-  /** What the view calls them. */
-  names: readonly string[]
-  /** The column of the history that rises with each version. */
-  order: string
-  /** The `seq` of the event at this time of a row. Indexes are on the same expressions. */
-  seq: (time: EventTime, row: string) => string
-}
-
 /**
- * The SELECT of the view, for any store. Filters on `at` and `seq` are pushed into each of the four parts, and each has an index for them. Each CAST
+ * The SELECT of the view. Filters on `at` and `seq` are pushed into each of the four parts, and each has an index for them. Each CAST
  * declares a type: DuckDB reads a column of SQLite without one as bytes.
  */
-export function selectChanges({ raw, history, keys, names, order, seq }: ChangesTables): string {
+export function selectChanges(
+  { limits, seqOf: seq, versionSequence: order }: Pick<Dialect, 'limits' | 'seqOf' | 'versionSequence'>,
+  { name, keyColumns }: Pick<TableShape, 'name' | 'keyColumns'>,
+): string {
+  const [raw, history] = [quoted(tableName(name, 'raw')), quoted(tableName(name, 'history'))]
+  const keys = ['_organization_id', ...keyColumns].map(quoted)
+  const names = ['_organization_id', ...eventKeyNames(keyColumns, limits)].map(quoted)
   const isBefore = (one: string, other: string) =>
     `(${one}."_valid_to", ${one}.${order}) < (${other}."_valid_to", ${other}.${order})`
   const same = (one: string, other: string) =>

@@ -1,0 +1,241 @@
+import type { Column, ColumnType } from '../../columns/column.ts'
+import type { ArrayView } from '../../columns/elements.ts'
+import { EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../core/changes-view.ts'
+import type { ViewedTable } from '../../core/fit.ts'
+import { changesViewName, tableName } from '../../core/names.ts'
+import { type Dialect, exec, joinRaw, one, quoted, type Rule } from '../../core/sql.ts'
+import type { OwnView } from '../../core/views.ts'
+import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
+
+/** With a plain join SQLite may read the whole second table. */
+export const JOIN = 'CROSS JOIN'
+
+export interface ViewOptions {
+  /** The typed table. */
+  table: string
+  /** In order; the view names them `_parent_NAME`. */
+  keyColumns: readonly string[]
+}
+
+/**
+ * CREATE VIEW for an array of objects: one row for each element that is an object, with its `_index` from 0.
+ * A column that is null, or text other than an array, has no elements. Needs SQLite 3.38 or later.
+ */
+export function viewSql(
+  { name, arrayColumn, elements, sentAt }: ArrayView,
+  { table, keyColumns }: ViewOptions,
+): string {
+  const columns = [
+    FIRST_COLUMN,
+    ...keyColumns.map((key) => `t.${quoted(key)} AS ${quoted(`_parent_${key}`)}`),
+    'CAST(e."key" AS INTEGER) AS "_index"',
+    ...elements.map(
+      (element) => `CAST(${valueSql(element, elements)} AS ${element.type}) AS ${quoted(element.name)}`,
+    ),
+  ]
+  const join = sentAt === null ? '' : ` ${joinRaw({ join: JOIN }, table, keyColumns)}`
+  const array = arraySql(`t.${quoted(arrayColumn)}`, sentAt)
+  return `${beginning(name)}${columns.join(',\n  ')}\nFROM ${quoted(table)} AS t${join}, json_each(${array}) AS e\nWHERE e."type" = 'object'`
+}
+
+const FIRST_COLUMN = 't."_organization_id" AS "_organization_id"'
+
+function beginning(view: string): string {
+  return `CREATE VIEW ${quoted(view)} AS\nSELECT\n  `
+}
+
+/** Whether this SQL of a view is ours, by how it begins: what follows differs among versions of this program. */
+export function isViewSql(sql: string, view: string): boolean {
+  return sql.startsWith(beginning(view) + FIRST_COLUMN)
+}
+
+// CASE in CASE: only CASE guarantees that json_type never gets a text that is not JSON.
+function arraySql(column: string, sentAt: string | null): string {
+  const list = `CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END`
+  if (sentAt === null) return list
+  return `CASE WHEN ${kindSql(sentAt)} IS NOT 'text' THEN ${list} END`
+}
+
+/** What stands at a path of the item: `text`, `array`. SQLite reads no JSON that is nested more than 1,000 deep. */
+export function kindSql(path: string): string {
+  return `CASE WHEN json_valid(r."_json") THEN json_type(r."_json", ${literal(path)}) END`
+}
+
+/** As `fittingValue` of what `asRead` returns. */
+function valueSql(column: Column, elements: readonly Column[]): string {
+  const { path, type, role } = column
+  const at = `e."value", ${literal(path)}`
+  // It returns numbers, booleans and arrays as they are in the JSON; json_extract would round the number.
+  const written = `e."value" -> ${literal(path)}`
+  const text = `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE ${written} END`
+  if (role === 'text') {
+    const main = elements.find((one) => one.role === 'value' && one.path === path)
+    return `CASE WHEN ${fittingSql(main?.type ?? 'TEXT', at, written, text)} IS NULL THEN ${text} END`
+  }
+  // An earlier version had booleans in columns of texts, where they stay until another one comes.
+  const isAlone = !elements.some((one) => one.role === 'text' && one.path === path)
+  return type === 'TEXT' && isAlone ? text : fittingSql(type, at, written, text)
+}
+
+function fittingSql(type: ColumnType, at: string, written: string, text: string): string {
+  if (type === 'TEXT') return `CASE WHEN json_type(${at}) NOT IN ('true', 'false') THEN ${text} END`
+  const value = `json_extract(${at})`
+  const whole = `CAST(${value} AS INTEGER)`
+  // What SQLite writes as it was read is whole, and within 64 bits.
+  const isWhole = `(CAST(${whole} AS TEXT) = ${value} OR ${value} = '-0')`
+  const isExact = `${value} BETWEEN -9007199254740991 AND 9007199254740991`
+  if (type === 'INTEGER')
+    return `CASE json_type(${at})
+    WHEN 'integer' THEN CASE typeof(${value}) WHEN 'integer' THEN ${value} END
+    WHEN 'real' THEN CASE WHEN ${isExact} AND ${whole} = ${value} AND NOT ${isLost(value, written)} THEN ${whole} END
+    WHEN 'text' THEN CASE WHEN ${isWhole} THEN ${whole} END
+    WHEN 'true' THEN 1
+    WHEN 'false' THEN 0
+  END`
+  const double = `CAST(${value} AS REAL)`
+  const digits = `ltrim(replace(replace(rtrim(${value}, '0'), '.', ''), '-', ''), '0')`
+  const isFraction = `length(${value}) <= 100 AND ${value} LIKE '%.%' AND ${value} NOT GLOB '*[^-0-9.]*' AND json_valid(${value}) AND length(${digits}) <= 15`
+  // -0e0 is 0 in the table's own columns, and -0.0 + 0.0 is 0.0.
+  return `CASE json_type(${at})
+    WHEN 'integer' THEN CASE WHEN typeof(${value}) = 'integer' AND ${double} = ${value} THEN ${value} END
+    WHEN 'real' THEN CASE WHEN ${value} BETWEEN 5e-324 AND 9007199254740991 THEN ${value} WHEN ${isExact} AND NOT ${isLost(value, written)} THEN ${value} + 0.0 END
+    WHEN 'text' THEN CASE
+      WHEN ${isWhole} THEN CASE WHEN ${double} = ${whole} THEN ${whole} END
+      WHEN ${isFraction} THEN ${double} + 0.0
+    END
+  END`
+}
+
+/** Whether a number is too small for a double: 1e-400. */
+function isLost(value: string, written: string): string {
+  return `(${value} = 0 AND iif(${written} LIKE '%e%', ${written} GLOB '*[1-9]*[eE]*', ${written} GLOB '*[1-9]*'))`
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** In the view's text, to tell it from a view of a user's. */
+const MARK = '/* made by admin-mirror */'
+
+/** Creates the view, or replaces one of another version. Returns false where the name is a user's. */
+export function* ensureChangesView(dialect: Dialect, shape: ViewedTable): Rule<boolean> {
+  const found = yield* findView(shape.name)
+  const wanted = changesViewSql(dialect, shape)
+  if (found?.sql === wanted) return true
+  if (found && !isOurs(found)) return false
+  yield* exec([...(found ? [dropSql(shape.name)] : []), wanted])
+  return true
+}
+
+export function* dropChangesView(collection: string): Rule<void> {
+  const found = yield* findView(collection)
+  if (found && isOurs(found)) yield* exec([dropSql(collection)])
+}
+
+function dropSql(collection: string): string {
+  return `DROP VIEW ${quoted(changesViewName(collection))}`
+}
+
+interface Found {
+  type: string
+  sql: string | null
+}
+
+function findView(collection: string): Rule<Found | null> {
+  const name = changesViewName(collection)
+  return one('SELECT type, sql FROM sqlite_schema WHERE name = :name COLLATE NOCASE', { name })
+}
+
+function isOurs({ type, sql }: Found): boolean {
+  return type === 'view' && sql?.includes(MARK) === true
+}
+
+function changesViewSql(dialect: Dialect, shape: ViewedTable): string {
+  const { name, keyColumns } = shape
+  const raw = quoted(tableName(name, 'raw'))
+  const keys = ['_organization_id', ...keyColumns].map(quoted)
+  const names = ['_organization_id', ...eventKeyNames(keyColumns)].map(quoted)
+  // The first SELECT declares the types. SQLite takes no expression for an INTEGER, only a column.
+  const columns = [
+    `"_changed_seq" AS ${quoted(SEQ)}`,
+    ...keys.map((key, index) => `${key} AS ${names[index]}`),
+    ...EVENT_COLUMNS.map((column) => `CAST(NULL AS TEXT) AS ${quoted(column)}`),
+  ]
+  return `CREATE VIEW ${quoted(changesViewName(name))} AS ${MARK}
+SELECT ${columns.join(', ')} FROM ${raw} WHERE _rowid_ = NULL
+UNION ALL
+${selectChanges(dialect, shape)}`
+}
+
+// `sync_help` is a view, so that it knows new collections and arrays without being written.
+
+export function helpView(): OwnView {
+  const columns = {
+    table: 'CAST("table" AS TEXT)',
+    column: 'CAST("column" AS TEXT)',
+    says: 'CAST(says AS TEXT)',
+  }
+  return { name: 'sync_help', columns, from: `FROM (${linesSql()})` }
+}
+
+function linesSql(): string {
+  // A key's path has dots where its column has two underscores, and a name with `_` in front gets a prefix.
+  const key = `iif(key.value LIKE '\\_%' ESCAPE '\\', 'field', '') || replace(key.value, '.', '__')`
+  // As `eventKeyNames` does it.
+  const isTaken = `lower(key.value) IN (${[SEQ, ...EVENT_COLUMNS].map((column) => `'${column}'`).join(', ')})`
+  const eventKey = `iif(ending = '_changes' AND ${isTaken}, key.value || '_2', ${key})`
+  const ofKeys = `
+    FROM sync_collections AS of, json_each(of.key) AS key`
+  const discovered = `
+    SELECT known.collection, known."column", CASE role
+      WHEN 'text' THEN 'values at ' || path || ' of the item that do not fit its column, as text'
+      ELSE 'the value at ' || path || ' of the item' END
+    FROM sync_known_columns AS known WHERE role <> 'key'`
+  const array = `(SELECT DISTINCT view, substr(view, 1, instr(view, '__') - 1) AS collection FROM sync_view_columns)`
+  const workings = Object.entries(WORKINGS).map(([table, says]) => [table, null, says])
+  const workingColumns = Object.entries(WORKING_COLUMNS).flatMap(([table, columns]) =>
+    columns.split(' ').map((column) => [table, column, 'a working of the program']),
+  )
+  const [own, made, arrays] = [
+    [...lines(OF_THE_MIRROR), ...workings, ...workingColumns],
+    lines(OF_A_COLLECTION),
+    lines({ '': OF_AN_ARRAY }),
+  ].map(values)
+  return `WITH
+  own(name, "column", says) AS (VALUES ${own}),
+  made(ending, "column", says) AS (VALUES ${made}),
+  arrays(ending, "column", says) AS (VALUES ${arrays})
+SELECT name AS "table", "column", says FROM own
+UNION ALL
+SELECT of.name || ending, "column", says FROM sync_collections AS of, made WHERE "column" IS NOT 'KEY'
+UNION ALL
+SELECT of.name || ending, ${eventKey}, says ${ofKeys}, made WHERE "column" = 'KEY'
+UNION ALL
+${discovered}
+UNION ALL
+SELECT view, "column", CASE role
+  WHEN 'text' THEN 'values at ' || path || ' of the element that do not fit its column, as text'
+  ELSE 'the value at ' || path || ' of the element' END
+FROM sync_view_columns
+UNION ALL
+SELECT view, "column", says FROM ${array}, arrays WHERE "column" IS NOT '_parent_KEY'
+UNION ALL
+SELECT view, '_parent_' || (${key}), says ${ofKeys}, ${array} AS a, arrays
+WHERE a.collection = of.name AND "column" = '_parent_KEY'`
+}
+
+function values(rows: (string | null)[][]): string {
+  return rows.map((line) => `\n    (${line.map(text).join(', ')})`).join(',')
+}
+
+function lines(texts: typeof OF_THE_MIRROR): (string | null)[][] {
+  return Object.entries(texts).flatMap(([table, [says, columns]]) => [
+    [table, null, says],
+    ...Object.entries(columns).map(([column, about]) => [table, column, about]),
+  ])
+}
+
+function text(value: string | null): string {
+  return value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`
+}
