@@ -184,15 +184,6 @@ describe('the same item twice on a page', () => {
     expect(test.value('SELECT rows_seen FROM sync_runs WHERE id = ?', runId)).toBe(2)
     expect(test.value('SELECT keys FROM sync_pages')).toBe('["1"]')
   })
-
-  it('is one item when only ignored fields differ', async () => {
-    const test = openTestMirror()
-    const { save } = await beginTestWalk(test, jobOf({ ignore: ['rendered_at'] }))
-
-    const saved = await save(pageOf(['{"id":1,"rendered_at":1}', '{"id":1,"rendered_at":2}']))
-
-    expect(saved).toMatchObject({ added: 1, changed: 0 })
-  })
 })
 
 describe('two different items with one key on a page', () => {

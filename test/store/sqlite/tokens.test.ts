@@ -1,10 +1,8 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { MirrorError } from '../../../src/errors.ts'
 import { createTokens } from '../../../src/store/sqlite/tokens.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
-import { holdLock } from '../../helpers/other-process.ts'
 import {
   BEGIN,
   beginTestWalk,
@@ -189,12 +187,6 @@ describe('the fingerprint of a token', () => {
 
     expect(one.tokens.fingerprint(TOKEN)).not.toBe(other.fingerprint(TOKEN))
   })
-
-  it('distinguishes two tokens', () => {
-    const { tokens } = openTestMirror()
-
-    expect(tokens.fingerprint('a')).not.toBe(tokens.fingerprint('b'))
-  })
 })
 
 describe('a budget', () => {
@@ -316,43 +308,5 @@ describe('what a job did last', () => {
       startedAt,
       unfinished: false,
     })
-  })
-})
-
-describe('a mirror that another process has locked', () => {
-  it.each<[string, (tokens: TestMirror['tokens']) => Promise<void>, string]>([
-    [
-      'a hold',
-      (tokens) => tokens.hold([ACME.id], tokens.fingerprint(TOKEN), 'refused', timeAt(0)),
-      'SELECT count(*) FROM organizations WHERE held_since IS NOT NULL',
-    ],
-    [
-      'a budget that is closed',
-      (tokens) => closeBudget({ tokens }, 'all', START),
-      'SELECT count(*) FROM sync_gates',
-    ],
-    [
-      'the token in use',
-      (tokens) => tokens.useToken(ACME.id, 'fingerprint'),
-      `SELECT count(*) FROM organizations WHERE last_fingerprint = 'fingerprint'`,
-    ],
-  ])('is waited for, and nothing is lost: %s', async (_what, write, count) => {
-    const test = openTestMirror()
-    test.tokens.fingerprint(TOKEN)
-    const other = await holdLock(test.file, 500)
-    other.letGo()
-
-    await write(test.tokens)
-
-    expect(test.value(count)).toBe(1)
-  })
-})
-
-describe('a mirror that cannot be written', () => {
-  it('is reported as such', async () => {
-    const test = openTestMirror()
-    test.connection.exec('DROP TABLE sync_gates')
-
-    await expect(closeBudget(test, 'all', START)).rejects.toThrow(MirrorError)
   })
 })

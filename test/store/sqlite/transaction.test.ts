@@ -1,7 +1,6 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError } from '../../../src/errors.ts'
-import { isBusy } from '../../../src/store/sqlite/file/open.ts'
 import { createLockWait, createTransact } from '../../../src/store/sqlite/transaction.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
@@ -104,29 +103,6 @@ describe('a transaction that fails', () => {
     await expect(writing).rejects.toThrow(RangeError)
     expect(tried).toBe(1)
     expect(test.value(WRITTEN)).toBe(0)
-  })
-
-  it('leaves the connection usable', async () => {
-    const test = openTestMirror()
-    const { connection, file, clock } = test
-    const transact = createTransact({ connection, file, ...clock, signal: NEVER })
-    await transact(() => connection.exec('SELECT * FROM nothing')).catch(() => undefined)
-
-    await transact(write(test))
-
-    expect(test.value(WRITTEN)).toBe(1)
-  })
-})
-
-describe('an error of SQLite', () => {
-  it.each([
-    ['SQLITE_BUSY', true],
-    ['SQLITE_BUSY_SNAPSHOT', true],
-    ['SQLITE_LOCKED', true],
-    ['SQLITE_CORRUPT', false],
-    ['SQLITE_FULL', false],
-  ])('is worth waiting for: %s, %s', (code, expected) => {
-    expect(isBusy(new Database.SqliteError('text', code))).toBe(expected)
   })
 })
 

@@ -311,50 +311,6 @@ COMMENT ON COLUMN sync_gates.known IS 'JSON: what all workers together know of t
 COMMENT ON COLUMN sync_gates.waiting_for IS 'What the last one who asked waits for.';
 COMMENT ON COLUMN sync_gates.waiting_until IS 'And until when.';
 COMMENT ON COLUMN sync_gates.version IS 'Grows with each change, so that no two workers take the same permit.';
-
-CREATE VIEW sync_status AS
-SELECT
-  job.organization_id,
-  organizations.name AS organization,
-  job.collection,
-  job.rows,
-  walk.started_at AS as_of,
-  walk.finished_at AS last_complete_at,
-  walk.coverage,
-  walk.expected_missed,
-  CASE WHEN walk.started_at IS NOT NULL THEN greatest(walk.started_at, job.fresh_as_of) END AS fresh_as_of,
-  job.newest,
-  run.started_at AS last_run_at,
-  run.status AS last_run_status,
-  run.error_code,
-  job.removals_held
-FROM sync_jobs AS job
-JOIN organizations ON organizations.id = job.organization_id
-LEFT JOIN LATERAL (
-  SELECT *
-  FROM sync_walks
-  WHERE organization_id = job.organization_id AND collection = job.collection AND status = 'complete' AND kind = 'full'
-  ORDER BY id DESC
-  LIMIT 1
-) AS walk ON true
--- A refresh that succeeded does not hide how the last walk ended; one that failed counts until a later one succeeds.
-LEFT JOIN sync_runs AS run ON run.id = greatest(
-  (
-    SELECT max(id)
-    FROM sync_runs
-    WHERE organization_id = job.organization_id AND collection = job.collection AND trigger <> 'refresh'
-  ),
-  (
-    SELECT CASE status WHEN 'failed' THEN id END
-    FROM sync_runs
-    WHERE organization_id = job.organization_id AND collection = job.collection
-    ORDER BY id DESC
-    LIMIT 1
-  )
-)
-WHERE job.configured = 1 OR job.rows > 0;
-COMMENT ON VIEW sync_status IS 'One row for each job that is configured or has rows: how fresh it is.';
-
 CREATE FUNCTION json_list(value text) RETURNS json LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
   IF left(value, 1) = '[' THEN RETURN value::json; END IF;

@@ -9,7 +9,7 @@ import { ALTERATION } from '../tables/alter.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
-/** The numbered steps, in order. A released step is never edited: existing schemas have it. */
+/** The numbered steps of tables, in order; views are made after them, by `core/views.ts`. A released step is never edited: existing schemas have it. */
 const STEPS = [
   '0001-tables-of-the-interface.sql',
   '0002-tokens-of-organizations.sql',

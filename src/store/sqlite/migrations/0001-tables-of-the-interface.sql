@@ -127,34 +127,3 @@ CREATE TABLE sync_settings (
   name TEXT NOT NULL PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT;
-
-CREATE VIEW sync_status AS
-SELECT
-  job.organization_id,
-  organizations.name AS organization,
-  job.collection,
-  job.rows,
-  walk.started_at AS as_of,
-  walk.finished_at AS last_complete_at,
-  walk.coverage,
-  run.started_at AS last_run_at,
-  run.status AS last_run_status,
-  run.error_code,
-  job.removals_held
-FROM sync_jobs AS job
-JOIN organizations ON organizations.id = job.organization_id
-LEFT JOIN sync_walks AS walk ON walk.id = (
-  SELECT id
-  FROM sync_walks
-  WHERE organization_id = job.organization_id AND collection = job.collection AND status = 'complete' AND kind = 'full'
-  ORDER BY id DESC
-  LIMIT 1
-)
-LEFT JOIN sync_runs AS run ON run.id = (
-  SELECT id
-  FROM sync_runs
-  WHERE organization_id = job.organization_id AND collection = job.collection
-  ORDER BY id DESC
-  LIMIT 1
-)
-WHERE job.configured = 1 OR job.rows > 0;

@@ -3,7 +3,7 @@ import type { Connection } from '../sql.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 
-/** The numbered steps, in order. A released step is never edited: existing mirrors have it. */
+/** The numbered steps of tables, in order; views are made after them, by `core/views.ts`. A released step is never edited: existing mirrors have it. */
 const STEPS = [
   '0001-tables-of-the-interface.sql',
   '0002-shared-budgets.sql',

@@ -58,15 +58,6 @@ describe('a mirror that does not exist yet', () => {
     expect(fs.existsSync(file)).toBe(true)
   })
 
-  it('is created from an empty file', () => {
-    const file = path.join(tempFolder(), 'mirror.db')
-    fs.writeFileSync(file, '')
-
-    const connection = open(file)
-
-    expect(connection.prepare('SELECT count(*) FROM sync_status').pluck().get()).toBe(0)
-  })
-
   it('has our id and its schema version in the header, and is in WAL mode', () => {
     const connection = open(path.join(tempFolder(), 'mirror.db'))
 
@@ -110,24 +101,6 @@ describe('a mirror that does not exist yet', () => {
 })
 
 describe('a mirror that exists', () => {
-  it('keeps its rows when it is opened again', () => {
-    const file = makeMirror()
-
-    const connection = open(file)
-
-    expect(connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(500)
-  })
-
-  it('can be open twice', () => {
-    const file = makeMirror()
-    const [first, second] = [open(file), open(file)]
-
-    first.exec(`INSERT INTO sync_settings VALUES ('first', '')`)
-    second.exec(`INSERT INTO sync_settings VALUES ('second', '')`)
-
-    expect(first.prepare('SELECT count(*) FROM sync_settings').pluck().get()).toBe(502)
-  })
-
   it('opens after a process was killed while creating it', () => {
     const file = path.join(tempFolder(), 'mirror.db')
     const begun = new Database(file)

@@ -6,13 +6,11 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { UsageError } from '../../../../src/errors.ts'
 import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { createReader, type Reader } from '../../../../src/store/sqlite/read/reader.ts'
-import { createFileStatus } from '../../../../src/store/sqlite/read/status.ts'
-import { START, timeAt } from '../../../helpers/clock.ts'
-import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
+import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { CAN_BE_REFUSED } from '../../../helpers/other-process.ts'
 import { pageOf } from '../../../helpers/pages.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
-import { beginTestWalk, closeBudget, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
 async function filled(): Promise<{ test: TestMirror; reader: Reader }> {
   const test = openTestMirror()
@@ -36,39 +34,6 @@ function all(rows: { columns: string[]; rows: Iterable<unknown> }): unknown[] {
 describe('a reader', () => {
   it('has nothing to read before the first sync', () => {
     expect(openForReading(path.join(tempFolder(), 'mirror.db'))).toBeNull()
-  })
-
-  it('returns the state of each job', async () => {
-    const { test } = await filled()
-
-    expect(createFileStatus(test.connection, test.file).status()).toEqual([
-      expect.objectContaining({
-        organization_id: ACME.id,
-        organization: 'acme',
-        collection: 'orders',
-        configured: 1,
-        rows: 2,
-        as_of: null,
-        last_run_at: timeAt(0),
-        last_run_status: 'running',
-        walk_page: 2,
-        walk_pages: 1,
-        walk_rows_seen: 2,
-        walk_total: 50,
-      }),
-      expect.objectContaining({ organization: 'globex', rows: 1 }),
-    ])
-  })
-
-  it('returns the latest end of a pause', async () => {
-    const { test } = await filled()
-    const reader = createFileStatus(test.connection, test.file)
-    expect(reader.gateClosedUntil()).toBeNull()
-
-    await closeBudget(test, 'all', START + 1000)
-    await closeBudget(test, ACME.id, START + 5000)
-
-    expect(reader.gateClosedUntil()).toBe(timeAt(5000))
   })
 
   it.each<[string, string[] | null, string[]]>([
@@ -130,23 +95,6 @@ describe('a reader', () => {
     const { reader } = await filled()
 
     expect(() => all(reader.query(`SELECT json_extract('{', '$') FROM orders`))).toThrow(UsageError)
-  })
-
-  it('reports SQL whose result is too big', async () => {
-    const { reader } = await filled()
-
-    expect(() => all(reader.query('SELECT zeroblob(2000000000)'))).toThrow(UsageError)
-  })
-
-  it.each([
-    'SELECT count(*) FROM orders',
-    'WITH one AS (SELECT 1) SELECT * FROM one',
-    'PRAGMA table_info(orders)',
-    'EXPLAIN QUERY PLAN SELECT * FROM orders',
-  ])('runs SQL that reads: %s', async (sql) => {
-    const { reader } = await filled()
-
-    expect(all(reader.query(sql)).length).toBeGreaterThan(1)
   })
 })
 

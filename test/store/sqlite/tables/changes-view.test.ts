@@ -9,9 +9,8 @@ import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
-import { createLongWork } from '../../../helpers/long-work.ts'
 import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
-import { beginTestWalk, openTestMirror, type Row, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
 const HOUR = 3_600_000
 const EVENTS = 'SELECT id, change, at, changed_fields, before, after FROM orders_changes'
@@ -47,10 +46,6 @@ function createStage(test: TestMirror) {
       )
     },
   }
-}
-
-function eventsOf(test: TestMirror, where = 'true'): Row[] {
-  return test.rows(`${EVENTS} WHERE ${where} ORDER BY at, id`)
 }
 
 const STEP = fc.record({
@@ -111,24 +106,6 @@ describe('orders_changes', () => {
     const [event] = test.rows(`${EVENTS} WHERE change = 'changed'`)
 
     expect(JSON.parse(String(event?.changed_fields))).toEqual(fields)
-  })
-
-  it('without a history tells what it can: the first sight and the last change', async () => {
-    const test = openTestMirror()
-    const stage = createStage(test)
-    stage.history.keep = false
-    for (const a of [1, 2, 3]) {
-      await stage.write(`{"id":1,"a":${a}}`)
-      test.clock.advance(HOUR)
-    }
-    await stage.write('{"id":2}')
-
-    const unknown = { changed_fields: null, before: null }
-    expect(eventsOf(test)).toEqual([
-      { id: 1, change: 'added', at: timeAt(0), after: null, ...unknown },
-      { id: 1, change: 'changed', at: timeAt(2 * HOUR), after: '{"id":1,"a":3}', ...unknown },
-      { id: 2, change: 'added', at: timeAt(3 * HOUR), after: '{"id":2}', ...unknown },
-    ])
   })
 
   it('tells of any history just what a witness wrote down', async () => {
@@ -276,25 +253,6 @@ describe('orders_changes', () => {
       level: 'warn',
       message: 'the name orders_changes is taken, so there is no view of changes',
     })
-  })
-
-  it('follows a key that becomes TEXT, rebuild and forget', async () => {
-    const test = openTestMirror()
-    const stage = createStage(test)
-    for (const text of ['{"id":1,"a":1}', '{"id":1,"a":2}', '{"id":"x"}']) await stage.write(text)
-    const { rebuild, forgetting } = createLongWork(test)
-
-    const events = eventsOf(test)
-    await rebuild.collection('orders')
-
-    expect(events.map(({ id, change }) => `${String(id)} ${String(change)}`).toSorted()).toEqual([
-      '1 added',
-      '1 changed',
-      'x added',
-    ])
-    expect(eventsOf(test)).toEqual(events)
-    await forgetting().job({ organization: ACME.id, collection: 'orders' }, false)
-    expect(test.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'orders%'")).toBe(0)
   })
 
   it('keeps organizations apart', async () => {

@@ -96,28 +96,6 @@ describe.each([
     expect(test.rows('PRAGMA foreign_key_check')).toEqual([])
   })
 
-  it('still has working triggers, views and constraints of users', async () => {
-    const { test, acme } = await scene()
-    const { connection } = test
-    await acme.saveItems(item)
-    connection.exec('DELETE FROM my_log')
-
-    connection.exec(`DELETE FROM orders WHERE id = '2' AND _organization_id = '${ACME.id}'`)
-    connection.exec(`UPDATE orders SET total = 8 WHERE id = '3'`)
-
-    expect(test.rows('SELECT note FROM my_notes')).toEqual([{ note: 'ours' }])
-    expect(test.rows('SELECT what, CAST(id AS TEXT) AS id FROM my_log')).toEqual([
-      { what: 'delete', id: '2' },
-      { what: 'update', id: '3' },
-    ])
-    expect(() => connection.exec('UPDATE orders SET my_rank = 0')).toThrow(/CHECK/)
-    expect(() => connection.exec(`INSERT INTO my_notes VALUES ('nobody', 99, '')`)).toThrow(/FOREIGN KEY/)
-    expect(test.value('SELECT count(*) FROM my_totals')).toBe(5)
-    expect(
-      test.rows(`EXPLAIN QUERY PLAN SELECT total FROM orders WHERE state = 'paid' AND total > 1`),
-    ).toEqual([expect.objectContaining({ detail: expect.stringContaining('my_partial') })])
-  })
-
   it('is as it was if the change fails', async () => {
     const { test, acme } = await scene()
     // This unique index then has the same value for all rows, so it cannot be recreated.
@@ -157,24 +135,6 @@ function places(test: TestMirror): Row[] {
 }
 
 describe('the columns of a page', () => {
-  it('are created at once, with the types that all its items need', async () => {
-    const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-
-    const saved = await saveItems('{"id":1,"total":20}', '{"id":"x-2","total":19.99,"note":"n"}')
-
-    expect(saved.notices).toEqual([])
-    expect(test.rows('SELECT "column" AS name, type FROM sync_columns')).toEqual([
-      { name: 'id', type: 'TEXT' },
-      { name: 'total', type: 'REAL' },
-      { name: 'note', type: 'TEXT' },
-    ])
-    expect(test.rows('SELECT id, total, typeof(total) AS type FROM orders')).toEqual([
-      { id: '1', total: 20, type: 'real' },
-      { id: 'x-2', total: 19.99, type: 'real' },
-    ])
-  })
-
   it('are added to the table itself if they are few', async () => {
     const { test, acme } = await scene()
     const before = places(test)

@@ -44,15 +44,6 @@ describe('rebuild', () => {
     expect(order(dump(test))).toEqual(order(before))
   })
 
-  it.each(['TABLE', 'VIEW'])('leaves a %s of a user that stands in the place of a view', async (kind) => {
-    const test = await createScene()
-    test.connection.exec(`DROP VIEW orders__l; CREATE ${kind} orders__l AS SELECT 7 AS mine`)
-
-    expect(await rebuilderOf(test).collection('orders')).toMatchObject({ views: 0 })
-
-    expect(test.rows('SELECT * FROM orders__l')).toEqual([{ mine: 7 }])
-  })
-
   it.each([
     [
       'values that were changed',

@@ -18,20 +18,6 @@ const VIEW = { name: 'orders__items', arrayColumn: 'items', sentAt: null }
 const tellable = items.filter((item) => !/\\u(0000|d[89a-f])/.test(JSON.stringify(item)))
 
 describe('viewSql', () => {
-  it('has a row for each element that is an object', () => {
-    const text = '[{"sku":"a","qty":2,"price":9.5},7,null,[{}],"x",{"sku":"b","product":{"id":5}},{}]'
-
-    const rows = rowsOf([text], elementsOf([text]))
-
-    const none = { sku: null, qty: null, price: null, product__id: null }
-    const parent = { _organization_id: 'org', _parent_id: 0n }
-    expect(rows).toEqual([
-      { ...parent, _index: 0n, ...none, sku: 'a', qty: 2n, price: 9.5 },
-      { ...parent, _index: 5n, ...none, sku: 'b', product__id: 5n },
-      { ...parent, _index: 6n, ...none },
-    ])
-  })
-
   it.each<[string, string[], unknown[], unknown[]?]>([
     ['INTEGER', ['1', '20.0', '2e1', '-0', 'null', 'true', 'false'], [1n, 20n, 20n, 0n, null, 1n, 0n]],
     [
@@ -120,15 +106,6 @@ describe('viewSql', () => {
     expect(rows.map((row) => row.a__text)).toEqual(beside ?? texts.map(() => undefined))
   })
 
-  it.each([null, 'hello', '', '[', '{"a":1}', '{a:1}', '5', 'null', '"[]"', '[]', '[1]'])(
-    'has no row, and no error, for %j',
-    (text) => {
-      expect(rowsOf([text, '[{"a":1}]'], elementsOf(['[{"a":1}]'])).map(({ _parent_id: id }) => id)).toEqual([
-        1n,
-      ])
-    },
-  )
-
   it('accepts names with quotes and spaces', () => {
     const text = '[{"it\'s":1,"a\\"b":"x","c.d":2.5,"Größe \\\\":true}]'
     const odd = {
@@ -151,30 +128,6 @@ describe('viewSql', () => {
       'c.d': 2.5,
       'Größe \\': 1,
     })
-  })
-
-  it('declares the types of its columns', () => {
-    const db = createTable([])
-    db.exec(viewSql({ ...VIEW, elements: elementsOf(['[{"a":1,"b":1.5,"c":"x"}]']) }, TABLE))
-
-    const declared = db
-      .prepare<[], { name: string; type: string }>('PRAGMA table_info("orders__items")')
-      .all()
-
-    expect(declared.map(({ name, type }) => [name, type.slice(0, 3)])).toEqual([
-      ['_organization_id', 'TEX'],
-      ['_parent_id', 'INT'],
-      ['_index', 'INT'],
-      ['a', 'INT'],
-      ['b', 'REA'],
-      ['c', 'TEX'],
-    ])
-  })
-
-  it('works with 500 columns', () => {
-    const text = `[${JSON.stringify(Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`f${at}`, at])))}]`
-
-    expect(rowsOf([text], elementsOf([text]))[0]).toMatchObject({ f0: 0n, f499: 499n })
   })
 
   it('shows every value of every element in the class of its column', () => {

@@ -1,13 +1,13 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { deleteHoldings, holdingsOf, markForgotten } from '../../../../src/store/core/forget.ts'
+import { holdingsOf } from '../../../../src/store/core/forget.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { emptyWal } from '../../../../src/store/sqlite/file/open.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { createLongWork } from '../../../helpers/long-work.ts'
 import { mirroredIds, runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
-import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { dump, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
 const ACME_ORDERS = { organization: ACME.id, collection: 'orders' }
 
@@ -121,32 +121,6 @@ describe('forgetting', () => {
     expect(emptyWal(test.file)).toBe(false)
     reader.connection.exec('COMMIT')
     expect(emptyWal(test.file)).toBe(true)
-  })
-
-  it('deletes what names a walk before the walk, whose id may be used again', async () => {
-    const test = await createScene(10)
-    test.connection.exec(`
-      INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
-      VALUES ('${ACME.id}', 'orders', '7', 'held', 1, '', 'removed')
-    `)
-
-    runRule(test.connection, deleteHoldings(SQLITE, ACME_ORDERS, 1))
-
-    expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
-    expect(Number(test.value('SELECT count(*) FROM sync_walks'))).toBeGreaterThan(0)
-  })
-
-  it('begins with the freshness of a list and the seen items of an open walk', async () => {
-    const test = await createScene(10)
-    await beginTestWalk(test, jobOf())
-
-    test.connection.transaction(() => runRule(test.connection, markForgotten(ACME_ORDERS, '2026-01-01')))()
-
-    expect(runRule(test.connection, holdingsOf(SQLITE, ACME_ORDERS)).runs).toBe(0)
-    expect(await test.store.openWalks(jobOf())).toEqual([])
-    expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
-      { rows: 10, as_of: null, last_complete_at: null, coverage: null, last_run_at: null, error_code: null },
-    ])
   })
 
   it('that is stopped leaves a list that looks as if it was never read', async () => {

@@ -64,12 +64,6 @@ describe('a superseded version', () => {
     expect(test.value('SELECT count(*) FROM orders_history WHERE _organization_id = ?', ACME.id)).toBe(8)
   })
 
-  it('is deleted with many others, in several steps', async () => {
-    const { left } = await lived({ acme: 1.5 * DAY_MS, globex: 1.5 * DAY_MS }, 300)
-
-    expect(left).toEqual({ acme: [3, 4], globex: [3, 4] })
-  })
-
   it('is found by its end in a mirror of an earlier version, which had no index for that', async () => {
     const { test } = await lived({})
     test.connection.exec('DROP INDEX orders_history_by_end')
