@@ -1,8 +1,10 @@
 import type { Config } from '../../config/config.ts'
 import { JobError, UsageError } from '../../errors.ts'
+import { collectionSummary } from '../../store/core/describe.ts'
 import { distinctNames, type Value } from '../../store/core/reading.ts'
+import { runRule } from '../../store/postgres/driver.ts'
 import { holdsMirror } from '../../store/postgres/migrations/migrate.ts'
-import { describeColumns, summarize } from '../../store/postgres/read/describe.ts'
+import { describeColumns } from '../../store/postgres/read/describe.ts'
 import {
   isUnknownName,
   meaningOf,
@@ -117,7 +119,7 @@ function readableServer(sql: Reading): ReadableMirror {
     rows: (listed, selection) => selectRows(sql, listed, selection),
     items: (listed, selection) => selectItems(sql, listed, selection),
     describe: (listed) => describeColumns(sql, listed),
-    summary: (collection) => summarize(sql, collection),
+    summary: (collection) => runRule(sql, collectionSummary(collection)),
   }
 }
 

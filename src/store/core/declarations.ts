@@ -9,7 +9,7 @@ import { type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 
 /** A column of ours beside the key. `isLater`: tables of earlier versions get it, and it is null in the rows that those wrote. */
 interface OwnColumn {
-  type: string
+  type: 'text' | 'timestamptz' | 'bigint'
   isLater?: true
 }
 
@@ -36,6 +36,11 @@ const OWN: Record<TableKind, Readonly<Record<string, OwnColumn>>> = {
     _changed_fields: { ...TEXT, isLater: true },
     ...seqColumns('_valid_from', '_valid_to'),
   },
+}
+
+/** Our own columns of a table of a collection, beside the key. */
+export function ownColumns(kind: TableKind): ({ name: string } & Pick<OwnColumn, 'type'>)[] {
+  return Object.entries(OWN[kind]).map(([name, { type }]) => ({ name, type }))
 }
 
 const IS_CHANGED = ' WHERE "_changed_at" > "_first_seen_at"'

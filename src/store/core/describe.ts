@@ -1,5 +1,5 @@
 import type { Listed, Value } from './reading.ts'
-import { all, type Rule } from './sql.ts'
+import { all, one, quoted, type Rule, type StoredTime, timeOrNull } from './sql.ts'
 
 // `describe`: what each column of a table or view holds. How that is found differs between the databases.
 
@@ -31,9 +31,37 @@ export interface JobSummary {
   organization: string
   rows: number
   as_of: string | null
-  /** Undefined in a file that does not know. */
-  fresh_as_of?: string | null
+  /** Null also in a file that does not know. */
+  fresh_as_of: string | null
   coverage: string | null
+}
+
+type SummaryLine = Omit<JobSummary, 'as_of' | 'fresh_as_of'> & {
+  as_of: StoredTime | null
+  fresh_as_of?: StoredTime | null
+}
+
+/** How many rows there are, and as of when. */
+export function* collectionSummary(collection: string): Rule<CollectionSummary> {
+  const lines = yield* all<SummaryLine>('SELECT * FROM sync_status WHERE collection = :collection', {
+    collection,
+  })
+  const jobs = lines.map(({ organization_id, organization, rows, coverage, ...times }) => ({
+    organization_id,
+    organization,
+    rows,
+    as_of: timeOrNull(times.as_of),
+    fresh_as_of: timeOrNull(times.fresh_as_of ?? null),
+    coverage,
+  }))
+  const keyOf = ({ organization, organization_id: id }: JobSummary) => `${organization}\0${id}`
+  const counted = yield* one<{ rows: number }>(`SELECT count(*) AS rows FROM ${quoted(collection)}`)
+  return {
+    collection,
+    rows: counted?.rows ?? 0,
+    // The same whatever database has sorted them.
+    jobs: jobs.toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1)),
+  }
 }
 
 /** Up to so many rows, distinct values are counted; of more rows a sample of about so many is. */

@@ -2,7 +2,7 @@ import { InterruptedError } from '../../errors.ts'
 import { keyColumnNames, splitKey } from '../columns/catalog.ts'
 import { asOwner, type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
 import { type TableKind, tableName } from './names.ts'
-import { all, type Dialect, one, quoted, type Rule, run } from './sql.ts'
+import { all, type Dialect, one, quoted, type Rule, type Runner, run, timeOf } from './sql.ts'
 import { isWithoutRows, knownKey } from './tables.ts'
 
 // What `forget` deletes of a job, and of an organization.
@@ -184,16 +184,10 @@ export interface Forgetting {
 }
 
 /** What forgetting needs of a database. */
-export interface ForgettingWork {
-  dialect: Dialect
-  /** ISO 8601. */
-  time: () => string
+export interface ForgettingWork extends Runner {
   /** Takes the job; or returns the name of its owner. From then on no process that was cut off writes anything of it. */
   take(job: JobNames): Promise<OwnJob | string>
   release(taken: OwnJob): Promise<void>
-  writing<T>(begin: () => Rule<T>): Promise<T>
-  /** Runs batches until one returns true. Returns false after the signal to stop. */
-  inBatches(batch: () => Promise<boolean>): Promise<boolean>
   /** Rows of one batch. */
   batchRows: number
   /** Drops the tables of an unused collection, and makes those that are configured. Returns whether it did the first. */
@@ -222,7 +216,7 @@ export function createForgetting(work: ForgettingWork): Forgetting {
  * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
  */
 export async function forgetJob(
-  { dialect, time, writing, inBatches, batchRows, dropUnused }: Omit<ForgettingWork, 'take' | 'release'>,
+  { dialect, now, writing, inBatches, batchRows, dropUnused }: Omit<ForgettingWork, 'take' | 'release'>,
   owner: OwnJob,
   isConfigured: boolean,
 ): Promise<Forgotten> {
@@ -230,7 +224,7 @@ export async function forgetJob(
   const owned = <T>(begin: () => Rule<T>) => writing(() => asOwner(dialect, owner, begin))
   const gone = await owned(function* () {
     const held = yield* holdingsOf(dialect, job)
-    yield* markForgotten(job, time())
+    yield* markForgotten(job, timeOf(now()))
     return held
   })
   if (!(await inBatches(() => owned(() => deleteHoldings(dialect, job, batchRows)))))

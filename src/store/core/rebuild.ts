@@ -19,7 +19,18 @@ import { keyTexts } from './lookup.ts'
 import { tableName } from './names.ts'
 import type { TypedLine } from './rows.ts'
 import { takeSeq } from './rows.ts'
-import { all, type Dialect, type Keys, one, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
+import {
+  all,
+  type Dialect,
+  type Keys,
+  one,
+  quoted,
+  type Rule,
+  type Runner,
+  run,
+  SQL_TYPES,
+  timeOf,
+} from './sql.ts'
 import { type ConfiguredCollection, knownKey, knownKeys } from './tables.ts'
 
 // `rebuild`: what analysts query is made again from the raw rows.
@@ -34,15 +45,8 @@ export interface Rebuilt {
 }
 
 /** What a rebuild needs of a database. */
-export interface RebuildWork extends TableAccess {
+export interface RebuildWork extends Runner, TableAccess {
   alteration: Alteration
-  /** ISO 8601. */
-  time: () => string
-  reading<T>(rule: Rule<T>): Promise<T>
-  /** Runs a rule in a transaction. `begin` begins it: again, if the transaction runs twice. */
-  writing<T>(begin: () => Rule<T>): Promise<T>
-  /** Runs batches until one returns true. Returns false after the signal to stop. */
-  inBatches(batch: () => Promise<boolean>): Promise<boolean>
 }
 
 /** A raw row. */
@@ -60,8 +64,8 @@ const REBUILT_AT_ONCE = 500
  * run meanwhile, and a kill leaves each row old or new. Throws InterruptedError after the signal to stop.
  */
 export async function rebuildCollection(work: RebuildWork, name: string): Promise<Rebuilt> {
-  const { alteration, reading, writing } = work
-  const { dialect } = alteration
+  const { alteration, dialect, reading, writing } = work
+  const time = () => timeOf(work.now())
   const collection = await reading(collectionOf(dialect, name))
   const steps = async (step: (last: Position | null) => Promise<Position | null>) => {
     let last: Position | null = null
@@ -74,7 +78,7 @@ export async function rebuildCollection(work: RebuildWork, name: string): Promis
   }
   const [notices, counts] = [new Set<string>(), { rows: 0, strays: 0 }]
   await steps(async (last) => {
-    const { result, notices: found } = await writeFitting(work, collection, work.time(), (tables) =>
+    const { result, notices: found } = await writeFitting(work, collection, time(), (tables) =>
       restoreRows(dialect, tables, last),
     )
     const { lines, types } = result
@@ -96,7 +100,7 @@ export async function rebuildCollection(work: RebuildWork, name: string): Promis
   await writing(() => recount(name))
   for (const job of await reading(countedJobs(name))) await writing(() => countAgain(dialect, job))
   // No event, but the published file is made again where the last number is another one.
-  await writing(() => takeSeq(name, work.time()))
+  await writing(() => takeSeq(name, time()))
   return { ...counts, views, notices: [...notices] }
 }
 

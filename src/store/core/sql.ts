@@ -96,6 +96,19 @@ export interface Dialect {
   ): Rule<number>
 }
 
+/** How rules run on a database. */
+export interface Runner {
+  dialect: Dialect
+  /** Epoch milliseconds. */
+  now: () => number
+  /** Runs a rule that only reads. */
+  reading<T>(rule: Rule<T>): Promise<T>
+  /** Runs a rule in a transaction. `begin` begins it: again, if the transaction runs twice. */
+  writing<T>(begin: () => Rule<T>): Promise<T>
+  /** Runs batches until one returns true. Returns false if the signal to stop came before that; the first batch runs even then. */
+  inBatches(batch: () => Promise<boolean>): Promise<boolean>
+}
+
 /** Names and types of columns, in order. */
 export type Columns = Readonly<Record<string, string>>
 

@@ -20,7 +20,7 @@ import { liveKeys, lookUp } from './lookup.ts'
 import { countMissing, isComplete, type Judged } from './missing.ts'
 import { pruneHistory, pruneTimes, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
-import { type Dialect, type Keys, type Rule, timeOf } from './sql.ts'
+import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
 import {
   abandonWalk,
   beginWalk,
@@ -39,15 +39,8 @@ export interface TaskSize {
 
 export type Untimed<T> = Omit<T, 'at'>
 
-/** How the rules run on a database. */
-export interface Machinery extends TableAccess {
-  dialect: Dialect
-  /** Epoch milliseconds. */
-  now: () => number
-  /** Runs a rule that only reads. */
-  reading<T>(rule: Rule<T>): Promise<T>
-  /** Runs a rule in a transaction. `begin` begins it: again, if the transaction runs twice. */
-  writing<T>(begin: () => Rule<T>): Promise<T>
+/** What the methods need of a database. */
+export interface Machinery extends Runner, TableAccess {
   /** Runs a rule that reads the rows of a collection; with null where it has no tables. */
   readingRows<T>(job: Job, begin: (keys: Keys | null) => Rule<T>): Promise<T>
   /** The rules that may go through all rows of a job, at a time of their transaction. `size`: for who runs them elsewhere, if there are many. */
@@ -57,8 +50,6 @@ export interface Machinery extends TableAccess {
     closing: Untimed<Closing>,
     size: () => Rule<TaskSize>,
   ): ReturnType<Store['closeWalk']>
-  /** Runs batches until one returns true. Returns false after the signal to stop. */
-  inBatches(batch: () => Promise<boolean>): Promise<boolean>
 }
 
 /** The methods of a store, all but those that take a job. `keepRuns`: milliseconds. */

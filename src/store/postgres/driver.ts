@@ -7,6 +7,7 @@ import {
   one,
   quoted,
   type Rule,
+  type Runner,
   run,
   SQL_TYPES,
   type Statement,
@@ -14,6 +15,7 @@ import {
   withParameters,
 } from '../core/sql.ts'
 import { SERVER_TIME } from './server/clock.ts'
+import type { Server } from './server/server.ts'
 import { fullNotice, literal, POSTGRES_LIMITS, type Sql, storable, storableJson, withinPage } from './sql.ts'
 import { VIEW_MARK } from './tables/views.ts'
 
@@ -149,6 +151,23 @@ export async function runRule<T>(sql: Statements, rule: Rule<T>): Promise<T> {
     next = rule.next(result)
   }
   return next.value
+}
+
+/** Runs rules on the server, each that writes in a transaction of its own. */
+export function runnerOn(
+  server: Statements & Pick<Server, 'transaction'>,
+  { now, signal }: { now: () => number; signal: AbortSignal },
+): Runner {
+  return {
+    dialect: POSTGRES,
+    now,
+    reading: (rule) => runRule(server, rule),
+    writing: (begin) => server.transaction((sql) => runRule(sql, begin())),
+    async inBatches(batch) {
+      while (!(await batch())) if (signal.aborted) return false
+      return true
+    },
+  }
 }
 
 function runStatement(sql: Statements, { text, values, wants }: Statement): Promise<unknown> {

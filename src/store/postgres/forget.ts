@@ -6,9 +6,8 @@ import {
 } from '../core/forget.ts'
 import type { JobNames, OwnJob } from '../core/jobs.ts'
 import { noteOwner, releaseJob } from '../core/leases.ts'
-import { timeOf } from '../core/sql.ts'
 import { type ConfiguredCollection, knownKey } from '../core/tables.ts'
-import { POSTGRES, runRule } from './driver.ts'
+import { runnerOn, runRule } from './driver.ts'
 import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
 import { quoted } from './sql.ts'
@@ -53,16 +52,10 @@ export async function takeOver(server: Server, owner: string, job: JobNames): Pr
 /** What forgets a job that was taken over. */
 export function forgettingOn(
   server: Server,
-  { configured, now, signal }: ForgettingOptions,
+  { configured, ...options }: ForgettingOptions,
 ): Omit<ForgettingWork, 'take' | 'release'> {
   return {
-    dialect: POSTGRES,
-    time: () => timeOf(now()),
-    writing: (begin) => server.transaction((sql) => runRule(sql, begin())),
-    async inBatches(batch) {
-      while (!signal.aborted) if (await batch()) return true
-      return false
-    },
+    ...runnerOn(server, options),
     batchRows: FORGOTTEN_AT_ONCE,
     async dropUnused(collection) {
       const isDropped = await dropUnused(server, collection)

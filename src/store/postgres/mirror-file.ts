@@ -1,6 +1,8 @@
 import { keyColumnNames, shapeOf, splitKey } from '../columns/catalog.ts'
 import type { SqlValue } from '../columns/column.ts'
+import { ownColumns } from '../core/declarations.ts'
 import { replaceViews } from '../core/fit.ts'
+import { KINDS, tableName } from '../core/names.ts'
 import { loadCatalog } from '../core/tables.ts'
 import { runRule, SQLITE } from '../sqlite/driver.ts'
 import { openForWriting } from '../sqlite/file/open-for-writing.ts'
@@ -117,27 +119,16 @@ async function copyCollection(
   to: readonly string[],
   columns: readonly string[],
 ): Promise<void> {
-  const raw = ['_json', '_first_seen_at', '_changed_at', '_first_seen_seq', '_changed_seq']
-  const history = [
-    '_json',
-    '_valid_from',
-    '_valid_to',
-    '_reason',
-    '_first_seen_at',
-    '_changed_fields',
-    '_valid_from_seq',
-    '_valid_to_seq',
-  ]
-  const typed = ['_first_seen_at', '_changed_at', ...columns]
   const order = from.map(quoted).join(', ')
-  await copy({ table: `${name}_raw`, from: [...from, ...raw], to: [...to, ...raw], order })
-  await copy({
-    table: `${name}_history`,
-    from: [...from, ...history],
-    to: [...to, ...history],
-    order: '_sequence',
-  })
-  await copy({ table: name, from: [...from, ...typed], to: [...to, ...typed], order })
+  for (const kind of KINDS) {
+    const own = [...ownColumns(kind).map((column) => column.name), ...(kind === 'typed' ? columns : [])]
+    await copy({
+      table: tableName(name, kind),
+      from: [...from, ...own],
+      to: [...to, ...own],
+      order: kind === 'history' ? '_sequence' : order,
+    })
+  }
 }
 
 /** Returns a function that copies a table, a batch at a time. */

@@ -8,7 +8,7 @@ import { type Keys, type Rule, timeOf } from '../core/sql.ts'
 import { createStore, type Machinery } from '../core/store.ts'
 import { refusalOf } from '../core/tables.ts'
 import { closeWalk } from '../core/walks.ts'
-import { POSTGRES, runRule } from './driver.ts'
+import { POSTGRES, runnerOn, runRule } from './driver.ts'
 import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
 import { createServerTables } from './tables/collection.ts'
@@ -32,26 +32,19 @@ export function openPostgresStore({
   signal,
 }: PostgresStoreOptions): Store {
   const tables = createServerTables(server)
-  const reading = <T>(rule: Rule<T>) => runRule(server, rule)
-  const writing = <T>(begin: () => Rule<T>) => server.transaction((sql) => runRule(sql, begin()))
+  const runner = runnerOn(server, { now, signal })
+  const { reading, writing } = runner
   const owning = <T>(lease: Lease, begin: (keys: Keys, at: string) => Rule<T>) =>
     tables.retrying(lease.job.collection, ({ shape }) =>
       writing(() => asOwner(POSTGRES, ownJobOf(lease), () => begin(shape, timeOf(now())))),
     )
   const machinery: Machinery = {
-    dialect: POSTGRES,
-    now,
-    reading,
-    writing,
+    ...runner,
     readingRows: (job, begin) => tables.retrying(job.collection, ({ shape }) => reading(begin(shape))),
     ...tables,
     noteMissing: (lease, judged) =>
       owning(lease, (keys, at) => noteMissing(POSTGRES, keys, { ...judged, at })),
     closeWalk: (lease, closing) => owning(lease, (keys, at) => closeWalk(POSTGRES, keys, { ...closing, at })),
-    async inBatches(batch) {
-      while (!(await batch())) if (signal.aborted) return false
-      return !signal.aborted
-    },
   }
 
   /** Takes the job whose lock we have. Its former owner can write nothing from then on. */

@@ -1,14 +1,13 @@
 import { InterruptedError } from '../../errors.ts'
 import { createForgetting as createRules, type Forgetting, isUnused } from '../core/forget.ts'
 import { KINDS, tableName } from '../core/names.ts'
-import { timeOf } from '../core/sql.ts'
 import type { ConfiguredCollection } from '../core/tables.ts'
-import { runRule, SQLITE } from './driver.ts'
+import { runRule } from './driver.ts'
 import type { Leases } from './leases.ts'
 import { type Connection, quoted } from './sql.ts'
 import { declarationOf, dropFormerCopy } from './tables/alter.ts'
 import { dropCollection, hasBelongings, makeConfigured } from './tables/collection.ts'
-import { inBatches, type Patience, type Transact } from './transaction.ts'
+import { inBatches, type Patience, runnerOn, type Transact } from './transaction.ts'
 
 /** Deletes what the mirror holds of jobs and organizations. */
 export interface FileForgetting extends Forgetting {
@@ -38,16 +37,13 @@ export function createForgetting({
   // Overwrites deleted rows with zeros.
   connection.pragma('secure_delete = ON')
   const forgetting = createRules({
-    dialect: SQLITE,
-    time: () => timeOf(patience.now()),
+    ...runnerOn(connection, transact, patience),
     take: (job) =>
       transact(() => {
         const owner = leases.take(job)
         return owner ?? { job, name: `${job.organization} ${job.collection}`, epoch: 0 }
       }),
     release: ({ job }) => transact(() => leases.release(job)),
-    writing: (begin) => transact(() => runRule(connection, begin())),
-    inBatches: (batch) => inBatches(patience, batch),
     batchRows: FORGOTTEN_AT_ONCE,
     dropUnused: (collection) =>
       transact(() => {

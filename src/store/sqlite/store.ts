@@ -1,7 +1,7 @@
 import type { Store } from '../../sync/store.ts'
 import { namesOf } from '../core/jobs.ts'
 import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
-import type { Keys, Rule } from '../core/sql.ts'
+import type { Keys } from '../core/sql.ts'
 import { createStore, type Machinery, type TaskSize } from '../core/store.ts'
 import { knownKeys, refusalOf } from '../core/tables.ts'
 import { runRule, SQLITE } from './driver.ts'
@@ -18,7 +18,7 @@ import {
 } from './maintenance.ts'
 import type { Connection } from './sql.ts'
 import { createFileTables, createSchemaCache, INLINE_ROWS } from './tables/collection.ts'
-import { createTransact, inBatches, type Patience, type Transact } from './transaction.ts'
+import { createTransact, type Patience, runnerOn, type Transact } from './transaction.ts'
 
 export interface SqliteStoreOptions extends Patience {
   connection: Connection
@@ -51,7 +51,8 @@ export function openSqliteStore({
     }, kind)
   const time = () => new Date(now()).toISOString()
   const read = <T>(task: () => T): T => translatingErrors(file, task)
-  const reading = async <T>(rule: Rule<T>): Promise<T> => read(() => runRule(connection, rule))
+  const runner = runnerOn(connection, transact, patience)
+  const { reading } = runner
   const tables = createFileTables(connection, file, transact, maintain)
 
   /**
@@ -79,10 +80,7 @@ export function openSqliteStore({
   }
 
   const machinery: Machinery = {
-    dialect: SQLITE,
-    now,
-    reading,
-    writing: (begin) => transact(() => runRule(connection, begin())),
+    ...runner,
     readingRows: async (job, begin) =>
       read(() => {
         const { name } = job.collection
@@ -91,7 +89,6 @@ export function openSqliteStore({
     ...tables,
     noteMissing: async (_lease, judged, size) => runTask('noteMissing', judged, await reading(size())),
     closeWalk: async (_lease, closing, size) => runTask('closeWalk', closing, await reading(size())),
-    inBatches: (batch) => inBatches(patience, batch),
   }
   const store = createStore(machinery, keepRuns)
 

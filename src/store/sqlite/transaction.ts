@@ -1,6 +1,8 @@
 import fs from 'node:fs'
 import { MirrorLostError } from '../../errors.ts'
-import { createVersionCheck, isBusy, translate } from './file/open.ts'
+import type { Runner } from '../core/sql.ts'
+import { runRule, SQLITE } from './driver.ts'
+import { createVersionCheck, isBusy, translate, translatingErrors } from './file/open.ts'
 import { maintenanceUnderWay } from './leases.ts'
 import type { Connection } from './sql.ts'
 import { withoutForeignKeys } from './tables/alter.ts'
@@ -110,6 +112,21 @@ export async function inBatches(
     if (await batch()) return true
     if (!signal.aborted) await sleep(REST_MS)
     if (signal.aborted) return false
+  }
+}
+
+/** Runs rules on the file, each that writes in a transaction of its own. */
+export function runnerOn(
+  connection: Connection,
+  transact: Transact,
+  patience: Pick<Patience, 'now' | 'sleep' | 'signal'>,
+): Runner {
+  return {
+    dialect: SQLITE,
+    now: patience.now,
+    reading: async (rule) => translatingErrors(connection.name, () => runRule(connection, rule)),
+    writing: (begin) => transact(() => runRule(connection, begin())),
+    inBatches: (batch) => inBatches(patience, batch),
   }
 }
 

@@ -1,7 +1,7 @@
 import { printable } from '../../../text.ts'
 import type { SqlValue } from '../../columns/column.ts'
-import { type EventTime, SEQ_COLUMNS } from '../../core/changes-view.ts'
-import { namesOfTables } from '../../core/names.ts'
+import { ownColumns } from '../../core/declarations.ts'
+import { namesOfTables, type TableKind, tableName } from '../../core/names.ts'
 import { SQLITE } from '../../sqlite/driver.ts'
 import { type Connection, quoted } from '../../sqlite/sql.ts'
 import type { Sql } from '../sql.ts'
@@ -98,7 +98,6 @@ function reading(connection: Connection, sql: string): () => Iterable<SqlValue[]
 const text = (name: string): MovedColumn => ({ name, type: 'text' })
 const whole = (name: string): MovedColumn => ({ name, type: 'bigint' })
 const time = (name: string): MovedColumn => ({ name, type: 'timestamptz' })
-const seqs = (...times: EventTime[]) => times.map((one) => whole(SEQ_COLUMNS[one]))
 
 function columnsTable(connection: Connection, collections: readonly MovedCollection[]): MovedTable {
   const find = connection.prepare(
@@ -180,50 +179,35 @@ function tablesOfCollection(connection: Connection, collection: MovedCollection)
     ({ to, type }): MovedColumn => ({ name: to, type: type === 'TEXT' ? 'text' : 'bigint' }),
   )
   const keyNames = keys.map(({ from }) => quoted(from))
-  const lived = [time('_first_seen_at'), time('_changed_at')]
   const values = columns.filter(({ column }) => column.role !== 'key')
-  const table = (end: string, own: readonly MovedColumn[], select: readonly string[]): MovedTable => ({
-    name: name + end,
-    columns: [organization, ...keyColumns, ...own],
-    rows: reading(connection, selectSql(['"_organization_id"', ...keyNames, ...select], name + end)),
-  })
+  const table = (
+    kind: TableKind,
+    more: readonly MovedColumn[],
+    moreValues: readonly string[],
+    valueOf: (column: string) => string = quoted,
+  ): MovedTable => {
+    const own = ownColumns(kind)
+    const select = [
+      '"_organization_id"',
+      ...keyNames,
+      ...own.map((column) => valueOf(column.name)),
+      ...moreValues,
+    ]
+    return {
+      name: tableName(name, kind),
+      columns: [organization, ...keyColumns, ...own, ...more],
+      rows: reading(connection, selectSql(select, tableName(name, kind))),
+    }
+  }
   return [
-    table(
-      '_raw',
-      [text('_json'), ...lived, ...seqs('_first_seen_at', '_changed_at')],
-      ['"_json"', '"_first_seen_at"', '"_changed_at"', '"_first_seen_seq"', '"_changed_seq"'],
+    table('raw', [], []),
+    table('history', [whole('_sequence')], ['_rowid_'], (column) =>
+      column === '_first_seen_at' ? firstSeenSql(name, keyNames) : quoted(column),
     ),
     table(
-      '_history',
-      [
-        text('_json'),
-        time('_valid_from'),
-        time('_valid_to'),
-        text('_reason'),
-        time('_first_seen_at'),
-        text('_changed_fields'),
-        ...seqs('_valid_from', '_valid_to'),
-        whole('_sequence'),
-      ],
-      [
-        '"_json"',
-        '"_valid_from"',
-        '"_valid_to"',
-        '"_reason"',
-        firstSeenSql(name, keyNames),
-        '"_changed_fields"',
-        '"_valid_from_seq"',
-        '"_valid_to_seq"',
-        '_rowid_',
-      ],
-    ),
-    table(
-      '',
-      [
-        ...lived,
-        ...values.map(({ column }): MovedColumn => ({ name: column.name, type: TYPES[column.type] })),
-      ],
-      ['"_first_seen_at"', '"_changed_at"', ...values.map(({ from }) => quoted(from))],
+      'typed',
+      values.map(({ column }): MovedColumn => ({ name: column.name, type: TYPES[column.type] })),
+      values.map(({ from }) => quoted(from)),
     ),
   ]
 }

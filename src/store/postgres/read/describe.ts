@@ -1,8 +1,6 @@
 import {
-  type CollectionSummary,
   type ColumnSummary,
   isFew,
-  type JobSummary,
   pathsOf,
   SAMPLE_ROWS,
   type Sampled,
@@ -12,31 +10,6 @@ import type { Listed, Value } from '../../core/reading.ts'
 import { runRule } from '../driver.ts'
 import { quoted } from '../sql.ts'
 import { type Reading, shownType } from './selection.ts'
-
-/** How many rows there are, and as of when. */
-export async function summarize(sql: Reading, collection: string): Promise<CollectionSummary> {
-  const { rows } = await sql.arrays(
-    `
-      SELECT organization_id, organization, rows, as_of, fresh_as_of, coverage
-      FROM sync_status
-      WHERE collection = $1
-      ORDER BY organization COLLATE "C", organization_id COLLATE "C"
-    `,
-    [collection],
-  )
-  const jobs = (rows as [string, string, bigint, ...(string | null)[]][]).map(
-    ([id, organization, count, asOf = null, freshAsOf = null, coverage = null]): JobSummary => ({
-      organization_id: id,
-      organization,
-      rows: Number(count),
-      as_of: asOf,
-      fresh_as_of: freshAsOf,
-      coverage,
-    }),
-  )
-  const counted = await sql.arrays(`SELECT count(*) FROM ${quoted(collection)}`)
-  return { collection, rows: Number(counted.rows[0]?.[0] ?? 0), jobs }
-}
 
 /** Reads the whole table or view a few times. */
 export async function describeColumns(sql: Reading, listed: Listed): Promise<ColumnSummary[]> {

@@ -11,7 +11,7 @@ import {
 } from '../../core/fit.ts'
 import { changesViewName } from '../../core/names.ts'
 import { type Rebuilt, rebuildCollection as rebuild } from '../../core/rebuild.ts'
-import { exec, one, quoted, type Rule, run, timeOf } from '../../core/sql.ts'
+import { exec, one, quoted, type Rule, run } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
   dropForOtherKey,
@@ -19,7 +19,7 @@ import {
   makeTables,
   planTables,
 } from '../../core/tables.ts'
-import { POSTGRES, runRule } from '../driver.ts'
+import { POSTGRES, runnerOn, runRule } from '../driver.ts'
 import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
@@ -166,27 +166,14 @@ function* asKnown<T>(name: string, tables: OpenTables, begin: (tables: KnownTabl
   throw new StaleTablesError(`other workers change the tables of ${name} all the time`)
 }
 
-interface RebuildOptions {
-  now: () => number
-  signal: AbortSignal
-}
-
 /** See core/rebuild.ts. */
 export function rebuildCollection(
   server: Server,
   name: string,
-  { now, signal }: RebuildOptions,
+  options: { now: () => number; signal: AbortSignal },
 ): Promise<Rebuilt> {
-  const work = {
-    ...createServerTables(server),
-    alteration: ALTERATION,
-    time: () => timeOf(now()),
-    reading: <T>(rule: Rule<T>) => runRule(server, rule),
-    writing: <T>(begin: () => Rule<T>) => server.transaction((sql) => runRule(sql, begin())),
-    async inBatches(batch: () => Promise<boolean>) {
-      while (!signal.aborted) if (await batch()) return true
-      return false
-    },
-  }
-  return rebuild(work, name)
+  return rebuild(
+    { ...runnerOn(server, options), ...createServerTables(server), alteration: ALTERATION },
+    name,
+  )
 }

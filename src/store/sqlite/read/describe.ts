@@ -1,8 +1,6 @@
 import {
-  type CollectionSummary,
   type ColumnSummary,
   isFew,
-  type JobSummary,
   pathsOf,
   SAMPLE_ROWS,
   type Sampled,
@@ -12,20 +10,6 @@ import type { Listed, Value } from '../../core/reading.ts'
 import { runRule } from '../driver.ts'
 import { type Connection, quoted } from '../sql.ts'
 import { hasTable } from './selection.ts'
-
-export function summarize(connection: Connection, collection: string): CollectionSummary {
-  const jobs = connection
-    .prepare('SELECT * FROM sync_status WHERE collection = ? ORDER BY organization, organization_id')
-    .all(collection) as JobSummary[]
-  return { collection, rows: countRows(connection, collection), jobs }
-}
-
-function countRows(connection: Connection, name: string): number {
-  return connection
-    .prepare(`SELECT count(*) FROM ${quoted(name)}`)
-    .pluck()
-    .get() as number
-}
 
 /** Result columns of one statement; SQLite has 2,000 at most. */
 const AT_ONCE = 400

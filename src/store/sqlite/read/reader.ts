@@ -1,7 +1,7 @@
 import type { ColumnDefinition } from 'better-sqlite3'
 import { UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
-import type { CollectionSummary, ColumnSummary } from '../../core/describe.ts'
+import { type CollectionSummary, type ColumnSummary, collectionSummary } from '../../core/describe.ts'
 import {
   distinctNames,
   type Listed,
@@ -11,6 +11,7 @@ import {
   type TypedRows,
   type Value,
 } from '../../core/reading.ts'
+import { runRule } from '../driver.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
 import { openInMemory, translate, translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
@@ -56,11 +57,10 @@ export function createReader(connection: Connection, file: string): Reader {
       const items = raw ? read(() => selectItems(connection, raw, selection)) : []
       return stepping(() => items, meaning)
     },
-    // Loaded by none but `describe`, so that a query starts fast.
     async summary(collection) {
-      const { summarize } = await import('./describe.ts')
-      return read(() => summarize(connection, collection))
+      return read(() => runRule(connection, collectionSummary(collection)))
     },
+    // Loaded by none but `describe`, so that a query starts fast.
     async describe(listed) {
       const { describeColumns } = await import('./describe.ts')
       return read(() => describeColumns(connection, listed))

@@ -15,8 +15,8 @@ import {
   viewedTable,
 } from '../../core/fit.ts'
 import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
-import { type RebuildWork, type Rebuilt, rebuildCollection } from '../../core/rebuild.ts'
-import { exec, type Rule, timeOf } from '../../core/sql.ts'
+import { type Rebuilt, rebuildCollection } from '../../core/rebuild.ts'
+import { exec, type Rule } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
   collectionNames,
@@ -30,7 +30,7 @@ import { runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
 import { createMaintenance, type Maintain } from '../maintenance.ts'
 import type { Connection } from '../sql.ts'
-import { inBatches, type Patience, type Transact } from '../transaction.ts'
+import { type Patience, runnerOn, type Transact } from '../transaction.ts'
 import { ALTERATION, describePlan, dropFormerCopy, rowsToRead } from './alter.ts'
 import { dropChangesView, ensureChangesView } from './views.ts'
 
@@ -206,14 +206,7 @@ export function createTypedTableRebuild({
   ...patience
 }: RebuildOptions): TypedTableRebuild {
   const tables = createFileTables(connection, file, transact, createMaintenance({ file, ...patience }))
-  const work: RebuildWork = {
-    ...tables,
-    alteration: ALTERATION,
-    time: () => timeOf(patience.now()),
-    reading: async (rule) => runRule(connection, rule),
-    writing: (begin) => transact(() => runRule(connection, begin())),
-    inBatches: (batch) => inBatches(patience, batch),
-  }
+  const work = { ...runnerOn(connection, transact, patience), ...tables, alteration: ALTERATION }
   return {
     collections: () => runRule(connection, collectionNames()),
     collection: (name) => rebuildCollection(work, name),
