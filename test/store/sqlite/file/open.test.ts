@@ -119,7 +119,9 @@ describe('a file that was left beside a mirror', () => {
 
     const connection = open(file)
 
-    expect(connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()).toBe(500)
+    expect(connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()).toBe(
+      500,
+    )
     expect(pragma(connection, 'integrity_check')).toBe('ok')
   })
 
@@ -130,7 +132,9 @@ describe('a file that was left beside a mirror', () => {
 
     const connection = open(file)
 
-    expect(connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()).toBe(501)
+    expect(connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()).toBe(
+      501,
+    )
   })
 
   it('is rolled back: an interrupted transaction of a mirror outside WAL mode', () => {
@@ -145,7 +149,9 @@ describe('a file that was left beside a mirror', () => {
     const connection = open(broken)
 
     expect(fs.readFileSync(broken).equals(fs.readFileSync(file))).toBe(false)
-    expect(connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()).toBe(500)
+    expect(connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()).toBe(
+      500,
+    )
     expect(pragma(connection, 'integrity_check')).toBe('ok')
   })
 

@@ -118,8 +118,6 @@ function versionOf(file: string): number {
   }
 }
 
-describe('bringing the tables up to date', () => {})
-
 /** A mirror of an earlier version, with this in it. */
 function olderMirror(sql: string, version = 4): string {
   const file = path.join(tempFolder(), 'mirror.db')
