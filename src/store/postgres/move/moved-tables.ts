@@ -184,13 +184,13 @@ function tablesOfCollection(connection: Connection, collection: MovedCollection)
     kind: TableKind,
     more: readonly MovedColumn[],
     moreValues: readonly string[],
-    valueOf: (column: string) => string = quoted,
+    selectOf: (column: string) => string = quoted,
   ): MovedTable => {
     const own = ownColumns(kind)
     const select = [
       '"_organization_id"',
       ...keyNames,
-      ...own.map((column) => valueOf(column.name)),
+      ...own.map((column) => selectOf(column.name)),
       ...moreValues,
     ]
     return {
