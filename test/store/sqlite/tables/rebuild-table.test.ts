@@ -164,6 +164,21 @@ describe('the columns of a page', () => {
   })
 })
 
+it('drops a copy that a process of an earlier version left, with its triggers, before the next page', async () => {
+  const { test } = await scene()
+  test.connection.exec(`
+    CREATE TABLE _new_orders AS SELECT * FROM orders LIMIT 2;
+    CREATE TRIGGER _new_orders_insert AFTER INSERT ON orders BEGIN INSERT INTO _new_orders (id) VALUES (new.id); END;
+  `)
+  test.close()
+  const next = openTestMirror({ file: test.file, clock: test.clock })
+
+  await (await beginTestWalk(next, jobOf())).saveItems('{"id":4,"total":4}')
+
+  expect(next.rows(LEFT_OVER)).toEqual([])
+  expect(next.value('SELECT count(*) FROM orders')).toBe(6)
+})
+
 describe('a table whose declaration a user changed', () => {
   it.each([
     [
