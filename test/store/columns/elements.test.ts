@@ -3,6 +3,29 @@ import { extendElements } from '../../../src/store/columns/elements.ts'
 import { elementsOf } from './items.ts'
 
 describe('extendElements', () => {
+  // The rules of items (row.test.ts), but for what SQL reads as a double that is another number.
+  it.each<[string[], string]>([
+    [['1', '20.0', '"2"', 'true', 'null'], 'a INTEGER'],
+    [['1', '"2"', '"x"'], 'a INTEGER, a__text TEXT'],
+    [['1', '1.5', '"1.50"'], 'a REAL'],
+    [['1.5', '9007199254740994'], 'a REAL'],
+    [['1.5', '"0.1234567890123456"'], 'a REAL, a__text TEXT'],
+    [['1.5', '"9007199254740993"'], 'a REAL, a__text TEXT'],
+    [['1.5', '9007199254740994.0'], 'a REAL, a__text TEXT'],
+    [['9007199254740993.0'], 'a TEXT'],
+    [['1e400', '1'], 'a TEXT'],
+    [['1', '[2]'], 'a INTEGER, a__text TEXT'],
+  ])('gives the values %j columns by the rules of items: %s', (texts, columns) => {
+    const list = texts.map((text) => `{"a":${text}}`)
+
+    for (const arrays of [[`[${list.join()}]`], list.map((text) => `[${text}]`)])
+      expect(
+        elementsOf(arrays)
+          .map(({ name, type }) => `${name} ${type}`)
+          .join(', '),
+      ).toBe(columns)
+  })
+
   it('flattens objects and names their fields like the columns of items', () => {
     const columns = elementsOf(['[{"a":{"b":1},"a__b":2,"_id":3,"ID":4,"id":null},{"id":5,"":6,"rowid":7}]'])
 
@@ -15,6 +38,12 @@ describe('extendElements', () => {
       ['field', '$.""'],
       ['rowid', '$.rowid'],
     ])
+  })
+
+  it('ignores elements that are not objects', () => {
+    expect(
+      extendElements([], [1, 'x', null, [], [{ a: 1 }], JSON.rawJSON('1.0'), {}, { a: null }]),
+    ).toBeNull()
   })
 
   it('returns nothing if nothing changed, and never changes its argument', () => {
