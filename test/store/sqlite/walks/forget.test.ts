@@ -133,6 +133,10 @@ describe('forgetting', () => {
     expect(left.rows).toBeGreaterThan(0)
     expect(left.rows).toBeLessThan(980)
     expect(status).toMatchObject({ rows: left.rows, as_of: null, coverage: null, last_run_at: null })
+    const kept = 'SELECT refresh, fresh_as_of, newest, columns_run FROM sync_jobs WHERE organization_id = ?'
+    expect(Object.values(test.rows(kept, ACME.id)[0] ?? {})).toEqual([null, null, null, null])
+    expect(left.runs).toBe(0)
+    expect(await test.store.openWalks(jobOf())).toEqual([])
     expect(test.value('SELECT count(*) FROM orders WHERE _organization_id = ?', ACME.id)).toBe(left.rows)
     expect(test.value('SELECT owner FROM sync_jobs WHERE organization_id = ?', ACME.id)).toBeNull()
   })
