@@ -7,13 +7,8 @@ import type { Config } from '../config/config.ts'
 import { nearest } from '../config/issues.ts'
 import { systemCode, UsageError } from '../errors.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
-import {
-  assertNumbersOrNothing,
-  assertOwnCopy,
-  numbersFile,
-  type Origin,
-} from '../store/sqlite/publish/numbers.ts'
-import { inspectPlace } from '../store/sqlite/publish/place.ts'
+import { assertNumbersOrNothing, assertOwnCopy, type Origin } from '../store/sqlite/publish/numbers.ts'
+import { inspectPlace, numbersFile } from '../store/sqlite/publish/place.ts'
 import { counted, shellWord } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 import { checkFolder } from './mirror.ts'

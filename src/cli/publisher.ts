@@ -11,10 +11,10 @@ import {
   type HashedFile,
   hashFile,
   isUnchanged,
-  numbersFile,
   readNumbers,
   writeFreshness,
 } from '../store/sqlite/publish/numbers.ts'
+import { numbersFile } from '../store/sqlite/publish/place.ts'
 import type { CopyResult, CopyTask } from '../store/sqlite/publish/publish.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { Runtime } from './runtime.ts'

@@ -117,7 +117,7 @@ function shareText(nulls: number, rows: number): string {
 /** Whole numbers are exact. Fields may be added, never changed. */
 function describedJson({ name, views, summary, columns }: Described): string {
   const jobs = summary.jobs.map(
-    ({ organization_id, organization, rows, as_of, fresh_as_of = null, coverage }: JobSummary) => ({
+    ({ organization_id, organization, rows, as_of, fresh_as_of, coverage }: JobSummary) => ({
       organization_id,
       organization,
       rows,

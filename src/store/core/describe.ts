@@ -54,14 +54,17 @@ export function* collectionSummary(collection: string): Rule<CollectionSummary> 
     fresh_as_of: timeOrNull(times.fresh_as_of ?? null),
     coverage,
   }))
-  const keyOf = ({ organization, organization_id: id }: JobSummary) => `${organization}\0${id}`
   const counted = yield* one<{ rows: number }>(`SELECT count(*) AS rows FROM ${quoted(collection)}`)
   return {
     collection,
     rows: counted?.rows ?? 0,
     // The same whatever database has sorted them.
-    jobs: jobs.toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1)),
+    jobs: jobs.toSorted((left, right) => (sortKey(left) < sortKey(right) ? -1 : 1)),
   }
+}
+
+function sortKey({ organization, organization_id: id }: JobSummary): string {
+  return `${organization}\0${id}`
 }
 
 /** Up to so many rows, distinct values are counted; of more rows a sample of about so many is. */

@@ -87,7 +87,7 @@ export function* holdingsOf(dialect: Dialect, job: JobNames): Rule<Holdings> {
  * Makes a job look as if it was never read, before its rows are deleted: a complete walk would say how fresh
  * the rows are, and an open one would count its seen items as stored.
  */
-export function* markForgotten(job: JobNames, at: string): Rule<void> {
+function* markForgotten(job: JobNames, at: string): Rule<void> {
   yield* run(
     `
       UPDATE sync_walks
@@ -110,7 +110,7 @@ export function* markForgotten(job: JobNames, at: string): Rule<void> {
 }
 
 /** Deletes up to so many rows of a job after `markForgotten`. Returns true when none is left. */
-export function* deleteHoldings(dialect: Dialect, job: JobNames, rows: number): Rule<boolean> {
+function* deleteHoldings(dialect: Dialect, job: JobNames, rows: number): Rule<boolean> {
   let left = rows
   for (const { counts, tables, where, key, order } of yield* partsOf(dialect, job)) {
     let gone = 0

@@ -8,7 +8,7 @@ import { runRule } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
 import type { CopyContents } from './build.ts'
-import { finishFile, makeUnfinished, type Place, syncFolder } from './place.ts'
+import { finishFile, makeUnfinished, numbersFile, type Place, syncFolder } from './place.ts'
 
 // `mirror.db.json`: what is in the copy beside it, for those who must not open it to know, and how fresh that is by now.
 
@@ -43,10 +43,6 @@ const AS_IT_IS = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
 
 /** What this program writes is far shorter. */
 const MOST_BYTES = 16 * 1024 * 1024
-
-export function numbersFile(copy: string): string {
-  return `${copy}.json`
-}
 
 export function numbersText(numbers: Record<string, unknown> | Numbers): string {
   return `${JSON.stringify(numbers, null, 2)}\n`

@@ -6,7 +6,6 @@ import { UsageError } from '../../../errors.ts'
 import { inspectHeader } from '../file/header.ts'
 import { holdLock, leasesFolder, lockState } from '../file/lock-file.ts'
 import { COPY_ID, makeFolder } from '../file/open.ts'
-import { numbersFile } from './numbers.ts'
 
 // Where a copy is put, and whose it is. Other users may write to its folder.
 
@@ -214,6 +213,11 @@ export function sha256(file: string): string {
 
 /** `.mirror.db.12345-9f86d081d6c1.unfinished`: between the dots the name of a lock, which its process holds if it can. */
 const UNFINISHED = /^\.(.+)\.(\d{1,10}-[0-9a-f]{12})\.unfinished(?:-journal)?$/
+
+/** The numbers beside a copy: see numbers.ts. */
+export function numbersFile(copy: string): string {
+  return `${copy}.json`
+}
 
 /** Makes an empty file beside another one. */
 export function makeUnfinished(file: string, lock: string, mode: number): string {

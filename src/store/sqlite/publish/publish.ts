@@ -5,7 +5,7 @@ import { runChild } from '../child-process.ts'
 import { leasesFolder, removeLock } from '../file/lock-file.ts'
 import { translatingErrors } from '../file/open.ts'
 import { buildCopy } from './build.ts'
-import { assertNumbersOrNothing, assertOwnCopy, numbersFile, numbersText, type Origin } from './numbers.ts'
+import { assertNumbersOrNothing, assertOwnCopy, numbersText, type Origin } from './numbers.ts'
 import {
   belongsToAnother,
   finishFile,
@@ -15,6 +15,7 @@ import {
   makePublicFolder,
   makeUnfinished,
   modeOfNew,
+  numbersFile,
   ownershipOfPublic,
   type Place,
   removeUnfinished,

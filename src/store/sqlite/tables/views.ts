@@ -69,11 +69,11 @@ function valueSql(column: Column, elements: readonly Column[]): string {
   const written = `e."value" -> ${literal(path)}`
   const text = `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE ${written} END`
   if (role === 'text') {
-    const main = elements.find((one) => one.role === 'value' && one.path === path)
+    const main = elements.find((other) => other.role === 'value' && other.path === path)
     return `CASE WHEN ${fittingSql(main?.type ?? 'TEXT', at, written, text)} IS NULL THEN ${text} END`
   }
   // An earlier version had booleans in columns of texts, where they stay until another one comes.
-  const isAlone = !elements.some((one) => one.role === 'text' && one.path === path)
+  const isAlone = !elements.some((other) => other.role === 'text' && other.path === path)
   return type === 'TEXT' && isAlone ? text : fittingSql(type, at, written, text)
 }
 
@@ -226,7 +226,9 @@ WHERE a.collection = of.name AND "column" = '_parent_KEY'`
 }
 
 function values(rows: (string | null)[][]): string {
-  return rows.map((line) => `\n    (${line.map(text).join(', ')})`).join(',')
+  return rows
+    .map((line) => `\n    (${line.map((value) => (value === null ? 'NULL' : literal(value))).join(', ')})`)
+    .join(',')
 }
 
 function lines(texts: typeof OF_THE_MIRROR): (string | null)[][] {
@@ -234,8 +236,4 @@ function lines(texts: typeof OF_THE_MIRROR): (string | null)[][] {
     [table, null, says],
     ...Object.entries(columns).map(([column, about]) => [table, column, about]),
   ])
-}
-
-function text(value: string | null): string {
-  return value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`
 }

@@ -1,13 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import {
-  assertOwnCopy,
-  type Numbers,
-  numbersFile,
-  originOf,
-} from '../../../../src/store/sqlite/publish/numbers.ts'
-import { inspectPlace } from '../../../../src/store/sqlite/publish/place.ts'
+import { assertOwnCopy, type Numbers, originOf } from '../../../../src/store/sqlite/publish/numbers.ts'
+import { inspectPlace, numbersFile } from '../../../../src/store/sqlite/publish/place.ts'
 import { makeCopy } from '../../../../src/store/sqlite/publish/publish.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 import { openTestMirror } from '../../../helpers/test-mirror.ts'
