@@ -68,12 +68,6 @@ describe('an answer', () => {
 
     expect([...(await ask(url)).body]).toEqual([0x5b, 0xff, 0x5d])
   })
-
-  it('may be without a length, and end with the connection', async () => {
-    const url = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n[1,2]'))
-
-    expect(textOf((await ask(url)).body)).toBe('[1,2]')
-  })
 })
 
 describe('headers', () => {
