@@ -61,7 +61,6 @@ describe('a token file', () => {
 
   it.each([
     ['', 'is empty'],
-    ['hidden value', 'holds more than a token'],
     ['hidden\nhidden\n', 'holds more than a token'],
     ['hidden\u0000', 'holds more than a token'],
   ])('that holds %j is refused and not quoted', (content, message) => {
@@ -75,18 +74,18 @@ describe('a token file', () => {
     expect(error.message).not.toContain('hidden')
   })
 
-  it.each([
-    ['a line', 1, 8193],
-    ['many lines', 200_000, 100],
-  ])('that is too long for a header is refused and not quoted: %s', (_what, lines, length) => {
-    const { file, readToken } = loadWithTokenFile('./token')
-    writeFileSync(file, `${'hidden'.padEnd(length, 'x')}\n`.repeat(lines))
+  it.each([['many lines', 200_000, 100]])(
+    'that is too long for a header is refused and not quoted: %s',
+    (_what, lines, length) => {
+      const { file, readToken } = loadWithTokenFile('./token')
+      writeFileSync(file, `${'hidden'.padEnd(length, 'x')}\n`.repeat(lines))
 
-    const { message } = errorOf(readToken)
+      const { message } = errorOf(readToken)
 
-    expect(message).toContain('holds more than a token, which has at most 8192 characters')
-    expect(message).not.toContain('hidden')
-  })
+      expect(message).toContain('holds more than a token, which has at most 8192 characters')
+      expect(message).not.toContain('hidden')
+    },
+  )
 
   it.each(['abc', 'abc\n', 'abc\r\n', 'abc\n\n', ' \tabc \r\n', '\ufeffabc'])(
     'may have white space around the token: %j',
