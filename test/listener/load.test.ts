@@ -52,17 +52,6 @@ it('a new connection is refused where all others wait for their answers', () => 
   expect([first, second, third].map(({ destroyed }) => destroyed)).toEqual([false, false, true])
 })
 
-it('a connection that ended leaves its place', async () => {
-  const { open } = createScene()
-  const [first, second] = [open(), open()]
-  first.destroy()
-  await new Promise((resolve) => first.once('close', resolve))
-
-  const third = open()
-
-  expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false])
-})
-
 it('a connection that ended while it was owed an answer leaves its place, and is not taken for one that could leave it again', async () => {
   const { open, ask } = createScene()
   const [first, second] = [open(), open()]
