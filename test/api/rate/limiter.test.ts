@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { budgetOf } from '../../../src/api/rate/budget.ts'
@@ -20,17 +21,19 @@ function createCounted() {
 }
 
 describe('an open budget', () => {
-  it('reads once for a request, when it leaves, and writes nothing', async () => {
+  it('reads once for a request, when it leaves, writes nothing, and leaves no listener on its signal', async () => {
     const { limiter, reads, writes } = createCounted()
     await hear(limiter)
     const before = { reads: reads(), writes: writes() }
 
-    const one = passing(limiter)
+    const { signal } = new AbortController()
+    const one = passing(limiter, signal)
     await settle()
     expect(one.sent).toBe(true)
     one.succeed()
     await settle()
 
+    expect(getEventListeners(signal, 'abort')).toEqual([])
     expect(reads() - before.reads).toBe(1)
     expect(writes() - before.writes).toBe(0)
   })

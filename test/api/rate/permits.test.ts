@@ -101,16 +101,19 @@ describe('answers that announce nothing', () => {
     expect((await one.view()).learned.count).toBe(8)
     expect((await other.view()).learned.count).toBe(8)
   })
+  it('do not include others', async () => {
+    const { one } = createScene()
+    await request(one, announced(60, 59))
+
+    await meet429(one)
+
+    expect(one.known().learned.count).toBe(0)
+  })
 })
 
 describe('a change that others must know', () => {
   it.each<[string, (permits: Permits, permit: Permit) => void]>([
-    ['the first answer', (permits, permit) => permits.answered(permit, NOTHING)],
     ['a window that begins', (permits, permit) => permits.answered(permit, announced(60, 59))],
-    [
-      'a budget that is used up for an hour',
-      (permits, permit) => permits.answered(permit, announced(60, 0, 60 * MINUTE)),
-    ],
     [
       'a server that failed and names a time',
       (permits, permit) => permits.answered(permit, { ...NOTHING, retryAfterMs: 5000 }),
