@@ -73,10 +73,10 @@ function addressesOf(filters: Filters): (page: number) => URL {
 }
 
 describe('the address of a request', () => {
-  it.each<[string, Filters, number, string]>([
-    ['a list as often as it has values', { 'state[]': ['a', 'b'] }, 1, 'state%5B%5D=a&state%5B%5D=b&page=1'],
-  ])('holds %s', (_case, filters, page, expected) => {
-    expect(addressesOf(filters)(page).href).toBe(`${LIST}?${expected}`)
+  it('holds a list as often as it has values', () => {
+    const { href } = addressesOf({ 'state[]': ['a', 'b'] })(1)
+
+    expect(href).toBe(`${LIST}?state%5B%5D=a&state%5B%5D=b&page=1`)
   })
 
   it('makes a link that is followed', () => {

@@ -74,18 +74,15 @@ describe('a token file', () => {
     expect(error.message).not.toContain('hidden')
   })
 
-  it.each([['many lines', 200_000, 100]])(
-    'that is too long for a header is refused and not quoted: %s',
-    (_what, lines, length) => {
-      const { file, readToken } = loadWithTokenFile('./token')
-      writeFileSync(file, `${'hidden'.padEnd(length, 'x')}\n`.repeat(lines))
+  it('that is too long for a header is refused and not quoted', () => {
+    const { file, readToken } = loadWithTokenFile('./token')
+    writeFileSync(file, `${'hidden'.padEnd(100, 'x')}\n`.repeat(200_000))
 
-      const { message } = errorOf(readToken)
+    const { message } = errorOf(readToken)
 
-      expect(message).toContain('holds more than a token, which has at most 8192 characters')
-      expect(message).not.toContain('hidden')
-    },
-  )
+    expect(message).toContain('holds more than a token, which has at most 8192 characters')
+    expect(message).not.toContain('hidden')
+  })
 
   it.each(['abc', 'abc\n', 'abc\r\n', 'abc\n\n', ' \tabc \r\n', '\ufeffabc'])(
     'may have white space around the token: %j',

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findInexactNumbers, hasEscapedName, parseExact, readEscapedNames } from '../../src/json/exact.ts'
+import { findInexactNumbers, parseExact, readEscapedNames } from '../../src/json/exact.ts'
 import { isRawNumber, type JsonValue, type RawNumber } from '../../src/json/value.ts'
 import { jsonTexts, spoiled } from './arbitrary.ts'
 
@@ -97,32 +97,6 @@ function rawNumbersOf(value: JsonValue): string[] {
   if (typeof value !== 'object' || value === null) return []
   return isRawNumber(value) ? [value.rawJSON] : Object.values(value).flatMap(rawNumbersOf)
 }
-
-function isPlainParseExact(text: string): boolean {
-  return findInexactNumbers(text).length === 0 && !hasEscapedName(text)
-}
-
-describe('a text without inexact numbers and escaped names', () => {
-  it('loses nothing by a plain parse', () => {
-    fc.assert(
-      fc.property(jsonTexts, (text) => {
-        const plain: string = isPlainParseExact(text) ? JSON.stringify(JSON.parse(text)) : ''
-
-        expect(plain === '' || plain === JSON.stringify(parseExact(text))).toBe(true)
-      }),
-      { numRuns: 1000 },
-    )
-  })
-
-  it.each([
-    ['{"a":"\\n","b":1}', true],
-    ['{"a":"x\\\\","b":["\\"","c"]}', true],
-    ['{"a":"\\n","b\\"c" :1}', false],
-    ['{"a\\\\":1}', false],
-  ])('is recognized: %s, %s', (text, expected) => {
-    expect(isPlainParseExact(text)).toBe(expected)
-  })
-})
 
 describe('findInexactNumbers', () => {
   it.each<[string, string[]]>([

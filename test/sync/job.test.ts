@@ -167,30 +167,27 @@ describe('a run that fails', () => {
 })
 
 describe('a run that is stopped', () => {
-  it.each<[string, (stop: AbortController) => void]>([['by a signal', (stop) => stop.abort('SIGINT')]])(
-    'is interrupted, keeps what is written, and can be resumed: %s',
-    async (_how, abort) => {
-      const test = openTestMirror()
-      const stop = new AbortController()
-      const before = (answer: number) => {
-        if (answer === 2) abort(stop)
-        stop.signal.throwIfAborted()
-      }
+  it('is interrupted, keeps what is written, and can be resumed', async () => {
+    const test = openTestMirror()
+    const stop = new AbortController()
+    const before = (answer: number) => {
+      if (answer === 2) stop.abort('SIGINT')
+      stop.signal.throwIfAborted()
+    }
 
-      const result = await runOnce(test, scriptedList({ ids: upTo(10), before }), { signal: stop.signal })
+    const result = await runOnce(test, scriptedList({ ids: upTo(10), before }), { signal: stop.signal })
 
-      expect(result.error).toBeInstanceOf(InterruptedError)
-      expect(runs(test)).toEqual([
-        expect.objectContaining({
-          status: 'interrupted',
-          error_code: 'INTERRUPTED',
-          error_message: expect.stringContaining('the next run continues from there'),
-          pages: 1,
-        }),
-      ])
-      expect(mirroredIds(test)).toEqual([1, 2, 3])
-    },
-  )
+    expect(result.error).toBeInstanceOf(InterruptedError)
+    expect(runs(test)).toEqual([
+      expect.objectContaining({
+        status: 'interrupted',
+        error_code: 'INTERRUPTED',
+        error_message: expect.stringContaining('the next run continues from there'),
+        pages: 1,
+      }),
+    ])
+    expect(mirroredIds(test)).toEqual([1, 2, 3])
+  })
 
   it('is complete if its last page was written', async () => {
     const test = openTestMirror()
@@ -321,17 +318,15 @@ function refusing(error: Error): PageSource {
 }
 
 describe('a run that is refused before its first request', () => {
-  it.each([['a token that is held', new TokenRefusedError('the token was refused (401)')]])(
-    'leaves no line: %s',
-    async (_what, error) => {
-      const test = openTestMirror()
+  it('leaves no line if its token is held', async () => {
+    const test = openTestMirror()
+    const error = new TokenRefusedError('the token was refused (401)')
 
-      const result = await runOnce(test, { source: refusing(error) })
+    const result = await runOnce(test, { source: refusing(error) })
 
-      expect(result).toMatchObject({ error, run: null, walk: null })
-      expect(runs(test)).toEqual([])
-    },
-  )
+    expect(result).toMatchObject({ error, run: null, walk: null })
+    expect(runs(test)).toEqual([])
+  })
 
   it('has failed if waiting does not help', async () => {
     const test = openTestMirror()
