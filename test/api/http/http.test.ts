@@ -26,7 +26,7 @@ describe('an answer', () => {
     },
   )
 
-  describe.each([301, 401, 404, 503])('with status %i', (status) => {
+  describe.each([401, 404])('with status %i', (status) => {
     it.each<[string, Record<string, string>, (response: ServerResponse) => void]>([
       ['never ends', {}, (response) => response.write('{"mess')],
       ['breaks off', {}, (response) => response.write('{"mess', () => response.destroy())],
@@ -43,7 +43,7 @@ describe('an answer', () => {
       })
 
       // Waiting for a body that never ends would take this long.
-      const response = await ask(url, { timeoutMs: 1000 })
+      const response = await ask(url, { timeoutMs: 5000 })
 
       expect(response).toMatchObject({ status, headers: { 'retry-after': '7' } })
       expect(response.body).toHaveLength(0)
