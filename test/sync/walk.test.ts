@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { JobError, RetryableError } from '../../src/errors.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { createReadAhead } from '../../src/sync/walk.ts'
+import { jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
 import { hearing, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
 import { type Script, type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
@@ -35,6 +36,15 @@ describe('a list that does not move', () => {
       ])
     },
   )
+
+  it('is asked for nothing again if its total is ignored', async () => {
+    const script: Script = { ids: upTo(7), instead: (page) => ({ ...page, total: 99 }) }
+
+    const { list, result } = await walkOver(script, { job: jobOf({ total: 'ignore' }) })
+
+    expect(result).toMatchObject({ error: null, coverage: null })
+    expect(list.asked).toEqual([1, 2, 3])
+  })
 })
 
 const PAGES = [1, 2, 3]

@@ -233,7 +233,12 @@ describe('the next pass', () => {
     })
   })
 
-  it('does not look back in a list that did not move', () => {
-    expect(nextPass(reading(9, BEGUN)).state.watching).toBe(false)
+  it.each<[string, Partial<CoverageState>, boolean]>([
+    ['did not move', {}, false],
+    ['moved', { moved: true }, true],
+    ['changed its total', { totalChanged: true }, true],
+    ['moved before', { watching: true }, true],
+  ])('looks back in a list that %s, or does not', (_what, state, watching) => {
+    expect(nextPass(reading(9, { ...BEGUN, ...state })).state.watching).toBe(watching)
   })
 })
