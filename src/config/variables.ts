@@ -179,7 +179,7 @@ export function interpolate(text: string, env: Environment): Interpolated {
 }
 
 /** The problem of a text whose variables stay unresolved, or null. */
-export function findMalformedReference(text: string): string | null {
+function findMalformedReference(text: string): string | null {
   for (const [reference, name] of text.matchAll(REFERENCE)) {
     if (reference !== '$$' && name === undefined) return MALFORMED
   }

@@ -99,7 +99,7 @@ const TOKEN = /[-\d][-+.\deE]*|true|false|null|[{}[\],:]/y
  * Whether a valid JSON text writes the name of a field with an escape. JSON.parse of Node 24 may confuse such names:
  * after `{"h":[],"\\":0}` it reads the second name of `{"h":1,"\n":2}` as a backslash.
  */
-export function hasEscapedName(text: string): boolean {
+function hasEscapedName(text: string): boolean {
   let at = text.indexOf('\\')
   while (at >= 0) {
     at = afterString(text, at)

@@ -226,7 +226,7 @@ function rangeEnds(token: string): number[] {
 }
 
 /** Whether a schedule may fire in the day, hour, minute or second of a moment (epoch milliseconds). */
-export interface Matchers {
+interface Matchers {
   /** Whether the moment's day in UTC is a day of the schedule, in whatever zone. */
   day(time: number): boolean
   /** Whether the moment's local day and hour are in the schedule; likewise `minute` and `second`. */
@@ -245,7 +245,7 @@ const QUARTER = 15 * MINUTE
  * Returns the first whole second in (`after`, `until`] that the schedule matches, or null; epoch milliseconds. The
  * search takes the longest steps that are safe: a year without a match takes some hundred of them.
  */
-export function nextMatch(matches: Matchers, after: number, until: number): number | null {
+function nextMatch(matches: Matchers, after: number, until: number): number | null {
   let time = startOfNext(SECOND, after)
   while (time <= until) {
     if (!matches.mayBeMinute(time)) time = startOfNext(MINUTE, time)

@@ -17,42 +17,21 @@ function textsOf(text: string): string[] | null {
 
 describe('splitting the items of a body', () => {
   it.each<[string, string, string[] | null]>([
-    ['a bare list', '[1,"a",{"b":[2]}]', ['1', '"a"', '{"b":[2]}']],
     ['a list behind other fields', '{"meta":{"data":[9]},"data":[1]}', ['1']],
-    ['an empty list with spaces', ' { "data" : [ ] } ', []],
     [
       'brackets, quotes and commas in texts',
       '["]","}","\\"",",","\\\\","\\\\\\""]',
       ['"]"', '"}"', '"\\""', '","', '"\\\\"', '"\\\\\\""'],
     ],
-    ['the values of an object', '{"data":{"3":{"a":1},"0":[2]}}', ['{"a":1}', '[2]']],
-    ['a value that came twice', '{"data":{"0":1,"0":2}}', ['1', '2']],
-    ['the last of two data fields', '{"data":[1],"data":[2,3]}', ['2', '3']],
     ['data under an escaped name', '{"d\\u0061ta":[1]}', ['1']],
-    ['no data', '{"items":[1]}', null],
-    ['a list and then a data field that is none', '{"data":[1],"data":null}', null],
-    ['a text', '"[1]"', null],
   ])('finds %s', (_case, text, expected) => {
     expect(textsOf(text)).toEqual(expected)
-  })
-
-  it('has the keys of an object in the order they were sent', () => {
-    const { slices } = outline('{"data":{"10":0,"2":0,"\\u0031":0}}', MANY)
-
-    expect(slices?.map(({ key }) => key)).toEqual(['10', '2', '1'])
   })
 
   it('has no keys for a list that replaces an object', () => {
     const { slices } = outline('{"data":{"a":1},"data":[2]}', MANY)
 
     expect(slices).toEqual([{ key: null, start: 24, end: 25, inexact: [] }])
-  })
-
-  it('has slices of the first items, and counts all', () => {
-    const { slices, items } = outline('[1,2,3,4]', 2)
-
-    expect(slices).toHaveLength(2)
-    expect(items).toBe(4)
   })
 
   it('finds the start of each number that JSON.parse changes', () => {
@@ -94,19 +73,12 @@ describe('a body that breaks off', () => {
     )
   })
 
-  it.each([
-    '{"data":[1,,2]}',
-    '{"data":[1],}',
-    "{'data':[1]}",
-    '{"data":[1]} and more',
-    '{"data":[1]}]',
-    '[1]]',
-    '[object Object]',
-    '{data}',
-    '',
-  ])('is not one that is wrong otherwise: %j', (text) => {
-    expect(breaksOff(text)).toBe(false)
-  })
+  it.each(['{"data":[1],}', "{'data':[1]}", '{"data":[1]}]', '[object Object]', ''])(
+    'is not one that is wrong otherwise: %j',
+    (text) => {
+      expect(breaksOff(text)).toBe(false)
+    },
+  )
 })
 
 describe('the depth of a text', () => {
@@ -117,28 +89,7 @@ describe('the depth of a text', () => {
       }),
     )
   })
-
-  it('is found without recursion', () => {
-    expect(outline('['.repeat(1_000_000) + ']'.repeat(1_000_000), MANY).depth).toBe(1_000_000)
-  })
 })
-
-describe('what a text holds', () => {
-  it('is counted exactly for the items of a list, and never too low for all values', () => {
-    fc.assert(
-      fc.property(fc.array(fc.jsonValue()), (list) => {
-        const { values, items } = outline(JSON.stringify(list), MANY)
-        expect(items).toBe(Math.max(1, list.length))
-        expect(values).toBeGreaterThanOrEqual(valuesOf(list))
-      }),
-    )
-  })
-})
-
-function valuesOf(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 1
-  return Object.values(value).reduce((sum: number, one) => sum + valuesOf(one), 1)
-}
 
 function prefixes(text: string): string[] {
   return Array.from({ length: text.length - 1 }, (_, index) => text.slice(0, index + 1))

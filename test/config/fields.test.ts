@@ -3,23 +3,18 @@ import { findPathProblem, parseBaseUrl, parseDuration, parseHost } from '../../s
 
 describe('parseBaseUrl', () => {
   it.each([
-    ['https://admin.example.com', 'https://admin.example.com'],
     ['https://admin.example.com/', 'https://admin.example.com'],
     ['HTTPS://Admin.Example.com:443/', 'https://admin.example.com'],
     ['http://127.0.0.1:8080/a/b//', 'http://127.0.0.1:8080/a/b'],
-    ['http://[::1]:80/x', 'http://[::1]/x'],
   ])('turns %j into %j', (text, value) => {
     expect(parseBaseUrl(text)).toEqual({ value })
   })
 
   it.each([
     ['admin.example.com', 'must be an http or https address'],
-    ['ftp://admin.example.com', 'must be an http or https address'],
-    ['https://x:99999', 'must be an http or https address'],
     ['https://a\\b', 'must be an http or https address'],
     ['https://user:pass@x', 'user name or password'],
     ['https://x?a=1', 'query or fragment'],
-    ['https://x/#a', 'query or fragment'],
   ])('refuses %j', (text, problem) => {
     expect(parseBaseUrl(text)).toEqual({ problem: expect.stringContaining(problem) })
   })
@@ -27,7 +22,6 @@ describe('parseBaseUrl', () => {
 
 describe('parseHost', () => {
   it.each([
-    ['api.example.com', 'api.example.com'],
     ['API.Example.com', 'api.example.com'],
     ['bücher.example', 'xn--bcher-kva.example'],
   ])('turns %j into %j', (text, value) => {
@@ -48,12 +42,9 @@ describe('findPathProblem', () => {
   })
 
   it.each([
-    ['', 'begin with one /'],
     ['a', 'begin with one /'],
-    ['/a b', 'begin with one /'],
     ['/a\u0000', 'begin with one /'],
     ['/a?x', 'query or fragment'],
-    ['/..', '. or ..'],
     ['/a/%2E%2e/b', '. or ..'],
     ['/a/./b', '. or ..'],
   ])('refuses %j', (text, problem) => {
@@ -64,18 +55,13 @@ describe('findPathProblem', () => {
 describe('parseDuration', () => {
   it.each([
     ['500ms', 500],
-    ['24h', 86_400_000],
     ['30s', 30_000],
-    ['5m', 300_000],
     ['007s', 7000],
     ['36500d', 3_153_600_000_000],
     ['36501d', null],
     ['0s', null],
-    ['-5s', null],
     ['1.5h', null],
-    ['5', null],
     ['5 s', null],
-    ['5w', null],
     ['5s\n', null],
   ])('reads %j as %j', (text, expected) => {
     expect(parseDuration(text)).toBe(expected)

@@ -9,10 +9,8 @@ describe('nearest', () => {
     ['TimeZone', 'timezone'],
     ['max_passes', 'maxPasses'],
     ['maxpass', 'maxPasses'],
-    ['htpp', 'http'],
     ['ids', 'id'],
     ['cron', null],
-    ['', null],
   ])('finds for %j %j', (word, expected) => {
     expect(nearest(word, known)).toBe(expected)
   })

@@ -57,16 +57,6 @@ describe('the JSON Schema', () => {
     expect(without).toEqual([])
   })
 
-  it.each([
-    ['api.timeout', '30s'],
-    ['api.maxResponseBytes', 33_554_432],
-    ['database', '../data/mirror.db'],
-    ['publish', null],
-    ['concurrency', 4],
-  ])('names the default of %s', (path, standard) => {
-    expect(partAt(path).default).toEqual(standard)
-  })
-
   it('knows the form of a duration, or a variable in its place', () => {
     const { anyOf } = partAt('keepRuns')
     const patterns = (Array.isArray(anyOf) ? anyOf : []).map(

@@ -20,7 +20,6 @@ const OTHER = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed'
 describe('a key at the top level', () => {
   it.each<Row>([
     ['concurency: 4', 'concurency 7:1', 'Did you mean concurrency?'],
-    ['max_passes: 3', 'max_passes 7:1', 'Did you mean maxPasses?'],
     ['baseUrl: https://x', 'baseUrl 7:1', 'Did you mean api.baseUrl?'],
     ['sharePercent: 5', 'sharePercent 7:1', 'Did you mean rateLimit.sharePercent?'],
     ['zzz: 1', 'zzz 7:1', 'Known here: api, rateLimit,'],
@@ -29,47 +28,32 @@ describe('a key at the top level', () => {
     ['? [a]\n: 1', ' 7:3', 'holds a key that cannot be one'],
     ['concurrency: 2\nconcurrency: 3', 'concurrency 8:1', 'given twice, first in line 7'],
     ['concurrency: 1.5', 'concurrency 7:14', 'whole number from 1 to 100'],
-    ['concurrency: 0x4', 'concurrency 7:14', 'whole number from 1 to 100'],
-    ['concurrency: 101', 'concurrency 7:14', 'whole number from 1 to 100'],
     ['concurrency:', 'concurrency 7:13', 'has no value. It must be a whole number'],
-    ['maxPasses: 0', 'maxPasses 7:12', 'from 1 to 10'],
     ['maxPasses: 11', 'maxPasses 7:12', 'from 1 to 10'],
-    ['resumeWithin: 0s', 'resumeWithin 7:15', 'must be a duration'],
-    ['resumeWithin: 24 h', 'resumeWithin 7:15', 'must be a duration'],
     ['resumeWithin: 24', 'resumeWithin 7:15', 'a whole number with its unit'],
     ['keepRuns: 99999999d', 'keepRuns 7:11', 'at most 36500d'],
     ['keepRuns: [90d]', 'keepRuns 7:11', 'must be a duration'],
     ['schedule: hourly', 'schedule 7:11', '(too few fields: hourly). Write 5 or 6 fields'],
-    ['schedule: 15', 'schedule 7:11', 'cron expression'],
     ['timezone: Mars/Olympus', 'timezone 7:11', 'Europe/Paris'],
-    ['timezone: ""', 'timezone 7:11', 'Europe/Paris'],
     ['database: ""', 'database 7:11', 'path of a file'],
     ['database: ../data/', 'database 7:11', 'names a folder'],
     ['database: ~/mirror.db', 'database 7:11', 'only a shell replaces'],
     ['database: ":memory:"', 'database 7:11', 'not :memory:'],
     ['database: ./admin-mirror.yaml', 'database 7:11', 'names this configuration file'],
-    ['publish: ./admin-mirror.yaml', 'publish 7:10', 'names this configuration file'],
     ['publish: ../data/./mirror.db', 'publish 7:10', 'same file as database'],
-    ['database: a.db\npublish: ./a.db', 'publish 8:10', 'same file as database'],
     ['rateLimit: 5', 'rateLimit 7:12', 'must be a mapping'],
-    ['rateLimit: { requestsPerMinute: 0 }', 'rateLimit.requestsPerMinute 7:33', 'greater than 0'],
     ['rateLimit: { requestsPerMinute: 0.0009 }', 'rateLimit.requestsPerMinute 7:33', 'at least 0.001'],
-    ['rateLimit: { requestsPerMinute: -1 }', 'rateLimit.requestsPerMinute 7:33', 'greater than 0'],
     ['rateLimit: { requestsPerMinute: .nan }', 'rateLimit.requestsPerMinute 7:33', 'greater than 0'],
-    ['rateLimit: { requestsPerMinute: .inf }', 'rateLimit.requestsPerMinute 7:33', 'greater than 0'],
-    ['rateLimit: { sharePercent: 0 }', 'rateLimit.sharePercent 7:28', 'from 1 to 100'],
     ['rateLimit: { sharePercent: 101 }', 'rateLimit.sharePercent 7:28', 'from 1 to 100'],
     ['rateLimit: { scope: user }', 'rateLimit.scope 7:21', 'one of token, organization, all'],
     ['rateLimit: { fallbackWait: 25d }', 'rateLimit.fallbackWait 7:28', 'at most 24d'],
     ['retry: { attempts: 0 }', 'retry.attempts 7:20', '1 or more'],
-    ['retry: { maxDelay: 25d }', 'retry.maxDelay 7:20', 'at most 24d'],
     ['retry: { minDelay: 61s }', 'retry.minDelay 7:20', 'not be longer than retry.maxDelay (60s'],
     ['retry: { maxDelay: 500ms }', 'retry.maxDelay 7:20', 'not be shorter than retry.minDelay (1s'],
     ['removals: { brakePercent: 101 }', 'removals.brakePercent 7:27', 'from 0 to 100'],
     ['removals: { brakeRows: -1 }', 'removals.brakeRows 7:24', '0 or more'],
     ['http: { port: 65536 }', 'http.port 7:15', 'from 0 to 65535'],
     ['http: { host: "http://x" }', 'http.host 7:15', 'without http://'],
-    ['http: true', 'http 7:7', 'must be a mapping'],
     ['schedule: !env X', ' 7:11', 'a tag (the word after !) is not known'],
     ['schedule: *cron', 'schedule 7:11', 'Put a text in quotes'],
     ['<<: 5', '["<<"] 7:1', 'merges something that is no mapping'],
@@ -78,15 +62,10 @@ describe('a key at the top level', () => {
   })
 
   it.each([
-    'rateLimit: { requestsPerMinute: 0.5 }',
     'rateLimit: { requestsPerMinute: 0.001 }',
     'rateLimit: { requestsPerMinute: null }',
-    'removals: { brakePercent: 0, brakeRows: 0 }',
     'retry: { minDelay: 2s, maxDelay: 2s, attempts: 1 }',
-    'timezone: Europe/Paris',
     'http: { host: "::1", port: 65535 }',
-    'maxPasses: 10',
-    'concurrency: 100',
     'concurrency: "100"',
   ])('may be %s', (added) => {
     expect(load(`${SMALLEST}${added}\n`).file).toMatch(/admin-mirror\.yaml$/)
@@ -98,10 +77,7 @@ describe('a key of api', () => {
     ['timeout: 25d', 'api.timeout 1:53', 'at most 24d'],
     ['maxResponseBytes: 1023', 'api.maxResponseBytes 1:62', '1024 or more'],
     ['linkHosts: https://x', 'api.linkHosts 1:55', 'must be a list of host names'],
-    ['linkHosts: ["https://x"]', 'api.linkHosts[0] 1:56', 'host name alone'],
     ['linkHosts: [a.example.com, "*.example.com"]', 'api.linkHosts[1] 1:71', 'host name alone'],
-    ['linkHosts: ["x:80"]', 'api.linkHosts[0] 1:56', 'host name alone'],
-    ['schedule: x', 'api.schedule 1:44', 'Did you mean schedule at the top of the file'],
     ['token:abc', 'api["token:..."] 1:44', 'Put a space after the colon'],
   ])('is refused as %s', (added, place, message) => {
     const text = SMALLEST.replace('api:\n  ', 'api: { ').replace('.com\n', `.com, ${added} }\n`)
@@ -111,10 +87,8 @@ describe('a key of api', () => {
 
   it.each<Row>([
     ['', 'api.baseUrl 1:1', 'is missing. It must be the http or https address'],
-    ['api:\n', 'api.baseUrl 1:5', 'is missing. It must be the http or https address'],
     ['api: {}\n', 'api.baseUrl 1:6', 'is missing. It must be the http or https address'],
     ['api: { baseUrl: }\n', 'api.baseUrl 1:17', 'has no value'],
-    ['api: https://x\n', 'api 1:6', 'must be a mapping'],
   ])('is missing in %j', (api, place, message) => {
     expectOneProblem(api + SMALLEST.split('\n').slice(2).join('\n'), place, message)
   })
@@ -125,7 +99,6 @@ describe('the organizations', () => {
     ['', 'organizations 1:1', 'is missing. It must be a list'],
     ['organizations: []\n', 'organizations 3:16', 'at least one organization'],
     ['organizations:\n', 'organizations 3:15', 'has no value. It must be a list'],
-    ['organizations: { a: {} }\n', 'organizations 3:16', 'must be a list'],
     ['organizations: [acme]\n', 'organizations[0] 3:17', 'must be a mapping with id, name and token'],
   ])('are refused as %j', (organizations, place, message) => {
     expectOneProblem(SMALLEST.split('\n').slice(0, 2).join('\n') + '\n' + organizations, place, message)
@@ -133,19 +106,15 @@ describe('the organizations', () => {
 
   it.each<[from: string, to: string, place: string, message: string]>([
     ['id: 7f3c0f1e-', 'id: 7f3c0f1e', 'organizations[0].id 4:9', 'must be the UUID'],
-    ['name: acme', 'name: ""', 'organizations[0].name 5:11', 'must be a short name'],
     ['name: acme', 'name: " acme"', 'organizations[0].name 5:11', 'spaces around it'],
     ['name: acme', 'name: "a\\nb"', 'organizations[0].name 5:11', 'control characters'],
     ['    name: acme\n', '', 'organizations[0].name 4:5', 'is missing. It must be a short name'],
     ['name: acme', 'nmae: acme\n    name: b', 'organizations[0].nmae 5:5', 'Did you mean name?'],
     ['token: s', 'token: s s', 'organizations[0].token 6:12', 'without spaces'],
     ['token: s', 'token: "\\u00e9" #', 'organizations[0].token 6:12', 'beyond ASCII'],
-    ['token: s', 'token: "" #', 'organizations[0].token 6:12', 'must be a token'],
     ['token: s', 'token: # s', 'organizations[0].token 6:12', 'has no value'],
     ['    token: secret-of-acme\n', '', 'organizations[0].token 4:5', 'or tokenFile'],
     ['token: s', 'tokenFile: x\n    token: s', 'organizations[0].tokenFile 6:5', 'Keep one of the two'],
-    ['token: s', 'schedule: daily\n    token: s', 'organizations[0].schedule 6:15', 'daily'],
-    ['token: s', 'key: id\n    token: s', 'organizations[0].key 6:5', 'is not a known key'],
   ])('are refused with %j made %j', (from, to, place, message) => {
     expectOneProblem(SMALLEST.replace(from, to), place, message)
   })
@@ -186,30 +155,19 @@ describe('the organizations', () => {
 describe('a collection', () => {
   it.each<Row>([
     ['orders: 5', 'collections.orders 8:11', 'a mapping of settings, or false'],
-    ['orders: { pth: /x }', 'collections.orders.pth 8:13', 'Did you mean path?'],
     ['orders: { path: x }', 'collections.orders.path 8:19', 'begin with one /'],
-    ['orders: { path: /x?a=1 }', 'collections.orders.path 8:19', 'query or fragment'],
-    ['orders: { path: /x/../y }', 'collections.orders.path 8:19', '. or ..'],
-    ['orders: { key: "" }', 'collections.orders.key 8:18', 'must be a field'],
     ['orders: { key: [] }', 'collections.orders.key 8:18', 'at least one field'],
     ['orders: { key: [id, id] }', 'collections.orders.key 8:18', 'names a field twice'],
     [`orders: { key: [${KEY_OF_101}] }`, 'collections.orders.key 8:18', 'at most 100 fields'],
     ['orders: { key: [id, a..b] }', 'collections.orders.key[1] 8:23', 'must be a field'],
     ['orders: { ignore: [a, id] }', 'collections.orders.ignore[1] 8:25', 'part of the key'],
-    ['orders: { key: a.b, ignore: [a.b] }', 'collections.orders.ignore[0] 8:32', 'part of the key'],
     ['orders: { ignore: a }', 'collections.orders.ignore 8:21', 'must be a list of fields'],
     ['orders: { history: 90 }', 'collections.orders.history 8:22', 'true, false, or a duration'],
-    ['orders: { history: ever }', 'collections.orders.history 8:22', 'true, false, or a duration'],
     ['orders: { total: no }', 'collections.orders.total 8:20', 'one of check, ignore'],
     [
       'orders: { changedSince: updated_at }',
       'collections.orders.changedSince 8:27',
       'a parameter and a field',
-    ],
-    [
-      'orders: { changedSince: { field: a } }',
-      'collections.orders.changedSince.parameter 8:27',
-      'is missing',
     ],
     [
       'orders: { changedSince: { parameter: a, field: "" } }',
@@ -222,34 +180,23 @@ describe('a collection', () => {
       'other than page',
     ],
     [
-      'orders: { changedSince: { parameter: a, field: b, since: c } }',
-      'collections.orders.changedSince.since 8:53',
-      'is not a known key',
-    ],
-    [
       'orders: { filters: { a: 1 }, changedSince: { parameter: a, field: b } }',
       'collections.orders.changedSince 8:46',
       'a filter cannot be the parameter of changedSince',
     ],
     ['orders: { filters: paid }', 'collections.orders.filters 8:22', 'mapping of query parameters'],
-    ['orders: { filters: { page: 2 } }', 'collections.orders.filters.page 8:24', 'backfill --from-page'],
     ['orders: { filters: { a: null } }', 'collections.orders.filters.a 8:27', 'null in quotes'],
     ['orders: { filters: { a: [1, null] } }', 'collections.orders.filters.a[1] 8:31', 'has no value'],
-    ['orders: { filters: { a: [] } }', 'collections.orders.filters.a 8:27', 'Remove the filter'],
     ['orders: { filters: { filter: { a: 1 } } }', 'collections.orders.filters.filter 8:32', 'filter[state]'],
     ['orders: { filters: { __proto__: x } }', 'collections.orders.filters 8:24', 'cannot be one'],
-    ['__proto__: {}', 'collections 8:3', 'cannot be one'],
     ['Orders: {}', 'collections.Orders 8:3', 'differs from orders in case only'],
-    ['items: {}\n  ITEMS: {}', 'collections.ITEMS 9:3', 'differs from items in case only'],
     ['my-list: {}', 'collections.my-list 8:3', 'letters, digits and _'],
     ['2024: {}', 'collections.2024 8:3', 'begins with a letter'],
     ['a__b: {}', 'collections.a__b 8:3', 'must not hold __'],
     ['orders_RAW: {}', 'collections.orders_RAW 8:3', 'must not end in _raw'],
-    ['x_history: {}', 'collections.x_history 8:3', 'must not end in _raw or _history'],
     ['orders_history_by_key: {}', 'collections.orders_history_by_key 8:3', 'of the collection orders'],
     ['items: {}\n  Items_CHANGES: {}', 'collections.Items_CHANGES 9:3', 'of the collection items'],
     ['organizations: {}', 'collections.organizations 8:3', 'tables of the mirror'],
-    ['sync_runs: {}', 'collections.sync_runs 8:3', 'tables of the mirror'],
     ['sqlite_x: {}', 'collections.sqlite_x 8:3', 'tables of the mirror'],
     [`${'a'.repeat(61)}: {}`, `collections.${'a'.repeat(61)} 8:3`, 'at most 60'],
   ])('is refused as %s', (added, place, message) => {
@@ -264,14 +211,11 @@ describe('a collection', () => {
       'organizations[0].collections.orders.key 8:17',
       'the same for every organization',
     ],
-    ['orders: { ignore: [id] }', 'organizations[0].collections.orders.ignore[0] 8:26', 'part of the key'],
     [
       'orders: { filters: { page: 2 } }',
       'organizations[0].collections.orders.filters.page 8:28',
       '--from-page',
     ],
-    ['orders: { histori: 90d }', 'organizations[0].collections.orders.histori 8:17', 'Did you mean history?'],
-    ['orders: off', 'organizations[0].collections.orders 8:15', 'a mapping of settings, or false'],
   ])('of an organization is refused as %s', (added, place, message) => {
     expectOneProblem(`${SMALLEST}    collections:\n      ${added}\n`, place, message)
   })

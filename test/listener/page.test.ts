@@ -10,12 +10,6 @@ describe('the page says of a list that a process works on', () => {
   it.each<[what: string, job: Partial<JobStatus>, shown: string, others: RegExp]>([
     ['that it is read', { work: 'schedule' }, 'being read', /compared|asking|verify/],
     [
-      'that it is compared',
-      { work: 'verify' },
-      'running: being compared (verify)',
-      /running since|being read/,
-    ],
-    [
       'that it is refreshed',
       { work: 'refresh', last_run_status: 'succeeded' },
       'running: being refreshed',

@@ -237,17 +237,6 @@ async function failOneAfterAnother(
   }
 }
 
-it('many lists that meet one refused token make one call, and a call for another reason names them all', async () => {
-  const scene = createTokenScene()
-  await failOneAfterAnother(scene, ['acme', 'globex', 'initech'])
-  expect(scene.sent).toEqual(['fail'])
-
-  scene.pings.note([refreshOf('hooli', { error: FAILURE })])
-  await scene.pings.idle()
-  expect(scene.sent).toEqual(['fail', 'fail'])
-  expect(scene.texts.at(-1)).toContain('4 lists failed:')
-})
-
 it('a call that did not arrive is made again once, though every list has met the token before', async () => {
   const scene = createTokenScene(true)
   const names = ['acme', 'globex', 'initech']

@@ -23,7 +23,6 @@ describe('the advice', () => {
 
   it.each([
     [100, '*/15 * * * *'],
-    [10_000, '0 * * * *'],
     [1_000_000, '0 3 * * 0'],
   ])('for %d rows is the schedule %s, so that walks leave most requests free', (rows, schedule) => {
     expect(advise({ ...ORDERS, lists: [{ rows, perPage: 25 }] }).schedule).toBe(schedule)
@@ -45,7 +44,6 @@ describe('the advice', () => {
   it.each([
     ['the configured schedule, if it leaves enough', '* * * * *', 1, 300],
     ['one that leaves enough, if the configured one does not', '*/15 * * * *', 1, 1000],
-    ['one of ours, if none is known', '*/15 * * * *', null, 300],
   ])('names %s', (_title, schedule, betweenWalks, rows) => {
     const facts = { ...ORDERS, betweenWalks, schedule: '* * * * *', lists: [{ rows, perPage: 25 }] }
 
@@ -63,7 +61,6 @@ const listOf = (every: number | null, rows: number) => ({
 
 describe('how lists share what refreshes may use', () => {
   it.each([
-    { lists: [], text: [] },
     { lists: [listOf(null, 100)], text: [] },
     {
       lists: [listOf(5, 100_000)],

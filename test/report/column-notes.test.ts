@@ -28,10 +28,7 @@ const notes = (...troubles: Partial<ColumnTrouble>[]) =>
 describe('a column whose values do not fit', () => {
   it.each<[Partial<ColumnTrouble>, string]>([
     [{ misfit: 'text' }, 'a text among numbers'],
-    [{ misfit: 'text', type: 'REAL' }, 'a text among numbers'],
-    [{ misfit: 'boolean', type: 'REAL' }, 'a boolean among numbers'],
     [{ misfit: 'boolean', type: 'TEXT' }, 'a boolean among texts'],
-    [{ misfit: 'list' }, 'a list among numbers'],
     [{ misfit: 'fraction' }, 'a fraction among whole numbers'],
     [{ misfit: 'large' }, 'a number with too many digits among numbers'],
     [{ misfit: 'fitting' }, 'a value that fits now; "admin-mirror rebuild orders" moves what fits'],
@@ -55,12 +52,6 @@ describe('a column whose values do not fit', () => {
     ])
     expect(notes({ misfits: 3, objects: 1, misfit: 'text' })).toEqual([
       'orders.total_cents: the values of 3 of 2,000 rows do not fit it and are, as text, in total_cents__text, but for 1 object with columns of their own (acme: a text among numbers)',
-    ])
-  })
-
-  it('is told without an example where none was looked for', () => {
-    expect(notes({ misfits: 2, misfit: null })).toEqual([
-      'orders.total_cents: the values of 2 of 2,000 rows do not fit it and are, as text, in total_cents__text (acme)',
     ])
   })
 

@@ -91,18 +91,12 @@ describe('the lists in the text of status', () => {
     ['has a next step', { next: 'admin-mirror sync' }],
     ['was never read whole', { as_of: null }],
     ['failed', failedBy()],
-    ['failed, and is read again', { ...RUNNING, error_code: 'NETWORK', error_message: 'away' }],
-    ['is held', { held_since: at(9), held_reason: '401' }],
     ['has removals held back', { removals_held: 1 }],
-    ['has removals held back while it is read', { ...RUNNING, removals_held: 1 }],
     ['is overdue', { overdue: true, due_at: at(9) }],
     ['is too old', { too_old: true }],
-    ['may lack new rows', { too_stale: true }],
     ['is no longer configured', { configured: false, forget: 'admin-mirror forget' }],
     ['was interrupted', { last_run_status: 'interrupted' }],
-    ['was read by nobody knows whom', { running: null, last_run_status: 'running' }],
     ['waits though nobody reads it', { waiting_until: at(-9), waiting_for: 'the rate limit' }],
-    ['drifted', { coverage: 'drifted' }],
     ['was read without certainty', { untrusted: 'it met a new reject' }],
   ])('shows whole, and first, one that %s', (_what, more) => {
     const lines = told([...many(60), job('troubled', 'orders', more), ...many(40)])

@@ -60,7 +60,6 @@ const STOPPED_BACKFILL: Partial<StatusRow> = {
 describe('the next step', () => {
   it.each<[string, Partial<StatusRow>, string | null]>([
     ['of a list that was read whole', {}, null],
-    ['of one that was never read whole', { as_of: null }, SYNC],
     [
       'of one of which rows are held back',
       { removals_held: 3, held_why: 'brake' },
@@ -77,31 +76,13 @@ describe('the next step', () => {
       { ...FAILED, running: true },
       'wait for the run that is under way, and look again: admin-mirror status',
     ],
-    [
-      'of one that failed and was interrupted',
-      { ...FAILED, last_run_status: 'interrupted' },
-      `look at the error, then: ${SYNC} --collection orders`,
-    ],
-    [
-      'of one with removals held back that is read',
-      { removals_held: 1, running: true },
-      `look whether they are gone, then: ${SYNC} --collection orders --accept-removals`,
-    ],
     ['of one whose last run was killed', { last_run_status: 'running' }, SYNC],
-    ['of one whose walk is open', { walk_origin: 'sync', walk_page: 7 }, SYNC],
-    ['of one that may be running', { last_run_status: 'running', running: null }, null],
     ['of an interrupted backfill', STOPPED_BACKFILL, BACKFILL],
     ['of an interrupted backfill of a list never read whole', { ...STOPPED_BACKFILL, as_of: null }, SYNC],
-    ['of a failed backfill', { ...STOPPED_BACKFILL, ...FAILED }, `look at the error, then: ${BACKFILL}`],
     [
       'of a list that the server refuses to answer now',
       { last_run_status: 'failed', error_code: 'RATE_LIMITED', waiting_until: timeAt(60_000) },
       `wait until ${timeAt(60_000)}, or forget the wait: admin-mirror resume --org acme`,
-    ],
-    [
-      'of one whose wait is over',
-      { ...FAILED, error_code: 'RATE_LIMITED', waiting_until: timeAt(0) },
-      `look at the error, then: ${SYNC} --collection orders`,
     ],
     [
       'of one whose name can only be shown with escapes',
@@ -117,7 +98,6 @@ describe('the next step', () => {
 describe('the command that continues a backfill', () => {
   it.each<[Partial<OpenBackfill>, string]>([
     [{}, '--filter state=paid'],
-    [{ first_page: 4 }, '--filter state=paid --from-page 4'],
     [{ filters: { 'tag[]': ['a', 'b c'] } }, "--filter 'tag[]=a' --filter 'tag[]=b c'"],
     [{ filters: { q: "it's $HOME" } }, `--filter 'q=it'\\''s $HOME'`],
     [{ filters: { q: '\u001b[2J' } }, `--filter 'q=\\u{1b}[2J'`],
@@ -195,7 +175,6 @@ describe('the text', () => {
   it.each<[string, Partial<StatusRow>, next: string]>([
     ['without a run', {}, SYNC],
     ['that is being read', { last_run_status: 'running', running: true }, 'wait for the walks in progress'],
-    ['that was never read whole', { as_of: null }, SYNC],
     ['that somebody stopped reading', { last_run_status: 'interrupted' }, SYNC],
   ])('says of a list %s that it is older than --max-age', (_, changed, next) => {
     const job = jobStatus(rowOf(changed), { ...AT, now: START + 60_001, maxAge: 60_000 })
@@ -209,7 +188,6 @@ describe('the text', () => {
   })
 
   it.each<[string, Partial<StatusRow>, maxAge: number | null, tooOld: boolean | null]>([
-    ['a list of just this age', {}, 60_000, false],
     ['one that is no longer configured', { configured: 0 }, 1, false],
     ['one without --max-age', { as_of: null }, null, null],
   ])('says nothing of the kind of %s', (_, changed, maxAge, tooOld) => {
@@ -217,12 +195,5 @@ describe('the text', () => {
 
     expect(job.too_old).toBe(tooOld)
     expect(statusText(createStatus({ ...FACTS, jobs: [job] }, [DAEMON]), TYPED)).not.toContain('too old')
-  })
-
-  it('shows the progress of a backfill that runs, and no command to type', () => {
-    const text = textOf(rowOf({ ...STOPPED_BACKFILL, last_run_status: 'running', running: true }))
-
-    expect(text).toContain('running since 2026-11-20T08:00:00.000Z: a backfill at page 3, 4 of 10 items seen')
-    expect(text).not.toContain('admin-mirror backfill')
   })
 })

@@ -36,15 +36,7 @@ describe('a list', () => {
   it.each<[string, Partial<StatusRow>, number | null, number, boolean]>([
     ['is overdue once its time is past', {}, 0, MINUTE, true],
     ['is given half a minute to begin', {}, 0, 29_999, false],
-    ['is not overdue before its time', {}, null, HOUR, false],
     ['that was never tried is overdue at once', { last_sync_finished_at: null }, null, 0, true],
-    [
-      'that was never tried is not once a process works on it',
-      { last_sync_finished_at: null, running: true },
-      null,
-      0,
-      false,
-    ],
     [
       'is not overdue while it is read, however long it takes',
       { ...RUNNING, walk_updated_at: timeAt(9 * HOUR) },
@@ -94,20 +86,10 @@ describe('the progress of a walk', () => {
 
   it.each<[string, Partial<StatusRow>, number | null, number | null]>([
     ['goes by the speed of its run', {}, 25, 3 * MINUTE],
-    ['counts what this run read, not what runs before it did', { last_run_rows_seen: 125 }, 25, 6 * MINUTE],
     ['takes at least as long as the wait', { waiting_until: timeAt(HOUR) }, 25, HOUR],
-    ['tells no time after two pages', { last_run_pages: 2 }, 25, null],
-    [
-      'leaves out a wait for a lock',
-      { last_run_third_at: timeAt(0.8 * MINUTE), last_run_two_thirds_at: timeAt(0.9 * MINUTE) },
-      25,
-      MINUTE,
-    ],
     ['tells no time if nothing runs', { running: false }, 25, null],
     ['is never above 100 percent', { walk_rows_seen: 1001 }, 100, 0],
     ['of a list without a total is unknown', { walk_total: null }, null, null],
-    ['of an empty list is unknown', { walk_total: 0, walk_rows_seen: 0 }, null, null],
-    ['without a walk is none', { walk_origin: null }, null, null],
   ])('%s', (_, changed, percent, left) => {
     expect(walkProgress(rowOf({ ...WALK, ...changed }), START)).toEqual({
       walk_percent: percent,
@@ -121,7 +103,6 @@ describe('the wait of a list', () => {
 
   it.each<[string, Partial<StatusRow>, boolean]>([
     ['that runs is told', { running: true, waiting_until: timeAt(DAY) }, true],
-    ['until a time that is past is none', { running: true, waiting_until: timeAt(-1) }, false],
     [
       'for more than a day was written by a wrong clock',
       { running: true, waiting_until: timeAt(DAY + 1) },

@@ -21,7 +21,6 @@ describe('what the configuration asks for, and the rate limit does not carry', (
   it.each([
     { lists: [] },
     { lists: [LIST] },
-    { lists: [{ ...LIST, refreshed_every_ms: null }] },
     { lists: [{ ...LIST, as_of: null, last_complete_at: null, walkEvery: () => MINUTE }] },
     { lists: [{ ...LIST, last_complete_at: '2026-11-01T03:04:00.000Z', walkEvery: () => MINUTE }] },
     { lists: [{ ...LIST, isRefreshed: false, refreshed_every_ms: 60 * MINUTE }] },

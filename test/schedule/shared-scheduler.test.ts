@@ -22,6 +22,7 @@ const NOON = Date.UTC(2026, 0, 1, 12)
 function createScene(lists: readonly string[], run: (list: string) => Promise<RunEnd>, dueAtStart = true) {
   const stop = new AbortController()
   const told: string[] = []
+  const touched: string[] = []
   const waiting: Claim[] = []
   let now = NOON
   let broken = 0
@@ -47,7 +48,9 @@ function createScene(lists: readonly string[], run: (list: string) => Promise<Ru
       for (const claim of taken) waiting.splice(waiting.indexOf(claim), 1)
       return taken
     },
-    async touch() {},
+    async touch(claims) {
+      touched.push(...claims.map(({ list }) => list))
+    },
     async finish({ list }, errorCode) {
       told.push(`finished ${list} ${errorCode}`)
     },
@@ -89,6 +92,7 @@ function createScene(lists: readonly string[], run: (list: string) => Promise<Ru
     scheduler,
     jobs,
     told,
+    touched,
     add,
     tells,
     stop,
@@ -148,6 +152,23 @@ describe('a worker', () => {
     await tells('gave back b')
     refreshed.resolve()
     await tells('finished b null')
+  })
+
+  it('tells the queue what it still reads, and is late once nobody has watched the time for a minute', async () => {
+    const over = Promise.withResolvers<RunEnd>()
+    const { scheduler, jobs, touched, tells, pass } = createScene(['a'], () => over.promise)
+    const [a] = jobs
+    if (!a) throw new Error('no job')
+    const isRunning = () => scheduler.isRunning({ ...a, run: async () => {} })
+    await expect.poll(() => touched).toContain('a')
+    expect(isRunning()).toBe(true)
+    expect([NOON + 60_000, NOON + 60_001].map(scheduler.isTicking)).toEqual([true, false])
+    pass(1)
+    await expect.poll(() => scheduler.isTicking(NOON + 60_001)).toBe(true)
+
+    over.resolve(OVER)
+    await tells('finished a null')
+    await expect.poll(isRunning).toBe(false)
   })
 
   it('leaves a list that it does not know to others for a while', async () => {

@@ -54,15 +54,6 @@ describe('a backfill', () => {
     expect(test.value('SELECT as_of FROM sync_status WHERE last_run_at IS NOT NULL')).toBeNull()
   })
 
-  it('from a page beyond the end reads nothing and is complete', async () => {
-    const { test, list, result } = await walkOver({ ids: upTo(10) }, fromPage(9))
-
-    expect(result).toMatchObject({ error: null, coverage: null, run: { rowsSeen: 0 } })
-    expect(list.asked).toEqual([9])
-    expect(statuses(test)).toEqual(['partial complete'])
-    expect(mirroredIds(test)).toEqual([])
-  })
-
   it('starts at the first page, whatever a sync has read, and replaces its walk once, with that page', async () => {
     const { test, list } = await interrupted({})
     const abandoned: [walk: number, afterPages: number][] = []

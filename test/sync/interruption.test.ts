@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src/errors.ts'
-import type { JobOptions } from '../../src/sync/job.ts'
 import { createClock, timeAt } from '../helpers/clock.ts'
 import { hearing, mirroredIds, runOnce, runs, walks } from '../helpers/run-once.ts'
 import { type ScriptedList, scriptedList, upTo } from '../helpers/scripted-list.ts'
@@ -14,14 +13,6 @@ const PAGES = [1, 2, 3, 4]
 type Ending = (test: TestMirror, list: ScriptedList, written: number) => Promise<void>
 
 const ENDINGS: [string, Ending][] = [
-  [
-    'stopped by a signal',
-    async (test, list, written) => {
-      const stop = new AbortController()
-      if (written === 0) stop.abort('SIGTERM')
-      await runOnce(test, stoppedAfter(list, written, stop), { signal: stop.signal })
-    },
-  ],
   ['a fault of the server', (test, list, written) => failAfter(test, list, written)],
   [
     'a process that dies while it waits for the answer',
@@ -46,15 +37,6 @@ function failing(list: ScriptedList, written: number): ScriptedList {
     number > written
       ? Promise.reject(new RetryableError('SERVER_ERROR', 'the server failed (500)'))
       : list.source.fetchPage(number, ...rest)
-  return { ...list, source: { ...list.source, fetchPage } }
-}
-
-/** The same list; the process is stopped when it asks for one page more. */
-function stoppedAfter(list: ScriptedList, written: number, stop: AbortController): ScriptedList {
-  const fetchPage: ScriptedList['source']['fetchPage'] = (number, ...rest) => {
-    if (number > written) stop.abort('SIGTERM')
-    return list.source.fetchPage(number, ...rest)
-  }
   return { ...list, source: { ...list.source, fetchPage } }
 }
 
@@ -239,19 +221,6 @@ async function interrupted(): Promise<{ test: TestMirror; list: ScriptedList }> 
 }
 
 describe('an open walk', () => {
-  it.each<[string, number, Partial<JobOptions>, boolean]>([
-    ['a day without progress', 24 * HOUR, {}, true],
-    ['more than a day without progress', 24 * HOUR + 1, {}, false],
-  ])('is resumed or abandoned: %s', async (_what, pause, options, goesOn) => {
-    const { test, list } = await interrupted()
-    test.clock.advance(pause)
-
-    await runOnce(test, list, options)
-
-    expect(list.asked).toEqual(goesOn ? [2, 3, 4, 1] : [...PAGES, 1])
-    expect(walks(test).map(({ status }) => status)).toEqual(goesOn ? ['complete'] : ['abandoned', 'complete'])
-  })
-
   it('counts the time from its last written page', async () => {
     const { test, list } = await interrupted()
     test.clock.advance(20 * HOUR)

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { JobError, MirrorError, RetryableError } from '../../src/errors.ts'
+import { MirrorError, RetryableError } from '../../src/errors.ts'
 import { type JobOptions, runConcurrently, runJob } from '../../src/sync/job.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
@@ -27,7 +27,6 @@ const GOING = new AbortController().signal
 describe('concurrent jobs', () => {
   it.each([
     ['a fault of the server', new RetryableError('SERVER_ERROR', 'failed')],
-    ['an answer that cannot be trusted', new JobError('BAD_RESPONSE', 'no envelope')],
     ['a mistake of ours', new TypeError('x is not a function')],
   ])('do not stop each other: %s', async (_what, error) => {
     const test = openTestMirror()

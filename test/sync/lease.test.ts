@@ -33,7 +33,6 @@ function waiting(until: string): OwnerWork {
 
 describe('the owner of a job', () => {
   it.each([
-    ['4711-0123456789ab', false, 'process 4711'],
     ['4711-0123456789ab', true, 'the scheduler of process 4711'],
     ['worker-2-4711-0123456789ab', true, 'the scheduler of process 4711 on worker-2'],
     ['another process', false, 'another process'],
@@ -49,21 +48,11 @@ describe('the owner of a job', () => {
       waiting('2031-01-01T00:00'),
       '(page 26, 25 %, about 38 minutes left)',
     ],
-    ['whose first pages tell nothing', working({ pages: 2 }), '(page 26, 25 %)'],
     ['whose middle is not known', working({ thirdAt: null }), '(page 26, 25 %)'],
     [
       'without a wait for a lock',
       working({ thirdAt: '2026-11-20T08:00:08.000Z', twoThirdsAt: '2026-11-20T08:00:14.000Z' }),
       '(page 26, 25 %, about 75 seconds left)',
-    ],
-    [
-      'with all waits for the rate limit',
-      working({
-        thirdAt: '2026-11-20T08:00:08.000Z',
-        twoThirdsAt: '2026-11-20T08:00:14.000Z',
-        rateLimitWaitMs: 580_000,
-      }),
-      '(page 26, 25 %, about 38 minutes left)',
     ],
     ['of a list without a length', working({ total: null }), '(page 26)'],
     ['at its end', working(AT_ITS_END), '(all pages read, 100 %, about 0 seconds left)'],

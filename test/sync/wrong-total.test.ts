@@ -3,7 +3,7 @@ import { readJobs } from '../../src/store/sqlite/read/status.ts'
 import type { Page } from '../../src/sync/types.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
 import { createScene, history, type Scene, without } from '../helpers/removal-scene.ts'
-import { mirroredIds, walks } from '../helpers/run-once.ts'
+import { walks } from '../helpers/run-once.ts'
 import { type ScriptedList, upTo } from '../helpers/scripted-list.ts'
 
 /** The pages of a list of ninety items, three on each. */
@@ -76,36 +76,6 @@ describe.each(TOTALS)('a total that %s, of a list that moves', (_what, instead) 
     expect(before).toEqual([])
     expect(history(scene.test)).toEqual([[7, 'removed']])
     expect(statusOf(scene)).toMatchObject({ total_is_wrong: false, untrusted: null })
-  })
-
-  it('counts again once it is right', async () => {
-    let isRight = false
-    const scene = createScene({
-      ids: upTo(90),
-      before: growing,
-      instead: (page, answer) => (isRight ? page : instead(page, answer)),
-    })
-    await threeWalks(scene)
-
-    isRight = true
-    const result = await scene.walk()
-
-    expect(result).toMatchObject({ coverage: 'repaired', untrusted: null })
-    expect(walks(scene.test).at(-1)).toMatchObject({ total_off: null })
-    expect(mirroredIds(scene.test)).toEqual(scene.list.ids.toSorted((a, b) => a - b))
-  })
-})
-
-describe('a total that is too low, of a list that does not move', () => {
-  it('costs two readings once, and one each time from then on', async () => {
-    const scene = createScene({ ids: upTo(90), instead: (page) => ({ ...page, total: 85 }) })
-
-    const { asked, results } = await threeWalks(scene)
-
-    // After a drifted walk the next one looks back once.
-    expect(asked).toEqual([2 * PAGES, PAGES + 1, PAGES + 1])
-    expect(results.map(({ coverage }) => coverage)).toEqual(['drifted', 'drifted', 'drifted'])
-    expect(statusOf(scene)?.total_is_wrong).toBe(true)
   })
 })
 

@@ -103,7 +103,7 @@ export function withPermit(budget: Budget, by: string, rules: RateRules, now: nu
 }
 
 /** The budget with the requests in flight of one process replaced. */
-export function withInFlight(budget: Budget, own: InFlight): Budget {
+function withInFlight(budget: Budget, own: InFlight): Budget {
   const others = budget.inFlight.filter(({ by }) => by !== own.by)
   return { ...budget, inFlight: own.count > 0 ? [...others, own] : others }
 }

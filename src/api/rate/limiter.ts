@@ -195,7 +195,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 }
 
 /** Reports a wait only if it differs from the last one. `until` is in epoch milliseconds. */
-export function createWaitReporter(observe: Observe<RequestEvent>): ReportWait {
+function createWaitReporter(observe: Observe<RequestEvent>): ReportWait {
   let last = ''
   return (reason, until) => {
     const wait = `${until} ${reason}`
@@ -205,7 +205,7 @@ export function createWaitReporter(observe: Observe<RequestEvent>): ReportWait {
 }
 
 /** Settles like the promise, or rejects once the signal is aborted. */
-export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)
     if (signal.aborted) abort()

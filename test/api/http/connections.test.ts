@@ -168,17 +168,6 @@ describe('the connections of lists', () => {
     expect(server.opened()).toBe(3)
   })
 
-  it('are kept from page to page, and closed when the list was read', async () => {
-    const { url, sockets } = await servePages()
-    const { fetchPage, close } = createSetting({ options: { baseUrl: url.origin, linkHosts: [LINK_HOST] } })
-
-    for (const page of [1, 2, 3]) await fetchPage(page)
-    await close()
-
-    expect(new Set(sockets).size).toBe(1)
-    await expect.poll(() => sockets[0]?.destroyed).toBe(true)
-  })
-
   it('stay open while idle up to the allowed number, and work beyond it, too', async () => {
     const server = await countConnections()
     const lists = openLists({ ...LIMITS, mostIdle: 2 }, 20)

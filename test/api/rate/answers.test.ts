@@ -4,7 +4,6 @@ import {
   afterReport,
   afterThrottle,
   type Budget,
-  isHeard,
   type Report,
 } from '../../../src/api/rate/budget.ts'
 import type { RateHeaders } from '../../../src/api/rate/headers.ts'
@@ -28,7 +27,6 @@ function answered(announcement: RateHeaders | null, budget: Partial<Budget> = {}
 
 describe('an answer', () => {
   it.each<[string, RateHeaders, number]>([
-    ['an hour', announced(60, 0, 60 * MINUTE), 60 * MINUTE + SECOND],
     ['a day and no longer', announced(60, 0, DAY), DAY],
     ['a moment more than a minute', announced(60, 0, MINUTE + 1), MINUTE + 1 + SECOND],
   ])('that leaves nothing for longer than a minute is a pause: %s', (_case, announcement, wait) => {
@@ -41,21 +39,6 @@ describe('an answer', () => {
     ['leaves nothing of no limit for a day', announced(0, 0, DAY)],
   ])('that %s is no pause', (_case, announcement) => {
     expect(answered(announcement).closedUntil).toBe(0)
-  })
-
-  it('is compared with what all processes have on their way', () => {
-    const window = windowOf()
-    const inFlight = [flightOf({ count: 2 }), flightOf({ by: 'a third', count: 2 })]
-    const risen = { at: NOW, leftIn: window, announced: announced(60, 34) }
-
-    expect(afterAnswer(budgetWith({ window, inFlight }), risen).window).toMatchObject({
-      remaining: 30,
-      ours: 31,
-    })
-    expect(afterAnswer(budgetWith({ window, inFlight: inFlight.slice(1) }), risen).window).toMatchObject({
-      remaining: 34,
-      ours: 26,
-    })
   })
 
   it('that asks for a pause closes the budget for exactly so long', () => {
@@ -74,12 +57,6 @@ describe('an answer', () => {
     expect(answered(announcement, { heardAt: 0 }).heardAt).toBe(NOW)
     expect(answered(announcement, { heardAt: 0, closedUntil: NOW + 1 }).heardAt).toBe(0)
   })
-
-  it('whose request left before a pause changes no window', () => {
-    expect(answered(announced(60, 3), { window: windowOf(), closedUntil: NOW + 1 }).window).toEqual(
-      windowOf(),
-    )
-  })
 })
 
 function throttled(announcement: Partial<RateHeaders>, budget: Partial<Budget> = {}, jitterMs = 345): Budget {
@@ -89,31 +66,16 @@ function throttled(announcement: Partial<RateHeaders>, budget: Partial<Budget> =
 
 describe('a 429', () => {
   it.each<[string, Partial<RateHeaders>, Partial<Budget>, number]>([
-    ['what it says', { retryAfterMs: 30_000 }, {}, 30_000],
-    ['what it says before its reset', { retryAfterMs: 30_000, resetMs: 10_000 }, {}, 30_000],
     ['its reset', { resetMs: 10_000 }, {}, 10_000],
     ['nothing, when it says 0', { retryAfterMs: 0 }, {}, 0],
     ['the fallback, when it says nothing', {}, {}, 60_000],
-    ['the fallback, when the window ends before', {}, { window: windowOf() }, 60_000],
     ['2 seconds, when the second in a row says 0', { retryAfterMs: 0 }, { throttled: 1 }, 2000],
-    ['4 seconds, when the third in a row says 0', { retryAfterMs: 0 }, { throttled: 2 }, 4000],
     ['the fallback, when the hundredth in a row says 0', { retryAfterMs: 0 }, { throttled: 99 }, 60_000],
-    ['what it says, if that is longer', { retryAfterMs: 90_000 }, { throttled: 9 }, 90_000],
   ])('closes the budget for %s, and a second with jitter', (_case, announcement, before, wait) => {
     const after = throttled(announcement, before)
 
     expect(after).toMatchObject({ window: null, throttledAt: NOW, closedUntil: NOW + wait + 1345 })
     expect(after.throttled).toBe((before.throttled ?? 0) + 1)
-  })
-
-  it('lets the next request leave alone', () => {
-    const after = throttled({ retryAfterMs: 0 }, { heardAt: NOW })
-
-    expect(isHeard(after, NOW)).toBe(false)
-  })
-
-  it('closes the budget for a day at most', () => {
-    expect(throttled({ retryAfterMs: DAY }, {}, 999).closedUntil).toBe(NOW + DAY)
   })
 
   it('waits for the end of a window that is later than the fallback', () => {
@@ -148,14 +110,9 @@ describe('the first answer after a 429 that announces nothing', () => {
 
   it.each<[string, RateHeaders | null, Partial<Budget>]>([
     ['that announces one', announced(60, 59), {}],
-    ['that never came', null, {}],
     ['after which it was open for a while', NOTHING, { throttled: 0 }],
   ])('shows no limit if it is one %s', (_case, announcement, changed) => {
     expect(answered(announcement, { ...reopened, ...changed }).learned.limit).toBeNull()
-  })
-
-  it('forgets the learned limit once one is announced', () => {
-    expect(answered(announced(60, 59), { learned: { ...measured, limit: 60 } }).learned).toEqual(NOT_MEASURED)
   })
 })
 
@@ -170,17 +127,6 @@ describe('what a process reports', () => {
       flightOf({ by: 'this one', count: 2 }),
     ])
     expect(afterReport(budget, REPORT, RULES, NOW).inFlight).toEqual([flightOf()])
-  })
-
-  it('holds its responses in the order in which they came', () => {
-    const answers = [
-      { at: NOW, leftIn: null, announced: announced(60, 20) },
-      { at: NOW, throttled: { ...NOTHING, retryAfterMs: 5000 }, jitterMs: 0 },
-    ]
-
-    const after = afterReport(budgetWith(), { ...REPORT, answers }, RULES, NOW)
-
-    expect(after).toMatchObject({ window: null, throttled: 1, closedUntil: NOW + 6000 })
   })
 
   it.each([

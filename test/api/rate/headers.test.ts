@@ -26,15 +26,6 @@ afterEach(() => {
 })
 
 describe('the rate headers of a response', () => {
-  it('is nothing without headers', () => {
-    expect(readRateHeaders({}, NOW)).toEqual({
-      limit: null,
-      remaining: null,
-      resetMs: null,
-      retryAfterMs: null,
-    })
-  })
-
   it('is read from a success and from a 429 as Laravel sends them', () => {
     const success = { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '59' }
     const refusal = {
@@ -60,18 +51,10 @@ describe('the rate headers of a response', () => {
   })
 
   it.each<[string, Headers, Partial<RateHeaders>]>([
-    ['seconds', { 'retry-after': '120' }, { retryAfterMs: 120_000 }],
     ['seconds with a fraction', { 'retry-after': '1.5' }, { retryAfterMs: 1500 }],
-    ['0', { 'retry-after': '0' }, { retryAfterMs: 0 }],
     ['seconds beyond a day', { 'retry-after': '86401' }, { retryAfterMs: DAY }],
-    ['more seconds than a number holds', { 'retry-after': '9'.repeat(400) }, { retryAfterMs: DAY }],
     ['a negative number', { 'retry-after': '-5' }, { retryAfterMs: null }],
-    ['a hexadecimal number', { 'retry-after': '0x10' }, { retryAfterMs: null }],
     ['an exponent', { 'retry-after': '1e3' }, { retryAfterMs: null }],
-    ['a unit', { 'retry-after': '30s' }, { retryAfterMs: null }],
-    ['a word', { 'retry-after': 'soon' }, { retryAfterMs: null }],
-    ['nothing', { 'retry-after': '' }, { retryAfterMs: null }],
-    ['a word in capitals', { 'retry-after': 'Soon' }, { retryAfterMs: null }],
     ['an ISO date', { 'retry-after': '2026-11-20T08:31:00Z' }, { retryAfterMs: null }],
   ])('may be a Retry-After of %s', (_case, headers, expected) => {
     expect(readRateHeaders(headers, NOW)).toMatchObject(expected)
@@ -79,7 +62,6 @@ describe('the rate headers of a response', () => {
 
   it.each<[string, Headers, number]>([
     ['by our clock without a Date', { 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' }, 60_000],
-    ['by the clock of the server', { ...EARLIER, 'retry-after': 'Fri, 20 Nov 2026 07:31:00 GMT' }, 60_000],
     ['by our clock, Date broken', { date: 'Friday', 'retry-after': 'Fri, 20 Nov 2026 08:31:00 GMT' }, 60_000],
     ['as none when it has passed', { 'retry-after': 'Fri, 20 Nov 2026 08:29:00 GMT' }, 0],
     ['as a day at most', { 'retry-after': 'Sun, 20 Nov 2033 08:30:00 GMT' }, DAY],
@@ -107,9 +89,6 @@ describe('the rate headers of a response', () => {
     ['seconds from now without X-', { ...EARLIER, 'ratelimit-reset': '30' }, 30_000],
     ['a negative number', { 'x-ratelimit-reset': '-30' }, null],
     ['a time that has passed', { 'x-ratelimit-reset': epochSeconds(NOW - 1000) }, 0],
-    ['seconds from now', { ...EARLIER, 'x-ratelimit-reset': '30' }, 30_000],
-    ['more digits than a number holds', { 'x-ratelimit-reset': '9'.repeat(30) }, null],
-    ['a word', { 'x-ratelimit-reset': 'later' }, null],
   ])('may be a reset of %s', (_case, headers, expected) => {
     expect(readRateHeaders(headers, NOW).resetMs).toBe(expected)
   })
@@ -130,8 +109,6 @@ describe('the rate headers of a response', () => {
     ],
     ['in a list', { 'x-ratelimit-limit': ['300', '60'], 'x-ratelimit-remaining': ['7', '59'] }, 60, 7],
     ['one of them no number', { 'x-ratelimit-limit': '60, many', 'x-ratelimit-remaining': '59' }, null, 59],
-    ['without X-', { 'ratelimit-limit': '60', 'ratelimit-remaining': '59' }, 60, 59],
-    ['of 0', { 'x-ratelimit-limit': '0', 'x-ratelimit-remaining': '0' }, 0, 0],
     ['below 0', { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '-1' }, 60, null],
     ['with a fraction', { 'x-ratelimit-limit': '60.0', 'x-ratelimit-remaining': '59.9' }, 60, 59],
     ['long', { 'x-ratelimit-limit': '9'.repeat(30), 'x-ratelimit-remaining': '9'.repeat(400) }, null, null],
@@ -144,7 +121,6 @@ describe('the RateLimit header', () => {
   it.each<[string, string, string | null, RateLimitField]>([
     ['with policy', '"default";r=50;t=30', '"default";q=100;w=60', { limit: 100, remaining: 50, reset: 30 }],
     ['without its policy', '"default";r=50;t=30', null, { limit: null, remaining: 50, reset: 30 }],
-    ['without its reset', '"default";r=0', '"default";q=100', { limit: 100, remaining: 0, reset: null }],
     [
       'of several policies, by the one that stops us first',
       '"minute";r=50;t=30, "day";r=7;t=3600',

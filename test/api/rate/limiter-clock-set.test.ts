@@ -65,19 +65,6 @@ describe('after the clock was set forward', () => {
     expect(JSON.parse(store.kept('a').known ?? '{}')).toMatchObject({ throttled: 1 })
   })
 
-  it('a request that waits is stopped at once', async () => {
-    const { limiter, clock, state } = createScene(10)
-    await hear(limiter)
-    state.sureAt = clock.now() + MINUTE
-    const stop = new AbortController()
-    const one = passing(limiter, stop.signal)
-    await settle()
-    stop.abort(new Error('stopped'))
-    await settle()
-
-    expect(one).toMatchObject({ sent: false, outcome: new Error('stopped') })
-  })
-
   it('requests leave where nothing limits them', async () => {
     const { limiter, clock, state } = createScene(null)
     await hear(limiter)

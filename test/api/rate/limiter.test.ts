@@ -2,12 +2,10 @@ import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { budgetOf } from '../../../src/api/rate/budget.ts'
-import { createWaitReporter, orAborted } from '../../../src/api/rate/limiter.ts'
 import { JobError } from '../../../src/errors.ts'
 import { MINUTE } from '../helpers/budgets.ts'
 import { createSteppedClock, settle } from '../helpers/clock.ts'
 import { createSetting, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
-import { createObserver } from '../helpers/observer.ts'
 import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
 
 /** A rate limiter, and how often it has read and written its store. */
@@ -23,17 +21,19 @@ function createCounted() {
 }
 
 describe('an open budget', () => {
-  it('reads once for a request, when it leaves, and writes nothing', async () => {
+  it('reads once for a request, when it leaves, writes nothing, and leaves no listener on its signal', async () => {
     const { limiter, reads, writes } = createCounted()
     await hear(limiter)
     const before = { reads: reads(), writes: writes() }
 
-    const one = passing(limiter)
+    const { signal } = new AbortController()
+    const one = passing(limiter, signal)
     await settle()
     expect(one.sent).toBe(true)
     one.succeed()
     await settle()
 
+    expect(getEventListeners(signal, 'abort')).toEqual([])
     expect(reads() - before.reads).toBe(1)
     expect(writes() - before.writes).toBe(0)
   })
@@ -85,22 +85,6 @@ describe('a clock that is set back by a day', () => {
 
     expect(other.sent).toBe(true)
   })
-
-  it('does not shorten the reported wait', async () => {
-    const { clock, setBack } = createSettable()
-    const { limiter } = createSetting({ clock, rules: { requestsPerMinute: 1 } })
-    await hear(limiter)
-    const other = passing(limiter)
-    await clock.pass(1000)
-
-    setBack()
-    await clock.pass(3 * MINUTE)
-
-    expect(other.sent).toBe(true)
-    other.succeed()
-    await settle()
-    expect(other.reports.at(-1)).toEqual(['waited', 0])
-  })
 })
 
 describe('a permit', () => {
@@ -134,56 +118,6 @@ describe('a permit', () => {
   })
 })
 
-const NEVER = new Promise<string>(() => {})
-
-describe('a wait', () => {
-  it('is reported again only if its reason or its end differs', () => {
-    const { observe, reports } = createObserver()
-    const tell = createWaitReporter(observe)
-
-    for (const until of [1000, 1000, 2000]) tell('a pause', until)
-    tell('a limit', 2000)
-    tell('a limit', 2000)
-    tell('a pause', 2000)
-
-    expect(reports).toEqual([
-      ['wait', 'a pause', 1000],
-      ['wait', 'a pause', 2000],
-      ['wait', 'a limit', 2000],
-      ['wait', 'a pause', 2000],
-    ])
-  })
-})
-
-describe('a turn that may be aborted', () => {
-  it.each<[string, () => Promise<string>]>([
-    ['comes', () => Promise.resolve('its turn')],
-    ['fails', () => Promise.reject(new Error('failed'))],
-  ])('leaves nothing behind when it %s', async (_how, begin) => {
-    const { signal } = new AbortController()
-    const turn = begin()
-
-    const outcome = orAborted(turn, signal)
-
-    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
-    expect(await Promise.allSettled([outcome])).toEqual(await Promise.allSettled([turn]))
-    expect(getEventListeners(signal, 'abort')).toEqual([])
-  })
-
-  it('rejects with the reason of the signal', async () => {
-    const stop = new AbortController()
-    const outcome = orAborted(NEVER, stop.signal)
-
-    stop.abort('SIGTERM')
-
-    await expect(outcome).rejects.toBe('SIGTERM')
-  })
-
-  it('rejects at once if the signal is aborted already', async () => {
-    await expect(orAborted(NEVER, AbortSignal.abort('SIGTERM'))).rejects.toBe('SIGTERM')
-  })
-})
-
 describe('waiters', () => {
   it('each report why and until when', async () => {
     const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
@@ -204,20 +138,6 @@ describe('waiters', () => {
     expect(third.reports.slice(1)).toEqual([['wait', 'our own limit of 1 requests a minute', next]])
   })
 
-  it('report the limit of the server', async () => {
-    const { limiter, clock } = createSetting()
-    const one = passing(limiter)
-    await settle()
-    one.answer(0, 60)
-
-    const other = passing(limiter)
-    await settle()
-
-    expect(other.reports).toEqual([
-      ['wait', "the server's limit of 60 requests a minute", clock.now() + MINUTE + 250],
-    ])
-  })
-
   it('leave once a response shows that the budget is open again', async () => {
     const { limiter, clock } = createSetting()
     await hear(limiter)
@@ -234,24 +154,6 @@ describe('waiters', () => {
 
     expect(waiter.sent).toBe(true)
     expect(waiter.reports.at(-1)).toEqual(['waited', 1000])
-  })
-})
-
-describe('a 429', () => {
-  it('closes no other budget', async () => {
-    const store = createTestBudgetStore()
-    const [{ limiter }, other] = [
-      createSetting({ store, budgetKey: 'a' }),
-      createSetting({ store, budgetKey: 'b' }),
-    ]
-    const one = passing(limiter)
-    await settle()
-    one.throttle()
-
-    const another = passing(other.limiter)
-    await settle()
-
-    expect(another.sent).toBe(true)
   })
 })
 
@@ -323,16 +225,5 @@ describe('a pause', () => {
     expect(String(other.outcome)).toContain('more than rateLimit.maxWait (5 minutes)')
     expect(String(other.outcome)).toContain(`nothing is sent before ${opens}`)
     expect(await limiter.refusal()).toEqual(other.outcome)
-  })
-
-  it('of our own is not refused', async () => {
-    const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1, maxWaitMs: 5000 } })
-    await hear(limiter)
-
-    const other = passing(limiter)
-    await clock.pass(OUR_MINUTE)
-
-    expect(await limiter.refusal()).toBeNull()
-    expect(other.sent).toBe(true)
   })
 })

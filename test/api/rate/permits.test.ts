@@ -58,22 +58,6 @@ describe('a permit', () => {
     expect(store.writes() - before).toBe(19)
   })
 
-  it('is decided by the clock and the budget of the moment in which it is written', async () => {
-    const { store, clock, open, one } = createScene()
-    await request(one, announced(60, 59))
-    const locked: BudgetStore = {
-      ...store,
-      compareAndSet: (scope, version, next) => {
-        clock.time += 2 * MINUTE
-        return store.compareAndSet(scope, version, next)
-      },
-    }
-
-    await take(open('a slow one', locked))
-
-    expect((await one.view()).inFlight).toEqual([{ by: 'a slow one', count: 1, at: NOW + 2 * MINUTE }])
-  })
-
   it('is refused while the budget of another process is closed, from its write on', async () => {
     const { store, open, one, other } = createScene()
     await request(one, announced(60, 59))
@@ -117,7 +101,6 @@ describe('answers that announce nothing', () => {
     expect((await one.view()).learned.count).toBe(8)
     expect((await other.view()).learned.count).toBe(8)
   })
-
   it('do not include others', async () => {
     const { one } = createScene()
     await request(one, announced(60, 59))
@@ -126,29 +109,11 @@ describe('answers that announce nothing', () => {
 
     expect(one.known().learned.count).toBe(0)
   })
-
-  it('are counted for the last minute, however long they have come', async () => {
-    const { clock, one } = createScene()
-    for (let second = 0; second < 150; second++) {
-      await request(one)
-      clock.time += SECOND
-    }
-
-    await meet429(one)
-
-    expect(one.known().learned.count).toBe(59)
-  })
 })
 
 describe('a change that others must know', () => {
   it.each<[string, (permits: Permits, permit: Permit) => void]>([
-    ['the first answer', (permits, permit) => permits.answered(permit, NOTHING)],
-    ['the end of the first request without a response', (permits, permit) => permits.answered(permit, null)],
     ['a window that begins', (permits, permit) => permits.answered(permit, announced(60, 59))],
-    [
-      'a budget that is used up for an hour',
-      (permits, permit) => permits.answered(permit, announced(60, 0, 60 * MINUTE)),
-    ],
     [
       'a server that failed and names a time',
       (permits, permit) => permits.answered(permit, { ...NOTHING, retryAfterMs: 5000 }),
@@ -210,17 +175,6 @@ describe('a change that others must know', () => {
     await other.publish()
 
     expect(store.kept('a').closedUntil).toBeGreaterThan(clock.time)
-  })
-
-  it('is the beginning of the next window, even if the process is killed after its first response', async () => {
-    const { clock, open, one } = createScene()
-    await request(one, announced(20, 19))
-    clock.time += MINUTE + SECOND
-    await request(one, announced(20, 19))
-
-    const { window } = await open('the next').view()
-
-    expect(window).toMatchObject({ remaining: 19, endsAt: clock.time + MINUTE + 250 })
   })
 
   it('is, after a second, the response to a request that was on its way when its process began to wait', async () => {

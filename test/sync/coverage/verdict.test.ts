@@ -40,8 +40,6 @@ const MORE = 'that there are more pages'
 /** An item was met far from where it was before. */
 const RELOCATED = { ...WHOLE, ...SETTLED, relocated: 1 }
 const SHORT = { ...WHOLE, passDistinct: 9 }
-const CHANGED = { totalChanged: true }
-const UNCOUNTED = { firstTotal: null, passTotal: null, counted: false }
 const TOGETHER = { pass: 2, distinct: 10 }
 
 type More = Partial<PassRules> & { pass?: number; distinct?: number }
@@ -49,37 +47,16 @@ type More = Partial<PassRules> & { pass?: number; distinct?: number }
 /** What came of a pass, and the verdict; `distinct`: items of all passes, where they are not those of this one. */
 const CASES: [string, Partial<CoverageState>, string, More?][] = [
   ['nothing moved and all items came', WHOLE, 'complete steady'],
-  ['an item came on two pages', { ...WHOLE, ...MOVED, passDistinct: 9 }, 'again'],
-  ['an item came twice, and the sums agree', { ...WHOLE, ...MOVED }, 'again'],
   ['the total changed', { ...WHOLE, totalChanged: true, passMoved: true }, 'complete repaired'],
-  ['what moved is explained', { ...WHOLE, ...SETTLED, passDistinct: 9 }, 'complete repaired'],
-  ['an item came twice, and one was found', { ...WHOLE, ...MOVED, found: 1 }, 'complete repaired'],
-  ['two came twice, and one was found', { ...WHOLE, ...MOVED, unexplained: 2, found: 1 }, 'again'],
-  ['one was moved, and one found in its place', { ...RELOCATED, foundBehind: 1 }, 'complete repaired'],
   ['one was moved, and none found in its place', { ...RELOCATED, found: 1 }, 'again'],
-  ['something could not be followed to its end', { ...WHOLE, ...SETTLED, unsettled: true }, 'again'],
-  ['it moved, and says that there are more', { ...WHOLE, ...SETTLED, passShort: true }, 'again'],
-  ['fewer items than the total', { ...WHOLE, passDistinct: 9 }, 'again'],
-  ['more items than the total', { ...WHOLE, passDistinct: 11 }, 'again'],
-  ['one answer', ONE_ANSWER, 'complete steady'],
   ['one answer longer than its total', { ...ONE_ANSWER, passDistinct: 4 }, 'complete steady'],
   ['one answer shorter than its total', { ...ONE_ANSWER, passDistinct: 2 }, 'again'],
-  ['one answer without a total', { ...ONE_ANSWER, ...UNCOUNTED }, 'complete steady'],
-  ['several answers without a total', { ...WHOLE, counted: false }, 'complete null'],
   ['the total is ignored', { ...WHOLE, passDistinct: 4 }, 'complete null', { total: 'ignore' }],
   ['the walk is partial', WHOLE, 'complete null', { kind: 'partial' }],
-  ['a partial walk is short', { ...WHOLE, ...MOVED, passDistinct: 2 }, 'complete null', { kind: 'partial' }],
   ['later: nothing moved', { ...WHOLE, moved: true, firstTotal: 12 }, 'complete repaired', { pass: 2 }],
-  ['later: nothing moved, after a short pass', WHOLE, 'complete repaired', { pass: 2 }],
   ['all passes have the total', { ...WHOLE, ...MOVED, passDistinct: 9 }, 'complete repaired', TOGETHER],
-  ['all have it, and it changed', { ...WHOLE, ...MOVED, ...CHANGED, passDistinct: 9 }, 'again', TOGETHER],
-  ['later: one answer', { ...ONE_ANSWER, moved: true }, 'complete repaired', { pass: 2, distinct: 5 }],
-  ['the last pass moved', { ...WHOLE, ...MOVED }, 'complete drifted', { pass: 3, distinct: 12 }],
   ['the last is short, one moved', { ...SHORT, moved: true }, 'complete drifted', { pass: 3, distinct: 12 }],
   ['every pass was short and nothing moved', SHORT, 'incomplete', { pass: 3, distinct: 9 }],
-  ['the only pass was short and nothing moved', SHORT, 'incomplete', { maxPasses: 1, distinct: 9 }],
-  ['the only pass moved', { ...WHOLE, ...MOVED }, 'complete drifted', { maxPasses: 1 }],
-  ['the last had more', { ...WHOLE, passDistinct: 11 }, 'complete drifted', { pass: 3, distinct: 11 }],
 ]
 
 describe('the end of a pass', () => {
@@ -102,9 +79,7 @@ function endOf(state: Partial<CoverageState>, pass = 1): Checkpoint {
 
 describe('the end of a pass', () => {
   it.each<[string, Partial<CoverageState>, string]>([
-    ['fewer than the total', { passTotal: 10, passDistinct: 9 }, '9 items came of a total of 10'],
     ['items twice', { ...SHORT, passRepeated: 2 }, '9 items came of a total of 10, 2 of them twice'],
-    ['another total', { ...SHORT, ...CHANGED }, `${NINE} of a total of 10, and the total changed meanwhile`],
     ['an end too early', { passDistinct: 9, passShort: true }, `${NINE}, and the last page says ${MORE}`],
   ])('says why the list is read again: %s', (_what, state, why) => {
     expect(judgePass(endOf(state), 9, RULES)).toEqual({ kind: 'again', why })
@@ -149,33 +124,16 @@ function often(totals: readonly number[], answers = 40): number[] {
   return Array.from({ length: answers }, (_, index) => totals[index % totals.length] ?? 0)
 }
 
-const STEPS = Array.from({ length: 40 }, (_, index) => 100 + index)
-
 describe('a total', () => {
   it.each<[string, readonly (number | null)[], boolean]>([
     ['never changes', often([100]), false],
-    ['rises all the time', STEPS, false],
-    ['falls all the time', STEPS.toReversed(), false],
     ['goes up and down', often([100, 101]), true],
-    ['goes up and down by chance', often([100, 103, 98, 99, 104, 101, 97]), true],
-    ['goes up and down around a list that grows', STEPS.map((total, index) => total + (index % 2) * 4), true],
-    ['goes up and down now and then', often([100, 100, 101, 101, 101, 100, 100, 100]), false],
     ['goes up and down, though not for long', often([100, 101], 19), false],
-    ['is missing', often([100]).map(() => null), false],
   ])('that %s swings, or does not', (_what, totals, swings) => {
     expect(isSwinging({ totals: seen(totals) })).toBe(swings)
   })
 
   it.each<[string, Totals, number | null]>([
-    ['as many as were listed', seen([9, 9, 9]), 0],
-    ['too high', seen([12, 12, 12]), 3],
-    ['too low', seen([7, 7, 7]), -2],
-    ['the last one of a moving list counts', seen([7, 8, 9]), 0],
-    [
-      'pages asked again are not',
-      seen([9, 9, 9, 8, 9], ['forward', 'forward', 'forward', 'back', 'look']),
-      0,
-    ],
     ['unknown after an overlap', seen([9, 9, 9], ['forward', 'overlap', 'forward']), null],
     ['no total', seen([null, null]), null],
   ])('is off by so much: %s', (_what, totals, off) => {
@@ -183,10 +141,8 @@ describe('a total', () => {
   })
 
   it.each<[string, Partial<typeof FRESH>, boolean, 'once' | 'again' | null]>([
-    ['it is right', { totals: seen([9, 9, 9]) }, false, null],
     ['it is off once', { totals: seen([12, 12, 12]) }, false, 'once'],
     ['it is off, as it was before', { totals: { ...seen([12, 12, 12]), isDoubted: true } }, true, 'again'],
-    ['it is right again', { totals: { ...seen([9, 9, 9]), isDoubted: true } }, false, null],
     ['it swings', { totals: seen(often([100, 101])) }, true, 'again'],
     ['a wrong end', { passShort: true, totals: { ...seen([12, 12, 12]), isDoubted: true } }, false, 'once'],
   ])('is wrong, or may be: %s', (_what, state, isWrong, off) => {
@@ -218,18 +174,10 @@ const OLDEST = { rises: 67, falls: 67, pulled: 67 }
 
 describe('what a walk expects to have missed', () => {
   it.each<[string, CoverageState, number]>([
-    ['0 if nothing moved', passOf({}), 0],
-    ['0 if items only came', passOf({ rises: 67 }), 0],
-    ['0 if items only left', passOf({ falls: 67, pulled: 33 }), 0],
-    ['0 if items were only relocated, and all found', passOf({ skips: 33 }, { relocated: 33 }), 0],
-    ['deletions anywhere: those that hide within a look', passOf(ANYWHERE), 0.00494],
     ['more, if looks found something', passOf({ ...ANYWHERE, skips: 1 }), 0.0214],
     ['deletions at the front: those before the first look', passOf(OLDEST), 0.0186],
-    ['the same, though looks found something', passOf({ ...OLDEST, skips: 2 }), 0.0186],
-    ['nine times as many at three times the speed', passOf({ rises: 200, falls: 200, pulled: 200 }), 0.177],
     ['items pushed away from a step back', passOf({ falls: 67, pulled: 33, pushes: 30 }), 0.00291],
     ['the last of many that left at once', passOf({ together: 52 }, { perPage: 25 }), 0.0466],
-    ['nearly 0 in a later pass that saw the same items', passOf({ ...OLDEST, newToWalk: 60 }), 0.0000111],
     [
       'many in a short list that moves with every second page',
       passOf(
@@ -237,14 +185,6 @@ describe('what a walk expects to have missed', () => {
         { lastPage: 60, passAnswers: 85, askedAgain: 23, passDistinct: 1500 },
       ),
       0.42,
-    ],
-    [
-      '0, and nothing below, in a short list that moved in front and behind alike',
-      passOf(
-        { rises: 2, falls: 2, pushes: 2, newToWalk: 300 },
-        { lastPage: 39, passAnswers: 41, askedAgain: 2, passDistinct: 300, perPage: 25 },
-      ),
-      0,
     ],
     [
       '0 if the list became empty',
@@ -258,7 +198,6 @@ describe('what a walk expects to have missed', () => {
   it.each([
     ['0 if the walk is steady', 'steady' as const, passOf(ANYWHERE), 0],
     ['null if it drifted', 'drifted' as const, passOf(ANYWHERE), null],
-    ['null without a total to count by', null, passOf(ANYWHERE), null],
     ['null for an older walk', 'repaired' as const, { ...passOf({}), movement: null }, null],
   ])('is %s', (_what, coverage, state, expected) => {
     expect(expectedMissed(coverage, state)).toBe(expected)
