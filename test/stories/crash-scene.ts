@@ -79,8 +79,6 @@ export interface CrashStory {
   deaths: Death[]
   /** Types the command again in what this death left; and once more where a token was refused. */
   goOn(death: Death): Promise<AfterDeath>
-  /** The same in what a second death left, of the command that was typed again. Every one of these deaths. */
-  goOnAndDie(death: Death): Promise<AfterDeath[]>
   /** Kills a process there; what it leaves, and what the death left. */
   kill(death: Death): Promise<{ killed: Workspace; left: Workspace }>
 }
@@ -155,21 +153,6 @@ export async function createCrashStory(scene: CrashScene): Promise<CrashStory> {
     undisturbed: { workspace, pages, ended: first.result },
     deaths: first.deaths.filter(({ mark }) => mark > 0 || !isFromRequest),
     goOn: (death) => goOn(death.place, inherit(death), [pages.slice(0, death.mark)]),
-    async goOnAndDie(death) {
-      const lives = [pages.slice(0, death.mark)]
-      const inherited = inherit(death)
-      const { deaths } = await deathsIn(
-        inherited.folder,
-        () => live(inherited, lives),
-        () => asked.length,
-      )
-      const again: AfterDeath[] = []
-      for (const second of someOf(deaths, IS_LONG ? deaths.length : 1)) {
-        const both = [lives[0] ?? [], (lives[1] ?? []).slice(0, second.mark)]
-        again.push(await goOn(`${death.place}, then ${second.place}`, inherit(second), both))
-      }
-      return again
-    },
     async kill(death) {
       const killed = createPrepared()
       beginLife([])

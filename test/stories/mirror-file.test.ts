@@ -124,20 +124,6 @@ describe('a mirror that is found', () => {
       expect(server.asked).toEqual([])
     },
   )
-
-  it('and is damaged exits with 4, and is left as it is', async ({ synced: { workspace, server } }) => {
-    damage(workspace)
-    const before = fs.readFileSync(workspace.mirror)
-
-    const { code, stderr } = await workspace.run(['sync'])
-
-    expect(code).toBe(4)
-    expect(stderr).toMatch(
-      /mirror\.db is damaged.*Restore a copy, or move it away and run "admin-mirror sync"/,
-    )
-    expect(server.asked).toEqual([])
-    expect(fs.readFileSync(workspace.mirror).equals(before)).toBe(true)
-  })
 })
 
 describe('start', () => {
