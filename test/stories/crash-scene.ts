@@ -59,18 +59,14 @@ export interface CrashScene {
 
 /** One death, and the life after it. */
 export interface AfterDeath {
-  place: string
   workspace: Workspace
   /** The pages that each process asked for: the dead one first. */
   lives: number[][]
-  /** How the command ended that was typed again last. */
-  ended: Ended
 }
 
 /** How the command ends that nobody disturbs. */
 export interface Undisturbed {
   workspace: Workspace
-  pages: number[]
   ended: Ended
 }
 
@@ -126,18 +122,20 @@ export async function createCrashStory(scene: CrashScene): Promise<CrashStory> {
     return workspace
   }
 
-  async function live(workspace: Workspace, lives: number[][]): Promise<Ended> {
-    beginLife(lives.flat())
-    lives.push(asked)
-    return workspace.run(command, { clock })
-  }
-
-  async function goOn(place: string, workspace: Workspace, lives: number[][]): Promise<AfterDeath> {
-    let ended = await live(workspace, lives)
-    for (let more = 0; more < 2 && ended.code === 3; more++) ended = await live(workspace, lives)
+  async function goOn(death: Death): Promise<AfterDeath> {
+    const { place, mark } = death
+    const workspace = inherit(death)
+    const lives = [pages.slice(0, mark)]
+    const live = () => {
+      beginLife(lives.flat())
+      lives.push(asked)
+      return workspace.run(command, { clock })
+    }
+    let ended = await live()
+    for (let more = 0; more < 2 && ended.code === 3; more++) ended = await live()
     expect(ended.code, `${place}: ${ended.stderr}`).toBe(0)
     expect(integrityOf(workspace), place).toBe('ok')
-    return { place, workspace, lives, ended }
+    return { workspace, lives }
   }
 
   const workspace = createPrepared()
@@ -150,9 +148,9 @@ export async function createCrashStory(scene: CrashScene): Promise<CrashStory> {
   const pages = [...asked]
 
   return {
-    undisturbed: { workspace, pages, ended: first.result },
+    undisturbed: { workspace, ended: first.result },
     deaths: first.deaths.filter(({ mark }) => mark > 0 || !isFromRequest),
-    goOn: (death) => goOn(death.place, inherit(death), [pages.slice(0, death.mark)]),
+    goOn,
     async kill(death) {
       const killed = createPrepared()
       beginLife([])
