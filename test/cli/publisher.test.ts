@@ -218,19 +218,6 @@ describe('a service that publishes', () => {
     expect(lines.at(-1)).toMatchObject({ level: 40, reason: expect.stringMatching(reason) })
     expect(names()).toEqual(before)
   })
-
-  it('tries a place that it may not use no more often than publishEvery says', async () => {
-    const { save, publisher, later, target } = await createScene()
-    fs.rmSync(target)
-    fs.mkdirSync(target)
-    await save('{"id":2,"total":2}')
-    publisher.noteRefresh()
-
-    expect(await later(5 * MINUTE)).toEqual(['publish_failed'])
-    expect(await later(4 * MINUTE)).toEqual([])
-    fs.rmdirSync(target)
-    expect(await later(MINUTE)).toEqual(['published'])
-  })
 })
 
 describe('a command that publishes', () => {

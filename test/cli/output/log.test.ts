@@ -107,16 +107,4 @@ describe('the log', () => {
       },
     ])
   })
-
-  it('names the events of start, too', async () => {
-    const workspace = await createScene()
-    const daemon = workspace.start(['start'])
-    await daemon.log(({ event }) => event === 'run_finished')
-    daemon.kill('SIGTERM')
-    const { logs } = await daemon.ended
-
-    expect(logs.filter(({ event }) => typeof event !== 'string')).toEqual([])
-    expect(logs[0]).toMatchObject({ event: 'daemon_started', jobs: 1, due: 1 })
-    expect(logs.at(-1)).toMatchObject({ event: 'daemon_stopping', signal: 'SIGTERM' })
-  })
 })
