@@ -17,8 +17,8 @@ import { beginTestWalk, complete, openTestMirror } from '../helpers/test-mirror.
 const MINUTE = 60_000
 const DAY = 86_400_000
 
-/** A mirror of one order, published by a service whose clock goes on as the test says. */
-async function createScene() {
+/** A mirror of one order, read whole and published by a service whose clock goes on as the test says. */
+async function createScene({ isRead = true } = {}) {
   const mirror = openTestMirror()
   const target = path.join(tempFolder(), 'copy.db')
   let passed = 0
@@ -57,7 +57,7 @@ async function createScene() {
     })
   const walk = await beginTestWalk(mirror, jobOf())
   await walk.saveItems('{"id":1,"total":1}')
-  await complete(mirror, jobOf(), walk.walk)
+  if (isRead) await complete(mirror, jobOf(), walk.walk)
 
   /** What is written once so much time has passed. */
   async function later(ms: number): Promise<string[]> {
@@ -69,7 +69,7 @@ async function createScene() {
   }
 
   const service = begin(true)
-  expect(await later(0)).toEqual(['published'])
+  expect(await later(0)).toEqual(isRead ? ['published'] : [])
   return {
     mirror,
     target,
@@ -106,6 +106,13 @@ interface Numbers {
 const [ONE, TWO] = ['2099-01-01T01:00:00.000Z', '2099-01-01T02:00:00.000Z']
 
 describe('a service that publishes', () => {
+  it('makes no file while no list was read to its end', async () => {
+    const { later, target } = await createScene({ isRead: false })
+
+    expect(await later(DAY)).toEqual([])
+    expect(fs.existsSync(target)).toBe(false)
+  })
+
   it('writes the numbers alone while only freshness changes, and the file once it is a day old', async () => {
     const { freshen, later, numbers, inode, expectTold } = await createScene()
     const [before, made] = [inode(), numbers()]

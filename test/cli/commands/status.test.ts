@@ -204,6 +204,18 @@ describe('status of a walk', () => {
     })
   })
 
+  it('takes no killed sync for a running one', async () => {
+    const { workspace, running } = await createStanding(['sync'], { start: 'start' })
+    running.kill('SIGKILL')
+    await running.ended
+
+    const { text } = await told(workspace)
+
+    expect(text).not.toMatch(/running|are well/)
+    expect(text).toMatch(/stopped at page 2.*the next run continues there/)
+    expect((await jobsOf(workspace))[0]).toMatchObject({ running: false, last_run_status: 'running' })
+  })
+
   it('says what a page waits for that failed, since when and after which error, until it comes', async ({
     scene,
   }) => {
