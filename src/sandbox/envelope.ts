@@ -58,7 +58,7 @@ const EACH_SIDE = 3
 const NEAR_END = EACH_SIDE + 4
 
 /** Laravel's `meta.links`: the buttons below a table, which every client gets and none needs. */
-export function pageButtons({ page, lastPage, prev, next, link }: PageButtonOptions): PageButton[] {
+function pageButtons({ page, lastPage, prev, next, link }: PageButtonOptions): PageButton[] {
   const numbers = shownPages(page, lastPage).map((shown) =>
     shown === null
       ? { url: null, label: '...', active: false }
@@ -72,7 +72,7 @@ export function pageButtons({ page, lastPage, prev, next, link }: PageButtonOpti
 }
 
 /** Page numbers from the first to the last, null where some are left out. */
-export function shownPages(page: number, lastPage: number): (number | null)[] {
+function shownPages(page: number, lastPage: number): (number | null)[] {
   if (lastPage < EACH_SIDE * 2 + 8) return range(1, lastPage)
   if (page <= NEAR_END) return [...range(1, NEAR_END + EACH_SIDE), null, lastPage - 1, lastPage]
   if (page > lastPage - NEAR_END) return [1, 2, null, ...range(lastPage - NEAR_END - EACH_SIDE + 1, lastPage)]

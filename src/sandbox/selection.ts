@@ -52,7 +52,7 @@ export function readFilters(query: Query): Filters | string {
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?$/
 
 /** An ISO date or date with time as epoch seconds, in UTC unless it names a zone; null for anything else. */
-export function parseMoment(text: string): number | null {
+function parseMoment(text: string): number | null {
   const [, day, minutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] = ISO.exec(text) ?? []
   if (day === undefined) return null
   // Date.parse reads 30 February as 2 March.

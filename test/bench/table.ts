@@ -24,7 +24,7 @@ export function ratioOf({ ours, theirs }: Row): Spread {
 }
 
 /** The middle value, or the mean of the middle two. */
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other)
   const upper = sorted[Math.floor(sorted.length / 2)]
   const lower = sorted[Math.floor((sorted.length - 1) / 2)]
@@ -53,7 +53,7 @@ function cellsOf(row: Row): string[] {
   ]
 }
 
-export function figure(value: number, unit: Unit): string {
+function figure(value: number, unit: Unit): string {
   if (unit === 'ms') return value < 1000 ? `${digits(value)} ms` : `${digits(value / 1000)} s`
   if (unit === 'kB') return `${digits(value / 1024)} MB`
   return `${digits(value)} ${unit}`

@@ -59,8 +59,6 @@ describe('the test ping of check', () => {
   })
 })
 
-const three = (path: string) => [path, path, path]
-
 describe('pings', () => {
   it('tell of a sync that begins, succeeds and fails, by POST, without a token or an item; not of a verify', async () => {
     const { run, api, watch, paths } = await createWatched()
@@ -96,31 +94,6 @@ describe('pings', () => {
     expect(paths()).toEqual([start, success])
     expect(own.pings.map(({ path }) => path)).toEqual([start, success, start, success])
     expect(watch.pings[0]?.body).toContain('1 list')
-  })
-
-  it('that do not arrive are tried three times, and change nothing about the run', async () => {
-    const { run, paths, configure } = await createWatched((response) => response.writeHead(500).end())
-    const { code, logs, stderr } = await run(['sync'])
-    expect([code, paths()]).toEqual([0, [OUTCOMES.start, OUTCOMES.success].flatMap(three)])
-    expect(logs.filter(({ event }) => event === 'ping_lost')).toMatchObject([
-      { level: 'warn', ping: 'start', reason: 'status 500' },
-      {
-        level: 'warn',
-        ping: 'success',
-        host: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
-        reason: 'status 500',
-      },
-    ])
-    for (const [host, reason] of [
-      ['127.0.0.1:1', /^ECONNREFUSED$/],
-      ['nowhere.invalid', /^(ENOTFOUND|EAI_AGAIN)$/],
-    ] as const) {
-      configure({ ping: `http://${host}/${SECRET}` })
-      const lost = await run(['sync'])
-      expect(lost.code).toBe(0)
-      expect(lost.logs.find(({ event }) => event === 'ping_lost')?.reason).toMatch(reason)
-    }
-    expect(stderr).not.toContain(SECRET)
   })
 
   it('take no proxy from the environment, and follow no redirect', async () => {

@@ -21,8 +21,8 @@ import { beginTestWalk, complete, openTestMirror } from '../helpers/test-mirror.
 const MINUTE = 60_000
 const DAY = 86_400_000
 
-/** A mirror of one order, published by a service whose clock goes on as the test says. */
-async function createScene() {
+/** A mirror of one order, read whole and published by a service whose clock goes on as the test says. */
+async function createScene({ isRead = true } = {}) {
   const mirror = openTestMirror()
   const target = path.join(tempFolder(), 'copy.db')
   let passed = 0
@@ -61,7 +61,7 @@ async function createScene() {
     })
   const walk = await beginTestWalk(mirror, jobOf())
   await walk.saveItems('{"id":1,"total":1}')
-  await complete(mirror, jobOf(), walk.walk)
+  if (isRead) await complete(mirror, jobOf(), walk.walk)
 
   /** What is written once so much time has passed. */
   async function later(ms: number): Promise<string[]> {
@@ -73,7 +73,7 @@ async function createScene() {
   }
 
   const service = begin(true)
-  expect(await later(0)).toEqual(['published'])
+  expect(await later(0)).toEqual(isRead ? ['published'] : [])
   return {
     mirror,
     target,
@@ -110,6 +110,13 @@ interface Numbers {
 const [ONE, TWO] = ['2099-01-01T01:00:00.000Z', '2099-01-01T02:00:00.000Z']
 
 describe('a service that publishes', () => {
+  it('makes no file while no list was read to its end', async () => {
+    const { later, target } = await createScene({ isRead: false })
+
+    expect(await later(DAY)).toEqual([])
+    expect(fs.existsSync(target)).toBe(false)
+  })
+
   it('writes the numbers alone while only freshness changes, and the file once it is a day old', async () => {
     const { freshen, later, numbers, inode, expectTold } = await createScene()
     const [before, made] = [inode(), numbers()]
@@ -221,19 +228,6 @@ describe('a service that publishes', () => {
     expect(await later(5 * MINUTE)).toEqual(['publish_failed'])
     expect(lines.at(-1)).toMatchObject({ level: 40, reason: expect.stringMatching(reason) })
     expect(names()).toEqual(before)
-  })
-
-  it('tries a place that it may not use no more often than publishEvery says', async () => {
-    const { save, publisher, later, target } = await createScene()
-    fs.rmSync(target)
-    fs.mkdirSync(target)
-    await save('{"id":2,"total":2}')
-    publisher.noteRefresh()
-
-    expect(await later(5 * MINUTE)).toEqual(['publish_failed'])
-    expect(await later(4 * MINUTE)).toEqual([])
-    fs.rmdirSync(target)
-    expect(await later(MINUTE)).toEqual(['published'])
   })
 })
 

@@ -47,12 +47,6 @@ export function createHastyClock(time: () => number = Date.now): HastyClock {
 
 const REAL: Clock = { now: Date.now, sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) }
 
-/** Goes so much faster than the real one; sleeps take as long as they say. */
-export function createFastClock(speed: number): Clock {
-  const start = Date.now()
-  return { ...REAL, now: () => start + (Date.now() - start) * speed }
-}
-
 /**
  * Runs a command in this process, with the wiring of src/main.ts but for what is the process's own: its streams, signals and end.
  * Starting a process takes longer than most commands.

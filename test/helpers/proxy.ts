@@ -21,8 +21,6 @@ export interface TestProxy {
   target(port: number): void
   /** Changes what the server says, in passing. */
   alter(change: (bytes: Buffer) => Buffer): void
-  /** Connections that were made so far. */
-  made(): number
   /** Bytes that came so far, from both sides. */
   bytes(): number
   close(): Promise<void>
@@ -39,7 +37,7 @@ interface Pair {
 /** `port`: of the server on loopback. */
 export async function startProxy(port: number): Promise<TestProxy> {
   const pairs = new Set<Pair>()
-  let [target, delayMs, isFrozen, isRefused, made, came] = [port, 0, false, false, 0, 0]
+  let [target, delayMs, isFrozen, isRefused, came] = [port, 0, false, false, 0]
   let alter = unchanged
 
   function pass(pair: Pair, from: net.Socket, to: net.Socket, change: (bytes: Buffer) => Buffer): void {
@@ -61,7 +59,6 @@ export async function startProxy(port: number): Promise<TestProxy> {
   }
 
   const proxy = net.createServer((client) => {
-    made++
     if (isRefused) {
       client.resetAndDestroy()
       return
@@ -116,7 +113,6 @@ export async function startProxy(port: number): Promise<TestProxy> {
     alter(change) {
       alter = change
     },
-    made: () => made,
     bytes: () => came,
     close,
   }

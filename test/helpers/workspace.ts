@@ -38,8 +38,6 @@ export interface Workspace {
   startHere(args: readonly string[], options?: RunOptions): RunningCommand
   /** Runs a command to its end: in this process, or where options are for Node or name a program that starts it, in a process of its own. */
   run(args: readonly string[], options?: RunOptions): Promise<Ended>
-  /** The same with every word as it was written, that of the configuration in proposed commands too. */
-  runRaw(args: readonly string[], options?: RunOptions): Promise<Ended>
   /** Where tokens showed, with what stood around them. */
   leaks: Leak[]
   /** Tokens that do not stand in the configuration, to be looked for, too. */
@@ -131,10 +129,6 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     return { ...running, ended: ended.then(checked) }
   }
 
-  async function runRaw(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    return startInProcess(args, placed(options)).ended
-  }
-
   /** Without the option at the end of each command that is proposed: it names a folder of chance. */
   const shown = (text: string) => text.replaceAll(` --config ${file('admin-mirror.yaml')}`, '')
 
@@ -172,7 +166,6 @@ export function createWorkspace(settings?: Settings, database = 'mirror.db'): Wo
     start,
     startHere,
     run,
-    runRaw,
     leaks,
     secret: (token) => {
       tokens.add(token)

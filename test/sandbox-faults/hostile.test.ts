@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { TELLING_PEAK } from '../helpers/faults.ts'
-import { type Fault, serve } from '../helpers/list-server.ts'
+import type { Fault } from '../helpers/list-server.ts'
 import type { Ended } from '../helpers/processes.ts'
 import { createWorkspace, organization } from '../helpers/workspace.ts'
 import { text, withItems } from './answers.ts'
@@ -94,34 +94,5 @@ describe('an answer that is too much', () => {
     expect(
       workspace.rows("SELECT * FROM sync_walks WHERE status <> 'complete' OR coverage <> 'steady'"),
     ).toEqual([])
-  })
-})
-
-describe('a list that has no end', () => {
-  const acme = organization('acme', 1)
-
-  it('because it grows by a page for each page read ends with the page it stands at', async () => {
-    const server = await serve(({ page, path }) => ({
-      body: {
-        data: [{ id: page }],
-        links: { next: `${path}?page=${page + 1}` },
-        meta: { current_page: page, last_page: page + 1, total: page + 1 },
-      },
-    }))
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme] })
-
-    const sync = await workspace.run(['sync', '--log-level', 'error'])
-
-    expect(sync.code).toBe(1)
-    const [run] = workspace.rows('SELECT error_code, error_message, pages, rows_added FROM sync_runs')
-    expect(run).toMatchObject({
-      error_code: 'BAD_RESPONSE',
-      error_message: expect.stringMatching(
-        /^acme orders: the list does not end: it had 2 pages at first, and page 1,005 /,
-      ),
-    })
-    // What came is kept.
-    expect(workspace.value('SELECT count(*) FROM orders')).toBe(run?.rows_added)
-    expect(run?.rows_added).toBe(1004)
   })
 })

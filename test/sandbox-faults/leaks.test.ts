@@ -79,53 +79,7 @@ describe.concurrent('the token, whatever happens,', () => {
 
     expect(leaksOf([TOKEN], allFiles(workspace))).toEqual([])
   })
-
-  it('shows in no list of processes', async () => {
-    const { server, workspace } = await scene([{ fault: connection.hang }])
-    const sync = workspace.start(['sync'])
-    await server.arrival(({ token }) => token === TOKEN)
-
-    const commands = fs
-      .readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map((pid) => textOf(`/proc/${pid}/cmdline`))
-    sync.kill('SIGTERM')
-    await sync.ended
-
-    expect(commands.some((command) => command.includes('bin.js\0sync'))).toBe(true)
-    expect(leaksOf([TOKEN], commands)).toEqual([])
-  })
-
-  it.each<[string, string]>([
-    [
-      'megabytes of a stack trace',
-      JSON.stringify({ message: `${'x'.repeat(2_000_000)}${TOKEN}`, trace: [TOKEN] }),
-    ],
-    [
-      'a stack trace beside the message',
-      JSON.stringify({ message: 'Server Error', exception: TOKEN, trace: TOKEN }),
-    ],
-  ])('shows in nothing that is told of an error body: %s', async (_what, body) => {
-    const { workspace } = await scene([{ fault: (response) => response.writeHead(500).end(body) }])
-
-    const sync = await workspace.run(['sync', '--log-level', 'trace'])
-
-    const message = String(workspace.value('SELECT error_message FROM sync_runs'))
-    expect(message).toMatch(/^acme orders page 1: the server failed \(500\)/)
-    expect(message.length).toBeLessThan(400)
-    expect(message).not.toMatch(/[\p{Cc}\p{Cf}]/u)
-    expect(Math.max(...sync.stderr.split('\n').map((line) => line.length))).toBeLessThan(2000)
-  })
 })
-
-function textOf(file: string): string {
-  try {
-    return fs.readFileSync(file, 'latin1')
-  } catch {
-    // The process has ended meanwhile.
-    return ''
-  }
-}
 
 describe.concurrent('requests', () => {
   it.each<[string, (url: string) => StartOptions['env']]>([

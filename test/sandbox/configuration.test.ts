@@ -19,10 +19,6 @@ describe('sandboxConfiguration', () => {
     })
   })
 
-  it('keeps made-up rows out of the default mirror', () => {
-    expect(parse(sandboxConfiguration(SANDBOX))).toMatchObject({ database: 'sandbox-mirror.db' })
-  })
-
   it.each([
     ['C:\\mirrors\\a "b".db', 'C:\\mirrors\\a "b".db'],
     ['#1: été.db', '#1: été.db'],
@@ -30,16 +26,6 @@ describe('sandboxConfiguration', () => {
     ['$HOME/x.db', '$$HOME/x.db'],
   ])('carries the database name %s', (database, value) => {
     expect(parse(sandboxConfiguration(SANDBOX, { database }))).toMatchObject({ database: value })
-  })
-
-  it('has lines by which somebody is told soon, left out until they are wanted', () => {
-    const text = sandboxConfiguration(SANDBOX)
-
-    expect(parse(text.replaceAll(/^# (?=schedule:|http:)/gm, ''))).toEqual({
-      ...(parse(text) as object),
-      schedule: '* * * * *',
-      http: { host: '127.0.0.1', port: 9464 },
-    })
   })
 
   it('says that each token is made up, and how a real one is given', () => {

@@ -1,26 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  carriedFilters,
-  parseMoment,
-  parseQuery,
-  readFilters,
-  requestedPage,
-} from '../../src/sandbox/selection.ts'
-
-describe('requestedPage', () => {
-  it.each([
-    ['', 1],
-    ['page=7', 7],
-    ['page=%2B7', 7],
-    ['page=7&page=8', 8],
-    ['page=0', 1],
-    ['page=abc', 1],
-    ['page[]=4', 1],
-    ['page=99999999999999999999', 1],
-  ])('"%s" asks for page %i', (search, page) => {
-    expect(requestedPage(parseQuery(search))).toBe(page)
-  })
-})
+import { carriedFilters, parseQuery, readFilters } from '../../src/sandbox/selection.ts'
 
 describe('carriedFilters', () => {
   it.each([
@@ -56,20 +35,5 @@ describe('readFilters', () => {
     ['created_from=2026-11-20T08:30:00+01:00', 'created_from'],
   ])('of "%s"', (search, filters) => {
     expect(readFilters(parseQuery(search))).toEqual(filters)
-  })
-})
-
-describe('parseMoment', () => {
-  it.each([
-    ['2026-11-20', Date.UTC(2026, 10, 20)],
-    ['2026-11-20 08:30:15', Date.UTC(2026, 10, 20, 8, 30, 15)],
-    ['2026-11-20T08:30:00.500000Z', Date.UTC(2026, 10, 20, 8, 30, 0, 500)],
-    ['2026-11-20T08:30:00+01:00', Date.UTC(2026, 10, 20, 7, 30)],
-  ])('reads %s', (text, milliseconds) => {
-    expect(parseMoment(text)).toBe(milliseconds / 1000)
-  })
-
-  it.each(['', '2026-02-30', '2026-11-20T25:00', '2026-11-20T08:30:00 01:00'])('refuses "%s"', (text) => {
-    expect(parseMoment(text)).toBeNull()
   })
 })

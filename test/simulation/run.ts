@@ -13,8 +13,7 @@ import { measureChanges, measurePolicies, SETTING } from '../lab/freshness/measu
 import { POLICIES } from '../lab/freshness/policies.ts'
 import * as freshness from '../lab/freshness/table.ts'
 import { play } from '../lab/queue/play.ts'
-import { playRefreshes } from '../lab/queue/refreshes.ts'
-import { refreshSettings, type Size, settings } from '../lab/queue/settings.ts'
+import { type Size, settings } from '../lab/queue/settings.ts'
 import * as queue from '../lab/queue/table.ts'
 import { findBug } from './find-bug.ts'
 import { PLANTED_BUGS } from './planted.ts'
@@ -104,15 +103,10 @@ function tellLists(names: readonly string[], seed: number): number {
   return 0
 }
 
-const REFRESHED_HOURS = 2
-
 async function tellQueue(size: Size, url: string): Promise<number> {
   process.stdout.write(`${queue.HEADING}\n`)
   for (const setting of settings(size))
     process.stdout.write(`${queue.rowText(await play({ url }, setting))}\n`)
-  process.stdout.write(`\n${queue.REFRESH_HEADING}\n`)
-  for (const setting of refreshSettings(size, REFRESHED_HOURS))
-    process.stdout.write(`${queue.refreshRowText(await playRefreshes({ url }, setting))}\n`)
   return 0
 }
 

@@ -62,21 +62,6 @@ describe('a job that another command is working on', () => {
       ])
     },
   )
-
-  it('is waited for no longer after a signal', async () => {
-    const { workspace, running, open } = await createStanding(['sync'])
-    const waiting = workspace.startHere(['sync', '--wait'])
-    await waiting.log(isBusy)
-
-    waiting.kill('SIGTERM')
-    const ended = await waiting.ended
-    open()
-    await running.ended
-
-    expect(ended.code).toBe(143)
-    expect(ended.logs.at(-1)).toMatchObject({ event: 'run_not_begun', error_code: 'INTERRUPTED' })
-    expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(1)
-  })
 })
 
 describe('a job of a real process', () => {

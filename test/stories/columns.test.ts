@@ -1,5 +1,3 @@
-import fs from 'node:fs'
-import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { pageOf, serve } from '../helpers/list-server.ts'
 import { createWorkspace, organization } from '../helpers/workspace.ts'
@@ -14,11 +12,6 @@ async function createScene(list: () => readonly Item[]) {
 
 const numbered = (count: number, fields: (id: number) => object): Item[] =>
   Array.from({ length: count }, (_, index) => ({ id: index + 1, ...fields(index + 1) }))
-
-/** The query of the documents that counts misfits in. */
-const COUNTED_IN = /`(SELECT [^`]*total_cents__text[^`]*)`/.exec(
-  fs.readFileSync(path.resolve(import.meta.dirname, '../../config/QUERIES.md'), 'utf8'),
-)?.[1]
 
 describe('an API that begins to send numbers as texts', () => {
   it('shrinks no sum, and what is no number is named until it ends', async () => {
@@ -54,16 +47,5 @@ describe('an API that begins to send numbers as texts', () => {
     items = numbered(20, (id) => ({ total: id * 100, rate: null, other: id === 7 ? 1 : null }))
     await workspace.run(['sync'])
     expect((await workspace.run(['status'])).stdout.match(/^note: .*/gm)).toEqual([`note: ${notes[0]}`])
-  })
-
-  it('has misfits counted in as the documents say', async () => {
-    const workspace = await createScene(() =>
-      numbered(4, (id) => ({ total_cents: id === 4 ? '4.5 EUR' : id })),
-    )
-    await workspace.run(['sync'])
-
-    const { stdout } = await workspace.run(['query', COUNTED_IN ?? '', '--format', 'json'])
-
-    expect(JSON.parse(stdout)).toEqual([{ misfits: 1, total: 10.5 }])
   })
 })

@@ -59,18 +59,14 @@ export interface CrashScene {
 
 /** One death, and the life after it. */
 export interface AfterDeath {
-  place: string
   workspace: Workspace
   /** The pages that each process asked for: the dead one first. */
   lives: number[][]
-  /** How the command ended that was typed again last. */
-  ended: Ended
 }
 
 /** How the command ends that nobody disturbs. */
 export interface Undisturbed {
   workspace: Workspace
-  pages: number[]
   ended: Ended
 }
 
@@ -79,8 +75,6 @@ export interface CrashStory {
   deaths: Death[]
   /** Types the command again in what this death left; and once more where a token was refused. */
   goOn(death: Death): Promise<AfterDeath>
-  /** The same in what a second death left, of the command that was typed again. Every one of these deaths. */
-  goOnAndDie(death: Death): Promise<AfterDeath[]>
   /** Kills a process there; what it leaves, and what the death left. */
   kill(death: Death): Promise<{ killed: Workspace; left: Workspace }>
 }
@@ -128,18 +122,20 @@ export async function createCrashStory(scene: CrashScene): Promise<CrashStory> {
     return workspace
   }
 
-  async function live(workspace: Workspace, lives: number[][]): Promise<Ended> {
-    beginLife(lives.flat())
-    lives.push(asked)
-    return workspace.run(command, { clock })
-  }
-
-  async function goOn(place: string, workspace: Workspace, lives: number[][]): Promise<AfterDeath> {
-    let ended = await live(workspace, lives)
-    for (let more = 0; more < 2 && ended.code === 3; more++) ended = await live(workspace, lives)
+  async function goOn(death: Death): Promise<AfterDeath> {
+    const { place, mark } = death
+    const workspace = inherit(death)
+    const lives = [pages.slice(0, mark)]
+    const live = () => {
+      beginLife(lives.flat())
+      lives.push(asked)
+      return workspace.run(command, { clock })
+    }
+    let ended = await live()
+    for (let more = 0; more < 2 && ended.code === 3; more++) ended = await live()
     expect(ended.code, `${place}: ${ended.stderr}`).toBe(0)
     expect(integrityOf(workspace), place).toBe('ok')
-    return { place, workspace, lives, ended }
+    return { workspace, lives }
   }
 
   const workspace = createPrepared()
@@ -152,24 +148,9 @@ export async function createCrashStory(scene: CrashScene): Promise<CrashStory> {
   const pages = [...asked]
 
   return {
-    undisturbed: { workspace, pages, ended: first.result },
+    undisturbed: { workspace, ended: first.result },
     deaths: first.deaths.filter(({ mark }) => mark > 0 || !isFromRequest),
-    goOn: (death) => goOn(death.place, inherit(death), [pages.slice(0, death.mark)]),
-    async goOnAndDie(death) {
-      const lives = [pages.slice(0, death.mark)]
-      const inherited = inherit(death)
-      const { deaths } = await deathsIn(
-        inherited.folder,
-        () => live(inherited, lives),
-        () => asked.length,
-      )
-      const again: AfterDeath[] = []
-      for (const second of someOf(deaths, IS_LONG ? deaths.length : 1)) {
-        const both = [lives[0] ?? [], (lives[1] ?? []).slice(0, second.mark)]
-        again.push(await goOn(`${death.place}, then ${second.place}`, inherit(second), both))
-      }
-      return again
-    },
+    goOn,
     async kill(death) {
       const killed = createPrepared()
       beginLife([])

@@ -65,26 +65,6 @@ describe('the tables of a configured collection', () => {
     }
   })
 
-  it('take keys of texts and of numbers, without a warning', async ({
-    scene: { workspace, api, configure },
-  }) => {
-    configure({ collections: COLLECTIONS })
-    api.instead = refused
-    await workspace.run(['sync'])
-    const data = [{ id: 1, number: 'A-1', line: { no: 7 } }]
-    api.instead = () => ({ body: { data, links: { next: null }, meta: {} } })
-
-    const { code, logs } = await workspace.run(['sync', '--log-level', 'trace'])
-
-    expect([code, logs.filter(({ level }) => level === 'warn')]).toEqual([0, []])
-    expect(workspace.rows('SELECT number, line__no FROM invoices')).toEqual([{ number: 'A-1', line__no: 7 }])
-    const keys = `SELECT "column", type FROM sync_columns WHERE collection = 'invoices' AND role = 'key' ORDER BY 1`
-    expect(workspace.rows(keys)).toEqual([
-      { column: 'line__no', type: 'INTEGER' },
-      { column: 'number', type: 'TEXT' },
-    ])
-  })
-
   it('are made again for another key, as long as they are empty', async ({
     scene: { workspace, configure },
   }) => {
@@ -117,21 +97,5 @@ describe('the tables of a configured collection', () => {
     )
     expect(server.asked.map(({ collection }) => collection)).not.toContain('invoices')
     expect(tables(synced)).toEqual(['orders', 'orders_history', 'orders_raw'])
-  })
-
-  it('are not shared with a collection whose name differs in case only', async ({
-    scene: { workspace, configure },
-  }) => {
-    configure({ collections: { items: {}, orders: false, establishments: false } })
-    await workspace.run(['sync'])
-    configure({
-      collections: { Items: { path: '/api/v1/admin/items' }, orders: false, establishments: false },
-    })
-
-    const { code, stderr } = await workspace.run(['sync'])
-
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/cannot make the tables of Items, since it has a table items already/)
-    expect(workspace.rows('SELECT name FROM sync_collections')).toEqual([{ name: 'items' }])
   })
 })

@@ -1,8 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Asked, pageOf, serve } from '../helpers/list-server.ts'
-import { LONG } from '../helpers/long.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
 
 // An analyst's own copy of a list, brought up to date by what `export --since` says, removals included.
@@ -69,12 +66,6 @@ function moments(): string[] {
   return workspace.rows<{ began: string }>(sql).map(({ began }) => began)
 }
 
-/** `2 returned to` has what it became, `1 removed` has nothing. */
-async function eventsSince(time: string): Promise<string[]> {
-  const events = await exportedSince<Event>('orders_changes', time)
-  return events.map(({ id, change, after }) => `${id} ${change}${after === null ? '' : ' to'}`).toSorted()
-}
-
 function applied(copy: readonly Item[], events: readonly Event[]): Item[] {
   const items = new Map(copy.map((item) => [item.id, item]))
   for (const { id, after } of events.toSorted((a, b) => (a.at < b.at ? -1 : 1))) {
@@ -132,69 +123,4 @@ describe('export --since, where items left the list and came back', () => {
       expect(applied([], all)).toEqual(LISTS.at(-1))
     },
   )
-
-  it('of orders_changes has the removals', async () => {
-    const [, second = '', third = ''] = moments()
-    const last = ['1 removed', '2 returned to', '3 changed to', '4 changed to']
-    expect(await eventsSince(third)).toEqual(last)
-    expect(await eventsSince(second)).toEqual([...last, '1 changed to', '2 removed', '4 added to'].toSorted())
-  })
 })
-
-describe('a follower of orders_changes in a file', () => {
-  it.runIf(LONG)('misses no event and has none twice beside two processes that write', async () => {
-    const asked = new Map<string, number>()
-    const server = await serve((one) => {
-      const round = (asked.get(one.organization) ?? 0) + 1
-      asked.set(one.organization, round)
-      return pageOf(
-        Array.from({ length: 25 }, (_, index) => ({ id: index + 1, state: String(round) })),
-        one,
-        { perPage: 25 },
-      )
-    })
-    const own = createWorkspace({
-      baseUrl: server.url,
-      organizations: Array.from({ length: 4 }, (_, index) => organization(`one-${index}`, index + 1)),
-      collections: { establishments: false },
-      schedule: '* * * * * *',
-      refresh: false,
-    })
-    await own.run(['sync'])
-    const [one, two] = [own.start(['start']), own.start(['start'])]
-    const follower = new Database(own.mirror, { readonly: true }).defaultSafeIntegers()
-    const sql = 'SELECT seq, _organization_id, id, change, after FROM orders_changes'
-    const read: unknown[][] = []
-    const poll = () => {
-      const last = read.at(-1)?.[0] ?? 0n
-      const rows = follower.prepare(`${sql} WHERE seq > ? ORDER BY seq`).raw().all(last)
-      read.push(...(rows as unknown[][]))
-    }
-    const begun = Promise.all(
-      [one, two].map((process) => process.logs(({ event }) => event === 'run_finished', 8)),
-    )
-    const done = new AbortController()
-    const following = (async () => {
-      while (!done.signal.aborted) {
-        poll()
-        await sleep(20)
-      }
-    })()
-    await begun
-    for (const process of [one, two]) process.killAll('SIGTERM')
-    await Promise.all([one.ended, two.ended])
-    done.abort()
-    await following
-    poll()
-
-    const written = follower.prepare(`${sql} ORDER BY seq`).raw().all()
-    follower.close()
-    // Each process has written pages of 25 events.
-    expect(written.length).toBeGreaterThanOrEqual(16 * 25)
-    expect(shown(read)).toEqual(shown(written))
-  })
-})
-
-function shown(events: readonly unknown[]): string[] {
-  return events.map((event) => String(event)).toSorted()
-}

@@ -1,10 +1,9 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
 import { createSwitch } from '../helpers/dead-man-switch.ts'
-import { watchEdges } from '../helpers/edges.ts'
 import { type Asked, pageOf, type Reply, serve } from '../helpers/list-server.ts'
 import type { Ended } from '../helpers/processes.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
@@ -112,18 +111,6 @@ function pagesLeft(workspace: Workspace): number[] {
 }
 
 describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () => {
-  it('when the mirror is made, is told, and nothing is sent', async () => {
-    const { server, workspace, disk, makeRoom } = await onSmallDisk('1m')
-    fillUp(disk)
-
-    const ended = await workspace.run(['sync'])
-
-    expectRefusal(ended, /mirror\.db.* full.*make room/)
-    expect(server.asked).toEqual([])
-    makeRoom()
-    await expectNextRun(workspace, PAGES)
-  })
-
   it('in the middle of a walk, stops it at a checkpoint that the next run goes on from, and the ping names it', async () => {
     const { server, workspace, makeRoom } = await onSmallDisk('2000k')
     const watch = await createSwitch()
@@ -208,27 +195,6 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
       { name: 'acme' },
     ])
     expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
-  })
-
-  it('when the end of a run is written leaves its line to the next run', async () => {
-    const { workspace, disk, makeRoom } = await onSmallDisk('64m')
-    const end = watchEdges({
-      before: ({ what }) => what.startsWith('UPDATE sync_runs SET status = CASE') && fillUp(disk),
-    })
-    onTestFinished(end)
-
-    const ended = await workspace.run(['sync'])
-    end()
-
-    expectRefusal(ended, /mirror\.db.* full.*make room/)
-    expect(ended.logs.at(-1)).toMatchObject({ level: 'error', error_code: 'DATABASE' })
-    makeRoom()
-    expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([{ status: 'running', pages: 21 }])
-    await expectNextRun(workspace, PAGES)
-    expect(workspace.rows('SELECT status, pages FROM sync_runs')).toEqual([
-      { status: 'interrupted', pages: 21 },
-      { status: 'succeeded', pages: 21 },
-    ])
   })
 })
 

@@ -25,18 +25,3 @@ it.each([
 
   expect(code, stderr).toBe(0)
 })
-
-it.each([
-  ['items', listOf(MOST_ITEMS + 1, (id) => `{"id":${id}}`)],
-  ['values', listOf(10, (id) => fields(id, MOST_VALUES / 10))],
-])('a page of more %s is refused, with words', async (what, body) => {
-  const api = await serve(() => ({ body }))
-  const workspace = createWorkspace({ baseUrl: api.url, organizations: [organization('acme', 1)] })
-
-  const { code, stderr } = await workspace.run(['sync'])
-
-  expect(code).toBe(1)
-  expect(stderr).toMatch(
-    new RegExp(`has [\\d,]+ ${what}, too many for api\\.maxResponseBytes \\(33554432 bytes\\)`),
-  )
-})

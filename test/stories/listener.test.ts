@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { describe, expect } from 'vitest'
 import { items } from '../helpers/list-server.ts'
 import type { LogLine, RunningCommand } from '../helpers/processes.ts'
-import { createStanding, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
+import { NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
 import { leaksOf } from '../helpers/workspace.ts'
 import { parseScrape } from '../listener/exposition.ts'
 
@@ -116,26 +116,5 @@ describe('the listener of start', () => {
     await start.ended
 
     expect([answer.status, reason]).toEqual([503, expect.stringContaining('was deleted or moved away')])
-  })
-
-  it('shows how far a running walk is', async () => {
-    const settings = WITH_LISTENER
-    const { running, open, workspace } = await createStanding(['start'], {
-      page: 3,
-      list: items(50),
-      settings,
-    })
-    const url = await urlOf(running)
-
-    let page = await get(url)
-    while (!page.includes('being read') || !/role="img" aria-label="\d+ %"/.test(page)) page = await get(url)
-    const { stdout } = await workspace.run(['status', '--json'])
-    open()
-    running.kill('SIGTERM')
-    await running.ended
-
-    expect(page).toMatch(/items seen/)
-    // Looking at the mirror has not cost the process its lock.
-    expect(JSON.parse(stdout)).toMatchObject({ daemon: { running: true }, jobs: [{ running: true }] })
   })
 })

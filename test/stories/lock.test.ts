@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Asked, createDoor, items, pageOf, type Reply } from '../helpers/list-server.ts'
+import type { Asked, Reply } from '../helpers/list-server.ts'
 import type { LogLine } from '../helpers/processes.ts'
-import { organization } from '../helpers/workspace.ts'
 import { expectWhole, someOf } from './crash-scene.ts'
 import { createLockScene, type LockScene } from './lock-scene.ts'
 
@@ -150,49 +149,5 @@ describe('a lock that is held for longer than we wait, when a token is refused,'
     next.kill('SIGTERM')
     await next.ended
     expect(server.asked).toHaveLength(1)
-  })
-
-  it('stops the other jobs with 4 when these can wait no longer, and the hold is written all the same', async () => {
-    const isLocked = createDoor()
-    const { workspace, clock, lock } = await createLockScene(
-      (asked, { take }) => {
-        const refusal = refuse(asked)
-        if (refusal) {
-          take()
-          isLocked.open()
-          return refusal
-        }
-        // A page comes only once it cannot be written any more.
-        return isLocked.opened.then(() => pageOf(items(4), asked))
-      },
-      {
-        organizations: [organization('acme', 1), organization('globex', 2)],
-        collections: { orders: {}, establishments: {} },
-      },
-    )
-    const sync = workspace.startHere(['sync'], { clock })
-    await sync.log(({ error_code }) => error_code === 'DATABASE')
-    lock.letGo()
-
-    expect((await sync.ended).code).toBe(4)
-    expect(workspace.value('SELECT count(*) FROM organizations WHERE held_since IS NOT NULL')).toBe(2)
-  })
-
-  it('lets a sync end by a signal as soon as the hold is written', async () => {
-    const { server, workspace, clock, lock } = await createLockScene((asked, { take }) => {
-      if (asked.page < 3) return undefined
-      take()
-      return { status: 401, body: {} }
-    })
-    const sync = workspace.startHere(['sync'], { clock })
-    await sync.log(isWaiting)
-    sync.kill('SIGTERM')
-    lock.letGo()
-
-    expect((await sync.ended).code).toBe(143)
-    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
-      { name: 'acme' },
-    ])
-    expect(server.asked.filter(({ page }) => page === 3)).toHaveLength(1)
   })
 })

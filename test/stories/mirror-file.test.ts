@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect } from 'vitest'
 import { items } from '../helpers/list-server.ts'
-import { ACME, createStanding, EVERY_SECOND, GLOBEX, sceneTests } from '../helpers/scene.ts'
+import { createStanding, EVERY_SECOND, sceneTests } from '../helpers/scene.ts'
 import { mustRun } from '../helpers/system.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 
@@ -61,20 +61,6 @@ describe('a mirror that a sync is working on', () => {
     expect((await workspace.run(['sync'])).code).toBe(0)
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(10)
   })
-
-  it('but that cannot be written stops all jobs, and goes before a refusal', async ({ synced }) => {
-    const { workspace, api, configure } = synced
-    workspace.change(`
-      CREATE TRIGGER broken BEFORE INSERT ON sync_pages BEGIN SELECT raise(FAIL, 'this disk is broken'); END
-    `)
-    api.instead = ({ organization }) => (organization === GLOBEX.id ? { status: 403, body: {} } : null)
-    configure({ organizations: [ACME, GLOBEX] })
-
-    const { code, logs } = await workspace.run(['sync'])
-
-    expect(code).toBe(4)
-    expect(logs).toContainEqual(expect.objectContaining({ organization: 'acme', error_code: 'DATABASE' }))
-  })
 })
 
 const EVERY_COMMAND = [
@@ -124,20 +110,6 @@ describe('a mirror that is found', () => {
       expect(server.asked).toEqual([])
     },
   )
-
-  it('and is damaged exits with 4, and is left as it is', async ({ synced: { workspace, server } }) => {
-    damage(workspace)
-    const before = fs.readFileSync(workspace.mirror)
-
-    const { code, stderr } = await workspace.run(['sync'])
-
-    expect(code).toBe(4)
-    expect(stderr).toMatch(
-      /mirror\.db is damaged.*Restore a copy, or move it away and run "admin-mirror sync"/,
-    )
-    expect(server.asked).toEqual([])
-    expect(fs.readFileSync(workspace.mirror).equals(before)).toBe(true)
-  })
 })
 
 describe('start', () => {

@@ -122,22 +122,6 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(ITEMS.length)
   })
 
-  it('is not harmed by one who may not write it: nothing is made beside it', async () => {
-    const { workspace } = await createScene()
-    fs.chmodSync(workspace.mirror, 0o644)
-    fs.chmodSync(workspace.file('data'), 0o777)
-
-    const ended = [
-      await workspace.run(['sync'], as(ANALYST)),
-      await workspace.run(['query', 'SELECT 1'], as(ANALYST)),
-      await workspace.run(['status'], as(ANALYST)),
-    ]
-
-    expect(ended.map(({ code }) => code)).toEqual([4, 4, 4])
-    expect(fs.readdirSync(workspace.file('data')).toSorted()).toEqual(['mirror.db', 'mirror.db-owners'])
-    expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
-  })
-
   it('is for its owner alone when it is new, with all that lies beside it', async () => {
     const { workspace, startWorking } = await createScene()
     const { running, open, lock } = await startWorking(BACKFILL, as(SERVICE))
@@ -183,37 +167,6 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
     expect(owners).toEqual(owners.map(() => [SERVICE, SERVICE]))
     expect(modesOf(mirror, `${mirror}-owners`)).toEqual(['600', '700'])
     expect(byService).toEqual(commands.map(() => 0))
-  })
-
-  it("is root's where root makes it in a folder for all", async () => {
-    const server = await serve((asked) => pageOf(ITEMS, asked))
-    const settings = { baseUrl: server.url, organizations: [organization('acme', 1)] }
-    const workspace = createWorkspace(settings, 'data/mirror.db')
-    fs.mkdirSync(workspace.file('data'))
-    fs.chownSync(workspace.file('data'), SERVICE, SERVICE)
-    fs.chmodSync(workspace.file('data'), 0o1777)
-
-    expect((await workspace.run(['sync'])).code).toBe(0)
-    expect(fs.statSync(workspace.mirror).uid).toBe(0)
-  })
-
-  it('is read with a token that its user may read, else check says which right is missing', async () => {
-    const { workspace, server } = await createScene()
-    const { token: _, ...acme } = organization('acme', 1)
-    workspace.configure({ baseUrl: server.url, organizations: [{ ...acme, tokenFile: 'tokens/acme' }] })
-    const [folder, file] = [workspace.file('tokens'), workspace.file('tokens/acme')]
-    fs.mkdirSync(folder)
-    fs.writeFileSync(file, workspace.secret('a-token-of-a-file'))
-    const check = async (folderMode: number, mode: number) => {
-      fs.chmodSync(folder, folderMode)
-      fs.chmodSync(file, mode)
-      return (await workspace.run(['check', '--offline'], as(SERVICE))).stdout
-    }
-
-    expect(await check(0o755, 0o600)).toMatch(/may not read it\. Let the group .* chmod 640\./)
-    expect(await check(0o700, 0o644)).toMatch(/may not go through its folder\. Let the group .* chmod 750\./)
-    for (const place of [folder, file]) fs.chownSync(place, 0, SERVICE)
-    expect(await check(0o750, 0o640)).toMatch(/1 token can be read/)
   })
 
   it('is shared by a group in the way that the README says', async () => {

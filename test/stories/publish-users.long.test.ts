@@ -61,18 +61,6 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
     expect(await query(as(NOBODY))).toMatchObject({ code: 0, stdout: 'n\n6\n' })
   })
 
-  it('behind a folder that lets nobody through is told to be so, not to need writing', async () => {
-    const { workspace, copy, query } = await createScene()
-    await workspace.run(['sync'], as(SERVICE))
-    fs.chmodSync(path.dirname(copy), 0o700)
-
-    const { code, stderr } = await query(as(NOBODY))
-
-    expect(code).toBe(4)
-    expect(stderr).toMatch(/copy\.db cannot be read: a folder above it does not let this user through/)
-    expect(stderr).not.toMatch(/write/)
-  })
-
   it('is for those whom publishMode names', async () => {
     const { workspace, copy, rights, query } = await createScene({ publishMode: '0640' })
     await workspace.run(['sync'], withUmask('077', as(SERVICE)))
@@ -117,45 +105,4 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
     expect(fs.readdirSync(workspace.file('public/new')).toSorted()).toEqual(['copy.db', 'copy.db.json'])
     expect(fs.readdirSync(data)).toContain('mirror.db')
   })
-
-  it.skipIf(!IS_ROOT)(
-    'is no snapshot on a file of another user in a folder for all (needs root)',
-    async () => {
-      const { workspace } = await createScene({ publish: undefined })
-      expect((await workspace.run(['sync'])).code).toBe(0)
-      fs.mkdirSync(workspace.file('all'))
-      fs.chmodSync(workspace.file('all'), 0o1777)
-      const trap = workspace.file('all/copy.db')
-      expect((await workspace.run(['snapshot', trap])).code).toBe(0)
-      fs.chownSync(trap, NOBODY, NOBODY)
-      const before = fs.statSync(trap)
-
-      const { code, stderr } = await workspace.run(['snapshot', trap])
-
-      expect([code, stderr]).toEqual([2, expect.stringContaining('belongs to another user')])
-      expect(fs.statSync(trap)).toMatchObject({ ino: before.ino, uid: NOBODY })
-    },
-  )
-
-  it.each(['copy.db', 'copy.db.json'])(
-    'is not what another user has put there as %s, in a folder for all',
-    async (name) => {
-      const { workspace } = await createScene({ publish: 'all/copy.db', publishMode: '0640' })
-      await workspace.run(['sync'])
-      const folder = workspace.file('all')
-      fs.chmodSync(folder, 0o1777)
-      fs.chownSync(path.join(folder, name), NOBODY, NOBODY)
-      const before = fs.statSync(path.join(folder, name))
-      await workspace.run(['rebuild'])
-
-      const { code, logs } = await workspace.run(['sync'])
-
-      expect([code, warnings(logs)]).toEqual([
-        0,
-        [expect.objectContaining({ reason: expect.stringMatching(`all/${name} belongs to another user`) })],
-      ])
-      expect(fs.statSync(path.join(folder, name))).toMatchObject({ ino: before.ino, uid: NOBODY })
-      expect(fs.readdirSync(folder).toSorted()).toEqual(['copy.db', 'copy.db.json'])
-    },
-  )
 })

@@ -151,43 +151,6 @@ describe('the published file', () => {
     }
     fs.writeFileSync(`${copy}.json`, numbers)
   })
-
-  it('is made again after a rebuild, which changes values', async () => {
-    const { workspace } = scene
-    workspace.change('UPDATE orders SET value = 3')
-    await workspace.run(['rebuild'])
-
-    expect((await workspace.run(['sync'])).logs.some(published)).toBe(true)
-    expect(ask(copy, 'SELECT DISTINCT value FROM orders')).toEqual([{ value: 2 }])
-  })
-
-  it('is made at the beginning of start where the one before it did not come to that', async () => {
-    const { workspace, api, configure } = scene
-    configure({ publish: null })
-    api.list = orders(7, 2)
-    await workspace.run(['sync', '--refresh'])
-    configure({ publishEvery: '1ms' })
-    // It is made no more often than a tenth of the time allows.
-    const numbers = JSON.parse(fs.readFileSync(`${copy}.json`, 'utf8')) as object
-    fs.writeFileSync(`${copy}.json`, JSON.stringify({ ...numbers, duration_ms: 0 }))
-
-    const start = workspace.startHere(['start'])
-    await start.log(published)
-    start.kill('SIGTERM')
-
-    expect((await start.ended).code).toBe(0)
-    expect(ask(copy, 'SELECT count(*) AS rows FROM orders')).toEqual([{ rows: 7 }])
-  })
-})
-
-it('does not publish where no walk was complete', async () => {
-  const { workspace } = await createScene({
-    settings: { publish: COPY },
-    instead: () => ({ status: 403, body: {} }),
-  })
-
-  expect((await workspace.run(['sync'])).code).toBe(3)
-  expect(fs.existsSync(workspace.file(COPY))).toBe(false)
 })
 
 describe('snapshot', () => {
@@ -228,12 +191,5 @@ describe('snapshot', () => {
       code: 4,
       stderr: expect.stringContaining('is a copy of a mirror'),
     })
-  })
-
-  it('of no mirror ends with 4 and makes nothing', async ({ scene: { workspace } }) => {
-    const { code, stderr } = await workspace.run(['snapshot', 'copy.db'])
-
-    expect([code, stderr]).toEqual([4, expect.stringContaining('there is no mirror')])
-    expect(fs.existsSync(workspace.file('copy.db'))).toBe(false)
   })
 })

@@ -46,39 +46,6 @@ describe('a 429', () => {
   })
 })
 
-const announced = (limit: string, left: string) => ({
-  'x-ratelimit-limit': limit,
-  'x-ratelimit-remaining': left,
-})
-
-describe('the estimate after the first page', () => {
-  it.for([
-    ["the server's limit", announced('6', '1'), {}, '2 pages, about 60 seconds at 6 a minute'],
-    [
-      'our own, where it is less',
-      announced('6', '1'),
-      { requestsPerMinute: 3 },
-      '2 pages, about 60 seconds at 3 a minute',
-    ],
-  ] as const)('goes by %s', async ([, headers, rateLimit, msg], { scene: { workspace, api, configure } }) => {
-    const meta = { current_page: 1, last_page: 2, per_page: 2, total: 4 }
-    api.instead = ({ page }) => ({
-      headers,
-      body: {
-        data: items(4).slice(2 * page - 2, 2 * page),
-        links: { next: page === 1 ? '?page=2' : null },
-        meta: { ...meta, current_page: page },
-      },
-    })
-    configure({ rateLimit })
-
-    const { code, logs } = await workspace.run(['sync', '--log-level', 'debug'])
-
-    expect(code).toBe(0)
-    expect(logs).toContainEqual(expect.objectContaining({ collection: 'orders', msg }))
-  })
-})
-
 describe('a budget of five requests a minute for two lists of ten pages', () => {
   const settings = { organizations: [ACME, GLOBEX], rateLimit: { requestsPerMinute: 5, scope: 'all' } }
   it.override({ options: { list: items(20), settings } })

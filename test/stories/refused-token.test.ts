@@ -104,34 +104,6 @@ describe('a token that is refused', () => {
     expect(resumed.stderr).toContain('no longer held: sharing-2')
     expect(resumed.stderr).toContain('admin-mirror sync --org sharing-2 --config admin-mirror.yaml\n')
   })
-
-  it('in the middle of a walk keeps the checkpoint, and another token goes on from there', async ({
-    scene,
-  }) => {
-    const { workspace, api, server, configure } = scene
-    const alone = (token: string) => configure({ organizations: [organization('acme', 1, { token })] })
-    alone(OLD)
-    api.instead = ({ token, page }) => (token === OLD && page === 2 ? { status: 401, body: {} } : null)
-
-    expect((await workspace.run(['sync'])).code).toBe(3)
-    expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
-      { status: 'open', next_page: 2 },
-    ])
-    alone(NEW)
-    expect((await workspace.run(['sync'])).code).toBe(0)
-
-    expect(server.asked.map(({ token, page }) => [token === OLD, page])).toEqual([
-      [true, 1],
-      [true, 2],
-      [false, 1],
-      [false, 2],
-      [false, 1],
-    ])
-    expect(held(workspace)).toEqual([])
-    expect(workspace.rows('SELECT status, coverage FROM sync_walks')).toEqual([
-      { status: 'complete', coverage: 'steady' },
-    ])
-  })
 })
 
 describe('an organization that is held', () => {
@@ -150,16 +122,6 @@ describe('an organization that is held', () => {
     expect((await start.ended).code).toBe(0)
     // Others with the same token stay held.
     expect(new Set(server.asked.map(({ organization: id }) => id))).toEqual(new Set([SHARING[0]?.id]))
-  })
-
-  it('is held no longer when a command by hand is answered', async () => {
-    const scene = await afterRefusal()
-    scene.refusing.is = false
-
-    expect((await scene.workspace.run(['sync'])).code).toBe(0)
-    expect(held(scene.workspace)).toEqual([])
-    // Each of the six jobs is asked for again: its two pages and one of them again.
-    expect(sentWith(scene, OLD)).toBe(6 * 3)
   })
 
   it('is held no longer after resume, which needs no token and sends nothing; alone with --org', async () => {

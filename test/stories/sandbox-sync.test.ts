@@ -106,23 +106,6 @@ describe('the first sync', () => {
     }
   })
 
-  it('gives the elements of a list of objects a row each', () => {
-    const orders = lists.filter(({ collection }) => collection === 'orders').flatMap(({ items }) => items)
-    const counted = orders.reduce((sum, { items }) => sum + (items as unknown[]).length, 0)
-
-    const [element] = rows(`SELECT * FROM orders__items ORDER BY _parent_id, _index LIMIT 1`)
-
-    expect(value('SELECT count(*) FROM orders__items')).toBe(counted)
-    expect(element).toMatchObject({
-      _organization_id: expect.any(String),
-      _parent_id: expect.any(Number),
-      _index: 0,
-      sku: expect.any(String),
-      quantity: expect.any(Number),
-    })
-    expect(value('SELECT count(*) FROM establishments__opening_hours')).toBeGreaterThan(0)
-  })
-
   it('writes who is configured and what each run and walk did', () => {
     expect(rows('SELECT name, configured, held_since, held_reason FROM organizations ORDER BY name')).toEqual(
       [

@@ -91,35 +91,6 @@ describe.concurrent('a signal while the server keeps us waiting', () => {
       await expectStopped(sync, workspace, code)
     },
   )
-
-  it.each(ANSWERS)('ends start with 0: %s', async (_what, settings, reply, isWaiting) => {
-    const { workspace, onThird } = await createScene(reply, settings)
-    const start = workspace.startHere(['start'])
-    await (isWaiting ? start.log(isWaiting) : onThird)
-
-    start.kill('SIGTERM')
-
-    await expectStopped(start, workspace, 0)
-  })
-})
-
-describe('a signal', () => {
-  it('goes before what the jobs ended with', async () => {
-    const refused = organization('refused', 2)
-    const isRefused = ({ organization: one }: Asked) => one === refused.id
-    const server = await serve((asked) =>
-      isRefused(asked) ? { status: 403, body: {} } : new Promise(() => {}),
-    )
-    const organizations = [organization('acme', 1), refused]
-    const workspace = createWorkspace({ baseUrl: server.url, organizations })
-    const sync = workspace.startHere(['sync'])
-    await sync.log((line) => line.error_code === 'FORBIDDEN')
-    await server.arrival((asked) => !isRefused(asked))
-
-    sync.kill('SIGTERM')
-
-    expect((await sync.ended).code).toBe(143)
-  })
 })
 
 describe('a log that nobody reads any more', () => {

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { faultsOf } from '../helpers/faults.ts'
-import { createFastClock } from '../helpers/in-process.ts'
 import { pageOf, serve } from '../helpers/list-server.ts'
 import type { RunningCommand } from '../helpers/processes.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
@@ -43,12 +42,12 @@ function scene(): Workspace {
   return workspace
 }
 
-/** Stops with all three tables changed, and nothing committed, until it is released. */
+/** Stops with all three tables changed, and nothing committed. */
 const stopping = (workspace: Workspace) =>
   faultsOf({
     at: '^COMMIT$',
     from: '^ALTER TABLE "_new_orders_history" RENAME',
-    does: { until: workspace.file('released') },
+    does: { until: workspace.file('never') },
   })
 
 /** Starts it in this process; the process that changes the tables has the environment of this one. */
@@ -56,10 +55,6 @@ function startHere(workspace: Workspace): RunningCommand {
   for (const [name, value] of Object.entries(stopping(workspace))) vi.stubEnv(name, value)
   onTestFinished(() => void vi.unstubAllEnvs())
   return workspace.startHere(['sync', '--org', 'acme'])
-}
-
-function release(workspace: Workspace): void {
-  fs.writeFileSync(workspace.file('released'), '')
 }
 
 /** Whether somebody could write at this moment. */
@@ -163,39 +158,5 @@ describe('a key that becomes TEXT', () => {
     expect(code, stderr).toBe(4)
     expect(stderr).toMatch(/column id becomes TEXT: .*SIGKILL.*nothing has changed; run the command again/)
     expectUnchanged(workspace)
-  })
-
-  it('is waited for by other processes as long as it takes, and they say for what', async () => {
-    const workspace = scene()
-    const first = workspace.start(['sync', '--org', 'acme'], { env: stopping(workspace) })
-    const helper = await underWay(workspace)
-    const clock = createFastClock(500)
-    const begun = clock.now()
-
-    const other = workspace.startHere(['sync', '--org', 'globex'], { clock })
-    const { msg } = await other.log((line) => line.msg.startsWith('waiting for the mirror'))
-    // Longer than for a lock.
-    while (clock.now() < begun + 120_000) await sleep(20)
-    release(workspace)
-    const ended = await Promise.all([first.ended, other.ended])
-
-    expect(msg).toMatch(
-      new RegExp(`process ${helper}-\\S+ is at work on it \\(orders: column id becomes TEXT\\)`),
-    )
-    expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(ended.map(({ stderr }) => [0, stderr]))
-    expectWhole(workspace)
-  })
-
-  it('is no reason to wait when it is told by a process that is dead', async () => {
-    const workspace = scene()
-    const notice = JSON.stringify({ owner: '12345-abc', what: 'orders: column id becomes TEXT' })
-    workspace.change(`INSERT INTO sync_settings VALUES ('maintenance', '${notice}')`)
-    const holder = new Database(workspace.mirror).exec('BEGIN IMMEDIATE')
-
-    const { code, stderr } = await workspace.run(['sync'], { clock: createFastClock(500) })
-    holder.close()
-
-    expect(code).toBe(4)
-    expect(stderr).toMatch(/locked by another process for too long/)
   })
 })

@@ -42,26 +42,3 @@ describe('a list that moves, and whose total is never right', () => {
     expect(after.stdout).toContain('the only list is up to date')
   })
 })
-
-describe('a list that moves while it is read', () => {
-  it('has its walk say how many items such a one misses, and status, too', async () => {
-    const list = items(200)
-    const server = await serve((asked) => {
-      const answer = server.asked.length
-      if (answer > 5 && answer % 6 === 0) list.shift()
-      if (answer > 5 && answer % 6 === 3) list.push({ id: 1000 + answer, state: 'open' })
-      return pageOf(list, asked)
-    })
-    const { run, value } = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
-
-    const sync = await run(['sync'])
-    const status = await run(['status'])
-    const told = JSON.parse((await run(['status', '--json'])).stdout) as { jobs: unknown[] }
-
-    const expected = value('SELECT expected_missed FROM sync_walks')
-    expect(expected).toBeGreaterThan(0.01)
-    expect(sync.logs.at(-1)).toMatchObject({ coverage: 'repaired', expected_missed: expected })
-    expect(told.jobs).toMatchObject([{ expected_missed: expected }])
-    expect(status.stdout).toMatch(/repaired \(such a walk misses [\d.]+ items on average\)/)
-  })
-})

@@ -93,32 +93,6 @@ describe('check', () => {
     expect(await warned()).toEqual([])
   })
 
-  it.for<[string, object, RegExp]>([
-    [
-      'what a budget of 10 a minute allows now',
-      { schedule: '0 3 * * *', rateLimit: { requestsPerMinute: 10, scope: 'all' } },
-      /^full walks of 2 lists take no more requests than leave at once, at 10 a minute; /,
-    ],
-    [
-      // One request a list was sent by the check itself.
-      'what a budget of 4 a minute allows now',
-      { schedule: '0 3 * * *', rateLimit: { requestsPerMinute: 4, scope: 'all' } },
-      /^full walks of 2 lists take about (60 seconds|1 minute) at 4 requests a minute; /,
-    ],
-    [
-      'the schedule, where full walks leave it most of the time',
-      { schedule: '* * * * *', rateLimit: { requestsPerMinute: 600 } },
-      /; schedule: "\* \* \* \* \*" leaves most of them free$/,
-    ],
-  ])(
-    'works out how long full walks take by %s',
-    async ([, settings, expected], { checking: { check, configure } }) => {
-      configure(settings)
-
-      expect((await check()).named('schedule')[1]?.message).toMatch(expected)
-    },
-  )
-
   it('proposes another schedule where walks would not end in time', async ({ checking: { check, api } }) => {
     const meta = { current_page: 1, last_page: 4000, per_page: 25, total: 100_000 }
     api.instead = () => ({
@@ -206,17 +180,6 @@ describe('check', () => {
     expect(named('lists')).toMatchObject([{ state: 'warn' }])
   })
 
-  it('ends soon where the API never answers', async ({ checking: { server, check, api, configure } }) => {
-    api.instead = () => new Promise(() => {})
-    configure({ organizations: [ACME], api: { baseUrl: server.url, timeout: '2s' } })
-
-    const { code, failed } = await check()
-
-    expect(code).toBe(1)
-    expect(failed).toMatchObject([{ name: 'acme orders', message: has('api.timeout') }])
-    expect(server.asked).toHaveLength(1)
-  })
-
   it('tells of a clock that is wrong', async ({ checking: { check, api } }) => {
     const headers = { date: new Date(Date.now() - 3_600_000).toUTCString() }
     api.instead = () => ({ headers, body: { data: [], links: { next: null }, meta: {} } })
@@ -225,24 +188,6 @@ describe('check', () => {
 
     expect(code).toBe(0)
     expect(named('clock')).toMatchObject([{ state: 'warn', message: "is 60 minutes ahead of the server's" }])
-  })
-
-  it('warns of what reading has shown, as status does', async ({
-    checking: { workspace, check, configure },
-  }) => {
-    configure({ collections: { orders: { newest: 'first' }, establishments: false } })
-    await workspace.run(['sync'])
-    // As after refreshes, and a full walk that found new rows at the other end.
-    workspace.change(
-      `UPDATE sync_jobs SET refresh = json_set(refresh, '$.interval', 300000), newest = NULL WHERE collection = 'orders'`,
-    )
-
-    const { code, named } = await check('--offline')
-
-    expect(code).toBe(0)
-    expect(named('advice')).toMatchObject([
-      { state: 'warn', message: has('newest: auto finds out by itself') },
-    ])
   })
 
   it('tells all problems of the configuration, and exits with 2', async ({

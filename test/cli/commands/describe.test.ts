@@ -1,4 +1,3 @@
-import fs from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { pageOf, serve } from '../../helpers/list-server.ts'
 import { createWorkspace, organization, type Workspace } from '../../helpers/workspace.ts'
@@ -93,25 +92,6 @@ describe('describe', () => {
       type: 'INTEGER',
       example: 1,
     })
-  })
-
-  it('estimates distinct values of many rows, and says so', async () => {
-    const large = createWorkspace()
-    fs.copyFileSync(workspace.mirror, large.mirror)
-    large.change(`
-      WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 300009)
-      INSERT INTO orders (_organization_id, _first_seen_at, _changed_at, id, state)
-      SELECT '${ACME.id}', '', '', i, 's' || (i % 7) FROM n
-    `)
-
-    const { stdout } = await large.run(['describe', 'orders', '--json', '--database', 'mirror.db'])
-
-    const columns: Column[] = JSON.parse(stdout).collections[0].columns
-    const find = (name: string) => columns.find(({ column }) => column === name)
-    expect(find('id')).toMatchObject({ distinct_is_exact: false, nulls: 0, largest: 300_009 })
-    expect(Math.abs(Number(find('id')?.distinct) - 300_003)).toBeLessThan(3)
-    expect(find('state')).toMatchObject({ distinct: 9, distinct_is_exact: true })
-    expect(find('big')).toMatchObject({ nulls: 300_001, smallest: 5 })
   })
 
   it.each(['order', 'sync_runs'])('exits with 2 for what is no collection: %s', async (name) => {

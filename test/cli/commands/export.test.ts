@@ -3,11 +3,9 @@ import { beforeAll, describe, expect } from 'vitest'
 import { duckdb as inDuckdb } from '../../helpers/duckdb.ts'
 import { watchEdges } from '../../helpers/edges.ts'
 import { runInProcess } from '../../helpers/in-process.ts'
-import { items } from '../../helpers/list-server.ts'
 import { ACME, createScene, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { mustRun } from '../../helpers/system.ts'
 import { variable, type Workspace } from '../../helpers/workspace.ts'
-import { hasTerminal, onTerminal } from '../../sandbox-faults/on-terminal.ts'
 
 const it = sceneTests()
 
@@ -231,12 +229,6 @@ describe('export as Parquet', () => {
       [true],
     ])
   })
-
-  it.skipIf(!hasTerminal)('goes to no terminal', async () => {
-    await expect(onTerminal(['export', 'orders', '--format', 'parquet'], workspace)).rejects.toThrow(
-      /not for a terminal; .*--output orders\.parquet/,
-    )
-  })
 })
 
 describe('export exits with 2, and says why,', () => {
@@ -275,17 +267,6 @@ describe('export exits with 2, and says why,', () => {
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(reason)
-  })
-
-  it('of a collection that was configured after the last sync', async () => {
-    const config = JSON.parse(fs.readFileSync(workspace.file('admin-mirror.yaml'), 'utf8'))
-    config.collections.payments = {}
-    fs.writeFileSync(workspace.file('more.yaml'), JSON.stringify(config))
-
-    const { code, stderr } = await exported('payments', '--format', 'csv', '--config', 'more.yaml')
-
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/nothing of payments was synced yet; "admin-mirror sync --config more\.yaml"/)
   })
 })
 
@@ -454,23 +435,6 @@ describe('export to a file that the mirror lives on', () => {
       expect(stderr).toMatch(/--output .*a file of the mirror/)
     }
     expect(contents(made)).toEqual(before)
-  })
-})
-
-describe('export of a damaged mirror', () => {
-  it.override({ options: { list: items(2000), perPage: 2000 } })
-
-  it('exits with 4, and leaves no half of an export', async ({ synced: { workspace: made } }) => {
-    const bytes = fs.readFileSync(made.mirror)
-    // The first pages, with the schema, stay as they are.
-    bytes.fill(0x5a, Math.floor(bytes.length / 2))
-    fs.writeFileSync(made.mirror, bytes)
-
-    for (const format of ['csv', 'ndjson']) {
-      const { code, stderr } = await made.run(['export', 'orders', '--format', format, '--output', 'orders'])
-      expect([code, stderr]).toEqual([4, expect.stringMatching(/mirror\.db is damaged/)])
-    }
-    expect(fs.readdirSync(made.folder).filter((name) => name.startsWith('orders'))).toEqual([])
   })
 })
 

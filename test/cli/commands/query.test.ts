@@ -176,14 +176,6 @@ describe('query --format parquet', () => {
     ])
   })
 
-  it('holds the columns of a result without rows', async () => {
-    const none = 'SELECT id, _changed_at FROM orders WHERE id < 0'
-    await query(none, '--format', 'parquet', '--output', 'none.parquet')
-
-    const types = "SELECT column_type FROM (DESCRIBE FROM 'none.parquet')"
-    expect(await duckdb(workspace.file, types)).toEqual([['BIGINT'], ['TIMESTAMP WITH TIME ZONE']])
-  })
-
   it.for([
     ['2.5', 'INTEGER', 'i'],
     ['1', 'TEXT', 'nullif(i, i)'],

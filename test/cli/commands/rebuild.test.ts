@@ -1,4 +1,3 @@
-import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { createWorkspace, organization } from '../../helpers/workspace.ts'
@@ -34,24 +33,5 @@ describe('rebuild', () => {
     expect(all.stdout).toMatch(/^establishments: 4 rows .*\norders: 4 rows .*\n$/)
     expect(wrong()).toEqual([0, 0])
     expect(server.asked).toEqual([])
-  })
-
-  it('exits with 2 for a collection that nobody knows, and names those there are', async () => {
-    const { workspace } = await createScene()
-    await workspace.run(['sync', '--collection', 'orders'])
-
-    const ended = await workspace.run(['rebuild', 'orders', 'invoices'])
-
-    expect(ended.code).toBe(2)
-    expect(ended.stderr).toMatch(/no collection invoices.*\(there are: establishments, orders\)/)
-  })
-
-  it('makes no mirror where there is none', async () => {
-    const { workspace } = await createScene()
-
-    const ended = await workspace.run(['rebuild'])
-
-    expect(ended.code).toBe(4)
-    expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
   })
 })

@@ -1,29 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { createServer } from 'node:net'
-import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { z } from 'zod'
-import { mustRun } from '../../helpers/system.ts'
 import { createWorkspace } from '../../helpers/workspace.ts'
 
-// schema, sandbox and demo: what is there before anybody has credentials.
-
-const EXAMPLE = path.resolve(import.meta.dirname, '../../../config/admin-mirror.example.yaml')
-
-describe.concurrent('schema', () => {
-  it('prints a JSON Schema that the example file is valid by, and a file with a slip of the pen is not', async () => {
-    const { code, stdout, stderr } = await createWorkspace().run(['schema'])
-
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const schema = z.fromJSONSchema(JSON.parse(stdout, suitZod))
-    const example = parse(fs.readFileSync(EXAMPLE, 'utf8')) as object
-    expect(schema.safeParse(example).error).toBeUndefined()
-    expect(schema.safeParse({ ...example, concurency: 4 }).success).toBe(false)
-    expect(schema.safeParse({ ...example, organizations: undefined }).success).toBe(false)
-  })
-})
+// sandbox and demo: what is there before anybody has credentials.
 
 describe.concurrent('sandbox', () => {
   it('says first where it listens and for whom, in JSON, and ends with 0', async () => {
@@ -109,27 +91,6 @@ describe.concurrent('sandbox', () => {
       api: { baseUrl: urls[1] },
     })
   })
-
-  it('exits with 2 where its configuration would be a pipe, which nobody reads', async () => {
-    const workspace = createWorkspace()
-    mustRun('mkfifo', workspace.file('pipe'))
-
-    const { code, stdout, stderr } = await workspace.run(['sandbox', '--write-config', 'pipe'])
-
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/--write-config .*pipe is a pipe or a device/)
-  })
-
-  it('exits with 2 when its configuration cannot be written', async () => {
-    const { code, stdout, stderr } = await createWorkspace().run([
-      'sandbox',
-      '--write-config',
-      '/dev/null/no/where.yaml',
-    ])
-
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/--write-config .*where\.yaml/)
-  })
 })
 
 describe('demo', () => {
@@ -152,12 +113,6 @@ describe('demo', () => {
     expect(processesIn(workspace.folder)).toEqual([])
   })
 })
-
-/** What JSON Schema means and zod does not: Unicode's classes in patterns, and alternatives that only say what is required. */
-function suitZod(key: string, value: unknown): unknown {
-  if (key === 'oneOf') return undefined
-  return key === 'pattern' ? String(value).replaceAll('\\p{Cc}', '\\x00-\\x1f') : value
-}
 
 /** Processes whose working folder it is. */
 function processesIn(folder: string): string[] {

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import { type Status, StatusSchema } from '../../../src/report/status.ts'
-import { createDoor, items } from '../../helpers/list-server.ts'
+import { items } from '../../helpers/list-server.ts'
 import type { LogLine } from '../../helpers/processes.ts'
 import { ACME, createStanding, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 import { createWorkspace, variable, type Workspace } from '../../helpers/workspace.ts'
@@ -204,21 +204,6 @@ describe('status of a walk', () => {
     })
   })
 
-  it('proposes commands that can be pasted, however the configuration was named', async ({
-    synced: { workspace, configure },
-  }) => {
-    const config = workspace.file('admin-mirror.yaml')
-    configure({ organizations: [ACME, GLOBEX] })
-    const next = async (args: string[], env: Record<string, string>) => {
-      const { stdout } = await workspace.runRaw(['status', ...args], { env })
-      return /^next: .*/m.exec(stdout)?.[0]
-    }
-
-    const command = `next: admin-mirror sync --org globex --config ${config}`
-    expect(await next(['--config', config], { ADMIN_MIRROR_CONFIG: '' })).toBe(command)
-    expect(await next([], {})).toBe(command)
-  })
-
   it('takes no killed sync for a running one', async () => {
     const { workspace, running } = await createStanding(['sync'], { start: 'start' })
     running.kill('SIGKILL')
@@ -260,28 +245,6 @@ describe('status of a walk', () => {
       retry_error: expect.stringContaining('500'),
     })
     expect((await jobsOf(workspace))[0]).toMatchObject({ work: null, retry_since: null, retry_error: null })
-  })
-
-  it('says of a verify alone that the list is compared, also after a run that was killed', async ({
-    synced,
-  }) => {
-    const { workspace, api, server } = synced
-    const door = createDoor()
-    workspace.change("UPDATE sync_runs SET status = 'running', finished_at = NULL")
-    api.instead = () => door.opened.then(() => null)
-    const verify = workspace.startHere(['verify'])
-    await server.arrivals(() => true, 1)
-
-    const { text } = await told(workspace)
-    const [job] = await jobsOf(workspace)
-    const busy = await workspace.run(['sync'])
-    door.open()
-
-    expect(text).toContain('running: being compared (verify)')
-    expect(text).not.toContain('running since')
-    expect(job?.work).toBe('verify')
-    expect(busy.stderr).toContain('is comparing it with the API (verify)')
-    expect((await verify.ended).code).toBe(0)
   })
 })
 

@@ -68,17 +68,6 @@ describe('verify', () => {
     expect(status.stdout).toContain('1 of 2 lists was read without certainty')
   })
 
-  it('makes no mirror where there is none, and sends nothing', async ({ scene: { workspace, server } }) => {
-    const { code, stderr } = await workspace.run(['verify'])
-
-    expect([code, stderr]).toEqual([
-      4,
-      expect.stringMatching(/there is no mirror at .* yet; "admin-mirror sync" makes it/),
-    ])
-    expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
-    expect(server.asked).toEqual([])
-  })
-
   it('stops at a signal, and leaves nothing behind', async ({ synced: { workspace, api, server } }) => {
     api.instead = ({ page }) => (page === 2 ? new Promise(() => {}) : null)
     const verify = workspace.startHere(['verify', '--org', 'acme'])
@@ -92,16 +81,5 @@ describe('verify', () => {
     expect(workspace.rows('SELECT DISTINCT owner, rows FROM sync_jobs')).toEqual([{ owner: null, rows: 6 }])
     expect((await workspace.run(['verify'])).code).toBe(0)
     expect(fs.readdirSync(workspace.folder).filter((name) => !/^mirror\.db|yaml$/.test(name))).toEqual([])
-  })
-
-  it('tells a list that was never synced, with one request', async ({ scene: { workspace, server } }) => {
-    await workspace.run(['sync', '--org', 'acme'])
-    server.asked.length = 0
-
-    expect(await workspace.run(['verify', '--org', 'globex'])).toMatchObject({
-      code: 5,
-      stdout: 'globex orders: never synced: all 6 items are missing\n',
-    })
-    expect(server.asked).toHaveLength(1)
   })
 })

@@ -58,43 +58,6 @@ describe('the progress lines', () => {
     expect(lines[6]).toBe('organization-5 orders   waiting for its turn')
     expect(lines.at(-1)).toBe('and 10 more  waiting')
   })
-
-  it.each<[string, (job: JobProgress) => void, string]>([
-    [
-      'waits for the rate limit',
-      (job) => noteWait(job, 'our own limit of 60 requests a minute', 47_000, 2000),
-      'acme orders  5 % page 2 of 40  waiting 45 seconds  45 seconds left  50 rows',
-    ],
-    [
-      'is busy elsewhere',
-      (job) => Object.assign(job, { state: 'busy' }),
-      'acme orders  waiting for another process',
-    ],
-    [
-      'asks an earlier page again',
-      (job) => notePage(job, { number: 1, lastPage: 40 }, 50, 2000),
-      'acme orders  5 % checking page 1 again  38 seconds left  50 rows',
-    ],
-  ])('say that a list %s', (_, change, expected) => {
-    const job = reading(2)
-    change(job)
-
-    const [line = ''] = progressLines([job], NOTHING_DONE, { width: 79, height: 24 }, 2000)
-
-    expect(line.startsWith(expected), line).toBe(true)
-  })
-
-  it('cut a long name with a sign, and count wide characters twice', () => {
-    const [line = ''] = progressLines(
-      [reading(2, '訂'.repeat(40))],
-      NOTHING_DONE,
-      { width: 40, height: 9 },
-      2000,
-    )
-
-    expect(line).toContain('…')
-    expect(cellsOf(line)).toBeLessThanOrEqual(40)
-  })
 })
 
 function refuse(): never {

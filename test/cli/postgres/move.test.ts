@@ -232,24 +232,6 @@ describe.skipIf(server.missing !== null)('move', () => {
     },
   )
 
-  it('begins again where the file got other columns after a kill', async () => {
-    const { address, args, start, rows, move, source, settle } = await scene()
-    await makeSchema(address)
-    const [one, two] = [await rows(), await rows()]
-    await one('BEGIN')
-    await one("INSERT INTO sync_settings VALUES ('moved organizations', '')")
-    const moving = start(args)
-    await waiting(two)
-    moving.kill('SIGINT')
-    await one('ROLLBACK')
-    expect(await moving.ended).toMatchObject({ code: 130 })
-    settle([{ id: 1, total: 1.5, fresh: { column: 1 } }])
-    expect(await source.run(['sync', '--org', 'acme'])).toMatchObject({ code: 0 })
-
-    expect(await move()).toMatchObject({ code: 0 })
-    expect(await one('SELECT fresh__column::int AS it FROM orders WHERE id = 1')).toEqual([{ it: 1 }])
-  })
-
   it('compares only where it was moved before, and finds what differs', async () => {
     const { move, rows } = await scene()
     expect(await move()).toMatchObject({ code: 0 })

@@ -112,43 +112,6 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     expect((await run(['describe', 'orders'])).stdout).toMatch(/^note +TEXT +\S+ % +4 /m)
   })
 
-  it('ends a statement after --timeout, and runs none that writes', async () => {
-    const { run, rows } = await synced()
-
-    const late = await run(['query', 'SELECT pg_sleep(600)', '--timeout', '200ms'])
-    expect(late).toMatchObject({ code: 1, stdout: '' })
-    expect(late.stderr).toMatch(/TIMEOUT: not finished after 200ms/)
-    const writes = [
-      'DELETE FROM orders',
-      'WITH gone AS (DELETE FROM orders RETURNING 1) SELECT * FROM gone',
-      'COMMIT',
-      'SET TRANSACTION READ WRITE',
-      'SELECT nope FROM orders',
-    ]
-    for (const sql of writes) expect(await run(['query', sql])).toMatchObject({ code: 2, stdout: '' })
-    expect(await (await rows())('SELECT count(*)::int FROM orders')).toEqual([{ count: 2 }])
-    // The server runs it, also where a transaction can only read.
-    await run(['query', 'EXPLAIN ANALYZE CREATE TABLE stolen AS SELECT * FROM orders'])
-    await run(['query', 'EXPLAIN ANALYZE SELECT * INTO stolen FROM orders'])
-    expect(await (await rows())("SELECT to_regclass('stolen') AS it")).toEqual([{ it: null }])
-  })
-
-  it('tells the status of a list whose refreshes the budget has set apart', async () => {
-    const { run, rows } = await synced()
-    const apart = 62_666.666_666_666_67
-    await (await rows())(
-      `UPDATE sync_jobs SET refresh = (refresh::jsonb || jsonb_build_object(
-        'interval', $1::double precision, 'changes', jsonb_build_object('off', 'it ignores the parameter')))::text`,
-      apart,
-    )
-
-    const { code, stdout } = await run(['status', '--json'])
-    expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toMatchObject({
-      jobs: [{ rows: 2, refreshed_every_ms: apart, changed_since_off: 'it ignores the parameter' }],
-    })
-  })
-
   // Collections, their views and their items: stories/postgres/same-as-file.test.ts.
   it('exports what tells of the mirror', async () => {
     const { run } = await synced()
@@ -277,49 +240,7 @@ describe.skipIf(server.missing !== null)('roles of analysts, by the statements o
   })
 })
 
-describe.skipIf(server.missing !== null)('a role that may see one table', () => {
-  it('queries it, and is told what it may not see', async () => {
-    const postgres = await synced()
-    const { role, read, run } = await createRole(postgres, 'narrow')
-    await read(`GRANT USAGE ON SCHEMA ${postgres.address.schema} TO ${role}`)
-    await read(`GRANT SELECT ON orders TO ${role}`)
-
-    expect(await run('query', 'SELECT count(*) AS n FROM orders', '--format', 'csv')).toMatchObject({
-      code: 0,
-      stdout: 'n\n2\n',
-    })
-    expect(await run('query', 'SELECT 1 FROM orders_raw')).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/permission denied for table orders_raw/) as string,
-    })
-    for (const args of [
-      ['describe', 'orders'],
-      ['export', 'orders', '--format', 'csv'],
-    ])
-      expect(await run(...args)).toMatchObject({
-        code: 4,
-        stdout: '',
-        stderr: expect.stringMatching(/permission denied for \w+ \w+; GRANT SELECT/) as string,
-      })
-  })
-})
-
 describe.skipIf(server.missing !== null)('a PostgreSQL mirror', () => {
-  it('fails a check where it keeps a collection by another key', async () => {
-    const { run, workspace } = await synced()
-    const file = workspace.file('admin-mirror.yaml')
-    const settings = JSON.parse(fs.readFileSync(file, 'utf8')) as object
-    const collections = { establishments: false, orders: { key: 'total' } }
-    fs.writeFileSync(file, JSON.stringify({ ...settings, collections }))
-
-    expect(await run(['check', '--offline'])).toMatchObject({
-      code: 2,
-      stdout: expect.stringMatching(
-        /^fail {2}configuration +the mirror keeps orders by the key id, /m,
-      ) as string,
-    })
-  })
-
   it('is checked, refreshed and told of', async () => {
     const { run, start } = await synced()
 

@@ -92,21 +92,3 @@ it('a try that left no trace in the mirror is repeated as rarely as a refresh th
   // The clock was set back since.
   expect(look(now + 1)).toMatchObject([{ reads: 'newest' }])
 })
-
-it('what many lists keep is read once by their first runs, too, of which there may be hundreds', async () => {
-  const { config } = listsOf(150)
-  let reads = 0
-  const refreshes = async () => {
-    reads++
-    return []
-  }
-  const plan = createRefreshPlan({
-    config,
-    store: { ...NO_SHARES, refreshes },
-    budgetOf: ({ id }) => id,
-    now: () => NOW,
-  })
-  for (let run = 0; run < 250; run++) await plan.update()
-
-  expect(reads).toBe(1)
-})

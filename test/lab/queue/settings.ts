@@ -1,5 +1,4 @@
 import type { Setting } from './play.ts'
-import type { RefreshSetting } from './refreshes.ts'
 import type { PlayedList } from './workers.ts'
 
 export interface Size {
@@ -58,34 +57,4 @@ export function settings(size: Size): Setting[] {
       latencyMs,
     }),
   )
-}
-
-/** Each worker asks the queue once a second of the simulation, so that few are played. */
-const MOST_REFRESHING = 3
-const MOST_REFRESHED = 60
-
-/** All refreshes are due together at first. */
-export function refreshSettings({ workers, organizations, tokens }: Size, hours: number): RefreshSetting[] {
-  const setting = { workers: Math.min(workers, MOST_REFRESHING), share: 10, every: '5m', hours, pages: 20 }
-  return [
-    {
-      ...setting,
-      name: 'walks each hour, and a worker dies each 4 minutes',
-      lists: Math.min(organizations, MOST_REFRESHED),
-      tokens: Math.min(tokens, MOST_REFRESHED / 20),
-      perMinute: 60,
-      schedule: '0 * * * *',
-      deathEvery: 4,
-    },
-    // Two rounds of refreshes begin in one hour: with a pace for each worker they would take more than its share.
-    {
-      ...setting,
-      name: 'no walks, and refreshes each 50 minutes',
-      lists: 50,
-      tokens: 1,
-      perMinute: 20,
-      schedule: '0 0 1 7 *',
-      deathEvery: null,
-    },
-  ]
 }

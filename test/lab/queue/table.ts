@@ -1,5 +1,4 @@
 import type { Outcome } from './play.ts'
-import type { RefreshOutcome } from './refreshes.ts'
 
 const CELLS = [
   'setting',
@@ -43,30 +42,4 @@ function percent(share: number): string {
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
-}
-
-const REFRESH_CELLS = [
-  'refreshes',
-  'requests of a token in the hour with most of them',
-  'between two refreshes of a list',
-  'not refreshed',
-  'walks',
-  'tried though another had done it',
-  'statements a refresh',
-]
-
-export const REFRESH_HEADING = `| ${REFRESH_CELLS.join(' | ')} |\n|${' --- |'.repeat(REFRESH_CELLS.length)}`
-
-export function refreshRowText(outcome: RefreshOutcome): string {
-  const { setting, most, share, interval, medianGap, longestGap } = outcome
-  const cells = [
-    `${setting.name}: ${setting.workers} workers, ${setting.lists} lists, ${setting.tokens} tokens, ${outcome.deaths} deaths`,
-    `${most} of ${share}`,
-    `${seconds(interval)} planned, median ${seconds(medianGap)}, longest ${seconds(longestGap)}`,
-    String(outcome.starved),
-    String(outcome.walks),
-    `${outcome.wasted} of ${outcome.refreshes}`,
-    (outcome.statements / outcome.refreshes).toFixed(1),
-  ]
-  return `| ${cells.join(' | ')} |`
 }

@@ -111,7 +111,7 @@ export async function openWorkers(
 }
 
 /** Of the connections alone: the queue's time is the simulation's. */
-export const REAL_TIME = {
+const REAL_TIME = {
   now: Date.now,
   sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
   after: afterRealTime,
@@ -119,7 +119,7 @@ export const REAL_TIME = {
 }
 
 /** All statements of pg-boss ask one function for the time. Returns a function that sets it. */
-export async function simulateTime(server: Server): Promise<(time: number) => Promise<void>> {
+async function simulateTime(server: Server): Promise<(time: number) => Promise<void>> {
   const queue = queueSchema(server.address.schema)
   await server.plain(`
     CREATE UNLOGGED TABLE simulated_clock (now timestamptz NOT NULL);
@@ -140,11 +140,7 @@ export async function simulateTime(server: Server): Promise<(time: number) => Pr
 }
 
 /** The real queue; no time passes while it answers. */
-export function inSimulation(
-  queue: ListQueue,
-  pace: Pick<Pace, 'of'>,
-  setTime: () => Promise<void>,
-): ListQueue {
+function inSimulation(queue: ListQueue, pace: Pick<Pace, 'of'>, setTime: () => Promise<void>): ListQueue {
   const ask = <T>(task: () => Promise<T>) => pace.of(setTime().then(task))
   return {
     tick: (...tick) => ask(() => queue.tick(...tick)),

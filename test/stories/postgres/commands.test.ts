@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createDoor, items, pageOf, serve } from '../../helpers/list-server.ts'
-import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
+import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
-import { createWorkspace } from '../../helpers/workspace.ts'
 
 const server = await openDatabase()
 
@@ -62,24 +61,6 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     }
     const read = await rows()
     expect(await read('SELECT 1 FROM pg_namespace WHERE nspname = $1', address.schema)).toEqual([])
-  })
-
-  it('exit with 4 where the server refuses, and tell no password', async () => {
-    const { url } = await serve((asked) => pageOf(ITEMS, asked))
-    const { workspace, address } = onPostgres(server, url)
-    const wrong = { DB_PASSWORD: workspace.secret('wrong but long enough') }
-    const refused = await workspace.run(['sync'], { env: wrong })
-    const none = createWorkspace({
-      baseUrl: url,
-      organizations: [ACME],
-      database: `postgres://${address.user}@127.0.0.1:1/x`,
-    })
-
-    expect(refused).toMatchObject({ code: 4 })
-    expect(refused.stderr).toMatch(/refuses the role .*PGPASSWORD/)
-    const away = await none.run(['sync'])
-    expect(away).toMatchObject({ code: 4 })
-    expect(away.stderr).toMatch(/127\.0\.0\.1:1 cannot be reached/)
   })
 
   it('go on at once where a killed worker stopped, and send nothing that it has written', async () => {

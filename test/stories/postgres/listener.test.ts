@@ -2,38 +2,26 @@ import { describe, expect, it } from 'vitest'
 import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
-import { parseScrape } from '../../listener/exposition.ts'
+
+// What its pages hold: test/stories/listener.test.ts.
 
 const server = await openDatabase()
 
 describe.skipIf(server.missing !== null)('the listener of start on a PostgreSQL mirror', () => {
   it('answers as on a file, and is not ready while the server does not answer', async () => {
-    const personal = items(6).map((item) => ({ ...item, note: 'Data-of-an-item' }))
-    const { url: baseUrl } = await serve((asked) => pageOf(personal, asked))
-    const settings = { schedule: '0 0 29 2 *', http: { port: 0 }, publish: 'copy.db' }
-    const { run, start, rows, workspace } = onPostgres(server, baseUrl, settings)
+    const { url: baseUrl } = await serve((asked) => pageOf(items(6), asked))
+    const { run, start, rows } = onPostgres(server, baseUrl, { schedule: '0 0 29 2 *', http: { port: 0 } })
     const daemon = start(['start'])
     const url = String((await daemon.log(({ msg }) => msg === 'listening')).url)
     const get = (path: string) => fetch(`${url}${path}`)
-    await daemon.log(({ event }) => event === 'published')
+    await daemon.log(({ event }) => event === 'run_finished')
 
-    const scrape = async () => parseScrape(await (await get('metrics')).text()).samples
-    const gauge = async (wanted: string) => (await scrape()).find(({ name }) => name === wanted)?.value
-    while ((await gauge('admin_mirror_runs_total')) !== 1) await new Promise((wake) => setTimeout(wake, 100))
-    const paths = ['', 'healthz', 'readyz', 'metrics', 'status.json', 'check']
-    const answers = await Promise.all(paths.map(get))
-    const texts = await Promise.all(answers.map((answer) => answer.text()))
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
-    expect(texts.join()).not.toContain('Data-of-an-item')
-    expect(texts[0]).toMatch(/mirror \d+ (?:kB|MB|KB|KiB)/i)
-    for (const token of [workspace.secret('only for tests'), '1|Secret'])
-      expect(texts.join()).not.toContain(token)
-    const told = JSON.parse(texts[4] ?? '') as { jobs: object[] }
-    const typed = JSON.parse((await run(['status', '--json'])).stdout) as { jobs: object[] }
-    expect(Object.keys(told)).toEqual(Object.keys(typed))
-    expect(told.jobs).toMatchObject([{ organization: 'acme', rows: 6, coverage: 'steady' }])
-    expect(await gauge('admin_mirror_usable')).toBe(1)
-    expect(await gauge('admin_mirror_database_bytes')).toBeGreaterThan(100_000)
+    const shown = JSON.parse(await (await get('status.json')).text()) as object
+    const typed = JSON.parse((await run(['status', '--json'])).stdout) as object
+    expect(Object.keys(shown)).toEqual(Object.keys(typed))
+    const scraped = await (await get('metrics')).text()
+    expect(scraped).toMatch(/^admin_mirror_usable 1$/m)
+    expect(scraped).toMatch(/^admin_mirror_database_bytes [1-9]\d{5,}$/m)
 
     const read = await rows()
     await read('BEGIN')

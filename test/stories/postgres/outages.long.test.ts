@@ -41,6 +41,15 @@ const OUTAGES: Record<string, Outage> = {
     ...setting('default_transaction_read_only', 'on'),
     says: /is read-only: name the primary server/,
   },
+  'whose disk is full': {
+    begin: (admin) =>
+      admin(`
+        CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$;
+        CREATE TRIGGER full_disk BEFORE UPDATE ON sync_jobs EXECUTE FUNCTION full_disk()`),
+    says: /has no room on its disk/,
+    end: (admin) => admin('DROP FUNCTION full_disk CASCADE'),
+  },
   'that ends each statement by its statement_timeout': {
     ...setting('statement_timeout', '1ms'),
     says: /has ended a statement by its statement_timeout: raise it for the role/,

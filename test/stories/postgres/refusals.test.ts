@@ -83,12 +83,6 @@ describe.skipIf(server.missing !== null)(
       ])
     })
 
-    it('where the name of the server is nobody’s', async () => {
-      const { code, text } = await sync(await at({ host: 'no-such-host.invalid', query: '&sslmode=disable' }))
-      expect(code).toBe(4)
-      expect(text).toMatch(/no-such-host\.invalid:\d+ cannot be reached/)
-    })
-
     it('where the server speaks no TLS', async () => {
       const { code, text } = await sync(await at({ query: '&sslmode=verify-full' }))
       expect(code).toBe(4)
@@ -158,16 +152,6 @@ describe.skipIf(server.missing !== null)(
           expect.stringMatching(/newer admin-mirror.*update this one/),
         ])
       }
-    })
-
-    it('where the server lets nobody else in', async () => {
-      const address = newSchema(server)
-      await asAdmin("CREATE ROLE crowded LOGIN PASSWORD 'a crowded password' CONNECTION LIMIT 0")
-      const { code, text } = await sync(
-        await at({ ...address, user: 'crowded', secret: 'a crowded password' }),
-      )
-      expect(code).toBe(4)
-      expect(text).toMatch(/has no connection left/)
     })
 
     it('where the server is a standby that only reads', async () => {

@@ -73,20 +73,6 @@ describe.skipIf(server.missing !== null)('a statement on the server', () => {
     expect(ended.stderr).toMatch(/TIMEOUT: the PostgreSQL server has ended the statement \(SQLSTATE 57014\)/)
   })
 
-  it('whose connection is lost fails, and is not run again', async () => {
-    const { start, address } = await synced()
-    const read = await openReader(address)
-    const running = start(['query', SLEEP])
-    await sleepers(read, 1)
-    await read(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
-    )
-
-    const ended = await running.ended
-    expect(ended).toMatchObject({ code: 4, stdout: '' })
-    expect(ended.stderr).toMatch(/DATABASE: the PostgreSQL server .*57P01/)
-  })
-
   it('writes nothing, by functions and procedures either', async () => {
     const { run, address } = await synced()
     const read = await openReader(address)

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { StatusSchema } from '../../../src/report/status.ts'
-import { createDoor, items, pageOf, serve } from '../../helpers/list-server.ts'
+import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { onPostgres, type PostgresWorkspace } from '../../helpers/on-postgres.ts'
 import { type openReader, startPostgres } from '../../helpers/postgres.ts'
 import type { LogLine, Running } from '../../helpers/processes.ts'
@@ -17,7 +17,6 @@ const NEW_YEAR = '0 0 1 1 *'
 const ORGANIZATIONS = Array.from({ length: 6 }, (_one, index) => organization(`acme${index}`, index + 1))
 
 const isStarted = ({ event }: LogLine) => event === 'daemon_started'
-const isFinished = ({ event }: LogLine) => event === 'run_finished'
 
 type Rows = Awaited<ReturnType<typeof openReader>>
 
@@ -92,39 +91,4 @@ describe.skipIf(server.missing !== null)('workers of one PostgreSQL mirror', () 
     const rows = await mirror.rows()
     expect(await rows('SELECT count(*)::int FROM orders')).toEqual([{ count: 9 * ORGANIZATIONS.length }])
   })
-
-  it.each(['SIGKILL', 'SIGTERM'] as const)(
-    'go on with the list of one that gets %s, at its page',
-    async (signal) => {
-      const door = createDoor()
-      const api = await serve(async (asked) => {
-        if (asked.page === 4) await door.opened
-        return pageOf(ITEMS, asked)
-      })
-      const mirror = onPostgres(server, api.url, { schedule: NEW_YEAR, refresh: false })
-      const first = mirror.start(['start'])
-      await api.arrival(({ page }) => page === 4)
-      const second = mirror.start(['start'])
-      await second.log(isStarted)
-      const byHand = await mirror.run(['sync'])
-      first.killAll(signal)
-      const { code } = await first.ended
-      const before = api.asked.length
-      door.open()
-      await second.log(isFinished)
-      const rows = await mirror.rows()
-      await expect.poll(() => isQueueEmpty(rows, mirror), WAIT).toBe(true)
-
-      expect(code).toBe(signal === 'SIGTERM' ? 0 : null)
-      expect(byHand).toMatchObject({ code: 1 })
-      expect(byHand.stderr).toMatch(/BUSY/)
-      expect(await mirror.run(['sync', '--wait'])).toMatchObject({ code: 0 })
-      expect(await stopped([second])).toEqual([0])
-      expect(api.asked[before]?.page).not.toBe(1)
-      const all = await rows('SELECT status FROM sync_runs ORDER BY id')
-      expect(all[0]).toEqual({ status: 'interrupted' })
-      expect(all[1]).toEqual({ status: 'succeeded' })
-      expect(await rows('SELECT count(*)::int FROM orders')).toEqual([{ count: 9 }])
-    },
-  )
 })
