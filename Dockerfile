@@ -1,5 +1,6 @@
-# Any image with Node 24 does as the base: --build-arg BASE=my-node:24
-ARG BASE=node:24.21.0-bookworm-slim
+# Any image with Node 24 does as the base: --build-arg BASE=my-node:24. The digest is that of the tag's index, so it serves each
+# architecture; who raises Node's version takes the new one from "docker buildx imagetools inspect node:VERSION-bookworm-slim".
+ARG BASE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 # What is in it was made by "npm run package", as in all other ways to install it: first that, then this.
 FROM ${BASE} AS build

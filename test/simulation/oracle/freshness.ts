@@ -179,9 +179,20 @@ export function watchFreshness(
 
   const owners = new Map<string, SimulatedProcess>()
 
+  /** A refresh of whoever had the job before, cut off from the server, is over: it can write nothing more. */
+  function onClaimed(told: HappeningOf<'claimed'>): void {
+    const job = nameOf(told)
+    owners.set(job, told.process)
+    const known = jobs.of(job)
+    if (known.underWay && known.underWay.process !== told.process) {
+      note('refresh overtaken')
+      known.underWay = null
+    }
+  }
+
   return {
     tell: listenWith({
-      claimed: (told) => owners.set(nameOf(told), told.process),
+      claimed: onClaimed,
       releasing: (told) => owners.delete(nameOf(told)),
       committed: ({ process }) => onCommitted(process),
       'refresh began': onBegan,
