@@ -93,7 +93,7 @@ it('brings every change with a refresh, for a few requests', async () => {
   // 180 new orders and as many changes again, 25 a page; a walk takes 125.
   expect(requests).toBeLessThan(40)
   expect(findings).toMatch(
-    /^ok {4}\S+ orders changedSince +nothing changed after \S+, and so says the API: it heeds updated_after$/m,
+    /^ok {4}\S+ orders changedSince +[\d,]+ rows changed after \S+, says the API: it heeds updated_after$/m,
   )
   expect((await workspace.run(['status'])).stdout).not.toContain('changedSince')
 })

@@ -19,8 +19,6 @@ export interface ChangesQuestion {
   total: number | null
   /** The largest value of the pages before it; null: they do not begin with the oldest changes. */
   above: number | null
-  /** Asks for what changed since a moment to come: who gives rows of the past ignores the parameter. */
-  isProbe: boolean
 }
 
 /** What is known of an API that can be asked so, between refreshes. It claims nothing: full walks and older pages find what it hides. */
@@ -28,30 +26,30 @@ export interface ChangedSince {
   /** As configured: of another parameter or field nothing is known. */
   rules: ChangedSinceRules
   /**
-   * The largest value of the field in the first answer of a reading, as the API writes it: values of later answers are younger than changes
-   * that those before them missed. Null: it is learned at the newest end.
+   * The largest value of the field up to the first answer of a reading, as the API writes it: values of later answers are younger than
+   * changes that those before them missed. Null: it is learned at the newest end.
    */
   mark: string | null
+  /** The largest value of all answers: the mark of the reading after them, whatever its first answer holds. */
+  seen?: string | null
   /** Younger changes are found by asking so. By the API's clock, as all times that are compared with its values. */
   from: number
   /** What its values are rounded to, milliseconds. */
   unit: number
   /** Milliseconds before the mark that are asked for again. */
   overlap: number
-  /** When the API was last asked for changes to come, by our clock; null: it is to be asked at once. */
-  probedAt: number | null
   /** The page to ask for; null: all is read for now. */
   ask: ChangesQuestion | null
   /** What was read to its end last: no page of it is asked for again until something is added to it. */
   read: { since: string; total: number | null } | null
-  /** Changes since `probedAt` that others found where this should have found them. */
-  late: number
+  /** When others found a change that this should have found, by our clock; absent: never since the overlap was doubled. */
+  lateAt?: number | undefined
   /** Whether the API gives the oldest changes first; absent: not known to. */
   isRising?: boolean
   /** Whether rows have changed without their field. */
   hasUntouched: boolean
-  /** Refusals in a row. */
-  refused: number
+  /** Tries in a row that were of no use; a refusal counts as half of those that turn it off. */
+  useless?: number
   /** Why it is not asked any more; null: it is. */
   off: string | null
 }
@@ -64,7 +62,7 @@ export interface ChangedRow {
   isTouched: boolean
 }
 
-export const DAY = 86_400_000
+const DAY = 86_400_000
 const HOUR = 3_600_000
 
 /** What APIs round to. It shows in so many different values. */
@@ -74,23 +72,17 @@ const ENOUGH_VALUES = 3
 const LEAST_OVERLAP = 120_000
 const MOST_OVERLAP = HOUR
 
-/** So many late changes in a day double the overlap. */
-const LATE = 2
-
-/** A server that is being replaced may refuse once. */
-const REFUSALS = 2
+/** After so many tries in a row that gave nothing, or more than half of the list, the API is not asked any more: an hour, if it is each five minutes. */
+const MOST_USELESS = 12
 
 const NOTHING: Omit<ChangedSince, 'rules'> = {
   mark: null,
   from: 0,
   unit: 1,
   overlap: LEAST_OVERLAP,
-  probedAt: null,
   ask: null,
   read: null,
-  late: 0,
   hasUntouched: false,
-  refused: 0,
   off: null,
 }
 
@@ -119,13 +111,7 @@ export function beginChanges(
   const known = before ?? { ...NOTHING, rules }
   if (known.off !== null || known.ask) return known
   const state = known.mark === null ? withMark(known, shown, elapsed, now) : known
-  if (state.mark === null) return state
-  const { probedAt, late, overlap } = state
-  if (probedAt !== null && Math.abs(now - probedAt) < DAY) return { ...state, ask: firstPage(state) }
-  const wider = late < LATE ? overlap : Math.max(overlap, Math.min(MOST_OVERLAP, 2 * overlap))
-  const mark = readMoment(state.mark)
-  const ask = { ...firstPage(state), since: mark ? mark.write(mark.ms + DAY) : state.mark, isProbe: true }
-  return { ...state, overlap: wider, late: 0, ask }
+  return state.mark === null ? state : { ...state, ask: firstPage(state) }
 }
 
 function withMark(
@@ -150,17 +136,22 @@ function withMark(
 
 /** A row that is dated ahead says nothing of the API's clock, which may be some hours ahead itself: an older mark asks for more, a younger one misses some. */
 function largestOf(times: readonly Moment[], now: number): Moment | null {
-  const until = (end: number) =>
-    times
-      .filter(({ ms }) => ms <= end)
-      .reduce<Moment | null>((most, one) => (most && most.ms >= one.ms ? most : one), null)
+  const until = (end: number) => later(...times.filter(({ ms }) => ms <= end))
   return until(now + HOUR) ?? until(now + DAY)
+}
+
+function later(...moments: readonly (Moment | null)[]): Moment | null {
+  return moments.reduce((most, one) => (one && one.ms > (most?.ms ?? -Infinity) ? one : most), null)
+}
+
+function textOf(moment: Moment | null): string | null {
+  return moment?.write(moment.ms) ?? null
 }
 
 function firstPage({ mark, overlap }: ChangedSince): ChangesQuestion {
   const moment = readMoment(mark ?? undefined)
   const since = moment ? moment.write(moment.ms - overlap) : ''
-  return { since, page: 1, total: null, above: 0, isProbe: false }
+  return { since, page: 1, total: null, above: 0 }
 }
 
 export interface ChangesAnswer {
@@ -177,39 +168,51 @@ export function afterChanges(
   listTotal: number | null,
   now: number,
 ): ChangedSince {
-  const { ask, mark, unit, rules } = state
+  const { ask, unit, rules } = state
   const since = readMoment(ask?.since)
   if (!ask || !since) return { ...state, ask: null }
   const times = values.filter((moment) => moment !== null)
   // It may compare with less than it shows.
-  const isOlder = times.some(({ ms }) => ms < since.ms - Math.max(unit, MINUTE))
-  if (isOlder || (ask.isProbe && values.length > 0 && times.length === 0)) {
+  if (times.some(({ ms }) => ms < since.ms - Math.max(unit, MINUTE))) {
     const off = `the API gave rows whose ${rules.field} is older than ${rules.parameter}: it ignores the parameter, or goes by another field`
     return { ...state, ask: null, off }
   }
-  if (ask.isProbe) return { ...state, probedAt: now, ask: firstPage(state) }
   const isFirst = ask.page === 1
   const above = ask.above
   const isSorted = above !== null && times.every(({ ms }, index) => ms >= (times[index - 1]?.ms ?? above))
-  const largest = isFirst || isSorted ? largestOf(times, now) : null
-  const hasMoved = largest !== null && largest.ms > (readMoment(mark ?? undefined)?.ms ?? 0)
+  const shown = largestOf(times, now)
+  const before = readMoment(state.seen ?? undefined)
+  const mark = readMoment(state.mark ?? undefined)
+  const moved = later(mark, isFirst ? before : null, isFirst || isSorted ? shown : null)
   const rises = isSorted && (times[0]?.ms ?? 0) < (times.at(-1)?.ms ?? 0)
   // One page may rise by chance.
   const isRising = isSorted && (state.isRising || (rises && !isFirst))
-  const after = { ...state, isRising, mark: hasMoved ? largest.write(largest.ms) : mark, ask: null }
-  // Nearly all has changed at once, which a walk reads as well; or the parameter is ignored, which the next question shows.
+  const after = { ...state, isRising, mark: textOf(moved), seen: textOf(later(before, shown)), ask: null }
   const rows = total ?? ask.page * PER_PAGE
+  // Nearly all has changed at once, which a walk reads as well; or the parameter is ignored.
   if (listTotal !== null && rows > listTotal / 2 && rows > PER_PAGE)
-    return { ...after, mark: null, probedAt: null }
+    return afterUseless(forgetMark(after), 'gave more than half of the list')
+  if (isFirst && values.length === 0) return afterUseless(after, 'gave nothing, though rows have changed')
   // What was taken out of the pages before has drawn as many rows to them.
   const fell = Math.max(0, (ask.total ?? 0) - (total ?? ask.total ?? 0))
   const isRead = state.read?.since === ask.since && state.read.total === total
   if ((next === null && fell === 0) || (isFirst && isRead))
-    return { ...after, refused: 0, read: { since: ask.since, total } }
+    return { ...after, useless: 0, read: { since: ask.since, total } }
   // From the oldest change on, a page of younger ones cannot lose what moves behind it meanwhile.
-  if (isFirst && isRising && rises && hasMoved) return { ...after, ask: firstPage(after) }
+  if (isFirst && isRising && rises && moved !== mark) return { ...after, ask: firstPage(after) }
   const page = fell > 0 ? Math.max(1, ask.page - Math.ceil(fell / PER_PAGE)) : ask.page + 1
   return { ...after, ask: { ...ask, page, total, above: isSorted ? (times.at(-1)?.ms ?? above) : null } }
+}
+
+/** An answer of no use says little: the row that the mark comes from may have gone. So it is learned anew before the API is not asked any more. */
+function afterUseless(state: ChangedSince, what: string): ChangedSince {
+  const useless = (state.useless ?? 0) + 1
+  if (useless >= MOST_USELESS) return { ...state, useless, off: `${useless} times in a row the API ${what}` }
+  return { ...(useless === MOST_USELESS / 2 ? forgetMark(state) : state), useless }
+}
+
+function forgetMark(state: ChangedSince): ChangedSince {
+  return { ...state, mark: null, seen: null }
 }
 
 /** The request itself displeases an API that has just answered one without the parameter: it may even fail by it, or search for too long. */
@@ -234,11 +237,13 @@ export function isRefusal(error: unknown): error is KnownError {
 
 /** The state once the API refused a question. */
 export function afterRefusal(state: ChangedSince, code: ErrorCode): ChangedSince {
-  const refused = state.refused + 1
-  const off = refused < REFUSALS ? null : `the API refuses requests with ${state.rules.parameter} (${code})`
+  // A server that is being replaced may refuse once.
+  const useless = (state.useless ?? 0) + MOST_USELESS / 2
+  const off =
+    useless < MOST_USELESS ? null : `the API refuses requests with ${state.rules.parameter} (${code})`
   // Pages that were not read come again.
-  const mark = state.ask && state.ask.page > 1 ? state.ask.since : state.mark
-  return { ...state, mark, ask: null, refused, off }
+  const again = state.ask && state.ask.page > 1 ? { mark: state.ask.since, seen: null } : {}
+  return { ...state, ...again, ask: null, useless, off }
 }
 
 /** The rows that a page of the list itself changed. @param ignore Dotted paths that are not compared: nothing shows whether these changed. */
@@ -267,13 +272,23 @@ export function changesWarnings(before: ChangedSince | undefined, after: Changed
   ]
 }
 
-/** Compares with what pages of the list itself changed. */
-export function verifyChanges(state: ChangedSince, changed: readonly ChangedRow[]): ChangedSince {
+/** Compares with what pages of the list itself changed. Two late changes within a day double the overlap. */
+export function verifyChanges(
+  state: ChangedSince,
+  changed: readonly ChangedRow[],
+  now: number,
+): ChangedSince {
   const mark = readMoment(state.mark ?? undefined)
   // Pages that are still to be read hold some of it.
   if (state.off !== null || !mark || state.ask || changed.length === 0) return state
-  const isLate = ({ at, isTouched }: ChangedRow) =>
-    isTouched && at !== null && at.ms > state.from && at.ms < mark.ms - state.overlap
+  const { overlap, from, lateAt } = state
   const hasUntouched = state.hasUntouched || changed.some(({ isTouched }) => !isTouched)
-  return { ...state, late: state.late + changed.filter(isLate).length, hasUntouched }
+  const isLate = changed.some(
+    ({ at, isTouched }) => isTouched && at !== null && at.ms > from && at.ms < mark.ms - overlap,
+  )
+  if (!isLate) return { ...state, hasUntouched }
+  if (lateAt === undefined || Math.abs(now - lateAt) >= DAY) return { ...state, hasUntouched, lateAt: now }
+  const wider = Math.max(overlap, Math.min(MOST_OVERLAP, 2 * overlap))
+  // What others were late with before says nothing of the wider one.
+  return { ...state, hasUntouched, overlap: wider, from: mark.ms, lateAt: undefined }
 }

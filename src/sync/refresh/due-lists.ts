@@ -36,13 +36,18 @@ export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list
     const { state, policy, tried } = one
     const interval = newestInterval(state, policy, price)
     const dueAt = Math.max(newestDueAt(state, policy, price, now), lastTry(tried.newest, now) + interval)
-    return { ...one, waited: now - dueAt, times: (now - dueAt) / interval, since: owedSince(state, policy) }
-  })
-  share.noteWaits({
-    isLate: waits.some(({ waited, since }) => Math.max(waited, now - (since ?? now)) > LATE_MS),
-    longest: Math.max(...waits.map(({ times }) => times)),
+    return { ...one, waited: now - dueAt, times: (now - dueAt) / interval }
   })
   const free = waits.filter(({ isRead }) => !isRead)
+  const owedOf = ({ state, policy }: (typeof free)[number]) =>
+    owedSince(state, policy) ?? owedAt(state, policy, price, rules.chunk)
+  const older = free
+    .toSorted((a, b) => bandsAtOf(a) - bandsAtOf(b))
+    .find((one) => lastTry(one.tried.older, now) + AFTER_OLDER_MS <= now && owedOf(one) <= now)
+  share.noteWaits({
+    isLate: Math.max(older ? now - owedOf(older) : 0, ...waits.map(({ waited }) => waited)) > LATE_MS,
+    longest: Math.max(...waits.map(({ times }) => times)),
+  })
   // It is no refresh: whatever the share has room for.
   const due: { list: L; reads: Reads }[] = free
     .filter(({ state, policy }) => policy.alarm && isAlarmed(state))
@@ -53,15 +58,7 @@ export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list
     due.push({ list, reads: 'newest' })
     known = { ...known, level: known.level + expectedRequests(state, policy.newest, now) }
   }
-  if (!mayBegin(known, rules, 'visit')) return due
-  const older = free
-    .toSorted((a, b) => bandsAtOf(a) - bandsAtOf(b))
-    .find(
-      ({ state, policy, since, tried }) =>
-        lastTry(tried.older, now) + AFTER_OLDER_MS <= now &&
-        (since !== null || owedAt(state, policy, price, rules.chunk) <= now),
-    )
-  return older ? [...due, { list: older.list, reads: 'older' }] : due
+  return older && mayBegin(known, rules, 'visit') ? [...due, { list: older.list, reads: 'older' }] : due
 }
 
 function bandsAtOf({ state }: { state: RefreshState }): number {

@@ -143,17 +143,24 @@ export function afterWalked(
   page: { number: number; found: number },
   now: number,
 ): RefreshState {
+  const { number, found } = page
   const { rates, walkEvery, periods } = planOf(state, pace, price, now)
-  const depth = pageAt(page.number, state, pace)
+  // It looks back at pages that it has read.
+  const isOn = number === 1 || number > (state.walked?.page ?? 0)
+  const after = isOn ? { ...state, walked: { page: number, at: now } } : state
+  const depth = pageAt(number, state, pace)
   const band = rates.bands.findIndex(({ from, to }) => depth >= from && depth <= to)
-  if (band < 0 || (periods[band] ?? 0) * MINUTE < walkEvery) return state
-  return { ...state, rates: afterPage(rates, band, page.found, sinceWalk(page.number, state, now)) }
+  if (band < 0 || (periods[band] ?? 0) * MINUTE < walkEvery) return after
+  return { ...after, rates: afterPage(rates, band, found, sinceWalk(number, state, now)) }
 }
 
-/** Minutes since the last complete full walk read a page. */
+/** Minutes since a full walk read a page: the one under way, as far as it has come, or the last complete one. */
 function sinceWalk(page: number, state: RefreshState, now: number): number {
-  const { walkAt = state.startedAt, walkTook, lastPage } = state
-  return Math.max(0, (now - walkAt - (walkTook * page) / Math.max(1, lastPage)) / MINUTE)
+  const { walkAt = state.startedAt, walkTook, lastPage, walked } = state
+  const took = walkTook / Math.max(1, lastPage)
+  const readAt =
+    walked && page <= walked.page ? walked.at - took * (walked.page - page) : walkAt + took * page
+  return Math.max(0, now - readAt) / MINUTE
 }
 
 /** The page that stands so many pages from the newest end, or the depth of that page. */

@@ -38,8 +38,9 @@ const LEAST = 3
 const YOUNG = 0.2
 const NEWEST = 0.8
 
-/** An end that is not young is read this often too: a list that turns round may hide it in its total. Milliseconds. */
+/** An end that is not young is read this often too, but not at every refresh: a list that turns round may hide it in its total. Milliseconds. */
 const OTHER_END_EVERY = 3_600_000
+const OTHER_END_REFRESHES = 12
 
 const BOTH: readonly End[] = ['first', 'last']
 
@@ -103,16 +104,16 @@ export function newestEnd(places: Places, newest: End | 'auto'): End | null {
 
 /**
  * The ends that a refresh at this time reads: the young ones, and from time to time the other one too.
- * @param bothEndsAt When both were read last.
+ * @param bothEndsAt When both were read last. @param interval Milliseconds between two refreshes; null: not known.
  */
 export function endsToRead(
-  places: Places,
+  { places, bothEndsAt, interval }: { places: Places; bothEndsAt: number | null; interval: number | null },
   newest: End | 'auto',
-  bothEndsAt: number | null,
   now: number,
 ): readonly End[] {
   const young = youngEnds(places, newest)
-  const isDue = bothEndsAt === null || Math.abs(now - bothEndsAt) >= OTHER_END_EVERY
+  const every = Math.max(OTHER_END_EVERY, OTHER_END_REFRESHES * (interval ?? 0))
+  const isDue = bothEndsAt === null || Math.abs(now - bothEndsAt) >= every
   return newest === 'auto' && isDue ? [...young, ...BOTH.filter((end) => !young.includes(end))] : young
 }
 

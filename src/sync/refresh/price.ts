@@ -109,7 +109,7 @@ const LONGEST_CAP = 60
 const DEAR = 400
 
 /** The part of a share that is enough for the turns of all newest ends. */
-const TURNS_PART = 0.2
+const TURNS_PART = 0.14
 
 /**
  * Milliseconds in which a part of the share reads the newest ends of so many lists once. A quiet list, and one whose news are not known

@@ -18,9 +18,9 @@ export interface Refresh {
 /** What the list moved too much to read is read again by the next refresh, whose gap is longer: after so many in a row it is left to a walk. */
 const MOST_DOUBTS = 3
 
-/** Begins a refresh. If new items appear at neither end, it reads nothing, but once an hour both ends. */
+/** Begins a refresh. If new items appear at neither end, it reads nothing, but from time to time both ends. */
 export function beginRefresh(state: RefreshState, { newest }: RefreshRules, now: number): Refresh {
-  const waiting = endsToRead(state.places, newest, state.bothEndsAt, now)
+  const waiting = endsToRead(state, newest, now)
   return readNext({ startedAt: now, reading: null, waiting, done: [] }, state)
 }
 

@@ -186,7 +186,10 @@ export function createRefresher(options: RefresherOptions): Refresher {
   }
 
   const verified = (from: RefreshState, { upserts = [] }: Pick<PageResult, 'upserts'>) =>
-    withChanges(from, (known) => known && verifyChanges(known, changedRows(upserts, known.rules, ignore)))
+    withChanges(
+      from,
+      (known) => known && verifyChanges(known, changedRows(upserts, known.rules, ignore), now()),
+    )
 
   /** Reads the page of what changed that is to be asked for, if there is one. */
   async function readChanges(tools: RefreshTools, urgency: Urgency): Promise<void> {

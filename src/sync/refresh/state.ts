@@ -29,6 +29,8 @@ export interface RefreshState {
   /** When the last complete full walk began, and how long it took, in milliseconds. Absent in what an older version saved: as `startedAt`. */
   walkAt?: number
   walkTook: number
+  /** The page that a full walk read last, and when; absent: none is known. */
+  walked?: { page: number; at: number }
   /** When both ends were read last; null before the first time. */
   bothEndsAt: number | null
   lastPage: number

@@ -21,14 +21,11 @@ const one = (more: Partial<ListSetting> = {}) => [{ ...LIST, ...more }]
 const many = (count: number, more: Partial<ListSetting>) =>
   Array.from({ length: count }, () => ({ ...LIST, ...more }))
 
-/** 20 lists with 490,000 rows: of the smallest ones something is new once a day. */
-const DIFFERENT = [
-  ...many(1, { rows: 250_000, arrivals: 4 }),
-  ...many(2, { rows: 75_000, arrivals: 1 }),
-  ...many(3, { rows: 20_000, arrivals: 0.2 }),
-  ...many(6, { rows: 4000, arrivals: 1 / 60 }),
-  ...many(8, { rows: 750, arrivals: 1 / 1440 }),
-]
+/** 20 lists of 10 to 200,000 rows, each two thirds longer than the one before; as many new ones for their length as of the first list. */
+const DIFFERENT = Array.from({ length: 20 }, (_, index) => {
+  const rows = Math.round(10 * 20_000 ** (index / 19))
+  return { ...LIST, rows, arrivals: rows / 100_000 }
+})
 
 /** A twentieth of the rows changes at once each week: measured for one. */
 const WEEKLY = { lists: one({ batch: { day: 2.3, part: 0.05 } }), limit: 60, days: 7, known: 379 }

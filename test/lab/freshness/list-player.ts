@@ -53,7 +53,7 @@ export interface ListPlayer {
   newestInterval(price: number): number
   newestDueAt(price: number, now: number): number
   /** Reads the newest end. False where its process is killed in the middle; nothing but the rows is kept then. */
-  refresh(now: number, isKilled: () => boolean): boolean
+  refresh(now: number, price: number, isKilled: () => boolean): boolean
   owedSince(): number | null
   owedAt(price: number, chunk: number): number
   /** Reads an older page that is owed by now. False: none is. */
@@ -88,8 +88,8 @@ export function createListPlayer(
     return page
   }
 
-  function verify({ changedRows = [] }: WrittenPage): void {
-    if (state.changes) state = { ...state, changes: verifyChanges(state.changes, changedRows) }
+  function verify({ changedRows = [], at }: WrittenPage): void {
+    if (state.changes) state = { ...state, changes: verifyChanges(state.changes, changedRows, at) }
   }
 
   const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)
@@ -139,12 +139,13 @@ export function createListPlayer(
     state: () => state,
     newestInterval: (price) => newestInterval(state, pace, price),
     newestDueAt: (price, now) => newestDueAt(state, pace, price, now),
-    refresh(now, isKilled) {
+    refresh(now, price, isKilled) {
       const before = { ...state, triedAt: now }
       shown = []
       readBefore = now - state.startedAt
       const after = readEnds(before, now, isKilled)
-      state = { ...(after ?? before), ...(state.changes ? { changes: state.changes } : {}) }
+      const interval = after && newestInterval(after, pace, price)
+      state = { ...(after ?? before), interval, ...(state.changes ? { changes: state.changes } : {}) }
       added = added.filter(({ at }) => at > state.settledAt)
       return after !== null
     },

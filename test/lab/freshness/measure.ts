@@ -208,7 +208,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     const isVictim = random.chance(killed)
     let isFinished = false
     counted(2, () => {
-      isFinished = player.refresh(startedMs, () => isVictim && random.chance(0.3))
+      isFinished = player.refresh(startedMs, priceOf(share), () => isVictim && random.chance(0.3))
     })
     if (!isFinished) return
     counts.finished++
@@ -222,12 +222,14 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     const now = nowMs()
     const ready = lists.filter(({ walk, mayReadOlder }) => !walk || mayReadOlder)
     const byAge = ready.toSorted((a, b) => bandsAt(a) - bandsAt(b))
-    const owing = byAge.map((list) => ({ list, since: list.player.owedSince() }))
-    isLate ||= owing.some(({ since }) => since !== null && now - since > LATE_MS)
-    const found = owing.find(({ list, since }) => {
+    const owing = byAge.map((list) => {
+      const since = list.player.owedSince()
+      return { list, since, dueAt: since ?? list.player.owedAt(price, rules.chunk) }
+    })
+    isLate ||= owing.some(({ dueAt }) => now - dueAt > LATE_MS)
+    const found = owing.find(({ list, since, dueAt }) => {
       const goesOn = since !== null && (list === visited || list.walk !== null)
-      if (!mayBegin(share, rules, goesOn ? 'older' : 'visit')) return false
-      return since !== null || list.player.owedAt(price, rules.chunk) <= now
+      return mayBegin(share, rules, goesOn ? 'older' : 'visit') && dueAt <= now
     })
     if (!found) return false
     const { list } = found

@@ -38,33 +38,12 @@ function answer(state: ChangedSince, given: Partial<ChangesAnswer> = {}, listTot
   return afterChanges(state, { values: [], total: 0, next: null, ...given }, listTotal, NOW)
 }
 
-/** An API that has shown that it leaves out what did not change, asked for its first page. */
-const asking = answer(begin())
+/** An API that is asked for its first page. */
+const asking = begin()
 
 describe('what is asked first', () => {
-  it('is what will have changed a day after the largest value, less the time since the list was read', () => {
-    const state = begin()
-
-    expect(state).toMatchObject({
-      mark: at(25),
-      ask: { since: at(25).replace('20T', '21T'), page: 1, isProbe: true },
-    })
-  })
-
-  it('is then what changed since two minutes before it', () => {
-    expect(asking).toMatchObject({ probedAt: NOW, ask: { since: at(23), page: 1, isProbe: false } })
-  })
-
-  it.each([
-    { after: 0, isProbe: false },
-    { after: DAY - 1, isProbe: false },
-    { after: DAY, isProbe: true },
-    // The clock was set back.
-    { after: -DAY, isProbe: true },
-  ])('is asked again after a day: $after', ({ after, isProbe }) => {
-    const read = answer(asking)
-
-    expect(begin(read, [], NOW + after).ask?.isProbe).toBe(isProbe)
+  it('is what changed since two minutes before the largest value, less the time since the list was read', () => {
+    expect(begin()).toMatchObject({ mark: at(25), ask: { since: at(23), page: 1 } })
   })
 
   it.each([
@@ -74,7 +53,7 @@ describe('what is asked first', () => {
     // Rows that changed at once.
     { shown: moments(at(0), at(0), at(60)), since: at(53) },
   ])('is a whole unit before it where values are rounded to more: $since', ({ shown, since }) => {
-    expect(answer(begin(undefined, shown)).ask).toMatchObject({ since })
+    expect(begin(undefined, shown).ask).toMatchObject({ since })
   })
 
   it.each([
@@ -94,44 +73,66 @@ describe('what is asked first', () => {
   })
 
   it('is the page that was left over', () => {
-    const left = { ...asking, ask: { since: at(1), page: 7, total: 900, above: null, isProbe: false } }
+    const left = { ...asking, ask: { since: at(1), page: 7, total: 900, above: null } }
 
     expect(begin(left)).toBe(left)
   })
 })
 
-describe('an API that ignores the parameter', () => {
-  it.each([
-    { name: 'gives rows for a moment to come', state: begin(), values: moments(at(30)) },
-    { name: 'gives rows without a time for it', state: begin(), values: [null] },
-    { name: 'gives a row of the past', state: asking, values: moments(at(29), at(21, 59)) },
-  ])('$name, and is not asked again', ({ state, values }) => {
-    const after = answer(state, { values, total: 1000, next: 2 })
+describe('an API that gives older rows', () => {
+  it('ignores the parameter, and is not asked again', () => {
+    const after = answer(asking, { values: moments(at(29), at(21, 59)), total: 1000, next: 2 })
 
     expect(after).toMatchObject({ ask: null, off: expect.stringContaining('ignores the parameter') })
     expect(begin(after, undefined, NOW + 9 * DAY)).toBe(after)
-    expect(changesWarnings(state, after)).toEqual([expect.stringContaining('changedSince is off')])
+    expect(changesWarnings(asking, after)).toEqual([expect.stringContaining('changedSince is off')])
     expect(changesWarnings(after, after)).toEqual([])
   })
 
   it.each([
-    { name: 'rounds down', state: asking, values: moments(at(22)) },
-    { name: 'has a row of the far future', state: begin(), values: moments('2031-01-01T00:00:00Z') },
-    { name: 'gives a row without a time', state: asking, values: [null, ...moments(at(29))] },
-  ])('is not one that $name', ({ state, values }) => {
-    expect(answer(state, { values, total: 1 }).off).toBeNull()
+    { name: 'rounds down', values: moments(at(22)) },
+    { name: 'has a row of the far future', values: moments('2031-01-01T00:00:00Z') },
+    { name: 'gives a row without a time', values: [null, ...moments(at(29))] },
+  ])('is not one that $name', ({ values }) => {
+    expect(answer(asking, { values, total: 1 }).off).toBeNull()
+  })
+})
+
+/** What becomes of it if it answers so, one refresh after the other. */
+function become(...given: readonly Partial<ChangesAnswer>[]) {
+  return given.reduce<ChangedSince>((state, one) => answer(begin(state), one), begin())
+}
+const times = (count: number, one: Partial<ChangesAnswer>) => Array.from({ length: count }, () => one)
+
+describe('an API whose answers are of no use', () => {
+  const ALL = { values: moments(at(29)), total: 501, next: 2 }
+  const NOTHING = { values: [], total: 0 }
+  const SOME = { values: moments(at(29)), total: 1 }
+
+  it.each([
+    {
+      what: 'nothing',
+      given: NOTHING,
+      off: '12 times in a row the API gave nothing, though rows have changed',
+    },
+    { what: 'nearly all', given: ALL, off: '12 times in a row the API gave more than half of the list' },
+  ])('is not asked again after an hour of them: $what', ({ given, off }) => {
+    expect(become(...times(11, given)).off).toBeNull()
+    expect(become(...times(12, given)).off).toBe(off)
+    expect(become(...times(11, given), SOME, ...times(11, given)).off).toBeNull()
   })
 
-  it('or changed nearly all at once shows which when it is asked next', () => {
-    const values = moments(at(29), at(28))
+  it('has its mark learned anew: nearly all may have changed at once, and the row of the mark may have gone', () => {
+    expect(become(ALL)).toMatchObject({ mark: null, ask: null })
+    expect(become(...times(5, NOTHING)).mark).toBe(at(25))
+    expect(become(...times(6, NOTHING)).mark).toBeNull()
+  })
 
-    expect(answer(asking, { values, total: 501, next: 2 })).toMatchObject({
-      mark: null,
-      probedAt: null,
-      ask: null,
-    })
-    expect(answer(asking, { values, total: 500, next: 2 })).toMatchObject({ mark: at(29), probedAt: NOW })
-    expect(answer(asking, { values, total: 501, next: 2 }, null).ask).toMatchObject({ page: 2 })
+  it.each([
+    { values: moments(at(29)), total: 500, next: 2 },
+    { values: moments(at(29)), total: 25, next: null },
+  ])('is not one that gives less than half, or a page: $total', (given) => {
+    expect(answer(asking, given, given.next ? 1000 : 30)).toMatchObject({ mark: at(29) })
   })
 })
 
@@ -159,7 +160,7 @@ describe('more pages of changes', () => {
     // One page may rise by chance.
     expect(one).toMatchObject({ mark: at(40), ask: { since: at(23), page: 2 } })
     expect(two).toMatchObject({ mark: at(50), ask: { page: 3 } })
-    const known = { ...two, ask: asking.ask, mark: asking.mark }
+    const known = { ...two, ask: asking.ask, mark: asking.mark, seen: null }
     expect(answer(known, { values: moments(at(24), at(40)), total: 60, next: 2 })).toMatchObject({
       mark: at(40),
       ask: { since: at(38), page: 1 },
@@ -167,13 +168,13 @@ describe('more pages of changes', () => {
   })
 
   it('are asked again after a fall also where the last of them came', () => {
-    const last = { ...asking, ask: { since: at(23), page: 4, total: 100, above: null, isProbe: false } }
+    const last = { ...asking, ask: { since: at(23), page: 4, total: 100, above: null } }
 
     expect(answer(last, { values: moments(at(30)), total: 99 }).ask).toMatchObject({ page: 3, total: 99 })
   })
 
   it('are given up where they are more than half of the list', () => {
-    const far = { ...asking, ask: { since: at(23), page: 21, total: null, above: null, isProbe: false } }
+    const far = { ...asking, ask: { since: at(23), page: 21, total: null, above: null } }
 
     expect(answer(far, { values: moments(at(30)), total: null, next: 22 })).toMatchObject({
       ask: null,
@@ -190,6 +191,18 @@ describe('more pages of changes', () => {
     expect(answer(more, { values: moments(at(24)), total: 60 }).mark).toBe(at(26))
   })
 
+  it('move the mark of the next reading to the largest value of all, where the first page shows none that is younger', () => {
+    const one = answer(asking, { values: moments(at(25), at(24)), total: 60, next: 2 })
+    const two = answer(one, { values: moments(at(40), at(30)), total: 60, next: 3 })
+    const all = answer(two, { values: moments(at(26)), total: 60 })
+    const next = answer(begin(all), { values: moments(at(25), at(24)), total: 61, next: 2 })
+
+    expect(all).toMatchObject({ mark: at(25), seen: at(40) })
+    expect(next).toMatchObject({ mark: at(40), ask: { since: at(23), page: 2 } })
+    // What was not read comes again.
+    expect(afterRefusal(next, 'SERVER_ERROR')).toMatchObject({ mark: at(23), seen: null })
+  })
+
   it.each([
     { total: 60, page: 4 },
     { total: 61, page: 4 },
@@ -200,7 +213,7 @@ describe('more pages of changes', () => {
   ])('are asked again where rows slid out of them: $total', ({ total, page }) => {
     const third = {
       ...first(moments(at(40), at(39))),
-      ask: { since: at(23), page: 3, total: 60, above: null, isProbe: false },
+      ask: { since: at(23), page: 3, total: 60, above: null },
     }
 
     expect(answer(third, { values: moments(at(30)), total, next: 4 }).ask).toMatchObject({ page, total })
@@ -221,7 +234,9 @@ describe('an API that refuses', () => {
     const once = afterRefusal(asking, 'UNEXPECTED_STATUS')
 
     expect(once).toMatchObject({ off: null, ask: null })
-    expect(answer({ ...once, ask: asking.ask })).toMatchObject({ refused: 0 })
+    expect(answer({ ...once, ask: asking.ask }, { values: moments(at(29)), total: 1 })).toMatchObject({
+      useless: 0,
+    })
     expect(afterRefusal(once, 'UNEXPECTED_STATUS').off).toBe(
       'the API refuses requests with updated_after (UNEXPECTED_STATUS)',
     )
@@ -240,7 +255,7 @@ describe('an API that refuses', () => {
     const two = first(moments(at(40), at(39)))
     const once = afterRefusal(two, 'SERVER_ERROR')
 
-    expect(once).toMatchObject({ mark: at(23), ask: null, off: null, refused: 1 })
+    expect(once).toMatchObject({ mark: at(23), ask: null, off: null, useless: 6 })
     const again = answer(
       { ...once, ask: asking.ask },
       { values: moments(at(40), at(39)), total: 60, next: 2 },
@@ -250,37 +265,49 @@ describe('an API that refuses', () => {
   })
 })
 
+const rowsAt = (time: string) => [{ at: readMoment(time), isTouched: true }]
+
 describe('what pages of the list itself changed', () => {
   const read = answer({ ...asking, from: Date.parse(at(10)) }, { values: moments(at(40)), total: 1 })
 
   it.each([
-    { name: 'was late', time: at(37, 59), late: 1 },
-    { name: 'will be asked for again', time: at(38), late: 0 },
-    { name: 'changed before it was asked for', time: at(10), late: 0 },
-  ])('$name: $time', ({ time, late }) => {
-    expect(verifyChanges(read, [{ at: readMoment(time), isTouched: true }])).toMatchObject({
-      late,
+    { name: 'was late', time: at(37, 59), isLate: true },
+    { name: 'will be asked for again', time: at(38), isLate: false },
+    { name: 'changed before it was asked for', time: at(10), isLate: false },
+  ])('$name: $time', ({ time, isLate }) => {
+    expect(verifyChanges(read, rowsAt(time), NOW)).toMatchObject({
+      ...(isLate ? { lateAt: NOW } : {}),
       hasUntouched: false,
     })
+    expect('lateAt' in verifyChanges(read, rowsAt(time), NOW)).toBe(isLate)
   })
 
   it.each([
-    { late: 1, minutes: 2 },
-    { late: 2, minutes: 4 },
-    { late: 200, minutes: 4 },
-  ])('doubles the overlap after a day: $late', ({ late, minutes }) => {
-    expect(begin({ ...read, late }, [], NOW + DAY)).toMatchObject({ overlap: minutes * MINUTE, late: 0 })
+    { hours: 0, minutes: 4 },
+    { hours: 23, minutes: 4 },
+    { hours: 24, minutes: 2 },
+  ])('doubles the overlap if it was late twice within a day: $hours hours', ({ hours, minutes }) => {
+    const once = verifyChanges(read, rowsAt(at(30)), NOW)
+    const twice = verifyChanges(once, rowsAt(at(31)), NOW + (hours * DAY) / 24)
+
+    expect(twice.overlap).toBe(minutes * MINUTE)
+    // The same again shows nothing of it.
+    if (hours < 24) expect(verifyChanges(twice, rowsAt(at(32)), NOW + DAY).lateAt).toBeUndefined()
   })
 
-  it('doubles it to an hour at most', () => {
-    expect(begin({ ...read, late: 2, overlap: 60 * MINUTE }, [], NOW + DAY).overlap).toBe(60 * MINUTE)
-    expect(begin({ ...read, late: 2, overlap: DAY }, [], NOW + DAY).overlap).toBe(DAY)
+  it.each([
+    { overlap: 60 * MINUTE, expected: 60 * MINUTE },
+    { overlap: 1440 * MINUTE, expected: 1440 * MINUTE },
+  ])('doubles it to an hour at most: $overlap', ({ overlap, expected }) => {
+    const known = { ...read, mark: at(9000), lateAt: NOW, overlap }
+
+    expect(verifyChanges(known, rowsAt(at(11)), NOW)).toMatchObject({ overlap: expected, lateAt: undefined })
   })
 
   it('is told once where its field is as before', () => {
-    const after = verifyChanges(read, [{ at: readMoment(at(20)), isTouched: false }])
+    const after = verifyChanges(read, [{ at: readMoment(at(20)), isTouched: false }], NOW)
 
-    expect(after).toMatchObject({ late: 0, hasUntouched: true })
+    expect(after).toMatchObject({ hasUntouched: true })
     expect(changesWarnings(read, after)).toEqual([
       'a row changed and its updated_at did not: such changes come with older pages and full walks',
     ])
@@ -290,9 +317,9 @@ describe('what pages of the list itself changed', () => {
   it('says nothing while pages are left over, or nothing is asked', () => {
     const rows = [{ at: readMoment(at(20)), isTouched: true }]
 
-    expect(verifyChanges(asking, rows)).toBe(asking)
+    expect(verifyChanges(asking, rows, NOW)).toBe(asking)
     const off = { ...read, off: 'ignored' }
-    expect(verifyChanges(off, rows)).toBe(off)
+    expect(verifyChanges(off, rows, NOW)).toBe(off)
   })
 
   const upsert = (field: string, change: 'added' | 'changed' = 'changed') => ({

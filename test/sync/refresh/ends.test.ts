@@ -71,7 +71,7 @@ describe('the ends of a list', () => {
     const places = { first: 0, last: 0, elsewhere: 20 }
 
     expect([youngEnds(places, 'last'), newestEnd(places, 'last')]).toEqual([['last'], 'last'])
-    expect(endsToRead(places, 'last', null, 0)).toEqual(['last'])
+    expect(endsToRead({ places, bothEndsAt: null, interval: null }, 'last', 0)).toEqual(['last'])
   })
 
   it.each([
@@ -96,13 +96,17 @@ describe('the ends of a list', () => {
   )
 
   it.each([
-    { bothEndsAt: null, expected: ['last', 'first'] },
-    { bothEndsAt: 5 * HOUR, expected: ['last'] },
-    { bothEndsAt: 4 * HOUR, expected: ['last', 'first'] },
-    { bothEndsAt: 8 * HOUR, expected: ['last', 'first'] },
-  ])('are both read once an hour: last at $bothEndsAt', ({ bothEndsAt, expected }) => {
+    { bothEndsAt: null, minutes: null, expected: ['last', 'first'] },
+    { bothEndsAt: 5 * HOUR, minutes: 5, expected: ['last'] },
+    { bothEndsAt: 4.5 * HOUR, minutes: null, expected: ['last', 'first'] },
+    { bothEndsAt: 4.5 * HOUR, minutes: 5, expected: ['last', 'first'] },
+    { bothEndsAt: 4.5 * HOUR, minutes: 6, expected: ['last'] },
+    { bothEndsAt: 8 * HOUR, minutes: 5, expected: ['last', 'first'] },
+  ])('are both read each hour, or twelfth time: last at $bothEndsAt, each $minutes minutes', (row) => {
+    const { bothEndsAt, minutes, expected } = row
     const places = { first: 0, last: 20, elsewhere: 0 }
+    const interval = minutes === null ? null : (minutes * HOUR) / 60
 
-    expect(endsToRead(places, 'auto', bothEndsAt, 5.5 * HOUR)).toEqual(expected)
+    expect(endsToRead({ places, bothEndsAt, interval }, 'auto', 5.5 * HOUR)).toEqual(expected)
   })
 })

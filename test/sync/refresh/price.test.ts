@@ -96,9 +96,9 @@ describe('how often a newest end is read', () => {
     { price: 1600, news: 16 / 10_080, minutes: 120 },
     { price: 100, news: 0.5, lastPage: 1, minutes: 28 },
     { price: 10, news: 0.5, lastPage: 4, minutes: 14.1 },
-    { price: 100, news: 16 / 10_080, lists: 1, minutes: 5 },
-    { price: 100, news: 16 / 10_080, lists: 4, minutes: 6.8 },
-    { price: 100, news: 16 / 10_080, lists: 20, minutes: 34 },
+    { price: 100, news: 16 / 10_080, lists: 2, minutes: 5 },
+    { price: 100, news: 16 / 10_080, lists: 4, minutes: 9.8 },
+    { price: 100, news: 16 / 10_080, lists: 20, minutes: 49 },
     { price: 100, news: 16 / 10_080, lists: 100, minutes: 60 },
   ])('each $minutes minutes at the price $price of a list with $news news', (row) => {
     const { price, news, lastPage = 100, lists = 1000, minutes } = row

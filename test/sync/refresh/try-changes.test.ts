@@ -16,10 +16,16 @@ describe('trying whether an API can be asked for changes', () => {
     isHeeded: boolean
     text: string
   }>([
-    { name: 'no change to come', answer: [], isHeeded: true, text: 'it heeds updated_after' },
+    {
+      name: 'what changed',
+      answer: [FIRST.items[0]?.text ?? ''],
+      isHeeded: true,
+      text: '1 row changed after 2026-11-20T06:58:00Z, says the API: it heeds updated_after',
+    },
+    { name: 'nothing', answer: [], isHeeded: false, text: 'gave nothing, though a row did' },
     {
       name: 'a row of the past',
-      answer: [FIRST.items[0]?.text ?? ''],
+      answer: ['{ "id": 1, "updated_at": "2026-11-20T06:00:00Z" }'],
       isHeeded: false,
       text: 'it ignores the parameter',
     },
@@ -35,12 +41,6 @@ describe('trying whether an API can be asked for changes', () => {
       isHeeded: false,
       text: 'no row of the first page has a time in updated_at',
     },
-    {
-      name: 'a row of a time to come',
-      answer: ['{ "id": 1, "updated_at": "2031-01-01T00:00:00Z" }'],
-      isHeeded: false,
-      text: 'gave rows though',
-    },
     { name: 'no row', page: pageOf([]), isHeeded: true, text: 'not tried' },
   ])('tells of $name', async ({ page = FIRST, answer, isHeeded, text }) => {
     const asked: unknown[] = []
@@ -53,7 +53,19 @@ describe('trying whether an API can be asked for changes', () => {
     const tried = await tryChanges(JOB, page, ask, START)
 
     expect(tried).toEqual({ isHeeded, text: expect.stringContaining(text) })
-    expect(asked).toEqual(answer ? [{ number: 1, updated_after: '2026-11-21T08:00:00Z' }] : [])
+    expect(asked).toEqual(answer ? [{ number: 1, updated_after: '2026-11-20T06:58:00Z' }] : [])
+  })
+
+  it('says that nothing will show what is hidden where the field is not compared', async () => {
+    const job = jobOf({
+      changedSince: { parameter: 'updated_after', field: 'updated_at' },
+      ignore: ['updated_at'],
+    })
+
+    expect(await tryChanges(job, FIRST, async () => FIRST, START)).toMatchObject({
+      isHeeded: true,
+      text: expect.stringContaining('updated_at is in ignore'),
+    })
   })
 
   it('leaves a refused token to whoever asked', async () => {
