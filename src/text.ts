@@ -36,6 +36,11 @@ export function jobName({
   return `${organization.name} ${collection.name}`
 }
 
+/** Tells jobs apart in a map. */
+export function jobKey(organizationId: string, collection: string): string {
+  return `${organizationId} ${collection}`
+}
+
 /** A word of a command line, quoted if a shell would split or expand it. */
 export function shellWord(word: string): string {
   const shown = printable(word, word.length)
@@ -50,7 +55,7 @@ export const ON_HOLD = 'Nothing more is sent with it.'
 const PROPOSED =
   /(?<![\w./-])admin-mirror (?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*/g
 
-/** Returns a message whose commands can be pasted. `configOption`: what follows each of them, `typedConfig` of cli/globals.ts. */
+/** Returns a message whose commands can be pasted. `configOption`: what follows each of them, `typedConfig` of cli/runtime.ts. */
 export function asCalled(message: string, configOption: string): string {
   return message.replace(PROPOSED, (command: string, offset: number) =>
     message.startsWith(' --config', offset + command.length) ? command : `${command}${configOption}`,
@@ -79,4 +84,17 @@ export function inWords(ms: number): string {
   ]
   const [size, noun] = units.find(([unit, , most]) => Math.round(ms / unit) <= most) ?? [1000, 'second']
   return counted(Math.max(Math.round(ms / size), ms > 0 ? 1 : 0), noun)
+}
+
+/** `512 bytes`, `3.4 MB`. */
+export function inBytes(bytes: number): string {
+  const units: [number, string][] = [
+    [1e12, 'TB'],
+    [1e9, 'GB'],
+    [1e6, 'MB'],
+    [1e3, 'kB'],
+  ]
+  const [size, unit] = units.find(([least]) => bytes >= least) ?? [1, 'bytes']
+  const value = bytes / size
+  return `${value >= 100 || size === 1 ? Math.round(value) : value.toFixed(1)} ${unit}`
 }

@@ -157,7 +157,6 @@ describe('the house', () => {
       'store/sqlite/child-process.ts',
       'store/sqlite/maintenance-child.ts',
       'store/sqlite/publish/publish-child.ts',
-      'cli/reading/reading-child.js',
     ]
     const inBrowser = 'listener/page-assets.ts'
     const outside = files.filter((file) => ![...beginnings, inBrowser].includes(file))

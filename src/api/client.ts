@@ -3,7 +3,7 @@ import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { BudgetStore, Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { ON_HOLD, shellWord } from '../text.ts'
 import { createConnectionPool, createHttpGet, type HttpGet } from './http.ts'
-import { createAddresses, createLinkReader } from './links.ts'
+import { createLinkReader, pageAddress } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
 import { type RateHeaders, readRateHeaders } from './rate/headers.ts'
@@ -109,16 +109,16 @@ function createPageSource(
   const { path, filters } = job.collection
   const listOf = (more: Filters) => {
     const list = { baseUrl, path, filters: { ...filters, ...more }, linkHosts }
-    return { addressOf: createAddresses(list), rules: { maxResponseBytes, readLink: createLinkReader(list) } }
+    return { list, rules: { maxResponseBytes, readLink: createLinkReader(list) } }
   }
   const whole = listOf({})
 
-  async function ask({ addressOf }: typeof whole, page: number, signal: AbortSignal) {
+  async function ask({ list }: typeof whole, page: number, signal: AbortSignal) {
     const sentAt = options.now()
     const note = (status: number | null, announced: RateHeaders | null) =>
       options.onAnswer?.({ job, page, status, ms: options.now() - sentAt, announced })
     try {
-      const response = await get(addressOf(page), headers, signal)
+      const response = await get(pageAddress(list, page), headers, signal)
       const announced = readRateHeaders(response.headers, options.now())
       note(response.status, announced)
       return { response, announced }

@@ -42,7 +42,7 @@ export function createHttpGet(
       return await receive(request, options.maxResponseBytes)
     } catch (error) {
       signal.throwIfAborted()
-      throw error instanceof KnownError ? error : translate(error, url, options.timeoutMs)
+      throw error instanceof KnownError ? error : translateRequestError(error, url, options.timeoutMs)
     } finally {
       signal.removeEventListener('abort', stop)
     }
@@ -126,7 +126,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EPROTO: ', which speaks no TLS',
 }
 
-function translate(error: unknown, url: URL, timeoutMs: number): KnownError {
+function translateRequestError(error: unknown, url: URL, timeoutMs: number): KnownError {
   if (!(error instanceof RequestError)) {
     const name = error instanceof Error ? error.name : typeof error
     return new JobError('INTERNAL', `the request failed in an unforeseen way (${name})`)
@@ -163,14 +163,14 @@ export interface IdleLimits {
 }
 
 /** Hundreds of jobs may wait for their rate limit. Most servers close connections after an idle minute. */
-const LIMITS: IdleLimits = { mostIdle: 100, idleMs: 30_000 }
+const IDLE_LIMITS: IdleLimits = { mostIdle: 100, idleMs: 30_000 }
 
 /**
  * Opens connections that no other list shares. HTTP/1.1 does not say which request a response belongs to: a
  * proxy that repeats a response on a kept connection would give the rows of one list to the next list that
  * uses it.
  */
-export function createConnectionPool(limits: IdleLimits = LIMITS): () => Connections {
+export function createConnectionPool(limits: IdleLimits = IDLE_LIMITS): () => Connections {
   const idle = new Set<Duplex>()
   return () => {
     // The timeout of an agent closes idle connections only: a response may take longer.

@@ -119,7 +119,7 @@ const WholeList = z.looseObject({
 export function readEnvelope(body: SplitBody): Envelope {
   const { json, items } = parseBody(body)
   if (Array.isArray(json)) return { items, paging: null }
-  if (!isRecord(json)) throw new EnvelopeError(`the answer is ${describe(json)}, not a list`)
+  if (!isRecord(json)) throw new EnvelopeError(`the answer is ${kindOfJson(json)}, not a list`)
   if (json.success === false) throw new EnvelopeError(`the answer says "success": false${messageOf(json)}`)
   if (!Object.hasOwn(json, 'data')) throw new EnvelopeError(`the answer has no "data"${messageOf(json)}`)
   assertList(body, json.data)
@@ -131,7 +131,7 @@ function isPaged(envelope: Record<string, unknown>, items: number): boolean {
   if (isRecord(links)) return true
   // PHP writes an empty object as an empty list. Anything else may be the links of a page, damaged on the way.
   if (links !== undefined && links !== null && !(Array.isArray(links) && links.length === 0))
-    throw new EnvelopeError(`"links" is ${describe(links)}, not an object`)
+    throw new EnvelopeError(`"links" is ${kindOfJson(links)}, not an object`)
   const meta = isRecord(envelope.meta) ? envelope.meta : {}
   const found = [...PAGING.filter((name) => name in envelope), ...PAGING.filter((name) => name in meta)]
   if (found.length === 0 || isWholeList([envelope, meta], items)) return false
@@ -161,7 +161,7 @@ function readPaging(envelope: Record<string, unknown>): Paging {
 }
 
 function assertList({ elements }: SplitBody, data: unknown): void {
-  if (!elements) throw new EnvelopeError(`"data" is ${describe(data)}, not a list`)
+  if (!elements) throw new EnvelopeError(`"data" is ${kindOfJson(data)}, not a list`)
   // PHP writes a list with gaps as an object with numbers as keys. Any other object is not a list.
   const stranger = elements.find(({ slice: { key } }) => key !== null && !/^\d+$/.test(key))
   if (stranger)
@@ -174,7 +174,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function describe(value: unknown): string {
+function kindOfJson(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`

@@ -59,7 +59,7 @@ function* readingsOf(word: string): Iterable<string> {
 const ESCAPE =
   /((?:%[\da-f]{2})+)|\\{1,8}u([\da-f]{4})|&#(\d{1,7});|&#x([\da-f]{1,7});|&(amp|lt|gt|quot|apos);/g
 
-const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+const HTML_NAMES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 function meaningOf(
   _escape: string,
@@ -70,7 +70,7 @@ function meaningOf(
   name: string | undefined,
 ): string {
   if (percent !== undefined) return Buffer.from(percent.replaceAll('%', ''), 'hex').toString().toLowerCase()
-  if (name !== undefined) return NAMED[name] ?? ''
+  if (name !== undefined) return HTML_NAMES[name] ?? ''
   const code = decimal === undefined ? Number.parseInt(unit ?? hex ?? '', 16) : Number(decimal)
   return code <= 0x10ffff ? String.fromCodePoint(code).toLowerCase() : ''
 }

@@ -31,7 +31,11 @@ export interface TokenHold {
   undecided(): void
 }
 
-export function createTokenHold(store: HoldStore): TokenHold {
+/** @param resumeCommand What to type where the token is valid again. */
+export function createTokenHold(
+  store: HoldStore,
+  resumeCommand: () => string = () => 'admin-mirror resume',
+): TokenHold {
   let state: 'open' | 'held' | 'trying' | 'tried' | 'refused' = store.heldReason() === null ? 'open' : 'held'
   let reason = store.heldReason() ?? ''
   let waiting: (() => void)[] = []
@@ -48,10 +52,10 @@ export function createTokenHold(store: HoldStore): TokenHold {
   function check(): void {
     // `resume`, in another process, may have lifted the hold.
     if (state === 'refused' && !isUnwritten && store.heldReason() === null) state = 'open'
-    if (state === 'refused') throw refusal(reason)
+    if (state === 'refused') throw refusal(reason, resumeCommand())
     // Another process on the same mirror may have got a 401.
     const heldElsewhere = state === 'open' ? store.heldReason() : null
-    if (heldElsewhere !== null) throw refusal(heldElsewhere)
+    if (heldElsewhere !== null) throw refusal(heldElsewhere, resumeCommand())
     if (state === 'trying') state = 'tried'
   }
 
@@ -95,8 +99,8 @@ export function createTokenHold(store: HoldStore): TokenHold {
   }
 }
 
-function refusal(reason: string): TokenRefusedError {
+function refusal(reason: string, command: string): TokenRefusedError {
   return new TokenRefusedError(
-    `${reason}; nothing is sent with it. Put a new token into the configuration, or run "admin-mirror resume" if it is valid again`,
+    `${reason}; nothing is sent with it. Put a new token into the configuration, or run "${command}" if it is valid again`,
   )
 }

@@ -6,7 +6,7 @@ import { DEFAULT_COLLECTIONS } from '../config/collections.ts'
 import type { Config } from '../config/config.ts'
 import { nearest } from '../config/issues.ts'
 import { systemCode, UsageError } from '../errors.ts'
-import { nextFireAfter } from '../schedule/cron.ts'
+import { nextFires } from '../schedule/cron.ts'
 import { assertNumbersOrNothing, assertOwnCopy, type Origin } from '../store/sqlite/publish/numbers.ts'
 import { inspectPlace, numbersFile } from '../store/sqlite/publish/place.ts'
 import { counted, shellWord } from '../text.ts'
@@ -68,7 +68,7 @@ export function checkTokens({ organizations }: Pick<Config, 'organizations'>): F
   return fine > 0 ? [ok('tokens', `${counted(fine, 'token')} can be read`), ...failed] : failed
 }
 
-const YEARS_MS = 400 * 86_400_000
+const LOOKED_AHEAD_MS = 400 * 86_400_000
 
 /** The next times of each schedule, by the clock of its time zone. */
 export function checkSchedules(
@@ -82,7 +82,7 @@ export function checkSchedules(
   return Array.from(bySchedule, ([schedule, users]) => {
     const [first] = users
     const who = users.length === 1 ? (first?.name ?? '') : counted(users.length, 'organization')
-    const times = nextTimes(schedule, timezone, now, 3)
+    const times = nextFires(schedule, timezone, now, now + LOOKED_AHEAD_MS, 3)
     const text = `"${schedule}" of ${who}`
     if (times.length === 0)
       return warn('schedule', `${text} does not come within a year`, 'correct it, if that is not meant')
@@ -93,17 +93,6 @@ export function checkSchedules(
   })
 }
 
-function nextTimes(schedule: string, timezone: string, after: number, count: number): number[] {
-  const times: number[] = []
-  for (let time = after; times.length < count; ) {
-    const next = nextFireAfter(schedule, timezone, time, after + YEARS_MS)
-    if (next === null) return times
-    times.push(next)
-    time = next
-  }
-  return times
-}
-
 function localTime(time: number, timeZone: string): string {
   const format = { timeZone, dateStyle: 'short', timeStyle: 'medium' } as const
   return new Intl.DateTimeFormat('sv-SE', format).format(time)
@@ -111,7 +100,7 @@ function localTime(time: number, timeZone: string): string {
 
 /** The shortest time between two of the next runs, in minutes; null if there are not two. */
 export function minutesBetween(schedule: string, timezone: string, now: number): number | null {
-  const times = nextTimes(schedule, timezone, now, 5)
+  const times = nextFires(schedule, timezone, now, now + LOOKED_AHEAD_MS, 5)
   const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time))
   return gaps.length === 0 ? null : Math.min(...gaps) / 60_000
 }

@@ -33,7 +33,7 @@ export async function askList(
   const source = await openSource()
   try {
     const refusal = await source.refusal()
-    if (refusal) return { job, page: null, finding: refused(name, refusal, 'not asked: ') }
+    if (refusal) return { job, page: null, finding: refusedFinding(name, refusal, 'not asked: ') }
     const page = await source.fetchPage(1, observe, limit)
     const asked = { job, page, finding: ok(name, sizeText(page)) }
     const ask: Ask = (number, more) => source.fetchPage(number, observe, limit, 'walk', more)
@@ -42,7 +42,7 @@ export async function askList(
   } catch (error) {
     if (limit.aborted)
       return { job, page: null, finding: warn(name, `not tried to the end in time: it waits for ${reason}`) }
-    return { job, page: null, finding: refused(name, error, '') }
+    return { job, page: null, finding: refusedFinding(name, error, '') }
   } finally {
     await source.close()
   }
@@ -58,7 +58,7 @@ function sizeText({ total, lastPage, items }: Page): string {
   return `${all}${lastPage === null ? '' : ` on ${counted(lastPage, 'page')}`}`
 }
 
-function refused(name: string, error: unknown, before: string): Finding {
+function refusedFinding(name: string, error: unknown, before: string): Finding {
   const { code, message } = error as KnownError
   if (error instanceof InterruptedError) return warn(name, 'stopped')
   const { exitCode, cure = null } = ERRORS[code]

@@ -9,6 +9,7 @@ import { openForReading } from '../store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
 import { type Origin, originIn } from '../store/sqlite/publish/numbers.ts'
 import type { Connection } from '../store/sqlite/sql.ts'
+import { inBytes } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
 const NAME = 'mirror'
@@ -142,7 +143,7 @@ const LEAST_FREE = 32 * 1024 * 1024
 function checkDisk(name: string, file: string): Finding[] {
   const folder = nearestFolder(path.dirname(file))
   const { type, bavail, bsize } = fs.statfsSync(folder)
-  const size = sizeOf(file) + sizeOf(`${file}-wal`)
+  const size = fileSize(file) + fileSize(`${file}-wal`)
   return [checkFileSystem(name, type >>> 0), checkFree(name, bavail * bsize, size)]
 }
 
@@ -169,14 +170,8 @@ function nearestFolder(folder: string): string {
   return fs.existsSync(folder) || parent === folder ? folder : nearestFolder(parent)
 }
 
-function sizeOf(file: string): number {
+function fileSize(file: string): number {
   return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
-}
-
-function inBytes(bytes: number): string {
-  const units = ['kB', 'MB', 'GB', 'TB']
-  const power = Math.min(Math.max(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), 1), units.length)
-  return `${(bytes / 1000 ** power).toFixed(power > 2 ? 1 : 0)} ${units[power - 1]}`
 }
 
 /** Whether files can be made in a folder, or the folder itself. */

@@ -6,8 +6,7 @@ import { UsageError } from '../errors.ts'
 import { checkCron } from '../schedule/cron.ts'
 import { NAME_ENDS } from '../store/core/names.ts'
 import { shellWord } from '../text.ts'
-import type { Globals } from './globals.ts'
-import type { Runtime } from './runtime.ts'
+import type { Globals, Runtime } from './runtime.ts'
 
 export const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
 
@@ -31,18 +30,19 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
 function assertMeant(file: string, cwd: string): void {
   let owner: number | undefined
   try {
-    owner = ownerOf(file)
+    owner = ownerOfFile(file)
   } catch {
     // Whoever opens it says what is wrong.
   }
   const user = process.geteuid?.()
-  if (owner === undefined || owner === user || owner === 0 || (user !== 0 && owner === ownerOf(cwd))) return
+  if (owner === undefined || owner === user || owner === 0 || (user !== 0 && owner === ownerOfFile(cwd)))
+    return
   throw new UsageError(
     `${file} belongs to another user, and nobody has named it; if it is meant, name it: --config ${shellWord(file)}`,
   )
 }
 
-function ownerOf(place: string): number | undefined {
+function ownerOfFile(place: string): number | undefined {
   return fs.statSync(place, { throwIfNoEntry: false })?.uid
 }
 

@@ -1,13 +1,13 @@
 import { ERRORS } from '../errors.ts'
 
-const REFUSED = Object.values(ERRORS).flatMap(({ status }) => status ?? [])
+const REFUSED_STATUSES = Object.values(ERRORS).flatMap(({ status }) => status ?? [])
 
 /** What each exit code means, whatever the command is. */
 export const EXIT_CODES: Readonly<Record<number, string>> = {
   0: 'all that was asked for is done',
   1: 'a list failed: server, network, rate limit, an answer that cannot be trusted, or busy elsewhere',
   2: 'usage or configuration error; nothing was sent or written',
-  3: `access refused (${REFUSED.join(', ')}): somebody has to act`,
+  3: `access refused (${REFUSED_STATUSES.join(', ')}): somebody has to act`,
   4: 'the mirror cannot be used: locked, not writable, disk full, damaged, not ours, too new',
   5: 'the mirror and the API are apart: a difference, removals held back, or a list that ended early',
   130: 'stopped by SIGINT (143: SIGTERM, 129: SIGHUP); the next run continues',

@@ -6,23 +6,18 @@ import { allowedPerMinute, knownLimit } from '../api/rate/decision.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError, MirrorError } from '../errors.ts'
 import { openListener } from '../listener/listener.ts'
-import {
-  type BudgetUse,
-  type Counters,
-  jobKey,
-  type Overview,
-  type Published,
-  type Source,
-} from '../listener/overview.ts'
+import { type Counters, createCounters } from '../listener/metrics.ts'
+import type { BudgetUse, Overview, Published, Source } from '../listener/overview.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { StoredGate } from '../store/core/overview.ts'
 import { readNumbers } from '../store/sqlite/publish/numbers.ts'
 import { numbersFile } from '../store/sqlite/publish/place.ts'
 import type { JobResult } from '../sync/job.ts'
-import { budgetKey } from './budget-key.ts'
+import { jobKey } from '../text.ts'
 import type { ServedMirror } from './mirror.ts'
 import { statusOf } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
+import { budgetKey } from './selection.ts'
 import type { CommandSession } from './with-session.ts'
 
 /** The listener of a `start`. */
@@ -43,16 +38,30 @@ export async function listenFor(
 ): Promise<Listening> {
   const { now, sleep, every } = runtime
   const listener = await openListener({ ...address, now, sleep, every })
-  const counts = createCounts(now)
+  const counters = createCounters()
+  const lastHour = createLastHour(now)
   let source: MirrorSource | null = null
   return {
-    onAnswer: counts.onAnswer,
+    onAnswer({ job: { organization }, status }) {
+      counters.request(organization.name, status)
+      lastHour.note(organization.id, status)
+    },
     onResult(result) {
-      counts.onResult(result)
-      source?.onResult(result)
+      const { job, run, error } = result
+      const list = { organization: job.organization.name, collection: job.collection.name }
+      counters.run(list, runEnd(result), run)
+      source?.onResult({ run, error })
     },
     async serve(session, scheduler) {
-      source = createSource({ served: await session.serve(), config, scheduler, counts, configOption, now })
+      source = createSource({
+        served: await session.serve(),
+        config,
+        scheduler,
+        counters,
+        lastHour: lastHour.requests,
+        configOption,
+        now,
+      })
       listener.serve(source, (error) =>
         session.logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
       )
@@ -62,11 +71,18 @@ export async function listenFor(
   }
 }
 
+function runEnd({ error, run }: Pick<JobResult, 'error' | 'run'>) {
+  if (error === null) return 'succeeded'
+  if (error.code === 'INTERRUPTED') return 'interrupted'
+  return run === null ? 'refused' : 'failed'
+}
+
 interface SourceOptions {
   served: ServedMirror
   config: Config
   scheduler: Pick<Scheduler, 'isTicking'>
-  counts: Counts
+  counters: Counters
+  lastHour: LastHour['requests']
   /** See `typedConfig`: for commands that users paste. */
   configOption: string
   now: () => number
@@ -82,10 +98,9 @@ const NEW_MS = 7 * 86_400_000
 
 /** What the listener answers from. */
 export function createSource(options: SourceOptions): MirrorSource {
-  const { served, config, scheduler, counts, configOption, now } = options
-  const { database, organizations } = config
+  const { served, config, scheduler, counters, lastHour, configOption, now } = options
+  const { database } = config
   const startedAt = new Date(now()).toISOString()
-  const names = new Map(organizations.map(({ id, name }) => [id, name]))
   let fault: string | null = null
 
   async function unusable(): Promise<string | null> {
@@ -111,9 +126,9 @@ export function createSource(options: SourceOptions): MirrorSource {
         configOption,
         unusable: reason,
       }),
-      runs: new Map(runs.map((one) => [jobKey(one), one])),
-      budgets: budgetUses({ config, gates, tokensUsed, lastHour: counts.lastHour() }),
-      counters: counts.counters((id) => names.get(id) ?? id),
+      runs: new Map(runs.map((one) => [jobKey(one.organization_id, one.collection), one])),
+      budgets: budgetUses({ config, gates, tokensUsed, lastHour: lastHour() }),
+      counters,
       new_columns: newColumns,
       size,
       published: config.publish === null ? null : published(config.publish),
@@ -140,95 +155,47 @@ function published(file: string): Published {
   return { file, created_at: stat.mtime.toISOString(), current_at: current, bytes: stat.size }
 }
 
-/** What this process did since its start, counted for metrics. */
-export interface Counts {
-  onAnswer(answer: AnswerNote): void
-  onResult(result: JobResult): void
-  counters(organizationName: (organizationId: string) => string): Counters
-  /** Requests of the last hour, and how many of these were answered with 429, by organization. */
-  lastHour(): Map<string, HourOfRequests>
+/** The requests of the last hour, counted by the minute. */
+interface LastHour {
+  note(organizationId: string, status: number | null): void
+  /** By organization. */
+  requests(): Map<string, RequestSums>
 }
 
-interface HourOfRequests {
+interface RequestSums {
   requests: number
+  /** Of these, answered with 429. */
   refused: number
 }
 
 const MINUTE_MS = 60_000
 const MINUTES = 60
 
-export function createCounts(now: () => number): Counts {
-  const requests = new Map<string, Map<string, number>>()
-  const runs = new Map<string, Counters['runs'][number]>()
-  /** The minutes of the last hour, by organization; the oldest first. */
-  const minutes = new Map<string, (HourOfRequests & { minute: number })[]>()
-
-  function countMinute(organizationId: string, isRefused: boolean): void {
-    const minute = Math.floor(now() / MINUTE_MS)
-    const known = (minutes.get(organizationId) ?? []).filter((one) => isOfLastHour(one, minute))
-    const last = known.at(-1)
-    if (last?.minute === minute) {
-      last.requests++
-      last.refused += Number(isRefused)
-    } else known.push({ minute, requests: 1, refused: Number(isRefused) })
-    minutes.set(organizationId, known)
-  }
-
+export function createLastHour(now: () => number): LastHour {
+  const minutes = new Map<string, (RequestSums & { minute: number })[]>()
+  const minuteNow = () => Math.floor(now() / MINUTE_MS)
+  // A minute after the present one was counted before the clock was set back.
+  const recent = (id: string, minute: number) =>
+    (minutes.get(id) ?? []).filter((one) => one.minute <= minute && one.minute > minute - MINUTES)
   return {
-    onAnswer({ job, status }) {
-      const organizationId = job.organization.id
-      const name = status === null ? 'error' : String(status)
-      const known = requests.get(organizationId) ?? new Map<string, number>()
-      known.set(name, (known.get(name) ?? 0) + 1)
-      requests.set(organizationId, known)
-      countMinute(organizationId, status === 429)
+    note(id, status) {
+      const minute = minuteNow()
+      const known = recent(id, minute)
+      const last = known.findLast((one) => one.minute === minute)
+      const sums = last ?? { minute, requests: 0, refused: 0 }
+      sums.requests++
+      sums.refused += Number(status === 429)
+      minutes.set(id, last ? known : [...known, sums])
     },
-    onResult({ job, run, error }) {
-      const status = error === null ? 'succeeded' : resultOf(error.code, run !== null)
-      const { organization, collection } = job
-      const name = `${organization.id} ${collection.name} ${status}`
-      const known = runs.get(name)
-      runs.set(name, {
-        organization: organization.name,
-        collection: collection.name,
-        status,
-        count: (known?.count ?? 0) + 1,
-        retries: (known?.retries ?? 0) + (run?.retries ?? 0),
-        wait_seconds: (known?.wait_seconds ?? 0) + (run?.rateLimitWaitMs ?? 0) / 1000,
-      })
-    },
-    counters: (organizationName) => ({
-      requests: [...requests].flatMap(([id, byStatus]) =>
-        [...byStatus].map(([status, count]) => ({ organization: organizationName(id), status, count })),
-      ),
-      runs: [...runs.values()],
-    }),
-    lastHour() {
-      const minute = Math.floor(now() / MINUTE_MS)
-      return new Map(
-        [...minutes].map(([id, all]) => [id, sumOf(all.filter((one) => isOfLastHour(one, minute)))]),
-      )
-    },
+    requests: () => new Map([...minutes.keys()].map((id) => [id, sumOf(recent(id, minuteNow()))])),
   }
 }
 
-/** A minute after the present one was counted before the clock was set back. */
-function isOfLastHour(one: { minute: number }, minute: number): boolean {
-  return one.minute <= minute && one.minute > minute - MINUTES
-}
-
-function sumOf(minutes: readonly HourOfRequests[]): HourOfRequests {
-  const sum = { requests: 0, refused: 0 }
-  for (const { requests, refused } of minutes) {
-    sum.requests += requests
-    sum.refused += refused
+function sumOf(sums: readonly RequestSums[]): RequestSums {
+  return {
+    requests: sums.reduce((sum, { requests }) => sum + requests, 0),
+    refused: sums.reduce((sum, { refused }) => sum + refused, 0),
   }
-  return sum
-}
-
-function resultOf(code: string, isBegun: boolean): string {
-  if (code === 'INTERRUPTED') return 'interrupted'
-  return isBegun ? 'failed' : 'refused'
 }
 
 interface BudgetFacts {
@@ -237,7 +204,7 @@ interface BudgetFacts {
   /** By organization. */
   tokensUsed: ReadonlyMap<string, string | null>
   /** By organization. */
-  lastHour: ReadonlyMap<string, HourOfRequests>
+  lastHour: ReadonlyMap<string, RequestSums>
 }
 
 /** Who spends which budget, and how much of it. A key may be the fingerprint of a token, so none is returned. */
@@ -246,11 +213,10 @@ export function budgetUses({ config, gates, tokensUsed, lastHour }: BudgetFacts)
   const known = new Map(gates.map((gate) => [gate.scope, gate.known]))
   const groups = Map.groupBy(organizations, ({ id }) => budgetKey(config, id, tokensUsed.get(id) ?? null))
   return [...groups].map(([key, members]) => {
-    const hours = members.flatMap(({ id }) => lastHour.get(id) ?? [])
+    const sums = sumOf(members.flatMap(({ id }) => lastHour.get(id) ?? []))
     return {
       organizations: members.map(({ name }) => name),
-      requests: hours.reduce((sum, { requests }) => sum + requests, 0),
-      refused: hours.reduce((sum, { refused }) => sum + refused, 0),
+      ...sums,
       per_minute: allowedPerMinute(knownLimit(budgetOf(known.get(key) ?? null, 0)), rateLimit),
     }
   })

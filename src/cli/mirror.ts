@@ -1,6 +1,8 @@
+import path from 'node:path'
 import type { CheckedMirror } from '../check/mirror.ts'
 import type { Config } from '../config/config.ts'
-import { InterruptedError } from '../errors.ts'
+import { isPostgresAddress } from '../config/postgres-address.ts'
+import { InterruptedError, UsageError } from '../errors.ts'
 import type { Forgotten } from '../store/core/forget.ts'
 import type { JobNames } from '../store/core/jobs.ts'
 import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../store/core/overview.ts'
@@ -10,11 +12,12 @@ import type { Tokens } from '../store/core/tokens.ts'
 import type { ListNames } from '../store/postgres/leases.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import type { Store } from '../sync/store.ts'
+import { shellWord } from '../text.ts'
 import { exitCodeOfStop } from './exit-code.ts'
 import type { Publishing } from './publisher.ts'
 import type { StatusReader } from './read-status.ts'
 import type { ReadingOptions, WritePieces } from './reading/run-reading.ts'
-import type { Runtime } from './runtime.ts'
+import { type Globals, type Runtime, typedConfig } from './runtime.ts'
 
 // What commands do with a mirror, be it a file or a schema of a PostgreSQL server.
 
@@ -24,6 +27,49 @@ export interface MirrorPlace {
   database: string
   /** Null where `--database` names a file. */
   config: Config | null
+}
+
+/** The option of commands that only read. */
+export interface DatabaseOption {
+  database?: string
+}
+
+/** Which file a command reads. */
+export interface ReadTarget extends MirrorPlace {
+  /** See `typedConfig`: for commands that users paste. */
+  configOption: string
+  /** How `query` asks this file. */
+  queryCommand: string
+}
+
+/**
+ * The file that `--database` names, else the mirror of the configuration. With `--database` no configuration is read, nor
+ * the code for it loaded: an analyst has none, and it may be of another mirror. Throws UsageError, and ConfigError.
+ */
+export async function readTarget(
+  runtime: Runtime,
+  globals: Globals,
+  database: string | undefined,
+): Promise<ReadTarget> {
+  if (database !== undefined) {
+    if (database === '') throw new UsageError('--database: name a file')
+    // It may hold a password, so it is not repeated.
+    if (isPostgresAddress(database))
+      throw new UsageError(
+        '--database names a file; a mirror on PostgreSQL is read with a configuration that names it, --config FILE',
+      )
+    const queryCommand = `admin-mirror query --database ${shellWord(database)}`
+    return { database: path.resolve(runtime.cwd, database), config: null, configOption: '', queryCommand }
+  }
+  const { readConfig } = await import('./config-file.ts')
+  const config = readConfig(runtime, globals, 'leave')
+  const configOption = typedConfig(globals)
+  return {
+    database: config.database,
+    config,
+    configOption,
+    queryCommand: `admin-mirror query${configOption}`,
+  }
 }
 
 /** The module `file/mirror.ts` or `postgres/mirror.ts`. All its functions throw MirrorError. */

@@ -1,9 +1,8 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { reportError } from './exit-code.ts'
-import { type Globals, typedConfig } from './globals.ts'
 import { helpText, PROGRAM_HELP } from './help.ts'
-import { type Runtime, silenced } from './runtime.ts'
+import { type Globals, type Runtime, silenced, typedConfig } from './runtime.ts'
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 

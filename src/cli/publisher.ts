@@ -145,7 +145,7 @@ export function createPublisher({
       hasNews = true
     } catch (error) {
       failed = { at: begun, tookMs: now() - begun }
-      waiting = { ...UNKNOWN, failed }
+      waiting = { ...NOTHING_KNOWN, failed }
       tell(error)
     }
   }
@@ -222,7 +222,7 @@ export function createPublisher({
 }
 
 /** After a failure, which leaves to the next look what there is to publish. */
-const UNKNOWN: Publication = {
+const NOTHING_KNOWN: Publication = {
   mirror: { contents: '', freshness: '' },
   published: null,
   made: null,

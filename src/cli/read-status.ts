@@ -1,20 +1,18 @@
 import type { Config } from '../config/config.ts'
-import { type ReadList, statusAdvice } from '../report/advice.ts'
+import { type ReadList, refreshText, statusAdvice } from '../report/advice.ts'
 import { columnNotes } from '../report/column-notes.ts'
-import { refreshText } from '../report/refresh-text.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
-import { createFireSearch } from '../schedule/ticks.ts'
 import type { JobFreshness } from '../store/core/publication.ts'
 import { neverSynced, type StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
 import type { FileStatus } from '../store/sqlite/read/status.ts'
 import { LONGEST_WAIT_MS } from '../sync/lease.ts'
-import { asCalled } from '../text.ts'
-import { budgetKey } from './budget-key.ts'
+import { asCalled, jobKey } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
+import { budgetKey } from './selection.ts'
 
 /** The value of `--max-age` or `--fresh`. */
 export interface AgeLimit {
@@ -79,6 +77,7 @@ export function statusOf(
   const isPause = closedUntil > now && closedUntil <= now + LONGEST_WAIT_MS
   const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
   const planOf = config ? createPlanner(config, now) : () => null
+  const places = new Map(config?.organizations.map(({ id, tokenPlace }) => [id, tokenPlace]))
   const context = { now, configOption, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
   return createStatus(
     {
@@ -93,8 +92,14 @@ export function statusOf(
       fresh: fresh?.typed ?? null,
       advice: config ? statusAdvice(readLists(rows, config, now)) : [],
       refreshes: config ? refreshSentences(rows, config) : [],
-      notes: reader ? notesOf(reader, rows, configOption) : [],
-      jobs: rows.map((row) => jobStatus(row, { ...context, plan: planOf(row) })),
+      notes: reader ? notesOfColumns(reader, rows, configOption) : [],
+      jobs: rows.map((row) =>
+        jobStatus(row, {
+          ...context,
+          plan: planOf(row),
+          tokenPlace: places.get(row.organization_id) ?? null,
+        }),
+      ),
     },
     reader?.daemons() ?? [],
   )
@@ -107,33 +112,25 @@ function isOfJob(row: StatusRow): (one: JobFreshness) => boolean {
 /** A leap day on a given weekday can be 40 years away; nobody asks for that. */
 const LOOKED_AHEAD_MS = 400 * 86_400_000
 
-/** Returns the times of a job's schedule. Jobs share searches where they can: 500 organizations share a few schedules. */
+/** Returns the times of a job's schedule. */
 function createPlanner(
   { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
   now: number,
 ): (row: StatusRow) => JobPlan | null {
   const scheduleOf = new Map(organizations.map(({ id, schedule }) => [id, schedule]))
-  const next = new Map<string, number | null>()
-  const fireSince = createFireSearch(now)
-
-  function nextRun(schedule: string): number | null {
-    const known = next.get(schedule)
-    if (known !== undefined) return known
-    const time = nextFireAfter(schedule, timezone, now, now + LOOKED_AHEAD_MS)
-    next.set(schedule, time)
-    return time
-  }
-
   return (row) => {
     const schedule = scheduleOf.get(row.organization_id)
     if (schedule === undefined || row.configured !== 1) return null
     const attempt = lastAttempt(row)
-    const dueAt = attempt === null ? null : fireSince(attempt, { expression: schedule, timezone })
-    return { schedule, nextRunAt: nextRun(schedule), dueAt }
+    return {
+      schedule,
+      nextRunAt: nextFireAfter(schedule, timezone, now, now + LOOKED_AHEAD_MS),
+      dueAt: attempt === null ? null : nextFireAfter(schedule, timezone, attempt, now),
+    }
   }
 }
 
-function notesOf(
+function notesOfColumns(
   reader: Pick<StatusReader, 'columnTroubles'>,
   rows: readonly StatusRow[],
   configOption: string,
@@ -147,12 +144,6 @@ function readLists(
   { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
   now: number,
 ): ReadList[] {
-  const periods = new Map<string, number>()
-  const periodFor = (schedule: string) => {
-    const period = periods.get(schedule) ?? periodOf(schedule, timezone, now)
-    periods.set(schedule, period)
-    return period
-  }
   const byId = new Map(organizations.map((organization) => [organization.id, organization]))
   return rows.flatMap((row) => {
     const organization = byId.get(row.organization_id)
@@ -163,7 +154,14 @@ function readLists(
       newestConfigured: collection?.newest ?? 'auto',
       changed_since_off: collection?.changedSince ? row.changed_since_off : null,
     }
-    return [{ ...row, ...configured, walkEvery: () => periodFor(schedule), isRefreshed: refresh !== false }]
+    return [
+      {
+        ...row,
+        ...configured,
+        walkEvery: () => periodOf(schedule, timezone, now),
+        isRefreshed: refresh !== false,
+      },
+    ]
   })
 }
 
@@ -207,10 +205,10 @@ function unknownJobs(
   { organizations }: Pick<Config, 'organizations'>,
   known: readonly StatusRow[],
 ): StatusRow[] {
-  const names = new Set(known.map((row) => `${row.organization_id} ${row.collection}`))
+  const names = new Set(known.map((row) => jobKey(row.organization_id, row.collection)))
   return organizations.flatMap((organization) =>
     organization.collections
-      .filter(({ name }) => !names.has(`${organization.id} ${name}`))
+      .filter(({ name }) => !names.has(jobKey(organization.id, name)))
       .map(({ name }) => neverSynced(organization, name)),
   )
 }

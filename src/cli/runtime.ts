@@ -1,4 +1,5 @@
 import { type Readable, Writable } from 'node:stream'
+import { shellWord } from '../text.ts'
 
 /** A stream that may be a terminal. */
 export interface Output extends Writable {
@@ -44,4 +45,19 @@ export interface Runtime {
 export function silenced(runtime: Runtime): Runtime {
   const stderr = new Writable({ write: (_chunk, _encoding, done) => done() })
   return { ...runtime, stderr, errors: runtime.stderr }
+}
+
+/** The options that every command has. */
+export interface Globals {
+  /** The file that the option names, or else the environment; neither: the default. */
+  config?: string
+  logLevel: string
+  /** Null: readable on a terminal, else JSON. */
+  logFormat?: 'json' | 'pretty'
+  quiet?: boolean
+}
+
+/** ` --config FILE` as it was named, or nothing for the default: for the end of commands that users paste. */
+export function typedConfig({ config }: Pick<Globals, 'config'>): string {
+  return config === undefined ? '' : ` --config ${shellWord(config)}`
 }

@@ -44,13 +44,25 @@ export function selectJobs(config: Config, selection: JobSelection): SelectedJob
   const jobs = selectOrganizations(config, selection.org).flatMap((organization) =>
     organization.collections
       .filter(isSelected)
-      .map((collection) => ({ organization, job: jobOf(organization, collection) })),
+      .map((collection) => ({ organization, job: toJob(organization, collection) })),
   )
   if (jobs.length === 0)
     throw new UsageError('nothing to do: none of these organizations syncs that collection')
   return jobs
 }
 
-function jobOf({ id, name }: OrganizationConfig, collection: CollectionConfig): Job {
+function toJob({ id, name }: OrganizationConfig, collection: CollectionConfig): Job {
   return { organization: { id, name }, collection }
+}
+
+/**
+ * Names the budget that an organization's requests spend.
+ * @param token The fingerprint of its token; without one, it has a budget of its own.
+ */
+export function budgetKey(
+  { rateLimit }: Pick<Config, 'rateLimit'>,
+  organization: string,
+  token: string | null,
+): string {
+  return { all: 'all', organization, token: token ?? organization }[rateLimit.scope]
 }

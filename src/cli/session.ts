@@ -6,10 +6,10 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
-import { budgetKey } from './budget-key.ts'
 import { kindOf, type OpenMirror } from './mirror.ts'
-import { createRefreshPlan, type RefreshPlan } from './refresh/refresh-plan.ts'
+import { createRefreshPlan, type RefreshPlan } from './refreshes.ts'
 import type { Runtime } from './runtime.ts'
+import { budgetKey } from './selection.ts'
 import { createCredentialsReader } from './token-holds.ts'
 
 /** The mirror and the API of a configuration, for commands that read lists. */
@@ -56,7 +56,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
 
   const budgetOf = (organization: OrganizationConfig) =>
-    budgetKey(config, organization.id, fingerprintOf(organization, tokens))
+    budgetKey(config, organization.id, tokenFingerprint(organization, tokens))
   const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
     ...mirror,
@@ -75,7 +75,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 }
 
 /** Null without its token file. */
-function fingerprintOf(organization: OrganizationConfig, tokens: Tokens): string | null {
+function tokenFingerprint(organization: OrganizationConfig, tokens: Tokens): string | null {
   try {
     return tokens.fingerprint(organization.readToken())
   } catch {

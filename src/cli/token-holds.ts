@@ -6,8 +6,8 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import { shellWord } from '../text.ts'
-import { budgetKey } from './budget-key.ts'
 import type { Runtime } from './runtime.ts'
+import { budgetKey } from './selection.ts'
 
 export interface CredentialsReaderOptions {
   config: Pick<Config, 'organizations' | 'rateLimit'>
@@ -27,9 +27,9 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
-    return createTokenHold({
+    const store = {
       ...tokens.holdOf(fingerprint),
-      hold: async (reason) => {
+      hold: async (reason: string) => {
         const at = new Date(runtime.now()).toISOString()
         const write = () => {
           const ids = organizationsWith(fingerprint).map(({ id }) => id)
@@ -41,7 +41,13 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
           logger.info({ event: 'hold_written', reason }, 'the hold of the refused token is written')
       },
       lift: () => tokens.liftHold(fingerprint),
-    })
+    }
+    return createTokenHold(store, () => resumeCommand(organizationsWith(fingerprint)))
+  }
+
+  function resumeCommand(holders: readonly OrganizationConfig[]): string {
+    const names = holders.length === config.organizations.length ? [] : holders
+    return ['admin-mirror resume', ...names.map(({ name }) => `--org ${shellWord(name)}`)].join(' ')
   }
 
   function organizationsWith(fingerprint: string): OrganizationConfig[] {

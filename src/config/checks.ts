@@ -37,7 +37,7 @@ export function checkAcrossKeys(
   const { report } = problems
   checkRetryDelays(raw, report)
   checkPaths(raw, report, file)
-  checkSchedules(raw, problems, isCron)
+  checkCronExpressions(raw, problems, isCron)
   checkOrganizations(raw, report)
   checkCollections(raw, report, nameEnds)
 }
@@ -80,7 +80,7 @@ function checkPaths(raw: unknown, report: Report, file: string): void {
 }
 
 /** Every schedule must be a cron expression. */
-function checkSchedules(
+function checkCronExpressions(
   raw: unknown,
   { report, variablesOf }: Problems,
   isCron: CheckOptions['isCron'],

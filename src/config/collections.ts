@@ -175,15 +175,13 @@ export function mergeCollections(
 
 function mergeOverride(config: CollectionConfig, override: Override | undefined): CollectionConfig {
   if (typeof override !== 'object' || override === null) return config
-  return {
-    ...config,
-    path: override.path ?? config.path,
-    // Not merged, so that an organization can drop a filter of the top.
-    filters: override.filters ?? config.filters,
-    history: override.history ?? config.history,
-    ignore: override.ignore ?? config.ignore,
-    total: override.total ?? config.total,
-    newest: override.newest ?? config.newest,
-    changedSince: override.changedSince === undefined ? config.changedSince : override.changedSince,
+  // Filters are not merged, so that an organization can drop one of the top.
+  return { ...config, ...withoutUndefined(override) }
+}
+
+/** The keys that are given. */
+export function withoutUndefined<T extends object>(given: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
   }
 }

@@ -61,7 +61,7 @@ function createConfig(
     file,
     tokens,
     env,
-    tokenFileVariables: (index) => variablesOf(['organizations', index, 'tokenFile']),
+    variablesIn: (index, key) => variablesOf(['organizations', index, key]),
   })
   const postgres = postgresOf(parsed.database, file)
   const synced = new Set(organizations.flatMap(({ collections }) => collections.map(({ name }) => name)))

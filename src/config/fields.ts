@@ -7,7 +7,7 @@ const MILLISECONDS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION_PATTERN = /^0*[1-9]\d*(?:ms|s|m|h|d)$/
 
 /** A hundred years: beyond it, times computed from a duration leave the range of a Date. */
-const LONGEST_MS = 36_500 * MILLISECONDS.d
+const LONGEST_DURATION_MS = 36_500 * MILLISECONDS.d
 
 /** The longest wait of a timer of Node; for a longer one it does not wait at all. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
@@ -18,7 +18,7 @@ export function parseDuration(text: string): number | null {
   const unit = /[a-z]+$/.exec(text)?.[0]
   if (!isUnit(unit)) return null
   const ms = Number.parseInt(text, 10) * MILLISECONDS[unit]
-  return ms <= LONGEST_MS ? ms : null
+  return ms <= LONGEST_DURATION_MS ? ms : null
 }
 
 function isUnit(unit: string | undefined): unit is keyof typeof MILLISECONDS {
@@ -33,7 +33,7 @@ function must(text: string): { error: string } {
 const DURATION = must('a duration, a whole number with its unit. Write it like 500ms, 30s, 5m, 24h or 90d')
 
 /** A text such as `30s`, parsed to milliseconds. */
-export function duration(longest = LONGEST_MS) {
+export function duration(longest = LONGEST_DURATION_MS) {
   return z
     .string(DURATION)
     .regex(DURATION_PATTERN, { ...DURATION, abort: true })

@@ -10,11 +10,11 @@ export function reportIssues(issues: readonly Issue[], raw: unknown, report: Rep
     const path = keyPath(issue.path)
     if (issue.code === 'unrecognized_keys') {
       for (const key of issue.keys) report([...path, key], explainUnknownKey(path, key), 'key')
-    } else report(path, describe(issue.message, rawAt(raw, path)), isForbiddenKey(issue) ? 'key' : 'value')
+    } else report(path, aboutValue(issue.message, rawAt(raw, path)), isForbiddenKey(issue) ? 'key' : 'value')
   }
 }
 
-function describe(message: string, value: unknown): string {
+function aboutValue(message: string, value: unknown): string {
   if (value === undefined) return `is missing. It ${message}`
   return value === null ? `has no value. It ${message}` : message
 }
@@ -95,38 +95,27 @@ export function nearest(word: string, known: readonly string[]): string | null {
     .map((candidate) => ({ candidate, distance: editDistance(plain(word), plain(candidate)) }))
     .toSorted((a, b) => a.distance - b.distance)
   const best = ranked[0]
-  return best && best.distance <= Math.max(1, Math.floor(plain(best.candidate).length / 3))
-    ? best.candidate
-    : null
+  return best && best.distance <= Math.ceil(plain(best.candidate).length / 3) ? best.candidate : null
 }
 
 function plain(word: string): string {
   return word.toLowerCase().replaceAll(/[_-]/g, '')
 }
 
-/** How many letters to insert, remove, replace or swap with their neighbour to turn one word into the other. */
+/** How many letters to insert, remove or replace to turn one word into the other (Levenshtein). */
 function editDistance(from: string, to: string): number {
-  let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)
-  for (let row = 1; row <= from.length; row += 1) {
-    const current = [row]
-    for (let column = 1; column <= to.length; column += 1) {
-      const same = from[row - 1] === to[column - 1]
-      const swapped =
-        row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
-      current[column] = Math.min(
-        at(last, column) + 1,
-        at(current, column - 1) + 1,
-        at(last, column - 1) + (same ? 0 : 1),
-        swapped ? at(beforeLast, column - 2) + 1 : Infinity,
+  for (const [row, letter] of Array.from(from).entries()) {
+    const current = [row + 1]
+    for (const [column, left = 0] of last.slice(0, -1).entries())
+      current.push(
+        Math.min(
+          (last[column + 1] ?? 0) + 1,
+          (current[column] ?? 0) + 1,
+          left + (letter === to[column] ? 0 : 1),
+        ),
       )
-    }
-    beforeLast = last
     last = current
   }
-  return at(last, to.length)
-}
-
-function at(row: readonly number[], column: number): number {
-  return row[column] ?? Infinity
+  return last.at(-1) ?? 0
 }

@@ -5,11 +5,62 @@ import {
   type DefinedCollection,
   mergeCollections,
   OverrideEntry,
+  withoutUndefined,
 } from './collections.ts'
-import { cronExpression, filePath, pingAddress } from './fields.ts'
-import { mergeRefresh, RefreshEntry, type RefreshSettings } from './refresh.ts'
+import { cronExpression, filePath, percent, pingAddress, timerDuration, truthValue } from './fields.ts'
 import { LONGEST_TOKEN, readTokenFile, TOKEN_PATTERN } from './token-file.ts'
 import { type Environment, interpolate } from './variables.ts'
+
+/** How a list is kept fresh between full walks. */
+export interface RefreshSettings {
+  /** Milliseconds between two refreshes. */
+  every: number
+  /** Percent of the rate limit that the refreshes of all lists with one token may use. */
+  share: number
+  /** Whether a list is walked at once when far more older rows change than usual. */
+  alarm: boolean
+}
+
+/** Refreshes of many lists would otherwise follow each other without a pause. */
+const SHORTEST_EVERY_MS = 1000
+
+const every = timerDuration()
+  .refine((ms) => ms >= SHORTEST_EVERY_MS, { error: 'must be at least 1s. Write it like 5m.' })
+  .describe('How often the newest end of each list is read')
+const share = percent(0.1).describe('Percent of the rate limit that refreshes may use')
+
+const alarm = truthValue().describe(
+  'Whether a list is walked at once, once a day at most, when far more older rows change than usual',
+)
+
+const RefreshObject = z.strictObject({
+  every: every.optional(),
+  share: share.optional(),
+  alarm: alarm.optional(),
+})
+
+const REFRESH_DEFAULTS: RefreshSettings = { every: 300_000, share: 10, alarm: true }
+
+/** False: lists are only walked whole. True, null or settings: they are refreshed, too. */
+export const RefreshEntry = z
+  .union([truthValue(), z.null(), RefreshObject], {
+    error: 'must be a mapping of every, share and alarm, or false. Write it like { every: 5m, share: 10 }.',
+  })
+  .meta({ default: { every: '5m', share: 10, alarm: true } })
+  .describe('Reading the newest end of each list between full walks, and older pages within a share')
+
+type RefreshSetting = z.output<typeof RefreshEntry> | undefined
+
+/** The settings of an organization: its own, then those for all, then the defaults. */
+function mergeRefresh(forAll: RefreshSetting, own: RefreshSetting): RefreshSettings | false {
+  const entry = own ?? forAll
+  if (entry === false) return false
+  return { ...REFRESH_DEFAULTS, ...settingsOf(forAll), ...settingsOf(own) }
+}
+
+function settingsOf(entry: RefreshSetting): Partial<RefreshSettings> {
+  return typeof entry === 'object' && entry !== null ? withoutUndefined(entry) : {}
+}
 
 /** A UUID of any version, in both cases since a JSON Schema has no flag for that. */
 export const UUID_PATTERN = /^[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}$/
@@ -82,6 +133,8 @@ export interface OrganizationConfig {
    * throws a TokenFileError if it cannot; throws an Error when the configuration was loaded without tokens.
    */
   readToken: () => string
+  /** Where the token is, as messages name it: the path of its file, or its environment variable. Never the token. */
+  tokenPlace: string
   /** The address of its pings; null for none. A function, so that the address is no property that a log line could print. */
   ping: () => string | null
   /** The absolute path of the token file; null if there is none, or a variable in the path is not set. */
@@ -93,8 +146,8 @@ interface TokenOptions {
   file: string
   tokens: 'resolve' | 'leave'
   env: Environment
-  /** The environment variables in the path of organization `index`'s token file. */
-  tokenFileVariables: (index: number) => readonly string[]
+  /** The environment variables in a value of organization `index`. */
+  variablesIn: (index: number, key: 'token' | 'tokenFile') => readonly string[]
 }
 
 export function createOrganizations(
@@ -107,22 +160,38 @@ export function createOrganizations(
   defined: readonly DefinedCollection[],
   options: TokenOptions,
 ): OrganizationConfig[] {
-  return parsed.organizations.map((organization, index) => ({
-    id: organization.id,
-    name: organization.name,
-    schedule: organization.schedule ?? parsed.schedule,
-    refresh: mergeRefresh(parsed.refresh, organization.refresh),
-    collections: mergeCollections(defined, organization.collections),
-    readToken: createReadToken(organization, options, options.tokenFileVariables(index)),
-    ping: () => organization.ping ?? parsed.ping,
-    tokenFile: () => tokenFilePath(organization, options),
-  }))
+  return parsed.organizations.map((organization, index) => {
+    const place = tokenPlace(organization, options, index)
+    return {
+      id: organization.id,
+      name: organization.name,
+      schedule: organization.schedule ?? parsed.schedule,
+      refresh: mergeRefresh(parsed.refresh, organization.refresh),
+      collections: mergeCollections(defined, organization.collections),
+      readToken: createReadToken(organization, options, place),
+      tokenPlace: place,
+      ping: () => organization.ping ?? parsed.ping,
+      tokenFile: () => tokenFilePath(organization, options),
+    }
+  })
+}
+
+/** A path that comes from a variable is not shown: it may hold a secret by mistake. */
+function tokenPlace(
+  { name, tokenFile }: Settings,
+  { file, variablesIn }: TokenOptions,
+  index: number,
+): string {
+  const key = tokenFile === undefined ? 'token' : 'tokenFile'
+  const variables = variablesIn(index, key).map((variable) => `\${${variable}}`)
+  if (tokenFile === undefined) return variables.join('') || `token of ${name} in the configuration`
+  return variables.length === 0 ? resolve(dirname(file), tokenFile) : `named by ${variables.join(' and ')}`
 }
 
 function createReadToken(
   { name, token, tokenFile }: Settings,
   options: TokenOptions,
-  variables: readonly string[],
+  place: string,
 ): () => string {
   if (options.tokens === 'leave') {
     return () => {
@@ -131,9 +200,7 @@ function createReadToken(
   }
   if (token !== undefined) return () => token
   const path = resolve(dirname(options.file), tokenFile ?? '')
-  const shown =
-    variables.length === 0 ? path : `named by ${variables.map((variable) => `\${${variable}}`).join(' and ')}`
-  return () => readTokenFile({ organization: name, path, shown })
+  return () => readTokenFile({ organization: name, path, shown: place })
 }
 
 function tokenFilePath({ tokenFile }: Settings, { file, tokens, env }: TokenOptions): string | null {

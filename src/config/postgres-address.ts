@@ -52,21 +52,21 @@ export function parsePostgresAddress(text: string): { value: PostgresSettings } 
       problem:
         'must have a schema of small letters, digits and _, which begins with a letter and not with pg_.',
     }
-  const server = host === '' ? 'localhost' : decoded(host).replace(/^\[|\]$/g, '')
+  const server = host === '' ? 'localhost' : percentDecoded(host).replace(/^\[|\]$/g, '')
   const tls = tlsOf(settings.get('sslmode'), server)
   if (tls === null)
     return {
       problem:
         'must have sslmode=verify-full (TLS, the default except on this machine) or sslmode=disable; a certificate is always verified.',
     }
-  const secret = password === undefined ? null : decoded(password)
+  const secret = password === undefined ? null : percentDecoded(password)
   const shownHost = server.includes(':') ? `[${server}]` : server
   return {
     value: {
       host: server,
       port: Number(port),
-      user: decoded(user),
-      database: decoded(database),
+      user: percentDecoded(user),
+      database: percentDecoded(database),
       schema,
       tls,
       authority: settings.get('sslrootcert'),
@@ -82,7 +82,7 @@ function tlsOf(mode: string | null, host: string): boolean | null {
   return ['require', 'verify-ca', 'verify-full'].includes(mode) ? true : null
 }
 
-function decoded(text: string): string {
+function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CollectionEntry } from './collections.ts'
+import { CollectionEntry, withoutUndefined } from './collections.ts'
 import {
   baseUrl,
   choice,
@@ -18,9 +18,8 @@ import {
   timezone,
   wholeNumber,
 } from './fields.ts'
-import { OrganizationSchema } from './organizations.ts'
+import { OrganizationSchema, RefreshEntry } from './organizations.ts'
 import { isMapping } from './problems.ts'
-import { RefreshEntry } from './refresh.ts'
 
 /** Default; checks.ts compares it with `publish`. */
 export const DEFAULT_DATABASE = '../data/mirror.db'
@@ -232,8 +231,4 @@ function mapValues(properties: JsonSchema, change: (part: JsonSchema) => JsonSch
   return Object.fromEntries(
     Object.entries(properties).map(([name, part]) => [name, isMapping(part) ? change(part) : part]),
   )
-}
-
-function withoutUndefined(keywords: JsonSchema): JsonSchema {
-  return Object.fromEntries(Object.entries(keywords).filter(([, value]) => value !== undefined))
 }

@@ -120,7 +120,7 @@ function afterString(text: string, from: number): number {
 
 /** Parses a valid JSON text token by token: right for every name, and slow. */
 export function readEscapedNames(text: string, readNumber: (text: string) => JsonValue): JsonValue {
-  const next = createTokens(text)
+  const next = createTokenizer(text)
   const read = (token: string): JsonValue => {
     if (token === '{') return readObject(next, read)
     if (token === '[') return readArray(next, read)
@@ -130,17 +130,17 @@ export function readEscapedNames(text: string, readNumber: (text: string) => Jso
 }
 
 /** The pattern leaves strings out: one of many megabytes is too long for it. */
-function createTokens(text: string): () => string {
+function createTokenizer(text: string): () => string {
   let at = 0
   return () => {
-    const start = endOf(SPACE, text, at)
-    at = text.charCodeAt(start) === QUOTE ? skipString(text, start) : endOf(TOKEN, text, start)
+    const start = endOfMatch(SPACE, text, at)
+    at = text.charCodeAt(start) === QUOTE ? skipString(text, start) : endOfMatch(TOKEN, text, start)
     return text.slice(start, at)
   }
 }
 
 /** The index behind the match of the pattern at `at`; `at` itself without a match. */
-function endOf(pattern: RegExp, text: string, at: number): number {
+function endOfMatch(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at
 }

@@ -126,7 +126,7 @@ async function listen(
   try {
     await once(server.listen(port, host), 'listening')
   } catch (error) {
-    throw refusal(error as NodeJS.ErrnoException, host, port)
+    throw listenError(error as NodeJS.ErrnoException, host, port)
   }
   // Such as no more file handles: the sync must go on.
   server.on('error', () => {})
@@ -143,7 +143,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the name is not known; write an IP address',
 }
 
-function refusal(error: NodeJS.ErrnoException, host: string, port: number): UsageError {
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): UsageError {
   const reason = REASONS[error.code ?? ''] ?? 'look at http.host and http.port in the configuration'
   return new UsageError(
     `http: cannot listen on ${host} port ${port}: ${reason} (${error.code ?? error.message})`,

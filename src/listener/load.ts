@@ -95,7 +95,7 @@ export function createPace(now: () => number): () => number {
   return () => {
     const time = now()
     // A clock that was set back must not make everybody wait.
-    if (last > time + LONGEST_MS) last = time
+    if (last > time + LONGEST_QUEUE_MS) last = time
     last = Math.max(last + step, time - BURST * step)
     return Math.max(0, last - time)
   }
@@ -105,4 +105,4 @@ export function createPace(now: () => number): () => number {
 const BURST = 50
 
 /** No queue is longer: there are only so many connections, and requests on each. */
-const LONGEST_MS = 300_000
+const LONGEST_QUEUE_MS = 300_000

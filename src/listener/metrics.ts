@@ -1,20 +1,19 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { JobStatus } from '../report/status.ts'
 import type { LastRuns } from '../store/core/overview.ts'
-import { printable } from '../text.ts'
-import { type Health, jobKey, type Overview } from './overview.ts'
+import { jobKey, printable } from '../text.ts'
+import type { Health, Overview } from './overview.ts'
 
 const JOB = ['organization', 'collection'] as const
 
 /** What Prometheus scrapes. A value that is not known has no line: no time of 1970, no age of NaN. */
-export function metricsText(overview: Overview, health: Health): Promise<string> {
+export async function metricsText(overview: Overview, health: Health): Promise<string> {
   const registry = new Registry()
   const gauge = gaugesIn(registry)
   healthMetrics(health, gauge)
   processMetrics(overview, gauge)
   jobMetrics(overview, gauge)
-  countersOf(overview, registry)
-  return registry.metrics()
+  return (await Promise.all([registry.metrics(), overview.counters.text()])).join('')
 }
 
 /** What is left of it while the mirror cannot be read. */
@@ -144,7 +143,7 @@ function jobMetrics({ status: { jobs }, runs }: Overview, gauge: MakeGauge) {
   for (const [name, help, read] of JOB_GAUGES) {
     const values = gauge(name, help, JOB)
     for (const job of jobs) {
-      const value = read(job, runs.get(jobKey(job)))
+      const value = read(job, runs.get(jobKey(job.organization_id, job.collection)))
       if (value !== null) values.set(labelsOf(job), value)
     }
   }
@@ -173,7 +172,24 @@ function jobMetrics({ status: { jobs }, runs }: Overview, gauge: MakeGauge) {
   }
 }
 
-function countersOf({ counters }: Overview, registry: Registry) {
+/** What this process did since its start. */
+export interface Counters {
+  /** A request that has ended. `status`: null where no answer came. */
+  request(organization: string, status: number | null): void
+  /** A run that has ended, or was refused before it began. */
+  run(list: ListName, end: 'succeeded' | 'failed' | 'interrupted' | 'refused', run: RunSums | null): void
+  text(): Promise<string>
+}
+
+type ListName = Pick<JobStatus, 'organization' | 'collection'>
+
+interface RunSums {
+  retries: number
+  rateLimitWaitMs: number
+}
+
+export function createCounters(): Counters {
+  const registry = new Registry()
   const registers = [registry]
   const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
     new Counter({ name: `admin_mirror_${name}`, help, labelNames, registers })
@@ -182,23 +198,26 @@ function countersOf({ counters }: Overview, registry: Registry) {
     'Requests that this process sent, by the status of the answer ("error": none came).',
     ['organization', 'status'],
   )
-  for (const { organization, status, count } of counters.requests)
-    requests.inc({ organization: printable(organization), status }, count)
   const runs = counter('runs_total', 'Runs of this process that ended, by their end.', [...JOB, 'status'])
   const retries = counter('retries_total', 'Requests of these runs that were sent once more.', [...JOB])
   const waited = counter('rate_limit_wait_seconds_total', 'Time that these runs waited for the rate limit.', [
     ...JOB,
   ])
-  for (const { status, count, retries: again, wait_seconds: wait, ...job } of counters.runs) {
-    const labels = labelsOf(job)
-    runs.inc({ ...labels, status }, count)
-    retries.inc(labels, again)
-    waited.inc(labels, wait)
+  return {
+    request: (organization, status) =>
+      requests.inc({ organization: printable(organization), status: String(status ?? 'error') }),
+    run(list, end, run) {
+      const labels = labelsOf(list)
+      runs.inc({ ...labels, status: end })
+      retries.inc(labels, run?.retries ?? 0)
+      waited.inc(labels, (run?.rateLimitWaitMs ?? 0) / 1000)
+    },
+    text: () => registry.metrics(),
   }
 }
 
 /** Names as people see them everywhere: what would reorder a line is escaped. */
-function labelsOf({ organization, collection }: Pick<JobStatus, 'organization' | 'collection'>) {
+function labelsOf({ organization, collection }: ListName) {
   return { organization: printable(organization), collection: printable(collection) }
 }
 

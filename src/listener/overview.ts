@@ -1,5 +1,6 @@
 import type { Status } from '../report/status.ts'
 import type { LastRuns, MirrorSize, NewColumn } from '../store/core/overview.ts'
+import type { Counters } from './metrics.ts'
 
 /** What the page and the metrics show, read at one moment. */
 export interface Overview {
@@ -7,10 +8,9 @@ export interface Overview {
   /** When this process began; ISO 8601. */
   started_at: string
   status: Status
-  /** By `jobKey`. */
+  /** By `jobKey` of text.ts. */
   runs: ReadonlyMap<string, LastRuns>
   budgets: readonly BudgetUse[]
-  /** Of this process since its start. */
   counters: Counters
   /** Columns of the last seven days. */
   new_columns: readonly NewColumn[]
@@ -28,23 +28,6 @@ export interface BudgetUse {
   refused: number
   /** Requests a minute that we may send; null if nothing is known to limit them. */
   per_minute: number | null
-}
-
-export interface Counters {
-  /** By organization and status; `error` where no answer came. */
-  requests: readonly { organization: string; status: string; count: number }[]
-  /** Sums over the runs that ended. */
-  runs: readonly RunSums[]
-}
-
-export interface RunSums {
-  organization: string
-  collection: string
-  /** `succeeded`, `failed`, `interrupted` or `refused`: not begun. */
-  status: string
-  count: number
-  retries: number
-  wait_seconds: number
 }
 
 export interface Published {
@@ -69,12 +52,4 @@ export interface Source {
   health(): Health | Promise<Health>
   /** Throws MirrorError. */
   overview(): Overview | Promise<Overview>
-}
-
-/** Names a job in `Overview.runs`. */
-export function jobKey({
-  organization_id: id,
-  collection,
-}: Pick<LastRuns, 'organization_id' | 'collection'>): string {
-  return `${id} ${collection}`
 }

@@ -1,8 +1,8 @@
 import { html, raw } from 'hono/html'
 import { type JobStatus, missedText, progressNotes } from '../report/status.ts'
-import { failingNote, queueText } from '../report/status-text.ts'
-import { counted, grouped, inWords, printable } from '../text.ts'
-import { type BudgetUse, jobKey, type Overview } from './overview.ts'
+import { failingNote, heldNote, queueText } from '../report/status-text.ts'
+import { counted, grouped, inBytes, inWords, jobKey, printable } from '../text.ts'
+import type { BudgetUse, Overview } from './overview.ts'
 import { SCRIPT, STYLE } from './page-assets.ts'
 
 /** The status page: one document that loads nothing else. Everything from outside goes through `printable` and is escaped. */
@@ -15,14 +15,14 @@ export async function pageHtml(overview: Overview): Promise<string> {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <noscript><meta http-equiv="refresh" content="15"></noscript>
-<title>${sentence(verdict)} - admin-mirror</title>
+<title>${capitalized(verdict)} - admin-mirror</title>
 <link rel="icon" href="data:,">
 <style>${raw(STYLE)}</style>
 </head>
 <body>
 <p id="stale" role="status" hidden></p>
 <main>
-${heading(overview)}
+${pageHeading(overview)}
 ${stepsSection(overview)}
 ${listsSection(overview)}
 ${requestsSection(overview)}
@@ -38,7 +38,7 @@ ${footer(overview)}
   return page.toString()
 }
 
-function heading({ status, size }: Overview) {
+function pageHeading({ status, size }: Overview) {
   const { daemon, now, waiting_until: waiting } = status
   const since = daemon.processes.find(({ running }) => running)?.since
   const facts = [
@@ -48,7 +48,7 @@ function heading({ status, size }: Overview) {
     `mirror ${inBytes(size.bytes)}${size.walBytes === null ? '' : `, WAL ${inBytes(size.walBytes)}`}`,
     ...(size.freeBytes === null ? [] : [`${inBytes(size.freeBytes)} free`]),
   ]
-  return html`<header class="verdict ${toneOf(status)}"><h1>${sentence(status.verdict)}</h1>
+  return html`<header class="verdict ${toneOf(status)}"><h1>${capitalized(status.verdict)}</h1>
 <p class="quiet small">${facts.join(' · ')}</p>
 ${waiting !== null && html`<p class="small">the rate limit asks for a pause until ${waiting}</p>`}
 ${status.refreshes.map((text) => html`<p class="quiet small">${text}</p>`)}</header>`
@@ -119,21 +119,9 @@ function footer({ version, status }: Overview) {
   return html`<footer class="quiet small"><a href="metrics">metrics</a><a href="status.json">status.json</a><a href="check">check</a><a href="healthz">healthz</a><a href="readyz">readyz</a>admin-mirror ${version}, <bdi>${printable(status.database, 500)}</bdi></footer>`
 }
 
-function sentence(text: string): string {
+function capitalized(text: string): string {
   const shown = printable(text, 1000)
   return shown.charAt(0).toUpperCase() + shown.slice(1)
-}
-
-/** `512 bytes`, `3.4 MB`. */
-function inBytes(bytes: number): string {
-  const units: [number, string][] = [
-    [1e9, 'GB'],
-    [1e6, 'MB'],
-    [1e3, 'kB'],
-  ]
-  const [size, unit] = units.find(([least]) => bytes >= least) ?? [1, 'bytes']
-  const value = bytes / size
-  return `${value >= 100 || size === 1 ? Math.round(value) : value.toFixed(1)} ${unit}`
 }
 
 const MARKS = 30
@@ -142,7 +130,7 @@ const HEIGHT = 16
 
 /** By the letters of `LastRuns`. */
 const TONES: Readonly<Record<string, Tone>> = { s: 'good', h: 'warn', f: 'bad', i: 'warn', r: 'busy' }
-const WORDS: Readonly<Record<string, string>> = {
+const MARK_WORDS: Readonly<Record<string, string>> = {
   s: 'succeeded',
   h: 'with removals held back',
   f: 'failed',
@@ -168,7 +156,7 @@ function strip(marks: string) {
 
 function inWordsOf(marks: string): string {
   if (marks === '') return 'no run yet'
-  const counts = Object.entries(WORDS).flatMap(([mark, word]) => {
+  const counts = Object.entries(MARK_WORDS).flatMap(([mark, word]) => {
     const count = marks.toLowerCase().split(mark).length - 1
     return count === 0 ? [] : [`${count} ${word}`]
   })
@@ -208,20 +196,20 @@ function stepsSection({ status }: Overview) {
 
 function stepItem(next: string, jobs: readonly JobStatus[], now: number) {
   const [first] = jobs
-  const reason = first && stateOf(first, now).reason
+  const reason = first && pageState(first, now).reason
   const { advice, command } = splitStep(next)
-  return html`<li><p><span class="name">${namesOf(jobs)}</span>${reason && html` <span class="quiet">${reason}</span>`}</p>
+  return html`<li><p><span class="name">${listNames(jobs)}</span>${reason && html` <span class="quiet">${reason}</span>`}</p>
 ${advice && html`<p>${printable(advice, 1000)}</p>`}
 ${command && html`<code class="command">${printable(command, 1000)}</code>`}</li>`
 }
 
-const NAMED = 4
+const MOST_NAMED = 4
 
-function namesOf(jobs: readonly JobStatus[]) {
+function listNames(jobs: readonly JobStatus[]) {
   const names = jobs
-    .slice(0, NAMED)
+    .slice(0, MOST_NAMED)
     .map((job) => `${printable(job.organization, 60)} ${printable(job.collection, 60)}`)
-  const more = jobs.length > NAMED ? ` and ${counted(jobs.length - NAMED, 'more list')}` : ''
+  const more = jobs.length > MOST_NAMED ? ` and ${counted(jobs.length - MOST_NAMED, 'more list')}` : ''
   return html`${names.map((name, index) => html`${index > 0 ? ', ' : ''}<bdi>${name}</bdi>`)}${more}`
 }
 
@@ -257,17 +245,17 @@ function restText(rest: readonly Listed[]): string {
 function table(listed: readonly Listed[], runs: Overview['runs'], now: number) {
   return html`<table>
 <thead><tr><th scope="col">list</th><th scope="col">state</th><th scope="col">as of</th><th scope="col">next</th><th scope="col">coverage</th><th scope="col" class="number">rows</th><th scope="col">last runs</th></tr></thead>
-<tbody>${listed.map((one) => rowsOf(one, runs.get(jobKey(one.job))?.marks ?? '', now))}</tbody>
+<tbody>${listed.map((one) => listRows(one, runs.get(jobKey(one.job.organization_id, one.job.collection))?.marks ?? '', now))}</tbody>
 </table>`
 }
 
-function rowsOf({ job, state }: Listed, marks: string, now: number) {
-  const more = details(job, state, now)
+function listRows({ job, state }: Listed, marks: string, now: number) {
+  const more = detailsRow(job, state, now)
   return html`<tr${more ? html` class="has-more"` : ''}>
 <td class="name"><bdi>${printable(job.organization, 60)}</bdi> <bdi>${printable(job.collection, 60)}</bdi></td>
 <td class="state ${state.tone}">${state.word}</td>
 <td class="age" data-label="as of">${asOf(job)}</td>
-<td class="age" data-label="next">${nextRun(job, now)}</td>
+<td class="age" data-label="next">${nextRunCell(job, now)}</td>
 <td data-label="coverage">${coverage(job)}</td>
 <td class="number" data-label="rows">${grouped(job.rows)}</td>
 <td class="wide">${strip(marks)}</td>
@@ -281,7 +269,7 @@ function asOf({ as_of: time, age_ms: age, fresh_as_of: fresh }: JobStatus) {
 }
 
 /** Nothing is sent with a held token. */
-function nextRun({ next_run_at: next, schedule, held_since: held }: JobStatus, now: number) {
+function nextRunCell({ next_run_at: next, schedule, held_since: held }: JobStatus, now: number) {
   if (next === null || held !== null) return html`<span class="quiet">-</span>`
   return html`<span title="${next}, by the schedule ${schedule ?? ''}">in ${inWords(Date.parse(next) - now)}</span>`
 }
@@ -291,7 +279,7 @@ function coverage({ coverage: known, expected_missed: missed }: JobStatus) {
 }
 
 /** A second row: why the list is not well, how far its walk is, and what that waits for. */
-function details(job: JobStatus, { reason, tone }: State, now: number) {
+function detailsRow(job: JobStatus, { reason, tone }: State, now: number) {
   const notes = progressNotes(job, now)
   if (reason === null && notes.length === 0 && job.waiting_until === null) return ''
   const percent = job.running ? job.walk_percent : null
@@ -299,11 +287,11 @@ function details(job: JobStatus, { reason, tone }: State, now: number) {
 ${reason !== null && html`<p class="${tone}">${reason}</p>`}
 ${percent !== null && bar(percent / 100, `${percent} %`)}
 ${notes.map((note) => html`<p class="quiet">${printable(note, 500)}</p>`)}
-${waitOf(job, now)}
+${waitLine(job, now)}
 </td></tr>`
 }
 
-function waitOf({ waiting_until: until, waiting_for: reason }: JobStatus, now: number) {
+function waitLine({ waiting_until: until, waiting_for: reason }: JobStatus, now: number) {
   if (until === null) return ''
   return html`<p title="${until}">waits ${inWords(Date.parse(until) - now)}: ${printable(reason ?? 'the rate limit')}</p>`
 }
@@ -324,10 +312,10 @@ function stateNamed(rank: number, word: string, tone: Tone, reason: string | nul
 }
 
 /** How a list is, in a word or two. */
-export function stateOf(job: JobStatus, now: number): State {
+export function pageState(job: JobStatus, now: number): State {
   if (!job.configured) return stateNamed(9, 'not configured', 'quiet')
-  if (job.held_since !== null) return stateNamed(0, 'held', 'bad', heldReason(job))
-  if (job.removals_held > 0) return stateNamed(1, 'removals held', 'bad', removalsReason(job))
+  if (job.held_since !== null) return stateNamed(0, 'held', 'bad', heldSentence(job))
+  if (job.removals_held > 0) return stateNamed(1, 'removals held', 'bad', heldNote(job))
   if (job.failing_since !== null)
     return stateNamed(2, job.running ? 'failing, tried again' : 'failed', 'bad', failingNote(job, now))
   if (job.overdue === true) return stateNamed(3, 'overdue', 'bad', overdueReason(job, now))
@@ -345,13 +333,8 @@ function workWord({ work, retry_since: failsSince }: JobStatus): string {
   return work === 'verify' ? 'being compared' : 'being read'
 }
 
-function heldReason({ held_since: since, held_reason: reason }: JobStatus): string {
+function heldSentence({ held_since: since, held_reason: reason }: JobStatus): string {
   return `held since ${since}: ${printable(reason ?? 'its token was refused', 500)}`
-}
-
-function removalsReason({ removals_held: held, held_why: why, rows }: JobStatus): string {
-  const reason = why === 'empty' ? 'the list came without items' : 'more than the brake lets go at once'
-  return `${grouped(held)} of ${counted(rows, 'row')} left the list and are held back: ${reason}`
 }
 
 function overdueReason({ due_at: due }: JobStatus, now: number): string {
@@ -361,7 +344,7 @@ function overdueReason({ due_at: due }: JobStatus, now: number): string {
 /** The worst first, then what was read longest ago. */
 function worstFirst(jobs: readonly JobStatus[], now: number): { job: JobStatus; state: State }[] {
   return jobs
-    .map((job) => ({ job, state: stateOf(job, now) }))
+    .map((job) => ({ job, state: pageState(job, now) }))
     .toSorted((a, b) => a.state.rank - b.state.rank || (a.job.as_of ?? '').localeCompare(b.job.as_of ?? ''))
 }
 

@@ -2,10 +2,10 @@ import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 
 /** For one try. Milliseconds. */
-const LIMIT_MS = 10_000
+const TRY_MS = 10_000
 
 /** For one try of a start that the run's end already waits behind. */
-const LATE_LIMIT_MS = 500
+const LATE_TRY_MS = 500
 
 /** Before the second and the third try. */
 const PAUSES_MS = [1000, 2000]
@@ -33,7 +33,7 @@ export interface Line {
  * of a run that is over has its other tries at once, and short ones. So nobody waits for more than 45 seconds.
  */
 export function createLine(options: LineOptions): Line {
-  const { send, sleep, onLost, onSent, signal, limitMs = LIMIT_MS } = options
+  const { send, sleep, onLost, onSent, signal, limitMs = TRY_MS } = options
   let told = 0
   let lastOutcome = 0
   let tail = Promise.resolve()
@@ -42,7 +42,7 @@ export function createLine(options: LineOptions): Line {
     const isLate = () => kind === 'start' && told > number
     for (let failures = 0; !signal.aborted; failures++) {
       if (kind !== 'start' && lastOutcome > number) return
-      const limit = isLate() ? Math.min(LATE_LIMIT_MS, limitMs) : limitMs
+      const limit = isLate() ? Math.min(LATE_TRY_MS, limitMs) : limitMs
       try {
         await send(kind, text, AbortSignal.any([signal, AbortSignal.timeout(limit)]))
         return onSent(kind)
@@ -96,7 +96,7 @@ export function sendPing(
       request.destroy()
     })
     // Not `once`: an error event without a listener ends the process.
-    request.on('error', (error) => reject(new Error(reasonOf(error, signal))))
+    request.on('error', (error) => reject(new Error(networkReason(error, signal))))
     request.end(body)
   })
 }
@@ -110,7 +110,7 @@ function pingUrl(address: string, kind: PingKind): URL | null {
 }
 
 /** Node's own messages may hold the address. */
-function reasonOf(error: Error, signal: AbortSignal): string {
+function networkReason(error: Error, signal: AbortSignal): string {
   if (signal.aborted) return 'no answer in time'
   return 'code' in error && typeof error.code === 'string' ? error.code : 'the network failed'
 }

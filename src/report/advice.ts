@@ -1,5 +1,8 @@
+import type { StatusRow } from '../store/core/status.ts'
+import { END_COST, isWalkedWhole, PER_PAGE } from '../sync/refresh/price.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
-import { ALARM } from './refresh-text.ts'
+
+export const ALARM = 'many more changes than usual in older pages: reading the whole list now'
 
 /** How a list was read, and what is configured for it. Times in milliseconds. */
 export interface ReadList {
@@ -26,7 +29,7 @@ export interface ReadList {
 const BUSY = 1 / 2
 
 /** Shorter walks are never worth advice. */
-const SHORTEST_MS = 5 * 60_000
+const SHORTEST_WALK_MS = 5 * 60_000
 
 /**
  * Where the configuration asks for more than the rate limit carries, or the API does not do as it says: a line for each list that is read
@@ -67,14 +70,14 @@ function aboutChanges(lists: readonly ReadList[]): string[] {
 function aboutWalks(lists: readonly ReadList[]): string[] {
   const slow = lists.flatMap((list) => {
     const took = tookOf(list)
-    if (took < SHORTEST_MS) return []
+    if (took < SHORTEST_WALK_MS) return []
     const walkEvery = list.walkEvery()
     return took > BUSY * walkEvery ? [{ ...list, took, walkEvery }] : []
   })
   const [slowest] = slow.toSorted((a, b) => b.took / b.walkEvery - a.took / a.walkEvery)
   if (!slowest) return []
   const { organization, collection, took, walkEvery, isRefreshed } = slowest
-  const [, schedule] = scheduleFor(took / 60_000)
+  const schedule = scheduleFor(took / 60_000)
   const meanwhile = isRefreshed ? ', and refreshes show new rows meanwhile' : ''
   return [
     `the last full walk of ${printable(organization, 40)} ${collection} took ${inWords(took)}, and one is due every ${inWords(walkEvery)}: schedule: "${schedule}" leaves most of the rate limit free${meanwhile}`,
@@ -83,30 +86,6 @@ function aboutWalks(lists: readonly ReadList[]): string[] {
 
 function tookOf({ as_of: start, last_complete_at: end }: ReadList): number {
   return start === null || end === null ? 0 : Date.parse(end) - Date.parse(start)
-}
-
-/** What is known of the lists that share one budget. */
-export interface AdviceFacts {
-  lists: readonly { rows: number; perPage: number }[]
-  /** Requests a minute that are ours. */
-  requestsPerMinute: number
-  /** How long sending all requests of one full walk of each list takes, at the present budget. Milliseconds. */
-  walksMs: number
-  /** Percent of them for refreshes. */
-  sharePercent: number
-  /** Minutes between two refreshes of a list, as wished. */
-  every: number
-  /** Minutes between two full walks, as configured; null if unknown. */
-  betweenWalks: number | null
-  /** The configured schedule with that interval; null if unknown. */
-  schedule: string | null
-}
-
-interface Advice {
-  /** Minutes that full walks of all these lists take. */
-  walkMinutes: number
-  /** A schedule that leaves most of the budget free. */
-  schedule: string
 }
 
 const MINUTES_A_DAY = 1440
@@ -124,41 +103,86 @@ const SCHEDULES: readonly [number, string][] = [
 ]
 const WEEKLY = '0 3 * * 0'
 
-/** A proposal for `schedule`. */
-export function advise({ lists, requestsPerMinute: rate }: AdviceFacts): Advice {
-  const walkMinutes = lists.reduce((sum, list) => sum + pagesOf(list), 0) / rate
-  return { walkMinutes, schedule: scheduleFor(walkMinutes)[1] }
+/** The most frequent schedule at which walks of this length leave most time free. */
+function scheduleFor(walkMinutes: number): string {
+  return SCHEDULES.find(([minutes]) => walkMinutes <= minutes * AT_MOST)?.[1] ?? WEEKLY
 }
 
-/** The most frequent schedule at which walks of this length leave most time free, and the minutes between two of them. */
-function scheduleFor(walkMinutes: number): readonly [minutes: number, schedule: string] {
-  return SCHEDULES.find(([minutes]) => walkMinutes <= minutes * AT_MOST) ?? [7 * MINUTES_A_DAY, WEEKLY]
+/** What is known of the lists that share one budget. */
+export interface AdviceFacts {
+  lists: number
+  /** Of one full walk of each. */
+  requests: number
+  /** How long sending these takes, at the present budget. Milliseconds. */
+  walksMs: number
+  /** Requests a minute that are ours. */
+  perMinute: number
+  /** The most frequent schedule, and the minutes between two of its times; null if it has not two. */
+  configured: { schedule: string; minutes: number } | null
+  /** Percent of them for refreshes, and milliseconds between two refreshes of a list. */
+  refresh: { share: number; every: number }
 }
 
-/** The pages of a list. */
-export function pagesOf({ rows, perPage }: { rows: number; perPage: number }): number {
-  return Math.max(1, Math.ceil(rows / Math.max(perPage, 1)))
-}
-
-/** The advice in sentences. */
-export function adviceText(
-  advice: Advice,
-  { lists, requestsPerMinute, walksMs, sharePercent, every, betweenWalks, schedule }: AdviceFacts,
-): string[] {
-  const rate = Number.isInteger(requestsPerMinute) ? grouped(requestsPerMinute) : String(requestsPerMinute)
-  // One that is configured and fits is no worse than ours.
-  const fits = betweenWalks !== null && advice.walkMinutes <= betweenWalks * AT_MOST
+/** What full walks take, and a schedule that leaves most requests free: the configured one if it does. */
+export function walkAdvice({ lists, requests, walksMs, perMinute, configured, refresh }: AdviceFacts) {
+  const minutes = requests / perMinute
+  const fits = configured !== null && minutes <= configured.minutes * AT_MOST
+  const schedule = fits ? configured.schedule : scheduleFor(minutes)
+  const rate = Number.isInteger(perMinute) ? grouped(perMinute) : String(perMinute)
   // What leaves at once takes as long as the server does, which one answer does not tell.
-  const walks =
+  const take =
     walksMs > 0
       ? `about ${inWords(walksMs)} at ${rate} requests a minute`
       : `no more requests than leave at once, at ${rate} a minute`
-  return [
-    `full walks of ${counted(lists.length, 'list')} take ${walks}; schedule: "${(fits ? schedule : null) ?? advice.schedule}" leaves most of them free`,
-    `refresh: { every: ${asDuration(every)}, share: ${sharePercent} } reads the newest end of the busiest list every ${inWords(every * 60_000)}, others as often as their new rows are worth the requests, and older pages with what is left of ${sharePercent} %`,
-  ]
+  const { share, every } = refresh
+  const asTyped = every % 60_000 === 0 ? `${every / 60_000}m` : `${Math.round(every / 1000)}s`
+  return {
+    /** Whether its time comes again before full walks can end. */
+    isTight: configured !== null && minutes > configured.minutes,
+    schedule,
+    walks: `full walks of ${counted(lists, 'list')} take ${take}; schedule: "${schedule}" leaves most of them free`,
+    refreshes: `refresh: { every: ${asTyped}, share: ${share} } reads the newest end of the busiest list every ${inWords(every)}, others as often as their new rows are worth the requests, and older pages with what is left of ${share} %`,
+  }
 }
 
-function asDuration(minutes: number): string {
-  return minutes < 1 ? `${Math.round(minutes * 60)}s` : `${minutes}m`
+type RefreshedList = Pick<
+  StatusRow,
+  'organization' | 'collection' | 'rows' | 'refreshed_every_ms' | 'refresh_share'
+>
+
+/**
+ * How lists share what refreshes may use of a rate limit, as it was when each of them was refreshed last. None: nothing is known
+ * yet.
+ */
+export function refreshText(lists: readonly RefreshedList[]): string[] {
+  const known = lists.flatMap(({ refreshed_every_ms: every, rows, refresh_share: share }) =>
+    every === null || share === null ? [] : [{ every, share, requests: requestsOf(rows) }],
+  )
+  const times = known.map(({ every }) => every)
+  const [first] = lists
+  if (!first || known.length === 0) return []
+  const share = Math.max(...known.map((one) => one.share))
+  const newest = known.reduce((sum, { every, requests }) => sum + (requests * 60_000) / every, 0)
+  const left = Math.round(100 * Math.max(0, 1 - newest / share))
+  const older = Math.abs(left - 50) <= 5 ? 'half' : `${left} %`
+  const [busiest, quietest] = [Math.min(...times), Math.max(...times)]
+  const organizations = new Set(lists.map(({ organization }) => organization)).size
+  const whose =
+    organizations === 1 ? printable(first.organization, 40) : counted(organizations, 'organization')
+  const who =
+    lists.length === 1
+      ? `${whose} ${first.collection} has`
+      : `${counted(lists.length, 'list')} of ${whose} share`
+  const looks =
+    busiest === quietest
+      ? `new rows are looked for every ${inWords(busiest)}`
+      : `new rows of the busiest are looked for every ${inWords(busiest)}, of the quietest every ${inWords(quietest)}`
+  const rate = Number(share.toPrecision(share < 10 ? 1 : 2))
+  return [`${who} ${rate} requests a minute for refreshes: ${looks}; older pages get ${older} of it`]
+}
+
+/** Of a reading of the newest end; a short list is read whole. */
+function requestsOf(rows: number): number {
+  const lastPage = Math.max(1, Math.ceil(rows / PER_PAGE))
+  return isWalkedWhole({ lastPage }) ? lastPage + 1 : END_COST
 }

@@ -1,6 +1,6 @@
 import type { ColumnTrouble } from '../store/core/overview.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import { counted, grouped, printable } from '../text.ts'
+import { counted, grouped, jobKey, printable } from '../text.ts'
 
 /** Columns that are told one by one. */
 const MOST_COLUMNS = 10
@@ -25,12 +25,12 @@ export function columnNotes(
   lists: readonly Pick<StatusRow, 'organization_id' | 'collection' | 'configured' | 'rows'>[],
 ): string[] {
   const read = lists.filter(({ configured }) => configured === 1)
-  const names = new Set(read.map(listKey))
+  const names = new Set(read.map((list) => jobKey(list.organization_id, list.collection)))
   const rowsOf = (collection: string) =>
     read.filter((list) => list.collection === collection).reduce((sum, { rows }) => sum + rows, 0)
   const byColumn = [
     ...Map.groupBy(
-      troubles.filter((one) => names.has(listKey(one))),
+      troubles.filter((one) => names.has(jobKey(one.organization_id, one.collection))),
       (one) => `${tableOf(one)}\0${one.column}`,
     ).values(),
   ]
@@ -42,10 +42,6 @@ export function columnNotes(
         ...notes.slice(0, MOST_COLUMNS),
         `${counted(more, 'further column')} with such values, or empty: see misfits and filled in sync_columns`,
       ]
-}
-
-function listKey(of: Pick<StatusRow, 'organization_id' | 'collection'>): string {
-  return `${of.organization_id} ${of.collection}`
 }
 
 function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: string) => number): string[] {

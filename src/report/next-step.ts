@@ -5,12 +5,19 @@ import { printable, shellWord } from '../text.ts'
  * What to type or do about a job; null if there is nothing to do, or a process works on it and nothing is wrong.
  * @param isTooOld True if it is older than `--max-age`.
  * @param isOverdue True if it should have been read by now.
+ * @param tokenPlace Where its token is; null if that is not known.
  */
-export function nextStep(row: StatusRow, now: number, isTooOld = false, isOverdue = false): string | null {
+export function nextStep(
+  row: StatusRow,
+  now: number,
+  isTooOld = false,
+  isOverdue = false,
+  tokenPlace: string | null = null,
+): string | null {
   const org = orgWord(row)
   const sync = syncCommand(row)
   if (row.held_since)
-    return `give ${printable(row.organization, 80)} a new token, or if it is valid again: admin-mirror resume --org ${org}`
+    return `give ${printable(row.organization, 80)} a new token${tokenPlace === null ? '' : ` (${printable(tokenPlace, 300)})`}, or if it is valid again: admin-mirror resume --org ${org}`
   if (row.configured === 0) return null
   if (row.removals_held > 0)
     return `look whether they are gone, then: ${syncListCommand(row)} --accept-removals`

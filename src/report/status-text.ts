@@ -272,7 +272,8 @@ function missedNote({ rows_missed: missed }: JobStatus): string {
   return `${counted(missed, 'row')} did not come in the last walk; what the next one does not see either is removed, or held back`
 }
 
-function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
+/** How many removals of a list are held back, and why. */
+export function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
   const reason = why === 'empty' ? 'the list came without items' : 'more than the brake lets go at once'
   return `${grouped(held)} of these ${counted(rows, 'row')} left the list and are held back: ${reason}`
 }

@@ -256,23 +256,26 @@ export interface JobContext {
   fresh?: number | null
   /** Null without a configuration. */
   plan?: JobPlan | null
+  /** Where the token of its organization is; null without a configuration. */
+  tokenPlace?: string | null
 }
 
 /** A job as `status` tells of it. */
 export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
-  const { now, configOption, maxAge = null, fresh = null, plan = null } = context
+  const { now, configOption, maxAge = null, fresh = null, plan = null, tokenPlace = null } = context
   const isConfigured = row.configured === 1
   const pasteable = (text: string) => asCalled(text, configOption)
   const pasteableOrNull = (text: string | null) => (text === null ? null : pasteable(text))
   // After `resume` the last error is still that of the refused token.
   const lastError = (text: string | null) => (row.held_since ? text : (text?.split(` ${ON_HOLD}`)[0] ?? null))
-  const known = { ...row, ...waitOf(row, now) }
+  const known = { ...row, ...presentWait(row, now) }
   const isOlder = (since: string | null, most: number | null) =>
     most === null ? null : isConfigured && (since === null || now - Date.parse(since) > most)
   const tooOld = isOlder(row.as_of, maxAge)
   const tooStale = isOlder(row.fresh_as_of, fresh)
   const overdue = plan === null ? null : isOverdue(known, plan.dueAt, now)
-  const next = nextStep(known, now, tooOld === true || tooStale === true, overdue === true)
+  const isOld = tooOld === true || tooStale === true
+  const next = nextStep(known, now, isOld, overdue === true, tokenPlace)
   return {
     ...withoutInternal(known),
     configured: isConfigured,
@@ -315,7 +318,7 @@ function timeText(ms: number | null | undefined): string | null {
 }
 
 /** The wait of a job that runs, or whose last run failed, while it lasts. */
-function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {
+function presentWait({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {
   const wait = Date.parse(waiting_until ?? '') - now
   const isMeant = running !== false || (last !== null && last !== 'succeeded')
   const isWaiting = isMeant && wait > 0 && wait <= LONGEST_WAIT_MS
@@ -323,7 +326,7 @@ function waitOf({ running, waiting_for, waiting_until, last_run_status: last }: 
 }
 
 /** What is done without a run of a walk, or before it begins. */
-const WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string>>> = {
+const WORK_WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string>>> = {
   verify: 'being compared (verify)',
   refresh: 'being refreshed',
 }
@@ -337,7 +340,7 @@ export function progressNotes(job: JobStatus, now: number): string[] {
   const ofBackfill = isBegun && job.last_run_trigger === 'backfill'
   const ofSync = isBegun && !ofBackfill
   const notes: string[] = []
-  if (job.running && !isBegun) notes.push(`running: ${WORDS[job.work ?? 'manual'] ?? 'about to begin'}`)
+  if (job.running && !isBegun) notes.push(`running: ${WORK_WORDS[job.work ?? 'manual'] ?? 'about to begin'}`)
   if (ofSync) notes.push(runText(job, walkText(job), job.walk_updated_at))
   else if (isStopped(job) && job.error_code === null)
     notes.push(`interrupted: the run of ${job.last_run_at} ended without a result`)
@@ -404,10 +407,10 @@ export function missedText(expectedMissed: number | null): string {
 export function walkProgress(row: StatusRow, now: number) {
   const { walk_rows_seen: walkSeen, walk_total: total } = row
   const percent = row.walk_origin === null ? null : walkPercent(walkSeen, total)
-  return { walk_percent: percent, walk_left_ms: percent === null ? null : timeLeft(row, now) }
+  return { walk_percent: percent, walk_left_ms: percent === null ? null : walkTimeLeft(row, now) }
 }
 
-function timeLeft(row: StatusRow, now: number): number | null {
+function walkTimeLeft(row: StatusRow, now: number): number | null {
   const { running, last_run_status: status, last_run_pages: pages, last_run_rows_seen: rowsSeen } = row
   // Nothing tells how long a page fails that is asked for again.
   const isOfRun =

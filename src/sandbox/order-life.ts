@@ -54,29 +54,29 @@ const SALT = { created: 1, path: 3, stage: 4, step: 5, touch: 6, isTouched: 7 }
 /** How many orders existed by a tick, deleted ones included. */
 export function ordersBy(source: OrderSource, tick: number): number {
   if (!source.live || tick < 1) return source.originals
-  const newest = source.originals + Math.floor((tick - 1) / secondsBetween(source))
+  const newest = source.originals + Math.floor((tick - 1) / spacing(source))
   return newest + (ageAt(source, newest, tick) > 0 ? 1 : 0)
 }
 
 /** Epoch seconds of tick 0. The originals were created before, all others later. */
 export function openingOf(source: Pick<OrderSource, 'originals' | 'live'>): number {
-  return WORLD_START + source.originals * secondsBetween(source)
+  return WORLD_START + source.originals * spacing(source)
 }
 
 /** In epoch seconds; rises with the index. An order is listed from the next second on. */
 export function orderCreatedAt(source: OrderSource, index: number): number {
-  const between = secondsBetween(source)
+  const between = spacing(source)
   return WORLD_START + index * between + (hash(source.key, SALT.created, index) % between)
 }
 
 /** The state alone, for filters that look at every order. */
 export function orderState(source: OrderSource, index: number, tick: number): string {
-  const path = pathOf(source, index)
+  const path = stagesOf(source, index)
   return path[stageAt(source, index, ageAt(source, index, tick)).stage] ?? path[0]
 }
 
 export function orderLife(source: OrderSource, index: number, tick: number): OrderLife {
-  const path = pathOf(source, index)
+  const path = stagesOf(source, index)
   const age = ageAt(source, index, tick)
   const { stage, after } = stageAt(source, index, age, true)
   const state = path[stage] ?? path[0]
@@ -91,7 +91,7 @@ export function orderLife(source: OrderSource, index: number, tick: number): Ord
   }
 }
 
-function secondsBetween({ live }: Pick<OrderSource, 'live'>): number {
+function spacing({ live }: Pick<OrderSource, 'live'>): number {
   return live ? SECONDS_BETWEEN.live : SECONDS_BETWEEN.still
 }
 
@@ -100,7 +100,7 @@ function ageAt(source: OrderSource, index: number, tick: number): number {
   return openingOf(source) + tick - orderCreatedAt(source, index)
 }
 
-function pathOf(source: OrderSource, index: number): readonly [string, ...string[]] {
+function stagesOf(source: OrderSource, index: number): readonly [string, ...string[]] {
   return hash(source.key, SALT.path, index) % 10 === 0 ? CANCELLED_PATH : USUAL_PATH
 }
 
@@ -114,7 +114,7 @@ interface Stage {
 function stageAt(source: OrderSource, index: number, age: number, withAfter = false): Stage {
   const last = Math.min(
     LAST_STAGES[hash(source.key, SALT.stage, index) % LAST_STAGES.length] ?? 0,
-    pathOf(source, index).length - 1,
+    stagesOf(source, index).length - 1,
   )
   if (age > LONGEST_LIFE && !withAfter) return { stage: last, after: 0 }
   let after = 0

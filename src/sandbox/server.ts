@@ -49,7 +49,7 @@ export interface Sandbox {
  * it cannot listen (`code` is EADDRINUSE for a port in use).
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const api = createApi(options)
+  const api = createSandboxApi(options)
   const server = createServer((request, response) => {
     const { method = '', url = '', headers } = request
     send(request, response, answer(api, { method, target: url, headers }))
@@ -65,7 +65,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
-function createApi(options: SandboxOptions): Api {
+function createSandboxApi(options: SandboxOptions): Api {
   const { seed, orders, establishments, requestsPerMinute, live, speed, now } = options
   const started = now()
   const tick = () => (live ? Math.max(0, Math.floor(((now() - started) * speed) / 1000)) : 0)

@@ -13,8 +13,8 @@ const DAY = 24 * 60 * MINUTE
 // Leap days fall on every weekday within 28 years: a schedule that does not fire in these never does.
 const CYCLE = { start: Date.UTC(2001, 0, 1), days: 28 * 365 + 7 }
 
-/** Matchers by schedule: hundreds of jobs share a few schedules, and building one takes 0.5 ms. */
-const KNOWN = new Map<string, Matchers>()
+/** Hundreds of jobs share a few schedules: building one takes 0.5 ms, and each search some more. */
+const KNOWN = new Map<string, KnownSchedule>()
 
 const NEVER_FIRES = 'no such day exists, so it would never fire'
 const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }
@@ -51,31 +51,55 @@ export function nextFireAfter(
   after: number,
   until: number,
 ): number | null {
-  return nextMatch(matchersOf(expression, timezone), after, until)
+  const { matchers, last } = scheduleOf(expression, timezone)
+  // Nothing fires between `after` and `until` of the last search but its own result.
+  const isKnown = last.after <= after && (last.fire === null ? until <= last.until : after < last.fire)
+  if (!isKnown) Object.assign(last, { after, until, fire: nextMatch(matchers, after, until) })
+  return last.fire !== null && last.fire <= until ? last.fire : null
+}
+
+/** The next fire times in (`after`, `until`], at most `count`. */
+export function nextFires(
+  expression: string,
+  timezone: string,
+  after: number,
+  until: number,
+  count: number,
+): number[] {
+  const times: number[] = []
+  let next = nextFireAfter(expression, timezone, after, until)
+  for (; next !== null && times.length < count; next = nextFireAfter(expression, timezone, next, until))
+    times.push(next)
+  return times
 }
 
 const YEAR = 366 * DAY
 
+/** Enough for the days of a week. */
+const MEASURED_FIRES = 8
+
 /** How many milliseconds lie between two fire times of a checked schedule, as a mean of the next ones; at most a year. */
 export function periodOf(expression: string, timezone: string, now: number): number {
-  const times: number[] = []
-  for (let next: number | null = now; next !== null && times.length <= MEASURED_FIRES; ) {
-    next = nextFireAfter(expression, timezone, next, now + YEAR)
-    if (next !== null) times.push(next)
-  }
+  const times = nextFires(expression, timezone, now, now + YEAR, MEASURED_FIRES + 1)
   const [first, last] = [times[0], times.at(-1)]
   if (first === undefined || last === undefined || times.length < 2) return YEAR
   return (last - first) / (times.length - 1)
 }
 
-/** Enough for the days of a week. */
-const MEASURED_FIRES = 8
+/** A schedule, and what was found of it last. */
+interface KnownSchedule {
+  matchers: Matchers
+  last: { after: number; until: number; fire: number | null }
+}
 
-function matchersOf(expression: string, timezone: string): Matchers {
+function scheduleOf(expression: string, timezone: string): KnownSchedule {
   const name = `${timezone} ${expression}`
-  const known = KNOWN.get(name) ?? createMatchers(expression, timezone)
-  KNOWN.set(name, known)
-  return known
+  const known = KNOWN.get(name)
+  if (known) return known
+  const last = { after: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY, fire: null }
+  const made = { matchers: createMatchers(expression, timezone), last }
+  KNOWN.set(name, made)
+  return made
 }
 
 function createMatchers(expression: string, timezone: string): Matchers {
@@ -200,7 +224,7 @@ const RANGE = /^(\w+)-(\w+)/
 function spellingFault(expression: string): string | null {
   const texts = expression.trim().split(/ +/)
   const fields = fieldsOf(texts)
-  if (fields === null) return `it has ${countOf(texts)}, not 5 or 6`
+  if (fields === null) return `it has ${fieldCount(texts)}, not 5 or 6`
   const fault = fields.findIndex((field, index) => !isWellSpelt(texts[index] ?? '', field))
   return fault === -1 ? null : fieldFault(fields[fault]?.name ?? '', texts[fault] ?? '')
 }
@@ -209,7 +233,7 @@ function fieldFault(name: string, text: string): string {
   return `its ${name} field cannot be "${printable(text, 60)}"`
 }
 
-function countOf(texts: readonly string[]): string {
+function fieldCount(texts: readonly string[]): string {
   if (texts[0] === '') return 'no fields'
   return texts.length === 1 ? '1 field' : `${texts.length} fields`
 }

@@ -1,4 +1,4 @@
-import { bySchedule, createTicks } from './ticks.ts'
+import { bySchedule, createTicks, LOOP_LATE_MS } from './ticks.ts'
 
 export interface ScheduledJob {
   name: string
@@ -46,8 +46,6 @@ interface Progress {
 
 /** The clock is checked at least this often: a timer does not notice sleep or a clock that was set. */
 const LOOK_AT_CLOCK_EVERY_MS = 30_000
-/** A machine under load may check this much later. */
-const LATE_MS = 60_000
 
 /**
  * Runs every job when its time comes, and those that are due at once; never two runs of one job at the same time. Jobs
@@ -114,6 +112,6 @@ export function startScheduler(
       stopping ??= stopAll()
       return stopping
     },
-    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_AT_CLOCK_EVERY_MS + LATE_MS,
+    isTicking: (time) => schedules.length === 0 || time - lookedAt <= LOOK_AT_CLOCK_EVERY_MS + LOOP_LATE_MS,
   }
 }

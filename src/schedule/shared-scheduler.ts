@@ -1,5 +1,5 @@
 import type { ScheduledJob, Scheduler, SchedulerEvents } from './scheduler.ts'
-import { bySchedule, createTicks, type Tick } from './ticks.ts'
+import { bySchedule, createTicks, LOOP_LATE_MS, type Tick } from './ticks.ts'
 
 // The schedule of workers that share a mirror. Each of them watches the time, one makes the tick, and any of them takes the
 // lists that the tick added to the queue.
@@ -72,9 +72,6 @@ const MOST_TRIES = 20
 const LOOK_AT_QUEUE_EVERY_MS = 1000
 const AFTER_FULL_MS = 100
 const AFTER_ERROR_MS = 5000
-
-/** The loop that watches the time may be late by so much. */
-const LATE_MS = 60_000
 
 export function startSharedScheduler<L, C extends Handed>(
   jobs: readonly SharedJob<L>[],
@@ -216,7 +213,7 @@ export function startSharedScheduler<L, C extends Handed>(
       return stopping
     },
     // A server that is away is waited for, and a new process would wait for it as well.
-    isTicking: (time) => isAsking || time - lookedAt <= LATE_MS,
+    isTicking: (time) => isAsking || time - lookedAt <= LOOP_LATE_MS,
   }
 }
 

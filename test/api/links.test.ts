@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createAddresses } from '../../src/api/links.ts'
+import { pageAddress } from '../../src/api/links.ts'
 import type { Filters } from '../../src/sync/types.ts'
 import { BASE, LIST, PATH, read, refusalOf, type Setting } from './helpers/links.ts'
 
@@ -67,15 +67,13 @@ function everyByteEncoded(text: string): string {
   return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
 }
 
-function addressesOf(filters: Filters): (page: number) => URL {
-  return createAddresses({ baseUrl: BASE, path: PATH, filters })
+function addressOf(filters: Filters, page: number): string {
+  return pageAddress({ baseUrl: BASE, path: PATH, filters }, page).href
 }
 
 describe('the address of a request', () => {
   it('holds a list as often as it has values', () => {
-    const { href } = addressesOf({ 'state[]': ['a', 'b'] })(1)
-
-    expect(href).toBe(`${LIST}?state%5B%5D=a&state%5B%5D=b&page=1`)
+    expect(addressOf({ 'state[]': ['a', 'b'] }, 1)).toBe(`${LIST}?state%5B%5D=a&state%5B%5D=b&page=1`)
   })
 
   it('makes a link that is followed', () => {
@@ -88,7 +86,7 @@ describe('the address of a request', () => {
 
     fc.assert(
       fc.property(filters, fc.integer({ min: 1, max: 1e9 }), (sent, page) => {
-        const link = addressesOf(sent)(page + 1).href
+        const link = addressOf(sent, page + 1)
 
         expect(read(link, { filters: sent, currentPage: page })).toEqual({ page: page + 1 })
       }),
@@ -119,8 +117,8 @@ describe('a link that is refused', () => {
     ['the page before', `${LIST}?page=4`, { currentPage: 5 }, 'leads from page 5 to page 4'],
     ['a page too large', `${LIST}?page=9007199254740993`, { currentPage: 9007199254740991 }, 'leads from'],
     ['page 02', `${LIST}?page=02`, {}, 'names no page'],
-    ['a broken address', 'http://[', {}, 'is no address'],
-    ['a file', `file://${PATH}?page=2`, {}, 'is not http'],
+    ['a broken address', 'http://[', {}, 'is no http or https address'],
+    ['a file', `file://${PATH}?page=2`, {}, 'is no http or https address'],
   ])('has %s', (_case, link, changed, reason) => {
     const message = refusalOf(link, changed)
 
@@ -175,17 +173,6 @@ describe('a link that is refused', () => {
     expect(message).not.toContain('secret-word')
   })
 
-  it.each([
-    ['ftp://user:secret-word@evil.example/x?page=2', 'ftp://evil.example/x?page=2'],
-    ['ftp:/user:secret-word@evil.example/x?page=2', 'ftp:/evil.example/x?page=2'],
-    ['user:secret-word@evil.example/x?page=2', 'user:evil.example/x?page=2'],
-    ['//user:secret-word@[/x?page=2', '//[/x?page=2'],
-    ['x//user:secret-word@evil.example/x?page=2', 'x//evil.example/x?page=2'],
-    ['/a/b@c?page=2', '/a/b@c?page=2'],
-  ])('is shown without what may be user information if it is no web address: %s', (link, shown) => {
-    expect(refusalOf(link)).toContain(` (${shown})`)
-  })
-
   it.each<[string, string, Filters, string]>([
     ['in capitals', `HTTPS://Evil.Example${PATH}?page=2`, {}, `(https://evil.example${PATH}?page=2)`],
     ['with a query in its fragment', `${BASE}/other#a?secret-word`, {}, `(${BASE}/other)`],
@@ -201,7 +188,7 @@ describe('a link that is refused', () => {
       { state: 'paid' },
       `changes the filter state (${LIST}?state&page=2)`,
     ],
-    ['broken', 'http://user:secret-word@[/orders?q=secret-word&page=2', {}, '(http://[/orders?q&page=2)'],
+    ['broken', 'http://user:secret-word@[/orders?q=secret-word&page=2', {}, 'is no http or https address'],
     ['without values', `${LIST}?secret`, {}, `names no page (${LIST}?secret)`],
   ])('is shown with the names of its query and its page alone: one %s', (_case, link, filters, shown) => {
     const message = refusalOf(link, { filters })

@@ -1,48 +1,28 @@
 import { describe, expect, it } from 'vitest'
-import type { AnswerNote } from '../../src/api/client.ts'
 import { budgetText, FRESH } from '../../src/api/rate/budget.ts'
-import { budgetUses, createCounts, createSource } from '../../src/cli/listening.ts'
+import { budgetUses, createLastHour, createSource } from '../../src/cli/listening.ts'
 import type { Config } from '../../src/config/config.ts'
 import { JobError, MirrorError } from '../../src/errors.ts'
+import { createCounters } from '../../src/listener/metrics.ts'
 import type { JobResult } from '../../src/sync/job.ts'
-import { jobOf } from '../helpers/jobs.ts'
 
 const MINUTE = 60_000
 
 function scene() {
   const clock = { now: 1_000_000 * MINUTE }
-  return { clock, counts: createCounts(() => clock.now) }
-}
-
-function answerOf(id: string, status: number | null): AnswerNote {
-  return { job: jobOf({}, { id, name: id }), page: 1, status, ms: 1, announced: null }
+  return { clock, counts: createLastHour(() => clock.now) }
 }
 
 describe('the counts of requests', () => {
-  it('are kept by organization and status, for ever', () => {
-    const { clock, counts } = scene()
-
-    for (const status of [200, 200, 429, null]) counts.onAnswer(answerOf('a', status))
-    clock.now += 90 * MINUTE
-    counts.onAnswer(answerOf('b', 200))
-
-    expect(counts.counters((id) => id.toUpperCase()).requests).toEqual([
-      { organization: 'A', status: '200', count: 2 },
-      { organization: 'A', status: '429', count: 1 },
-      { organization: 'A', status: 'error', count: 1 },
-      { organization: 'B', status: '200', count: 1 },
-    ])
-  })
-
   it('of the last hour forget what is older', () => {
     const { clock, counts } = scene()
 
-    counts.onAnswer(answerOf('a', 200))
+    counts.note('a', 200)
     clock.now += 30 * MINUTE
-    counts.onAnswer(answerOf('a', 429))
-    const whole = counts.lastHour().get('a')
+    counts.note('a', 429)
+    const whole = counts.requests().get('a')
     clock.now += 30 * MINUTE
-    const half = counts.lastHour().get('a')
+    const half = counts.requests().get('a')
 
     expect([whole, half]).toEqual([
       { requests: 2, refused: 1 },
@@ -52,12 +32,12 @@ describe('the counts of requests', () => {
 
   it('of the last hour survive a clock that was set back', () => {
     const { clock, counts } = scene()
-    counts.onAnswer(answerOf('a', 200))
+    counts.note('a', 200)
 
     clock.now -= 1440 * MINUTE
-    counts.onAnswer(answerOf('a', 200))
+    counts.note('a', 200)
 
-    expect(counts.lastHour().get('a')).toEqual({ requests: 1, refused: 0 })
+    expect(counts.requests().get('a')).toEqual({ requests: 1, refused: 0 })
   })
 })
 
@@ -128,7 +108,6 @@ describe('the use of budgets', () => {
 })
 
 it('a mirror that a run could not use is unusable until a run could', async () => {
-  const { counts, clock } = scene()
   const source = createSource({
     served: {
       probe: async () => {},
@@ -137,9 +116,10 @@ it('a mirror that a run could not use is unusable until a run could', async () =
     },
     config: { database: 'mirror.db', organizations: [] } as unknown as Config,
     scheduler: { isTicking: () => true },
-    counts,
+    counters: createCounters(),
+    lastHour: () => new Map(),
     configOption: '',
-    now: () => clock.now,
+    now: () => 1_000_000,
   })
   const isUsable = async () => (await source.health()).unusable
   const RAN = {} as NonNullable<JobResult['run']>

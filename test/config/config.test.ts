@@ -59,6 +59,7 @@ describe('loadConfig', () => {
         collections,
         ping: expect.any(Function),
         readToken: expect.any(Function),
+        tokenPlace: 'token of acme in the configuration',
         tokenFile: expect.any(Function),
       },
     ])

@@ -121,3 +121,19 @@ describe('a token file', () => {
     expect(message).not.toContain('hidden')
   })
 })
+
+describe('the place of a token', () => {
+  it.each<[string, string, 'resolve' | 'leave', RegExp]>([
+    ['its variable', `token: \${T}`, 'leave', /^\$\{T\}$/],
+    ['its variable, where it was read', `token: \${T}`, 'resolve', /^\$\{T\}$/],
+    ['its file', 'tokenFile: secrets/acme', 'leave', /^\/.*\/secrets\/acme$/],
+    ['the variable of its file', `tokenFile: "\${DIR}/acme"`, 'leave', /^named by \$\{DIR\}$/],
+    ['the configuration', 'token: secret-of-acme', 'leave', /^token of acme in the configuration$/],
+  ])('is %s, never the token', (_, written, tokens, expected) => {
+    const text = SMALLEST.replace('token: secret-of-acme', written)
+
+    const { organizations } = load(text, { tokens, env: { T: 'secret-of-acme' } })
+
+    expect(organizations[0]?.tokenPlace).toMatch(expected)
+  })
+})

@@ -1,6 +1,8 @@
-import { jobKey, type Overview, type Source } from '../../src/listener/overview.ts'
+import { createCounters } from '../../src/listener/metrics.ts'
+import type { Overview, Source } from '../../src/listener/overview.ts'
 import { createStatus, type JobStatus, jobStatus } from '../../src/report/status.ts'
 import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
+import { jobKey } from '../../src/text.ts'
 
 export const NOW = Date.parse('2026-11-20T12:00:00.000Z')
 
@@ -63,9 +65,9 @@ export function overview(
     version: '1.2.3',
     started_at: at(90),
     status: createStatus(facts, [{ pid: 1, since: at(90), running: true }]),
-    runs: new Map(runs.map((one) => [jobKey(one), one])),
+    runs: new Map(runs.map((one) => [jobKey(one.organization_id, one.collection), one])),
     budgets: [],
-    counters: { requests: [], runs: [] },
+    counters: createCounters(),
     new_columns: [],
     size: { bytes: 13_000_000, walBytes: 4096, freeBytes: null },
     published: null,
@@ -90,6 +92,16 @@ export function source(
   }
 }
 
+function counted() {
+  const counters = createCounters()
+  for (const status of [200, 200, 429, 429, null]) counters.request('acme', status)
+  counters.run({ organization: 'acme', collection: 'orders' }, 'succeeded', {
+    retries: 1,
+    rateLimitWaitMs: 2500,
+  })
+  return counters
+}
+
 /** Everything that can be known. */
 export const FULL = overview(
   [
@@ -111,23 +123,7 @@ export const FULL = overview(
     }),
   ],
   {
-    counters: {
-      requests: [
-        { organization: 'acme', status: '200', count: 61 },
-        { organization: 'acme', status: '429', count: 2 },
-        { organization: 'acme', status: 'error', count: 1 },
-      ],
-      runs: [
-        {
-          organization: 'acme',
-          collection: 'orders',
-          status: 'succeeded',
-          count: 4,
-          retries: 1,
-          wait_seconds: 2.5,
-        },
-      ],
-    },
+    counters: counted(),
     size: { bytes: 13_000_000, walBytes: 4096, freeBytes: 78_000_000_000 },
     published: { file: '/data/published/mirror.db', created_at: at(3), current_at: at(1), bytes: 12_000_000 },
   },

@@ -1,53 +1,51 @@
 import { describe, expect, it } from 'vitest'
-import { type AdviceFacts, adviceText, advise } from '../../src/report/advice.ts'
-import { refreshText } from '../../src/report/refresh-text.ts'
+import { type AdviceFacts, refreshText, walkAdvice } from '../../src/report/advice.ts'
 
-/** 100,000 orders at 60 requests a minute, walked each day. */
+/** 100,000 orders at 60 requests a minute, walked each night. */
 const ORDERS: AdviceFacts = {
-  lists: [{ rows: 100_000, perPage: 25 }],
-  requestsPerMinute: 60,
+  lists: 1,
+  requests: 4000,
   walksMs: 66 * 60_000,
-  sharePercent: 10,
-  every: 5,
-  betweenWalks: 1440,
-  schedule: '0 3 * * *',
+  perMinute: 60,
+  configured: { schedule: '0 3 * * *', minutes: 1440 },
+  refresh: { share: 10, every: 300_000 },
 }
 
 describe('the advice', () => {
-  it('is what was measured for one large list', () => {
-    const advice = advise(ORDERS)
-
-    expect(Math.round(advice.walkMinutes)).toBe(67)
-    expect(advice).toMatchObject({ schedule: '0 */6 * * *' })
-  })
-
-  it.each([
-    [100, '*/15 * * * *'],
-    [1_000_000, '0 3 * * 0'],
-  ])('for %d rows is the schedule %s, so that walks leave most requests free', (rows, schedule) => {
-    expect(advise({ ...ORDERS, lists: [{ rows, perPage: 25 }] }).schedule).toBe(schedule)
-  })
-
   it('is told in sentences', () => {
-    expect(adviceText(advise(ORDERS), ORDERS)).toEqual([
-      'full walks of 1 list take about 66 minutes at 60 requests a minute; schedule: "0 3 * * *" leaves most of them free',
-      'refresh: { every: 5m, share: 10 } reads the newest end of the busiest list every 5 minutes, others as often as their new rows are worth the requests, and older pages with what is left of 10 %',
-    ])
+    expect(walkAdvice(ORDERS)).toEqual({
+      isTight: false,
+      schedule: '0 3 * * *',
+      walks:
+        'full walks of 1 list take about 66 minutes at 60 requests a minute; schedule: "0 3 * * *" leaves most of them free',
+      refreshes:
+        'refresh: { every: 5m, share: 10 } reads the newest end of the busiest list every 5 minutes, others as often as their new rows are worth the requests, and older pages with what is left of 10 %',
+    })
   })
 
   it('names no time for walks whose requests leave at once', () => {
-    expect(adviceText(advise(ORDERS), { ...ORDERS, walksMs: 0 })[0]).toBe(
+    expect(walkAdvice({ ...ORDERS, walksMs: 0 }).walks).toBe(
       'full walks of 1 list take no more requests than leave at once, at 60 a minute; schedule: "0 3 * * *" leaves most of them free',
     )
   })
 
   it.each([
-    ['the configured schedule, if it leaves enough', '* * * * *', 1, 300],
-    ['one that leaves enough, if the configured one does not', '*/15 * * * *', 1, 1000],
-  ])('names %s', (_title, schedule, betweenWalks, rows) => {
-    const facts = { ...ORDERS, betweenWalks, schedule: '* * * * *', lists: [{ rows, perPage: 25 }] }
+    [4, '*/15 * * * *'],
+    [400, '0 * * * *'],
+    [4000, '0 */6 * * *'],
+    [40_000, '0 3 * * 0'],
+  ])('for %d requests proposes %s where the configured one leaves too few', (requests, schedule) => {
+    const configured = { schedule: '* * * * *', minutes: 0.1 }
 
-    expect(adviceText(advise(facts), facts)[0]).toContain(`schedule: "${schedule}"`)
+    expect(walkAdvice({ ...ORDERS, requests, configured }).schedule).toBe(schedule)
+    expect(walkAdvice({ ...ORDERS, requests, configured: null }).schedule).toBe(schedule)
+  })
+
+  it('warns where walks cannot end before their time comes again', () => {
+    const configured = { schedule: '0 * * * *', minutes: 60 }
+
+    expect(walkAdvice({ ...ORDERS, configured }).isTight).toBe(true)
+    expect(walkAdvice({ ...ORDERS, requests: 3000, configured }).isTight).toBe(false)
   })
 })
 

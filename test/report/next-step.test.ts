@@ -197,3 +197,11 @@ describe('the text', () => {
     expect(statusText(createStatus({ ...FACTS, jobs: [job] }, [DAEMON]), TYPED)).not.toContain('too old')
   })
 })
+
+it('a refused token is to be replaced where it is', () => {
+  const next = nextStep(rowOf({ held_since: timeAt(0) }), START, false, false, '/run/secrets/acme')
+
+  expect(next).toBe(
+    'give acme a new token (/run/secrets/acme), or if it is valid again: admin-mirror resume --org acme',
+  )
+})

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { standingTroubles } from '../../src/cli/pings.ts'
 import { createApp } from '../../src/listener/app.ts'
 import { metricsText } from '../../src/listener/metrics.ts'
-import { pageHtml, stateOf } from '../../src/listener/page.ts'
+import { pageHtml, pageState } from '../../src/listener/page.ts'
 import { type JobContext, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { verdict } from '../../src/report/verdict.ts'
@@ -138,7 +138,7 @@ describe('all that is said of one list', () => {
           /last_run_failed\{[^}]*\} 1\n/.test(told.metrics),
         why,
       ).toBe(list.failing_since !== null)
-      expect(stateOf(list, NOW).tone === 'bad', why).toBe(!isWell)
+      expect(pageState(list, NOW).tone === 'bad', why).toBe(!isWell)
       expect(told.page.includes('<header class="verdict bad">'), why).toBe(!isWell)
       expect(told.verdict.includes('needs attention'), why).toBe(!isWell)
       // Of a list that is merely overdue no ping comes, by which a dead-man's switch knows.

@@ -192,3 +192,25 @@ describe('compared with node-cron at every moment', () => {
     )
   })
 })
+
+it('a search that has an answer from the last one finds the same as without it', () => {
+  let searches = 0
+  fc.assert(
+    fc.property(
+      anyExpression(false),
+      anyZone(),
+      fc.array(anyMoment(), { minLength: 2 }),
+      (expression, timezone, moments) => {
+        fc.pre(checkCron(expression) === null)
+        for (const after of moments.toSorted((one, other) => one - other)) {
+          const until = after + 2 * 24 * HOUR
+          // By blanks another schedule, so that nothing of it is known.
+          const alone = nextFireAfter(`${expression}${' '.repeat(++searches)}`, timezone, after, until)
+
+          expect(iso(nextFireAfter(expression, timezone, after, until))).toBe(iso(alone))
+        }
+      },
+    ),
+    { numRuns: 20 },
+  )
+})

@@ -111,7 +111,7 @@ function makeConfig(
 export function configOf(given: object): Setting['config'] {
   const parsed = FileSchema.parse(asTyped(given))
   const defined = defineCollections(parsed.collections)
-  const options = { file: '/', tokens: 'resolve', env: {}, tokenFileVariables: () => [] } as const
+  const options = { file: '/', tokens: 'resolve', env: {}, variablesIn: () => [] } as const
   return {
     ...parsed,
     file: '/config.yaml',

@@ -1,5 +1,4 @@
-import { type FreshJob, keepFresh } from '../../src/cli/refresh/keep-fresh.ts'
-import type { RefreshPlan } from '../../src/cli/refresh/refresh-plan.ts'
+import { type FreshJob, keepFresh, type RefreshPlan } from '../../src/cli/refreshes.ts'
 import type { SelectedJob } from '../../src/cli/selection.ts'
 import { type RunJobs, syncPlan } from '../../src/cli/with-session.ts'
 import type { ScheduledJob, Scheduler } from '../../src/schedule/scheduler.ts'

@@ -94,7 +94,7 @@ describe('a token that is refused', () => {
       const commands = Array.from(text.matchAll(/"admin-mirror ([^"\\]+)\\?"/g), ([, words = '']) => words)
       expect(commands).not.toEqual([])
       for (const command of commands)
-        expect(command).toMatch(/^resume( --org \S+)? --config admin-mirror\.yaml$/)
+        expect(command).toMatch(/^resume( --org \S+)* --config admin-mirror\.yaml$/)
     }
     expect((await run('status')).stdout).toMatch(
       /next: .*admin-mirror resume --org sharing-1 --config admin-mirror\.yaml/,

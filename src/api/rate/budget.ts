@@ -70,7 +70,7 @@ export function asOfNow(budget: Budget, now: number): Budget {
   const { sent, inFlight, window, closedUntil, learned } = budget
   return {
     ...budget,
-    sent: countedOf(sent, now),
+    sent: stillCounted(sent, now),
     inFlight: inFlight
       .map((one) => ({ ...one, at: Math.min(one.at, now) }))
       .filter(({ count, at }) => count > 0 && isRecent(at, now)),
@@ -82,7 +82,7 @@ export function asOfNow(budget: Budget, now: number): Budget {
   }
 }
 
-function countedOf(sent: Budget['sent'], now: number): Budget['sent'] {
+function stillCounted(sent: Budget['sent'], now: number): Budget['sent'] {
   // The last entry stays: a ceiling below one a minute counts it for longer.
   const first = sent.findIndex(([at], index) => isRecent(at, now) || index === sent.length - 1)
   const counted = first > 0 ? sent.slice(first) : sent

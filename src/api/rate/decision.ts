@@ -14,7 +14,7 @@ export interface Decision {
  * A request may arrive this much after its permit, while its process starts or a connection opens. Without this, later requests
  * would arrive in the same minute as a late one. It costs less than 2 % of a minute.
  */
-const LATE_MS = 1000
+const ARRIVAL_MS = 1000
 
 const AFTER_ANSWER = Number.POSITIVE_INFINITY
 
@@ -50,7 +50,7 @@ function ceilingBy({ sent }: Budget, { requestsPerMinute: most }: RateRules, now
   let open = requests
   // From the latest back to the one that fills the window.
   for (const [at, count] of sent.toReversed()) {
-    const goneAt = at + windowMs + LATE_MS
+    const goneAt = at + windowMs + ARRIVAL_MS
     open -= goneAt > now ? count : 0
     if (open <= 0) return { at: goneAt, count: 0, reason }
   }

@@ -25,8 +25,8 @@ export function readRateHeaders(headers: Headers, nowMs: number): RateHeaders {
   const serverNowMs = dateOf(headers, 'date') ?? nowMs
   const field = readRateLimitField(headerText(headers, 'ratelimit'), headerText(headers, 'ratelimit-policy'))
   return {
-    limit: countOf(headers, 'limit') ?? field?.limit ?? null,
-    remaining: countOf(headers, 'remaining') ?? field?.remaining ?? null,
+    limit: headerCount(headers, 'limit') ?? field?.limit ?? null,
+    remaining: headerCount(headers, 'remaining') ?? field?.remaining ?? null,
     resetMs: bounded(reset(headers, serverNowMs) ?? inMs(field?.reset ?? null)),
     retryAfterMs: bounded(retryAfter(headers, serverNowMs)),
   }
@@ -49,7 +49,7 @@ function retryAfter(headers: Headers, serverNowMs: number): number | null {
 
 /** Most `X-` headers hold a time, the others a number of seconds, which is too small for a time. */
 function reset(headers: Headers, serverNowMs: number): number | null {
-  const seconds = countOf(headers, 'reset')
+  const seconds = headerCount(headers, 'reset')
   if (seconds === null) return null
   if (seconds < 1e9) return seconds * 1000
   // As seconds it would be thousands of years away: it is in milliseconds.
@@ -57,7 +57,7 @@ function reset(headers: Headers, serverNowMs: number): number | null {
 }
 
 /** The least value. Node joins the values of a server and a proxy that both wrote the header. */
-function countOf(headers: Headers, name: 'limit' | 'remaining' | 'reset'): number | null {
+function headerCount(headers: Headers, name: 'limit' | 'remaining' | 'reset'): number | null {
   const text = headerText(headers, `x-ratelimit-${name}`) ?? headerText(headers, `ratelimit-${name}`)
   const counts = (text ?? '').split(',').map((part) => numberOf(part.replace(/;.*/, '').trim()))
   const least = counts.some((count) => count === null) ? null : Math.floor(Math.min(...counts.map(Number)))

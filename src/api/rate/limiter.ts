@@ -70,7 +70,7 @@ const LOOK_FOR_ANSWER_MS = 250
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { rules, slots, now, sleep, random } = options
   const permits = createPermits(options)
-  const line = createLine()
+  const line = createWaitingLine()
   /** Aborted to make the first in line look at the budget again. */
   let woken = new AbortController()
 
@@ -222,7 +222,7 @@ interface Line {
 
 const BY_URGENCY: readonly Urgency[] = ['refresh', 'walk', 'older']
 
-function createLine(): Line {
+function createWaitingLine(): Line {
   const waiting: Record<Urgency, (() => Promise<void>)[]> = { refresh: [], walk: [], older: [] }
   let isRunning = false
 

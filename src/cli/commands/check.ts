@@ -15,21 +15,20 @@ import { findingOf } from '../../check/mirror.ts'
 import { checkNetwork } from '../../check/network.ts'
 import type { Config } from '../../config/config.ts'
 import { sendPing } from '../../ping/send.ts'
-import { type AdviceFacts, adviceText, advise, pagesOf } from '../../report/advice.ts'
+import { walkAdvice } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
 import { type Ask, tryChanges } from '../../sync/refresh/try-changes.ts'
 import type { Job, Page } from '../../sync/types.ts'
 import { asCalled } from '../../text.ts'
 import { readConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { type Globals, typedConfig } from '../globals.ts'
 import { kindOf } from '../mirror.ts'
-import { budgetNow, msToSend } from '../output/estimate.ts'
 import { createLogger } from '../output/log.ts'
+import { budgetNow, msToSend } from '../output/progress.ts'
 import { jsonText } from '../output/results.ts'
 import { hostOf } from '../pings.ts'
 import { readStatus } from '../read-status.ts'
-import type { Runtime } from '../runtime.ts'
+import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { selectJobs } from '../selection.ts'
 import { openSession } from '../session.ts'
 
@@ -104,14 +103,13 @@ function adviceOf(status: Status | null): Finding[] {
 }
 
 /** For all requests together: a rate limit may ask for long waits. */
-const LIMIT_MS = 120_000
+const REQUESTS_MS = 120_000
 
 /** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run: so the mirror is made where there is none. */
 async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const { now, signal } = runtime
   const reached = await checkNetwork(config.api.baseUrl, now(), signal)
-  if (reached.some(({ state }) => state === 'fail'))
-    return [...reached, warn('lists', 'not asked, since the API cannot be reached')]
+  if (reached.state === 'fail') return [reached, warn('lists', 'not asked, since the API cannot be reached')]
   const dates: { date: string | undefined; at: number }[] = []
   const connections = createConnectionPool()()
   const { timeout: timeoutMs, maxResponseBytes } = config.api
@@ -126,13 +124,13 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
     const [first] = dates
     const clock = first ? checkClock(first.date, first.at) : null
     return [
-      ...reached,
+      reached,
       ...asked.flatMap(({ finding, changes }) => (changes ? [finding, changes] : [finding])),
       ...(clock ? [clock] : []),
       ...adviceOn(config, asked, now()),
     ]
   } catch (error) {
-    return [...reached, findingOf(error), warn('lists', 'not asked, since the mirror cannot be used')]
+    return [reached, findingOf(error), warn('lists', 'not asked, since the mirror cannot be used')]
   } finally {
     connections.close()
   }
@@ -164,7 +162,7 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
     exchange,
     tryHeldTokens: false,
   })
-  const limit = AbortSignal.any([runtime.signal, AbortSignal.timeout(LIMIT_MS)])
+  const limit = AbortSignal.any([runtime.signal, AbortSignal.timeout(REQUESTS_MS)])
   try {
     const jobs = selectJobs(config, { org: [], collection: [] })
     const tried = (job: Job, page: Page, ask: Ask) => tryChanges(job, page, ask, runtime.now())
@@ -179,62 +177,43 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
   }
 }
 
-/** What the rate limit means for schedules. The lists of one token share one, unless `rateLimit.scope` says otherwise. */
-function adviceOn(config: Config, asked: readonly AskedList[], now: number): Finding[] {
+/** What full walks cost of the rate limit. The lists of one token share one, unless `rateLimit.scope` says otherwise. */
+function adviceOn(
+  { rateLimit, organizations, timezone }: Config,
+  asked: readonly AskedList[],
+  now: number,
+): Finding[] {
   const answered = asked.flatMap(({ job, page, budget }) => (page ? [{ job, page, budget }] : []))
   const groups = Map.groupBy(answered, ({ budget }) => budget)
   // The busiest budget decides.
-  const [group = []] = [...groups.values()].toSorted((a, b) => lastPages(b) - lastPages(a))
-  const announcedLimit = group.find(({ page }) => page.announcedLimit !== null)?.page.announcedLimit ?? null
-  const ours = allowedPerMinute(announcedLimit, config.rateLimit)
-  if (group.length === 0) return []
-  const seen = ok('rate limit', rateText(announcedLimit, ours))
-  if (ours === null) return [seen]
-  const [often] = config.organizations
-    .map(({ schedule }) => ({ schedule, minutes: minutesBetween(schedule, config.timezone, now) }))
-    .filter(({ minutes }) => minutes !== null)
-    .toSorted((a, b) => Number(a.minutes) - Number(b.minutes))
-  const lists = group.map(({ page: { total, lastPage, items } }) => ({
-    rows: total ?? (lastPage ?? 1) * items.length,
-    perPage: Math.max(items.length, 1),
-  }))
-  const requests = lists.reduce((sum, list) => sum + pagesOf(list), 0)
-  const budgets = group.flatMap(({ page }) => budgetNow(page, config.rateLimit, group.length) ?? [])
-  const facts: AdviceFacts = {
-    lists,
-    requestsPerMinute: ours,
-    // The answer that came last knows the budget best, and it left the least.
-    walksMs: Math.max(...budgets.map((budget) => msToSend(requests, budget))),
-    ...refreshOf(config, group[0]?.job.organization.id),
-    betweenWalks: often?.minutes ?? null,
-    schedule: often?.schedule ?? null,
-  }
-  const proposal = advise(facts)
-  const texts = adviceText(proposal, facts)
-  const isTight = facts.betweenWalks !== null && proposal.walkMinutes > facts.betweenWalks
-  const [walks = '', ...refreshes] = texts
-  const walk = isTight
-    ? warn(
-        'schedule',
-        `comes again before full walks can end: ${walks}`,
-        `set schedule: "${proposal.schedule}"`,
-      )
-    : ok('schedule', walks)
-  return [seen, walk, ...refreshes.map((text) => ok('refresh', text))]
+  const [group] = [...groups.values()].toSorted((a, b) => pagesOf(b) - pagesOf(a))
+  if (!group) return []
+  const announced = group.find(({ page }) => page.announcedLimit !== null)?.page.announcedLimit ?? null
+  const perMinute = allowedPerMinute(announced, rateLimit)
+  const seen = ok('rate limit', rateText(announced, perMinute))
+  if (perMinute === null) return [seen]
+  const [configured = null] = organizations
+    .flatMap(({ schedule }) => {
+      const minutes = minutesBetween(schedule, timezone, now)
+      return minutes === null ? [] : { schedule, minutes }
+    })
+    .toSorted((a, b) => a.minutes - b.minutes)
+  const requests = pagesOf(group)
+  const budgets = group.flatMap(({ page }) => budgetNow(page, rateLimit, group.length) ?? [])
+  // The answer that came last knows the budget best, and it left the least.
+  const walksMs = Math.max(...budgets.map((budget) => msToSend(requests, budget)))
+  const id = group[0]?.job.organization.id
+  const own = organizations.find((organization) => organization.id === id)?.refresh
+  // Where refreshes are turned off, what they would be by default.
+  const refresh = own || { share: 10, every: 300_000 }
+  const facts = { lists: group.length, requests, walksMs, perMinute, configured, refresh }
+  const { isTight, walks, refreshes, schedule } = walkAdvice(facts)
+  const tight = `comes again before full walks can end: ${walks}`
+  const walk = isTight ? warn('schedule', tight, `set schedule: "${schedule}"`) : ok('schedule', walks)
+  return [seen, walk, ok('refresh', refreshes)]
 }
 
-/** Where refreshes are turned off, what they would be by default. */
-function refreshOf(
-  { organizations }: Config,
-  id: string | undefined,
-): Pick<AdviceFacts, 'sharePercent' | 'every'> {
-  const refresh = organizations.find((organization) => organization.id === id)?.refresh
-  return refresh
-    ? { sharePercent: refresh.share, every: refresh.every / 60_000 }
-    : { sharePercent: 10, every: 5 }
-}
-
-function lastPages(group: readonly { page: { lastPage: number | null } }[]): number {
+function pagesOf(group: readonly { page: Page }[]): number {
   return group.reduce((sum, { page }) => sum + (page.lastPage ?? 1), 0)
 }
 

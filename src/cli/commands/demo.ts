@@ -5,7 +5,7 @@ import { sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** Under the working folder, where users find it. A new demo deletes the former one. */
-const FOLDER = path.join('data', 'demo')
+const DEMO_FOLDER = path.join('data', 'demo')
 
 /** What people type: only an installed package has a command of its own. */
 const COMMAND = import.meta.url.endsWith('.ts') ? 'npx admin-mirror' : 'admin-mirror'
@@ -32,7 +32,7 @@ const QUESTIONS = [
 /** An order comes, once, so many milliseconds after the last one. */
 const BETWEEN_ORDERS = 20_000
 
-const NEWEST = `SELECT number, state, total, _first_seen_at FROM orders
+const NEWEST_ORDER = `SELECT number, state, total, _first_seen_at FROM orders
   JOIN organizations ON organizations.id = _organization_id AND name = 'acme' ORDER BY number DESC LIMIT 1`
 
 /** `npm run demo`: from an API on this machine to answers. Leaves the mirror, but no process. */
@@ -41,15 +41,15 @@ export async function demo(
   runProgram: (argv: readonly string[], runtime: Runtime) => Promise<number>,
 ): Promise<number> {
   const { stdout, cwd, now } = runtime
-  const folder = path.resolve(cwd, FOLDER)
+  const folder = path.resolve(cwd, DEMO_FOLDER)
   fs.rmSync(folder, { recursive: true, force: true })
   fs.mkdirSync(path.dirname(folder), { recursive: true })
   // Throws where another user has made it meanwhile.
   fs.mkdirSync(folder)
-  const config = path.join(FOLDER, 'admin-mirror.yaml')
+  const config = path.join(DEMO_FOLDER, 'admin-mirror.yaml')
   const say = (text: string) => stdout.write(`${text}\n`)
   const type = (...words: string[]) => {
-    say(`\n$ admin-mirror ${words.map(shellWord).join(' ')} --config ${config}`)
+    say(`\n$ admin-mirror ${words.map(quotedWord).join(' ')} --config ${config}`)
     return runProgram([...words, '--config', path.resolve(cwd, config)], runtime)
   }
 
@@ -85,7 +85,7 @@ export async function demo(
       `\nA customer of acme orders something at ${new Date(now()).toISOString()}. A refresh reads only the newest end of a list:`,
     )
     await type('sync', '--refresh', '--org', 'acme', '--collection', 'orders')
-    await type('query', NEWEST)
+    await type('query', NEWEST_ORDER)
   } finally {
     await sandbox.close()
   }
@@ -95,7 +95,7 @@ export async function demo(
 The mirror is one SQLite file: ${path.join(folder, 'mirror.db')}
 Ask it with whatever you like:
 
-  sqlite3 ${path.join(FOLDER, 'mirror.db')} 'SELECT * FROM sync_status'
+  sqlite3 ${path.join(DEMO_FOLDER, 'mirror.db')} 'SELECT * FROM sync_status'
   ${COMMAND} query 'SELECT * FROM orders LIMIT 3' --format json --config ${config}
 
 Then mirror your own: mkdir -p config && cp ${example} config/admin-mirror.yaml, put your organizations in, and
@@ -103,6 +103,6 @@ ${COMMAND} sync`)
   return 0
 }
 
-function shellWord(word: string): string {
+function quotedWord(word: string): string {
   return /^[\w-]+$/.test(word) ? word : `"${word}"`
 }

@@ -1,7 +1,6 @@
-import type { Globals } from '../globals.ts'
-import { type DatabaseOption, readTarget } from '../read-target.ts'
+import { type DatabaseOption, readTarget } from '../mirror.ts'
 import { runReading, screenOf } from '../reading/run-reading.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 
 interface DescribeOptions extends DatabaseOption {
   json?: boolean

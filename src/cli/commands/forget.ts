@@ -3,9 +3,8 @@ import { MirrorError, UsageError } from '../../errors.ts'
 import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../store/core/forget.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
-import type { Globals } from '../globals.ts'
 import { isMade, kindOf, type OpenMirror, type RuleRunner, withMirror } from '../mirror.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 
 interface ForgetOptions {
   org: string[]

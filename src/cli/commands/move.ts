@@ -20,9 +20,8 @@ import { counted, printable } from '../../text.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { assertMirror } from '../file/mirror.ts'
 import { openConnection } from '../file/open.ts'
-import type { Globals } from '../globals.ts'
 import { connect, workerName } from '../postgres/connect.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 
 interface MoveOptions {
   from: string

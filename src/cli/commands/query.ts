@@ -2,11 +2,10 @@ import { addAbortSignal } from 'node:stream'
 import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import type { Globals } from '../globals.ts'
-import { type DatabaseOption, readTarget } from '../read-target.ts'
+import { type DatabaseOption, readTarget } from '../mirror.ts'
 import type { QueryFormat } from '../reading/read.ts'
 import { assertShowable, outputFor, runReading, screenOf, type TimeLimit } from '../reading/run-reading.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 
 interface QueryOptions extends DatabaseOption {
   format: QueryFormat
@@ -63,10 +62,10 @@ async function readSql({ stdin, signal }: Runtime): Promise<string | null> {
     if (signal.aborted) return null
     throw error
   }
-  return decoded(Buffer.concat(pieces))
+  return decodeUtf8(Buffer.concat(pieces))
 }
 
-function decoded(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

@@ -2,9 +2,8 @@ import { UsageError } from '../../errors.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { noMirror } from '../file/mirror.ts'
-import type { Globals } from '../globals.ts'
 import { isMade, type Rebuilding, withMirror } from '../mirror.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 
 /** `rebuild`: makes the typed tables and the views of these collections, or of all, from the raw rows. Needs no token. */
 export async function run(runtime: Runtime, globals: Globals, typed: readonly string[]): Promise<number> {

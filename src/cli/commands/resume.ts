@@ -1,8 +1,7 @@
 import { printable, shellWord } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
-import { type Globals, typedConfig } from '../globals.ts'
 import { isMade, withMirror } from '../mirror.ts'
-import type { Runtime } from '../runtime.ts'
+import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
 /** `resume`: lifts the hold that a refused token left, and forgets waits of the rate limit. Needs no token. */

@@ -9,9 +9,8 @@ import {
   startSandbox,
 } from '../../sandbox/server.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
-import type { Globals } from '../globals.ts'
 import { type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 
 interface SandboxCommandOptions extends Omit<SandboxOptions, 'live' | 'now'> {
   live?: boolean

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
-import type { Globals } from '../globals.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 
 /** `schema`: with it, editors know every key of the configuration, and programs what commands write as JSON. */
 export async function run({ stdout }: Runtime, _globals: Globals, name: string): Promise<number> {

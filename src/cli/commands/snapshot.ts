@@ -7,9 +7,8 @@ import { counted } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { assertMirror, openMirror } from '../file/mirror.ts'
-import type { Globals } from '../globals.ts'
 import { assertFolder, assertMayReplace, outputFile } from '../output/output-file.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 
 interface SnapshotOptions {
   database?: string

@@ -10,18 +10,17 @@ import {
   type SchedulerEvents,
   startScheduler,
 } from '../../schedule/scheduler.ts'
-import { createDueCheck } from '../../schedule/ticks.ts'
+import { isDue } from '../../schedule/ticks.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import { DEFAULT_CONFIG, readConfig } from '../config-file.ts'
-import { type Globals, typedConfig } from '../globals.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
 import { standingTroubles } from '../pings.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
 import { statusOf } from '../read-status.ts'
-import { type FreshJob, keepFresh } from '../refresh/keep-fresh.ts'
-import type { Runtime } from '../runtime.ts'
+import { keepFresh } from '../refreshes.ts'
+import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
@@ -83,10 +82,23 @@ async function runScheduled(
     listening?.onResult(result)
     if (result.error instanceof MirrorLostError) lost.abort(result.error)
   }
-  const isDue = createDueCheck(now())
+  const runOne: RunOne = async (selected, { waitForOwner = false, instead }) => {
+    const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner, instead, signal } as const
+    for (const result of await session.runJobs([selected], how)) onResult(result)
+  }
   const lastRuns = await session.tokens.allLastRuns()
-  const schedule = { signal, onResult, isDue, lastRuns }
-  const scheduled = jobs.map((job) => scheduledJob(job, config, session, schedule))
+  const begunAt = now()
+  const scheduled = jobs.map((selected) => {
+    const { organization, job } = selected
+    const last = lastRuns(organization.id, job.collection.name)
+    // An interrupted walk continues now: it was due, and is not done.
+    return scheduledJob(
+      selected,
+      config.timezone,
+      (its) => last.unfinished || isDue(last, its, begunAt),
+      runOne,
+    )
+  })
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
   await recallTrouble(config, session, configOption)
@@ -105,14 +117,27 @@ async function runScheduled(
       logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended in an unforeseen way'),
   }
   const scheduler = session.sharing
-    ? await startShared(session.sharing, { config, runtime, jobs, scheduled, session, events, ...schedule })
+    ? await startShared(session.sharing, {
+        config,
+        runtime,
+        jobs,
+        scheduled,
+        session,
+        events,
+        signal,
+        onResult,
+      })
     : startScheduler(scheduled, events, runtime)
   await listening?.serve(session, scheduler)
   session.reporter.showAtRest(nextRunText(scheduled, now))
-  const freshJobs = jobs.flatMap((job, index) => freshJob(job, scheduled[index], config, session, schedule))
   const { sleep } = runtime
   const keeping = keepFresh({
-    jobs: freshJobs,
+    jobs: jobs.flatMap((selected, index) => {
+      const [one] = scheduled.slice(index)
+      if (!one || selected.organization.refresh === false) return []
+      const refresh = () => runOne(selected, { instead: 'due' })
+      return { selected, scheduled: one, refresh, walk: () => runOne(selected, {}) }
+    }),
     plan: session.refreshes,
     takeFree: session.sharing?.takeFreeLists,
     scheduler,
@@ -162,38 +187,31 @@ function logStop(logger: Logger, { reason }: AbortSignal): void {
     )
 }
 
-interface Schedule {
-  signal: AbortSignal
-  onResult: (result: JobResult) => void
-  isDue: ReturnType<typeof createDueCheck>
-  lastRuns: Awaited<ReturnType<CommandSession['tokens']['allLastRuns']>>
-}
+/** Runs a job by itself, and reports how it ended. It never rejects. */
+type RunOne = (
+  selected: SelectedJob,
+  how: Pick<HowToRun, 'instead'> & { waitForOwner?: boolean },
+) => Promise<void>
 
 function scheduledJob(
   selected: SelectedJob,
-  config: Config,
-  session: CommandSession,
-  { signal, onResult, isDue, lastRuns }: Schedule,
+  timezone: string,
+  isDueAtStart: (schedule: { expression: string; timezone: string }) => boolean,
+  runOne: RunOne,
 ): ScheduledJob {
-  const { runJobs } = session
-  const { organization, job } = selected
-  const schedule = { expression: organization.schedule, timezone: config.timezone }
-  const last = lastRuns(organization.id, job.collection.name)
-  // An interrupted walk continues now: it was due, and is not done.
-  const dueAtStart = last.unfinished || isDue(last, schedule)
+  const schedule = { expression: selected.organization.schedule, timezone }
+  const dueAtStart = isDueAtStart(schedule)
   let isFirst = dueAtStart
   return {
-    name: jobName(job),
+    name: jobName(selected.job),
     ...schedule,
     dueAtStart,
-    run: async () => {
+    run: () => {
       // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
       // otherwise leave the rest for tomorrow.
       const waitForOwner = isFirst
       isFirst = false
-      const plan = syncPlan(config)
-      const results = await runJobs([selected], { plan, trigger: 'schedule', waitForOwner, signal })
-      results.forEach(onResult)
+      return runOne(selected, { waitForOwner })
     },
   }
 }
@@ -202,32 +220,6 @@ function scheduledJob(
 async function startShared(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
   const { startSharing } = await import('../postgres/start-sharing.ts')
   return startSharing(sharing, options)
-}
-
-/** The refreshes of a job; none if it is only walked whole. */
-function freshJob(
-  selected: SelectedJob,
-  scheduled: ScheduledJob | undefined,
-  config: Config,
-  { runJobs }: CommandSession,
-  { signal, onResult }: Pick<Schedule, 'signal' | 'onResult'>,
-): FreshJob[] {
-  if (!scheduled || selected.organization.refresh === false) return []
-  const how: HowToRun = {
-    plan: syncPlan(config),
-    // That of a short list, which is walked whole.
-    trigger: 'schedule',
-    waitForOwner: false,
-    instead: 'due',
-    signal,
-  }
-  const runOnce = async (as: HowToRun) => {
-    const results = await runJobs([selected], as)
-    results.forEach(onResult)
-  }
-  return [
-    { selected, scheduled, refresh: () => runOnce(how), walk: () => runOnce({ ...how, instead: undefined }) },
-  ]
 }
 
 /** A line of the log once a list and hour. */
@@ -268,16 +260,12 @@ function nextRunText(jobs: readonly Planned[], now: () => number): () => string 
 
 /** The jobs that run next by their schedules, and when (epoch milliseconds; Infinity: not within a year). */
 export function nextRun(jobs: readonly Planned[], now: number): { at: number; names: string[] } {
-  const times = new Map<string, number>()
-  const timeOf = ({ expression, timezone }: Planned) => {
-    const name = `${timezone} ${expression}`
-    const at =
-      times.get(name) ?? nextFireAfter(expression, timezone, now, now + YEAR_MS) ?? Number.POSITIVE_INFINITY
-    times.set(name, at)
-    return at
-  }
-  const at = Math.min(...jobs.map(timeOf))
-  return { at, names: jobs.filter((job) => timeOf(job) === at).map(({ name }) => name) }
+  const times = jobs.map(
+    ({ expression, timezone }) =>
+      nextFireAfter(expression, timezone, now, now + YEAR_MS) ?? Number.POSITIVE_INFINITY,
+  )
+  const at = Math.min(...times)
+  return { at, names: jobs.flatMap(({ name }, index) => (times[index] === at ? name : [])) }
 }
 
 /** `at rest; next run in 6 hours (2026-11-23T03:00:00Z): acme orders and 19 more` */

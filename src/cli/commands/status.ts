@@ -2,11 +2,10 @@ import { parseDuration } from '../../config/fields.ts'
 import { UsageError, worstExitCode } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import type { JobFreshness } from '../../store/core/publication.ts'
-import type { Globals } from '../globals.ts'
+import { type DatabaseOption, readTarget } from '../mirror.ts'
 import { jsonText } from '../output/results.ts'
 import { type AgeLimit, readStatus } from '../read-status.ts'
-import { type DatabaseOption, readTarget } from '../read-target.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 
 interface StatusCommandOptions extends DatabaseOption {
   json?: boolean

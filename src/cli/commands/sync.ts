@@ -1,9 +1,8 @@
 import { UsageError } from '../../errors.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
-import { type Globals, typedConfig } from '../globals.ts'
 import { jsonText, runsReport } from '../output/results.ts'
-import type { Runtime } from '../runtime.ts'
+import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { type HowToRun, syncPlan, withSession } from '../with-session.ts'
 

@@ -7,10 +7,9 @@ import { counted, grouped, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { noMirror } from '../file/mirror.ts'
-import { type Globals, typedConfig } from '../globals.ts'
 import { isMade } from '../mirror.ts'
 import { jsonText, verifyReport } from '../output/results.ts'
-import type { Runtime } from '../runtime.ts'
+import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, withSession } from '../with-session.ts'
 
@@ -78,8 +77,10 @@ export function differenceLines({ job, differences, error }: VerifyResult): stri
   const name = `${printable(job.organization.name, 40)} ${job.collection.name}`
   if (!differences)
     return [`${name}: not verified: ${error ? `${error.code}: ${printable(error.message, 500)}` : 'stopped'}`]
-  const lines = differences.listed.map((difference) => `${difference.kind} ${name} ${details(difference)}`)
-  return [...lines, ...furtherLines(name, differences), `${name}: ${summary(differences)}`]
+  const lines = differences.listed.map(
+    (difference) => `${difference.kind} ${name} ${differenceText(difference)}`,
+  )
+  return [...lines, ...furtherLines(name, differences), `${name}: ${summaryText(differences)}`]
 }
 
 /** Whether the mirror and the API certainly differ. */
@@ -89,7 +90,7 @@ export function isApart(differences: Differences | null): boolean {
 
 const KINDS = ['missing', 'extra', 'different'] as const
 
-function details({ key, page, paths, hasMorePaths, reject }: Difference): string {
+function differenceText({ key, page, paths, hasMorePaths, reject }: Difference): string {
   if (key === null) return `(on page ${page}, without a usable key: ${printable(reject ?? '')})`
   const where = paths.map((path) => word(path, 200))
   return [word(key, 1000), ...where, ...(hasMorePaths ? ['...'] : [])].join(' ')
@@ -109,9 +110,9 @@ function furtherLines(name: string, { listed, counts }: Differences): string[] {
   })
 }
 
-function summary(differences: Differences): string {
+function summaryText(differences: Differences): string {
   const { items, counts, isCut, moved, coverage, isExtraKnown, isNeverSynced } = differences
-  if (isNeverSynced) return neverSynced(items)
+  if (isNeverSynced) return neverSyncedText(items)
   const apart = KINDS.filter((kind) => counts[kind] > 0).map((kind) => `${grouped(counts[kind])} ${kind}`)
   const reading = `${counted(items, 'item')}${coverage ? `, ${coverage}` : ''}`
   return [
@@ -129,7 +130,7 @@ function hasMoved({ coverage, moved }: Differences): boolean {
   return moved > 0 || coverage === 'repaired' || coverage === 'drifted'
 }
 
-function neverSynced(items: number): string {
+function neverSyncedText(items: number): string {
   return items === 0
     ? 'never synced; the list is empty, too'
     : `never synced: ${items === 1 ? 'the 1 item is' : `all ${grouped(items)} items are`} missing`

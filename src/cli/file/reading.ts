@@ -2,13 +2,13 @@ import { type ChildProcess, fork } from 'node:child_process'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { JobError, MirrorError, UsageError } from '../../errors.ts'
+import type { ChildMessage } from '../../store/sqlite/child-process.ts'
 import type { Tell } from '../output/formats/format.ts'
-import { type ReadingEnd, read } from '../reading/read.ts'
+import { read } from '../reading/read.ts'
 import type { ReadingOptions, TimeLimit, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
 
-const CHILD = new URL('../reading/reading-child.js', import.meta.url)
-const THREAD = new URL(`../reading/reading-thread${path.extname(import.meta.url)}`, import.meta.url)
+const PROGRAM = new URL(`../reading/reading-child${path.extname(import.meta.url)}`, import.meta.url)
 
 /**
  * In a process of its own where this one goes on after a stop, since SQLite cannot be interrupted and a process can be
@@ -23,8 +23,9 @@ export async function readFile(
   const tell = (note: string) => stderr.write(`${note}\n`)
   // A signal ends this process at once, so reading can be stopped here, too; that starts in half the time.
   if (!output && limit === null) return write(read(task, tell))
-  const child = fork(CHILD, [THREAD.href], {
-    execArgv: [],
+  const child = fork(PROGRAM, {
+    // Rows are short-lived: a large space for new objects would only cost memory.
+    execArgv: ['--max-semi-space-size=4'],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   const done = new AbortController()
@@ -67,9 +68,9 @@ function outputOf(
   child: ChildProcess,
   { late, tell }: { late: () => Error | null; tell: Tell },
 ): AsyncIterable<Uint8Array> {
-  let end = null as ReadingEnd | null
+  let end = null as ChildMessage | null
   let broken: Error | null = null
-  child.on('message', (message: ReadingEnd) => {
+  child.on('message', (message: ChildMessage) => {
     end = message
   })
   const closed = new Promise<void>((resolve) => {
@@ -84,16 +85,16 @@ function outputOf(
   async function* pieces(): AsyncIterable<Uint8Array> {
     if (written) yield* written as AsyncIterable<Uint8Array>
     await closed
-    const failure = late() ?? failureOf(end, broken)
-    if (failure) throw failure
-    if (end?.kind === 'done') end.notes.forEach(tell)
+    const error = late()
+    if (error) throw error
+    if (end?.kind !== 'done') throw childError(end, broken)
+    for (const note of end.result as string[]) tell(note)
   }
   return pieces()
 }
 
-function failureOf(end: ReadingEnd | null, broken: Error | null): Error | null {
-  if (end?.kind === 'done') return null
-  if (!end) {
+function childError(end: ChildMessage | null, broken: Error | null): Error {
+  if (end?.kind !== 'failed') {
     const why = broken ? ` (${broken.message})` : ''
     return new JobError(
       'INTERNAL',
@@ -101,9 +102,5 @@ function failureOf(end: ReadingEnd | null, broken: Error | null): Error | null {
     )
   }
   if (end.of === 'usage') return new UsageError(end.message)
-  if (end.of === 'mirror') return new MirrorError(end.message)
-  if (end.of === 'job') return new JobError(end.code, end.message)
-  const error = new Error(end.message)
-  if (end.stack !== undefined) error.stack = end.stack
-  return error
+  return end.of === 'mirror' ? new MirrorError(end.message) : new Error(end.message)
 }

@@ -28,7 +28,7 @@ export async function createLogger(given: LoggerOptions): Promise<Logger> {
       level: (label: string) => ({ level: label }),
       log: (fields: Record<string, unknown>) => withCommands(fields, configOption),
     },
-    serializers: { err: describe },
+    serializers: { err: loggedError },
     hooks: {
       logMethod(this: Logger, [fields, message]: Parameters<LogFn>, method: LogFn) {
         method.call(this, fields, message && asCalled(message, configOption))
@@ -62,7 +62,7 @@ async function prettyText(destination: Writable, color: boolean): Promise<Writab
   })
 }
 
-function describe(error: unknown): object {
+function loggedError(error: unknown): object {
   return error instanceof Error ? { type: error.name, message: error.message } : { message: String(error) }
 }
 
@@ -111,7 +111,7 @@ export function sentence(line: LogFields, messageKey: string): string {
   const list = joined(line.organization, line.collection)
   // Messages of errors name the list themselves.
   const text = message.startsWith(`${list} `) ? message : joined(line.organization, line.collection, message)
-  return printable([text, ...details(line, message)].join(', '), LONGEST_MESSAGE)
+  return printable([text, ...outcomeParts(line, message)].join(', '), LONGEST_MESSAGE)
 }
 
 function joined(...words: unknown[]): string {
@@ -121,7 +121,7 @@ function joined(...words: unknown[]): string {
 /** Messages are cut and cleaned where they are made. This catches one that was not. */
 const LONGEST_MESSAGE = 2000
 
-function details(line: LogFields, message: string): string[] {
+function outcomeParts(line: LogFields, message: string): string[] {
   const { status } = line
   const isEnd = typeof status === 'string' || line.event === 'refresh_finished'
   const outcome = [...(status === 'succeeded' ? [status] : []), ...(isEnd ? numbers(line) : [])]

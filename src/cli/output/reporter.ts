@@ -9,11 +9,12 @@ import type { Job, Notice, Observe, Page } from '../../sync/types.ts'
 import type { VerifyEvent } from '../../sync/verify.ts'
 import { counted, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
-import { budgetNow, ENOUGH_ANSWERS, estimate, type Pace } from './estimate.ts'
-import { createBoard } from './progress/board.ts'
+import { createBoard } from './board.ts'
 import {
+  budgetNow,
+  ENOUGH_ANSWERS,
+  estimate,
   type JobProgress,
-  msPerAnswer,
   newProgress,
   noteBusy,
   notePage,
@@ -22,8 +23,7 @@ import {
   noteStart,
   noteWait,
   othersOf,
-  pagesLeft,
-} from './progress/job-progress.ts'
+} from './progress.ts'
 import { addList, logRefresh, logRun, logTotals, logVerified, newTotals } from './run-lines.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -72,30 +72,23 @@ export function createReporter({
   const totals = newTotals()
   const board = createBoard(runtime, terminal)
 
-  function paceOf(progress: JobProgress, allowed: number | null): Pace {
-    const msPerPage = msPerAnswer(progress) ?? 0
-    const others = othersOf(progress, board.jobs()).map(pagesLeft)
-    return { allowed, budget: progress.budgetNow, msPerPage, answers: progress.answers, others }
-  }
-
   /** What is known of the budget after an answer. */
-  function noteBudget(page: Page, progress: JobProgress): void {
+  function noteBudget(page: Page, progress: JobProgress, at: number): void {
     const all = [progress, ...othersOf(progress, board.jobs())]
     const sent = all.reduce((sum, { requests }) => sum + requests, 0)
-    progress.budgetNow = budgetNow(page, config.rateLimit, sent)
+    const known = budgetNow(page, config.rateLimit, sent)
+    progress.budgetNow = known && { at, known }
+    progress.allowedPerMinute = allowedPerMinute(page.announcedLimit, config.rateLimit)
   }
 
   /** After the first answer by the rate limit; after a few by the server's speed, where that decides. */
   function logEstimate(log: Logger, page: Page, progress: JobProgress): void {
     const { answers } = progress
-    if (answers !== 1 && answers !== ENOUGH_ANSWERS) return
-    const allowed = allowedPerMinute(page.announcedLimit, config.rateLimit)
-    progress.allowedPerMinute = allowed
-    if (page.next === null || page.lastPage === null) return
-    const known = estimate(page.lastPage - progress.furthest + 1, paceOf(progress, allowed))
+    if ((answers !== 1 && answers !== ENOUGH_ANSWERS) || page.next === null) return
+    const known = estimate(progress, board.jobs(), now())
     if (known === null || (answers > 1 && known.by === 'budget')) return
     const { number, lastPage: pages, total: items } = page
-    const numbers = { page: number, pages, items, allowed_per_minute: allowed }
+    const numbers = { page: number, pages, items, allowed_per_minute: progress.allowedPerMinute }
     log[known.ms < LONG_MS ? 'debug' : 'info']({ event: 'estimate', ...numbers }, known.text)
   }
 
@@ -142,7 +135,7 @@ export function createReporter({
           const { page, result, rowsInWalk } = event
           const { added, changed, notices } = result
           notePage(progress, page, rowsInWalk, at)
-          noteBudget(page, progress)
+          noteBudget(page, progress, at)
           logEstimate(log, page, progress)
           const items = page.items.length
           const fields = { walk_id: walkId, page: page.number, items, added, changed }

@@ -5,7 +5,7 @@ import type { Job } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
 import { asCalled, printableJson } from '../../text.ts'
 
-// What `sync --json` and `verify --json` write. `result-schemas.ts` describes it; fields may be added, never changed.
+// What `sync --json` and `verify --json` write. The schemas below describe it; fields may be added, never changed.
 
 /** Raised when a field changes its meaning or goes. */
 const RESULTS_VERSION = 1 as const
@@ -43,7 +43,7 @@ function runOf(result: JobResult, configOption: string) {
     rate_limit_wait_ms: run?.rateLimitWaitMs ?? null,
     coverage,
     expected_missed: expectedMissed,
-    ...failureOf(error ?? heldBack, configOption),
+    ...errorFields(error ?? heldBack, configOption),
   }
 }
 
@@ -62,7 +62,7 @@ export function verifyReport(results: readonly VerifyResult[], exitCode: number,
     lists: results.map(({ job, differences, error }) => ({
       ...jobFields(job),
       ...(differences ? comparisonOf(differences) : NOT_COMPARED),
-      ...failureOf(error, configOption),
+      ...errorFields(error, configOption),
     })),
   }
 }
@@ -106,7 +106,7 @@ function jobFields({ organization, collection }: Job) {
   return { organization_id: organization.id, organization: organization.name, collection: collection.name }
 }
 
-function failureOf(error: { code: string; message: string } | null, configOption: string) {
+function errorFields(error: { code: string; message: string } | null, configOption: string) {
   return {
     error_code: error?.code ?? null,
     error_message: error === null ? null : asCalled(error.message, configOption),

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
-import { ALARM } from '../../report/refresh-text.ts'
+import { ALARM } from '../../report/advice.ts'
 import { isWorthReporting } from '../../report/status.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
@@ -54,7 +54,7 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     run_id: runId,
     duration_ms: ms,
     trigger,
-    status: outcomeOf(error),
+    status: endStatus(error),
     walk_id: walk?.id,
     first_page: walk?.checkpoint.nextPage,
     pages: run.pages,
@@ -71,7 +71,7 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     ...(isWorthReporting(expectedMissed) ? { expected_missed: expectedMissed } : {}),
     ...failure(error ?? heldBack),
   }
-  log[level](fields, endOf('run', error ?? heldBack))
+  log[level](fields, endMessage('run', error ?? heldBack))
   if (untrusted)
     log.warn({ event: 'walk_untrusted', run_id: runId, walk_id: walk?.id }, untrustedNote(untrusted))
   logStack(log, error)
@@ -99,7 +99,7 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
   // Hundreds of refreshes a day find nothing.
   log[error ? levelOf({ error, trigger: 'schedule' }) : isNews ? 'info' : 'debug'](
     fields,
-    endOf('refresh', error),
+    endMessage('refresh', error),
   )
   if (result.isAlarmed) log.warn({ event: 'refresh_alarm', run_id: runId }, ALARM)
   if (!error && shouldWarnOfChanges(saved.state))
@@ -116,14 +116,14 @@ function isExpected({ trigger, error }: JobResult): boolean {
   return trigger === 'refresh' && ['BUSY', 'UNAUTHORIZED', 'RATE_LIMITED'].includes(error?.code ?? '')
 }
 
-function outcomeOf(error: KnownError | null): 'succeeded' | 'interrupted' | 'failed' {
+function endStatus(error: KnownError | null): 'succeeded' | 'interrupted' | 'failed' {
   if (!error || error.code === 'REMOVALS_HELD') return 'succeeded'
   return error.code === 'INTERRUPTED' ? 'interrupted' : 'failed'
 }
 
 /** `run finished`, `run failed: NETWORK: no answer`: the message alone says how it ended, and why. */
-function endOf(what: 'run' | 'refresh', error: KnownError | null): string {
-  const status = outcomeOf(error)
+function endMessage(what: 'run' | 'refresh', error: KnownError | null): string {
+  const status = endStatus(error)
   return because(`${what} ${status === 'succeeded' ? 'finished' : status}`, error)
 }
 

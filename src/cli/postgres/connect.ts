@@ -77,7 +77,7 @@ export async function connect(
   // Until the signal at the longest; after it for the whole time, so that no attempt follows the last one at once.
   const pause = (ms: number) => (signal.aborted ? sleep(ms) : sleep(ms, signal))
   return connectServer(
-    addressOf(postgres, runtime),
+    serverAddress(postgres, runtime),
     { now: elapsed, after, signal, report, sleep: pause },
     purpose,
   )
@@ -89,7 +89,7 @@ export function workerName({ host, pid, newToken }: Runtime): string {
 }
 
 /** The address of the server, with what belongs to this machine. Throws MirrorError. */
-function addressOf(
+function serverAddress(
   { tls, authority, password, shown: _shown, ...settings }: PostgresSettings,
   runtime: Runtime,
 ): PostgresAddress {

@@ -2,10 +2,11 @@ import type { Config } from '../../config/config.ts'
 import { InterruptedError, KnownError, toKnownError } from '../../errors.ts'
 import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/scheduler.ts'
 import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
-import { beganAhead, createDueCheck } from '../../schedule/ticks.ts'
+import { beganAhead, isDue } from '../../schedule/ticks.ts'
 import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
 import type { ListQueue, QueuedList } from '../../store/postgres/queue/queue.ts'
 import type { JobResult } from '../../sync/job.ts'
+import { jobKey } from '../../text.ts'
 import type { Sharing } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import type { SelectedJob } from '../selection.ts'
@@ -42,10 +43,10 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
   const queue = await sharing.openQueue(onQueueError)
   const shared = scheduled.map((job, index): SharedJob<QueuedList> => {
     const selected = jobs[index] as SelectedJob
-    const list = listOf(selected, budgetOf)
+    const list = queuedList(selected, budgetOf)
     return { ...job, list, budget: list.budget, run: () => runOnce(sharing, selected, job, options) }
   })
-  const byList = new Map(shared.map((job) => [keyOf(job.list), job]))
+  const byList = new Map(shared.map((job) => [queueKey(job.list), job]))
   const scheduler = startSharedScheduler(shared, {
     ...events,
     // Before or after its run a list needs the server, too.
@@ -54,7 +55,7 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
       else events.onError(name, error)
     },
     queue,
-    jobOf: (claim) => byList.get(keyOf(claim)),
+    jobOf: (claim) => byList.get(queueKey(claim)),
     touchEveryMs: TOUCH_EVERY_MS,
     now,
     ownNow: runtime.now,
@@ -73,7 +74,7 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
   }
 }
 
-function listOf({ organization, job }: SelectedJob, budgetOf: CommandSession['budgetOf']): QueuedList {
+function queuedList({ organization, job }: SelectedJob, budgetOf: CommandSession['budgetOf']): QueuedList {
   return {
     organizationId: organization.id,
     collection: job.collection.name,
@@ -81,8 +82,8 @@ function listOf({ organization, job }: SelectedJob, budgetOf: CommandSession['bu
   }
 }
 
-function keyOf({ organizationId, collection }: Pick<QueuedList, 'organizationId' | 'collection'>): string {
-  return `${organizationId} ${collection}`
+function queueKey({ organizationId, collection }: Pick<QueuedList, 'organizationId' | 'collection'>): string {
+  return jobKey(organizationId, collection)
 }
 
 const OVER: RunEnd = { again: false, errorCode: null }
@@ -101,7 +102,7 @@ async function runOnce(
   const name = [organization.id, job.collection.name] as const
   const last = await session.tokens.lastRuns(...name)
   const now = session.now()
-  if (!last.unfinished && !beganAhead(last, now) && !createDueCheck(now)(last, schedule)) return OVER
+  if (!last.unfinished && !beganAhead(last, now) && !isDue(last, schedule, now)) return OVER
   if (await isOwned(...name)) return { again: true }
   const [result] = await session.runJobs([selected], {
     plan: syncPlan(config),
@@ -137,7 +138,7 @@ async function followTheDead(
     if (signal.aborted) return
     try {
       for (const abandoned of await abandonedJobs()) {
-        const job = byList.get(keyOf(abandoned))
+        const job = byList.get(queueKey(abandoned))
         if (job) await queue.rescue(job.list)
       }
     } catch (error) {

@@ -36,9 +36,9 @@ export function isOfMirror(name: string): boolean {
   return Object.hasOwn(OF_THE_MIRROR, name)
 }
 
-const TIMES = new Set(['held_since', 'as_of', 'fresh_as_of'])
-const FRACTIONS = new Set(['expected_missed'])
-const WHOLE = new Set(
+const TIME_COLUMNS = new Set(['held_since', 'as_of', 'fresh_as_of'])
+const FRACTION_COLUMNS = new Set(['expected_missed'])
+const WHOLE_COLUMNS = new Set(
   'configured rows removals_held walk_id first_page pages rows_seen rows_added rows_changed rows_removed requests retries rate_limit_hits rate_limit_wait_ms next_page total passes filled misfits page'.split(
     ' ',
   ),
@@ -66,9 +66,9 @@ export function mirrorTable(
 }
 
 function typeOfOwn(table: string, column: string): string {
-  if (TIMES.has(column) || column.endsWith('_at')) return OWN_TIME
-  if (FRACTIONS.has(column)) return 'REAL'
-  return WHOLE.has(column) || (column === 'id' && table !== 'organizations') ? 'INTEGER' : 'TEXT'
+  if (TIME_COLUMNS.has(column) || column.endsWith('_at')) return OWN_TIME
+  if (FRACTION_COLUMNS.has(column)) return 'REAL'
+  return WHOLE_COLUMNS.has(column) || (column === 'id' && table !== 'organizations') ? 'INTEGER' : 'TEXT'
 }
 
 /** A sum is `numeric` on a server. */

@@ -1,4 +1,3 @@
-import type { ErrorCode } from '../../errors.ts'
 import type { CollectionSummary, ColumnSummary } from '../../store/core/describe.ts'
 import type { Listed, Rows, Selection, SentItem, TypedRows, Value } from '../../store/core/reading.ts'
 import {
@@ -68,14 +67,6 @@ export interface DescribeWork {
   /** Epoch milliseconds. */
   now: number
 }
-
-/** The last message of the reading process. */
-export type ReadingEnd =
-  | { kind: 'done'; notes: string[] }
-  | { kind: 'failed'; of: 'usage'; message: string }
-  | { kind: 'failed'; of: 'mirror'; message: string }
-  | { kind: 'failed'; of: 'job'; code: ErrorCode; message: string }
-  | { kind: 'failed'; of: 'other'; message: string; stack?: string }
 
 /** Rows with the names and types of their columns. */
 interface ReadRows extends Pick<TypedRows, 'columns' | 'types'> {

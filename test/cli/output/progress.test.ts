@@ -1,10 +1,13 @@
-import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { nextRun, restLine } from '../../../src/cli/commands/start.ts'
-import { createBoard, progressLines, wholePercent } from '../../../src/cli/output/progress/board.ts'
+import { createBoard, progressLines, wholePercent } from '../../../src/cli/output/board.ts'
 import {
+  budgetLater,
+  budgetNow,
+  estimate,
   type JobProgress,
-  msPerAnswer,
+  msPerPage,
+  msToSend,
   newProgress,
   notePage,
   noteRequest,
@@ -12,7 +15,7 @@ import {
   noteWait,
   timeLeft,
   timeLeftOfAll,
-} from '../../../src/cli/output/progress/job-progress.ts'
+} from '../../../src/cli/output/progress.ts'
 import { cellsOf } from '../../../src/cli/output/terminal.ts'
 
 const NOTHING_DONE = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
@@ -26,7 +29,7 @@ function reading(pages: number, name = 'acme orders'): JobProgress {
     notePage(job, { number: page, lastPage: 40 }, page * 25, page * 1000)
   }
   job.allowedPerMinute = 60
-  job.budgetNow = { open: 38, freshMs: 60_000, each: 60, windowMs: 60_000 }
+  job.budgetNow = { at: 2000, known: { open: 38, freshMs: 60_000, each: 60, windowMs: 60_000 } }
   return job
 }
 
@@ -65,27 +68,11 @@ function refuse(): never {
 }
 
 describe('the time that is left', () => {
-  it('of all lists is that of the one that takes longest', () => {
-    const anyJob = fc
-      .record({
-        pages: fc.nat({ max: 40 }),
-        budget: fc.constantFrom('acme', 'globex', 'initech'),
-        until: fc.nat({ max: 100_000 }),
-        isLimited: fc.boolean(),
-      })
-      .map(({ pages, budget, until, isLimited }) => {
-        const job = { ...reading(pages), budget }
-        if (until > 50_000) noteWait(job, 'the rate limit', until, 40_000)
-        if (!isLimited) job.budgetNow = null
-        return job
-      })
-    fc.assert(
-      fc.property(fc.array(anyJob, { maxLength: 8 }), (jobs) => {
-        const each = jobs.map((job) => timeLeft(job, jobs, 40_000)).filter((ms) => ms !== null)
+  it('of all lists is that of the longest one', () => {
+    const [short, long] = [reading(30), { ...reading(5), budget: 'globex' }]
 
-        expect(timeLeftOfAll(jobs, 40_000)).toEqual(each.length === 0 ? null : Math.max(...each))
-      }),
-    )
+    expect(timeLeftOfAll([short, long], 5000)).toBe(timeLeft(long, [short, long], 5000))
+    expect(timeLeftOfAll([reading(0)], 0)).toBeNull()
   })
 
   it('is not asked for where no line can be drawn: thousands of jobs end at once at a stop', () => {
@@ -127,26 +114,128 @@ describe('the percent', () => {
   })
 })
 
-describe('what an answer takes', () => {
-  it('leaves out waits, and answers whose pages waited for a lock', () => {
+describe('what a page takes', () => {
+  it('is known after a few, without waits, and without those that waited for a lock', () => {
     const job = newProgress('acme orders', 'token')
-    noteRequest(job, 0)
-    notePage(job, { number: 1, lastPage: 9 }, 25, 100)
-    noteWait(job, 'the rate limit', 6100, 100)
-    noteRequest(job, 6100)
-    notePage(job, { number: 2, lastPage: 9 }, 50, 6200)
-
-    expect(msPerAnswer(job)).toBe(100)
-
-    for (const [sent, written] of [
-      [6200, 46_200],
-      [46_200, 46_300],
-      [46_300, 86_300],
-    ] as const) {
+    const read = (sent: number, written: number) => {
       noteRequest(job, sent)
-      notePage(job, { number: 3, lastPage: 9 }, 75, written)
-      expect(msPerAnswer(job)).toBe(100)
+      notePage(job, { number: job.answers + 1, lastPage: 9 }, 25, written)
     }
+    read(0, 100)
+    noteWait(job, 'the rate limit', 6100, 100)
+    read(6100, 6200)
+    expect(msPerPage(job)).toBeNull()
+    read(6200, 46_200)
+
+    expect(msPerPage(job)).toBe(100)
+  })
+})
+
+/** A list of so many pages of which one has been read, or three in so many milliseconds each; `open`: what the minute still allows. */
+function begun(pages: number, allowed: number | null, { ms = 0, open = 0 } = {}) {
+  const job = newProgress('acme orders', 'token')
+  for (let page = 1; page <= (ms === 0 ? 1 : 3); page++) {
+    noteRequest(job, (page - 1) * ms)
+    notePage(job, { number: page, lastPage: pages }, 25, page * ms)
+  }
+  const known = { open, freshMs: 60_000, each: allowed ?? 1, windowMs: 60_000 }
+  const budget = allowed === null ? null : { at: 3 * ms, known }
+  return {
+    now: 3 * ms,
+    job: Object.assign(job, { furthest: 0, allowedPerMinute: allowed, budgetNow: budget }),
+  }
+}
+
+describe('the estimate', () => {
+  it.each<[string, ReturnType<typeof begun>, JobProgress[], string | undefined]>([
+    ['the rate limit', begun(4000, 60), [], '4,000 pages, about 67 minutes at 60 a minute'],
+    ['a slow server', begun(100, 600, { ms: 6000 }), [], '100 pages, about 10 minutes'],
+    ['the speed where no limit is known', begun(600, null, { ms: 100 }), [], '600 pages, about 60 seconds'],
+    ['nothing, after a single answer that may have been slow', begun(600, null), [], undefined],
+    [
+      'all lists that share the limit, those without an answer too',
+      begun(40, 60),
+      Array.from({ length: 19 }, () => newProgress('other', 'token')),
+      '40 pages, about 14 minutes at 60 a minute, shared by 20 lists',
+    ],
+    [
+      'no more of a longer list than of this one',
+      begun(10, 60),
+      [begun(4000, 60).job],
+      '10 pages, about 60 seconds at 60 a minute, shared by 2 lists',
+    ],
+    [
+      'the next minute, where nothing is left of this one',
+      begun(1, 60),
+      [],
+      '1 page, about 60 seconds at 60 a minute',
+    ],
+    [
+      'the speed, where a fresh minute allows all of it',
+      begun(84, 120, { ms: 13, open: 119 }),
+      [],
+      '84 pages, about 1 second',
+    ],
+  ])('goes by %s', (_, { job, now }, others, words) => {
+    expect(estimate(job, [job, ...others], now)?.text).toBe(words)
+  })
+})
+
+describe('the budget now', () => {
+  const [ours, theirs] = [
+    { requestsPerMinute: null, sharePercent: 100 },
+    { limit: 60, left: 59 },
+  ]
+  it.each([
+    ['what the server says is left', theirs, ours, 1, { open: 59, freshMs: 40_000, each: 60 }],
+    ['our share of it', theirs, { ...ours, sharePercent: 50 }, 1, { open: 29, each: 30 }],
+    ['what others have left of it', { limit: 60, left: 3 }, ours, 1, { open: 3, each: 60 }],
+    ['no less than nothing', { limit: 60, left: 3 }, { ...ours, sharePercent: 50 }, 57, { open: 0 }],
+    [
+      'our ceiling, less what we sent',
+      { limit: null, left: null },
+      { ...ours, requestsPerMinute: 300 },
+      4,
+      { open: 296, freshMs: 60_000, each: 300 },
+    ],
+    [
+      'a slow ceiling',
+      { limit: null, left: null },
+      { ...ours, requestsPerMinute: 0.5 },
+      1,
+      { open: 0, freshMs: 120_000, each: 1, windowMs: 120_000 },
+    ],
+    [
+      'what we sent, where the server says the limit alone',
+      { limit: 60, left: null },
+      ours,
+      2,
+      { open: 58, freshMs: 60_000 },
+    ],
+  ])('is %s', (_title, { limit, left }, rules, sent, expected) => {
+    const announcedLeft = left === null ? null : { requests: left, freshMs: 40_000 }
+
+    expect(budgetNow({ announcedLimit: limit, announcedLeft }, rules, sent)).toMatchObject(expected)
+  })
+
+  it('is unknown where nothing limits it', () => {
+    expect(budgetNow({ announcedLimit: null, announcedLeft: null }, ours, 1)).toBeNull()
+  })
+
+  it.each([
+    [59, 0],
+    [60, 40_000],
+    [119, 40_000],
+    [120, 100_000],
+  ])('has %i requests leave within %i ms', (requests, ms) => {
+    expect(msToSend(requests, { open: 59, freshMs: 40_000, each: 60, windowMs: 60_000 })).toBe(ms)
+  })
+
+  it('is whole again when its minute is over', () => {
+    const budget = { open: 0, freshMs: 40_000, each: 60, windowMs: 60_000 }
+
+    expect(budgetLater(budget, 30_000)).toEqual({ ...budget, freshMs: 10_000 })
+    expect(budgetLater(budget, 40_000)).toEqual({ ...budget, open: 60, freshMs: 60_000 })
   })
 })
 

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { keepFresh } from '../../../src/cli/refresh/keep-fresh.ts'
-import type { PlannedList } from '../../../src/cli/refresh/refresh-plan.ts'
+import { keepFresh, type PlannedList } from '../../../src/cli/refreshes.ts'
 import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import type { Reads } from '../../../src/sync/refresh/due-lists.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createRefreshPlan } from '../../../src/cli/refresh/refresh-plan.ts'
+import { createRefreshPlan } from '../../../src/cli/refreshes.ts'
 import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { scopeText } from '../../../src/sync/refresh/saved.ts'

@@ -29,7 +29,7 @@ export async function* formatted<Row>(
 ): AsyncIterable<Uint8Array> {
   let before = format.begin()
   for await (const rows of batches) {
-    yield* chunked(piecesOf(before, format, rows))
+    yield* chunked(formattedPieces(before, format, rows))
     before = ''
   }
   yield* chunked([before, format.end()])
@@ -37,7 +37,7 @@ export async function* formatted<Row>(
   if (note !== null) tell(note)
 }
 
-function* piecesOf<Row>(
+function* formattedPieces<Row>(
   before: Written,
   format: Format<Row, Written>,
   rows: Iterable<Row>,

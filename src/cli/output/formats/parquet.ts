@@ -23,7 +23,7 @@ interface ParquetColumn {
 /**
  * A Parquet file, compressed by zstd, a row group at a time. Integers are INT64, fractions DOUBLE, our own times
  * TIMESTAMP; times of the API stay text, as they were sent. A column of no known type (of a query that works it out) has that of its values
- * in the first group. Throws JobError for a value that its column's type cannot hold.
+ * in the first group. Throws UsageError for a value that its column's type cannot hold.
  */
 export function parquetFormat({
   columns,
@@ -68,13 +68,13 @@ function beginFile(writer: ByteWriter, columns: readonly ParquetColumn[]): Parqu
 function describedBy(columns: readonly string[], types: readonly string[], { data }: Group): ParquetColumn[] {
   return columns.map((name, index) => {
     const values = data[index]?.filter((value) => value !== null) ?? []
-    const known = kindOf(types[index] ?? '')
+    const known = kindOfType(types[index] ?? '')
     return { name, kind: known ?? kindOfValues(values), isGuess: known === null && values.length === 0 }
   })
 }
 
 /** Null where the store does not know. */
-function kindOf(type: string): Kind | null {
+function kindOfType(type: string): Kind | null {
   if (type === '') return null
   if (type === OWN_TIME) return 'TIME'
   if (/INT/i.test(type)) return 'INTEGER'
@@ -133,7 +133,7 @@ function cellOf(value: Value, { name, kind, isGuess }: ParquetColumn): Cell {
     if (isGuess && typeof value !== 'string') unfit(name, kind)
     return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : String(value)
   }
-  if (kind === 'TIME') return timeOf(value) ?? unfit(name, kind)
+  if (kind === 'TIME') return timeCell(value) ?? unfit(name, kind)
   if (kind === 'INTEGER') return typeof value === 'bigint' ? value : unfit(name, kind)
   return realOf(value) ?? unfit(name, kind)
 }
@@ -144,7 +144,7 @@ function realOf(value: Value): number | null {
   return typeof value === 'bigint' && BigInt(Number(value)) === value ? Number(value) : null
 }
 
-function timeOf(value: Value): bigint | null {
+function timeCell(value: Value): bigint | null {
   const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isNaN(time) ? null : BigInt(time)
 }

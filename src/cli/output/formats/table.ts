@@ -6,7 +6,7 @@ import type { Format } from './format.ts'
 const WIDEST = 60
 const BETWEEN = '  '
 
-const WHOLE = Number.POSITIVE_INFINITY
+const UNCUT = Number.POSITIVE_INFINITY
 
 /** Rows that decide the layout of a table, so that a large result need not be read whole before its first line is shown. */
 const SAMPLE = 1000
@@ -24,7 +24,7 @@ export function tableFormat(columns: readonly string[], width: number | null): F
   let index = 0
   const begin = () => {
     const layout = layOut(columns, sample)
-    const longest = width === null ? WHOLE : WIDEST
+    const longest = width === null ? UNCUT : WIDEST
     const isWide = width !== null && widthOf(layout) > width
     show = isWide ? recordText(columns, width) : (row) => tableRow(row, layout, longest)
     const head = isWide ? '' : tableHead(columns, layout)
@@ -61,7 +61,7 @@ function widthOf(layout: Layout): number {
 function layOut(columns: readonly string[], rows: readonly (readonly Value[])[]): Layout {
   return columns.map((column, index) => {
     const cells = rows.map((row) => row[index] ?? null)
-    const texts = [heading(column), ...cells.map(cellText)]
+    const texts = [columnHeading(column), ...cells.map(shortText)]
     return {
       width: texts.reduce((widest, text) => Math.max(widest, text.length), 0),
       isNumeric: rows.length > 0 && cells.every((cell) => cell === null || isNumber(cell)),
@@ -72,7 +72,7 @@ function layOut(columns: readonly string[], rows: readonly (readonly Value[])[])
 /** The names of the columns, and a rule below them. */
 function tableHead(columns: readonly string[], layout: Layout): string {
   const rule = layout.map(({ width }) => '-'.repeat(width))
-  return line(columns.map(heading), layout) + line(rule, layout)
+  return line(columns.map(columnHeading), layout) + line(rule, layout)
 }
 
 function tableRow(row: readonly Value[], layout: Layout, longest: number): string {
@@ -90,11 +90,11 @@ function line(texts: readonly string[], layout: Layout): string {
   return `${cells.join(BETWEEN).trimEnd()}\n`
 }
 
-function heading(column: string): string {
+function columnHeading(column: string): string {
   return printable(column, WIDEST)
 }
 
-function cellText(value: Value): string {
+function shortText(value: Value): string {
   return valueText(value, WIDEST)
 }
 

@@ -1,16 +1,19 @@
-import type { Config } from '../../config/config.ts'
-import type { OrganizationConfig } from '../../config/organizations.ts'
-import { periodOf } from '../../schedule/cron.ts'
-import { keepChanges } from '../../sync/refresh/changed-since.ts'
-import { dueLists, type KnownList } from '../../sync/refresh/due-lists.ts'
-import { shareRules, turnOf } from '../../sync/refresh/price.ts'
-import type { RefreshPolicy } from '../../sync/refresh/refresher.ts'
-import { scopeText } from '../../sync/refresh/saved.ts'
-import { createShareUse, type ShareUse } from '../../sync/refresh/share-use.ts'
-import { type RefreshState, stateOf } from '../../sync/refresh/state.ts'
-import type { Store } from '../../sync/store.ts'
-import type { PageSource } from '../../sync/types.ts'
-import type { SelectedJob } from '../selection.ts'
+import type { Config } from '../config/config.ts'
+import type { OrganizationConfig } from '../config/organizations.ts'
+import { periodOf } from '../schedule/cron.ts'
+import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
+import { keepChanges } from '../sync/refresh/changed-since.ts'
+import { dueLists, type KnownList } from '../sync/refresh/due-lists.ts'
+import { shareRules, turnOf } from '../sync/refresh/price.ts'
+import type { RefreshPolicy } from '../sync/refresh/refresher.ts'
+import { scopeText } from '../sync/refresh/saved.ts'
+import { createShareUse, type ShareUse } from '../sync/refresh/share-use.ts'
+import { type RefreshState, stateOf } from '../sync/refresh/state.ts'
+import type { Store } from '../sync/store.ts'
+import type { PageSource } from '../sync/types.ts'
+import { jobKey } from '../text.ts'
+import type { Runtime } from './runtime.ts'
+import type { SelectedJob } from './selection.ts'
 
 /** What the lists of a configuration share for refreshes, and which of them are due. */
 export interface RefreshPlan {
@@ -56,7 +59,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
 
   async function read(): Promise<void> {
     const kept = await store.refreshes()
-    states = new Map(kept.map((job) => [nameOf(job.organizationId, job.collection), job.state]))
+    states = new Map(kept.map((job) => [jobKey(job.organizationId, job.collection), job.state]))
     const stored = new Map((await store.shares([...shares.keys()])).map((share) => [share.scope, share]))
     for (const [key, share] of shares) share.note(stored.get(key) ?? null)
   }
@@ -89,7 +92,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   function knownOf<L extends PlannedList>(list: L): KnownList<L>[] {
     const { organization, job } = list.selected
     const policy = policyOf(list.selected)
-    const saved = states.get(nameOf(organization.id, job.collection.name)) ?? null
+    const saved = states.get(jobKey(organization.id, job.collection.name)) ?? null
     const state = keepChanges(stateOf(saved, scopeText(job)), job.collection.changedSince ?? null)
     return policy && state ? [{ list, policy, state, tried: list.tried, isRead: list.isRead }] : []
   }
@@ -116,6 +119,71 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   }
 }
 
-function nameOf(organizationId: string, collection: string): string {
-  return `${organizationId} ${collection}`
+/** A list that `start` keeps fresh between its full walks. */
+export interface FreshJob {
+  selected: SelectedJob
+  scheduled: ScheduledJob
+  /** Refreshes the list, if that is still due. It never rejects. */
+  refresh: () => Promise<void>
+  /** Reads all of it. It never rejects. */
+  walk: () => Promise<void>
+}
+
+export interface KeepFreshOptions {
+  jobs: readonly FreshJob[]
+  plan: Pick<RefreshPlan, 'update' | 'due'>
+  /** Those of the lists that no other worker reads, or is about to read; absent: all. */
+  takeFree?:
+    | (<L extends { organizationId: string; collection: string }>(lists: readonly L[]) => Promise<L[]>)
+    | undefined
+  scheduler: Pick<Scheduler, 'isRunning' | 'runBetween'>
+  runtime: Pick<Runtime, 'now' | 'sleep'>
+  /** Why no refreshes can be begun, once; then null, once they can again. */
+  onTrouble: (error: unknown) => void
+  signal: AbortSignal
+}
+
+/** Nobody tells of a list that became due: the price falls, and other processes read and write. Milliseconds. */
+const LOOK_FOR_DUE_EVERY_MS = 5000
+const SHORTEST_PAUSE_MS = 1000
+
+/** Refreshes lists whenever that is due, until the signal. A list that is being walked refreshes itself. */
+export async function keepFresh(options: KeepFreshOptions): Promise<void> {
+  const { jobs, plan, takeFree, scheduler, runtime, onTrouble, signal } = options
+  const { now, sleep } = runtime
+  const lists = jobs.map((job) => ({ ...job, tried: {} as PlannedList['tried'] }))
+  const everyOf = ({ selected: { organization } }: FreshJob) =>
+    organization.refresh === false ? LOOK_FOR_DUE_EVERY_MS : organization.refresh.every
+  const pause = Math.max(SHORTEST_PAUSE_MS, Math.min(LOOK_FOR_DUE_EVERY_MS, ...jobs.map(everyOf)))
+  let isTroubled = false
+  const tell = (error: unknown) => {
+    if (isTroubled !== (error !== null)) onTrouble(error)
+    isTroubled = error !== null
+  }
+
+  /** Begins what is due and has room in the share. */
+  async function look(): Promise<void> {
+    const due = plan
+      .due(lists.map((list) => ({ ...list, isRead: scheduler.isRunning(list.scheduled) })))
+      .map(({ list, reads }) => {
+        const { organization, collection } = list.selected.job
+        return { list, reads, organizationId: organization.id, collection: collection.name }
+      })
+    if (due.length === 0) return
+    const free = takeFree ? await takeFree(due) : due
+    tell(null)
+    for (const { list, reads } of free) {
+      list.tried[reads] = now()
+      scheduler.runBetween(list.scheduled, reads === 'walk' ? list.walk : list.refresh)
+    }
+  }
+
+  while (!signal.aborted) {
+    // A mirror that cannot be read is reported by the next walk.
+    await plan.update().catch(() => {})
+    await look().catch((error: unknown) => {
+      if (!signal.aborted) tell(error)
+    })
+    await sleep(pause, signal).catch(() => {})
+  }
 }

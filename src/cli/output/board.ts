@@ -1,7 +1,7 @@
-import { counted, grouped, inWords } from '../../../text.ts'
-import type { Runtime } from '../../runtime.ts'
-import { cellsOf, cut, fitted, padded, type Terminal } from '../terminal.ts'
-import { type JobProgress, msPerAnswer, pagesOfAll, timeLeft, timeLeftOfAll } from './job-progress.ts'
+import { counted, grouped, inWords } from '../../text.ts'
+import type { Runtime } from '../runtime.ts'
+import { type JobProgress, msPerPage, pagesOfAll, percentOf, timeLeft, timeLeftOfAll } from './progress.ts'
+import { cellsOf, cut, fitted, padded, type Terminal } from './terminal.ts'
 
 const DRAW_EVERY_MS = 200
 
@@ -21,13 +21,13 @@ interface Board {
 
 export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, terminal: Terminal): Board {
   const running = new Set<JobProgress>()
-  let whole = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
+  let whole: Whole = NOTHING_DONE
   let atRest: (() => string) | null = null
 
   function lines(): string[] {
     const jobs = [...running]
     if (jobs.length === 0) return atRest ? [cut(atRest(), terminal.width())] : []
-    whole.percent = wholePercent(jobs, whole)
+    whole = { ...whole, percent: wholePercent(jobs, whole) }
     return progressLines(jobs, whole, { width: terminal.width(), height: terminal.height() }, now())
   }
 
@@ -52,16 +52,13 @@ export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, term
     jobs: () => [...running],
     add(job) {
       // A service runs its jobs again and again: what ran before is another whole.
-      if (running.size === 0) {
-        whole = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
-      }
+      if (running.size === 0) whole = NOTHING_DONE
       running.add(job)
     },
     end(job) {
       running.delete(job)
-      whole.done++
-      whole.pagesDone += job.furthest
-      whole.rowsDone += job.rows
+      const { done, pagesDone, rowsDone } = whole
+      whole = { ...whole, done: done + 1, pagesDone: pagesDone + job.furthest, rowsDone: rowsDone + job.rows }
       draw()
     },
     showAtRest(text) {
@@ -87,6 +84,8 @@ interface Whole {
   /** The most that was shown: the percent of the whole never falls. */
   percent: number
 }
+
+const NOTHING_DONE: Whole = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
 
 interface Screen {
   width: number
@@ -153,7 +152,7 @@ export function wholePercent(
 ): number {
   const { read, known } = pagesOfAll(jobs)
   if (known === null || known + pagesDone === 0) return before
-  return Math.max(before, Math.min(Math.floor(((read + pagesDone) / (known + pagesDone)) * 100), 99))
+  return Math.max(before, Math.min(percentOf(read + pagesDone, known + pagesDone), 99))
 }
 
 function jobLine(
@@ -167,17 +166,17 @@ function jobLine(
   const label = padded(cut(job.label, labels), labels)
   const wait = waitText(job, now)
   const parts = [
-    placeOf(job),
+    pageText(job),
     wait,
     left === null ? '' : `${inWords(left)} left`,
     job.state === 'busy' && job.owner?.left != null ? `about ${inWords(job.owner.left)}` : '',
     job.answers === 0 ? '' : counted(job.rows, 'row'),
-    wait !== '' && job.wait ? `(${job.wait.reason})` : rateOf(job),
+    wait !== '' && job.wait ? `(${job.wait.reason})` : speedOf(job),
   ]
   return fitted(label, parts, width)
 }
 
-function placeOf(job: JobProgress): string {
+function pageText(job: JobProgress): string {
   const { answers, page, furthest, lastPage, percent, pass, state, owner, requests } = job
   if (state === 'busy') return `waiting for ${owner?.name ?? 'another process'}`
   if (state === 'queued' && requests > 0) return 'reading the newest rows'
@@ -197,8 +196,8 @@ function waitText(job: JobProgress, now: number): string {
   return inFlight > 0 ? (state === 'queued' ? '' : 'first page...') : 'waiting for its turn'
 }
 
-function rateOf(job: JobProgress): string {
-  const each = msPerAnswer(job)
+function speedOf(job: JobProgress): string {
+  const each = msPerPage(job)
   return each === null || each === 0 ? '' : `${grouped(Math.round(each))} ms a page`
 }
 

@@ -1,0 +1,239 @@
+import type { RateRules } from '../../api/rate/budget.ts'
+import { allowedPerMinute } from '../../api/rate/decision.ts'
+import { leftIn, MINUTE_MS } from '../../api/rate/window.ts'
+import type { Page } from '../../sync/types.ts'
+import { counted, grouped, inWords, printable } from '../../text.ts'
+
+/** The progress of a job. Times are epoch milliseconds. */
+export interface JobProgress {
+  label: string
+  /** Jobs with the same budget share a rate limit. */
+  budget: string
+  /** `queued`: no walk has begun. `busy`: another process has the job. */
+  state: 'queued' | 'busy' | 'walking'
+  /** Answers of this run. */
+  answers: number
+  requests: number
+  inFlight: number
+  /** When the last answer was complete; before the first, when its request left. */
+  markedAt: number | null
+  /** Waits since then that are over. */
+  waitedMs: number
+  /** What the last answers took until their pages were written, without waits. */
+  spentMs: number[]
+  wait: { reason: string; since: number; until: number } | null
+  /** Who has the job, and how long that one still takes about (milliseconds), if it is known. */
+  owner: { name: string; left: number | null } | null
+  /** The page read last (0: none yet), the furthest of this pass, and the last of the list, if known. */
+  page: number
+  furthest: number
+  lastPage: number | null
+  pass: number
+  /** Of the list; it never falls. Null: unknown. */
+  percent: number | null
+  rows: number
+  /** Requests a minute that the budget leaves us; null if nothing is known to limit them. */
+  allowedPerMinute: number | null
+  /** What the budget lets us send as of the last answer; null if nothing is known to limit it. */
+  budgetNow: { at: number; known: BudgetNow } | null
+}
+
+export function newProgress(label: string, budget: string): JobProgress {
+  return {
+    label: printable(label, 80),
+    budget,
+    state: 'queued',
+    answers: 0,
+    requests: 0,
+    inFlight: 0,
+    markedAt: null,
+    waitedMs: 0,
+    spentMs: [],
+    wait: null,
+    owner: null,
+    page: 0,
+    furthest: 0,
+    lastPage: null,
+    pass: 1,
+    percent: null,
+    rows: 0,
+    allowedPerMinute: null,
+    budgetNow: null,
+  }
+}
+
+/** Another process has the job. */
+export function noteBusy(job: JobProgress, name: string, left: number | null): void {
+  job.state = 'busy'
+  job.owner = { name: printable(name, 60), left }
+}
+
+/** A walk begins, or goes on at this page. */
+export function noteStart(job: JobProgress, nextPage: number | null, pass: number, rows: number): void {
+  job.state = 'walking'
+  job.furthest = nextPage === null ? 0 : nextPage - 1
+  Object.assign(job, { pass, rows })
+}
+
+/** A request leaves, which ends a wait. */
+export function noteRequest(job: JobProgress, now: number): void {
+  job.markedAt ??= now
+  if (job.wait) job.waitedMs += Math.max(now - job.wait.since, 0)
+  job.wait = null
+  job.requests++
+  job.inFlight++
+}
+
+export function noteWait(job: JobProgress, reason: string, until: number, now: number): void {
+  job.wait = { reason, until, since: job.wait?.since ?? now }
+  job.inFlight = 0
+}
+
+/** A page is read and kept. The next request may have left before, or wait already. */
+export function notePage(
+  job: JobProgress,
+  page: { number: number; lastPage: number | null },
+  rows: number,
+  now: number,
+): void {
+  if (job.wait) {
+    job.waitedMs += Math.max(now - job.wait.since, 0)
+    job.wait.since = now
+  }
+  const spent = Math.max(now - (job.markedAt ?? now) - job.waitedMs, 0)
+  job.spentMs = [...job.spentMs, spent].slice(-KEPT_ANSWERS)
+  Object.assign(job, { markedAt: now, waitedMs: 0 })
+  job.answers++
+  job.inFlight = Math.max(job.inFlight - 1, 0)
+  Object.assign(job, { rows, page: page.number, lastPage: page.lastPage })
+  job.furthest = Math.max(job.furthest, page.number)
+  // A list is not done before its walk ends, and earlier pages may be asked again.
+  if (page.lastPage !== null)
+    job.percent = Math.max(job.percent ?? 0, Math.min(percentOf(job.furthest, page.lastPage), 99))
+}
+
+export function notePass(job: JobProgress, pass: number): void {
+  Object.assign(job, { pass, furthest: 0, page: 0 })
+}
+
+export function percentOf(pages: number, all: number): number {
+  return Math.floor((pages / Math.max(all, 1)) * 100)
+}
+
+/** Pages that the job still has to read; null if unknown. Earlier pages that are asked again come on top. */
+function pagesLeft({ answers, furthest, lastPage }: JobProgress): number | null {
+  return answers === 0 || lastPage === null ? null : Math.max(lastPage - furthest, 0)
+}
+
+/** A few answers say how fast a server is; a single one may have been slow. */
+export const ENOUGH_ANSWERS = 3
+
+/** Answers whose time is kept: a server's speed may change. */
+const KEPT_ANSWERS = 15
+
+/** What most pages take, without waits; null before a few came. One may be slow, or wait for somebody's lock on the mirror. */
+export function msPerPage({ spentMs }: JobProgress): number | null {
+  if (spentMs.length < ENOUGH_ANSWERS) return null
+  return spentMs.toSorted((one, other) => one - other)[Math.floor((spentMs.length - 1) / 2)] ?? null
+}
+
+/**
+ * `4,000 pages, about 66 minutes at 60 a minute`, and the same in milliseconds: by the rate limit as it is now (what a fresh minute
+ * still allows leaves at once), or by the server's speed where that takes longer. Null as long as neither is known.
+ */
+export function estimate(
+  job: JobProgress,
+  all: readonly JobProgress[],
+  now: number,
+): { ms: number; by: 'budget' | 'speed'; text: string } | null {
+  const pages = pagesLeft(job)
+  const each = msPerPage(job)
+  const { allowedPerMinute: allowed } = job
+  if (pages === null || pages === 0 || (each === null && allowed === null)) return null
+  const others = othersOf(job, all)
+  // The lists of a budget take turns: a longer one sends no more than this one meanwhile. One without an answer is taken to be as long.
+  const requests = others.reduce((sum, other) => sum + Math.min(pagesLeft(other) ?? pages, pages), pages)
+  // The latest answer of any of them knows the budget best.
+  const [latest = null] = [job, ...others]
+    .flatMap(({ budgetNow: one }) => one ?? [])
+    .toSorted((one, other) => other.at - one.at)
+  const byBudget = latest ? msToSend(requests, budgetLater(latest.known, now - latest.at)) : 0
+  const bySpeed = pages * (each ?? 0)
+  if (allowed !== null && byBudget > bySpeed) {
+    const shared = others.length === 0 ? '' : `, shared by ${others.length + 1} lists`
+    const text = `${counted(pages, 'page')}, about ${inWords(byBudget)} at ${grouped(allowed)} a minute${shared}`
+    return { ms: byBudget, by: 'budget', text }
+  }
+  if (each === null) return null
+  return { ms: bySpeed, by: 'speed', text: `${counted(pages, 'page')}, about ${inWords(bySpeed)}` }
+}
+
+/** The other jobs that send requests with the same budget. */
+export function othersOf(job: JobProgress, all: readonly JobProgress[]): JobProgress[] {
+  return all.filter((other) => other !== job && other.budget === job.budget && other.state !== 'busy')
+}
+
+/** Milliseconds until a job has read its list, or null if unknown. */
+export function timeLeft(job: JobProgress, all: readonly JobProgress[], now: number): number | null {
+  const known = estimate(job, all, now)
+  return known && Math.max(known.ms, (job.wait?.until ?? now) - now)
+}
+
+/** Until the last of the jobs is done; null while nothing is known. Those without an answer are taken to be no longer. */
+export function timeLeftOfAll(all: readonly JobProgress[], now: number): number | null {
+  // Of each budget the longest list alone: to ask of each of thousands takes seconds.
+  const longest = [...Map.groupBy(all, ({ budget }) => budget).values()].flatMap((jobs) => {
+    const job = jobs.reduce((one, other) => ((pagesLeft(other) ?? 0) > (pagesLeft(one) ?? 0) ? other : one))
+    return timeLeft(job, jobs, now) ?? []
+  })
+  return longest.length === 0 ? null : Math.max(...longest)
+}
+
+/** Pages read, and all that are known of; null while a job's list is unknown. */
+export function pagesOfAll(all: readonly JobProgress[]): { read: number; known: number | null } {
+  const read = all.reduce((sum, job) => sum + job.furthest, 0)
+  if (all.some(({ lastPage }) => lastPage === null)) return { read, known: null }
+  return { read, known: all.reduce((sum, job) => sum + Math.max(job.lastPage ?? 0, job.furthest), 0) }
+}
+
+/** What a budget lets us send: how many requests at once, and so many again in each window, the first in `freshMs`. */
+export interface BudgetNow {
+  open: number
+  freshMs: number
+  each: number
+  windowMs: number
+}
+
+/**
+ * The budget after an answer; null if nothing is known to limit it. `sent`: our requests of the present minute, which count where
+ * the server does not say what is left, and for our own ceiling.
+ */
+export function budgetNow(
+  { announcedLimit: limit, announcedLeft: left }: Pick<Page, 'announcedLimit' | 'announcedLeft'>,
+  rules: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
+  sent: number,
+): BudgetNow | null {
+  const allowed = allowedPerMinute(limit, rules)
+  if (allowed === null) return null
+  const [endsAt, requests] = [0, { onTheirWay: 0, unanswered: 0 }]
+  const byServer =
+    limit === null || left === null
+      ? Number.POSITIVE_INFINITY
+      : leftIn({ limit, remaining: left.requests, ours: sent, endsAt }, requests, rules.sharePercent)
+  const byUs = left !== null && rules.requestsPerMinute === null ? Number.POSITIVE_INFINITY : allowed - sent
+  const windowMs = MINUTE_MS / Math.min(allowed, 1)
+  const open = Math.max(0, Math.floor(Math.min(byServer, byUs)))
+  return { open, freshMs: left?.freshMs ?? windowMs, each: Math.max(allowed, 1), windowMs }
+}
+
+/** The same budget some milliseconds later, if no request leaves meanwhile. */
+export function budgetLater(budget: BudgetNow, ms: number): BudgetNow {
+  if (ms < budget.freshMs) return { ...budget, freshMs: budget.freshMs - Math.max(ms, 0) }
+  return { ...budget, open: budget.each, freshMs: budget.windowMs }
+}
+
+/** Milliseconds until so many requests may have left. */
+export function msToSend(requests: number, { open, freshMs, each, windowMs }: BudgetNow): number {
+  if (requests <= open) return 0
+  return freshMs + Math.floor((requests - open - 1) / each) * windowMs
+}
