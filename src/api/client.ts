@@ -153,8 +153,7 @@ function createPageSource(
   async function attempt(list: typeof whole, page: number, waiting: WaitingRequest): Promise<Page> {
     const { observe, signal } = waiting
     try {
-      // Lets Node read what came on idle connections, which closes those. Before the rate limiter: once it permits the request, only
-      // the hold of the token is looked at before it leaves.
+      // Lets Node notice that idle connections are closed. Here, since nothing may delay a request that the rate limiter has permitted.
       await options.yieldToEventLoop()
       await hold.enter()
       return await limiter.send((report) => request(list, page, report, observe, signal), waiting)

@@ -183,9 +183,9 @@ export function createRunner(options: RunnerOptions): RunJobs {
   ) => {
     // A refresh that is due is part of no schedule, and comes every few minutes.
     const isDueRefresh = instead === 'due'
-    // First, since jobs that begin in one turn of the event loop are one run for pings.
+    // Before any await: what begins in one turn of the event loop is one run for pings.
     const tellEnd = isDueRefresh ? pings?.note : pings?.begin(selected.map(({ job }) => job))
-    // The jobs report a mirror that cannot be read. A refresh is found to be due by reading the states, just before.
+    // Errors are left to the jobs. For a refresh that is due the states have just been read.
     if (!isDueRefresh) await session.refreshes.update().catch(() => {})
     const tasks = selected.map(
       ({ organization, job }) =>

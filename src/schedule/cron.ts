@@ -52,7 +52,7 @@ export function nextFireAfter(
   until: number,
 ): number | null {
   const { matchers, last } = scheduleOf(expression, timezone)
-  // Nothing fires between `after` and `until` of the last search but its own result.
+  // The last search covered (after, until] and found `fire`.
   const isKnown = last.after <= after && (last.fire === null ? until <= last.until : after < last.fire)
   if (!isKnown) Object.assign(last, { after, until, fire: nextMatch(matchers, after, until) })
   return last.fire !== null && last.fire <= until ? last.fire : null

@@ -19,7 +19,7 @@ export interface Tick<T> {
 interface Ticks<T> {
   /**
    * The times that have come since the last call: of each schedule the first one, however many were missed. After the clock was set
-   * back they come again, or none would come until it says what it said before.
+   * back, the same times come again.
    */
   come(now: number): Tick<T>[]
   /** Nothing comes before this moment. */

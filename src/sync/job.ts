@@ -61,7 +61,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
-  /** A refresh ran in place of the walk, or none was due any more. Its event has reported the result. */
+  /** It was asked to refresh: it did, as an event has told, or nothing was due any more. */
   isInstead: boolean
   /** Distinct items that the walk has seen, those of earlier runs of it too; an item on two pages counts once. */
   items: number
@@ -152,7 +152,7 @@ interface Held {
   times: PageTimes
 }
 
-/** @param charged Requests that the share of refreshes has paid for this walk. */
+/** @param charged Requests already charged to the share of refreshes; 0 for an ordinary walk. */
 async function runWalk(held: Held, charged: number, options: JobOptions, result: JobResult): Promise<void> {
   const { lease, refresher } = held
   const { job, store, observe, signal } = options

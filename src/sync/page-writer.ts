@@ -23,8 +23,8 @@ export interface PageWriter extends PageHandler {
   /** As of `Lease`, with the last page written. */
   rowsAdded(): number
   /**
-   * When new rows first came on a page asked for again, at its top; null if none came in front of the list. Rows that nobody has read
-   * may stand between them and the first page that the walk read. Epoch milliseconds.
+   * When rows new to the mirror first came in front of the list, on a page asked for again; rows that nobody has read may follow them.
+   * Epoch milliseconds; null: none came.
    */
   addedBehindAt(): number | null
   addedEnds(): AddedEnds
@@ -112,8 +112,7 @@ function countAddedEnds() {
 }
 
 /**
- * Whether a page that was asked for again begins with new rows. A new row that follows an item which this walk had already read was
- * not added at the front.
+ * Whether a page that was asked for again begins with new rows: before any item that this walk has read.
  * @param added The ids of the rows that the mirror did not have before.
  */
 function beginsWithAdded({ ids, positions }: LedgerEntry, added: ReadonlySet<string>): boolean {

@@ -304,8 +304,8 @@ function isUpTo(place: ListPosition | null | undefined, until: ListPosition): bo
 
 /**
  * The positions of the keys of a page that was asked for again. A known key keeps its position; a new one goes after
- * the key before it on the page, or else in front of the first known one. Without any known key all go in front of
- * the segment `before`, or become a segment of their own.
+ * the key before it on the page, or else in front of the first known one. Without any known key all go before
+ * the segment `before`; null: they become a segment of their own.
  */
 function positionsFound(
   known: readonly (ListPosition | null)[],

@@ -13,7 +13,7 @@ import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './
  * not at all; only `prune` works in batches, and `commit` may add columns first. Throws MirrorError if the store cannot be used.
  *
  * A new store is a folder beside store/sqlite that implements this and `Tokens` of store/core. It takes the columns of items from
- * store/columns, and the rules from store/core. test/store/contract.ts tests each promise, cli/session.ts opens it.
+ * store/columns, and the rules from store/core. test/store/contract.ts tests each promise; `kindOf` of cli/mirror.ts chooses it.
  */
 export interface Store {
   /** Takes a job for this process, unless another process that is alive has it. `isVerify`: to compare the list, for those who look. */
@@ -43,7 +43,7 @@ export interface Store {
   refreshes(): Promise<JobRefresh[]>
   /** What refreshes pay, of those of these budgets for which any has paid. */
   shares(scopes: readonly string[]): Promise<StoredShare[]>
-  /** Writes a share if the stored one has the version before its own, or is missing and that is 0. False: another process was faster. */
+  /** Writes a share if the stored version is one less (0: there is none). False: another process was faster. */
   writeShare(share: StoredShare): Promise<boolean>
   /** Saves which page the owner of the job asks for again, for those who look; null: none. It ends with the lease. */
   noteRetry(lease: Lease, retry: PageRetry | null): Promise<void>
@@ -242,7 +242,7 @@ export interface WalkClosing {
   refresh: SavedRefresh | null
 }
 
-/** What a run has sent and waited, as `counting` of `walk.ts` counts it. */
+/** What a run has sent and waited, as `countTraffic` of `run.ts` counts it. */
 export interface RunTraffic {
   requests: number
   retries: number

@@ -11,8 +11,8 @@ export interface Decision {
 }
 
 /**
- * A request may arrive this much after its permit, while its process starts or a connection opens. Without this, later requests
- * would arrive in the same minute as a late one. It costs less than 2 % of a minute.
+ * How much later than its permit a request may arrive, while its process starts or a connection opens: else those after a late
+ * one would arrive in the same minute. It costs less than 2 % of a minute.
  */
 const ARRIVAL_MS = 1000
 

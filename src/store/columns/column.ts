@@ -60,7 +60,7 @@ export interface ColumnLimits {
   reserved: readonly string[]
   /** Those of them that not even a key may have. */
   reservedForKeys: readonly string[]
-  /** What a value is to a view, whose SQL cannot tell all that a table can; absent: what it is. */
+  /** A value as the SQL of a view sees it; absent: as it is. */
   asRead?: (value: Leaf) => Leaf
 }
 

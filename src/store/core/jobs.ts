@@ -51,8 +51,8 @@ export interface JobRow {
 }
 
 /**
- * Locks the job's row, and runs `begin`. Throws JobError (`BUSY`) if another worker has the job by now. What it reads is as of after all
- * that others wrote of the job, since they lock its row, too.
+ * Locks the job's row, and runs `begin`. Throws JobError (`BUSY`) if another worker has the job by now. It sees all that
+ * others wrote of the job, since they lock this row, too.
  */
 export function* asOwner<T>(
   { ofOwner }: Dialect,

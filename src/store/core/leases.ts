@@ -7,7 +7,7 @@ import { assertAddress } from './settings.ts'
 import { all, one, type Rule, run, type StoredTime, timeOf, timeOrNull } from './sql.ts'
 import { RUNNING_RUN } from './status.ts'
 
-// Which process works on which job, and which process is a `start`. Whether one lives that is named here, its lock tells.
+// Which process works on which job, and which process is a `start`. Whether that process lives is told by its lock, not by its row.
 
 /** Throws JobError if this process must not read lists into the mirror any more. Call it before a job is taken. */
 export function* prepareJob({ organization: { id, name } }: Job, baseUrl: string): Rule<void> {

@@ -33,7 +33,7 @@ export interface TypedLine {
   typed: TypedRow
 }
 
-/** Its texts are made once: those of a table of 500 columns are long. */
+/** Makes its SQL once: with 500 columns it is long. */
 export function createRowWriter(dialect: Dialect, shape: TableShape): RowWriter {
   const { add, keep, change, restore } = textsOf(dialect, shape)
   const columns = lineColumns(shape)

@@ -104,8 +104,8 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
         return { newRejects: 0, rowsAdded, notices: [] }
       }
       const { entry, newToWalk } = answer
-      const read = { walk, entry, newToWalk, next }
-      return commitFitting(lease, { job, changes: answer, run, at, answer: read, saved: null })
+      const inWalk = { walk, entry, newToWalk, next }
+      return commitFitting(lease, { job, changes: answer, run, at, answer: inWalk, saved: null })
     },
     beginRefresh: (lease, saved, within) =>
       owned(lease, function* () {

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { InterruptedError, MirrorError, UsageError } from '../../errors.ts'
 
-// What a process that run-child.ts starts is made of. Its main thread only listens, since a thread inside SQLite cannot, and
+// A child process for one long task, and how its parent runs it. Its main thread only listens, since a thread inside SQLite cannot, and
 // the process must end at once when its parent does.
 
 /**

@@ -104,7 +104,7 @@ function runStatement(connection: Connection, { text, values, line, wants }: Sta
 
 function prepare(connection: Connection, text: string): Prepared {
   const known = prepared.get(connection) ?? new Map<string, Prepared>()
-  // Those of a table are others after each new column.
+  // Each new column changes the SQL of its table, so old texts pile up.
   if (known.size >= MOST_PREPARED) known.clear()
   prepared.set(connection, known)
   const statement = known.get(text) ?? connection.prepare(withCasts(text))

@@ -51,7 +51,7 @@ export function createLeases({ connection, file, name, now }: LeaseOptions): Lea
   // Locked before the name is written anywhere: a name without a lock is a dead process's.
   const lock = holdLock(file, name, (other, madeAt) => madeAt < sweptBefore && !isDaemon(other))
 
-  // The jobs of this process: our name in a row may be left from a release that could not be written.
+  // The jobs of this process. The rows do not say: a release that could not be written leaves our name in one.
   const working = new Set<string>()
 
   function isAlive(owner: string): boolean {

@@ -57,7 +57,7 @@ export function createLockWait(
   })
   const isStopped = () => now() >= stoppedAt + STOPPING_MS
 
-  /** Returns whether there was any. Tries no lock meanwhile, since each try blocks for a moment. */
+  /** Waits for long work of another process; returns whether there was any. Does not try the lock meanwhile: each try blocks for a moment. */
   async function waitForMaintenance(): Promise<boolean> {
     for (let reported = false; ; reported = true) {
       const what = underWay()
