@@ -5,7 +5,7 @@ import { isPostgresAddress } from '../config/postgres-address.ts'
 import { InterruptedError, UsageError } from '../errors.ts'
 import type { Forgotten } from '../store/core/forget.ts'
 import type { JobNames } from '../store/core/jobs.ts'
-import type { LastRuns, MirrorSize, NewColumn, StoredGate } from '../store/core/overview.ts'
+import type { MirrorSize, NewColumn, RunsShown, StoredGate } from '../store/core/overview.ts'
 import type { Rebuilt } from '../store/core/rebuild.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
 import type { Tokens } from '../store/core/tokens.ts'
@@ -187,7 +187,7 @@ export interface ServedMirror {
   /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
   overview(newSince: number): Promise<{
     reader: Omit<StatusReader, 'close'>
-    runs: readonly LastRuns[]
+    runs: readonly RunsShown[]
     gates: readonly StoredGate[]
     /** Which token, by its fingerprint, each organization used last. */
     tokensUsed: ReadonlyMap<string, string | null>

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { JobStatus } from '../report/status.ts'
-import type { LastRuns } from '../store/core/overview.ts'
+import type { RunsShown } from '../store/core/overview.ts'
 import { jobKey, printable } from '../text.ts'
 import type { Health, Overview } from './overview.ts'
 
@@ -86,7 +86,7 @@ function queueMetrics(
 type JobGauge = readonly [
   name: string,
   help: string,
-  read: (job: JobStatus, run: LastRuns | undefined) => number | null,
+  read: (job: JobStatus, run: RunsShown | undefined) => number | null,
 ]
 
 const JOB_GAUGES: readonly JobGauge[] = [

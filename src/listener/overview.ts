@@ -1,5 +1,5 @@
 import type { Status } from '../report/status.ts'
-import type { LastRuns, MirrorSize, NewColumn } from '../store/core/overview.ts'
+import type { MirrorSize, NewColumn, RunsShown } from '../store/core/overview.ts'
 import type { Counters } from './metrics.ts'
 
 /** What the page and the metrics show, read at one moment. */
@@ -9,7 +9,7 @@ export interface Overview {
   started_at: string
   status: Status
   /** By `jobKey` of text.ts. */
-  runs: ReadonlyMap<string, LastRuns>
+  runs: ReadonlyMap<string, RunsShown>
   budgets: readonly BudgetUse[]
   counters: Counters
   /** Columns of the last seven days. */

@@ -128,7 +128,7 @@ const MARKS = 30
 const WIDTH = 5
 const HEIGHT = 16
 
-/** By the letters of `LastRuns`. */
+/** By the letters of `RunsShown`. */
 const TONES: Readonly<Record<string, Tone>> = { s: 'good', h: 'warn', f: 'bad', i: 'warn', r: 'busy' }
 const MARK_WORDS: Readonly<Record<string, string>> = {
   s: 'succeeded',

@@ -17,6 +17,9 @@ type NamedJob = Pick<Job, 'organization' | 'collection'>
 /** The condition for the rows of a job, with the parameters of `namesOf`. */
 export const OF_JOB = 'organization_id = :organization::text AND collection = :collection::text'
 
+/** The same of the job that an outer query names `job`. */
+export const OF_OUTER_JOB = 'organization_id = job.organization_id AND collection = job.collection'
+
 export function namesOf({ organization, collection }: NamedJob): JobNames {
   return { organization: organization.id, collection: collection.name }
 }

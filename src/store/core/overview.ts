@@ -1,11 +1,12 @@
 import type { ColumnType } from '../columns/column.ts'
 import type { Misfit } from '../columns/counts.ts'
+import { OF_OUTER_JOB } from './jobs.ts'
 import { all, type Dialect, msOf, type Rule, type StoredTime, timeOf } from './sql.ts'
 
 // What the status page shows, beside `status`.
 
 /** The last runs of a job. */
-export interface LastRuns {
+export interface RunsShown {
   organization_id: string
   collection: string
   /** Of RUN_MARK, the latest run first. */
@@ -33,20 +34,18 @@ const LETTER = `
  */
 const RUN_MARK = `CASE trigger WHEN 'refresh' THEN upper(${LETTER}) ELSE ${LETTER} END`
 
-const OF_JOB = 'organization_id = job.organization_id AND collection = job.collection'
-
 // One text per job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
 // function would read all lines that `keepRuns` keeps.
 function lastRunsSql({ joinFirst }: Dialect): string {
   const last = (as: string, which: string) =>
-    joinFirst('sync_runs', as, `${OF_JOB} AND finished_at IS NOT NULL AND ${which}`, 'id DESC')
+    joinFirst('sync_runs', as, `${OF_OUTER_JOB} AND finished_at IS NOT NULL AND ${which}`, 'id DESC')
   return `
     SELECT
       job.organization_id,
       job.collection,
       (
         SELECT string_agg(mark, '' ORDER BY id DESC)
-        FROM (SELECT id, ${RUN_MARK} AS mark FROM sync_runs WHERE ${OF_JOB} ORDER BY id DESC LIMIT ${MOST_RUNS}) AS shown
+        FROM (SELECT id, ${RUN_MARK} AS mark FROM sync_runs WHERE ${OF_OUTER_JOB} ORDER BY id DESC LIMIT ${MOST_RUNS}) AS shown
       ) AS marks,
       walked.started_at AS "walkFrom",
       walked.finished_at AS "walkTo",
@@ -59,10 +58,10 @@ function lastRunsSql({ joinFirst }: Dialect): string {
 }
 
 /** The last runs of every job. */
-export function* lastRunsShown(dialect: Dialect): Rule<LastRuns[]> {
+export function* runsShown(dialect: Dialect): Rule<RunsShown[]> {
   type Times = Record<'walkFrom' | 'walkTo' | 'refreshFrom' | 'refreshTo', StoredTime | null>
   const rows = yield* all<
-    Pick<LastRuns, 'organization_id' | 'collection'> & { marks: string | null } & Times
+    Pick<RunsShown, 'organization_id' | 'collection'> & { marks: string | null } & Times
   >(lastRunsSql(dialect))
   return rows.map(({ marks, walkFrom, walkTo, refreshFrom, refreshTo, ...job }) => ({
     ...job,
@@ -194,7 +193,7 @@ export function columnTroubles(): Rule<ColumnTrouble[]> {
 /** What the status page shows of the runs, budgets and columns. `newSince`: from when on a column is new; epoch milliseconds. */
 export function* overviewOf(dialect: Dialect, newSince: number) {
   return {
-    runs: yield* lastRunsShown(dialect),
+    runs: yield* runsShown(dialect),
     gates: yield* gates(),
     tokensUsed: yield* tokensUsed(),
     newColumns: yield* newColumns(timeOf(newSince)),

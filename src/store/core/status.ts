@@ -1,4 +1,5 @@
 import type { WalkOutcome } from '../../sync/types.ts'
+import { OF_OUTER_JOB } from './jobs.ts'
 import { all, type Dialect, msOf, one, type Rule, type StoredTime, timeOf } from './sql.ts'
 import { JOIN_LAST_RUN } from './views.ts'
 
@@ -205,8 +206,6 @@ const BEFORE = {
   retry_error: 'NULL',
 }
 
-const OF_JOB = 'organization_id = job.organization_id AND collection = job.collection'
-
 const BY_PLAN = "trigger IN ('schedule', 'manual')"
 
 /** The later of two times: the end of a budget's pause, and the end of what it waits for. */
@@ -223,7 +222,7 @@ function statusSql(dialect: Dialect, has: HasColumn): string {
   const kept = (name: string) =>
     has('sync_status', 'newest') ? dialect.numberIn('job.refresh', name) : 'NULL'
   const joinFirst = (table: string, as: string, where: string, order = 'id DESC') =>
-    dialect.joinFirst(table, as, `${OF_JOB} AND ${where}`, order)
+    dialect.joinFirst(table, as, `${OF_OUTER_JOB} AND ${where}`, order)
   return `
   SELECT
     job.organization_id,
@@ -254,7 +253,7 @@ function statusSql(dialect: Dialect, has: HasColumn): string {
     ${writtenBut(1)} AS last_run_two_thirds_at,
     run.rate_limit_wait_ms AS last_run_wait_ms,
     attempt.finished_at AS last_sync_finished_at,
-    (SELECT min(started_at) FROM sync_runs WHERE ${OF_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0)) AS tried_since,
+    (SELECT min(started_at) FROM sync_runs WHERE ${OF_OUTER_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0)) AS tried_since,
     ${late('failing_since')} AS failing_since,
     ${late('failing_by')} AS failing_by,
     ${late('failing_code')} AS failing_code,
@@ -271,7 +270,7 @@ function statusSql(dialect: Dialect, has: HasColumn): string {
     CASE WHEN job.removals_held > 0 THEN job.held_why END AS held_why,
     last.untrusted,
     last.total_off,
-    (SELECT count(*) FROM sync_missing WHERE ${OF_JOB} AND state = 'missed') AS rows_missed,
+    (SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'missed') AS rows_missed,
     organizations.held_since,
     organizations.held_reason,
     walk.origin AS walk_origin,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { OF_THE_MIRROR } from '../help-texts.ts'
 import { completeTables } from './declarations.ts'
 import { type Alteration, replaceViews, type ViewedTable, viewedTable } from './fit.ts'
+import { OF_OUTER_JOB } from './jobs.ts'
 import { saveSetting, setting } from './settings.ts'
 import { all, type Dialect, joinRaw, one, quoted, type Rule, run } from './sql.ts'
 import { loadColumns } from './tables.ts'
@@ -21,8 +22,6 @@ function selectOf({ columns, from }: Pick<OwnView, 'columns' | 'from'>): string 
   return `SELECT\n${list.join(',\n')}\n${from}`
 }
 
-const OF_JOB = 'organization_id = job.organization_id AND collection = job.collection'
-
 /** Joins the last run of a job, of its last walk and its latest run of any kind: a refresh hides no walk, unless it failed after the end of that walk. */
 export const JOIN_LAST_RUN = `LEFT JOIN sync_runs AS run ON run.id = CASE
   WHEN latest.status = 'failed' AND (walked.id IS NULL OR latest.started_at >= walked.finished_at) THEN latest.id
@@ -32,7 +31,7 @@ END`
 // Where a column is none of a table, a CAST declares its type: strict readers of a file take it for bytes else.
 
 function statusView({ joinFirst, declared }: Dialect): OwnView {
-  const lastRun = (where: string) => `(SELECT max(id) FROM sync_runs WHERE ${OF_JOB}${where})`
+  const lastRun = (where: string) => `(SELECT max(id) FROM sync_runs WHERE ${OF_OUTER_JOB}${where})`
   return {
     name: 'sync_status',
     columns: {
@@ -53,7 +52,7 @@ function statusView({ joinFirst, declared }: Dialect): OwnView {
     },
     from: `FROM sync_jobs AS job
 JOIN organizations ON organizations.id = job.organization_id
-${joinFirst('sync_walks', 'walk', `${OF_JOB} AND status = 'complete' AND kind = 'full'`, 'id DESC')}
+${joinFirst('sync_walks', 'walk', `${OF_OUTER_JOB} AND status = 'complete' AND kind = 'full'`, 'id DESC')}
 LEFT JOIN sync_runs AS walked ON walked.id = ${lastRun(" AND trigger <> 'refresh'")}
 LEFT JOIN sync_runs AS latest ON latest.id = ${lastRun('')}
 ${JOIN_LAST_RUN}
