@@ -28,10 +28,13 @@ export const JOIN_LAST_RUN = `LEFT JOIN sync_runs AS run ON run.id = CASE
   ELSE walked.id
 END`
 
+function lastRun(where: string): string {
+  return `(SELECT max(id) FROM sync_runs WHERE ${OF_OUTER_JOB}${where})`
+}
+
 // Where a column is none of a table, a CAST declares its type: strict readers of a file take it for bytes else.
 
 function statusView({ joinFirst, declared }: Dialect): OwnView {
-  const lastRun = (where: string) => `(SELECT max(id) FROM sync_runs WHERE ${OF_OUTER_JOB}${where})`
   return {
     name: 'sync_status',
     columns: {

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { lastRunsShown, newColumns } from '../../../../src/store/core/overview.ts'
+import { newColumns, runsShown } from '../../../../src/store/core/overview.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
 import { mirrorSize } from '../../../../src/store/sqlite/read/status.ts'
@@ -42,7 +42,7 @@ describe('the last runs', () => {
     addRun.run('a', 'orders', 'backfill', 'interrupted', 'INTERRUPTED', START, END)
     addRun.run('a', 'orders', 'schedule', 'running', null, START, null)
 
-    const [runs, ...others] = runRule(connection, lastRunsShown(SQLITE))
+    const [runs, ...others] = runRule(connection, runsShown(SQLITE))
 
     expect(others).toEqual([])
     expect(runs).toEqual({
@@ -58,7 +58,7 @@ describe('the last runs', () => {
     const { connection, addJob } = createMirror()
     addJob.run('a', 'orders')
 
-    expect(runRule(connection, lastRunsShown(SQLITE))).toMatchObject([{ marks: '', seconds: null }])
+    expect(runRule(connection, runsShown(SQLITE))).toMatchObject([{ marks: '', seconds: null }])
   })
 })
 
