@@ -3,12 +3,13 @@ interface ErrorFacts {
   exitCode: 1 | 3 | 4 | 5
   /** For who sees the code without its message, which may hold an item's data. */
   meaning: string
-  /** What to do, where the message does not say it. */
+  /** What to do, where the message does not say it: only `check` shows it. */
   cure?: string
   /** The HTTP status that says it; help names those of exit code 3. */
   status?: number
 }
 
+// What a code means to a refresh, too: `REFUSED` of changed-since.ts, `PAST_THE_END` of last-page.ts.
 const FACTS = {
   BAD_REQUEST: { exitCode: 3, status: 400, meaning: 'the API calls the request wrong: mostly a filter' },
   UNAUTHORIZED: { exitCode: 3, status: 401, meaning: 'its token is held: it needs a new one' },

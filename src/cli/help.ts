@@ -1,6 +1,8 @@
 import { ERRORS } from '../errors.ts'
 
-const REFUSED_STATUSES = Object.values(ERRORS).flatMap(({ status }) => status ?? [])
+const REFUSED_STATUSES = Object.values(ERRORS).flatMap(({ exitCode, status }) =>
+  exitCode === 3 && status !== undefined ? [status] : [],
+)
 
 /** What each exit code means, whatever the command is. */
 export const EXIT_CODES: Readonly<Record<number, string>> = {

@@ -217,6 +217,7 @@ function writtenBut(thirds: number): string {
 }
 
 function statusSql(dialect: Dialect, has: HasColumn): string {
+  // Of files alone: on a server a new column is to be read from the tables, since the view may be that of the version before.
   const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : `NULL AS ${name}`)
   const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
   const kept = (name: string) =>

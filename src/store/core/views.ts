@@ -22,7 +22,7 @@ function selectOf({ columns, from }: Pick<OwnView, 'columns' | 'from'>): string 
   return `SELECT\n${list.join(',\n')}\n${from}`
 }
 
-/** Joins the last run of a job, of its last walk and its latest run of any kind: a refresh hides no walk, unless it failed after the end of that walk. */
+/** Joins the run that `last_run_*` tell of: that of the last walk (`walked`), unless the latest run is a refresh that failed after its end. */
 export const JOIN_LAST_RUN = `LEFT JOIN sync_runs AS run ON run.id = CASE
   WHEN latest.status = 'failed' AND (walked.id IS NULL OR latest.started_at >= walked.finished_at) THEN latest.id
   ELSE walked.id
@@ -114,7 +114,7 @@ export function* hasOwnViews(alteration: Alteration): Rule<boolean> {
   return (yield* setting(VIEWS)) === textsOf(alteration)
 }
 
-/** Makes the views, or makes them anew. One with columns that ours has not is of a later version, and one that is a table is a user's: they stay. */
+/** Makes the views, or makes them anew. Leaves one with a column that is unknown here, which a later version made, and a table of that name, which is a user's. */
 export function* makeOwnViews(alteration: Alteration): Rule<void> {
   const { dialect, makeView } = alteration
   for (const view of ownViews(alteration)) {
