@@ -1,11 +1,22 @@
-import { type Document, isMap, isScalar, isSeq, type Pair, type Scalar, visit, type YAMLMap } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  type Scalar,
+  visit,
+  type YAMLMap,
+} from 'yaml'
 import { type KeyPath, keyText, offsetOf, type Problems } from './problems.ts'
 
 /** The environment as the commands get it. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Each organization may use one; aliases of aliases of aliases are refused. */
-const MOST_ALIASES = 10_000
+/** Far more than any real file has, and far less than a few aliases of aliases would fill the memory with. */
+const MOST_VALUES = 300_000
 
 interface ValueOptions {
   document: Document
@@ -40,8 +51,14 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
   visit(document, {
     Map: (_, map, around) => reportRepeated(map, pathOf(around, map), problems),
     Pair(_, pair, around) {
+      const path = pathOf(around, pair)
+      if (isMergeKey(pair)) {
+        if (isMergeable(pair.value, document, around)) return undefined
+        problems.reportAt(offsetOf(pair.key), path, NOT_MERGEABLE)
+        return visit.REMOVE
+      }
       if (keyText(pair.key) !== null) return undefined
-      problems.reportAt(offsetOf(pair.key), pathOf(around, pair).slice(0, -1), NO_KEY)
+      problems.reportAt(offsetOf(pair.key), path.slice(0, -1), NO_KEY)
       return visit.REMOVE
     },
     Alias(_, alias, around) {
@@ -55,14 +72,13 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
       else readScalar(scalar, pathOf(around, scalar))
     },
   })
-  try {
-    return document.toJS({ maxAliasCount: MOST_ALIASES })
-  } catch {
-    problems.reportBroken([], 'its aliases (*name) or merges (<<) cannot be resolved. Write the values out.')
-    return null
-  }
+  if (countValues(document) <= MOST_VALUES) return document.toJS({ maxAliasCount: -1 })
+  problems.reportBroken([], 'the aliases (*name) repeat too much. Write the values out.')
+  return null
 }
 
+const NOT_MERGEABLE =
+  'merges something that is no mapping. Write <<: *name, with &name at a mapping further up.'
 const NO_KEY =
   'holds a key that cannot be one. Write each line as "key: value", with a plain word as the key.'
 const NO_ANCHOR = 'is an alias (*name) of no anchor (&name) further up. Put a text in quotes.'
@@ -83,6 +99,17 @@ function reportRepeated(map: YAMLMap, path: KeyPath, problems: Problems): void {
       )
     }
   }
+}
+
+function isMergeKey({ key }: Pair): boolean {
+  return isScalar(key) && key.type === 'PLAIN' && key.source === '<<'
+}
+
+function isMergeable(value: unknown, document: Document, around: readonly unknown[]): boolean {
+  const follow = (node: unknown) => (isAlias(node) ? node.resolve(document) : node)
+  const target = follow(value)
+  const sources = (isSeq(target) ? target.items : [target]).map(follow)
+  return sources.every((source) => isMap(source) && !around.includes(source))
 }
 
 /** The key path of a node, from the nodes around it. */
@@ -106,6 +133,24 @@ function isSecret(path: KeyPath): boolean {
   if (first === 'ping' && path.length === 1) return true
   const isOfOrganization = first === 'organizations' && typeof index === 'number' && deeper.length === 0
   return isOfOrganization && (key === 'token' || key === 'tokenFile' || key === 'ping')
+}
+
+/** Counts the values of the document as if every alias was written out. */
+function countValues(document: Document): number {
+  const counts = new Map<Node, number>()
+
+  function count(node: unknown): number {
+    if (isAlias(node)) return count(node.resolve(document))
+    if (!isMap(node) && !isSeq(node)) return 1
+    const known = counts.get(node)
+    if (known !== undefined) return known
+    const inside = isMap(node) ? node.items.map(({ value }) => value) : node.items
+    const sum = inside.reduce<number>((total, item) => total + count(item), 1)
+    counts.set(node, sum)
+    return sum
+  }
+
+  return count(document.contents)
 }
 
 const REFERENCE = /\$\$|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?/g

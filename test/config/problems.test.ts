@@ -54,9 +54,9 @@ describe('a key at the top level', () => {
     ['removals: { brakeRows: -1 }', 'removals.brakeRows 7:24', '0 or more'],
     ['http: { port: 65536 }', 'http.port 7:15', 'from 0 to 65535'],
     ['http: { host: "http://x" }', 'http.host 7:15', 'without http://'],
-    ['schedule: !env X', ' 7:11', 'this is no YAML (TAG_RESOLVE_FAILED)'],
+    ['schedule: !env X', ' 7:11', 'a tag (the word after !) is not known'],
     ['schedule: *cron', 'schedule 7:11', 'Put a text in quotes'],
-    ['<<: 5', ' 1:1', 'its aliases (*name) or merges (<<) cannot be resolved'],
+    ['<<: 5', '["<<"] 7:1', 'merges something that is no mapping'],
   ])('is refused as %s', (added, place, message) => {
     expectOneProblem(`${SMALLEST}${added}\n`, place, message)
   })

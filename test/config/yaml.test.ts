@@ -48,10 +48,14 @@ describe('a configuration file', () => {
     ['- a\n', 1, 1, 'must be a mapping'],
     ['api:\n\tbaseUrl: x\n', 2, 1, 'a tab cannot indent'],
     ['api:\n  a: 1\n b: 2\n', 3, 1, 'Keys of one level begin in the same column'],
+    ['a: 1\n---\nb: 2\n', 2, 1, 'The file holds one: remove the line ---'],
     ['schedule: */15 * * * *\n', 1, 16, 'must be in quotes. Write it like "*/15 * * * *"'],
     [`http: { port: \${PORT} }\n`, 1, 16, `Write "\${NAME}"`],
+    ['a: b: c\n', 1, 4, 'a second "key:" begins'],
     ['a: "b\n', 2, 1, 'Close what was opened'],
+    ['a: "\\q"\n', 1, 5, 'a backslash in double quotes'],
     ['%YAML 1.1\n---\na: yes\n', 0, 0, 'Remove the line %YAML'],
+    ['%OTHER x\n---\na: yes\n', 1, 1, 'begins with %'],
     [`a: ${'['.repeat(10_000)}\n`, 1, 0, 'nested too deeply'],
   ])('that begins %j is refused at %i:%i', (text, line, column, message) => {
     const problem = errorOf(text).problems.find((candidate) => candidate.message.includes(message))
@@ -82,14 +86,24 @@ describe('a configuration file', () => {
     })
 
     expect(errorOf(levels.join('\n')).problems).toMatchObject([
-      { line: 1, message: expect.stringContaining('cannot be resolved') },
+      { line: 1, message: expect.stringContaining('repeat too much') },
     ])
+  })
+
+  it('of merge keys that multiply or form a circle is refused at once', () => {
+    const levels = Array.from({ length: 60 }, (_, level) =>
+      level === 0 ? 'm0: &m0 { x: 1 }' : `m${level}: &m${level} { <<: [*m${level - 1}, *m${level - 1}] }`,
+    )
+
+    expect(errorOf(levels.join('\n')).message).toContain('repeat too much')
+    expect(errorOf(`${SMALLEST}http: &c { <<: *c }\n`).message).toContain(
+      ':7:12  http["<<"]: merges something',
+    )
   })
 
   it('with an alias inside its own anchor is refused', () => {
     expect(errorOf(`${SMALLEST}collections: &c { orders: *c }\n`).message).toContain(
       ':7:27  collections.orders: is an alias inside its own anchor',
     )
-    expect(errorOf(`${SMALLEST}http: &c { <<: *c }\n`).message).toContain('is an alias inside its own anchor')
   })
 })
