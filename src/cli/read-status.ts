@@ -116,11 +116,8 @@ const LOOKED_AHEAD_MS = 400 * 86_400_000
 function once<T>(search: (schedule: string) => T): (schedule: string) => T {
   const found = new Map<string, T>()
   return (schedule) => {
-    const known = found.get(schedule)
-    if (known !== undefined || found.has(schedule)) return known as T
-    const result = search(schedule)
-    found.set(schedule, result)
-    return result
+    if (!found.has(schedule)) found.set(schedule, search(schedule))
+    return found.get(schedule) as T
   }
 }
 
