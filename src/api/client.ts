@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { BudgetStore, Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
-import { ON_HOLD, shellWord } from '../text.ts'
+import { onHold, shellWord } from '../text.ts'
 import { createConnectionPool, createHttpGet, type HttpGet } from './http.ts'
 import { createLinkReader, pageAddress } from './links.ts'
 import { readPage } from './page.ts'
@@ -188,8 +188,8 @@ async function judgeToken(status: number, hold: TokenHold, job: Job, page: numbe
     const reason = `the token of organization ${name} was refused (401)`
     await hold.refused(reason)
     throw new TokenRefusedError(
-      `${reason} at ${job.collection.name} page ${page}; it was revoked, or is mistyped. ${ON_HOLD} ` +
-        `Put a new token into the configuration, or run "admin-mirror resume --org ${shellWord(name)}" if it is valid again`,
+      `${reason} at ${job.collection.name} page ${page}; it was revoked, or is mistyped. ` +
+        onHold(`admin-mirror resume --org ${shellWord(name)}`),
     )
   }
   if ((status >= 200 && status <= 299) || status === 403) await hold.accepted()

@@ -47,7 +47,7 @@ function* readingsOf(word: string): Iterable<string> {
   let reading = word.toLowerCase()
   for (let times = 0; times <= MOST_TIMES; times++) {
     yield reading.replaceAll('\\', '')
-    const next = reading.replace(ESCAPE, meaningOf)
+    const next = reading.replace(ESCAPE, decoded)
     if (next === reading) break
     reading = next
   }
@@ -61,7 +61,7 @@ const ESCAPE =
 
 const HTML_NAMES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-function meaningOf(
+function decoded(
   _escape: string,
   percent: string | undefined,
   unit: string | undefined,

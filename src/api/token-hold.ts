@@ -1,4 +1,5 @@
 import { TokenRefusedError } from '../errors.ts'
+import { onHold } from '../text.ts'
 
 /** Keeps the hold of a refused token over restarts. */
 export interface HoldStore {
@@ -31,7 +32,7 @@ export interface TokenHold {
   undecided(): void
 }
 
-/** @param resumeCommand What to type where the token is valid again. */
+/** @param resumeCommand What to type where the token is valid again; called for each request that is refused. */
 export function createTokenHold(
   store: HoldStore,
   resumeCommand: () => string = () => 'admin-mirror resume',
@@ -100,7 +101,5 @@ export function createTokenHold(
 }
 
 function refusal(reason: string, command: string): TokenRefusedError {
-  return new TokenRefusedError(
-    `${reason}; nothing is sent with it. Put a new token into the configuration, or run "${command}" if it is valid again`,
-  )
+  return new TokenRefusedError(`${reason}. ${onHold(command)}`)
 }

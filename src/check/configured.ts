@@ -68,8 +68,6 @@ export function checkTokens({ organizations }: Pick<Config, 'organizations'>): F
   return fine > 0 ? [ok('tokens', `${counted(fine, 'token')} can be read`), ...failed] : failed
 }
 
-const LOOKED_AHEAD_MS = 400 * 86_400_000
-
 /** The next times of each schedule, by the clock of its time zone. */
 export function checkSchedules(
   {
@@ -82,7 +80,7 @@ export function checkSchedules(
   return Array.from(bySchedule, ([schedule, users]) => {
     const [first] = users
     const who = users.length === 1 ? (first?.name ?? '') : counted(users.length, 'organization')
-    const times = nextFires(schedule, timezone, now, now + LOOKED_AHEAD_MS, 3)
+    const times = nextFires(schedule, timezone, now, 3)
     const text = `"${schedule}" of ${who}`
     if (times.length === 0)
       return warn('schedule', `${text} does not come within a year`, 'correct it, if that is not meant')
@@ -100,7 +98,7 @@ function localTime(time: number, timeZone: string): string {
 
 /** The shortest time between two of the next runs, in minutes; null if there are not two. */
 export function minutesBetween(schedule: string, timezone: string, now: number): number | null {
-  const times = nextFires(schedule, timezone, now, now + LOOKED_AHEAD_MS, 5)
+  const times = nextFires(schedule, timezone, now, 5)
   const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time))
   return gaps.length === 0 ? null : Math.min(...gaps) / 60_000
 }

@@ -76,13 +76,13 @@ export async function readTarget(
 interface MirrorKind {
   isMade(config: Config, runtime: Runtime): Promise<boolean>
   /** Opens the mirror, or makes it. Throws UsageError if it holds the lists of another address. */
-  openForWriting(options: OpenOptions): Promise<OpenMirror>
+  open(options: OpenOptions): Promise<OpenMirror>
   /** Null if there is no mirror yet. */
-  openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null>
+  openToAsk(config: Config, runtime: Runtime): Promise<RuleRunner | null>
   /** What `status` reads; null if there is no mirror yet. */
   statusReader(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
   /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe goes by it. */
-  whyUnwritable(place: MirrorPlace): string | null
+  unwritable(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */
   check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>
   /** Does what `query`, `export` or `describe` asks for. Throws UsageError, and JobError when the time is over. */
@@ -109,8 +109,8 @@ export async function withMirror(
   const { signal, stderr } = runtime
   const notes = { info: (_: object, message: string) => stderr.write(`${message}\n`), warn: () => {} }
   try {
-    const { openForWriting } = await kindOf(config)
-    const mirror = await openForWriting({ config, runtime, notes })
+    const { open } = await kindOf(config)
+    const mirror = await open({ config, runtime, notes })
     try {
       return await work(mirror)
     } finally {

@@ -107,7 +107,7 @@ function defineWorkers(define: Define): void {
     .addOption(orgOption('none, and at least one is needed'))
     .addOption(collectionOption())
     .addOption(filterOption())
-    .option('--from-page <n>', 'begin at this page', wholeNumber(1))
+    .option('--from-page <n>', 'begin at this page', numberOption(1))
     .option('--restart', 'begin again instead of continuing the same backfill')
     .addOption(waitOption())
 }
@@ -225,14 +225,14 @@ function defineHelpers(define: Define): void {
     'serve a made-up Administration API on loopback, to try everything without credentials',
     () => import('./commands/sandbox.ts'),
   )
-    .option('--port <n>', 'port to listen on (0: any free one)', wholeNumber(0, 65535), 0)
-    .option('--orders <n>', 'orders of each organization', wholeNumber(0), 1000)
-    .option('--establishments <n>', 'establishments of each organization', wholeNumber(0), 40)
-    .option('--organizations <n>', 'organizations', wholeNumber(1, 1000), 2)
-    .option('--requests-per-minute <n>', 'rate limit of each token (0: none)', wholeNumber(0), 60)
-    .option('--seed <n>', 'the same seed gives the same data', wholeNumber(0), 1)
+    .option('--port <n>', 'port to listen on (0: any free one)', numberOption(0, 65535), 0)
+    .option('--orders <n>', 'orders of each organization', numberOption(0), 1000)
+    .option('--establishments <n>', 'establishments of each organization', numberOption(0), 40)
+    .option('--organizations <n>', 'organizations', numberOption(1, 1000), 2)
+    .option('--requests-per-minute <n>', 'rate limit of each token (0: none)', numberOption(0), 60)
+    .option('--seed <n>', 'the same seed gives the same data', numberOption(0), 1)
     .option('--live', 'orders come, change and go while it runs: 3 new ones a minute')
-    .option('--speed <n>', 'with --live: time passes so many times faster', wholeNumber(1, 86_400), 1)
+    .option('--speed <n>', 'with --live: time passes so many times faster', numberOption(1, 86_400), 1)
     .addOption(
       new Option('--order <end>', 'the end of the list where new orders appear')
         .choices(['first', 'last'])
@@ -290,7 +290,7 @@ function collectPair(value: string, previous: [string, string][]): [string, stri
 }
 
 /** Parses the value of an option. */
-function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
+function numberOption(least: number, most = Number.MAX_SAFE_INTEGER) {
   return (value: string): number => {
     const number = Number(value)
     if (/^\d+$/.test(value) && number >= least && number <= most) return number

@@ -8,7 +8,7 @@ import type { JobFreshness } from '../store/core/publication.ts'
 import { neverSynced, type StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
 import type { FileStatus } from '../store/sqlite/read/status.ts'
-import { LONGEST_WAIT_MS } from '../sync/lease.ts'
+import { LONGEST_WAIT_MS } from '../sync/owner-work.ts'
 import { asCalled, jobKey } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
@@ -51,7 +51,7 @@ export async function readStatus(
   const kind = await kindOf(config)
   const reader = await kind.statusReader({ database, config }, runtime)
   try {
-    const unusable = kind.whyUnwritable({ database, config })
+    const unusable = kind.unwritable({ database, config })
     return statusOf(reader, { ...options, now: runtime.now(), unusable })
   } finally {
     reader?.close()
@@ -109,9 +109,6 @@ function isOfJob(row: StatusRow): (one: JobFreshness) => boolean {
   return (one) => one.organization_id === row.organization_id && one.collection === row.collection
 }
 
-/** A leap day on a given weekday can be 40 years away; nobody asks for that. */
-const LOOKED_AHEAD_MS = 400 * 86_400_000
-
 /** Searches once a schedule: 500 organizations share a few, and a search takes milliseconds. */
 function once<T>(search: (schedule: string) => T): (schedule: string) => T {
   const found = new Map<string, T>()
@@ -127,7 +124,7 @@ function createPlanner(
   now: number,
 ): (row: StatusRow) => JobPlan | null {
   const scheduleOf = new Map(organizations.map(({ id, schedule }) => [id, schedule]))
-  const nextRun = once((schedule) => nextFireAfter(schedule, timezone, now, now + LOOKED_AHEAD_MS))
+  const nextRun = once((schedule) => nextFireAfter(schedule, timezone, now))
   return (row) => {
     const schedule = scheduleOf.get(row.organization_id)
     if (schedule === undefined || row.configured !== 1) return null

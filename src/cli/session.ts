@@ -38,9 +38,9 @@ export interface SessionOptions {
 
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { config, runtime, logger, tryHeldTokens, acceptAddress, userAgent, onAnswer, exchange } = options
-  const { openForWriting } = await kindOf(config)
+  const { open } = await kindOf(config)
   const address = acceptAddress ? 'accept' : 'claim'
-  const mirror = await openForWriting({ config, runtime, notes: logger, address })
+  const mirror = await open({ config, runtime, notes: logger, address })
   const { store, tokens } = mirror
   await tokens.register(config.organizations.map(registered))
   const api = createApi(

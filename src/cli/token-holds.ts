@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
-import { shellWord } from '../text.ts'
+import { onHold, shellWord } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 
@@ -42,7 +42,12 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
       },
       lift: () => tokens.liftHold(fingerprint),
     }
-    return createTokenHold(store, () => resumeCommand(organizationsWith(fingerprint)))
+    let command: string | null = null
+    // Hundreds of lists may meet the hold, and to know whose token it is takes reading the files of all.
+    return createTokenHold(store, () => {
+      command ??= resumeCommand(organizationsWith(fingerprint))
+      return command
+    })
   }
 
   function resumeCommand(holders: readonly OrganizationConfig[]): string {
@@ -63,10 +68,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   async function assertNotHeld({ id, name }: OrganizationConfig, fingerprint: string): Promise<void> {
     const reason = await tokens.heldReasonOf(id, fingerprint)
     if (reason === null) return
-    throw new TokenRefusedError(
-      `${reason}, and nothing is sent with it. Put a new token into the configuration, or run ` +
-        `"admin-mirror resume --org ${shellWord(name)}" if it is valid again`,
-    )
+    throw new TokenRefusedError(`${reason}. ${onHold(`admin-mirror resume --org ${shellWord(name)}`)}`)
   }
 
   return async (organization: OrganizationConfig): Promise<Credentials> => {
@@ -87,7 +89,7 @@ const UNWRITTEN_HOLD =
 /** Between two tries of a write that fails at once (a full disk); one that meets a lock takes 30 seconds by itself. */
 const TRY_EVERY_MS = 500
 
-const REPORT_EVERY_MS = 60_000
+const WAIT_TOLD_EVERY_MS = 60_000
 
 export interface HoldWriting extends Pick<Runtime, 'now' | 'sleep'> {
   /** Aborted when the process was told to stop. The wait continues. */
@@ -111,7 +113,7 @@ export async function untilHoldIsWritten(write: () => Promise<void>, options: Ho
     } catch (error) {
       if (!(error instanceof MirrorError) || error instanceof MirrorLostError) throw error
       const isStopNews = signal.aborted && !isStopReported
-      if (reportedAt === null || isStopNews || now() - reportedAt >= REPORT_EVERY_MS) {
+      if (reportedAt === null || isStopNews || now() - reportedAt >= WAIT_TOLD_EVERY_MS) {
         onWait(error)
         reportedAt = now()
         isStopReported = signal.aborted

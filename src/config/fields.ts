@@ -73,7 +73,7 @@ function number(text: { error: string }, isAllowed: (value: number) => boolean, 
     .meta({ ...shape })
 }
 
-export function wholeNumber(least: number, most: number = Number.MAX_SAFE_INTEGER) {
+export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER) {
   const isOpen = most === Number.MAX_SAFE_INTEGER
   return number(
     must(isOpen ? `a whole number of ${least} or more` : `a whole number from ${least} to ${most}`),

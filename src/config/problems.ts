@@ -1,4 +1,14 @@
-import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type LineCounter, type Node } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  type LineCounter,
+  type Node,
+  visit,
+} from 'yaml'
 
 /** Where a value is in the configuration file: keys of mappings and indexes of lists, from the top. */
 export type KeyPath = readonly (string | number)[]
@@ -62,6 +72,8 @@ export interface Problems {
   reportBroken: (path: KeyPath, message: string) => void
   reportAt: (offset: number, path: KeyPath, message: string) => void
   lineAt: (offset: number) => number
+  /** What an alias stands for, or the node itself; null for an alias of no anchor further up. */
+  resolved: (node: Node | null) => Node | null
   /** Remembers the environment variables in a value, so that its problems can name them. */
   noteVariables: (node: Node, variables: readonly string[]) => void
   variablesOf: (path: KeyPath) => readonly string[]
@@ -69,6 +81,7 @@ export interface Problems {
 
 export function createProblems(document: Document, lines: LineCounter): Problems {
   const variables = new WeakMap<object, readonly string[]>()
+  const targets = targetsOf(document)
   const broken = new Set<string>()
   const found: Problem[] = []
 
@@ -82,8 +95,22 @@ export function createProblems(document: Document, lines: LineCounter): Problems
   }
 
   function variablesOf(path: KeyPath): readonly string[] {
-    const { node, isWhole } = find(document, path)
-    return (isWhole && node && variables.get(resolved(document, node))) || []
+    const { node, isWhole } = find(path)
+    return variables.get((isWhole && resolved(node)) || document) ?? []
+  }
+
+  function resolved(node: Node | null): Node | null {
+    return isAlias(node) ? (targets.get(node) ?? null) : node
+  }
+
+  function find(path: KeyPath): Found {
+    let place: Found = { node: document.contents, key: null, isWhole: true }
+    for (const part of path) {
+      const { key, value } = step(resolved(place.node), part)
+      if (value === undefined) return { node: place.node, key: key ?? null, isWhole: false }
+      place = { node: value as Node, key, isWhole: true }
+    }
+    return place
   }
 
   return {
@@ -91,16 +118,17 @@ export function createProblems(document: Document, lines: LineCounter): Problems
     reportAt,
     variablesOf,
     lineAt: (offset) => lines.linePos(offset).line,
+    resolved,
     noteVariables: (node, names) => variables.set(node, names),
     report(path, message, part = 'value') {
       if (isInsideBroken(path)) return
-      const { node, key } = find(document, path)
+      const { node, key } = find(path)
       const offset = offsetOf(part === 'key' ? (key ?? node) : node)
       reportAt(offset, path, message + origin(variablesOf(path)))
     },
     reportBroken(path, message) {
       broken.add(JSON.stringify(path))
-      reportAt(offsetOf(find(document, path).node), path, message)
+      reportAt(offsetOf(find(path).node), path, message)
     },
   }
 }
@@ -112,23 +140,26 @@ interface Found {
   isWhole: boolean
 }
 
-function find(document: Document, path: KeyPath): Found {
-  let found: Found = { node: document.contents, key: null, isWhole: true }
-  for (const part of path) {
-    const { key, value } = step(resolved(document, found.node), part)
-    if (value === undefined) return { node: found.node, key: key ?? null, isWhole: false }
-    found = { node: value as Node, key, isWhole: true }
-  }
-  return found
-}
-
 function step(node: unknown, part: string | number): { key?: unknown; value?: unknown } {
   if (isSeq(node)) return { value: typeof part === 'number' ? node.items[part] : undefined }
   return (isMap(node) && node.items.find(({ key }) => keyText(key) === part)) || {}
 }
 
-function resolved(document: Document, node: Node | null): object {
-  return (isAlias(node) ? node.resolve(document) : node) ?? {}
+/** By alias: the last node before it that has its name. The library looks through the whole document for each of them. */
+function targetsOf(document: Document): Map<Node, Node> {
+  const anchors = new Map<string, Node>()
+  const targets = new Map<Node, Node>()
+  visit(document, {
+    Node(_, node) {
+      if (!isAlias(node)) {
+        if (node.anchor) anchors.set(node.anchor, node)
+        return
+      }
+      const target = anchors.get(node.source)
+      if (target) targets.set(node, target)
+    },
+  })
+  return targets
 }
 
 /** A key is the text that was typed, also 007 or true. `__proto__` is none: it has a meaning in JavaScript. */

@@ -8,6 +8,7 @@ import {
   duration,
   fileMode,
   filePath,
+  integer,
   linkHost,
   list,
   listenHost,
@@ -16,7 +17,6 @@ import {
   positiveNumber,
   timerDuration,
   timezone,
-  wholeNumber,
 } from './fields.ts'
 import { OrganizationSchema, RefreshEntry } from './organizations.ts'
 import { isMapping } from './problems.ts'
@@ -38,9 +38,7 @@ const api = z.strictObject(
       'Address of the API, a path prefix included; no user name, query or fragment',
     ),
     timeout: timerDuration().prefault('30s').describe('Timeout of one request, including its body'),
-    maxResponseBytes: wholeNumber(1024)
-      .default(33_554_432)
-      .describe('Largest answer that is read, decompressed'),
+    maxResponseBytes: integer(1024).default(33_554_432).describe('Largest answer that is read, decompressed'),
     linkHosts: list(linkHost(), 'host names')
       .nullable()
       .transform((given) => given ?? [])
@@ -71,7 +69,7 @@ const rateLimit = z.strictObject(
 
 const retry = z.strictObject(
   {
-    attempts: wholeNumber(1).default(10).describe('Attempts per page at transient errors'),
+    attempts: integer(1).default(10).describe('Attempts per page at transient errors'),
     minDelay: timerDuration().prefault(RETRY_DELAYS.minDelay).describe('Before the second try of a page'),
     maxDelay: timerDuration().prefault(RETRY_DELAYS.maxDelay).describe('Between two tries at most'),
   },
@@ -81,7 +79,7 @@ const retry = z.strictObject(
 const removals = z.strictObject(
   {
     brakePercent: percent(0).default(20).describe("Percent of the job's live rows that one walk may remove"),
-    brakeRows: wholeNumber(0).default(10).describe('Rows that one walk may remove whatever the percentage'),
+    brakeRows: integer(0).default(10).describe('Rows that one walk may remove whatever the percentage'),
   },
   NOT_A_MAPPING,
 )
@@ -91,7 +89,7 @@ const http = z.strictObject(
     host: listenHost()
       .default('127.0.0.1')
       .describe('Address to listen on; 0.0.0.0 for all, as in a container'),
-    port: wholeNumber(0, 65_535).default(9464).describe('Port to listen on; 0 for any that is free'),
+    port: integer(0, 65_535).default(9464).describe('Port to listen on; 0 for any that is free'),
   },
   NOT_A_MAPPING,
 )
@@ -129,8 +127,8 @@ export const FileSchema = z
       schedule: cronExpression().default('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
       refresh: RefreshEntry.optional(),
       timezone: timezone().default('UTC').describe('Time zone of the schedules'),
-      concurrency: wholeNumber(1, 100).default(4).describe('Requests in flight at the same time'),
-      maxPasses: wholeNumber(1, 10)
+      concurrency: integer(1, 100).default(4).describe('Requests in flight at the same time'),
+      maxPasses: integer(1, 10)
         .default(3)
         .describe('Passes one walk may make over a list that changes meanwhile'),
       resumeWithin: duration()

@@ -53,7 +53,7 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
     Pair(_, pair, around) {
       const path = pathOf(around, pair)
       if (isMergeKey(pair)) {
-        if (isMergeable(pair.value, document, around)) return undefined
+        if (isMergeable(pair.value, problems, around)) return undefined
         problems.reportAt(offsetOf(pair.key), path, NOT_MERGEABLE)
         return visit.REMOVE
       }
@@ -62,7 +62,7 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
       return visit.REMOVE
     },
     Alias(_, alias, around) {
-      const target = alias.resolve(document)
+      const target = problems.resolved(alias)
       if (target && !around.includes(target)) return undefined
       problems.reportBroken(pathOf(around, alias), target ? OWN_ANCHOR : NO_ANCHOR)
       return visit.REMOVE
@@ -72,7 +72,7 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
       else readScalar(scalar, pathOf(around, scalar))
     },
   })
-  if (countValues(document) <= MOST_VALUES) return document.toJS({ maxAliasCount: -1 })
+  if (countValues(document, problems) <= MOST_VALUES) return document.toJS({ maxAliasCount: -1 })
   problems.reportBroken([], 'the aliases (*name) repeat too much. Write the values out.')
   return null
 }
@@ -105,10 +105,9 @@ function isMergeKey({ key }: Pair): boolean {
   return isScalar(key) && key.type === 'PLAIN' && key.source === '<<'
 }
 
-function isMergeable(value: unknown, document: Document, around: readonly unknown[]): boolean {
-  const follow = (node: unknown) => (isAlias(node) ? node.resolve(document) : node)
-  const target = follow(value)
-  const sources = (isSeq(target) ? target.items : [target]).map(follow)
+function isMergeable(value: unknown, { resolved }: Problems, around: readonly unknown[]): boolean {
+  const target = resolved(value as Node | null)
+  const sources = (isSeq(target) ? target.items : [target]).map((source) => resolved(source as Node | null))
   return sources.every((source) => isMap(source) && !around.includes(source))
 }
 
@@ -136,11 +135,11 @@ function isSecret(path: KeyPath): boolean {
 }
 
 /** Counts the values of the document as if every alias was written out. */
-function countValues(document: Document): number {
+function countValues(document: Document, { resolved }: Problems): number {
   const counts = new Map<Node, number>()
 
   function count(node: unknown): number {
-    if (isAlias(node)) return count(node.resolve(document))
+    if (isAlias(node)) return count(resolved(node))
     if (!isMap(node) && !isSeq(node)) return 1
     const known = counts.get(node)
     if (known !== undefined) return known

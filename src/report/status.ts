@@ -2,7 +2,7 @@ import { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import { LONGEST_WAIT_MS, walkLeft, walkPercent } from '../sync/lease.ts'
+import { LONGEST_WAIT_MS, walkLeft, walkPercent } from '../sync/owner-work.ts'
 import { asCalled, grouped, inWords, ON_HOLD, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'
 import { checkExitCode, isOverdue, verdict } from './verdict.ts'

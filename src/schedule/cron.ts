@@ -40,16 +40,18 @@ function everFires(expression: string): boolean {
   return false
 }
 
+/** Searched for the next fire time: nobody asks for a leap day on a given weekday, which can be 40 years away. */
+const YEAR = 366 * DAY
+
 /**
- * Returns the first fire time (epoch milliseconds) in (`after`, `until`], or null; a leap day on a given weekday can be
- * 40 years away. Local time counts: a time in an hour that a change of the clocks skips does not fire on that day, and
+ * Returns the first fire time (epoch milliseconds) in (`after`, `until`], or null. Local time counts: a time in an hour that a change of the clocks skips does not fire on that day, and
  * one in an hour that comes twice fires twice. `expression` has passed `checkCron`; throws for an unknown time zone.
  */
 export function nextFireAfter(
   expression: string,
   timezone: string,
   after: number,
-  until: number,
+  until = after + YEAR,
 ): number | null {
   const { matchers, last } = scheduleOf(expression, timezone)
   // The last search covered (after, until] and found `fire`.
@@ -58,14 +60,9 @@ export function nextFireAfter(
   return last.fire !== null && last.fire <= until ? last.fire : null
 }
 
-/** The next fire times in (`after`, `until`], at most `count`. */
-export function nextFires(
-  expression: string,
-  timezone: string,
-  after: number,
-  until: number,
-  count: number,
-): number[] {
+/** The next fire times, at most `count`. */
+export function nextFires(expression: string, timezone: string, after: number, count: number): number[] {
+  const until = after + YEAR
   const times: number[] = []
   let next = nextFireAfter(expression, timezone, after, until)
   for (; next !== null && times.length < count; next = nextFireAfter(expression, timezone, next, until))
@@ -73,14 +70,12 @@ export function nextFires(
   return times
 }
 
-const YEAR = 366 * DAY
-
 /** Enough for the days of a week. */
 const MEASURED_FIRES = 8
 
-/** How many milliseconds lie between two fire times of a checked schedule, as a mean of the next ones; at most a year. */
+/** How many milliseconds lie between two fire times of a checked schedule, as a mean of the next ones; a year where it has not two. */
 export function periodOf(expression: string, timezone: string, now: number): number {
-  const times = nextFires(expression, timezone, now, now + YEAR, MEASURED_FIRES + 1)
+  const times = nextFires(expression, timezone, now, MEASURED_FIRES + 1)
   const [first, last] = [times[0], times.at(-1)]
   if (first === undefined || last === undefined || times.length < 2) return YEAR
   return (last - first) / (times.length - 1)

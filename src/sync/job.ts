@@ -12,7 +12,7 @@ import {
 } from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
-import { countTraffic, noTraffic, notingRetries, runError, runOutcome } from './run.ts'
+import { countTraffic, noTraffic, notingRetries, runError, runOutcome } from './run-record.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import { readList, type WalkEvent } from './walk.ts'

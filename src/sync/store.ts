@@ -2,7 +2,7 @@ import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
 import type { ListPosition, Question } from './coverage/state.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
-import type { OwnerWork } from './lease.ts'
+import type { OwnerWork } from './owner-work.ts'
 import type { Share } from './refresh/price.ts'
 import type { JobRefresh, RefreshCommit, RefreshCommitted, SavedRefresh } from './refresh/saved.ts'
 import type { RefreshState } from './refresh/state.ts'
@@ -242,7 +242,7 @@ export interface WalkClosing {
   refresh: SavedRefresh | null
 }
 
-/** What a run has sent and waited, as `countTraffic` of `run.ts` counts it. */
+/** What a run has sent and waited, as `countTraffic` counts it. */
 export interface RunTraffic {
   requests: number
   retries: number

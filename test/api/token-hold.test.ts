@@ -7,7 +7,7 @@ import { createHoldStore } from './helpers/stores.ts'
 
 function refusal(reason: string): TokenRefusedError {
   return new TokenRefusedError(
-    `${reason}; nothing is sent with it. Put a new token into the configuration, or run "admin-mirror resume" if it is valid again`,
+    `${reason}. Nothing more is sent with it. Put a new token into the configuration, or run "admin-mirror resume" if it is valid again`,
   )
 }
 
@@ -95,7 +95,7 @@ function deed(
 /** The reason in the error's message. */
 function reasonOf(error: unknown): { refusedFor: string } {
   expect(error).toBeInstanceOf(TokenRefusedError)
-  const [reason = ''] = (error as Error).message.split(';')
+  const [reason = ''] = (error as Error).message.split('. ')
   expect(error).toEqual(refusal(reason))
   return { refusedFor: reason }
 }

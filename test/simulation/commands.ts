@@ -154,8 +154,8 @@ async function resume({ process, config, runtime, tell }: Machine, names: readon
   const ids = config.organizations
     .filter(({ name }) => names.length === 0 || names.includes(name))
     .map(({ id }) => id)
-  const { openForWriting } = await kindOf(config)
-  const mirror = await openForWriting({ config, runtime, notes: { info: () => {}, warn: () => {} } })
+  const { open } = await kindOf(config)
+  const mirror = await open({ config, runtime, notes: { info: () => {}, warn: () => {} } })
   try {
     await mirror.tokens.resume(ids)
     tell({ kind: 'resumed', process, organizations: ids })

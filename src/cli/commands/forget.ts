@@ -60,10 +60,10 @@ async function whatWouldGo(
   runtime: Runtime,
   find: (mirror: RuleRunner) => Promise<Target>,
 ): Promise<string> {
-  const { openForReading } = await kindOf(config)
+  const { openToAsk } = await kindOf(config)
   let mirror: RuleRunner | null
   try {
-    mirror = await openForReading(config, runtime)
+    mirror = await openToAsk(config, runtime)
   } catch (error) {
     if (!(error instanceof MirrorError)) throw error
     return `. What would go is unknown: ${error.message}`

@@ -112,7 +112,7 @@ function inUse(file: string, by: string): JobError {
 }
 
 /** How often the progress of a long table is reported. Milliseconds. */
-const REPORT_EVERY_MS = 5000
+const PROGRESS_EVERY_MS = 5000
 
 function progressReports({ stderr, now }: Runtime) {
   let reportedAt = now()
@@ -124,7 +124,7 @@ function progressReports({ stderr, now }: Runtime) {
       reportedAt = now()
     },
     onRows: (table: string, rows: number) => {
-      if (now() - reportedAt < REPORT_EVERY_MS) return
+      if (now() - reportedAt < PROGRESS_EVERY_MS) return
       stderr.write(`${table}: ${counted(rows, 'row')} so far\n`)
       reportedAt = now()
     },

@@ -245,8 +245,6 @@ export function createSkips(now: () => number): (name: string) => number | null 
   }
 }
 
-const YEAR_MS = 366 * 86_400_000
-
 type Planned = Pick<ScheduledJob, 'name' | 'expression' | 'timezone'>
 
 /** Returns the line of a service at rest. The next time is searched only when the one found last has passed. */
@@ -261,8 +259,7 @@ function nextRunText(jobs: readonly Planned[], now: () => number): () => string 
 /** The jobs that run next by their schedules, and when (epoch milliseconds; Infinity: not within a year). */
 export function nextRun(jobs: readonly Planned[], now: number): { at: number; names: string[] } {
   const times = jobs.map(
-    ({ expression, timezone }) =>
-      nextFireAfter(expression, timezone, now, now + YEAR_MS) ?? Number.POSITIVE_INFINITY,
+    ({ expression, timezone }) => nextFireAfter(expression, timezone, now) ?? Number.POSITIVE_INFINITY,
   )
   const at = Math.min(...times)
   return { at, names: jobs.flatMap(({ name }, index) => (times[index] === at ? name : [])) }

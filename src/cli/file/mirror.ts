@@ -2,9 +2,9 @@ import fs from 'node:fs'
 import type { CheckedMirror } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
-import { assertMayRead, whyUnwritable as rightsMissing } from '../../store/sqlite/file/errors.ts'
+import { assertMayRead, whyUnwritable } from '../../store/sqlite/file/errors.ts'
 import { inspectHeader } from '../../store/sqlite/file/header.ts'
-import { openForReading as openFileForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { freeBytes, fullDisk } from '../../store/sqlite/read/status.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
@@ -18,30 +18,30 @@ export async function isMade({ database }: Config): Promise<boolean> {
   return !isNotMadeYet(database)
 }
 
-export async function openForWriting(options: OpenOptions): Promise<OpenMirror> {
+export async function open(options: OpenOptions): Promise<OpenMirror> {
   const { openFile } = await import('./open.ts')
   return openFile(options)
 }
 
-export async function openForReading({ database }: Config): Promise<RuleRunner | null> {
-  const { openToAsk } = await import('./open.ts')
-  return openToAsk(database)
+export async function openToAsk({ database }: Config): Promise<RuleRunner | null> {
+  const { askFile } = await import('./open.ts')
+  return askFile(database)
 }
 
 export async function statusReader({ database, config }: MirrorPlace): Promise<StatusReader | null> {
   const { createFileStatus } = await import('../../store/sqlite/read/status.ts')
-  const connection = config ? openFileForReading(database) : openMirror(database, true)
+  const connection = config ? openForReading(database) : openMirror(database, true)
   return connection && createFileStatus(connection, database)
 }
 
-export function whyUnwritable({ database, config }: MirrorPlace): string | null {
+export function unwritable({ database, config }: MirrorPlace): string | null {
   return config ? unwritableNow(database, false) : unwritableNamed(database)
 }
 
 /** Why the mirror cannot be written now; null if it can, or is not there yet. `isWriter`: whether this process is one that writes it. */
 export function unwritableNow(file: string, isWriter: boolean): string | null {
   const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
-  return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
+  return fullDisk(file, freeBytes(file)) ?? whyUnwritable(file, isWriter || owner === process.geteuid?.())
 }
 
 /**
@@ -91,7 +91,7 @@ export function assertMirror(file: string): void {
 
 /** `isCopy`: the user named this file with `--database`. Throws MirrorError where there is nothing to read. */
 export function openMirror(file: string, isCopy: boolean): Connection {
-  const connection = openFileForReading(file, isCopy)
+  const connection = openForReading(file, isCopy)
   if (connection) return connection
   throw isCopy
     ? new MirrorError(`--database ${file}: there is no mirror, and no copy of one, at this place`)

@@ -53,7 +53,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
         return task()
       }, kind)
     return {
-      ...runnerOn(connection, file),
+      ...ruleRunner(connection, file),
       store: own(() =>
         openSqliteStore({ connection, file, baseUrl: api.baseUrl, leases, keepRuns, ...patience }),
       ),
@@ -95,12 +95,12 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
 }
 
 /** Opens the mirror in a file for reading; null if there is none yet. Throws MirrorError. */
-export function openToAsk(file: string): RuleRunner | null {
+export function askFile(file: string): RuleRunner | null {
   const connection = openForReading(file)
-  return connection && runnerOn(connection, file)
+  return connection && ruleRunner(connection, file)
 }
 
-function runnerOn(connection: Connection, file: string): RuleRunner {
+function ruleRunner(connection: Connection, file: string): RuleRunner {
   return {
     run: async <T>(rule: (dialect: typeof SQLITE) => Rule<T>) =>
       translatingErrors(file, () => runRule(connection, rule(SQLITE))),

@@ -28,21 +28,21 @@ export async function isMade(config: Config, runtime: Runtime): Promise<boolean>
   return server !== null
 }
 
-export async function openForWriting(options: OpenOptions): Promise<OpenMirror> {
+export async function open(options: OpenOptions): Promise<OpenMirror> {
   const { openServer } = await import('./open.ts')
   return openServer(options)
 }
 
-export async function openForReading(config: Config, runtime: Runtime): Promise<RuleRunner | null> {
+export async function openToAsk(config: Config, runtime: Runtime): Promise<RuleRunner | null> {
   const server = await openServerForReading(config, runtime)
-  return server && runnerOn(server)
+  return server && ruleRunner(server)
 }
 
-export function runnerOn(server: Server): RuleRunner {
+export function ruleRunner(server: Server): RuleRunner {
   return { run: (rule) => runRule(server, rule(POSTGRES)), close: () => server.close() }
 }
 
-export function whyUnwritable(): string | null {
+export function unwritable(): string | null {
   return null
 }
 

@@ -30,7 +30,7 @@ import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
 import { openPostgres, workerName } from './connect.ts'
-import { createServedServer, originOn, runnerOn } from './mirror.ts'
+import { createServedServer, originOn, ruleRunner } from './mirror.ts'
 
 /** Opens the mirror on a server, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
 export async function openServer({ config, runtime, notes, address }: OpenOptions): Promise<OpenMirror> {
@@ -62,7 +62,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
       takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
     }
     return {
-      ...runnerOn(server),
+      ...ruleRunner(server),
       store: openPostgresStore({ server, leases, baseUrl, keepRuns, now, signal }),
       tokens: await createTokens(server, clock, runtime.newToken),
       processName,

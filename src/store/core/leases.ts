@@ -1,5 +1,5 @@
 import type { JobError } from '../../errors.ts'
-import type { OwnerWork, RunningRun } from '../../sync/lease.ts'
+import type { OwnerWork, RunningRun } from '../../sync/owner-work.ts'
 import type { Acquired, Lease } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'

@@ -1,7 +1,7 @@
 import { JobError, type KnownError } from '../../errors.ts'
 import type { JsonValue } from '../../json/value.ts'
 import type { PageTimes } from '../page-writer.ts'
-import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
+import { countTraffic, noTraffic, runError, runOutcome } from '../run-record.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Upsert } from '../store.ts'
 import type { Observe, Page, PageSource, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type OwnerWork, ownerName, type RunningRun, workText } from '../../src/sync/lease.ts'
+import { type OwnerWork, ownerName, type RunningRun, workText } from '../../src/sync/owner-work.ts'
 
 const AT = '2026-11-20T08:00:00.000Z'
 const NOW = Date.parse('2026-11-20T08:10:00.000Z')
