@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { schemaText } from '../src/cli/commands/schema.ts'
 import { EXIT_CODES } from '../src/cli/help.ts'
 import { isMapping } from '../src/config/problems.ts'
 import { editorSchema, type JsonSchema } from '../src/config/schema.ts'
@@ -7,7 +8,8 @@ import { metricsText } from '../src/listener/metrics.ts'
 import { parseScrape } from './listener/exposition.ts'
 import { FULL } from './listener/overviews.ts'
 
-// The tables of config/REFERENCE.md that are made from the code: `npm run reference` writes them, a test compares them.
+// The tables of config/REFERENCE.md and config/status.schema.json are made from the code: `npm run reference` writes them, tests
+// compare them.
 
 export const REFERENCE = path.resolve(import.meta.dirname, '../config/REFERENCE.md')
 
@@ -90,5 +92,7 @@ async function metrics(): Promise<string[][]> {
   })
 }
 
-if (import.meta.filename === process.argv[1])
+if (import.meta.filename === process.argv[1]) {
   fs.writeFileSync(REFERENCE, await withTables(fs.readFileSync(REFERENCE, 'utf8')))
+  fs.writeFileSync(path.resolve(REFERENCE, '../status.schema.json'), await schemaText('status'))
+}

@@ -7,36 +7,27 @@ export function parseExact(text: string): JsonValue {
 
 /** The same for a text whose `findInexactNumbers` are known. In invalid JSON these need not be numbers. */
 export function parseExactAt(text: string, inexact: readonly number[]): JsonValue {
-  const value: JsonValue = inexact.length === 0 ? JSON.parse(text) : parseNumbers(text, inexact)
-  return hasEscapedName(text) ? readEscapedNames(text, exactNumber) : value
-}
-
-function parseNumbers(text: string, inexact: readonly number[]): JsonValue {
-  return parseRawNumbers(text, inexact) ?? (JSON.parse(text, keepText) as JsonValue)
-}
-
-// TypeScript's library does not know the context, so it is optional here. It lacks the source where V8 confused two
-// names (see `hasEscapedName`).
-function keepText(_key: string, value: unknown, context?: { source?: string }): unknown {
-  return typeof value === 'number' && context?.source !== undefined ? exactNumber(context.source) : value
+  // A text that could hold MARK itself is parsed only to know that it is valid.
+  const isPlain = inexact.length === 0 || text.includes(WRITTEN_MARK)
+  const value: JsonValue = isPlain ? JSON.parse(text) : parseRawNumbers(text, inexact)
+  const isWhole = inexact.length === 0 || !isPlain
+  return isWhole && !hasEscapedName(text) ? value : readTokens(text, exactNumber)
 }
 
 function exactNumber(source: string): number | RawNumber {
   return isInexact(source, 0, source.length) ? JSON.rawJSON(source) : Number(source)
 }
 
-/** Begins a text that replaces a number. `parseRawNumbers` first checks that no other text holds it. */
+/** Begins a text that replaces a number. No other text holds it. */
 const MARK = '\0'
 const WRITTEN_MARK = '\\u0000'
 
 /**
  * JSON.parse that keeps the text of some numbers: it puts them into quotes, and replaces the parsed texts afterwards. A
- * reviver takes six times as long for an order of 1 kB. Returns undefined for a text that needs the reviver all the
- * same; throws a SyntaxError where JSON.parse does.
+ * reviver takes six times as long for an order of 1 kB. Throws a SyntaxError where JSON.parse does.
  * @param starts Where these numbers begin.
  */
-function parseRawNumbers(text: string, starts: readonly number[]): JsonValue | undefined {
-  if (text.includes(WRITTEN_MARK)) return undefined
+function parseRawNumbers(text: string, starts: readonly number[]): JsonValue {
   const numbers: RawNumber[] = []
   let marked = ''
   let copied = 0
@@ -119,7 +110,7 @@ function afterString(text: string, from: number): number {
 }
 
 /** Parses a valid JSON text token by token: right for every name, and slow. */
-export function readEscapedNames(text: string, readNumber: (text: string) => JsonValue): JsonValue {
+export function readTokens(text: string, readNumber: (text: string) => JsonValue): JsonValue {
   const next = createTokenizer(text)
   const read = (token: string): JsonValue => {
     if (token === '{') return readObject(next, read)

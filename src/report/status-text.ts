@@ -44,7 +44,7 @@ function daemonLine({ daemon, timezone, now }: Status, configOption: string): st
   if (told.length > 0) return `daemon: ${told.join('; ')}`
   return timezone === null
     ? 'daemon: none on this file'
-    : `daemon: none runs; admin-mirror start${configOption} begins one`
+    : `daemon: none runs; a service or admin-mirror start${configOption} begins one`
 }
 
 /** What waits for the workers, in words. */
@@ -61,7 +61,9 @@ export function queueText({ waiting, oldest_ms: oldest, running, failed }: Queue
 function nextLines(status: Status, configOption: string, queryCommand: string): string[] {
   const { jobs, daemon, timezone, unusable } = status
   const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
-  const begin = isDead ? [`begin the daemon again: admin-mirror start${configOption}`] : []
+  const begin = isDead
+    ? [`begin the daemon again, by its service where it has one: admin-mirror start${configOption}`]
+    : []
   const room = unusable === null ? [] : ['fix the problem above; nothing is written until then']
   const all = [
     ...new Set([...room, ...begin, ...stopOthers(status), ...jobs.flatMap(({ next }) => next ?? [])]),

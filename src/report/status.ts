@@ -174,47 +174,17 @@ export type DaemonStatus = Status['daemon']
 
 /** Completes what `status` says. */
 export function createStatus(
-  facts: Omit<
-    Status,
-    | 'version'
-    | 'program_version'
-    | 'verdict'
-    | 'check_exit_code'
-    | 'daemon'
-    | 'advice'
-    | 'notes'
-    | 'refreshes'
-    | 'unusable'
-    | 'locks'
-  > &
-    Partial<Pick<Status, 'advice' | 'notes' | 'refreshes' | 'unusable' | 'locks'>>,
+  facts: Omit<Status, 'version' | 'program_version' | 'verdict' | 'check_exit_code' | 'daemon'>,
   daemons: readonly DaemonRecord[],
 ): Status {
-  const {
-    database,
-    now,
-    advice = [],
-    refreshes = [],
-    notes = [],
-    locks = [],
-    unusable = null,
-    ...others
-  } = facts
   const daemon = daemonStatus(daemons)
   return {
     version: 1,
     program_version: manifest.version,
-    database,
-    now,
-    verdict: verdict({ ...facts, unusable, daemon }),
-    check_exit_code: checkExitCode({ ...facts, unusable }),
-    unusable,
+    verdict: verdict({ ...facts, daemon }),
+    check_exit_code: checkExitCode(facts),
     daemon,
-    advice,
-    refreshes,
-    notes,
-    locks,
-    ...others,
+    ...facts,
   }
 }
 
@@ -227,16 +197,17 @@ function daemonStatus(processes: readonly DaemonRecord[]): DaemonStatus {
 export type JobStatus = Status['jobs'][number]
 
 /** What other fields are computed from. */
-type Internal =
-  | 'last_sync_finished_at'
-  | 'tried_since'
-  | 'last_run_pages'
-  | 'last_run_rows_seen'
-  | 'last_run_third_at'
-  | 'last_run_two_thirds_at'
-  | 'last_run_wait_ms'
-  | 'refresh_share'
-  | 'token'
+const INTERNAL = [
+  'last_sync_finished_at',
+  'tried_since',
+  'last_run_pages',
+  'last_run_rows_seen',
+  'last_run_third_at',
+  'last_run_two_thirds_at',
+  'last_run_wait_ms',
+  'refresh_share',
+  'token',
+] as const
 
 /** The times of a job's schedule around the present. Epoch milliseconds. */
 export interface JobPlan {
@@ -297,20 +268,10 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   }
 }
 
-function withoutInternal(row: StatusRow): Omit<StatusRow, Internal> {
-  const {
-    last_sync_finished_at: _finished,
-    tried_since: _tried,
-    last_run_pages: _pages,
-    last_run_rows_seen: _rows,
-    last_run_third_at: _third,
-    last_run_two_thirds_at: _twoThirds,
-    last_run_wait_ms: _wait,
-    refresh_share: _share,
-    token: _token,
-    ...shown
-  } = row
-  return shown
+function withoutInternal(row: StatusRow) {
+  const hidden = new Set<string>(INTERNAL)
+  const shown = Object.entries(row).filter(([name]) => !hidden.has(name))
+  return Object.fromEntries(shown) as Omit<StatusRow, (typeof INTERNAL)[number]>
 }
 
 function timeText(ms: number | null | undefined): string | null {

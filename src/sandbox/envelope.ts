@@ -28,7 +28,7 @@ export function createEnvelope({ page, total, url, filters, items, message }: Pa
       current_page: page,
       from,
       last_page: lastPage,
-      links: pageButtons({ page, lastPage, prev, next, link }),
+      links: pageButtons(page, link(page), prev, next),
       path: url,
       per_page: PAGE_SIZE,
       to: from === null ? null : from + items.length - 1,
@@ -39,48 +39,13 @@ export function createEnvelope({ page, total, url, filters, items, message }: Pa
   }
 }
 
-interface PageButton {
-  url: string | null
-  label: string
-  active: boolean
-}
-
-interface PageButtonOptions {
-  page: number
-  lastPage: number
-  prev: string | null
-  next: string | null
-  link: (page: number) => string
-}
-
-const EACH_SIDE = 3
-// Up to this page from an end of the list, no pages are left out in between.
-const NEAR_END = EACH_SIDE + 4
-
-/** Laravel's `meta.links`: the buttons below a table, which every client gets and none needs. */
-function pageButtons({ page, lastPage, prev, next, link }: PageButtonOptions): PageButton[] {
-  const numbers = shownPages(page, lastPage).map((shown) =>
-    shown === null
-      ? { url: null, label: '...', active: false }
-      : { url: link(shown), label: String(shown), active: shown === page },
-  )
+/** Laravel's `meta.links`: buttons below a table, which every client gets and none needs; here without those of other pages. */
+function pageButtons(page: number, own: string, prev: string | null, next: string | null) {
   return [
     { url: prev, label: '&laquo; Previous', active: false },
-    ...numbers,
+    { url: own, label: String(page), active: true },
     { url: next, label: 'Next &raquo;', active: false },
   ]
-}
-
-/** Page numbers from the first to the last, null where some are left out. */
-function shownPages(page: number, lastPage: number): (number | null)[] {
-  if (lastPage < EACH_SIDE * 2 + 8) return range(1, lastPage)
-  if (page <= NEAR_END) return [...range(1, NEAR_END + EACH_SIDE), null, lastPage - 1, lastPage]
-  if (page > lastPage - NEAR_END) return [1, 2, null, ...range(lastPage - NEAR_END - EACH_SIDE + 1, lastPage)]
-  return [1, 2, null, ...range(page - EACH_SIDE, page + EACH_SIDE), null, lastPage - 1, lastPage]
-}
-
-function range(from: number, to: number): number[] {
-  return Array.from({ length: to - from + 1 }, (_, offset) => from + offset)
 }
 
 /** JSON text as PHP's json_encode writes it: no spaces, slashes escaped, everything beyond ASCII as \uXXXX. */

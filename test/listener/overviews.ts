@@ -37,6 +37,9 @@ export function job(organization: string, collection = 'orders', more: Partial<J
   return { ...jobStatus(row, { now: NOW, configOption: '', plan }), ...more }
 }
 
+/** What `status` says beside its lists where there is nothing to say. */
+export const NOTHING_TOLD = { unusable: null, advice: [], refreshes: [], notes: [], locks: [] }
+
 /** `unusable`: why the mirror cannot be written. */
 export function overview(
   jobs: readonly JobStatus[],
@@ -44,6 +47,7 @@ export function overview(
   unusable: string | null = null,
 ): Overview {
   const facts = {
+    ...NOTHING_TOLD,
     unusable,
     database: '/data/mirror.db',
     now: new Date(NOW).toISOString(),

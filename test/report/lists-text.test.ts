@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { createStatus, type JobStatus } from '../../src/report/status.ts'
 import { listsText } from '../../src/report/status-text.ts'
-import { at, failedBy, job, NOW } from '../listener/overviews.ts'
+import { at, failedBy, job, NOTHING_TOLD, NOW } from '../listener/overviews.ts'
 
 function told(jobs: readonly JobStatus[]): string[] {
   const facts = {
+    ...NOTHING_TOLD,
     database: '/data/mirror.db',
     now: new Date(NOW).toISOString(),
     timezone: 'UTC',

@@ -5,6 +5,7 @@ import { statusText } from '../../src/report/status-text.ts'
 import { neverSynced, type OpenBackfill, type StatusRow } from '../../src/store/core/status.ts'
 import { START, timeAt } from '../helpers/clock.ts'
 import { ACME } from '../helpers/jobs.ts'
+import { NOTHING_TOLD } from '../listener/overviews.ts'
 
 const PARTIAL: OpenBackfill = {
   kind: 'partial',
@@ -29,6 +30,7 @@ function rowOf(changed: Partial<StatusRow>): StatusRow {
 }
 
 const FACTS = {
+  ...NOTHING_TOLD,
   database: 'mirror.db',
   now: timeAt(0),
   timezone: 'UTC',

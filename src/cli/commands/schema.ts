@@ -3,8 +3,13 @@ import type { Globals, Runtime } from '../runtime.ts'
 
 /** `schema`: with it, editors know every key of the configuration, and programs what commands write as JSON. */
 export async function run({ stdout }: Runtime, _globals: Globals, name: string): Promise<number> {
-  stdout.write(`${JSON.stringify(await SCHEMAS[name]?.(), null, 2)}\n`)
+  stdout.write(await schemaText(name))
   return 0
+}
+
+/** The JSON Schema of this name, as it is printed. */
+export async function schemaText(name: string): Promise<string> {
+  return `${JSON.stringify(await SCHEMAS[name]?.(), null, 2)}\n`
 }
 
 /** By the names that can be typed. Each is loaded only if it is asked for. */
