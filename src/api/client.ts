@@ -56,15 +56,11 @@ export interface Credentials {
   hold: TokenHold
 }
 
-export interface Api {
-  open(job: Job, credentials: Credentials): PageSource
-}
-
 /**
  * The Administration API, one page at a time. No other folder talks to the API.
  * @param simulated Replaces the network.
  */
-export function createApi(options: ApiOptions, simulated?: HttpGet): Api {
+export function createApi(options: ApiOptions, simulated?: HttpGet) {
   const openConnections = createConnectionPool()
   const slots = pLimit(options.concurrency)
   const limiters = new Map<string, RateLimiter>()
@@ -81,7 +77,7 @@ export function createApi(options: ApiOptions, simulated?: HttpGet): Api {
   }
 
   return {
-    open: (job, credentials) => {
+    open: (job: Job, credentials: Credentials): PageSource => {
       const limiter = limiterOf(credentials.budgetKey)
       users.set(limiter, (users.get(limiter) ?? 0) + 1)
       const connections = openConnections()

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts'
 import { KnownError, MirrorError } from '../errors.ts'
 import { openListener } from '../listener/listener.ts'
 import { type Counters, createCounters } from '../listener/metrics.ts'
-import type { BudgetUse, Overview, Published, Source } from '../listener/overview.ts'
+import type { BudgetUse, Overview, Published } from '../listener/overview.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { StoredGate } from '../store/core/overview.ts'
 import { readNumbers } from '../store/sqlite/publish/numbers.ts'
@@ -40,7 +40,7 @@ export async function listenFor(
   const listener = await openListener({ ...address, now, sleep, every })
   const counters = createCounters()
   const lastHour = createLastHour(now)
-  let source: MirrorSource | null = null
+  let source: ReturnType<typeof createSource> | null = null
   return {
     onAnswer({ job: { organization }, status }) {
       counters.request(organization.name, status)
@@ -82,22 +82,18 @@ interface SourceOptions {
   config: Config
   scheduler: Pick<Scheduler, 'isTicking'>
   counters: Counters
-  lastHour: LastHour['requests']
+  /** By organization. */
+  lastHour: () => ReadonlyMap<string, RequestSums>
   /** See `typedConfig`: for commands that users paste. */
   configOption: string
   now: () => number
-}
-
-interface MirrorSource extends Source {
-  /** Notes whether the run could use the mirror. */
-  onResult(result: Pick<JobResult, 'error' | 'run'>): void
 }
 
 /** For how long a column is new. */
 const NEW_MS = 7 * 86_400_000
 
 /** What the listener answers from. */
-export function createSource(options: SourceOptions): MirrorSource {
+export function createSource(options: SourceOptions) {
   const { served, config, scheduler, counters, lastHour, configOption, now } = options
   const { database } = config
   const startedAt = new Date(now()).toISOString()
@@ -141,7 +137,8 @@ export function createSource(options: SourceOptions): MirrorSource {
       unusable: await unusable(),
     }),
     overview,
-    onResult({ error, run }) {
+    /** Notes whether the run could use the mirror. */
+    onResult({ error, run }: Pick<JobResult, 'error' | 'run'>): void {
       if (error instanceof MirrorError) fault = error.message
       else if (run !== null) fault = null
     },
@@ -155,13 +152,6 @@ function published(file: string): Published {
   return { file, created_at: stat.mtime.toISOString(), current_at: current, bytes: stat.size }
 }
 
-/** The requests of the last hour, counted by the minute. */
-interface LastHour {
-  note(organizationId: string, status: number | null): void
-  /** By organization. */
-  requests(): Map<string, RequestSums>
-}
-
 interface RequestSums {
   requests: number
   /** Of these, answered with 429. */
@@ -171,14 +161,15 @@ interface RequestSums {
 const MINUTE_MS = 60_000
 const MINUTES = 60
 
-export function createLastHour(now: () => number): LastHour {
+/** Counts the requests of the last hour by the minute. */
+export function createLastHour(now: () => number) {
   const minutes = new Map<string, (RequestSums & { minute: number })[]>()
   const minuteNow = () => Math.floor(now() / MINUTE_MS)
   // A minute after the present one was counted before the clock was set back.
   const recent = (id: string, minute: number) =>
     (minutes.get(id) ?? []).filter((one) => one.minute <= minute && one.minute > minute - MINUTES)
   return {
-    note(id, status) {
+    note(id: string, status: number | null): void {
       const minute = minuteNow()
       const known = recent(id, minute)
       const last = known.findLast((one) => one.minute === minute)
@@ -187,6 +178,7 @@ export function createLastHour(now: () => number): LastHour {
       sums.refused += Number(status === 429)
       minutes.set(id, last ? known : [...known, sums])
     },
+    /** By organization. */
     requests: () => new Map([...minutes.keys()].map((id) => [id, sumOf(recent(id, minuteNow()))])),
   }
 }

@@ -3,15 +3,6 @@ import type { Socket } from 'node:net'
 
 // What bounds the load that clients cause, beside the limits that Node has of its own.
 
-export interface Connections {
-  /** Notes a new connection. If there are too many, the one that has been idle for longest is ended, or the new one if none is. */
-  admit(socket: Socket): void
-  /** Notes that an answer is owed on its connection, until it is sent; ends the connection if all places but those of probes are taken. */
-  watch(response: ServerResponse, isProbe: boolean): void
-  /** Ends the connections that have been owed an answer for too long: Node does not notice a client that reads a byte now and then. */
-  sweep(): void
-}
-
 export interface ConnectionLimits {
   /** So many are open at the same time. */
   most: number
@@ -22,15 +13,13 @@ export interface ConnectionLimits {
 }
 
 /** Node would refuse what comes when all places are taken, so clients that ask nothing would keep a health probe out. */
-export function createConnections(
-  now: () => number,
-  { most, forProbes, answerMs }: ConnectionLimits,
-): Connections {
+export function createConnections(now: () => number, { most, forProbes, answerMs }: ConnectionLimits) {
   // In the order in which they were last owed nothing: the first one has been idle for longest.
   const idle = new Set<Socket>()
   const owed = new Map<Socket, { since: number; answers: number }>()
   return {
-    admit(socket) {
+    /** Notes a new connection. If there are too many, the one that has been idle for longest is ended, or the new one if none is. */
+    admit(socket: Socket): void {
       const isFull = idle.size + owed.size >= most
       const [leaving = socket] = idle
       idle.add(socket)
@@ -38,7 +27,8 @@ export function createConnections(
       socket.once('close', () => idle.delete(socket))
       if (isFull) leaving.destroy()
     },
-    watch(response, isProbe) {
+    /** Notes that an answer is owed on its connection, until it is sent; ends the connection if all places but those of probes are taken. */
+    watch(response: ServerResponse, isProbe: boolean): void {
       const { socket } = response
       if (!socket) return
       if (!isProbe && !owed.has(socket) && owed.size >= most - forProbes) {
@@ -56,7 +46,8 @@ export function createConnections(
         if (!socket.destroyed) idle.add(socket)
       })
     },
-    sweep() {
+    /** Ends the connections that have been owed an answer for too long: Node does not notice a client that reads a byte now and then. */
+    sweep(): void {
       for (const [socket, { since }] of owed) if (now() - since > answerMs) socket.destroy()
     },
   }

@@ -16,25 +16,19 @@ export interface Tick<T> {
   at: number
 }
 
-interface Ticks<T> {
-  /**
-   * The times that have come since the last call: of each schedule the first one, however many were missed. After the clock was set
-   * back, the same times come again.
-   */
-  come(now: number): Tick<T>[]
-  /** Nothing comes before this moment. */
-  quietUntil(): number
-}
-
 /**
  * Watches schedules by a clock that is passed in: this machine's, or that of the server which several workers share, so that all
  * of them find the same times. `from`: epoch milliseconds, after which times count.
  */
-export function createTicks<T extends Schedule>(schedules: readonly T[], from: number): Ticks<T> {
+export function createTicks<T extends Schedule>(schedules: readonly T[], from: number) {
   const watched = schedules.map((schedule) => ({ schedule, ...search(schedule, from) }))
   let seen = from
   return {
-    come(now) {
+    /**
+     * The times that have come since the last call: of each schedule the first one, however many were missed. After the clock was set
+     * back, the same times come again.
+     */
+    come(now: number): Tick<T>[] {
       if (now < seen - SET_BACK_MS) for (const one of watched) Object.assign(one, search(one.schedule, now))
       seen = now
       const due = watched.filter(({ at }) => at <= now)
@@ -42,6 +36,7 @@ export function createTicks<T extends Schedule>(schedules: readonly T[], from: n
       for (const one of due) Object.assign(one, search(one.schedule, one.fires ? now : one.at))
       return ticks
     },
+    /** Nothing comes before this moment. */
     quietUntil: () => Math.min(...watched.map(({ at }) => at)),
   }
 }

@@ -8,8 +8,7 @@ import type { SeenItems } from './seen.ts'
 import type { HeldRemovals, Lease, Removals, Run, Store, Walk } from './store.ts'
 import type { Reading, WalkOutcome } from './types.ts'
 
-export interface EndOptions
-  extends Pick<PageWriter, 'newRejects' | 'rowsAdded' | 'written' | 'addedBehindAt' | 'addedEnds'> {
+export interface EndOptions {
   store: Store
   lease: Lease
   run: Run
@@ -17,6 +16,7 @@ export interface EndOptions
   seen: Pick<SeenItems, 'keyed'>
   refresher: Pick<Refresher, 'state'>
   times: Pick<PageTimes, 'ofWalk'>
+  writer: Omit<PageWriter, 'handle' | 'beginPass' | 'giveUp'>
   rules: RemovalRules
 }
 
@@ -33,7 +33,7 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
   const { store, lease, run, walk } = options
   const { coverage, state } = reading
   const isFull = walk.kind === 'full'
-  const untrusted = isFull ? (walk.untrusted ?? whyUntrusted(reading, options.newRejects())) : null
+  const untrusted = isFull ? (walk.untrusted ?? whyUntrusted(reading, options.writer.newRejects())) : null
   const outcome: WalkOutcome = {
     coverage,
     untrusted,
@@ -47,10 +47,7 @@ export async function endWalk(options: EndOptions, reading: Reading): Promise<Wa
 }
 
 /** What the next refresh starts from. */
-function nextRefresh(
-  { lease, walk, rowsAdded, written, addedBehindAt, addedEnds, refresher, times }: EndOptions,
-  reading: Reading,
-): SavedRefresh {
+function nextRefresh({ lease, walk, writer, refresher, times }: EndOptions, reading: Reading): SavedRefresh {
   const { coverage, state } = reading
   const { lastPage } = state
   const rules = rulesOf(lease.job)
@@ -60,14 +57,14 @@ function nextRefresh(
     scope: scopeText(lease.job),
     startedAt: walk.startedAt,
     endedAt: times.ofWalk(),
-    addedBehindAt: addedBehindAt(),
-    addedEnds: addedEnds(),
+    addedBehindAt: writer.addedBehindAt(),
+    addedEnds: writer.addedEnds(),
     lastPage,
     totals: isCounted ? { first: state.firstTotal, last: state.totals.last } : { first: null, last: null },
     isSteady: coverage === 'steady',
     isDrifted: coverage === 'drifted',
-    written: written(),
-    rowsAdded: { first: walk.rowsAddedBefore, last: rowsAdded() },
+    written: writer.written(),
+    rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded() },
   }
   return savedRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)
 }

@@ -125,7 +125,18 @@ async function refreshOrWalk(
   // The token may not be used. Nothing was sent, so no line of `sync_runs` tells of it.
   if (refusal) throw refusal
   const times = createPageTimes(lease, options.now)
-  const refresher = createRefresher({ ...options, policy: options.refresh, source, lease, times })
+  const { store, refresh: policy, now, yieldToEventLoop, observe, signal } = options
+  const refresher = createRefresher({
+    store,
+    lease,
+    source,
+    times,
+    policy,
+    observe,
+    now,
+    yieldToEventLoop,
+    signal,
+  })
   await refresher.heedClock()
   const held = { source, lease, times, refresher }
   if (!options.instead) return runWalk(held, 0, options, result)
@@ -141,7 +152,7 @@ async function refreshOrWalk(
   result.runId = done.runId
   result.run = done.run
   result.error = done.error
-  if (!done.error) await options.store.prune(options.job)
+  if (!done.error) await store.prune(options.job)
 }
 
 /** What a job has while it runs. */
@@ -174,7 +185,7 @@ async function runWalk(held: Held, charged: number, options: JobOptions, result:
       }
       observe(event)
     }
-    const end = await walkList({ ...options, ...held, ...beginning, observe: noting })
+    const end = await walkList(held, beginning, options, noting)
     result.coverage = end.coverage
     result.expectedMissed = end.expectedMissed
     result.untrusted = end.untrusted
@@ -219,27 +230,30 @@ async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
   return { walk, run: { id: runId, traffic: noTraffic() }, replaces: replace }
 }
 
-type WalkOptions = Omit<JobOptions, 'source' | 'observe'> &
-  Held &
-  Beginning & {
-    observe: Observe<WalkEvent>
-  }
-
 /** Reads the list to its end, and completes the walk. Throws as `readList` does. */
-async function walkList(options: WalkOptions): Promise<WalkEnd> {
-  const { run, refresher } = options
-  const seen = await recallSeenItems(options.walk, options)
-  const writer = createPageWriter(options)
-  // A list that was never read whole has nothing to refresh.
-  const canRefresh = refresher.state() !== null
+async function walkList(
+  { lease, source, refresher, times }: Held,
+  { walk, run, replaces }: Beginning,
+  { job, store, maxPasses, removals: rules, yieldToEventLoop, signal }: JobOptions,
+  observe: Observe<WalkEvent>,
+): Promise<WalkEnd> {
+  const seen = await recallSeenItems(walk, { store, yieldToEventLoop, signal })
+  const writer = createPageWriter({ store, lease, run, walk, replaces, times })
   const betweenPages = { isDue: refresher.isDue, run: () => refresher.runBetweenPages(run) }
   const reading = await readList({
-    ...options,
+    job,
+    walk,
     seen,
+    source,
     handler: writer,
-    ...(canRefresh ? { betweenPages } : {}),
+    // A list that was never read whole has nothing to refresh.
+    betweenPages: refresher.state() === null ? undefined : betweenPages,
+    maxPasses,
+    observe,
+    yieldToEventLoop,
+    signal,
   })
-  return endWalk({ ...options, seen, rules: options.removals, ...writer }, reading)
+  return endWalk({ store, lease, run, walk, seen, refresher, times, rules, writer }, reading)
 }
 
 /**

@@ -128,15 +128,6 @@ function least(positions: Iterable<number>): number | null {
   return lowest
 }
 
-/** Numbers distinct ids from 0 on. */
-interface IdTable {
-  readonly size: number
-  /** The id's number; undefined if it was not added. */
-  find(id: string): number | undefined
-  /** Returns the id's number; a new id gets the current size. */
-  add(id: string): number
-}
-
 const CHUNK_BITS = 12
 const CHUNK = 1 << CHUNK_BITS
 
@@ -165,11 +156,11 @@ class ChunkedArray {
 const FEWEST_SLOTS = 1024
 
 /**
- * A hash table without strings: it keeps 64 bits of each id's hash. Two ids with equal bits get the same number;
+ * Numbers distinct ids from 0 on. A hash table without strings: it keeps 64 bits of each id's hash. Two ids with equal bits get the same number;
  * among a million ids the probability is 3 in 10^8.
  * @param salt Changes all hashes, so that the next walk does not meet the same collision.
  */
-function createIdTable(salt: number): IdTable {
+function createIdTable(salt: number) {
   const high = new ChunkedArray(Uint32Array)
   const low = new ChunkedArray(Uint32Array)
   /** The number in each slot, plus 1; 0: the slot is free. */
@@ -195,11 +186,13 @@ function createIdTable(salt: number): IdTable {
     get size() {
       return size
     },
-    find(id) {
+    /** The id's number; undefined if it was not added. */
+    find(id: string): number | undefined {
       const number = slots[slotOf(hashOf(salt, id))] ?? 0
       return number === 0 ? undefined : number - 1
     },
-    add(id) {
+    /** Returns the id's number; a new id gets the current size. */
+    add(id: string): number {
       if (size * 4 >= slots.length * 3) grow()
       const bits = hashOf(salt, id)
       const slot = slotOf(bits)

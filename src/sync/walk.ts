@@ -22,7 +22,7 @@ export interface ReadOptions {
   seen: SeenItems
   source: PageSource
   handler: PageHandler
-  betweenPages?: BetweenPages
+  betweenPages?: BetweenPages | undefined
   maxPasses: number
   observe: Observe<WalkEvent>
   yieldToEventLoop: () => Promise<void>
@@ -151,39 +151,33 @@ function totalKey({ collection }: Job): string {
 }
 
 /** Fetches the pages of one job, one at a time; the next one is in flight while the caller writes the one before it. */
-interface ReadAhead {
-  /** Returns the page, which may be in flight already. Throws as `fetchPage` does. */
-  take(question: Question): Promise<Page>
-  /** Sends the request for the next `take`, which throws its failure. */
-  request(question: Question): Promise<void>
-  /** Aborts the pending request and waits until it settles, so that its cost is counted. */
-  close(): Promise<void>
-}
-
 export function createReadAhead({
   source,
   observe,
   yieldToEventLoop,
   signal,
-}: Pick<ReadOptions, 'source' | 'observe' | 'yieldToEventLoop' | 'signal'>): ReadAhead {
+}: Pick<ReadOptions, 'source' | 'observe' | 'yieldToEventLoop' | 'signal'>) {
   const closing = new AbortController()
   const untilClosed = AbortSignal.any([signal, closing.signal])
   let pending: Promise<Page> | null = null
 
   return {
-    async take(question) {
+    /** Returns the page, which may be in flight already. Throws as `fetchPage` does. */
+    async take(question: Question): Promise<Page> {
       const page = await (pending ?? source.fetchPage(question.page, observe, untilClosed))
       pending = null
       return page
     },
-    async request(question) {
+    /** Sends the request for the next `take`, which throws its failure. */
+    async request(question: Question): Promise<void> {
       pending = source.fetchPage(question.page, observe, untilClosed)
       // Handled by `take`; not an unhandled rejection meanwhile.
       pending.catch(() => {})
       // Reading and writing the store block the process: the request must leave first.
       await yieldToEventLoop()
     },
-    async close() {
+    /** Aborts the pending request and waits until it settles, so that its cost is counted. */
+    async close(): Promise<void> {
       closing.abort()
       await pending?.catch(() => {})
     },

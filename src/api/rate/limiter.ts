@@ -214,15 +214,10 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   })
 }
 
-/** Runs one task at a time: the most urgent first, and others in the order in which they came. */
-interface Line {
-  join<T>(urgency: Urgency, task: () => Promise<T>): Promise<T>
-  isBusy(): boolean
-}
-
 const BY_URGENCY: readonly Urgency[] = ['refresh', 'walk', 'older']
 
-function createWaitingLine(): Line {
+/** Runs one task at a time: the most urgent first, and others in the order in which they came. */
+function createWaitingLine() {
   const waiting: Record<Urgency, (() => Promise<void>)[]> = { refresh: [], walk: [], older: [] }
   let isRunning = false
 
@@ -239,7 +234,7 @@ function createWaitingLine(): Line {
   }
 
   return {
-    join: (urgency, task) =>
+    join: <T>(urgency: Urgency, task: () => Promise<T>): Promise<T> =>
       new Promise((resolve, reject) => {
         waiting[urgency].push(() => task().then(resolve, reject))
         if (!isRunning) void runWaiting()

@@ -9,17 +9,7 @@ const DRAW_EVERY_MS = 200
 const PLAIN_EVERY_MS = 60_000
 
 /** The progress lines of all jobs that run, drawn by a timer. */
-interface Board {
-  jobs(): readonly JobProgress[]
-  add(job: JobProgress): void
-  end(job: JobProgress): void
-  /** Shows this line while no job runs. */
-  showAtRest(text: () => string): void
-  /** Clears the lines and stops drawing. */
-  close(): void
-}
-
-export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, terminal: Terminal): Board {
+export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, terminal: Terminal) {
   const running = new Set<JobProgress>()
   let whole: Whole = NOTHING_DONE
   let atRest: (() => string) | null = null
@@ -49,22 +39,24 @@ export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, term
   const stopDrawing = startDrawing()
 
   return {
-    jobs: () => [...running],
-    add(job) {
+    jobs: (): readonly JobProgress[] => [...running],
+    add(job: JobProgress) {
       // A service runs its jobs again and again: what ran before is another whole.
       if (running.size === 0) whole = NOTHING_DONE
       running.add(job)
     },
-    end(job) {
+    end(job: JobProgress) {
       running.delete(job)
       const { done, pagesDone, rowsDone } = whole
       whole = { ...whole, done: done + 1, pagesDone: pagesDone + job.furthest, rowsDone: rowsDone + job.rows }
       draw()
     },
-    showAtRest(text) {
+    /** Shows this line while no job runs. */
+    showAtRest(text: () => string) {
       atRest = text
       draw()
     },
+    /** Clears the lines and stops drawing. */
     close() {
       stopDrawing()
       atRest = null
