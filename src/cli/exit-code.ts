@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { ERRORS, KnownError, UsageError, worstExitCode } from '../errors.ts'
+import { ERRORS, InterruptedError, KnownError, UsageError, worstExitCode } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { asCalled, printable } from '../text.ts'
 import type { Runtime } from './runtime.ts'
@@ -9,6 +9,17 @@ const EXIT_OF_STOP: Readonly<Record<string, number>> = { SIGHUP: 129, SIGINT: 13
 /** The exit code of a command that a signal stopped. */
 export function exitCodeOfStop(signal: AbortSignal): number {
   return EXIT_OF_STOP[String(signal.reason)] ?? 143
+}
+
+/** The exit code of a command that a signal stopped, after a word to the user. Throws any other error. */
+export function exitCodeIfStopped(
+  error: unknown,
+  { signal, stderr }: Pick<Runtime, 'signal' | 'stderr'>,
+  text?: string,
+): number {
+  if (!(error instanceof InterruptedError) || !signal.aborted) throw error
+  stderr.write(`${text ?? error.message}\n`)
+  return exitCodeOfStop(signal)
 }
 
 /** The exit code of a command whose jobs ended like this. A signal goes before their errors. */

@@ -3,6 +3,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import type { AnswerNote } from '../api/client.ts'
 import { budgetOf } from '../api/rate/budget.ts'
 import { allowedPerMinute, knownLimit } from '../api/rate/decision.ts'
+import { MINUTE_MS } from '../api/rate/window.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError, MirrorError } from '../errors.ts'
 import { openListener } from '../listener/listener.ts'
@@ -15,7 +16,7 @@ import { numbersFile } from '../store/sqlite/publish/place.ts'
 import type { JobResult } from '../sync/job.ts'
 import { jobKey } from '../text.ts'
 import type { ServedMirror } from './mirror.ts'
-import { statusOf } from './read-status.ts'
+import { mirrorStatus } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 import type { CommandSession } from './with-session.ts'
@@ -102,7 +103,7 @@ export function createSource(options: SourceOptions) {
   async function unusable(): Promise<string | null> {
     try {
       await served.probe()
-      return fault ?? served.unwritable()
+      return fault ?? served.writeFault()
     } catch (error) {
       return error instanceof KnownError ? error.message : `${database} cannot be read`
     }
@@ -115,7 +116,7 @@ export function createSource(options: SourceOptions) {
     return {
       version: manifest.version,
       started_at: startedAt,
-      status: statusOf(reader, {
+      status: mirrorStatus(reader, {
         database,
         config,
         now: time,
@@ -158,7 +159,6 @@ interface RequestSums {
   refused: number
 }
 
-const MINUTE_MS = 60_000
 const MINUTES = 60
 
 /** Counts the requests of the last hour by the minute. */

@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { CheckedMirror } from '../check/mirror.ts'
 import type { Config } from '../config/config.ts'
 import { isPostgresAddress } from '../config/postgres-address.ts'
-import { InterruptedError, UsageError } from '../errors.ts'
+import { UsageError } from '../errors.ts'
 import type { Forgotten } from '../store/core/forget.ts'
 import type { JobNames } from '../store/core/jobs.ts'
 import type { MirrorSize, NewColumn, RunsShown, StoredGate } from '../store/core/overview.ts'
@@ -13,7 +13,7 @@ import type { ListNames } from '../store/postgres/leases.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import type { Store } from '../sync/store.ts'
 import { shellWord } from '../text.ts'
-import { exitCodeOfStop } from './exit-code.ts'
+import { exitCodeIfStopped } from './exit-code.ts'
 import type { Publishing } from './publisher.ts'
 import type { StatusReader } from './read-status.ts'
 import type { ReadingOptions, WritePieces } from './reading/run-reading.ts'
@@ -82,7 +82,7 @@ interface MirrorKind {
   /** What `status` reads; null if there is no mirror yet. */
   statusReader(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
   /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe goes by it. */
-  unwritable(place: MirrorPlace): string | null
+  writeFault(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */
   check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>
   /** Does what `query`, `export` or `describe` asks for. Throws UsageError, and JobError when the time is over. */
@@ -106,8 +106,7 @@ export async function withMirror(
   runtime: Runtime,
   work: (mirror: OpenMirror) => Promise<number>,
 ): Promise<number> {
-  const { signal, stderr } = runtime
-  const notes = { info: (_: object, message: string) => stderr.write(`${message}\n`), warn: () => {} }
+  const notes = { info: (_: object, message: string) => runtime.stderr.write(`${message}\n`), warn: () => {} }
   try {
     const { open } = await kindOf(config)
     const mirror = await open({ config, runtime, notes })
@@ -117,9 +116,7 @@ export async function withMirror(
       await mirror.close()
     }
   } catch (error) {
-    if (!(error instanceof InterruptedError) || !signal.aborted) throw error
-    stderr.write(`${error.message}\n`)
-    return exitCodeOfStop(signal)
+    return exitCodeIfStopped(error, runtime)
   }
 }
 
@@ -183,7 +180,7 @@ export interface ServedMirror {
   /** Throws MirrorError if the mirror cannot be used. */
   probe(): Promise<void>
   /** Why it cannot be written now; null: it can, or only its server knows. */
-  unwritable(): string | null
+  writeFault(): string | null
   /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
   overview(newSince: number): Promise<{
     reader: Omit<StatusReader, 'close'>

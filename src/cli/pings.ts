@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import type { OrganizationConfig } from '../config/organizations.ts'
 import { createPings, type Pings, type StandingTrouble } from '../ping/pings.ts'
 import { sendPing } from '../ping/send.ts'
 import type { Status } from '../report/status.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { Runtime } from './runtime.ts'
+import { fingerprintOf } from './token-holds.ts'
 
 /** The pings of a configuration. Their addresses are secrets, so that the log names only their hosts. */
 export function pingsOf(
@@ -19,7 +19,10 @@ export function pingsOf(
   const byId = new Map(organizations.map((organization) => [organization.id, organization]))
   return createPings({
     addressOf: (id) => addresses.get(id) ?? null,
-    tokenOf: (id) => tokenName(byId.get(id), tokens) ?? id,
+    tokenOf: (id) => {
+      const organization = byId.get(id)
+      return (organization && fingerprintOf(organization, tokens)) ?? id
+    },
     send: (address, kind, text, limit) => sendPing(address, kind, text, { userAgent, signal: limit }),
     onLost: (address, kind, reason) =>
       logger.warn(
@@ -32,18 +35,6 @@ export function pingsOf(
     sleep,
     signal,
   })
-}
-
-/** Null without its token file. */
-function tokenName(
-  organization: OrganizationConfig | undefined,
-  { fingerprint }: Pick<Tokens, 'fingerprint'>,
-): string | null {
-  try {
-    return organization ? fingerprint(organization.readToken()) : null
-  } catch {
-    return null
-  }
 }
 
 /** All of an address that may be shown. */

@@ -51,15 +51,15 @@ export async function readStatus(
   const kind = await kindOf(config)
   const reader = await kind.statusReader({ database, config }, runtime)
   try {
-    const unusable = kind.unwritable({ database, config })
-    return statusOf(reader, { ...options, now: runtime.now(), unusable })
+    const unusable = kind.writeFault({ database, config })
+    return mirrorStatus(reader, { ...options, now: runtime.now(), unusable })
   } finally {
     reader?.close()
   }
 }
 
 /** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
-export function statusOf(
+export function mirrorStatus(
   reader: Omit<StatusReader, 'close'> | null,
   {
     database,

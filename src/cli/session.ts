@@ -4,13 +4,12 @@ import type { HttpGet } from '../api/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
-import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
 import { kindOf, type OpenMirror } from './mirror.ts'
 import { createRefreshPlan, type RefreshPlan } from './refreshes.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
-import { createCredentialsReader } from './token-holds.ts'
+import { createCredentialsReader, fingerprintOf } from './token-holds.ts'
 
 /** The mirror and the API of a configuration, for commands that read lists. */
 export interface Session extends OpenMirror {
@@ -56,7 +55,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
 
   const budgetOf = (organization: OrganizationConfig) =>
-    budgetKey(config, organization.id, tokenFingerprint(organization, tokens))
+    budgetKey(config, organization.id, fingerprintOf(organization, tokens))
   const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
   return {
     ...mirror,
@@ -71,15 +70,6 @@ export async function openSession(options: SessionOptions): Promise<Session> {
         return closedSource(error)
       }
     },
-  }
-}
-
-/** Null without its token file. */
-function tokenFingerprint(organization: OrganizationConfig, tokens: Tokens): string | null {
-  try {
-    return tokens.fingerprint(organization.readToken())
-  } catch {
-    return null
   }
 }
 

@@ -56,13 +56,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   }
 
   function organizationsWith(fingerprint: string): OrganizationConfig[] {
-    return config.organizations.filter((organization) => {
-      try {
-        return tokens.fingerprint(organization.readToken()) === fingerprint
-      } catch {
-        return false
-      }
-    })
+    return config.organizations.filter((one) => fingerprintOf(one, tokens) === fingerprint)
   }
 
   async function assertNotHeld({ id, name }: OrganizationConfig, fingerprint: string): Promise<void> {
@@ -79,6 +73,18 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
     const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
     holds.set(fingerprint, hold)
     return { token, budgetKey: budgetKey(config, organization.id, fingerprint), hold }
+  }
+}
+
+/** Names the token of an organization; null if it cannot be read now. */
+export function fingerprintOf(
+  { readToken }: Pick<OrganizationConfig, 'readToken'>,
+  { fingerprint }: Pick<Tokens, 'fingerprint'>,
+): string | null {
+  try {
+    return fingerprint(readToken())
+  } catch {
+    return null
   }
 }
 

@@ -49,9 +49,9 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
   }
 
   visit(document, {
-    Map: (_, map, around) => reportRepeated(map, pathOf(around, map), problems),
+    Map: (_, map, around) => reportRepeated(map, keyPathOf(around, map), problems),
     Pair(_, pair, around) {
-      const path = pathOf(around, pair)
+      const path = keyPathOf(around, pair)
       if (isMergeKey(pair)) {
         if (isMergeable(pair.value, problems, around)) return undefined
         problems.reportAt(offsetOf(pair.key), path, NOT_MERGEABLE)
@@ -64,12 +64,12 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
     Alias(_, alias, around) {
       const target = problems.resolved(alias)
       if (target && !around.includes(target)) return undefined
-      problems.reportBroken(pathOf(around, alias), target ? OWN_ANCHOR : NO_ANCHOR)
+      problems.reportBroken(keyPathOf(around, alias), target ? OWN_ANCHOR : NO_ANCHOR)
       return visit.REMOVE
     },
     Scalar(key, scalar, around) {
       if (key === 'key') scalar.value = keyText(scalar)
-      else readScalar(scalar, pathOf(around, scalar))
+      else readScalar(scalar, keyPathOf(around, scalar))
     },
   })
   if (countValues(document, problems) <= MOST_VALUES) return document.toJS({ maxAliasCount: -1 })
@@ -112,7 +112,7 @@ function isMergeable(value: unknown, { resolved }: Problems, around: readonly un
 }
 
 /** The key path of a node, from the nodes around it. */
-function pathOf(around: readonly unknown[], node: unknown): KeyPath {
+function keyPathOf(around: readonly unknown[], node: unknown): KeyPath {
   return [...around, node].flatMap<string | number>((part, index, parts) => {
     const parent = parts[index - 1]
     if (isSeq(parent)) return [parent.items.indexOf(part)]
@@ -172,7 +172,7 @@ export function interpolate(text: string, env: Environment): Interpolated {
     }
     variables.push(name)
     const found = Object.hasOwn(env, name) ? env[name] : undefined
-    if (!found) problem ??= missing(name, found)
+    if (!found) problem ??= unsetText(name, found)
     return found ?? ''
   })
   return problem === null ? { value, variables } : { problem, variables }
@@ -192,7 +192,7 @@ function findMalformedReference(text: string): string | null {
 
 const MALFORMED = `has a \${ that no variable follows. Write \${NAME}, with letters, digits and _ only, or $\${ for a dollar and a brace.`
 
-function missing(name: string, found: string | undefined): string {
+function unsetText(name: string, found: string | undefined): string {
   const state = found === '' ? 'is empty' : 'is not set'
   return `the environment variable ${name} ${state}. Set ${name} before the program starts, or write the value here ($$ for a dollar).`
 }

@@ -92,7 +92,9 @@ function wholeFile(message: string): Problem {
 
 /** Explains a syntax error. The parser's own messages quote the text, which may be a token, so they are never shown. */
 function explainYaml(code: ErrorCode, line: string): string {
-  return (code === 'UNEXPECTED_TOKEN' ? hintFor(line) : null) ?? TEXTS[code] ?? `this is no YAML. ${QUOTING}`
+  return (
+    (code === 'UNEXPECTED_TOKEN' ? hintAtSlip(line) : null) ?? TEXTS[code] ?? `this is no YAML. ${QUOTING}`
+  )
 }
 
 const QUOTING =
@@ -101,7 +103,7 @@ const UNFINISHED = 'Close what was opened: a quote, { or [; and put a space afte
 const INDENT = 'Keys of one level begin in the same column. Indent with two spaces a level.'
 
 /** For the common mistakes with cron expressions and variables, which the line itself shows. */
-function hintFor(line: string): string | null {
+function hintAtSlip(line: string): string | null {
   if (/:\s+\*/.test(line))
     return 'a value that begins with * must be in quotes. Write it like "*/15 * * * *".'
   if (/[{[].*\$\{/.test(line)) return `\${NAME} between { } or [ ] must be in quotes. Write "\${NAME}".`

@@ -84,7 +84,7 @@ function restoreFields(object: JsonObject, rest: Restoring): void {
 }
 
 const SPACE = /\s*/y
-const TOKEN = /[-\d][-+.\deE]*|true|false|null|[{}[\],:]/y
+const JSON_TOKEN = /[-\d][-+.\deE]*|true|false|null|[{}[\],:]/y
 
 /**
  * Whether a valid JSON text writes the name of a field with an escape. JSON.parse of Node 24 may confuse such names:
@@ -125,7 +125,7 @@ function createTokenizer(text: string): () => string {
   let at = 0
   return () => {
     const start = endOfMatch(SPACE, text, at)
-    at = text.charCodeAt(start) === QUOTE ? skipString(text, start) : endOfMatch(TOKEN, text, start)
+    at = text.charCodeAt(start) === QUOTE ? skipString(text, start) : endOfMatch(JSON_TOKEN, text, start)
     return text.slice(start, at)
   }
 }

@@ -133,14 +133,18 @@ export function isLoopbackHost(host: string): boolean {
 const LEAST_MS = 1000
 
 /** An answer that takes long to compute is used so many times as long: the sync gets 95 % of the time at least. */
-const TIMES = 20
+const KEPT_TIMES = 20
 
 /**
  * Returns a function that computes at most so often, since reading the mirror blocks the event loop. An error is kept, too,
  * for as long as it took to come.
  * `now` is in epoch milliseconds.
  */
-export function cached<T>(compute: () => T | Promise<T>, now: () => number, times = TIMES): () => Promise<T> {
+export function cached<T>(
+  compute: () => T | Promise<T>,
+  now: () => number,
+  times = KEPT_TIMES,
+): () => Promise<T> {
   let kept: { answer: Promise<T>; from: number; until: number } | null = null
   return () => {
     const begun = now()

@@ -62,7 +62,7 @@ function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: str
   const where =
     text === null || objects === misfits ? '' : ` and ${are}, as text, in ${printable(text, 100)}${apart}`
   const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
-  return [`${columnName(worst)}: ${of}${where} (${whose(worst, others)}${exampleOf(worst)}${move})`]
+  return [`${shownColumn(worst)}: ${of}${where} (${whose(worst, others)}${exampleOf(worst)}${move})`]
 }
 
 /** `: a text among numbers`; nothing where no example was looked for. */
@@ -77,7 +77,7 @@ function emptiedNote(ofColumn: readonly ColumnTrouble[]): string[] {
   if (!first) return []
   const what = first.view === null ? 'row' : 'element'
   return [
-    `${columnName(first)}: no ${what} of ${whose(first, others.length)} has a value any more, after earlier full walks had found some`,
+    `${shownColumn(first)}: no ${what} of ${whose(first, others.length)} has a value any more, after earlier full walks had found some`,
   ]
 }
 
@@ -87,7 +87,7 @@ function whose({ organization }: ColumnTrouble, others: number): string {
   return others === 0 ? name : `${name} and ${counted(others, 'other organization')}`
 }
 
-function columnName(trouble: ColumnTrouble): string {
+function shownColumn(trouble: ColumnTrouble): string {
   return `${printable(tableOf(trouble), 100)}.${printable(trouble.column, 100)}`
 }
 

@@ -172,7 +172,7 @@ function jobLines(job: JobStatus, status: Status): string[] {
   const now = Date.parse(status.now)
   const name = `${printable(job.organization, 40)} ${job.collection}`.padEnd(28)
   return [
-    `${name}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${freshness(job, status.daemon)}${nextRun(job, now, status.daemon)}`,
+    `${name}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${freshness(job, status.daemon)}${nextTime(job, now, status.daemon)}`,
     ...notesOf(job, now, status).map(({ text }) => `    ${text}`),
   ]
 }
@@ -260,7 +260,7 @@ function overdueNote({ due_at: dueAt, schedule }: JobStatus, now: number): strin
 }
 
 /** Only a daemon reads by the schedule, and sends nothing with a held token. */
-function nextRun(
+function nextTime(
   { next_run_at: at, running, held_since: held }: JobStatus,
   now: number,
   daemon: DaemonStatus,

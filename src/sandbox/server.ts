@@ -150,10 +150,10 @@ export function sandboxConfiguration(
 
 api:
   # The sandbox listens on this machine only. For the real thing: the https:// address of your API.
-  baseUrl: ${quoted(sandbox.url)}
+  baseUrl: ${yamlText(sandbox.url)}
 
 # The mirror: one SQLite file, made by the first sync. A relative path starts at this file's folder.
-database: ${quoted(database)}
+database: ${yamlText(database)}
 
 # To see how it calls when somebody has to act, take the # from these lines, and look at http://127.0.0.1:9464/check.
 # "How soon you are told" in config/DEPLOYMENT.md says more.
@@ -170,7 +170,7 @@ function organizationEntry({ id, name, token }: Sandbox['organizations'][number]
   return `  - id: ${id}
     name: ${name}
     # A made-up token, so it may stand here. A real one belongs in the environment: token: \${${variable(name)}}
-    token: ${quoted(token)}`
+    token: ${yamlText(token)}`
 }
 
 function variable(name: string): string {
@@ -178,6 +178,6 @@ function variable(name: string): string {
 }
 
 /** A JSON string is a YAML string too. A single dollar could begin the name of an environment variable. */
-function quoted(text: string): string {
+function yamlText(text: string): string {
   return JSON.stringify(text.replaceAll('$', () => '$$'))
 }

@@ -206,7 +206,7 @@ function fieldsOf(texts: readonly string[]): readonly FieldBounds[] | null {
 }
 
 const VALUE = '(?:\\d+|[a-z]+)'
-const TOKEN = new RegExp(
+const CRON_PART = new RegExp(
   `^(?:\\?|\\*(?:/\\d+)?|${VALUE}|${VALUE}-${VALUE}(?:/\\d+)?|L-\\d+|(?:\\d+|L)W|${VALUE}L|${VALUE}#[1-5])$`,
   'i',
 )
@@ -236,7 +236,7 @@ function fieldCount(texts: readonly string[]): string {
 function isWellSpelt(text: string, { least, most }: FieldBounds): boolean {
   return text
     .split(',')
-    .every((token) => TOKEN.test(token) && rangeEnds(token).every((end) => least <= end && end <= most))
+    .every((token) => CRON_PART.test(token) && rangeEnds(token).every((end) => least <= end && end <= most))
 }
 
 function rangeEnds(token: string): number[] {

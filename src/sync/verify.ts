@@ -73,7 +73,7 @@ async function verifyOwned(lease: Lease, options: VerifyOptions): Promise<Differ
   try {
     const refusal = (await source.refusal()) ?? lease.refusal
     if (refusal) throw refusal
-    return await (lease.isNeverSynced ? neverSynced(source, options) : compare(source, lease, options))
+    return await (lease.isNeverSynced ? allMissing(source, options) : compare(source, lease, options))
   } finally {
     await source.close()
   }
@@ -103,7 +103,7 @@ interface Scene extends Omit<VerifyOptions, 'source'> {
 }
 
 /** Everything is missing; the first page says how much. */
-async function neverSynced(source: PageSource, { observe, signal }: VerifyOptions): Promise<Differences> {
+async function allMissing(source: PageSource, { observe, signal }: VerifyOptions): Promise<Differences> {
   const page = await source.fetchPage(1, observe, signal)
   const items = Math.max(page.total ?? 0, page.items.length)
   const counts = { missing: items, extra: 0, different: 0 }

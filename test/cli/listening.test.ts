@@ -111,7 +111,7 @@ it('a mirror that a run could not use is unusable until a run could', async () =
   const source = createSource({
     served: {
       probe: async () => {},
-      unwritable: () => null,
+      writeFault: () => null,
       overview: () => Promise.reject(new Error('not asked')),
     },
     config: { database: 'mirror.db', organizations: [] } as unknown as Config,

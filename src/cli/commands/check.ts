@@ -40,7 +40,7 @@ interface CheckOptions {
 /** `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list. */
 export async function run(runtime: Runtime, globals: Globals, options: CheckOptions): Promise<number> {
   const found = await findAll(runtime, globals, options.offline === true)
-  const findings = found.map((finding) => withCommands(finding, typedConfig(globals)))
+  const findings = found.map((finding) => pasteable(finding, typedConfig(globals)))
   const { signal, stdout } = runtime
   const exitCode = signal.aborted ? exitCodeOfStop(signal) : exitCodeOfFindings(findings)
   const report = { version: 1, exit_code: exitCode, checks: findings }
@@ -49,7 +49,7 @@ export async function run(runtime: Runtime, globals: Globals, options: CheckOpti
 }
 
 /** Its commands can be pasted. */
-function withCommands(finding: Finding, configOption: string): Finding {
+function pasteable(finding: Finding, configOption: string): Finding {
   const { message, cure } = finding
   return {
     ...finding,

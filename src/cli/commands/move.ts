@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { type PostgresSettings, parsePostgresAddress } from '../../config/postgres-address.ts'
 import { interpolate } from '../../config/variables.ts'
-import { InterruptedError, JobError, UsageError } from '../../errors.ts'
+import { JobError, UsageError } from '../../errors.ts'
 import { createLeases as createServerLeases } from '../../store/postgres/leases.ts'
 import { type Moved, move } from '../../store/postgres/move/move.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
@@ -17,7 +17,7 @@ import {
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { createLockWait } from '../../store/sqlite/transaction.ts'
 import { counted, printable } from '../../text.ts'
-import { exitCodeOfStop } from '../exit-code.ts'
+import { exitCodeIfStopped } from '../exit-code.ts'
 import { assertMirror } from '../file/mirror.ts'
 import { openConnection } from '../file/open.ts'
 import { connect, workerName } from '../postgres/connect.ts'
@@ -90,9 +90,7 @@ async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettin
       await serverLeases.close()
     }
   } catch (error) {
-    if (!(error instanceof InterruptedError) || !signal.aborted) throw error
-    report(error.message)
-    return exitCodeOfStop(signal)
+    return exitCodeIfStopped(error, runtime)
   } finally {
     await server.close()
   }

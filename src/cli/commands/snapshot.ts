@@ -1,11 +1,11 @@
 import path from 'node:path'
 import { isPostgresAddress } from '../../config/postgres-address.ts'
-import { InterruptedError, UsageError } from '../../errors.ts'
+import { UsageError } from '../../errors.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { startCopy } from '../../store/sqlite/publish/publish.ts'
 import { counted } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
-import { exitCodeOfStop } from '../exit-code.ts'
+import { exitCodeIfStopped } from '../exit-code.ts'
 import { assertMirror, openMirror } from '../file/mirror.ts'
 import { assertFolder, assertMayReplace, outputFile } from '../output/output-file.ts'
 import type { Globals, Runtime } from '../runtime.ts'
@@ -41,8 +41,6 @@ export async function run(
     stderr.write(`${output.place}: ${counted(rows, 'row')}, ${(bytes / 1e6).toFixed(1)} MB\n`)
     return 0
   } catch (error) {
-    if (!(error instanceof InterruptedError) || !signal.aborted) throw error
-    stderr.write(`stopped; ${output.place} is as it was\n`)
-    return exitCodeOfStop(signal)
+    return exitCodeIfStopped(error, runtime, `stopped; ${output.place} is as it was`)
   }
 }

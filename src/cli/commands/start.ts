@@ -18,7 +18,7 @@ import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
 import { standingTroubles } from '../pings.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
-import { statusOf } from '../read-status.ts'
+import { mirrorStatus } from '../read-status.ts'
 import { keepFresh } from '../refreshes.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
@@ -157,7 +157,7 @@ async function recallTrouble(config: Config, session: CommandSession, configOpti
   const { sharing, serve, now, logger, recall } = session
   if (sharing) return
   const { reader } = await (await serve()).overview(now())
-  const status = statusOf(reader, { database: config.database, config, now: now(), configOption })
+  const status = mirrorStatus(reader, { database: config.database, config, now: now(), configOption })
   if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
   recall(standingTroubles(status))
 }

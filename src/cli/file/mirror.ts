@@ -34,7 +34,7 @@ export async function statusReader({ database, config }: MirrorPlace): Promise<S
   return connection && createFileStatus(connection, database)
 }
 
-export function unwritable({ database, config }: MirrorPlace): string | null {
+export function writeFault({ database, config }: MirrorPlace): string | null {
   return config ? unwritableNow(database, false) : unwritableNamed(database)
 }
 

@@ -173,7 +173,7 @@ function createServedFile(connection: Connection, file: string, processName: str
       // Any read shows whether the mirror can be read; what it returns is not needed.
       reader.gateClosedUntil()
     },
-    unwritable: () => unwritableNow(file, true),
+    writeFault: () => unwritableNow(file, true),
     overview: async (newSince) =>
       translatingErrors(file, () => ({
         reader,

@@ -40,9 +40,11 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
   const { run, runId, walk, items, trigger, coverage, expectedMissed, error, heldBack, untrusted } = result
   const level = error ? levelOf(result) : heldBack ? 'warn' : 'info'
   if (!run) {
-    const lost = isLeft(result)
-      ? 'run left to another worker'
-      : 'run ended, and the mirror cannot say what it did'
+    // Nothing is wrong where another process works on the list.
+    const lost =
+      error?.code === 'BUSY'
+        ? 'run left to another worker'
+        : 'run ended, and the mirror cannot say what it did'
     const message = walk ? lost : 'run not begun'
     const event = walk ? 'run_lost' : 'run_not_begun'
     const known = error ?? heldBack
@@ -140,11 +142,6 @@ function levelOf({
   if (error?.code === 'INTERRUPTED') return 'warn'
   if (error?.code !== 'BUSY') return 'error'
   return walk !== null || trigger === 'schedule' ? 'info' : 'warn'
-}
-
-/** Nothing is wrong where another process works on the list. */
-function isLeft({ error }: Pick<JobResult, 'error'>): boolean {
-  return error?.code === 'BUSY'
 }
 
 function failure(error: KnownError | null): object {

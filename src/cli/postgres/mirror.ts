@@ -42,7 +42,7 @@ export function ruleRunner(server: Server): RuleRunner {
   return { run: (rule) => runRule(server, rule(POSTGRES)), close: () => server.close() }
 }
 
-export function unwritable(): string | null {
+export function writeFault(): string | null {
   return null
 }
 
@@ -169,7 +169,7 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
     probe: within(PROBE_MS, async () => {
       await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
     }),
-    unwritable: () => null,
+    writeFault: () => null,
     overview: (newSince) => {
       since = newSince
       return readAll()
