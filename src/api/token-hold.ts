@@ -11,32 +11,15 @@ export interface HoldStore {
   lift(): Promise<void>
 }
 
+export type TokenHold = ReturnType<typeof createTokenHold>
+
 /**
  * Every request with a token passes here. After a 401 nothing more is sent with it. A hold from an earlier
  * run lets one request through as a trial; the others wait for its response, and fail unless the token proves
  * valid.
+ * @param resumeCommand What to type where the token is valid again; called for each request that is refused.
  */
-export interface TokenHold {
-  /** Waits while another request tries a held token. */
-  enter(): Promise<void>
-  /** Reads what other processes know of the token. Call it right before `check`. */
-  refresh(): Promise<void>
-  /** Throws TokenRefusedError if the token must not be used. Call it right before the request is sent. */
-  check(): void
-  /** True if the request that has entered tries a held token. It is not retried. */
-  isTrying(): boolean
-  refused(reason: string): Promise<void>
-  /** The response was 2xx or 403: the token is valid. */
-  accepted(): Promise<void>
-  /** The request was not sent, or its response says nothing about the token. */
-  undecided(): void
-}
-
-/** @param resumeCommand What to type where the token is valid again; called for each request that is refused. */
-export function createTokenHold(
-  store: HoldStore,
-  resumeCommand: () => string = () => 'admin-mirror resume',
-): TokenHold {
+export function createTokenHold(store: HoldStore, resumeCommand = () => 'admin-mirror resume') {
   let state: 'open' | 'held' | 'trying' | 'tried' | 'refused' = store.heldReason() === null ? 'open' : 'held'
   let reason = store.heldReason() ?? ''
   let waiting: (() => void)[] = []
@@ -50,6 +33,7 @@ export function createTokenHold(
     for (const wake of woken) wake()
   }
 
+  /** Throws TokenRefusedError if the token must not be used. Call it right before the request is sent. */
   function check(): void {
     // `resume`, in another process, may have lifted the hold.
     if (state === 'refused' && !isUnwritten && store.heldReason() === null) state = 'open'
@@ -60,10 +44,12 @@ export function createTokenHold(
     if (state === 'trying') state = 'tried'
   }
 
+  /** True if the request that has entered tries a held token. It is not retried. */
   function isTrying(): boolean {
     return state === 'trying' || state === 'tried'
   }
 
+  /** Waits while another request tries a held token. */
   async function enter(): Promise<void> {
     if (isTrying()) {
       await new Promise<void>((wake) => waiting.push(wake))
@@ -76,10 +62,11 @@ export function createTokenHold(
 
   return {
     enter,
+    /** Reads what other processes know of the token. Call it right before `check`. */
     refresh: async () => store.refresh?.(),
     check,
     isTrying,
-    async refused(why) {
+    async refused(why: string): Promise<void> {
       // Our own requests stop at once. Writing may have to wait for another process.
       reason = why
       isUnwritten = true
@@ -89,12 +76,14 @@ export function createTokenHold(
       // must not send it again.
       isUnwritten = store.heldReason() === null
     },
-    async accepted() {
+    /** The response was 2xx or 403: the token is valid. */
+    async accepted(): Promise<void> {
       if (!isTrying()) return
       await store.lift()
       settle('open')
     },
-    undecided() {
+    /** The request was not sent, or its response says nothing about the token. */
+    undecided(): void {
       if (isTrying()) settle(state === 'tried' ? 'refused' : 'held')
     },
   }

@@ -15,26 +15,7 @@ export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onS
   now: () => number
 }
 
-/** Tells the configured addresses when jobs begin, and how they end. Nothing here delays or fails a run. */
-export interface Pings {
-  /**
-   * Tells that these jobs begin, and returns a function that tells how they ended, in the same order. Jobs that begin in the same turn
-   * of the event loop are one run: that of a schedule, or a command's.
-   */
-  begin(jobs: readonly Job[]): (results: readonly JobResult[]) => void
-  /**
-   * Of a refresh that is part of no schedule: tells when it fails after it was well, and when all is well again; of a refused token
-   * once, however many lists meet it. A short list that is walked instead is told of in the same way.
-   */
-  note(results: readonly JobResult[]): void
-  /**
-   * Call it before the first run of a service: what failed under an earlier process is not hidden by the success of another list,
-   * and what waits for somebody is told again at once.
-   */
-  recall(troubles: readonly StandingTrouble[]): void
-  /** Resolves when no ping is left to send. */
-  idle(): Promise<void>
-}
+export type Pings = ReturnType<typeof createPings>
 
 /** A list that an earlier process left failed. */
 export interface StandingTrouble {
@@ -78,7 +59,8 @@ interface Target {
   isUntold: boolean
 }
 
-export function createPings(options: PingsOptions): Pings {
+/** Tells the configured addresses when jobs begin, and how they end. Nothing here delays or fails a run. */
+export function createPings(options: PingsOptions) {
   const { addressOf, tokenOf, send, onLost, onSent, now, sleep, signal, ...others } = options
   const targets = new Map<string, Target>()
   /** The batches that jobs of this turn of the event loop join, by address. */
@@ -203,6 +185,10 @@ export function createPings(options: PingsOptions): Pings {
     tellOutcome(target, [outcome], null)
   }
 
+  /**
+   * Call it before the first run of a service: what failed under an earlier process is not hidden by the success of another list,
+   * and what waits for somebody is told again at once.
+   */
   function recall(troubles: readonly StandingTrouble[]): void {
     const waiting = new Set<Target>()
     for (const { organizationId, organization, collection, code, ...trouble } of troubles) {
@@ -219,16 +205,25 @@ export function createPings(options: PingsOptions): Pings {
 
   return {
     recall,
-    begin(jobs) {
+    /**
+     * Tells that these jobs begin, and returns a function that tells how they ended, in the same order. Jobs that begin in the same turn
+     * of the event loop are one run: that of a schedule, or a command's.
+     */
+    begin(jobs: readonly Job[]) {
       const batches = jobs.map(join)
-      return (results) =>
+      return (results: readonly JobResult[]): void =>
         results.forEach((result, index) => {
           const batch = batches[index]
           if (batch) end(batch, endOf(result))
         })
     },
-    note: (results) => results.forEach(noteRefresh),
-    idle: async () => {
+    /**
+     * Of a refresh that is part of no schedule: tells when it fails after it was well, and when all is well again; of a refused token
+     * once, however many lists meet it. A short list that is walked instead is told of in the same way.
+     */
+    note: (results: readonly JobResult[]): void => results.forEach(noteRefresh),
+    /** Resolves when no ping is left to send. */
+    idle: async (): Promise<void> => {
       await Promise.all(Array.from(targets.values(), ({ line }) => line.idle()))
     },
   }

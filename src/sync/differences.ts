@@ -53,32 +53,14 @@ interface Candidate extends Omit<Difference, 'key' | 'hasMorePaths'> {
   judgement: Judgement
 }
 
-/** Items that seem to differ, until a second look decides. */
-export interface Candidates {
-  /** Adds an item of the first reading. `isForward`: read in list order; `isSeen`: this reading met it before. */
-  read(
-    listed: ListedItem,
-    stored: StoredItem,
-    at: { page: number; isForward: boolean; isSeen: boolean },
-  ): void
-  /** Judges an item of a page that was asked for again. */
-  readAgain(listed: ListedItem, stored: StoredItem, page: number): void
-  /** Adds a row that the first reading did not meet; `clearExtra`: a later reading met it. */
-  addExtra(id: string): void
-  clearExtra(id: string): void
-  hasExtra(): boolean
-  /** Confirms the rows that no reading met as extra. */
-  confirmExtra(): void
-  /** The first page after this one with an unjudged candidate, or null. */
-  nextPage(after: number): number | null
-  differences(): Pick<Differences, 'counts' | 'isCut' | 'listed' | 'moved'>
-}
+export type Candidates = ReturnType<typeof createCandidates>
 
 /**
+ * Items that seem to differ, until a second look decides.
  * @param ignore Dotted paths whose values are not compared.
  * @param most Candidates of each kind that are kept.
  */
-export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDIDATES): Candidates {
+export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDIDATES) {
   const known = new Map<string, Candidate>()
   const counts = { missing: 0, extra: 0, different: 0 }
   let isCut = false
@@ -102,7 +84,12 @@ export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDID
   const unjudged = () => known.values().filter(({ judgement }) => judgement === 'suspected')
 
   return {
-    read(listed, stored, { page, isForward, isSeen }) {
+    /** Adds an item of the first reading. `isForward`: read in list order; `isSeen`: this reading met it before. */
+    read(
+      listed: ListedItem,
+      stored: StoredItem,
+      { page, isForward, isSeen }: { page: number; isForward: boolean; isSeen: boolean },
+    ): void {
       const found = candidateOf(listed, stored, page, ignore)
       const before = known.get(listed.id)
       if (!isSeen || !before) {
@@ -111,23 +98,27 @@ export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDID
       } else if (found && isSameValue(before.text, listed)) before.page = page
       else before.judgement = 'moved'
     },
-    readAgain(listed, stored, page) {
+    /** Judges an item of a page that was asked for again. */
+    readAgain(listed: ListedItem, stored: StoredItem, page: number): void {
       const before = known.get(listed.id)
       if (before?.judgement !== 'suspected' || before.kind === 'extra') return
       const isStill = candidateOf(listed, stored, page, ignore) !== null && isSameValue(before.text, listed)
       before.judgement = isStill ? 'certain' : 'moved'
     },
-    addExtra: (id) =>
+    /** Adds a row that the first reading did not meet; `clearExtra`: a later reading met it. */
+    addExtra: (id: string): void =>
       add({ id, kind: 'extra', page: null, text: null, paths: [], reject: null, judgement: 'suspected' }),
-    clearExtra(id) {
+    clearExtra(id: string): void {
       const before = known.get(id)
       if (before?.kind === 'extra') before.judgement = 'moved'
     },
     hasExtra: () => unjudged().some(({ kind }) => kind === 'extra'),
-    confirmExtra() {
+    /** Confirms the rows that no reading met as extra. */
+    confirmExtra(): void {
       for (const candidate of unjudged()) if (candidate.kind === 'extra') candidate.judgement = 'certain'
     },
-    nextPage(after) {
+    /** The first page after this one with an unjudged candidate, or null. */
+    nextPage(after: number): number | null {
       const pages = unjudged().flatMap(({ page }) => (page !== null && page > after ? [page] : []))
       const first = pages.reduce((least, page) => Math.min(least, page), Number.POSITIVE_INFINITY)
       return Number.isFinite(first) ? first : null

@@ -5,7 +5,7 @@ import type { ListedItem, StoredItem } from './items.ts'
 import type { AddedEnds } from './refresh/ends.ts'
 import type { Lease, LedgerEntry, PageChanges, Run, Store, Upsert, Walk } from './store.ts'
 import type { Checkpoint, Job, Notice, Page } from './types.ts'
-import type { Answer, PageHandler, PageResult } from './walk.ts'
+import type { Answer, PageResult } from './walk.ts'
 
 export interface PageWriterOptions {
   store: Store
@@ -17,23 +17,10 @@ export interface PageWriterOptions {
   times: Pick<PageTimes, 'ofWalk'>
 }
 
-export interface PageWriter extends PageHandler {
-  /** Items of the walk without a usable key that are new to the mirror. */
-  newRejects(): number
-  /** As of `Lease`, with the last page written. */
-  rowsAdded(): number
-  /**
-   * When rows new to the mirror first came in front of the list, on a page asked for again; rows that nobody has read may follow them.
-   * Epoch milliseconds; null: none came.
-   */
-  addedBehindAt(): number | null
-  addedEnds(): AddedEnds
-  /** By this run. */
-  written(): { added: number; changed: number }
-}
+export type PageWriter = ReturnType<typeof createPageWriter>
 
 /** Writes the pages of a walk: changed items and the checkpoint. */
-export function createPageWriter({ store, lease, run, walk, ...options }: PageWriterOptions): PageWriter {
+export function createPageWriter({ store, lease, run, walk, ...options }: PageWriterOptions) {
   let { newRejects } = walk
   let { rowsAdded } = lease
   let replaces = options.replaces
@@ -72,16 +59,23 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
 
   return {
     handle,
-    async beginPass(next) {
+    async beginPass(next: Checkpoint): Promise<void> {
       ends.endPass()
       const at = options.times.ofWalk()
       await store.commit(lease, { walk, run, answer: null, next: withAddedBehind(next), at })
     },
     giveUp: () => abandon(walk),
+    /** Items of the walk without a usable key that are new to the mirror. */
     newRejects: () => newRejects,
+    /** As of `Lease`, with the last page written. */
     rowsAdded: () => rowsAdded,
+    /**
+     * When rows new to the mirror first came in front of the list, on a page asked for again; rows that nobody has read may follow them.
+     * Epoch milliseconds; null: none came.
+     */
     addedBehindAt: () => (addedBehind?.isInFront ? addedBehind.at : null),
     addedEnds: () => ends.counts,
+    /** By this run. */
     written: () => written,
   }
 }
@@ -173,27 +167,24 @@ function rejectNotice(page: number, rejects: readonly Reject[]): Notice[] {
   ]
 }
 
-/** The times that the pages of a job are written with, in epoch milliseconds. They never go back, whatever the clock does. */
-export interface PageTimes {
-  /** For a page of a walk. */
-  ofWalk(): number
-  /** For a page of a refresh: later than any other page, since refreshes tell pages apart by their times. */
-  ofRefresh(): number
-}
+export type PageTimes = ReturnType<typeof createPageTimes>
 
+/** The times that the pages of a job are written with, in epoch milliseconds. They never go back, whatever the clock does. */
 export function createPageTimes(
   { lastPageAt, refresh }: Pick<Lease, 'lastPageAt' | 'refresh'>,
   now: () => number,
-): PageTimes {
+) {
   let last = lastPageAt
   // What is written after a finished refresh is news to the next one.
   let least = Math.max(lastPageAt, (refresh?.settledAt ?? 0) + 1)
   return {
-    ofWalk() {
+    /** For a page of a walk. */
+    ofWalk(): number {
       last = Math.max(now(), least, last)
       return last
     },
-    ofRefresh() {
+    /** For a page of a refresh: later than any other page, since refreshes tell pages apart by their times. */
+    ofRefresh(): number {
       last = Math.max(now(), least, last + 1)
       least = last + 1
       return last

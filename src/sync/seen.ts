@@ -14,25 +14,14 @@ interface ListOrder {
   distance(from: ListPosition, to: ListPosition): number
 }
 
+export type SeenItems = ReturnType<typeof createSeenItems>
+
 /**
  * The distinct items that a walk has seen, each with its answer and its position there. 36 bytes per item, in memory;
  * a process that resumes the walk rebuilds it from the page ledger.
+ * @param salt See `createIdTable`.
  */
-export interface SeenItems extends ListOrder {
-  /** The ordinal of the walk's last answer; 0 before the first. */
-  readonly answers: number
-  readonly items: number
-  /** Items with a usable key. */
-  readonly keyed: number
-  has(id: string): boolean
-  /** The item's position, and the pass that found it there. */
-  find(id: string): (ListPosition & { pass: number }) | undefined
-  /** Adds an answer. Call it after each commit, or for each line of the page ledger in order. */
-  add(entry: LedgerEntry): void
-}
-
-/** @param salt See `createIdTable`. */
-export function createSeenItems(salt: number): SeenItems {
+export function createSeenItems(salt: number) {
   const ids = createIdTable(salt)
   // By item. The items of an answer form a linked list; a link is an item's number plus 1, or 0 at the end.
   const segments = new ChunkedArray(Uint32Array)
@@ -84,23 +73,27 @@ export function createSeenItems(salt: number): SeenItems {
   }
 
   return {
+    /** The ordinal of the walk's last answer; 0 before the first. */
     get answers() {
       return answers
     },
     get items() {
       return ids.size
     },
+    /** Items with a usable key. */
     get keyed() {
       return ids.size - rejects
     },
-    has: (id) => ids.find(id) !== undefined,
-    find(id) {
+    has: (id: string): boolean => ids.find(id) !== undefined,
+    /** The item's position, and the pass that found it there. */
+    find(id: string): (ListPosition & { pass: number }) | undefined {
       const item = ids.find(id)
       if (item === undefined) return undefined
       const segment = segments.get(item)
       return { pass: passes.get(segment), segment, position: positions.get(item) }
     },
-    add({ ordinal, pass, ids: listed, positions: found }) {
+    /** Adds an answer. Call it after each commit, or for each line of the page ledger in order. */
+    add({ ordinal, pass, ids: listed, positions: found }: LedgerEntry): void {
       answers = ordinal
       passes.set(ordinal, pass)
       for (const [index, id] of listed.entries()) {
@@ -108,13 +101,14 @@ export function createSeenItems(salt: number): SeenItems {
         if (position) put(id, position)
       }
     },
-    after: ({ segment, position }) => least(positionsIn(segment).filter((other) => other > position)),
-    before({ segment, position }) {
+    after: ({ segment, position }: ListPosition) =>
+      least(positionsIn(segment).filter((other) => other > position)),
+    before({ segment, position }: ListPosition) {
       const below = positionsIn(segment).filter((other) => other < position)
       return below.reduce<number | null>((most, other) => Math.max(most ?? other, other), null)
     },
-    first: (segment) => least(positionsIn(segment)),
-    distance(from, to) {
+    first: (segment: number) => least(positionsIn(segment)),
+    distance(from: ListPosition, to: ListPosition) {
       let rows = 0
       for (let segment = from.segment; segment < to.segment; segment++) rows += counts.get(segment)
       return rows - countUpTo(from) + countUpTo(to)

@@ -21,20 +21,7 @@ export interface RateLimiterOptions {
   random: () => number
 }
 
-/**
- * Spends one budget of requests. All requests that share it pass here: refreshes first, older pages last, and otherwise in the
- * order in which they came.
- */
-export interface RateLimiter {
-  /** Runs `request` when the budget allows it. It must report the response's rate headers before its promise settles. */
-  send<T>(request: SendRequest<T>, waiting: WaitingRequest): Promise<T>
-  /** The error of a job that must not begin, since the server wants a pause beyond `maxWaitMs`; or null. */
-  refusal(): Promise<JobError | null>
-  /** Requests a minute that may be sent, as far as it is known. */
-  limit(): number | null
-  /** Writes what other processes do not know yet. Call it when no request comes soon. */
-  flush(): Promise<void>
-}
+export type RateLimiter = ReturnType<typeof createRateLimiter>
 
 export interface WaitingRequest {
   urgency: Urgency
@@ -67,7 +54,11 @@ const MARGIN_MS = ROUNDING_MS + LONGEST_JITTER_MS
 const LOOK_AT_BUDGET_EVERY_MS = 1000
 const LOOK_FOR_ANSWER_MS = 250
 
-export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
+/**
+ * Spends one budget of requests. All requests that share it pass here: refreshes first, older pages last, and otherwise in the
+ * order in which they came.
+ */
+export function createRateLimiter(options: RateLimiterOptions) {
   const { rules, slots, now, sleep, random } = options
   const permits = createPermits(options)
   const line = createWaitingLine()
@@ -171,6 +162,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     if (at > arrived && at < Number.POSITIVE_INFINITY && !refusalOf(known)) reportWait(reason, at)
   }
 
+  /** Runs `request` when the budget allows it. It must report the response's rate headers before its promise settles. */
   async function send<T>(request: SendRequest<T>, { urgency, observe, signal }: WaitingRequest): Promise<T> {
     const arrived = now()
     const reportWait = createWaitReporter(observe)
@@ -188,7 +180,9 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   return {
     send,
+    /** The error of a job that must not begin, since the server wants a pause beyond `maxWaitMs`; or null. */
     refusal: () => permits.view().then(refusalOf),
+    /** Requests a minute that may be sent, as far as it is known. */
     limit: () => allowedPerMinute(knownLimit(permits.known()), rules),
     flush: permits.flush,
   }

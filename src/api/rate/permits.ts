@@ -26,28 +26,6 @@ export interface PermitsOptions {
   now: () => number
 }
 
-/** Takes permits from a budget for this process, one per request. Writes nothing where nothing limits them. */
-export interface Permits {
-  /** The budget as last read, with what this process has not written yet. */
-  known(): Budget
-  /** The same, read again. */
-  view(): Promise<Budget>
-  /** When the next request may leave, by this budget. */
-  decision(budget: Budget): Decision
-  /** Call it while a request waits. Writes, once per wait, the reason, and what is not written yet. */
-  noteWait(decision: Decision): Promise<void>
-  /** A permit for a request that leaves at once; null if none may. */
-  take(): Promise<Permit | null>
-  /** Gives back a permit whose request did not leave. */
-  unused(): void
-  answered(permit: Permit, announced: RateHeaders | null): void
-  throttled(announced: RateHeaders, jitterMs: number): void
-  /** Call it when a request has ended: writes what other processes cannot predict. */
-  publish(): Promise<void>
-  /** Call it when no request comes soon: writes all that is not written yet. */
-  flush(): Promise<void>
-}
-
 export interface Permit {
   /** The server's window in which the request leaves. */
   window: Window | null
@@ -58,9 +36,12 @@ export interface Permit {
 /** A shorter wait is not worth a transaction. */
 const NOTED_MS = 1000
 
+export type Permits = ReturnType<typeof createPermits>
+
 const NOT_TRIED = { known: FRESH, budget: FRESH, isOpen: false, answers: 0, unannounced: 0 }
 
-export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptions): Permits {
+/** Takes permits from a budget for this process, one per request. Writes nothing where nothing limits them. */
+export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptions) {
   const inTurn = pLimit(1)
   let last = { version: '', budget: FRESH }
   let inFlight = 0
@@ -78,6 +59,7 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
     if (version !== last.version) last = { version, budget: budgetOf(stored.known, stored.closedUntil) }
   }
 
+  /** The budget as last read, with what this process has not written yet. */
   function known(): Budget {
     const { budget } = last
     const heard = { ...budget, heardAt: Math.max(budget.heardAt, heardAt) }
@@ -86,6 +68,7 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
 
   const sureAt = () => store.sureAt?.() ?? 0
 
+  /** When the next request may leave, by this budget. */
   function decision(budget: Budget): Decision {
     const decided = decide(budget, rules, now())
     // Where nothing limits requests, none is counted.
@@ -133,6 +116,7 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
     return answers.length > 0 || own !== inFlight
   }
 
+  /** Call it while a request waits. Writes, once per wait, the reason, and what is not written yet. */
   async function noteWait({ at }: Decision): Promise<void> {
     const isLong = at < Number.POSITIVE_INFINITY && at > now() + NOTED_MS
     // Others take a process that has not written for long for killed, and no longer count its requests.
@@ -149,6 +133,7 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
     return at <= now() && (count < Number.POSITIVE_INFINITY || answers.length > 0)
   }
 
+  /** A permit for a request that leaves at once; null if none may. */
   async function take(): Promise<Permit | null> {
     // A write shows by itself that another process was faster. A permit that is not written needs a read.
     if (!isPermitWritten()) await read()
@@ -188,13 +173,17 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
   return {
     known,
     decision,
+    /** The same as `known`, read again. */
     view: () => inTurn(() => read().then(known)),
-    noteWait: (wait) => inTurn(() => noteWait(wait)),
+    noteWait: (wait: Decision) => inTurn(() => noteWait(wait)),
     take: () => inTurn(take),
+    /** Gives back a permit whose request did not leave. */
     unused: () => void inFlight--,
     answered,
     throttled,
+    /** Call it when a request has ended: writes what other processes cannot predict. */
     publish: () => inTurn(async () => (isUrgent ? report() : undefined)),
+    /** Call it when no request comes soon: writes all that is not written yet. */
     flush: () => inTurn(async () => (hasNews() ? report() : undefined)),
   }
 }

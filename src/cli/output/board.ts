@@ -95,14 +95,9 @@ export function progressLines(
   const isOne = jobs.length + whole.done === 1
   const head = isOne ? [] : [wholeLine(jobs, whole, width, now)]
   const room = Math.max(Math.floor(height / 2), 1) - head.length
-  const hasMore = jobs.length > room
-  const shown = jobs
-    .toSorted((a, b) => rank(a, now) - rank(b, now))
-    .slice(0, hasMore ? Math.max(room - 1, 0) : room)
+  const shown = jobs.toSorted((a, b) => rank(a, now) - rank(b, now)).slice(0, room)
   const labels = Math.min(Math.max(...jobs.map(({ label }) => cellsOf(label))), Math.floor(width / 3))
-  const lines = shown.map((job) => jobLine(job, jobs, labels, width, now))
-  const more = jobs.length - shown.length
-  return [...head, ...lines, ...(more > 0 && room > 0 ? [moreLine(jobs, shown, width, now)] : [])]
+  return [...head, ...shown.map((job) => jobLine(job, jobs, labels, width, now))]
 }
 
 /** Whether a job waits: for the rate limit, for another process, or for its turn. */
@@ -191,20 +186,4 @@ function waitText(job: JobProgress, now: number): string {
 function speedOf(job: JobProgress): string {
   const each = msPerPage(job)
   return each === null || each === 0 ? '' : `${grouped(Math.round(each))} ms a page`
-}
-
-function moreLine(
-  jobs: readonly JobProgress[],
-  shown: readonly JobProgress[],
-  width: number,
-  now: number,
-): string {
-  const others = jobs.filter((job) => !shown.includes(job))
-  const waiting = others.filter((job) => isWaiting(job, now)).length
-  const label = shown.length === 0 ? counted(others.length, 'list') : `and ${grouped(others.length)} more`
-  return fitted(
-    label,
-    waiting === 0 ? [] : [waiting === others.length ? 'waiting' : `${grouped(waiting)} waiting`],
-    width,
-  )
 }

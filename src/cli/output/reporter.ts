@@ -36,17 +36,7 @@ const BUSY_TOLD_EVERY_MS = 300_000
 /** A shorter estimate is of no use to anybody. */
 const LONG_MS = 60_000
 
-/** Reports what jobs do: as log lines, and on a terminal as progress lines, which it draws again and again. */
-export interface Reporter {
-  observe(job: Job): Observe<JobEvent>
-  observeVerifying(job: Job): Observe<VerifyEvent>
-  /** Shows this line while no job runs. */
-  showAtRest(text: () => string): void
-  /** On a terminal: a last line with the sums of the command. */
-  summarize(): void
-  /** Clears the progress lines and stops drawing. */
-  close(): void
-}
+export type Reporter = ReturnType<typeof createReporter>
 
 export interface ReporterOptions {
   config: Pick<Config, 'rateLimit'>
@@ -59,14 +49,8 @@ export interface ReporterOptions {
   onRefresh?: () => void
 }
 
-export function createReporter({
-  config,
-  runtime,
-  logger,
-  terminal,
-  budgetOf,
-  onRefresh,
-}: ReporterOptions): Reporter {
+/** Reports what jobs do: as log lines, and on a terminal as progress lines, which it draws again and again. */
+export function createReporter({ config, runtime, logger, terminal, budgetOf, onRefresh }: ReporterOptions) {
   const { now } = runtime
   const begunAt = now()
   const totals = newTotals()
@@ -203,10 +187,11 @@ export function createReporter({
   }
 
   return {
-    observe: (job) => watch(job, 'page saved'),
-    observeVerifying: (job) => watch(job, 'page compared'),
+    observe: (job: Job): Observe<JobEvent> => watch(job, 'page saved'),
+    observeVerifying: (job: Job): Observe<VerifyEvent> => watch(job, 'page compared'),
     showAtRest: board.showAtRest,
-    summarize() {
+    /** On a terminal: a last line with the sums of the command. */
+    summarize(): void {
       if (terminal.isWatched) logTotals(logger, totals, now() - begunAt)
     },
     close: board.close,

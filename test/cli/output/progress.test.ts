@@ -59,7 +59,7 @@ describe('the progress lines', () => {
     expect(lines[0]).toBe('20 lists: 5 reading, 15 waiting  10 pages  13 minutes left  250 rows')
     expect(lines[1]).toBe('organization-0 orders   5 % page 2 of 40  13 minutes left  50 rows')
     expect(lines[6]).toBe('organization-5 orders   waiting for its turn')
-    expect(lines.at(-1)).toBe('and 10 more  waiting')
+    expect(lines.at(-1)).toBe('organization-10 orders  waiting for its turn')
   })
 })
 
