@@ -61,25 +61,12 @@ function formatPart(part: string | number, isFirst: boolean): string {
 /** Which end of a `key: value` pair a problem is about. */
 type Part = 'key' | 'value'
 
-/** Notes a problem of the value at `path`, or of one that is missing there. */
-export type Report = (path: KeyPath, message: string, part?: Part) => void
+export type Report = Problems['report']
+
+export type Problems = ReturnType<typeof createProblems>
 
 /** What is wrong with a configuration file, and where each part of it is. */
-export interface Problems {
-  found: Problem[]
-  report: Report
-  /** Reports, and drops later reports about the same value and its contents, which would only be consequences. */
-  reportBroken: (path: KeyPath, message: string) => void
-  reportAt: (offset: number, path: KeyPath, message: string) => void
-  lineAt: (offset: number) => number
-  /** What an alias stands for, or the node itself; null for an alias of no anchor further up. */
-  resolved: (node: Node | null) => Node | null
-  /** Remembers the environment variables in a value, so that its problems can name them. */
-  noteVariables: (node: Node, variables: readonly string[]) => void
-  variablesOf: (path: KeyPath) => readonly string[]
-}
-
-export function createProblems(document: Document, lines: LineCounter): Problems {
+export function createProblems(document: Document, lines: LineCounter) {
   const variables = new WeakMap<object, readonly string[]>()
   const targets = targetsOf(document)
   const broken = new Set<string>()
@@ -99,6 +86,7 @@ export function createProblems(document: Document, lines: LineCounter): Problems
     return variables.get((isWhole && resolved(node)) || document) ?? []
   }
 
+  /** What an alias stands for, or the node itself; null for an alias of no anchor further up. */
   function resolved(node: Node | null): Node | null {
     return isAlias(node) ? (targets.get(node) ?? null) : node
   }
@@ -117,16 +105,19 @@ export function createProblems(document: Document, lines: LineCounter): Problems
     found,
     reportAt,
     variablesOf,
-    lineAt: (offset) => lines.linePos(offset).line,
+    lineAt: (offset: number) => lines.linePos(offset).line,
     resolved,
-    noteVariables: (node, names) => variables.set(node, names),
-    report(path, message, part = 'value') {
+    /** Remembers the environment variables in a value, so that its problems can name them. */
+    noteVariables: (node: Node, names: readonly string[]) => variables.set(node, names),
+    /** Notes a problem of the value at `path`, or of one that is missing there. */
+    report(path: KeyPath, message: string, part: Part = 'value'): void {
       if (isInsideBroken(path)) return
       const { node, key } = find(path)
       const offset = offsetOf(part === 'key' ? (key ?? node) : node)
       reportAt(offset, path, message + origin(variablesOf(path)))
     },
-    reportBroken(path, message) {
+    /** Reports, and drops later reports about the same value and its contents, which would only be consequences. */
+    reportBroken(path: KeyPath, message: string): void {
       broken.add(JSON.stringify(path))
       reportAt(offsetOf(find(path).node), path, message)
     },

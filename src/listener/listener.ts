@@ -19,15 +19,6 @@ export interface ListenerOptions {
   every: (ms: number, task: () => void) => () => void
 }
 
-export interface Listener {
-  /** Of the status page. */
-  url: string
-  /** From now on it answers from this source; before, it says that the mirror is being opened. */
-  serve(source: Source, onError: (error: unknown) => void): void
-  /** Ends all connections at once. */
-  close(): Promise<void>
-}
-
 /** A client gets so long for its request, and for reading the answer. Milliseconds. */
 const REQUEST_MS = 5000
 const ANSWER_MS = 20_000
@@ -50,7 +41,7 @@ const LIMITS = {
  * The answers are computed in the event loop of the sync, so everything about a client is bounded: its connections, its
  * time, its headers, how many requests are answered a second, and how often an answer is computed.
  */
-export async function openListener(options: ListenerOptions): Promise<Listener> {
+export async function openListener(options: ListenerOptions) {
   const { now, sleep, every } = options
   let serving: { source: Source; onError: (error: unknown) => void } | null = null
   let boundTo = ''
@@ -104,11 +95,14 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   })
   boundTo = bound.address
   return {
+    /** Of the status page. */
     url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${bound.port}/`,
-    serve(source, onError) {
+    /** From now on it answers from this source; before, it says that the mirror is being opened. */
+    serve(source: Source, onError: (error: unknown) => void): void {
       serving = { source, onError }
     },
-    close: async () => {
+    /** Ends all connections at once. */
+    close: async (): Promise<void> => {
       stopSweeping()
       if (!server.listening) return
       const closed = once(server.close(), 'close')

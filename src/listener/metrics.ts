@@ -172,14 +172,7 @@ function jobMetrics({ status: { jobs }, runs }: Overview, gauge: MakeGauge) {
   }
 }
 
-/** What this process did since its start. */
-export interface Counters {
-  /** A request that has ended. `status`: null where no answer came. */
-  request(organization: string, status: number | null): void
-  /** A run that has ended, or was refused before it began. */
-  run(list: ListName, end: 'succeeded' | 'failed' | 'interrupted' | 'refused', run: RunSums | null): void
-  text(): Promise<string>
-}
+export type Counters = ReturnType<typeof createCounters>
 
 type ListName = Pick<JobStatus, 'organization' | 'collection'>
 
@@ -188,7 +181,8 @@ interface RunSums {
   rateLimitWaitMs: number
 }
 
-export function createCounters(): Counters {
+/** What this process did since its start. */
+export function createCounters() {
   const registry = new Registry()
   const registers = [registry]
   const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
@@ -204,15 +198,17 @@ export function createCounters(): Counters {
     ...JOB,
   ])
   return {
-    request: (organization, status) =>
+    /** A request that has ended. `status`: null where no answer came. */
+    request: (organization: string, status: number | null): void =>
       requests.inc({ organization: printable(organization), status: String(status ?? 'error') }),
-    run(list, end, run) {
+    /** A run that has ended, or was refused before it began. */
+    run(list: ListName, end: 'succeeded' | 'failed' | 'interrupted' | 'refused', run: RunSums | null): void {
       const labels = labelsOf(list)
       runs.inc({ ...labels, status: end })
       retries.inc(labels, run?.retries ?? 0)
       waited.inc(labels, (run?.rateLimitWaitMs ?? 0) / 1000)
     },
-    text: () => registry.metrics(),
+    text: (): Promise<string> => registry.metrics(),
   }
 }
 

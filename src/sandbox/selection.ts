@@ -49,17 +49,13 @@ export function readFilters(query: Query): Filters | string {
   return { states: states.length === 0 ? null : states, createdFrom, updatedAfter }
 }
 
-const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?$/
+const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d:\d\d)?)?$/
 
 /** An ISO date or date with time as epoch seconds, in UTC unless it names a zone; null for anything else. */
 function parseMoment(text: string): number | null {
-  const [, day, minutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] = ISO.exec(text) ?? []
-  if (day === undefined) return null
-  // Date.parse reads 30 February as 2 March.
-  const midnight = Date.parse(`${day}T00:00:00Z`)
-  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day)) return null
-  const moment = Date.parse(`${day}T${minutes}${seconds}${zone}`) / 1000
-  return Number.isNaN(moment) ? null : moment + Number(`0${fraction}`)
+  const [, day, time = '00:00', zone = 'Z'] = ISO.exec(text) ?? []
+  const moment = Date.parse(`${day}T${time}${zone}`) / 1000
+  return Number.isNaN(moment) ? null : moment
 }
 
 function encode(text: string): string {

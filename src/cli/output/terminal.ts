@@ -1,31 +1,23 @@
 import { Writable } from 'node:stream'
 import type { Output } from '../runtime.ts'
 
-/** Standard error on a terminal: log lines, and below them progress lines that are drawn again and again. */
-export interface Terminal {
-  /** Takes log lines and writes them above the drawn ones. */
-  log: Writable
-  /** Whether this is a terminal. */
-  isWatched: boolean
-  /** Whether lines can be drawn again: not on a terminal that knows no escapes (`TERM=dumb`). */
-  canDraw: boolean
-  /** Replaces the drawn lines by these. Does nothing where it cannot draw. */
-  draw(lines: readonly string[]): void
-  /** Cells of a line, and lines of the screen. */
-  width(): number
-  height(): number
-}
+export type Terminal = ReturnType<typeof createTerminal>
 
-/** @param term The value of `TERM`. */
-export function createTerminal(output: Output, term: string | undefined): Terminal {
+/**
+ * Standard error on a terminal: log lines, and below them progress lines that are drawn again and again.
+ * @param term The value of `TERM`.
+ */
+export function createTerminal(output: Output, term: string | undefined) {
+  /** Whether this is a terminal. */
   const isWatched = output.isTTY === true
+  /** Whether lines can be drawn again: not on a terminal that knows no escapes (`TERM=dumb`). */
   const canDraw = isWatched && term !== 'dumb'
   let drawn: readonly string[] = []
   let drawnWidth = 0
 
   // A terminal that does not know its width reports 0.
   const columns = () => output.columns || 80
-  // A full line would wrap.
+  /** Cells of a line: a full one would wrap. */
   const width = () => columns() - 1
 
   function clear(): void {
@@ -40,6 +32,7 @@ export function createTerminal(output: Output, term: string | undefined): Termin
     for (const line of drawn) output.write(`${line}\n`)
   }
 
+  /** Takes log lines and writes them above the drawn ones. */
   const log = new Writable({
     write(chunk, _encoding, done) {
       clear()
@@ -56,7 +49,8 @@ export function createTerminal(output: Output, term: string | undefined): Termin
     canDraw,
     width,
     height: () => output.rows || 24,
-    draw(lines) {
+    /** Replaces the drawn lines by these. Does nothing where it cannot draw. */
+    draw(lines: readonly string[]): void {
       if (!canDraw) return
       const next = lines.map((line) => cut(line, width()))
       // What stands there already need not flicker.
