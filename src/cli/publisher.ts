@@ -19,16 +19,7 @@ import type { CopyResult, CopyTask } from '../store/sqlite/publish/publish.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { Runtime } from './runtime.ts'
 
-/** Keeps the published file and NAME.json up to date. Nothing here fails a run: what goes wrong is a warning in the log. */
-export interface Publisher {
-  /** Notes jobs that ended: what they read may be news. */
-  note(results: readonly Pick<JobResult, 'walk' | 'error'>[]): void
-  noteRefresh(): void
-  /** Publishes what is new, at once; for the end of a command. */
-  finish(): Promise<void>
-  /** Ends what is under way; the old file stays. */
-  close(): Promise<void>
-}
+export type Publisher = ReturnType<typeof createPublisher>
 
 /** How a file is made of a mirror. */
 export interface Publishing {
@@ -49,19 +40,14 @@ export function makerOf(origin: Origin | null): unknown {
 }
 
 export interface PublisherOptions {
-  config: Pick<Config, 'publish' | 'publishEvery' | 'publishMode'>
+  /** The file, as `publish` names it. */
+  target: string
+  config: Pick<Config, 'publishEvery' | 'publishMode'>
   runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'pid' | 'newToken'>
   logger: Logger
   publishing: Publishing
   /** For a service: publishes by itself when it is time. A command does at its end. */
   isService: boolean
-}
-
-const NO_PUBLISHER: Publisher = {
-  note: () => {},
-  noteRefresh: () => {},
-  finish: async () => {},
-  close: async () => {},
 }
 
 /** How often a service looks whether it is time. */
@@ -76,16 +62,16 @@ interface Found extends Publication {
   hashed: HashedFile | null
 }
 
+/** Keeps the published file and NAME.json up to date. Nothing here fails a run: what goes wrong is a warning in the log. */
 export function createPublisher({
+  target,
   config,
   runtime,
   logger,
   publishing: source,
   isService,
-}: PublisherOptions): Publisher {
-  const { publish, publishEvery, publishMode } = config
-  if (publish === null) return NO_PUBLISHER
-  const target = publish
+}: PublisherOptions) {
+  const { publishEvery, publishMode } = config
   const { now, pid, newToken } = runtime
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
@@ -204,16 +190,19 @@ export function createPublisher({
 
   const stopLooking = isService ? runtime.every(LOOK_FOR_NEWS_EVERY_MS, lookWhetherDue) : () => {}
   return {
-    note(results) {
+    /** Notes jobs that ended: what they read may be news. */
+    note(results: readonly Pick<JobResult, 'walk' | 'error'>[]): void {
       if (results.some(({ walk, error }) => walk?.kind === 'full' && error === null)) hasNews = true
     },
-    noteRefresh() {
+    noteRefresh(): void {
       hasNews = true
     },
-    async finish() {
+    /** Publishes what is new, at once; for the end of a command. */
+    async finish(): Promise<void> {
       if (hasNews && !signal.aborted) await publishOnce()
     },
-    async close() {
+    /** Ends what is under way; the old file stays. */
+    async close(): Promise<void> {
       stopLooking()
       stop.abort()
       await running

@@ -20,7 +20,6 @@ import { openSession, type Session, type SessionOptions } from './session.ts'
 export interface CommandSession extends Session {
   logger: Logger
   reporter: Reporter
-  publisher: Publisher
   /** See `Pings`. */
   recall: Pings['recall']
   /** Runs these jobs side by side, once. */
@@ -77,14 +76,18 @@ export async function withSession(
   }
   const pings = pingsOf(config, runtime, session.tokens, logger, userAgent)
   const { publishing } = session
-  const publisher = createPublisher({ config, runtime, logger, publishing, isService: !byHand })
+  const { publish: target } = config
+  const publisher =
+    target === null
+      ? null
+      : createPublisher({ target, config, runtime, logger, publishing, isService: !byHand })
   const reporter = createReporter({
     config,
     runtime,
     logger,
     terminal,
     budgetOf: budgetsOf(config, session),
-    onRefresh: publisher.noteRefresh,
+    onRefresh: () => publisher?.noteRefresh(),
   })
   const tools = { config, session, reporter, pings, publisher }
   const runJobs = createRunner({ ...tools, runtime: { ...runtime, now: session.now } })
@@ -93,15 +96,16 @@ export async function withSession(
       ...session,
       logger,
       reporter,
-      publisher,
       recall: pings.recall,
       runJobs,
     })
-    if (byHand) await publisher.finish()
-    if (byHand) reporter.summarize()
+    if (byHand) {
+      await publisher?.finish()
+      reporter.summarize()
+    }
     return exitCode
   } finally {
-    await publisher.close()
+    await publisher?.close()
     reporter.close()
     await session.close()
     // Last: other processes can have the mirror while pings are sent.
@@ -167,7 +171,7 @@ interface RunnerOptions {
   session: Pick<Session, 'store' | 'source' | 'refreshes'>
   reporter: Pick<Reporter, 'observe'>
   pings?: Pick<Pings, 'begin' | 'note'>
-  publisher?: Pick<Publisher, 'note'>
+  publisher?: Pick<Publisher, 'note'> | null
   /** With the clock of the mirror. */
   runtime: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>
 }

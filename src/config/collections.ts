@@ -124,22 +124,10 @@ export const OverrideEntry = z.union([truthValue(), z.null(), OverrideSchema], M
 type Entry = z.output<typeof CollectionEntry> | undefined
 type Override = z.output<typeof OverrideEntry>
 
-/** One list endpoint, with all defaults filled in. */
-export interface CollectionConfig {
+/** One list endpoint, with all defaults filled in; durations are milliseconds. */
+export type CollectionConfig = Omit<z.output<typeof CollectionSchema>, 'path'> & {
   name: string
-  /** Behind `baseUrl`, beginning with a slash. */
   path: string
-  /** Dotted paths. */
-  key: string[]
-  /** Query parameters as they were typed. */
-  filters: Record<string, string | string[]>
-  /** Whether superseded versions are kept; a number: how many milliseconds after they ended. */
-  history: boolean | number
-  /** Dotted paths. */
-  ignore: string[]
-  total: 'check' | 'ignore'
-  newest: 'auto' | 'first' | 'last'
-  changedSince: { parameter: string; field: string } | null
 }
 
 /** A collection of the top of the file, and whether organizations sync it by default. */

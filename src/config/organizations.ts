@@ -11,16 +11,6 @@ import { cronExpression, filePath, percent, pingAddress, timerDuration, truthVal
 import { LONGEST_TOKEN, readTokenFile, TOKEN_PATTERN } from './token-file.ts'
 import { type Environment, interpolate } from './variables.ts'
 
-/** How a list is kept fresh between full walks. */
-export interface RefreshSettings {
-  /** Milliseconds between two refreshes. */
-  every: number
-  /** Percent of the rate limit that the refreshes of all lists with one token may use. */
-  share: number
-  /** Whether a list is walked at once when far more older rows change than usual. */
-  alarm: boolean
-}
-
 /** Refreshes of many lists would otherwise follow each other without a pause. */
 const SHORTEST_EVERY_MS = 1000
 
@@ -38,6 +28,9 @@ const RefreshObject = z.strictObject({
   share: share.optional(),
   alarm: alarm.optional(),
 })
+
+/** How a list is kept fresh between full walks; durations are milliseconds. */
+type RefreshSettings = ReturnType<typeof withoutUndefined<Required<z.output<typeof RefreshObject>>>>
 
 const REFRESH_DEFAULTS: RefreshSettings = { every: 300_000, share: 10, alarm: true }
 

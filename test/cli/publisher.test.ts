@@ -34,7 +34,8 @@ async function createScene({ isRead = true } = {}) {
   const other = { publishes: false }
   const begin = (isService: boolean) =>
     createPublisher({
-      config: { publish: target, publishEvery: 5 * MINUTE, publishMode: 0o644 },
+      target,
+      config: { publishEvery: 5 * MINUTE, publishMode: 0o644 },
       runtime: {
         ...identity,
         now,
