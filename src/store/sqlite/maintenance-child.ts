@@ -25,7 +25,7 @@ async function work(
   const connection = await createLockWait(file, patience)(() => openForWriting(file))
   const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection, owner))
   const transact = <T>(task: () => T) => wait(() => connection.transaction(task).immediate())
-  const leases = translatingErrors(file, () => createLeases({ connection, file, name: owner, now: Date.now }))
+  const leases = translatingErrors(file, () => createLeases(connection, owner, Date.now))
   try {
     while (!(await transact(() => announceMaintenance(connection, { owner, what }))))
       await sleep(ANNOUNCE_EVERY_MS)
