@@ -18,7 +18,7 @@ import {
 } from './jobs.ts'
 import { liveKeys, lookUp } from './lookup.ts'
 import { countMissing, isComplete, type Judged } from './missing.ts'
-import { pruneHistory, pruneTimes, pruneWalks } from './prune.ts'
+import { pruneHistory, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
 import {
@@ -133,10 +133,9 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
     finishRun: (_lease, run, outcome) => writing(() => finishRun(run, outcome, time())),
 
     async prune(job) {
-      const times = pruneTimes(ago, keepRuns)
       const { history } = job.collection
       // After a signal to stop, the next run prunes the rest.
-      const isDone = await inBatches(() => writing(() => pruneWalks(dialect, job, times)))
+      const isDone = await inBatches(() => writing(() => pruneWalks(dialect, job, ago, keepRuns)))
       if (!isDone || typeof history !== 'number') return
       const end = ago(history)
       await inBatches(() => writing(() => pruneHistory(dialect, job, end)))

@@ -135,11 +135,8 @@ function isTime(text: string): boolean {
 /** The setting that names the process at long work on the file. */
 const MAINTENANCE = 'maintenance'
 
-export interface MaintenanceNotice {
-  /** The name of that process's lock file. */
-  owner: string
-  what: string
-}
+/** `owner`: the name of that process's lock file. */
+type MaintenanceNotice = Record<'owner' | 'what', string>
 
 /**
  * Notes which process works on the file for long: others wait as long as it lives. Returns false, and changes

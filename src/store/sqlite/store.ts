@@ -42,7 +42,7 @@ export function openSqliteStore({
   const { now, signal } = patience
   // Another process may change the type of a key column.
   const keys = createSchemaCache<Keys | null>(connection)
-  const maintain = createMaintenance({ file: connection.name, ...patience })
+  const maintain = createMaintenance(connection.name, patience)
   const time = () => new Date(now()).toISOString()
   const read = <T>(task: () => T): T => translatingErrors(connection.name, task)
   const runner = runnerOn(connection, transact, patience)
@@ -61,7 +61,7 @@ export function openSqliteStore({
     const begun = { ...argument, at: time() } as TaskArgument<N>
     if (rows > INLINE_ROWS) return maintain(name, begun, { what, rows })
     // The type of `TASKS` cannot express that each task takes its own argument.
-    const task = TASKS[name].run as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
+    const task = TASKS[name] as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
     return transact(() => task(connection, { ...begun, at: time() }))
   }
 

@@ -173,7 +173,7 @@ export function rebuildCollection(
   name: string,
   patience: Patience,
 ): Promise<Rebuilt> {
-  const maintain = createMaintenance({ file: connection.name, ...patience })
+  const maintain = createMaintenance(connection.name, patience)
   const tables = createFileTables(connection, transact, maintain)
   return rebuild({ ...runnerOn(connection, transact, patience), ...tables, alteration: ALTERATION }, name)
 }
