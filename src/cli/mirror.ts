@@ -3,8 +3,7 @@ import type { CheckedMirror } from '../check/mirror.ts'
 import type { Config } from '../config/config.ts'
 import { isPostgresAddress } from '../config/postgres-address.ts'
 import { UsageError } from '../errors.ts'
-import type { Forgotten } from '../store/core/forget.ts'
-import type { JobNames } from '../store/core/jobs.ts'
+import type { Forgetting } from '../store/core/forget.ts'
 import type { MirrorSize, NewColumn, RunsShown, StoredGate } from '../store/core/overview.ts'
 import type { Rebuilt } from '../store/core/rebuild.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
@@ -159,8 +158,14 @@ export interface OpenMirror extends RuleRunner {
   publishing: Publishing
   /** What the listener reads. */
   serve(): Promise<ServedMirror>
-  beginRebuilding(): Promise<Rebuilding>
-  beginForgetting(): Promise<Forgetting>
+  /** Makes the typed table and the views of a collection from the raw rows. Throws InterruptedError after the signal; they are whole then, too. */
+  rebuild(collection: string): Promise<Rebuilt>
+  beginForgetting(): Promise<
+    Forgetting & {
+      /** Where pieces of what was deleted may still be, and what to do about it. `isWhole`: whether all that was asked for is deleted. */
+      leftovers(isWhole: boolean): string[]
+    }
+  >
 }
 
 /** How several workers divide the lists. */
@@ -191,26 +196,4 @@ export interface ServedMirror {
     newColumns: readonly NewColumn[]
     size: MirrorSize
   }>
-}
-
-/** Makes typed tables and views from the raw rows. */
-export interface Rebuilding {
-  /** The names of the mirror's collections. */
-  collections(): string[] | Promise<string[]>
-  /** Throws InterruptedError after the signal; the tables are whole then, too. */
-  collection(name: string): Promise<Rebuilt>
-}
-
-/** Deletes what the mirror holds of jobs and organizations. */
-export interface Forgetting {
-  /**
-   * Deletes a job, unless another process works on it. After a kill the list looks as if it was never read, and the same command does
-   * the rest. Throws InterruptedError after the signal.
-   * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
-   */
-  job(job: JobNames, isConfigured: boolean): Promise<Forgotten>
-  /** Deletes an unconfigured organization that has no jobs. See `forgetOrganization`. */
-  organization(organizationId: string): Promise<void>
-  /** Where pieces of what was deleted may still be, and what to do about it. `isWhole`: whether all that was asked for is deleted. */
-  leftovers(isWhole: boolean): string[]
 }

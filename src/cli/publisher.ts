@@ -143,7 +143,7 @@ export function createPublisher({
     const { state, hashed, at } = found
     const begunAt = now()
     if (next.what === 'numbers' && hashed) {
-      if (writeFreshness({ hashed, state, at, lockName: newLockName(pid, newToken) }))
+      if (writeFreshness(hashed, state, at, newLockName(pid, newToken)))
         logger[isService ? 'debug' : 'info'](
           { event: 'published_freshness', file: numbersFile(target), duration_ms: now() - begunAt },
           'nothing to publish but how fresh the file is',

@@ -39,14 +39,14 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
 
   async function handle({ page, items, newToWalk, entry, next }: Answer): Promise<PageResult> {
     const { changes } = await compareWithStore(store, lease.job, page, items)
-    const answer = { ...changes, entry, newToWalk }
     const at = options.times.ofWalk()
     const added = changes.upserts.filter(({ change }) => change === 'added')
     if (entry.why === 'forward') ends.note(page.number, items, new Set(added.map(({ key }) => key.id)))
     else if (beginsWithAdded(entry, new Set(added.map(({ key }) => key.id)))) {
       addedBehind = { at: addedBehind?.at ?? at, isInFront: addedBehind?.isInFront || entry.why === 'front' }
     }
-    const committed = await store.commit(lease, { walk, run, answer, next: withAddedBehind(next), at })
+    const answer = { walk, entry, newToWalk, next: withAddedBehind(next) }
+    const committed = await store.commit(lease, { changes, run, at, answer, saved: null })
     newRejects += committed.newRejects
     rowsAdded = committed.rowsAdded
     for (const replaced of replaces) await abandon(replaced)
@@ -61,8 +61,7 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     handle,
     async beginPass(next: Checkpoint): Promise<void> {
       ends.endPass()
-      const at = options.times.ofWalk()
-      await store.commit(lease, { walk, run, answer: null, next: withAddedBehind(next), at })
+      await store.saveCheckpoint(lease, walk, withAddedBehind(next), options.times.ofWalk())
     },
     giveUp: () => abandon(walk),
     /** Items of the walk without a usable key that are new to the mirror. */

@@ -4,7 +4,7 @@ import type { ListPosition, Question } from './coverage/state.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
 import type { OwnerWork } from './owner-work.ts'
 import type { Share } from './refresh/price.ts'
-import type { JobRefresh, RefreshCommit, RefreshCommitted, SavedRefresh } from './refresh/saved.ts'
+import type { JobRefresh, SavedRefresh } from './refresh/saved.ts'
 import type { RefreshState } from './refresh/state.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
@@ -27,16 +27,16 @@ export interface Store {
   readLedger(walkId: number, after: number): Promise<LedgerEntry[]>
   /** Compares each item with its row, or its reject if it has no usable key. One entry per item. Writes nothing. */
   lookup(job: Job, items: readonly ListedItem[]): Promise<StoredItem[]>
-  /** Writes one answer with its checkpoint. */
+  /** Writes one page. */
   commit(lease: Lease, page: PageCommit): Promise<CommitResult>
+  /** Writes where a walk goes on, when a pass begins. `at`: see `PageCommit`. */
+  saveCheckpoint(lease: Lease, walk: Walk, next: Checkpoint, at: number): Promise<void>
   /** Records the live rows that a trusted walk missed. The same walk may be judged any number of times. */
   findMissing(lease: Lease, rule: MissingRule): Promise<MissingCounts>
   /** Ends a walk, and removes or holds back its missing rows as the caller decided. Returns the job's rows that are held back. */
   closeWalk(lease: Lease, end: WalkClosing): Promise<{ heldBack: HeldRemovals | null }>
   /** Opens the run's line of a refresh, and notes that it was tried. `within`: the run of the walk that it interrupts. */
   beginRefresh(lease: Lease, saved: SavedRefresh, within: Run | null): Promise<number>
-  /** Writes one page of a refresh. Each open full walk counts its items as seen. */
-  commitRefresh(lease: Lease, page: RefreshCommit): Promise<RefreshCommitted>
   /** Saves what the next refresh starts from. */
   saveRefresh(lease: Lease, saved: SavedRefresh): Promise<void>
   /** What is saved of the refreshes of all jobs of the store. */
@@ -170,20 +170,16 @@ export interface PageRetry {
   error: string
 }
 
-/** All that one answer writes: rows, history, ledger, counters and checkpoint. */
+/** All that one page writes: rows, history, rejects, and the numbers of its run and job. Its items are no longer missed. */
 export interface PageCommit {
-  walk: Walk
+  changes: PageChanges
   run: Run
-  /** Null when a pass begins: writes only the checkpoint. */
-  answer: CommittedAnswer | null
-  next: Checkpoint
-  /** The time that its rows are written with, epoch milliseconds. Never before that of another page of the job. */
+  /** The time that its rows are written with, epoch milliseconds. Never before that of another page of the job; of a refresh, after it. */
   at: number
-}
-
-export interface CommittedAnswer extends PageChanges {
-  entry: LedgerEntry
-  newToWalk: number
+  /** The line in the page ledger, and the checkpoint; null: a refresh read it, and each open full walk counts its items as seen. */
+  answer: { walk: Walk; entry: LedgerEntry; newToWalk: number; next: Checkpoint } | null
+  /** What a refresh saves with an older page; null: nothing, or at its end. */
+  saved: SavedRefresh | null
 }
 
 /** What a page changes in the tables of its job. */

@@ -55,7 +55,7 @@ async function createScene({ isRead = true } = {}) {
         // In this process, so that the file is of the time of the test.
         copy: async ({ contents, begunAt, ...task }) => {
           const published = { version: '1', origin: originIn(mirror.connection), contents, begunAt }
-          return makeCopy({ ...task, mirror: mirror.file, published }, { now, lockName: lockName() })
+          return makeCopy({ ...task, mirror: mirror.file, published }, lockName(), now)
         },
       },
       isService,
@@ -265,12 +265,7 @@ it('leaves numbers as they are where the file is replaced meanwhile', async () =
   fs.renameSync(`${target}.new`, target)
   const state = { contents: before.contents, jobs: [] }
 
-  const isWritten = writeFreshness({
-    hashed: hashed as HashedFile,
-    state,
-    at: mirror.clock.now(),
-    lockName: lockName(),
-  })
+  const isWritten = writeFreshness(hashed as HashedFile, state, mirror.clock.now(), lockName())
 
   expect(isWritten).toBe(false)
   expect(numbers()).toEqual(before)

@@ -2,14 +2,14 @@ import { onTestFinished } from 'vitest'
 import type { ConfiguredCollection } from '../../src/store/core/tables.ts'
 import { createForgetting } from '../../src/store/sqlite/forget.ts'
 import { createLeases } from '../../src/store/sqlite/leases.ts'
-import { createTypedTableRebuild } from '../../src/store/sqlite/tables/collection.ts'
+import { rebuildCollection } from '../../src/store/sqlite/tables/collection.ts'
 import { createTransact } from '../../src/store/sqlite/transaction.ts'
 import { lockName } from './lock-name.ts'
 import type { TestMirror } from './test-mirror.ts'
 
 /** What `rebuild` and `forget` do, in another process; `rest` is called between two steps, and may stop them. */
 export function createLongWork(
-  { connection, file, clock }: TestMirror,
+  { connection, clock }: TestMirror,
   rest: (stop: AbortController) => unknown = () => {},
 ) {
   const stop = new AbortController()
@@ -18,11 +18,11 @@ export function createLongWork(
     await clock.sleep(ms)
   }
   const patience = { now: clock.now, sleep, signal: stop.signal }
-  const transact = createTransact({ connection, file, ...patience })
+  const transact = createTransact({ connection, ...patience })
   return {
-    rebuild: createTypedTableRebuild({ connection, file, transact, ...patience }),
+    rebuild: (name: string) => rebuildCollection(connection, transact, name, patience),
     forgetting(configured: readonly ConfiguredCollection[] = []) {
-      const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
+      const leases = createLeases(connection, lockName(), Date.now)
       onTestFinished(() => leases.close())
       return createForgetting({ connection, leases, transact, configured, ...patience })
     },

@@ -49,18 +49,11 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   const connection = openForWriting(file)
   const { now, sleep } = clock
   const stop = new AbortController()
-  const leases = createLeases({ connection, file, name: lockName(), now: Date.now })
-  const store = openSqliteStore({
-    connection,
-    file,
-    baseUrl: 'https://admin.example.com',
-    leases,
-    keepRuns: KEEP_RUNS_MS,
-    now,
-    sleep,
-    signal: stop.signal,
-  })
-  const transact = createTransact({ connection, file, now, sleep, signal: stop.signal })
+  const leases = createLeases(connection, lockName(), Date.now)
+  const writing = { connection, leases, now, sleep, signal: stop.signal }
+  const transact = createTransact(writing)
+  const baseUrl = 'https://admin.example.com'
+  const store = openSqliteStore({ ...writing, transact, baseUrl, keepRuns: KEEP_RUNS_MS })
   const tokens = createTokens(connection, transact, () => 'a salt')
   // Written at once, since nobody holds the lock.
   void tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))

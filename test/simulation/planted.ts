@@ -9,10 +9,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     complaint: /was read and is not in the mirror$/,
     store: (store) => ({
       ...store,
-      commit: (lease, { answer, ...page }) =>
+      commit: (lease, { changes, ...page }) =>
         store.commit(lease, {
           ...page,
-          answer: answer && { ...answer, upserts: answer.upserts.slice(0, -1) },
+          changes: page.answer ? { ...changes, upserts: changes.upserts.slice(0, -1) } : changes,
         }),
     }),
   },
@@ -49,7 +49,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     store: (store) => ({
       ...store,
       async commit(lease, page) {
-        await store.commit(lease, { ...page, answer: null })
+        const { answer, at } = page
+        if (answer) await store.saveCheckpoint(lease, answer.walk, answer.next, at)
         return store.commit(lease, page)
       },
     }),

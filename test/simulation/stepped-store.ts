@@ -48,13 +48,13 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
         tell({ kind: 'refresh began', process, job: lease.job, run, within: within?.id ?? null })
         return run
       }),
-    commitRefresh: (lease, page) => call(() => store.commitRefresh(lease, page)),
     saveRefresh: (lease, saved) => call(() => store.saveRefresh(lease, saved)),
     noteRetry: (lease, retry) => call(() => store.noteRetry(lease, retry)),
     refreshes: () => call(() => store.refreshes()),
     shares: (scopes) => call(() => store.shares(scopes)),
     writeShare: (share) => call(() => store.writeShare(share)),
     commit: (lease, page) => call(() => store.commit(lease, page)),
+    saveCheckpoint: (...saved) => call(() => store.saveCheckpoint(...saved)),
     findMissing: (lease, rule) => call(() => store.findMissing(lease, rule)),
     closeWalk: (lease, end) => call(() => store.closeWalk(lease, end)),
     finishRun: (lease, run, outcome) =>

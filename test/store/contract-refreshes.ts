@@ -58,7 +58,7 @@ export async function refreshPage(store: Store, { lease, run }: OpenRefresh, ...
   const page = pageOf(texts, { number: 7, next: null, total: null, lastPage: null })
   const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
   const at = createPageTimes(lease, Date.now).ofRefresh()
-  return store.commitRefresh(lease, { ...changes, run, at, saved: null })
+  return store.commit(lease, { changes, run, at, answer: null, saved: null })
 }
 
 /** A refresh of one page that holds these texts, to its end. */
@@ -179,7 +179,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       const read = async (text: string) => {
         const page = pageOf([text], { number: 7, next: null, total: null, lastPage: null })
         const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
-        return store.commitRefresh(lease, { ...changes, run, at: times.ofRefresh(), saved: null })
+        return store.commit(lease, { changes, run, at: times.ofRefresh(), answer: null, saved: null })
       }
       await read('{"id":2}')
       await read('{"id":3}')

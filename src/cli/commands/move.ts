@@ -15,7 +15,7 @@ import {
   withdrawMaintenance,
 } from '../../store/sqlite/leases.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
-import { createLockWait } from '../../store/sqlite/transaction.ts'
+import { createLockWait, createTransact } from '../../store/sqlite/transaction.ts'
 import { counted, printable } from '../../text.ts'
 import { exitCodeIfStopped } from '../exit-code.ts'
 import { assertMirror } from '../file/mirror.ts'
@@ -57,12 +57,13 @@ async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettin
     try {
       if (!(await serverLeases.lock('move', '')))
         throw new JobError('BUSY', `another process moves a mirror to ${to.shown} right now`)
-      const { connection, transact, patience } = await openConnection(file, runtime, {
+      const { connection, patience } = await openConnection(file, runtime, {
         info: (_, message) => report(message),
         warn: () => {},
       })
       const name = newLockName(pid, newToken)
-      const leases = translatingErrors(file, () => createLeases({ connection, file, name, now }))
+      const leases = translatingErrors(file, () => createLeases(connection, name, now))
+      const transact = createTransact({ connection, ...patience })
       try {
         const isAlone = await transact(() => announceMaintenance(connection, { owner: name, what: WHAT }))
         if (!isAlone) throw inUse(file, maintenanceUnderWay(connection) ?? 'another process is at work on it')

@@ -1,8 +1,9 @@
 import { UsageError } from '../../errors.ts'
+import { collectionNames } from '../../store/core/tables.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { noMirror } from '../file/mirror.ts'
-import { isMade, type Rebuilding, withMirror } from '../mirror.ts'
+import { isMade, type OpenMirror, withMirror } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 /** `rebuild`: makes the typed tables and the views of these collections, or of all, from the raw rows. Needs no token. */
@@ -14,11 +15,9 @@ export async function run(runtime: Runtime, globals: Globals, typed: readonly st
     throw noMirror(config.database)
   }
   return withMirror(config, runtime, async (mirror) => {
-    const rebuilding = await mirror.beginRebuilding()
-    const mirrored = await rebuilding.collections()
+    const mirrored = await mirror.run(collectionNames)
     assertKnown(typed, [...new Set([...mirrored, ...configured])])
-    for (const name of typed.length === 0 ? mirrored : new Set(typed))
-      await rebuild(runtime, rebuilding, name)
+    for (const name of typed.length === 0 ? mirrored : new Set(typed)) await rebuild(runtime, mirror, name)
     return 0
   })
 }
@@ -31,8 +30,8 @@ function assertKnown(typed: readonly string[], known: readonly string[]): void {
   )
 }
 
-async function rebuild({ stdout, stderr }: Runtime, rebuilding: Rebuilding, name: string): Promise<void> {
-  const { rows, strays, views, notices } = await rebuilding.collection(name)
+async function rebuild({ stdout, stderr }: Runtime, mirror: OpenMirror, name: string): Promise<void> {
+  const { rows, strays, views, notices } = await mirror.rebuild(name)
   for (const notice of notices) stderr.write(`${name}: ${printable(notice, 500)}\n`)
   const gone = strays > 0 ? `, ${counted(strays, 'row')} without a raw one taken away` : ''
   stdout.write(`${name}: ${counted(rows, 'row')} rebuilt${gone}, ${counted(views, 'view')}\n`)

@@ -11,6 +11,7 @@ import {
   startScheduler,
 } from '../../schedule/scheduler.ts'
 import { isDue } from '../../schedule/ticks.ts'
+import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import { DEFAULT_CONFIG, readConfig } from '../config-file.ts'
@@ -86,7 +87,7 @@ async function runScheduled(
     const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner, instead, signal } as const
     for (const result of await session.runJobs([selected], how)) onResult(result)
   }
-  const lastRuns = await session.tokens.allLastRuns()
+  const lastRuns = await session.run(lastRunsOfAll)
   const begunAt = now()
   const scheduled = jobs.map((selected) => {
     const { organization, job } = selected

@@ -8,20 +8,25 @@ import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { emptyWal, openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { openForWriting } from '../../store/sqlite/file/open-for-writing.ts'
-import { announceDaemon, createLeases, readDaemons, withdrawDaemon } from '../../store/sqlite/leases.ts'
+import {
+  announceDaemon,
+  createLeases,
+  type Leases,
+  readDaemons,
+  withdrawDaemon,
+} from '../../store/sqlite/leases.ts'
 import { originIn } from '../../store/sqlite/publish/numbers.ts'
 import { startCopy } from '../../store/sqlite/publish/publish.ts'
 import { createFileStatus, mirrorSize } from '../../store/sqlite/read/status.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
-import { makeConfigured } from '../../store/sqlite/tables/collection.ts'
+import { makeConfigured, rebuildCollection } from '../../store/sqlite/tables/collection.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
 import {
   createFileCheck,
   createLockWait,
   createTransact,
   type Patience,
-  type Transact,
 } from '../../store/sqlite/transaction.ts'
 import type { Notes, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
@@ -34,9 +39,14 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
   const { now, newToken, env } = runtime
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(file)
-  const { connection, transact, patience } = await openConnection(file, runtime, notes)
+  const { connection, patience } = await openConnection(file, runtime, notes)
   const own = <T>(task: () => T) => translatingErrors(file, task)
+  let leases: Leases | undefined
   try {
+    const name = newLockName(runtime.pid, newToken)
+    leases = own(() => createLeases(connection, name, now))
+    const writing = { connection, leases, ...patience }
+    const transact = own(() => createTransact(writing))
     const warning = await transact(() => {
       const adopted =
         address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', placeOfFile(file)))
@@ -45,18 +55,9 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
       return adopted
     })
     if (warning) notes.warn({ event: 'address_accepted' }, warning)
-    const name = newLockName(runtime.pid, newToken)
-    const leases = own(() => createLeases({ connection, file, name, now }))
-    const transactAlive: Transact = (task, kind) =>
-      transact(() => {
-        leases.assertAlive()
-        return task()
-      }, kind)
     return {
       ...ruleRunner(connection, file),
-      store: own(() =>
-        openSqliteStore({ connection, file, baseUrl: api.baseUrl, leases, keepRuns, ...patience }),
-      ),
+      store: own(() => openSqliteStore({ ...writing, transact, baseUrl: api.baseUrl, keepRuns })),
       tokens: own(() => createTokens(connection, transact, newToken)),
       processName: name,
       now,
@@ -72,23 +73,22 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
           notes.warn({ event: 'daemon_beside', owner, since }, DAEMON_BESIDE)
         return () => transact(() => withdrawDaemon(connection, name))
       },
-      async beginRebuilding() {
-        const { createTypedTableRebuild } = await import('../../store/sqlite/tables/collection.ts')
-        return own(() => createTypedTableRebuild({ ...patience, connection, file, transact: transactAlive }))
-      },
+      rebuild: (collection) => rebuildCollection(connection, transact, collection, patience),
       async beginForgetting() {
         const { createForgetting } = await import('../../store/sqlite/forget.ts')
-        const options = { ...patience, connection, leases, transact: transactAlive, configured: collections }
-        const { blank, ...forgetting } = own(() => createForgetting(options))
+        const { blank, ...forgetting } = own(() =>
+          createForgetting({ ...writing, transact, configured: collections }),
+        )
         await blank()
         return { ...forgetting, leftovers: (isWhole) => leftoversIn(file, isWhole) }
       },
       async close() {
-        leases.close()
+        writing.leases.close()
         connection.close()
       },
     }
   } catch (error) {
+    leases?.close()
     connection.close()
     throw error
   }
@@ -110,19 +110,17 @@ function ruleRunner(connection: Connection, file: string): RuleRunner {
   }
 }
 
-interface OpenConnection {
-  connection: Connection
-  transact: Transact
-  patience: Patience
-}
-
 /** Opens the file for writing, or makes it. */
-export async function openConnection(file: string, runtime: Runtime, notes: Notes): Promise<OpenConnection> {
+export async function openConnection(
+  file: string,
+  runtime: Runtime,
+  notes: Notes,
+): Promise<{ connection: Connection; patience: Patience }> {
   const { now, sleep, signal } = runtime
   const report = (message: string) => notes.info({ event: 'mirror_busy' }, message)
   const patience = { now, sleep, signal, report }
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
-  return { connection, patience, transact: createTransact({ connection, file, ...patience }) }
+  return { connection, patience }
 }
 
 const DAEMON_BESIDE =

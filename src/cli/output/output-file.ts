@@ -123,7 +123,7 @@ async function replaceWhole(
       )
     const handle = await open(unfinished, fs.constants.O_WRONLY | fs.constants.O_NOFOLLOW)
     await write(handle)
-    finishFile(unfinished, { mode, like: before, at: null })
+    finishFile(unfinished, mode, before, null)
     fs.renameSync(unfinished, place)
   } catch (error) {
     fs.rmSync(unfinished, { force: true })

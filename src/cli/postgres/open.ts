@@ -2,7 +2,6 @@ import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { mirrorState } from '../../store/core/publication.ts'
-import { collectionNames } from '../../store/core/tables.ts'
 import { runRule } from '../../store/postgres/driver.ts'
 import { createForgetting } from '../../store/postgres/forget.ts'
 import {
@@ -75,10 +74,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         announced = await announceDaemon(server, leases, new Date(now()).toISOString())
         return announced.withdraw
       },
-      beginRebuilding: async () => ({
-        collections: () => runRule(server, collectionNames()),
-        collection: (name) => rebuildCollection(server, name, { now, signal }),
-      }),
+      rebuild: (name) => rebuildCollection(server, name, { now, signal }),
       beginForgetting: async () => {
         const forgetting = createForgetting(server, leases, { configured: config.collections, now, signal })
         // The server overwrites what is deleted when it cleans its tables (VACUUM).

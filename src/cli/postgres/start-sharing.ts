@@ -3,6 +3,7 @@ import { InterruptedError, KnownError, toKnownError } from '../../errors.ts'
 import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/scheduler.ts'
 import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
 import { beganAhead, isDue } from '../../schedule/ticks.ts'
+import { lastRuns } from '../../store/core/runs.ts'
 import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
 import type { ListQueue, QueuedList } from '../../store/postgres/queue/queue.ts'
 import type { JobResult } from '../../sync/job.ts'
@@ -100,7 +101,9 @@ async function runOnce(
 ): Promise<RunEnd> {
   const { organization, job } = selected
   const name = [organization.id, job.collection.name] as const
-  const last = await session.tokens.lastRuns(...name)
+  const last = await session.run(() =>
+    lastRuns({ organization: organization.id, collection: job.collection.name }),
+  )
   const now = session.now()
   if (!last.unfinished && !beganAhead(last, now) && !isDue(last, schedule, now)) return OVER
   if (await isOwned(...name)) return { again: true }

@@ -24,11 +24,9 @@ export interface Catalog {
 }
 
 /** A catalog while its successor is worked out. */
-export interface Draft {
+export interface Draft extends Omit<Catalog, 'columns' | 'isFull' | 'isFullReported'> {
   columns: Column[]
-  keyPaths: KeyPaths
-  limits: ColumnLimits
-  root: PathNode<ColumnSlot>
+  isFullReported: boolean
   /** Folded names in use, those of the keys included. */
   names: Set<string>
   /** Columns, with those of keys that wait for their first value. */
@@ -132,10 +130,13 @@ export function createCatalog(
   isFullReported = false,
   limits = SQLITE_LIMITS,
 ): Catalog {
-  return sealDraft(openDraft(columns, keyPaths, limits), isFullReported)
+  return sealDraft(openDraft(columns, { keyPaths, limits, isFullReported }))
 }
 
-export function openDraft(columns: readonly Column[], keyPaths: KeyPaths, limits: ColumnLimits): Draft {
+export function openDraft(
+  columns: readonly Column[],
+  { keyPaths, limits, isFullReported }: Pick<Catalog, 'keyPaths' | 'limits' | 'isFullReported'>,
+): Draft {
   const root = createPathTree<ColumnSlot>()
   const discovered = columns.map((column) => column.name)
   const taken = [...limits.reserved, ...keyColumnNames(keyPaths, limits), ...discovered]
@@ -148,14 +149,12 @@ export function openDraft(columns: readonly Column[], keyPaths: KeyPaths, limits
   }
   const decided = new Set(columns.filter((column) => column.role === 'key').map((column) => column.path))
   const undecided = keyPaths.filter((path) => !decided.has(sqlitePath(path))).length
-  return { columns: [...columns], keyPaths, limits, root, names, count: columns.length + undecided }
+  const count = columns.length + undecided
+  return { columns: [...columns], keyPaths, limits, isFullReported, root, names, count }
 }
 
-export function sealDraft(
-  { columns, keyPaths, limits, root, count }: Draft,
-  isFullReported: boolean,
-): Catalog {
-  return { columns, keyPaths, limits, root, isFull: count >= limits.mostColumns, isFullReported }
+export function sealDraft({ names: _names, count, ...known }: Draft): Catalog {
+  return { ...known, isFull: count >= known.limits.mostColumns }
 }
 
 export function slotAt(root: PathNode<ColumnSlot>, path: readonly string[]): ColumnSlot {

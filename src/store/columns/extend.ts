@@ -32,11 +32,9 @@ export interface Extension {
   warnings: ColumnWarning[]
 }
 
-interface Work {
-  draft: Draft
-  isFullReported: boolean
+interface Work extends Draft {
   warnings: ColumnWarning[]
-  /** The current reading of the items changed the draft. */
+  /** The current reading of the items has changed it. */
   isChanged: boolean
 }
 
@@ -49,16 +47,15 @@ export function extendCatalog(
   keys: readonly (readonly KeyPart[])[],
   items: readonly JsonObject[],
 ): Extension {
-  const draft = openDraft(withKeys(catalog, keys), catalog.keyPaths, catalog.limits)
-  const work: Work = { draft, isFullReported: catalog.isFullReported, warnings: [], isChanged: true }
+  const work: Work = { ...openDraft(withKeys(catalog, keys), catalog), warnings: [], isChanged: true }
   // Read again after a change: a boolean that an INTEGER column could hold does not fit a REAL one.
   while (work.isChanged) {
     work.isChanged = false
     for (const item of items)
-      flatten(item, draft.root, (field, slot, value) => adapt(work, field, slot, value))
+      flatten(item, work.root, (field, slot, value) => adapt(work, field, slot, value))
   }
-  const changes = changesBetween(catalog.columns, draft.columns)
-  return { catalog: sealDraft(draft, work.isFullReported), changes, warnings: work.warnings }
+  const { warnings, isChanged: _done, ...draft } = work
+  return { catalog: sealDraft(draft), changes: changesBetween(catalog.columns, draft.columns), warnings }
 }
 
 /** What to report of an extension, for the log. */
@@ -94,7 +91,7 @@ function changesBetween(before: readonly Column[], after: readonly Column[]): Co
 }
 
 function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, sent: Leaf): void {
-  const { limits } = work.draft
+  const { limits } = work
   const value = limits.asRead ? limits.asRead(sent) : sent
   const own = ownValue(value)
   const change = changeFor(slot, value, own, limits)
@@ -103,22 +100,22 @@ function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, sent:
   const column = slot && columnFor(slot, value, own)
   if (slot?.main && change === 'widen') replace(work, slot, slot.main, { ...slot.main, type: 'REAL' })
   else if (slot && column && change === 'wide') replace(work, slot, column, { ...column, wide: true })
-  else if (work.draft.count >= work.draft.limits.mostColumns) reportFull(work, field)
+  else if (work.count >= work.limits.mostColumns) reportFull(work, field)
   else if (slot && change === 'text') addText(work, slot, pathOf(field), value, own)
   else addMain(work, pathOf(field), value, own)
 }
 
 function addMain(work: Work, path: string[], value: Leaf, own: OwnValue): void {
-  const name = columnName(path, isTakenIn(work.draft), work.draft.limits)
+  const name = columnName(path, isTakenIn(work), work.limits)
   const type = typeOf(own)
-  const wide = isWideFor(type, value, own, work.draft.limits)
+  const wide = isWideFor(type, value, own, work.limits)
   const column: Column = { name, path: sqlitePath(path), type, role: 'value', wide }
-  slotAt(work.draft.root, path).main = column
+  slotAt(work.root, path).main = column
   add(work, column)
 }
 
 function replace(work: Work, slot: ColumnSlot, before: Column, after: Column): void {
-  const { columns } = work.draft
+  const { columns } = work
   columns[columns.indexOf(before)] = after
   slot[after.role === 'text' ? 'text' : 'main'] = after
   work.isChanged = true
@@ -127,8 +124,8 @@ function replace(work: Work, slot: ColumnSlot, before: Column, after: Column): v
 function addText(work: Work, slot: ColumnSlot, path: string[], value: Leaf, own: OwnValue): void {
   if (!slot.main) return
   const { name: main, type } = slot.main
-  const name = freeName(main, isTakenIn(work.draft), work.draft.limits, '__text')
-  const wide = isWideFor('TEXT', value, own, work.draft.limits)
+  const name = freeName(main, isTakenIn(work), work.limits, '__text')
+  const wide = isWideFor('TEXT', value, own, work.limits)
   slot.text = { name, path: sqlitePath(path), type: 'TEXT', role: 'text', wide }
   add(work, slot.text)
   const message = `column ${main} is ${type} and met a value that does not fit it: such values go, as text, to column ${name}`
@@ -136,10 +133,9 @@ function addText(work: Work, slot: ColumnSlot, path: string[], value: Leaf, own:
 }
 
 function add(work: Work, column: Column): void {
-  const { draft } = work
-  draft.columns.push(column)
-  draft.names.add(foldName(column.name))
-  draft.count++
+  work.columns.push(column)
+  work.names.add(foldName(column.name))
+  work.count++
   work.isChanged = true
 }
 
@@ -148,7 +144,7 @@ function reportFull(work: Work, field: FieldPath): void {
   if (work.isFullReported) return
   work.isFullReported = true
   const path = sqlitePath(pathOf(field))
-  const message = `the table has ${work.draft.limits.mostColumns} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
+  const message = `the table has ${work.limits.mostColumns} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
   work.warnings.push({ kind: 'too-many-columns', path, message })
 }
 

@@ -1,6 +1,5 @@
-import type { SavedRefresh } from '../../sync/refresh/saved.ts'
-import type { CommitResult, LedgerEntry, PageChanges, Run, Walk } from '../../sync/store.ts'
-import type { Checkpoint, Job } from '../../sync/types.ts'
+import type { CommitResult, PageChanges, PageCommit } from '../../sync/store.ts'
+import type { Job } from '../../sync/types.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { type JobRow, namesOf, OF_JOB, saveRefresh, scopeOf } from './jobs.ts'
 import { countHeld } from './missing.ts'
@@ -9,25 +8,13 @@ import { trafficValues } from './runs.ts'
 import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
 import { checkpointValues, ledgerRow } from './walks.ts'
 
-/** A page that is to be written, of a walk or of a refresh. */
-export interface WrittenPage {
-  job: Job
-  changes: PageChanges
-  run: Run
-  /** Epoch milliseconds. */
-  at: number
-  /** Null: a refresh read it. */
-  answer: { walk: Walk; entry: LedgerEntry; newToWalk: number; next: Checkpoint } | null
-  /** What the job keeps for the next refresh; null: nothing changes. */
-  saved: SavedRefresh | null
-}
-
 /** Writes a page with its rows, and counts it. */
 export function* commitPage(
   dialect: Dialect,
   writer: RowWriter,
   typed: readonly TypedRow[],
-  { job, changes, run: reader, at: time, answer, saved }: WrittenPage,
+  job: Job,
+  { changes, run: reader, at: time, answer, saved }: PageCommit,
   row: JobRow,
 ): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
   yield* writer.write({ job, upserts: changes.upserts, typed, at: time })
@@ -69,7 +56,7 @@ const COUNT_IN_RUN = `
 
 /** Adds the answer to the walk and its page ledger, with the checkpoint. */
 function* saveAnswer(
-  { walk, entry, newToWalk, next }: NonNullable<WrittenPage['answer']>,
+  { walk, entry, newToWalk, next }: NonNullable<PageCommit['answer']>,
   newRejects: number,
   at: string,
 ): Rule<void> {

@@ -1,3 +1,4 @@
+import type { JobFreshness } from './publication.ts'
 import type { Listed, Value } from './reading.ts'
 import { all, one, quoted, type Rule, type StoredTime, timeOrNull } from './sql.ts'
 
@@ -26,13 +27,8 @@ export interface CollectionSummary {
   jobs: JobSummary[]
 }
 
-export interface JobSummary {
-  organization_id: string
-  organization: string
+export interface JobSummary extends Omit<JobFreshness, 'collection' | 'last_complete_at'> {
   rows: number
-  as_of: string | null
-  /** Null also in a file that does not know. */
-  fresh_as_of: string | null
   coverage: string | null
 }
 

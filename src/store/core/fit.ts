@@ -192,11 +192,6 @@ export function* planColumns(
   return extendCatalog(yield* loadCatalog(dialect, collection, told.isFull), keys, items)
 }
 
-export interface Fitting {
-  notices: readonly Notice[]
-  told: Told
-}
-
 /** Changes columns and views so that they can hold these items. Where something of a user keeps a type, fractions go beside the column. */
 export function* fitTables(
   alteration: Alteration,
@@ -204,7 +199,7 @@ export function* fitTables(
   wanted: WantedItems,
   told: Told,
   at: string,
-): Rule<Fitting> {
+): Rule<{ notices: readonly Notice[]; told: Told }> {
   const { dialect } = alteration
   const { name } = collection
   // One process at a time changes a collection; the others then find what they need.

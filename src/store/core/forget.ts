@@ -175,14 +175,6 @@ export function* isUnused(collection: string): Rule<boolean> {
 
 export type Forgotten = { owner: string } | { owner: null; gone: Holdings; isCollectionGone: boolean }
 
-/** Deletes what the mirror holds of jobs and organizations. */
-export interface Forgetting {
-  /** Forgets a job, unless another process works on it. See `forgetJob`. */
-  job(job: JobNames, isConfigured: boolean): Promise<Forgotten>
-  /** See `forgetOrganization`. */
-  organization(organizationId: string): Promise<void>
-}
-
 /** What forgetting needs of a database. */
 export interface ForgettingWork extends Runner {
   /** Takes the job; or returns the name of its owner. From then on no process that was cut off writes anything of it. */
@@ -194,9 +186,13 @@ export interface ForgettingWork extends Runner {
   dropUnused(collection: string): Promise<boolean>
 }
 
-export function createForgetting(work: ForgettingWork): Forgetting {
+/** Deletes what the mirror holds of jobs and organizations. */
+export type Forgetting = ReturnType<typeof createForgetting>
+
+export function createForgetting(work: ForgettingWork) {
   return {
-    async job(job, isConfigured) {
+    /** Forgets a job, unless another process works on it. See `forgetJob`. */
+    async job(job: JobNames, isConfigured: boolean): Promise<Forgotten> {
       const taken = await work.take(job)
       if (typeof taken === 'string') return { owner: taken }
       try {
@@ -205,7 +201,8 @@ export function createForgetting(work: ForgettingWork): Forgetting {
         await work.release(taken)
       }
     },
-    organization: (id) => work.writing(() => forgetOrganization(id)),
+    /** See `forgetOrganization`. */
+    organization: (id: string) => work.writing(() => forgetOrganization(id)),
   }
 }
 

@@ -77,10 +77,40 @@ function* rejectOf(job: Job, id: string): Rule<StoredItem> {
 /** The most ids that one call of `liveKeys` returns. */
 const KEYS_BATCH = 4000
 
-/** Where a batch of keys ended. */
-interface Position {
+/** Where a batch of rows ended: its last key, as texts. */
+export interface Position {
   types: readonly KeyType[]
   last: readonly string[]
+}
+
+/** For SELECT: the key of a row as texts, `k0` and so on. */
+export function keyTexts(keyColumns: readonly string[]): string {
+  return keyColumns.map((name, index) => `CAST(${quoted(name)} AS TEXT) AS k${index}`).join(', ')
+}
+
+/** The key that `keyTexts` selected. */
+export function keyIn(row: Readonly<Record<string, string>>, { keyColumns }: Keys): string[] {
+  return keyColumns.map((_, index) => row[`k${index}`] ?? '')
+}
+
+/**
+ * For WHERE: the rows behind a position, in order of the key. All rows, if a sync of another organization made a key column TEXT: the order
+ * has changed. `first`: columns before the key.
+ */
+export function rowsBehind(
+  { keyColumns, keyTypes }: Keys,
+  from: Position | null,
+  first: readonly string[] = [],
+) {
+  const order = [...first, ...keyColumns].map(quoted).join(', ')
+  if (!from || String(from.types) !== String(keyTypes)) return { sql: 'true', order, values: {} }
+  const types = [...first.map(() => 'text'), ...keyTypes.map((type) => SQL_TYPES[type])]
+  const values = Object.fromEntries(from.last.map((text, index) => [`p${index}`, text]))
+  return {
+    sql: `(${order}) > (${types.map((type, index) => `:p${index}::${type}`).join(', ')})`,
+    order,
+    values,
+  }
 }
 
 /** See `Store.liveKeys`. */
@@ -90,37 +120,19 @@ export function* liveKeys(
   from: string | null,
 ): Rule<{ ids: string[]; next: string | null }> {
   if (!keys) return { ids: [], next: null }
-  const { keyColumns, keyTypes: types } = keys
-  const last = positionOf(from, types)
-  const names = keyColumns.map(quoted).join(', ')
-  const after = types.map((type, index) => `:k${index}::${SQL_TYPES[type]}`).join(', ')
+  const behind = rowsBehind(keys, from === null ? null : (JSON.parse(from) as Position))
   const rows = yield* all<Record<string, string>>(
     `
-      SELECT ${keyTexts(keyColumns)}
+      SELECT ${keyTexts(keys.keyColumns)}
       FROM ${quoted(tableName(job.collection.name, 'raw'))}
-      WHERE "_organization_id" = :organization ${last ? `AND (${names}) > (${after})` : ''}
-      ORDER BY ${names}
+      WHERE "_organization_id" = :organization AND ${behind.sql}
+      ORDER BY ${behind.order}
       LIMIT ${KEYS_BATCH}
     `,
-    {
-      organization: job.organization.id,
-      ...Object.fromEntries((last ?? []).map((text, index) => [`k${index}`, text])),
-    },
+    { organization: job.organization.id, ...behind.values },
   )
-  const texts = rows.map((row) => keyColumns.map((_, index) => row[`k${index}`] ?? ''))
-  const end = texts.length === KEYS_BATCH ? texts.at(-1) : undefined
-  const next: Position | null = end ? { types, last: end } : null
+  const texts = rows.map((row) => keyIn(row, keys))
+  const last = texts.length === KEYS_BATCH ? texts.at(-1) : undefined
+  const next: Position | null = last ? { types: keys.keyTypes, last } : null
   return { ids: texts.map(packTexts), next: next && JSON.stringify(next) }
-}
-
-/** For SELECT: the key of a row as texts, `k0` and so on. */
-export function keyTexts(keyColumns: readonly string[]): string {
-  return keyColumns.map((name, index) => `CAST(${quoted(name)} AS TEXT) AS k${index}`).join(', ')
-}
-
-/** Null, which starts again, if a sync of another organization made a key column TEXT: its order has changed. */
-function positionOf(from: string | null, types: readonly KeyType[]): readonly string[] | null {
-  if (from === null) return null
-  const position = JSON.parse(from) as Position
-  return String(position.types) === String(types) ? position.last : null
 }

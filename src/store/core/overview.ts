@@ -115,18 +115,6 @@ export interface StoredGate {
   known: string | null
 }
 
-function gates(): Rule<StoredGate[]> {
-  return all('SELECT scope, known FROM sync_gates')
-}
-
-/** Which token, by its fingerprint, each organization used last. Keep it out of all output. */
-function* tokensUsed(): Rule<Map<string, string | null>> {
-  const rows = yield* all<{ id: string; token: string | null }>(
-    'SELECT id, last_fingerprint AS token FROM organizations',
-  )
-  return new Map(rows.map(({ id, token }) => [id, token]))
-}
-
 export interface MirrorSize {
   bytes: number
   /** Null: the mirror is no file. */
@@ -192,10 +180,14 @@ export function columnTroubles(): Rule<ColumnTrouble[]> {
 
 /** What the status page shows of the runs, budgets and columns. `newSince`: from when on a column is new; epoch milliseconds. */
 export function* overviewOf(dialect: Dialect, newSince: number) {
+  const used = yield* all<{ id: string; token: string | null }>(
+    'SELECT id, last_fingerprint AS token FROM organizations',
+  )
   return {
     runs: yield* runsShown(dialect),
-    gates: yield* gates(),
-    tokensUsed: yield* tokensUsed(),
+    gates: yield* all<StoredGate>('SELECT scope, known FROM sync_gates'),
+    /** Which token, by its fingerprint, each organization used last. Keep it out of all output. */
+    tokensUsed: new Map(used.map(({ id, token }) => [id, token])),
     newColumns: yield* newColumns(timeOf(newSince)),
   }
 }

@@ -19,31 +19,22 @@ const PRUNED_AT_ONCE = 2000
 /** Superseded versions are spread over the database, each on a page of its own. */
 const VERSIONS_AT_ONCE = 1000
 
-/** ISO 8601. */
-export interface PruneTimes {
-  /** Older runs and closed walks go. */
-  before: string
-  /** So do older refreshes that found nothing, and walks in their place. */
-  briefBefore: string
-  /** Open walks that were interrupted before this time are trusted no longer. */
-  overlapBefore: string
-}
-
-/** @param ago The time so many milliseconds ago. */
-export function pruneTimes(ago: (ms: number) => string, keepRuns: number): PruneTimes {
-  return { before: ago(keepRuns), briefBefore: ago(BRIEF_KEPT_MS), overlapBefore: ago(OVERLAP_KEPT_MS) }
-}
-
 /**
  * Deletes a batch: the page ledger of closed walks, except the last two complete full ones; closed walks and rows of `sync_runs`
- * from before a time, except the last run and the last complete full walk. Returns true when nothing is left.
+ * that are older than `keepRuns`, except the last run and the last complete full walk. Returns true when nothing is left.
+ * @param ago The time so many milliseconds ago.
  */
-export function* pruneWalks(dialect: Dialect, job: Job, times: PruneTimes): Rule<boolean> {
-  const { before, briefBefore, overlapBefore } = times
-  yield* run(DISTRUST, { ...namesOf(job), overlapBefore })
+export function* pruneWalks(
+  dialect: Dialect,
+  job: Job,
+  ago: (ms: number) => string,
+  keepRuns: number,
+): Rule<boolean> {
+  yield* run(DISTRUST, { ...namesOf(job), overlapBefore: ago(OVERLAP_KEPT_MS) })
+  const ages = { ...namesOf(job), before: ago(keepRuns), briefBefore: ago(BRIEF_KEPT_MS) }
   let left = PRUNED_AT_ONCE
   for (const text of [ledgerSql(dialect), WALKS, RUNS]) {
-    left -= yield* run(text, { ...namesOf(job), before, briefBefore, rows: left })
+    left -= yield* run(text, { ...ages, rows: left })
     if (left <= 0) return false
   }
   return true

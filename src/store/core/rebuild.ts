@@ -1,7 +1,7 @@
 import { InterruptedError, MirrorError } from '../../errors.ts'
 import { parseExact } from '../../json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../json/value.ts'
-import type { KeyType } from '../columns/catalog.ts'
+import { type KeyType, keyColumnNames, splitKey } from '../columns/catalog.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { countColumns, countedJobs } from './column-counts.ts'
 import {
@@ -15,23 +15,12 @@ import {
   writeFitting,
 } from './fit.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
-import { keyTexts } from './lookup.ts'
+import { keyIn, keyTexts, type Position, rowsBehind } from './lookup.ts'
 import { tableName } from './names.ts'
 import type { TypedLine } from './rows.ts'
 import { takeSeq } from './rows.ts'
-import {
-  all,
-  type Dialect,
-  type Keys,
-  one,
-  quoted,
-  type Rule,
-  type Runner,
-  run,
-  SQL_TYPES,
-  timeOf,
-} from './sql.ts'
-import { type ConfiguredCollection, knownKey, knownKeys } from './tables.ts'
+import { all, type Dialect, type Keys, one, quoted, type Rule, type Runner, run, timeOf } from './sql.ts'
+import { type ConfiguredCollection, knownKey } from './tables.ts'
 
 // `rebuild`: what analysts query is made again from the raw rows.
 
@@ -60,48 +49,36 @@ interface RawLine {
 const REBUILT_AT_ONCE = 500
 
 /**
- * Writes the typed row of every raw one, deletes those without one, and makes the views again. Each batch is one transaction, so a sync may
+ * Writes the typed row of every raw one, deletes those without one, and makes the views again. Each batch of rows is one transaction, so a sync may
  * run meanwhile, and a kill leaves each row old or new. Throws InterruptedError after the signal to stop.
  */
 export async function rebuildCollection(work: RebuildWork, name: string): Promise<Rebuilt> {
   const { alteration, dialect, reading, writing } = work
   const time = () => timeOf(work.now())
   const collection = await reading(collectionOf(dialect, name))
-  const steps = async (step: (last: Position | null) => Promise<Position | null>) => {
-    let last: Position | null = null
-    const isDone = await work.inBatches(async () => {
-      last = await step(last)
-      return last === null
-    })
-    if (!isDone)
-      throw new InterruptedError('stopped before everything was rebuilt; the same command does the rest')
-  }
-  const [notices, counts] = [new Set<string>(), { rows: 0, strays: 0 }]
-  await steps(async (last) => {
+  const notices = new Set<string>()
+  let rows = 0
+  let last: Position | null = null
+  const isDone = await work.inBatches(async () => {
     const { result, notices: found } = await writeFitting(work, collection, time(), (tables) =>
       restoreRows(dialect, tables, last),
     )
     const { lines, types } = result
     for (const { message } of found) notices.add(message)
-    counts.rows += lines.length
+    rows += lines.length
     const end = lines.length < REBUILT_AT_ONCE ? undefined : lines.at(-1)
-    return end ? { types, parts: [end.organization, ...end.key] } : null
+    last = end ? { types, last: [end.organization, ...end.key] } : null
+    return last === null
   })
-  await steps((last) =>
-    writing(function* () {
-      const keys = yield* knownKeys(dialect, name)
-      if (!keys) return null
-      const end = yield* endOfBatch(name, keys, last)
-      counts.strays += yield* deleteStrays(name, keys, { last, end })
-      return end
-    }),
-  )
+  if (!isDone)
+    throw new InterruptedError('stopped before everything was rebuilt; the same command does the rest')
+  const strays = await writing(() => deleteStrays(dialect, collection))
   const views = await writing(() => replaceViews(alteration, viewedTable(dialect, collection)))
   await writing(() => recount(name))
   for (const job of await reading(countedJobs(name))) await writing(() => countAgain(dialect, job))
   // No event, but the published file is made again where the last number is another one.
   await writing(() => takeSeq(name, time()))
-  return { ...counts, views, notices: [...notices] }
+  return { rows, strays, views, notices: [...notices] }
 }
 
 function* collectionOf(dialect: Dialect, name: string): Rule<ConfiguredCollection> {
@@ -133,35 +110,15 @@ function typedLines(lines: readonly RawLine[], rows: readonly TypedRow[]): Typed
   })
 }
 
-/** The last row of a batch: its organization, and the texts of its key. */
-interface Position {
-  types: readonly KeyType[]
-  parts: readonly string[]
-}
-
-/** A condition for the rows on one side of a position. Those of the whole table, if a sync has made a key column TEXT: its order has changed. */
-function beside({ keyColumns, keyTypes }: Keys, position: Position | null, side: '>' | '<=', name: string) {
-  if (!position || String(position.types) !== String(keyTypes)) return { sql: 'true', values: {} }
-  const columns = ['_organization_id', ...keyColumns].map(quoted).join(', ')
-  const types = ['text', ...keyTypes.map((type) => SQL_TYPES[type])]
-  const values = types.map((type, index) => `:${name}${index}::${type}`).join(', ')
-  return {
-    sql: `(${columns}) ${side} (${values})`,
-    values: Object.fromEntries(position.parts.map((text, index) => [`${name}${index}`, text])),
-  }
-}
-
-const ordered = ({ keyColumns }: Keys) => ['_organization_id', ...keyColumns].map(quoted).join(', ')
-
 /** Nobody changes these rows before the typed ones are written. */
 function* readRaw({ forShare }: Dialect, name: string, keys: Keys, last: Position | null): Rule<RawLine[]> {
-  const { sql, values } = beside(keys, last, '>', 'last')
+  const { sql, order, values } = rowsBehind(keys, last, ['_organization_id'])
   const rows = yield* all<Record<string, string>>(
     `
       SELECT "_organization_id" AS organization, "_json" AS json, ${keyTexts(keys.keyColumns)}
       FROM ${quoted(tableName(name, 'raw'))}
       WHERE ${sql}
-      ORDER BY ${ordered(keys)}
+      ORDER BY ${order}
       LIMIT ${REBUILT_AT_ONCE}
       ${forShare}
     `,
@@ -169,7 +126,7 @@ function* readRaw({ forShare }: Dialect, name: string, keys: Keys, last: Positio
   )
   return rows.map((row) => ({
     organization: row.organization ?? '',
-    key: keys.keyColumns.map((_, index) => row[`k${index}`] ?? ''),
+    key: keyIn(row, keys),
     item: itemOf(name, row.json ?? ''),
   }))
 }
@@ -180,41 +137,14 @@ function itemOf(name: string, json: string): JsonObject {
   throw new MirrorError(`${name}_raw holds a row that is no JSON object`)
 }
 
-/** The last typed row of a batch; null: the rest is one. */
-function* endOfBatch(name: string, keys: Keys, last: Position | null): Rule<Position | null> {
-  const { sql, values } = beside(keys, last, '>', 'last')
-  const row = yield* one<Record<string, string>>(
-    `
-      SELECT "_organization_id" AS organization, ${keyTexts(keys.keyColumns)}
-      FROM ${quoted(name)}
-      WHERE ${sql}
-      ORDER BY ${ordered(keys)}
-      LIMIT 1 OFFSET ${REBUILT_AT_ONCE - 1}
-    `,
-    values,
-  )
-  const parts = row && [row.organization ?? '', ...keys.keyColumns.map((_, index) => row[`k${index}`] ?? '')]
-  return parts && { types: keys.keyTypes, parts }
-}
-
-/** Deletes the typed rows of a batch that have no raw one. */
-function deleteStrays(
-  name: string,
-  keys: Keys,
-  { last, end }: Record<'last' | 'end', Position | null>,
-): Rule<number> {
-  const [after, until] = [beside(keys, last, '>', 'last'), beside(keys, end, '<=', 'end')]
+/** Deletes the typed rows that have no raw one. */
+function deleteStrays({ limits }: Dialect, { name, key }: ConfiguredCollection): Rule<number> {
   const typed = quoted(name)
-  const same = ['_organization_id', ...keys.keyColumns]
+  const same = ['_organization_id', ...keyColumnNames(splitKey(key), limits)]
     .map(quoted)
-    .map((key) => `raw.${key} = ${typed}.${key}`)
+    .map((column) => `raw.${column} = ${typed}.${column}`)
   return run(
-    `
-      DELETE FROM ${typed}
-      WHERE ${after.sql} AND ${until.sql}
-        AND NOT EXISTS (SELECT 1 FROM ${quoted(tableName(name, 'raw'))} AS raw WHERE ${same.join(' AND ')})
-    `,
-    { ...after.values, ...until.values },
+    `DELETE FROM ${typed} WHERE NOT EXISTS (SELECT 1 FROM ${quoted(tableName(name, 'raw'))} AS raw WHERE ${same.join(' AND ')})`,
   )
 }
 

@@ -1,6 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
+import { type JobNames, namesOf, OF_JOB, OF_OUTER_JOB } from './jobs.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 import { DIED } from './status.ts'
 
@@ -133,25 +133,23 @@ export interface LastRuns {
   unfinished: boolean
 }
 
-const OF_THE_JOB = 'organization_id = job.organization_id AND collection = job.collection'
-
 /** `LastRuns` of `sync_jobs AS job`. By id, which the indexes end with: ordered by time, every run of three months is read. */
 const LAST_RUNS = `
   (
     SELECT started_at
     FROM sync_walks
-    WHERE ${OF_THE_JOB} AND status = 'complete' AND kind = 'full'
+    WHERE ${OF_OUTER_JOB} AND status = 'complete' AND kind = 'full'
     ORDER BY id DESC
     LIMIT 1
   ) AS "completedAt",
   (
     SELECT started_at
     FROM sync_runs
-    WHERE ${OF_THE_JOB} AND trigger IN ('schedule', 'manual')
+    WHERE ${OF_OUTER_JOB} AND trigger IN ('schedule', 'manual')
     ORDER BY id DESC
     LIMIT 1
   ) AS "startedAt",
-  CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_THE_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
+  CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
 `
 
 type LastRow = JobNames & Record<'completedAt' | 'startedAt', StoredTime | null> & { unfinished: number }

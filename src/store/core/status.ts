@@ -103,9 +103,10 @@ export interface OpenBackfill {
   is_last_run: boolean
 }
 
-/** What is read of a job. */
-interface JobRow
-  extends Omit<StatusRow, 'running' | 'backfills' | 'total_is_wrong' | 'waiting_for' | 'waiting_until'> {
+/** What is read of a job by one statement. */
+type ReadRow = Omit<StatusRow, 'running' | 'backfills' | 'total_is_wrong' | 'waiting_for' | 'waiting_until'>
+
+interface JobRow extends ReadRow {
   total_off: WalkOutcome['totalOff']
   owner: string | null
   last_walk_id: number | null
@@ -216,72 +217,83 @@ function writtenBut(thirds: number): string {
   return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
 }
 
-function statusSql(dialect: Dialect, has: HasColumn): string {
+/** The columns of a job's line, and what is read for each. */
+function columnsOf(
+  { numberIn, textIn }: Pick<Dialect, 'numberIn' | 'textIn'>,
+  has: HasColumn,
+): Record<keyof ReadRow, string> {
   // Of files alone: on a server a new column is to be read from the tables, since the view may be that of the version before.
-  const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : `NULL AS ${name}`)
+  const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : 'NULL')
   const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
-  const kept = (name: string) =>
-    has('sync_status', 'newest') ? dialect.numberIn('job.refresh', name) : 'NULL'
+  const isRefreshed = has('sync_status', 'newest')
+  const kept = (name: string) => (isRefreshed ? numberIn('job.refresh', name) : 'NULL')
+  return {
+    organization_id: 'job.organization_id',
+    organization: 'organizations.name',
+    collection: 'job.collection',
+    configured: 'job.configured',
+    rows: 'job.rows',
+    as_of: 'sync_status.as_of',
+    last_complete_at: 'sync_status.last_complete_at',
+    coverage: 'sync_status.coverage',
+    expected_missed: 'sync_status.expected_missed',
+    fresh_as_of: fresh('fresh_as_of'),
+    newest: fresh('newest'),
+    refreshed_every_ms: kept('interval'),
+    refresh_share: kept('share'),
+    changed_since_off: isRefreshed ? textIn('job.refresh', 'changes', 'off') : 'NULL',
+    alarm_since: `CASE WHEN ${kept('alarmedAt')} > ${kept('walkAt')} THEN ${kept('alarmedAt')} END`,
+    last_run_at: 'run.started_at',
+    last_run_status: 'run.status',
+    last_run_trigger: 'run.trigger',
+    error_code: 'run.error_code',
+    error_message: 'run.error_message',
+    last_run_pages: 'run.pages',
+    last_run_rows_seen: 'run.rows_seen',
+    last_run_third_at: writtenBut(2),
+    last_run_two_thirds_at: writtenBut(1),
+    last_run_wait_ms: 'run.rate_limit_wait_ms',
+    last_sync_finished_at: 'attempt.finished_at',
+    tried_since: `(SELECT min(started_at) FROM sync_runs WHERE ${OF_OUTER_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0))`,
+    failing_since: late('failing_since'),
+    failing_by: late('failing_by'),
+    failing_code: late('failing_code'),
+    failing_message: late('failing_message'),
+    work: `CASE
+      WHEN ${late('verifying')} = 1 THEN 'verify'
+      WHEN latest.status = 'running' THEN latest.trigger
+      WHEN walked.status = 'running' THEN walked.trigger
+    END`,
+    retry_since: late('retry_since'),
+    retry_until: late('retry_until'),
+    retry_error: late('retry_error'),
+    removals_held: 'job.removals_held',
+    held_why: 'CASE WHEN job.removals_held > 0 THEN job.held_why END',
+    untrusted: 'complete.untrusted',
+    rows_missed: `(SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'missed')`,
+    held_since: 'organizations.held_since',
+    held_reason: 'organizations.held_reason',
+    walk_origin: 'walk.origin',
+    walk_page: 'walk.next_page',
+    walk_pages: 'walk.pages',
+    walk_rows_seen: 'walk.rows_seen',
+    walk_total: 'walk.total',
+    walk_started_at: 'walk.started_at',
+    walk_updated_at: 'walk.updated_at',
+    token: 'organizations.last_fingerprint',
+  }
+}
+
+function statusSql(dialect: Dialect, has: HasColumn): string {
+  const columns = Object.entries(columnsOf(dialect, has)).map(([name, value]) => `${value} AS ${name}`)
   const joinFirst = (table: string, as: string, where: string, order = 'id DESC') =>
     dialect.joinFirst(table, as, `${OF_OUTER_JOB} AND ${where}`, order)
   return `
   SELECT
-    job.organization_id,
-    organizations.name AS organization,
-    job.collection,
-    job.configured,
-    job.rows,
     job.owner,
-    sync_status.as_of,
-    sync_status.last_complete_at,
-    sync_status.coverage,
-    sync_status.expected_missed,
-    ${fresh('fresh_as_of')},
-    ${fresh('newest')},
-    ${kept('interval')} AS refreshed_every_ms,
-    ${kept('share')} AS refresh_share,
-    ${has('sync_status', 'newest') ? dialect.textIn('job.refresh', 'changes', 'off') : 'NULL'} AS changed_since_off,
-    CASE WHEN ${kept('alarmedAt')} > ${kept('walkAt')} THEN ${kept('alarmedAt')} END AS alarm_since,
-    run.started_at AS last_run_at,
-    run.status AS last_run_status,
-    run.trigger AS last_run_trigger,
     run.walk_id AS last_walk_id,
-    run.error_code,
-    run.error_message,
-    run.pages AS last_run_pages,
-    run.rows_seen AS last_run_rows_seen,
-    ${writtenBut(2)} AS last_run_third_at,
-    ${writtenBut(1)} AS last_run_two_thirds_at,
-    run.rate_limit_wait_ms AS last_run_wait_ms,
-    attempt.finished_at AS last_sync_finished_at,
-    (SELECT min(started_at) FROM sync_runs WHERE ${OF_OUTER_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0)) AS tried_since,
-    ${late('failing_since')} AS failing_since,
-    ${late('failing_by')} AS failing_by,
-    ${late('failing_code')} AS failing_code,
-    ${late('failing_message')} AS failing_message,
-    CASE
-      WHEN ${late('verifying')} = 1 THEN 'verify'
-      WHEN latest.status = 'running' THEN latest.trigger
-      WHEN walked.status = 'running' THEN walked.trigger
-    END AS work,
-    ${late('retry_since')} AS retry_since,
-    ${late('retry_until')} AS retry_until,
-    ${late('retry_error')} AS retry_error,
-    job.removals_held,
-    CASE WHEN job.removals_held > 0 THEN job.held_why END AS held_why,
-    last.untrusted,
-    last.total_off,
-    (SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'missed') AS rows_missed,
-    organizations.held_since,
-    organizations.held_reason,
-    walk.origin AS walk_origin,
-    walk.next_page AS walk_page,
-    walk.pages AS walk_pages,
-    walk.rows_seen AS walk_rows_seen,
-    walk.total AS walk_total,
-    walk.started_at AS walk_started_at,
-    walk.updated_at AS walk_updated_at,
-    organizations.last_fingerprint AS token
+    complete.total_off,
+    ${columns.join(',\n    ')}
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
   JOIN organizations ON organizations.id = job.organization_id
@@ -289,7 +301,7 @@ function statusSql(dialect: Dialect, has: HasColumn): string {
   ${joinFirst('sync_runs', 'latest', 'true')}
   ${JOIN_LAST_RUN}
   ${joinFirst('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`)}
-  ${joinFirst('sync_walks', 'last', "status = 'complete' AND kind = 'full'")}
+  ${joinFirst('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
   ${joinFirst('sync_walks', 'walk', "status = 'open'", "origin = 'sync' DESC, id DESC")}
   ORDER BY organizations.name, job.collection
 `
@@ -339,62 +351,25 @@ export const RUNNING_RUN = `
   LIMIT 1
 `
 
+/** The names alone matter here. */
+const NAMES = Object.keys(columnsOf({ numberIn: String, textIn: String }, () => true))
+const NOTHING = Object.fromEntries(NAMES.map((name) => [name, null])) as Record<keyof ReadRow, null>
+
 /** The row of a configured job that is not in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
+    ...NOTHING,
     organization_id: organization.id,
     organization: organization.name,
     collection,
     configured: 1,
     rows: 0,
-    as_of: null,
-    last_complete_at: null,
-    coverage: null,
-    expected_missed: null,
-    fresh_as_of: null,
-    newest: null,
-    refreshed_every_ms: null,
-    refresh_share: null,
-    token: null,
-    alarm_since: null,
-    changed_since_off: null,
-    last_run_at: null,
-    last_run_status: null,
-    last_run_trigger: null,
-    error_code: null,
-    error_message: null,
-    failing_since: null,
-    failing_by: null,
-    failing_code: null,
-    failing_message: null,
     removals_held: 0,
-    held_why: null,
-    untrusted: null,
-    total_is_wrong: false,
     rows_missed: 0,
-    held_since: null,
-    held_reason: null,
-    walk_origin: null,
-    walk_page: null,
-    walk_pages: null,
-    walk_rows_seen: null,
-    walk_total: null,
-    walk_started_at: null,
-    walk_updated_at: null,
+    total_is_wrong: false,
     running: false,
-    work: null,
-    retry_since: null,
-    retry_until: null,
-    retry_error: null,
     waiting_for: null,
     waiting_until: null,
     backfills: [],
-    last_sync_finished_at: null,
-    tried_since: null,
-    last_run_pages: null,
-    last_run_rows_seen: null,
-    last_run_third_at: null,
-    last_run_two_thirds_at: null,
-    last_run_wait_ms: null,
   }
 }

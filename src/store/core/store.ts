@@ -1,8 +1,8 @@
-import type { CommitResult, Lease, Store } from '../../sync/store.ts'
+import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted, jobName } from '../../text.ts'
 import { isUncounted } from './column-counts.ts'
-import { commitPage, type WrittenPage } from './commit.ts'
+import { commitPage } from './commit.ts'
 import { type TableAccess, typedRows, writeFitting } from './fit.ts'
 import {
   allRefreshes,
@@ -18,7 +18,7 @@ import {
 } from './jobs.ts'
 import { liveKeys, lookUp } from './lookup.ts'
 import { countMissing, isComplete, type Judged } from './missing.ts'
-import { pruneHistory, pruneTimes, pruneWalks } from './prune.ts'
+import { pruneHistory, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
 import {
@@ -60,22 +60,22 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
   const owned = <T>(lease: Lease, begin: () => Rule<T>) =>
     writing(() => asOwner(dialect, ownJobOf(lease), begin))
 
-  /** Writes one page, and changes the tables first if it needs that. */
-  async function commitFitting(lease: Lease, page: WrittenPage): Promise<CommitResult> {
+  /** Changes the tables first if the page needs that. */
+  async function commit(lease: Lease, page: PageCommit): Promise<CommitResult> {
+    const { job } = lease
     const { upserts } = page.changes
     const wanted = {
       keys: upserts.map(({ key }) => key.parts),
       items: upserts.map(({ value }) => value),
     }
-    const { collection } = page.job
     const { result, notices } = await writeFitting(
       machinery,
-      collection,
+      job.collection,
       timeOf(page.at),
       function* (tables) {
         const typed = typedRows(dialect, tables, wanted)
         if (!typed) return { wanted }
-        const write = (row: JobRow) => commitPage(dialect, tables.writer, typed, page, row)
+        const write = (row: JobRow) => commitPage(dialect, tables.writer, typed, job, page, row)
         const written = yield* asOwner(dialect, ownJobOf(lease), write)
         return { result: { ...written, notices: dialect.rowNotices(upserts, typed) } }
       },
@@ -97,23 +97,15 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
     readLedger: (walkId, after) => reading(readLedger(walkId, after)),
 
     lookup: (job, items) => readingRows(job, (keys) => lookUp(dialect, keys, job, items)),
-    async commit(lease, { answer, walk, next, run, at }) {
-      const { job, rowsAdded } = lease
-      if (!answer) {
-        await owned(lease, () => saveCheckpoint(walk.id, next, at))
-        return { newRejects: 0, rowsAdded, notices: [] }
-      }
-      const { entry, newToWalk } = answer
-      const inWalk = { walk, entry, newToWalk, next }
-      return commitFitting(lease, { job, changes: answer, run, at, answer: inWalk, saved: null })
+    commit,
+    saveCheckpoint: async (lease, walk, next, at) => {
+      await owned(lease, () => saveCheckpoint(walk.id, next, at))
     },
     beginRefresh: (lease, saved, within) =>
       owned(lease, function* () {
         yield* saveRefresh(lease.job, saved)
         return yield* beginRun(lease.job, { walk: null, trigger: 'refresh', brief: true, within }, time())
       }),
-    commitRefresh: (lease, { run, at, saved, ...changes }) =>
-      commitFitting(lease, { job: lease.job, changes, run, at, answer: null, saved }),
     saveRefresh: async (lease, saved) => {
       await owned(lease, () => saveRefresh(lease.job, saved))
     },
@@ -141,10 +133,9 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
     finishRun: (_lease, run, outcome) => writing(() => finishRun(run, outcome, time())),
 
     async prune(job) {
-      const times = pruneTimes(ago, keepRuns)
       const { history } = job.collection
       // After a signal to stop, the next run prunes the rest.
-      const isDone = await inBatches(() => writing(() => pruneWalks(dialect, job, times)))
+      const isDone = await inBatches(() => writing(() => pruneWalks(dialect, job, ago, keepRuns)))
       if (!isDone || typeof history !== 'number') return
       const end = ago(history)
       await inBatches(() => writing(() => pruneHistory(dialect, job, end)))

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
-import { type LastRuns, lastRuns, lastRunsOfAll } from './runs.ts'
 import {
   all,
   type Dialect,
@@ -51,9 +50,6 @@ export interface Tokens {
    */
   resume(organizationIds: readonly string[]): Promise<string[]>
   budgets: BudgetStore
-  lastRuns(organizationId: string, collection: string): Promise<LastRuns>
-  /** The same of any job, by one question. */
-  allLastRuns(): Promise<(organizationId: string, collection: string) => LastRuns>
 }
 
 /** The methods that both stores have in the same way. `writing`: begins the rule again if its transaction runs twice. */
@@ -61,7 +57,7 @@ export function commonTokens(
   dialect: Dialect,
   reading: <T>(rule: Rule<T>) => Promise<T>,
   writing: <T>(begin: () => Rule<T>) => Promise<T>,
-): Pick<Tokens, 'useToken' | 'heldReasonOf' | 'resume' | 'lastRuns' | 'allLastRuns'> {
+): Pick<Tokens, 'useToken' | 'heldReasonOf' | 'resume'> {
   return {
     async useToken(organizationId, fingerprint) {
       // Mostly nothing has changed, and then no lock is needed.
@@ -70,8 +66,6 @@ export function commonTokens(
     },
     heldReasonOf: (organizationId, fingerprint) => reading(heldReasonOf(organizationId, fingerprint)),
     resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
-    lastRuns: (organization, collection) => reading(lastRuns({ organization, collection })),
-    allLastRuns: () => reading(lastRunsOfAll()),
   }
 }
 

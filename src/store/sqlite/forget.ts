@@ -1,19 +1,12 @@
 import { InterruptedError } from '../../errors.ts'
-import { createForgetting as createRules, type Forgetting, isUnused } from '../core/forget.ts'
-import { KINDS, tableName } from '../core/names.ts'
+import { createForgetting as createRules, isUnused } from '../core/forget.ts'
 import type { ConfiguredCollection } from '../core/tables.ts'
 import { runRule } from './driver.ts'
 import type { Leases } from './leases.ts'
 import { type Connection, quoted } from './sql.ts'
-import { declarationOf, dropFormerCopy } from './tables/alter.ts'
+import { declarationOf } from './tables/alter.ts'
 import { dropCollection, hasBelongings, makeConfigured } from './tables/collection.ts'
 import { inBatches, type Patience, runnerOn, type Transact } from './transaction.ts'
-
-/** Deletes what the mirror holds of jobs and organizations. */
-export interface FileForgetting extends Forgetting {
-  /** Overwrites what syncs deleted before. Call it first, while the free database pages are few. */
-  blank(): Promise<void>
-}
 
 export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'signal'> {
   /** Their tables are recreated, empty. */
@@ -33,7 +26,7 @@ export function createForgetting({
   transact,
   configured,
   ...patience
-}: ForgettingOptions): FileForgetting {
+}: ForgettingOptions) {
   // Overwrites deleted rows with zeros.
   connection.pragma('secure_delete = ON')
   const forgetting = createRules({
@@ -47,7 +40,6 @@ export function createForgetting({
     batchRows: FORGOTTEN_AT_ONCE,
     dropUnused: (collection) =>
       transact(() => {
-        for (const kind of KINDS) runRule(connection, dropFormerCopy(tableName(collection, kind)))
         // A user's index or trigger would go with the tables.
         const isDropped = runRule(connection, isUnused(collection)) && !hasBelongings(connection, collection)
         if (isDropped) runRule(connection, dropCollection(collection))
@@ -57,6 +49,7 @@ export function createForgetting({
   })
   return {
     ...forgetting,
+    /** Overwrites what syncs deleted before. Call it first, while the free database pages are few. */
     async blank() {
       const blank = createBlanking(connection)
       if (await inBatches(patience, () => transact(() => blank(FORGOTTEN_AT_ONCE)))) return

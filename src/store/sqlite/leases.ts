@@ -31,19 +31,12 @@ export interface Leases {
   close(): void
 }
 
-export interface LeaseOptions {
-  connection: Connection
-  /** The mirror's file. */
-  file: string
-  /** A name that no other process ever has, from `newLockName`. */
-  name: string
-  now: () => number
-}
-
 /** A younger file may belong to a process that has created it and not locked it yet. */
 const SWEPT_AFTER_MS = 3_600_000
 
-export function createLeases({ connection, file, name, now }: LeaseOptions): Leases {
+/** @param name That no other process ever has, from `newLockName`. */
+export function createLeases(connection: Connection, name: string, now: () => number): Leases {
+  const file = connection.name
   const folder = leasesFolder(file)
   // The lock file tells a daemon that died from one that ended, or ran on the file that this is a copy of.
   const isDaemon = (owner: string) => runRule(connection, setting(DAEMON + owner)) !== null
@@ -142,11 +135,8 @@ function isTime(text: string): boolean {
 /** The setting that names the process at long work on the file. */
 const MAINTENANCE = 'maintenance'
 
-export interface MaintenanceNotice {
-  /** The name of that process's lock file. */
-  owner: string
-  what: string
-}
+/** `owner`: the name of that process's lock file. */
+type MaintenanceNotice = Record<'owner' | 'what', string>
 
 /**
  * Notes which process works on the file for long: others wait as long as it lives. Returns false, and changes

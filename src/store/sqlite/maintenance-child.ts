@@ -25,20 +25,17 @@ async function work(
   const connection = await createLockWait(file, patience)(() => openForWriting(file))
   const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection, owner))
   const transact = <T>(task: () => T) => wait(() => connection.transaction(task).immediate())
-  const leases = translatingErrors(file, () => createLeases({ connection, file, name: owner, now: Date.now }))
+  const leases = translatingErrors(file, () => createLeases(connection, owner, Date.now))
   try {
     while (!(await transact(() => announceMaintenance(connection, { owner, what }))))
       await sleep(ANNOUNCE_EVERY_MS)
     // Sorted in memory: a container may have no folder for temporary files.
     connection.pragma('temp_store = MEMORY')
-    const { run, kind } = TASKS[name]
-    const inOne = connection.transaction(() =>
-      // The parent's time is that of its request, and other processes may have written since.
-      (run as Run)(connection, { ...argument, at: new Date().toISOString() }, onRows),
-    )
-    const attempt = () => inOne.immediate()
+    // The parent's time is that of its request, and other processes may have written since.
+    const run = () => (TASKS[name] as Run)(connection, { ...argument, at: new Date().toISOString() }, onRows)
+    const attempt = () => connection.transaction(run).immediate()
     const result = await wait(() =>
-      kind === 'rebuilding' ? withoutForeignKeys(connection, attempt) : attempt(),
+      name === 'alterTables' ? withoutForeignKeys(connection, attempt) : attempt(),
     )
     await transact(() => withdrawMaintenance(connection))
     return result

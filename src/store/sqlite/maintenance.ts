@@ -19,23 +19,14 @@ import type { Patience } from './transaction.ts'
  */
 export const TASKS = {
   // Rebuilds tables, so it must run `withoutForeignKeys`.
-  alterTables: {
-    run: (connection: Connection, plan: AlterPlan, onRows: (rows: number) => void = () => {}) =>
-      runRule(connection, alterAsPlanned(plan, onRows)),
-    kind: 'rebuilding',
-  },
-  noteMissing: {
-    run: (connection: Connection, judged: Judged) =>
-      runRule(connection, noteMissing(SQLITE, keysOf(connection, judged), judged)),
-    kind: undefined,
-  },
-  closeWalk: {
-    run: (connection: Connection, closing: Closing) =>
-      runRule(connection, closeWalk(SQLITE, keysOf(connection, closing), closing)),
-    kind: undefined,
-  },
-  analyzeTables: { run: analyzeTables, kind: undefined },
-} as const
+  alterTables: (connection: Connection, plan: AlterPlan, onRows: (rows: number) => void = () => {}) =>
+    runRule(connection, alterAsPlanned(plan, onRows)),
+  noteMissing: (connection: Connection, judged: Judged) =>
+    runRule(connection, noteMissing(SQLITE, keysOf(connection, judged), judged)),
+  closeWalk: (connection: Connection, closing: Closing) =>
+    runRule(connection, closeWalk(SQLITE, keysOf(connection, closing), closing)),
+  analyzeTables,
+}
 
 function keysOf(connection: Connection, { job }: { job: Job }): Keys | null {
   return runRule(connection, knownKeys(SQLITE, job.collection.name))
@@ -43,8 +34,8 @@ function keysOf(connection: Connection, { job }: { job: Job }): Keys | null {
 
 type Tasks = typeof TASKS
 export type TaskName = keyof Tasks
-export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]['run']>[1]
-export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]['run']>
+export type TaskArgument<N extends TaskName> = Parameters<Tasks[N]>[1]
+export type TaskResult<N extends TaskName> = ReturnType<Tasks[N]>
 
 /** Runs a task. Throws MirrorError, and InterruptedError after the signal to stop. */
 export type Maintain = <N extends TaskName>(
@@ -52,10 +43,6 @@ export type Maintain = <N extends TaskName>(
   argument: TaskArgument<N>,
   size: TaskSize,
 ) => Promise<TaskResult<N>>
-
-export interface MaintenanceOptions extends Omit<Patience, 'sleep'> {
-  file: string
-}
 
 /** The message to the child process. */
 export interface ChildTask<N extends TaskName = TaskName> {
@@ -74,28 +61,19 @@ const PROGRAM = new URL(`./maintenance-child${path.extname(import.meta.url)}`, i
  * Runs tasks in a child process, since SQLite would block the event loop. The child dies with this process,
  * and is killed on the signal to stop.
  */
-export function createMaintenance(options: MaintenanceOptions): Maintain {
+export function createMaintenance(file: string, { now, signal, report }: Omit<Patience, 'sleep'>): Maintain {
   return async <N extends TaskName>(name: N, argument: TaskArgument<N>, { what, rows }: TaskSize) => {
-    const task: ChildTask = { file: options.file, name, argument, what }
-    const { file, signal } = options
-    const onRows = createProgress(options, what, rows)
+    report?.(`${what}; ${counted(rows, 'row')} to go through`)
+    let done = 0
+    let reportedAt = now()
+    const onRows = (more: number) => {
+      done += more
+      if (now() - reportedAt < REPORT_EVERY_MS) return
+      reportedAt = now()
+      report?.(`${what}: ${Math.min(99, Math.floor((done * 100) / rows))} %`)
+    }
+    const task: ChildTask = { file, name, argument, what }
     return (await runChild(PROGRAM, task, { file, what, signal, onRows })) as TaskResult<N>
-  }
-}
-
-function createProgress(
-  { now, report }: MaintenanceOptions,
-  what: string,
-  rows: number,
-): (rows: number) => void {
-  report?.(`${what}; ${counted(rows, 'row')} to go through`)
-  let done = 0
-  let reportedAt = now()
-  return (more) => {
-    done += more
-    if (now() - reportedAt < REPORT_EVERY_MS) return
-    reportedAt = now()
-    report?.(`${what}: ${Math.min(99, Math.floor((done * 100) / rows))} %`)
   }
 }
 

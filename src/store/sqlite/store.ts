@@ -18,11 +18,11 @@ import {
 } from './maintenance.ts'
 import type { Connection } from './sql.ts'
 import { createFileTables, createSchemaCache, INLINE_ROWS } from './tables/collection.ts'
-import { createTransact, type Patience, runnerOn, type Transact } from './transaction.ts'
+import { type Patience, runnerOn, type Transact } from './transaction.ts'
 
 export interface SqliteStoreOptions extends Patience {
   connection: Connection
-  file: string
+  transact: Transact
   /** `api.baseUrl`: no job can be acquired while the mirror holds the lists of another address. */
   baseUrl: string
   leases: Leases
@@ -33,7 +33,7 @@ export interface SqliteStoreOptions extends Patience {
 /** The store on one SQLite file. */
 export function openSqliteStore({
   connection,
-  file,
+  transact,
   baseUrl,
   leases,
   keepRuns,
@@ -42,18 +42,12 @@ export function openSqliteStore({
   const { now, signal } = patience
   // Another process may change the type of a key column.
   const keys = createSchemaCache<Keys | null>(connection)
-  const write = createTransact({ connection, file, ...patience })
-  const maintain = createMaintenance({ file, ...patience })
-  const transact: Transact = (task, kind) =>
-    write(() => {
-      leases.assertAlive()
-      return task()
-    }, kind)
+  const maintain = createMaintenance(connection.name, patience)
   const time = () => new Date(now()).toISOString()
-  const read = <T>(task: () => T): T => translatingErrors(file, task)
+  const read = <T>(task: () => T): T => translatingErrors(connection.name, task)
   const runner = runnerOn(connection, transact, patience)
   const { reading } = runner
-  const tables = createFileTables(connection, file, transact, maintain)
+  const tables = createFileTables(connection, transact, maintain)
 
   /**
    * Runs a task: here, or in another process if its many rows would block the event loop for long. Its `at` is a time
@@ -67,7 +61,7 @@ export function openSqliteStore({
     const begun = { ...argument, at: time() } as TaskArgument<N>
     if (rows > INLINE_ROWS) return maintain(name, begun, { what, rows })
     // The type of `TASKS` cannot express that each task takes its own argument.
-    const task = TASKS[name].run as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
+    const task = TASKS[name] as (connection: Connection, argument: TaskArgument<N>) => TaskResult<N>
     return transact(() => task(connection, { ...begun, at: time() }))
   }
 
@@ -102,10 +96,6 @@ export function openSqliteStore({
         return { lease: runRule(connection, leaseOf(job, refusal)) }
       }),
     release: ({ job }) => transact(() => leases.release(namesOf(job))),
-    async commit(lease, page) {
-      const result = await store.commit(lease, page)
-      return { ...result, notices: [...tables.untold(), ...result.notices] }
-    },
     async prune(job) {
       await store.prune(job)
       if (!signal.aborted) await analyze()

@@ -3,7 +3,7 @@ import { MirrorLostError } from '../../errors.ts'
 import type { Runner } from '../core/sql.ts'
 import { runRule, SQLITE } from './driver.ts'
 import { createVersionCheck, isBusy, translate, translatingErrors } from './file/open.ts'
-import { maintenanceUnderWay } from './leases.ts'
+import { type Leases, maintenanceUnderWay } from './leases.ts'
 import type { Connection } from './sql.ts'
 import { withoutForeignKeys } from './tables/alter.ts'
 
@@ -25,11 +25,6 @@ export type LockWait = <T>(task: () => T) => Promise<T>
  * it may rebuild tables. Throws MirrorError.
  */
 export type Transact = <T>(task: () => T, kind?: 'rebuilding') => Promise<T>
-
-export interface TransactionOptions extends Patience {
-  connection: Connection
-  file: string
-}
 
 /** How long a task waits for another process's lock, and how often it tries. */
 const PATIENCE_MS = 30_000
@@ -82,13 +77,20 @@ export function createLockWait(
   }
 }
 
-export function createTransact({ connection, file, ...patience }: TransactionOptions): Transact {
+/** `leases`: those of this process, whose jobs others take once its lock file is gone. */
+export function createTransact({
+  connection,
+  leases,
+  ...patience
+}: Patience & { connection: Connection; leases?: Leases }): Transact {
+  const file = connection.name
   const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection))
   const assertSameFile = createFileCheck(file)
   const assertKnownVersion = createVersionCheck(connection, file)
   const checked = <T>(task: () => T) => {
     assertSameFile()
     assertKnownVersion()
+    leases?.assertAlive()
     return task()
   }
   return (task, kind) => {

@@ -58,7 +58,13 @@ export async function refreshPage(
   const changes = more ? knownOnly(job, all, listed, stored) : all
   const at = times.ofRefresh()
   const written = pageResult(changes, [])
-  const committed = await store.commitRefresh(lease, { ...changes, run, at, saved: save(written, page) })
+  const committed = await store.commit(lease, {
+    changes,
+    run,
+    at,
+    answer: null,
+    saved: save(written, page),
+  })
   await yieldToEventLoop()
   const ids = writtenIds(changes)
   const items = listed.map((item, index) => ({

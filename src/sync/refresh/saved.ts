@@ -1,6 +1,5 @@
 import { filtersText } from '../resume.ts'
-import type { PageChanges, Run } from '../store.ts'
-import type { Job, Notice } from '../types.ts'
+import type { Job } from '../types.ts'
 import type { End, RefreshRules } from './answer.ts'
 import { newestEnd } from './ends.ts'
 import type { RefreshState } from './state.ts'
@@ -18,24 +17,6 @@ export interface JobRefresh {
   organizationId: string
   collection: string
   state: RefreshState
-}
-
-/**
- * All that one page of a refresh writes: rows, history, rejects, and the numbers of its run and job. Its items are no longer missed,
- * and each open full walk counts them as seen.
- */
-export interface RefreshCommit extends PageChanges {
-  run: Run
-  /** The time that its rows are written with, epoch milliseconds. Later than that of any other page of the job. */
-  at: number
-  /** The state after an older page; null: it is saved once the refresh ends. */
-  saved: SavedRefresh | null
-}
-
-export interface RefreshCommitted {
-  /** As of `Lease`, with this page. */
-  rowsAdded: number
-  notices: Notice[]
 }
 
 export function savedRefresh(state: RefreshState, { newest }: Pick<RefreshRules, 'newest'>): SavedRefresh {

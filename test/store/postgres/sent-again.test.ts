@@ -88,7 +88,8 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
     }
     const next = { ...walk.checkpoint, nextPage: ordinal + 1 }
     const at = mirror.clock.now()
-    return mirror.store.commit(lease, { walk, run, next, at, answer: { ...changes, entry, newToWalk: 2 } })
+    const answer = { walk, entry, newToWalk: 2, next }
+    return mirror.store.commit(lease, { changes, run, at, answer, saved: null })
   }
 
   /** Statements of this mirror that wait. */
@@ -153,12 +154,8 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
     const write = async (page: number, name: string) => {
       mirror.clock.advance(1000)
       const { changes } = await changesOf(page, name)
-      return mirror.store.commitRefresh(lease, {
-        ...changes,
-        run: refresh,
-        at: mirror.clock.now(),
-        saved: null,
-      })
+      const at = mirror.clock.now()
+      return mirror.store.commit(lease, { changes, run: refresh, at, answer: null, saved: null })
     }
     await write(1, 'two')
     await twice(obstacle, () => write(2, 'three'))
@@ -181,13 +178,7 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
     await writePage(1, 'one')
     const { checkpoint } = walk
     const beginPass = (nextPage: number) =>
-      mirror.store.commit(lease, {
-        walk,
-        run,
-        next: { ...checkpoint, nextPage },
-        at: mirror.clock.now(),
-        answer: null,
-      })
+      mirror.store.saveCheckpoint(lease, walk, { ...checkpoint, nextPage }, mirror.clock.now())
     await twice(locked(`SELECT 1 FROM sync_walks WHERE id = ${walk.id} FOR UPDATE`), () => beginPass(5))
     mirror.clock.advance(-60_000)
     await beginPass(6)

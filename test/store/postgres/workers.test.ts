@@ -29,22 +29,22 @@ afterAll(() => server.stop())
 
 const JOB = jobOf()
 /** A page with one item that has no key. */
-const ANSWER = {
+const CHANGES = {
   page: 1,
   items: 1,
   keys: [],
   upserts: [],
   rejects: [{ id: '\0x', reason: 'r', text: '1' }],
-  entry: {
-    ordinal: 1,
-    pass: 1,
-    page: 1,
-    total: null,
-    why: 'forward' as const,
-    ids: ['\0x'],
-    positions: null,
-  },
-  newToWalk: 1,
+}
+
+const ENTRY = {
+  ordinal: 1,
+  pass: 1,
+  page: 1,
+  total: null,
+  why: 'forward' as const,
+  ids: ['\0x'],
+  positions: null,
 }
 const RULE = { walkId: 1, keyed: 5, atOnce: true }
 
@@ -170,14 +170,15 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const { walk, runId } = await first.store.beginRun(lease, BEGIN)
     const run = { id: runId, traffic: noTraffic() }
     await cutOff()
-    const next = await taken(second)
+    const other = await taken(second)
 
-    const answer = ANSWER
+    const next = { ...walk.checkpoint, nextPage: 2 }
+    const answer = { walk, entry: ENTRY, newToWalk: 1, next }
+    const page = { changes: CHANGES, run, at: 1, answer, saved: null }
     const state = first.store
-    const page = { walk, run, next: { ...walk.checkpoint, nextPage: 2 }, at: 1 }
     const refused = { code: 'BUSY' }
-    await expect(state.commit(lease, { ...page, answer })).rejects.toMatchObject(refused)
-    await expect(state.commit(lease, { ...page, answer: null })).rejects.toMatchObject(refused)
+    await expect(state.commit(lease, page)).rejects.toMatchObject(refused)
+    await expect(state.saveCheckpoint(lease, walk, next, 1)).rejects.toMatchObject(refused)
     await expect(state.findMissing(lease, RULE)).rejects.toMatchObject(refused)
     const closing = { walk, run, outcome: null, removals: 'none' as const, refresh: null }
     await expect(state.closeWalk(lease, closing)).rejects.toMatchObject(refused)
@@ -188,7 +189,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(await first.rows('SELECT 1 FROM sync_rejects')).toEqual([])
     // Its late release takes nothing from the new owner.
     expect((await first.store.acquire(JOB)).heldBy).toEqual(expect.any(String))
-    await second.store.commit(next, { ...page, answer })
+    await second.store.commit(other, page)
     expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 1 }])
   })
 
@@ -196,7 +197,8 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const lease = await taken(first)
     const { walk, runId } = await first.store.beginRun(lease, BEGIN)
     const run = { id: runId, traffic: noTraffic() }
-    const page = { walk, run, next: walk.checkpoint, at: 1, answer: ANSWER }
+    const answer = { walk, entry: ENTRY, newToWalk: 1, next: walk.checkpoint }
+    const page = { changes: CHANGES, run, at: 1, answer, saved: null }
 
     const once = await first.store.commit(lease, page)
     await expect(first.store.commit(lease, page)).rejects.toThrow('answer 1 of walk 1 is not its next one')

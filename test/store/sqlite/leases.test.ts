@@ -3,6 +3,7 @@ import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
 import { leasesFolder } from '../../../src/store/sqlite/file/lock-file.ts'
+import { openForWriting } from '../../../src/store/sqlite/file/open-for-writing.ts'
 import {
   announceMaintenance,
   createLeases,
@@ -24,8 +25,8 @@ const KILLED = '4-dddddddddddd'
 
 // Within one process SQLite itself keeps the locks of different connections apart, as it does between
 // processes.
-function leasesOf({ connection }: TestMirror, name: string, file: string, now = Date.now): Leases {
-  const leases = createLeases({ connection, file, name, now })
+function leasesOf({ connection }: Pick<TestMirror, 'connection'>, name: string, now = Date.now): Leases {
+  const leases = createLeases(connection, name, now)
   onTestFinished(() => leases.close())
   return leases
 }
@@ -35,17 +36,17 @@ const muchLater = () => Date.now() + 2 * HOUR_MS
 describe('the owner of a job', () => {
   it('loses the job with its process', () => {
     const test = openTestMirror()
-    const first = createLeases({ connection: test.connection, file: test.file, name: FIRST, now: Date.now })
+    const first = createLeases(test.connection, FIRST, Date.now)
     first.take(ORDERS)
 
     first.close()
 
-    expect(leasesOf(test, SECOND, test.file).take(ORDERS)).toBeNull()
+    expect(leasesOf(test, SECOND).take(ORDERS)).toBeNull()
   })
 
   it('can take a job again that it could not release in the mirror', () => {
     const test = openTestMirror()
-    const leases = leasesOf(test, FIRST, test.file)
+    const leases = leasesOf(test, FIRST)
     leases.take(ORDERS)
     test.connection.exec(
       "CREATE TRIGGER full BEFORE UPDATE ON sync_jobs BEGIN SELECT RAISE(FAIL, 'full'); END",
@@ -58,8 +59,8 @@ describe('the owner of a job', () => {
 
   it('releases only its own jobs', () => {
     const test = openTestMirror()
-    const first = leasesOf(test, FIRST, test.file)
-    const second = leasesOf(test, SECOND, test.file)
+    const first = leasesOf(test, FIRST)
+    const second = leasesOf(test, SECOND)
     second.take(ORDERS)
 
     first.release(ORDERS)
@@ -71,9 +72,11 @@ describe('the owner of a job', () => {
     const test = openTestMirror()
     const link = path.join(path.dirname(test.file), 'link.db')
     fs.symlinkSync(test.file, link)
-    leasesOf(test, FIRST, test.file).take(ORDERS)
+    leasesOf(test, FIRST).take(ORDERS)
 
-    const other = leasesOf(test, SECOND, link)
+    const connection = openForWriting(link)
+    onTestFinished(() => void connection.close())
+    const other = leasesOf({ connection }, SECOND)
 
     expect(other.take(ORDERS)).toBe(FIRST)
   })
@@ -91,7 +94,7 @@ describe('the owner of a job', () => {
     ['written to', (lock) => fs.appendFileSync(lock, 'note')],
   ])('loses its jobs if its lock file was %s', (_what, change) => {
     const test = openTestMirror()
-    const leases = leasesOf(test, FIRST, test.file)
+    const leases = leasesOf(test, FIRST)
     expect(() => leases.assertAlive()).not.toThrow()
 
     change(path.join(leasesFolder(test.file), FIRST))
@@ -103,15 +106,15 @@ describe('the owner of a job', () => {
 describe('the lock files of processes that were killed', () => {
   it('are deleted by a later one, those of living processes and young ones are not', () => {
     const test = openTestMirror()
-    leasesOf(test, FIRST, test.file)
+    leasesOf(test, FIRST)
     const folder = leasesFolder(test.file)
     // As a killed process leaves them.
     fs.writeFileSync(path.join(folder, KILLED), '')
     fs.copyFileSync(path.join(folder, `${FIRST}-journal`), path.join(folder, `${KILLED}-journal`))
 
-    leasesOf(test, SECOND, test.file)
+    leasesOf(test, SECOND)
     const soonAfter = fs.readdirSync(folder)
-    leasesOf(test, THIRD, test.file, muchLater)
+    leasesOf(test, THIRD, muchLater)
 
     expect(soonAfter).toEqual(expect.arrayContaining([FIRST, KILLED, SECOND]))
     expect(fs.readdirSync(folder).filter((name) => name.startsWith(KILLED))).toEqual([])
@@ -133,7 +136,7 @@ describe('a file that is not our lock file', () => {
     const test = openTestMirror()
     make(path.join(leasesFolder(test.file), 'README'))
 
-    leasesOf(test, FIRST, test.file, muchLater).take(ORDERS)
+    leasesOf(test, FIRST, muchLater).take(ORDERS)
 
     expect(fs.readdirSync(leasesFolder(test.file))).toContain('README')
   })
@@ -145,7 +148,7 @@ describe('a file that is not our lock file', () => {
       make(path.join(leasesFolder(test.file), KILLED))
       test.connection.exec(`UPDATE sync_jobs SET owner = '${KILLED}'`)
 
-      const claim = leasesOf(test, FIRST, test.file, muchLater).take(ORDERS)
+      const claim = leasesOf(test, FIRST, muchLater).take(ORDERS)
 
       expect(claim).toBeNull()
       expect(isOwnerAlive(test.file, KILLED)).toBe(false)
@@ -163,7 +166,7 @@ describe('a file that is not our lock file', () => {
       ]
       for (const other of others) fs.writeFileSync(other, '')
       test.connection.prepare('UPDATE sync_jobs SET owner = ?').run(owner)
-      const leases = leasesOf(test, FIRST, test.file)
+      const leases = leasesOf(test, FIRST)
 
       expect(isOwnerAlive(test.file, owner)).toBe(false)
       expect(leases.take(ORDERS)).toBeNull()
@@ -178,10 +181,8 @@ describe('a file that is not our lock file', () => {
     fs.rmSync(leasesFolder(test.file), { recursive: true })
     fs.symlinkSync(elsewhere, leasesFolder(test.file))
 
-    expect(() => leasesOf(test, FIRST, test.file, muchLater)).toThrow(MirrorError)
-    expect(() => leasesOf(test, FIRST, test.file, muchLater)).toThrow(
-      /mirror\.db-owners is not a folder, but a link/,
-    )
+    expect(() => leasesOf(test, FIRST, muchLater)).toThrow(MirrorError)
+    expect(() => leasesOf(test, FIRST, muchLater)).toThrow(/mirror\.db-owners is not a folder, but a link/)
     expect(isOwnerAlive(test.file, KILLED)).toBeNull()
     expect(fs.readdirSync(elsewhere)).toEqual([KILLED])
   })

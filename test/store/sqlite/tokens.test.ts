@@ -1,5 +1,7 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { lastRuns } from '../../../src/store/core/runs.ts'
+import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { createTokens } from '../../../src/store/sqlite/tokens.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
@@ -15,6 +17,7 @@ import {
 
 const TOKEN = 'one-very-secret-token'
 const HOUR = 3_600_000
+const ORDERS = { organization: ACME.id, collection: 'orders' }
 
 function organizations(test: TestMirror) {
   return test.rows('SELECT id, name, configured, held_since, held_reason FROM organizations ORDER BY name')
@@ -265,9 +268,9 @@ describe('a budget', () => {
 
 describe('what a job did last', () => {
   it('is nothing at first', async () => {
-    const { tokens } = openTestMirror()
+    const { connection } = openTestMirror()
 
-    expect(await tokens.lastRuns(ACME.id, 'orders')).toEqual({
+    expect(runRule(connection, lastRuns(ORDERS))).toEqual({
       completedAt: null,
       startedAt: null,
       unfinished: false,
@@ -286,7 +289,7 @@ describe('what a job did last', () => {
     const resume = backfill.walk.id
     await test.store.beginRun(leaseOf(jobOf()), { ...BEGIN, resume, trigger: 'backfill' })
 
-    expect(await test.tokens.lastRuns(ACME.id, 'orders')).toEqual({
+    expect(runRule(test.connection, lastRuns(ORDERS))).toEqual({
       completedAt: START,
       startedAt: START + 2 * HOUR,
       unfinished: true,
@@ -303,7 +306,7 @@ describe('what a job did last', () => {
     await complete(test, jobOf(), late.walk)
 
     const [completedAt, startedAt] = [START - HOUR, START - HOUR]
-    expect(await test.tokens.lastRuns(ACME.id, 'orders')).toEqual({
+    expect(runRule(test.connection, lastRuns(ORDERS))).toEqual({
       completedAt,
       startedAt,
       unfinished: false,

@@ -31,10 +31,9 @@ describe('a transaction on a mirror that another process has locked', () => {
       waits.push(ms)
       if (waits.length === 3) other.exec('COMMIT')
     }
-    const { connection, file, clock } = test
+    const { connection, clock } = test
     const transact = createTransact({
       connection,
-      file,
       now: clock.now,
       sleep,
       signal: NEVER,
@@ -49,7 +48,7 @@ describe('a transaction on a mirror that another process has locked', () => {
   it('is given up soon after the signal to stop', async () => {
     const test = openTestMirror()
     lock(test)
-    const { connection, file, clock } = test
+    const { connection, clock } = test
     connection.pragma('busy_timeout = 0')
     const stop = new AbortController()
     const begun = clock.now()
@@ -57,7 +56,7 @@ describe('a transaction on a mirror that another process has locked', () => {
       clock.advance(ms)
       if (clock.now() - begun === 5000) stop.abort()
     }
-    const options = { connection, file, now: clock.now, sleep, signal: stop.signal }
+    const options = { connection, now: clock.now, sleep, signal: stop.signal }
     const transact = createTransact(options)
 
     await expect(transact(write(test))).rejects.toThrow(MirrorError)
@@ -72,10 +71,10 @@ describe('a transaction on a mirror that another process has locked', () => {
     const test = openTestMirror({ clock })
     lock(test)
     const begun = clock.now()
-    const { connection, file } = test
+    const { connection } = test
     // The real time that SQLite itself waits is not part of the test.
     connection.pragma('busy_timeout = 0')
-    const transact = createTransact({ connection, file, ...clock, signal: NEVER })
+    const transact = createTransact({ connection, ...clock, signal: NEVER })
 
     const writing = transact(write(test))
 
@@ -90,9 +89,9 @@ describe('a transaction on a mirror that another process has locked', () => {
 describe('a transaction that fails', () => {
   it('is rolled back, and not retried', async () => {
     const test = openTestMirror()
-    const { connection, file, clock } = test
+    const { connection, clock } = test
     let tried = 0
-    const transact = createTransact({ connection, file, ...clock, signal: NEVER })
+    const transact = createTransact({ connection, ...clock, signal: NEVER })
 
     const writing = transact(() => {
       tried++

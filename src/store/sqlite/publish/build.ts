@@ -13,23 +13,21 @@ export interface CopyContents {
   jobs: JobFreshness[]
 }
 
-export interface BuildOptions {
-  /** The mirror's file, or a copy's. */
-  mirror: string
-  /** An empty file. */
-  file: string
-  /** The most bytes that the copy may have. */
-  mostBytes: number
-  /** Called before the moment that the copy shows. */
-  onBegin: () => void
-}
-
 /**
  * Fills an empty file with what people read of a mirror, all of one moment, in tables made for reading. Syncs can write
  * meanwhile, and their write-ahead log grows until the rows are copied. Throws MirrorError.
+ * @param mirror The mirror's file, or a copy's.
+ * @param mostBytes The most that the copy may have.
+ * @param onBegin Called before the moment that the copy shows.
  */
-export function buildCopy({ mirror, file, mostBytes, onBegin }: BuildOptions): CopyContents {
-  if (holdsCopy(mirror)) return repeatCopy(mirror, file, onBegin)
+export function buildCopy(
+  mirror: string,
+  file: string,
+  mostBytes: number,
+  onBegin: () => void,
+): CopyContents {
+  const repeated = repeatCopy(mirror, file, onBegin)
+  if (repeated) return repeated
   const connection = openEmptyCopy(file, mostBytes)
   try {
     connection.prepare(`ATTACH ? AS ${MIRROR}`).run(mirror)
@@ -69,24 +67,15 @@ const FORGET_ABSENT = `
   )
 `
 
-/** A copy of a copy is the same file. */
-function repeatCopy(copy: string, file: string, onBegin: () => void): CopyContents {
-  const connection = openForReading(copy)
-  if (!connection) throw new MirrorError(`there is nothing at ${copy}`)
-  try {
-    onBegin()
-    connection.prepare('VACUUM INTO ?').run(file)
-    return readContents(connection)
-  } finally {
-    connection.close()
-  }
-}
-
-function holdsCopy(mirror: string): boolean {
+/** A copy of a copy is the same file. Null for a mirror. */
+function repeatCopy(mirror: string, file: string, onBegin: () => void): CopyContents | null {
   const connection = openForReading(mirror)
   if (!connection) throw new MirrorError(`there is no mirror at ${mirror} yet; "admin-mirror sync" makes it`)
   try {
-    return isCopy(connection)
+    if (connection.pragma('application_id', { simple: true }) !== COPY_ID) return null
+    onBegin()
+    connection.prepare('VACUUM INTO ?').run(file)
+    return readContents(connection)
   } finally {
     connection.close()
   }
@@ -114,11 +103,6 @@ function readJobs(connection: Connection): JobFreshness[] {
     FROM sync_status
   `
   return inOrder(connection.prepare(sql).all() as JobFreshness[])
-}
-
-/** Whether an open file is a copy, and no mirror. */
-function isCopy(connection: Connection): boolean {
-  return connection.pragma('application_id', { simple: true }) === COPY_ID
 }
 
 /** The most database pages that SQLite allows. */

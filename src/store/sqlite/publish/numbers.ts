@@ -149,10 +149,7 @@ export function assertOwnCopy(named: string, { file, before }: Place, origin: Or
   )
 }
 
-function isOwn(
-  { mirror, created_at: at }: NonNullable<ReturnType<typeof readNumbers>>,
-  own: Origin,
-): boolean {
+function isOwn({ mirror, created_at: at }: FoundNumbers, own: Origin): boolean {
   if (mirror === null || mirror.id === own.id) return true
   // Made before this mirror, by one that stood here and was deleted.
   return mirror.place === own.place && (own.since === null || Date.parse(at) < own.since)
@@ -214,20 +211,18 @@ export async function hashFile(file: string, signal: AbortSignal): Promise<Hashe
   }
 }
 
-export interface FreshnessTask {
-  /** The published file. */
-  hashed: HashedFile
-  /** What the mirror held at that moment; epoch milliseconds. */
-  state: MirrorState
-  at: number
-  lockName: string
-}
-
 /**
  * Writes NAME.json anew, for a file that still shows all that the mirror holds. Returns false where NAME.json is about another file:
  * it then stays, or another process has replaced the file at this moment, and what stands beside it may be ours. Throws MirrorError.
+ * @param hashed The published file.
+ * @param at When the mirror held this state, epoch milliseconds.
  */
-export function writeFreshness({ hashed, state, at, lockName }: FreshnessTask): boolean {
+export function writeFreshness(
+  hashed: HashedFile,
+  state: MirrorState,
+  at: number,
+  lockName: string,
+): boolean {
   const { file } = hashed
   return translatingErrors(file, () => {
     const numbers = numbersFile(file)
@@ -239,7 +234,7 @@ export function writeFreshness({ hashed, state, at, lockName }: FreshnessTask): 
       const text = numbersText({ ...found.all, current_at: current.toISOString(), jobs: state.jobs })
       fs.writeFileSync(unfinished, text)
       // For those who may read the file.
-      finishFile(unfinished, { mode: null, like: hashed.stat, at: current })
+      finishFile(unfinished, null, hashed.stat, current)
       if (!isUnchanged(hashed)) return false
       fs.renameSync(unfinished, numbers)
       syncFolder(numbers)

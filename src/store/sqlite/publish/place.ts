@@ -5,7 +5,7 @@ import process from 'node:process'
 import { UsageError } from '../../../errors.ts'
 import { inspectHeader } from '../file/header.ts'
 import { holdLock, leasesFolder, lockState } from '../file/lock-file.ts'
-import { COPY_ID, makeFolder } from '../file/open.ts'
+import { attempt, COPY_ID, makeFolder } from '../file/open.ts'
 
 // Where a copy is put, and whose it is. Other users may write to its folder.
 
@@ -144,16 +144,17 @@ export function ownershipOfPublic(mirror: Ownership, { file, before }: Place): O
   return { uid: mirror.uid, gid }
 }
 
-export interface Finish {
-  /** Null: as umask has made it, or as that of `like`. */
-  mode: number | null
-  like: (Ownership & { mode?: number }) | null
-  /** The time of the file: of the moment that it shows; null: of now. */
-  at: Date | null
-}
-
-/** Gives a written file its owner, as far as this user may, its rights and its time, and waits for the disk. */
-export function finishFile(file: string, { mode, like, at }: Finish): void {
+/**
+ * Gives a written file its owner, as far as this user may, its rights and its time, and waits for the disk.
+ * @param mode Null: as umask has made it, or as that of `like`.
+ * @param at The moment that it shows; null: now.
+ */
+export function finishFile(
+  file: string,
+  mode: number | null,
+  like: (Ownership & { mode?: number }) | null,
+  at: Date | null,
+): void {
   const handle = fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NOFOLLOW)
   try {
     const isGroup = like === null || giveTo(handle, like)
@@ -170,18 +171,9 @@ export function finishFile(file: string, { mode, like, at }: Finish): void {
 /** Returns whether it has that group. Only root may give files away; others may give them to a group that they belong to. */
 function giveTo(handle: number, { uid, gid }: Ownership): boolean {
   const own = fs.fstatSync(handle)
-  const isGroup = own.gid === gid || succeeds(() => fs.fchownSync(handle, own.uid, gid))
-  if (own.uid !== uid) succeeds(() => fs.fchownSync(handle, uid, isGroup ? gid : own.gid))
+  const isGroup = own.gid === gid || attempt(() => fs.fchownSync(handle, own.uid, gid))
+  if (own.uid !== uid) attempt(() => fs.fchownSync(handle, uid, isGroup ? gid : own.gid))
   return isGroup
-}
-
-function succeeds(task: () => void): boolean {
-  try {
-    task()
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** Makes a rename last through a loss of power. */
@@ -245,14 +237,8 @@ export function removeUnfinished(file: string, lock: string): void {
   for (const one of [copy, `${copy}-journal`, numbers]) fs.rmSync(one, { force: true })
 }
 
-export interface UnfinishedLock {
-  /** The folder of the mirror's locks. */
-  folder: string
-  release(): void
-}
-
-/** Holds the lock of this process; null for who may only read the mirror. */
-export function lockIfPossible(mirror: string, name: string): UnfinishedLock | null {
+/** Holds the lock of this process, in this folder of the mirror's locks; null for who may only read the mirror. */
+export function lockIfPossible(mirror: string, name: string): { folder: string; release(): void } | null {
   try {
     const { release } = holdLock(mirror, name)
     return { folder: leasesFolder(mirror), release }
@@ -268,11 +254,7 @@ const SWEPT_AFTER_MS = 3_600_000
  * Deletes what killed processes of this user left beside a file: at once with a lock of this process, since it then sees theirs. `own`:
  * the stat of a file of ours, just made.
  */
-export function sweepUnfinished(
-  lock: Pick<UnfinishedLock, 'folder'> | null,
-  file: string,
-  own: fs.Stats,
-): void {
+export function sweepUnfinished(lock: { folder: string } | null, file: string, own: fs.Stats): void {
   const folder = path.dirname(file)
   const names = [file, numbersFile(file)].map((name) => path.basename(name))
   for (const name of fs.readdirSync(folder)) {

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { serveParent } from '../child-process.ts'
 import { type CopyTask, makeCopy } from './publish.ts'
 
-// The process that start.ts starts.
+// The process that `startCopy` starts.
 
 function prepare({ target }: CopyTask): void {
   // SQLite sorts in temporary files, and a container may have no other folder for them.
@@ -17,7 +17,7 @@ function prepare({ target }: CopyTask): void {
 }
 
 async function work({ lockName, ...task }: CopyTask & { lockName: string }) {
-  return makeCopy(task, { now: Date.now, lockName })
+  return makeCopy(task, lockName, Date.now)
 }
 
 await serveParent(import.meta.url, work, prepare)

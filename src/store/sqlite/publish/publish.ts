@@ -58,18 +58,12 @@ export interface CopyResult {
   isPlaced: boolean
 }
 
-/** What a process brings along. */
-export interface CopyProcess {
-  now: () => number
-  /** For a lock file: no other process ever has it. */
-  lockName: string
-}
-
 /**
  * Makes a copy in a file beside the target, and moves it there when it is whole: readers of the old one keep it, and a kill leaves it.
  * Throws UsageError for a target that must not be touched, and MirrorError.
+ * @param lockName As `newLockName` makes it: no other process ever has it.
  */
-export function makeCopy(task: CopyTask, { now, lockName }: CopyProcess): CopyResult {
+export function makeCopy(task: CopyTask, lockName: string, now: () => number): CopyResult {
   const { mirror, target, mode, published } = task
   return translatingErrors(target, () => {
     const like = fs.statSync(mirror)
@@ -89,7 +83,7 @@ export function makeCopy(task: CopyTask, { now, lockName }: CopyProcess): CopyRe
       const owners = published ? [own, like] : [own]
       for (const file of published ? [place.file, numbersFile(place.file)] : [place.file])
         assertNotOfAnother(file, owners)
-      return fill({ ...task, mode: fileMode, place, copy, lockName, now })
+      return fill({ ...task, mode: fileMode }, place, copy, lockName, now)
     } finally {
       removeUnfinished(place.file, lockName)
       lock?.release()
@@ -103,13 +97,13 @@ function assertNotOfAnother(file: string, owners: readonly fs.Stats[]): void {
     throw new UsageError(`${file} belongs to another user, who would get the copy: name another file`)
 }
 
-interface FillOptions extends CopyTask, CopyProcess {
-  place: Place
-  copy: string
-}
-
-function fill(options: FillOptions): CopyResult {
-  const { mirror, mode, target, place, copy, lockName, now, at: shown, published } = options
+function fill(
+  { mirror, mode, target, at: shown, published }: CopyTask,
+  place: Place,
+  copy: string,
+  lockName: string,
+  now: () => number,
+): CopyResult {
   const mostBytes = roomFor(mirror, place)
   if (mostBytes === null)
     throw new MirrorError(
@@ -119,9 +113,9 @@ function fill(options: FillOptions): CopyResult {
   const onBegin = () => {
     at = new Date(shown ?? now())
   }
-  const contents = buildCopy({ mirror, file: copy, mostBytes, onBegin })
+  const contents = buildCopy(mirror, copy, mostBytes, onBegin)
   const like = published ? ownershipOfPublic(fs.statSync(mirror), place) : place.before
-  finishFile(copy, { mode, like, at })
+  finishFile(copy, mode, like, at)
   const { size: bytes } = fs.statSync(copy)
   const renames: [from: string, to: string][] = [[copy, place.file]]
   if (published) {
@@ -140,7 +134,7 @@ function fill(options: FillOptions): CopyResult {
       duration_ms: Math.max(0, now() - begunAt),
     })
     fs.writeFileSync(unfinished, text)
-    finishFile(unfinished, { mode, like, at })
+    finishFile(unfinished, mode, like, at)
     renames.push([unfinished, numbers])
   }
   // Another process may have been at it, too: the later moment stays. And what stood there may have been replaced.

@@ -1,5 +1,4 @@
 import { JobError } from '../../../errors.ts'
-import type { Notice } from '../../../sync/types.ts'
 import { shapeOf } from '../../columns/catalog.ts'
 import { extensionNotices } from '../../columns/extend.ts'
 import { tablesSql } from '../../core/declarations.ts'
@@ -15,11 +14,10 @@ import {
   viewedTable,
 } from '../../core/fit.ts'
 import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
-import { type Rebuilt, rebuildCollection } from '../../core/rebuild.ts'
+import { type Rebuilt, rebuildCollection as rebuild } from '../../core/rebuild.ts'
 import { exec, type Rule } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
-  collectionNames,
   dropForOtherKey,
   dropTables,
   loadCatalog,
@@ -31,7 +29,7 @@ import { translatingErrors } from '../file/open.ts'
 import { createMaintenance, type Maintain } from '../maintenance.ts'
 import type { Connection } from '../sql.ts'
 import { type Patience, runnerOn, type Transact } from '../transaction.ts'
-import { ALTERATION, describePlan, dropFormerCopy, rowsToRead } from './alter.ts'
+import { ALTERATION, describePlan, rowsToRead } from './alter.ts'
 import { dropChangesView, ensureChangesView } from './views.ts'
 
 /**
@@ -49,11 +47,8 @@ export function makeConfigured(connection: Connection, collections: readonly Con
   }
 }
 
-/**
- * Creates the missing tables of a collection. Returns false where the name of the view of changes is a user's. Throws JobError for
- * another key, and for names that are taken.
- */
-export function* ensureTables(collection: ConfiguredCollection): Rule<boolean> {
+/** Creates the missing tables of a collection. Throws JobError for another key, and for names that are taken. */
+export function* ensureTables(collection: ConfiguredCollection): Rule<void> {
   const { name } = collection
   const plan = yield* planTables(collection)
   if (plan === 'remake') {
@@ -61,7 +56,7 @@ export function* ensureTables(collection: ConfiguredCollection): Rule<boolean> {
     yield* dropForOtherKey(name)
   }
   yield* plan === 'nothing' ? makeMissing(collection) : makeTables(SQLITE, collection)
-  return yield* ensureChangesView(SQLITE, viewedTable(SQLITE, collection))
+  yield* ensureChangesView(SQLITE, viewedTable(SQLITE, collection))
 }
 
 /** A user may have dropped one. */
@@ -93,39 +88,26 @@ function* dropAllViews(name: string): Rule<void> {
   yield* dropChangesView(name)
 }
 
-export interface FileTables extends TableAccess {
-  /** Returns warnings about tables that were opened since the last call. */
-  untold(): Notice[]
-}
-
 /** Up to so many rows this process goes through itself: some tenths of a second. */
 export const INLINE_ROWS = 20_000
 
 export function createFileTables(
   connection: Connection,
-  file: string,
   transact: Transact,
   maintain: Maintain,
-): FileTables {
+): TableAccess {
   const known = createSchemaCache<KnownTables>(connection)
   const told = new Map<string, Told>()
-  const warnings: Notice[] = []
 
   function open(collection: ConfiguredCollection, ofIt = told.get(collection.name)): KnownTables {
     const { name } = collection
     return known.get(name, () => {
-      const hasChangesView = runRule(connection, ensureTables(collection))
-      for (const kind of KINDS) runRule(connection, dropFormerCopy(tableName(name, kind)))
-      if (!hasChangesView)
-        warnings.push({
-          level: 'warn',
-          message: `the name ${name}_changes is taken, so there is no view of changes`,
-        })
+      runRule(connection, ensureTables(collection))
       return runRule(connection, knownTables(SQLITE, collection, ofIt))
     })
   }
 
-  const read = <T>(rule: Rule<T>) => translatingErrors(file, () => runRule(connection, rule))
+  const read = <T>(rule: Rule<T>) => translatingErrors(connection.name, () => runRule(connection, rule))
 
   /** A rollback undoes the tables and columns that its transaction has made. */
   const transactTables: Transact = async (task, kind) => {
@@ -157,7 +139,6 @@ export function createFileTables(
       told.set(name, fitting.told)
       return { outcome, notices: [...extensionNotices(planned), ...fitting.notices] }
     },
-    untold: () => warnings.splice(0),
   }
 }
 
@@ -185,30 +166,14 @@ export function createSchemaCache<T>(connection: Connection): SchemaCache<T> {
   }
 }
 
-/** Makes what analysts query again from the raw rows. */
-export interface TypedTableRebuild {
-  /** The names of the mirror's collections. */
-  collections(): string[]
-  /** See core/rebuild.ts. */
-  collection(name: string): Promise<Rebuilt>
-}
-
-export interface RebuildOptions extends Patience {
-  connection: Connection
-  file: string
-  transact: Transact
-}
-
-export function createTypedTableRebuild({
-  connection,
-  file,
-  transact,
-  ...patience
-}: RebuildOptions): TypedTableRebuild {
-  const tables = createFileTables(connection, file, transact, createMaintenance({ file, ...patience }))
-  const work = { ...runnerOn(connection, transact, patience), ...tables, alteration: ALTERATION }
-  return {
-    collections: () => runRule(connection, collectionNames()),
-    collection: (name) => rebuildCollection(work, name),
-  }
+/** See core/rebuild.ts. */
+export function rebuildCollection(
+  connection: Connection,
+  transact: Transact,
+  name: string,
+  patience: Patience,
+): Promise<Rebuilt> {
+  const maintain = createMaintenance(connection.name, patience)
+  const tables = createFileTables(connection, transact, maintain)
+  return rebuild({ ...runnerOn(connection, transact, patience), ...tables, alteration: ALTERATION }, name)
 }

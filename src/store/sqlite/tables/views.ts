@@ -118,14 +118,12 @@ function literal(text: string): string {
 /** In the view's text, to tell it from a view of a user's. */
 const MARK = '/* made by admin-mirror */'
 
-/** Creates the view, or replaces one of another version. Returns false where the name is a user's. */
-export function* ensureChangesView(dialect: Dialect, shape: ViewedTable): Rule<boolean> {
+/** Creates the view, or replaces one of another version. Leaves what a user has under its name. */
+export function* ensureChangesView(dialect: Dialect, shape: ViewedTable): Rule<void> {
   const found = yield* findView(shape.name)
   const wanted = changesViewSql(dialect, shape)
-  if (found?.sql === wanted) return true
-  if (found && !isOurs(found)) return false
+  if (found?.sql === wanted || (found && !isOurs(found))) return
   yield* exec([...(found ? [dropSql(shape.name)] : []), wanted])
-  return true
 }
 
 export function* dropChangesView(collection: string): Rule<void> {

@@ -25,7 +25,8 @@ function publishIn(folder: string) {
       mode: 0o644,
       published: { version: '1', origin: null, contents: '', begunAt: 0 },
     },
-    { now: Date.now, lockName: lockName() },
+    lockName(),
+    Date.now,
   )
 }
 
@@ -103,9 +104,10 @@ it('keeps numbers that are those of the file wherever the process dies that writ
   const file = path.join(folder, 'published/copy.db')
   const hashed = (await hashFile(file, new AbortController().signal)) as HashedFile
   const state = { contents: '', jobs: [] }
-  const task = { hashed, state, at: Date.now(), lockName: lockName() }
 
-  const { result, deaths } = await deathsIn(folder, () => writeFreshness(task))
+  const { result, deaths } = await deathsIn(folder, () =>
+    writeFreshness(hashed, state, Date.now(), lockName()),
+  )
 
   const found = deaths.map((death) => {
     const left = tempFolder()

@@ -27,7 +27,7 @@ async function copyOf(key: readonly string[], items: readonly string[]) {
   await saveItems(...items)
   const file = path.join(path.dirname(test.file), 'copy.db')
   fs.writeFileSync(file, '')
-  buildCopy({ mirror: test.file, file, mostBytes: 2 ** 30, onBegin: () => {} })
+  buildCopy(test.file, file, 2 ** 30, () => {})
   return { test, file }
 }
 
@@ -123,7 +123,7 @@ describe('a copy of a file that somebody else made', () => {
     connection.close()
     fs.writeFileSync(file, '')
 
-    const copying = () => buildCopy({ mirror: test.file, file, mostBytes: 2 ** 30, onBegin: () => {} })
+    const copying = () => buildCopy(test.file, file, 2 ** 30, () => {})
 
     expect(copying).toThrow('was not made by admin-mirror, or was changed since')
     expect(fs.statSync(other).size).toBe(0)

@@ -22,7 +22,8 @@ function publishedBy(mirror: typeof ours): string {
       mode: 0o644,
       published: { version: '1', origin: mirror, contents: '', begunAt: 0 },
     },
-    { now: Date.now, lockName: '12345-0123456789ab' },
+    '12345-0123456789ab',
+    Date.now,
   )
   return target
 }

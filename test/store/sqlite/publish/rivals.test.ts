@@ -21,7 +21,8 @@ it('leaves the copy that another mirror has published while ours was made', () =
         mode: 0o644,
         published: { version: '1', origin: { id, place: id, since: null }, contents: '', begunAt: 0 },
       },
-      { now, lockName: LOCK },
+      LOCK,
+      now,
     )
   publish(elsewhere, 'theirs')
   const numbers = () =>

@@ -14,7 +14,7 @@ async function createMirror() {
   await saveItems('{"id":1,"a":1,"items":[{"sku":"x"}]}', '{"id":2,"a":"one"}')
   const copy = path.join(path.dirname(test.file), 'copy.db')
   fs.writeFileSync(copy, '')
-  buildCopy({ mirror: test.file, file: copy, mostBytes: 2 ** 30, onBegin: () => {} })
+  buildCopy(test.file, copy, 2 ** 30, () => {})
   const connection = new Database(copy, { readonly: true })
   const rows = (sql: string) => connection.prepare(sql).all() as Row[]
   return { test, copy: rows }

@@ -38,7 +38,7 @@ describe('rebuild', () => {
     const test = await createScene()
     const before = dump(test)
 
-    const rebuilt = await rebuilderOf(test).collection('orders')
+    const rebuilt = await rebuilderOf(test)('orders')
 
     expect(rebuilt).toEqual({ rows: 205, strays: 0, views: 1, notices: [] })
     expect(order(dump(test))).toEqual(order(before))
@@ -73,7 +73,7 @@ describe('rebuild', () => {
     const [before, names] = [look(), test.rows(schema).map(({ name }) => name)]
     test.connection.exec(damage)
 
-    const { strays } = await rebuilderOf(test).collection('orders')
+    const { strays } = await rebuilderOf(test)('orders')
 
     expect(look()).toEqual(before)
     expect(test.rows(schema).map(({ name }) => name)).toEqual(names)
@@ -90,7 +90,7 @@ describe('rebuild', () => {
     // As an older version may have left it.
     test.connection.exec("UPDATE orders SET n = NULL, n__text = '1' WHERE id = 1")
 
-    await rebuilderOf(test).collection('orders')
+    await rebuilderOf(test)('orders')
 
     expect(test.rows('SELECT id, n, n__text FROM orders')).toEqual([
       { id: 1, n: 1, n__text: null },
@@ -106,7 +106,7 @@ describe('rebuild', () => {
     await runOnce(test, scriptedList({ ids: [0, 1], item: (id) => `{"id":${ids[id]},"n":${id}}` }))
     test.connection.exec('UPDATE orders SET n = 9')
 
-    const { strays } = await rebuilderOf(test).collection('orders')
+    const { strays } = await rebuilderOf(test)('orders')
 
     expect(strays).toBe(0)
     expect(test.rows('SELECT CAST(id AS TEXT) AS id, n FROM orders ORDER BY n')).toEqual(
@@ -120,7 +120,7 @@ describe('rebuild', () => {
       `UPDATE orders_raw SET _json = json_insert(_json, '$.late', 7, '$.m', json('[{"z":1}]')) WHERE id = 2`,
     )
 
-    await rebuilderOf(test).collection('orders')
+    await rebuilderOf(test)('orders')
 
     expect(test.rows('SELECT late FROM orders WHERE _organization_id = ?', ACME.id)).toEqual([
       { late: null },
@@ -138,11 +138,9 @@ describe('rebuild', () => {
     const before = typed(test)
     test.connection.exec("UPDATE orders SET a__c = 'wrong', a__b = 0")
 
-    await expect(rebuilderOf(test, (stop) => stop.abort()).collection('orders')).rejects.toThrow(
-      /does the rest/,
-    )
+    await expect(rebuilderOf(test, (stop) => stop.abort())('orders')).rejects.toThrow(/does the rest/)
     const half = typed(test)
-    await rebuilderOf(test).collection('orders')
+    await rebuilderOf(test)('orders')
 
     expect(half.some(isWrong)).toBe(true)
     expect(half.filter((row) => !isWrong(row)).length).toBeGreaterThan(50)
@@ -161,7 +159,7 @@ describe('rebuild', () => {
       await runOnce(other, scriptedList({ ids: [1, 2], item: (id) => texts[id - 1] ?? '' }))
     }
 
-    await rebuilderOf(test, beside).collection('orders')
+    await rebuilderOf(test, beside)('orders')
 
     expect(isSynced).toBe(true)
     const same = `
@@ -182,7 +180,7 @@ describe('rebuild', () => {
     const test = await createScene(3)
     test.connection.exec('DROP TABLE orders_raw')
 
-    await expect(rebuilderOf(test).collection('orders')).rejects.toThrow(/no table orders_raw/)
+    await expect(rebuilderOf(test)('orders')).rejects.toThrow(/no table orders_raw/)
     expect(typed(test)).toHaveLength(8)
   })
 })

@@ -31,7 +31,7 @@ async function createScene() {
   return {
     test,
     save,
-    rebuild: () => createLongWork(test).rebuild.collection('orders'),
+    rebuild: () => createLongWork(test).rebuild('orders'),
     forget: () =>
       createLongWork(test).forgetting(configured).job({ organization: ACME.id, collection: 'orders' }, true),
   }

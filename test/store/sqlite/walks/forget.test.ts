@@ -220,21 +220,6 @@ describe('forgetting', () => {
     expect(test.value('SELECT key FROM sync_collections')).toBe('["id"]')
   })
 
-  it('drops what an interrupted change of a key column left beside the tables', async () => {
-    const test = await createScene()
-    await runOnce(test, scriptedList({ ids: [1], item: () => '{"id":"A1"}' }), { job: jobOf({}, GLOBEX) })
-    test.connection.exec(`CREATE TABLE _new_orders_raw AS SELECT * FROM orders_raw`)
-    const forgetting = forgetterOf(test)
-
-    await forgetting.blank()
-    await forgetting.job(ACME_ORDERS, false)
-    emptyWal(test.file)
-
-    expect(test.value("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%new%'")).toBe(0)
-    expect(unused(test.file).length).toBeGreaterThan(20 * 4096)
-    expect(unused(test.file).includes('Secret')).toBe(false)
-  })
-
   it.each([
     ['overwrites the pages that were free before', Number.POSITIVE_INFINITY],
     ['continues an overwriting that was stopped', 1],
