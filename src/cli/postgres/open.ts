@@ -7,7 +7,6 @@ import { runRule } from '../../store/postgres/driver.ts'
 import { createForgetting } from '../../store/postgres/forget.ts'
 import {
   type Announcement,
-  abandonedJobs,
   announceDaemon,
   createLeases,
   forgetDeadDaemons,
@@ -52,11 +51,11 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         queue = await openQueue(server, onTrouble)
         return queue
       },
-      async abandonedJobs() {
+      async listsOfTheDead() {
         await announced?.renew()
-        const { silentClaims, wakeFuture } = await import('../../store/postgres/queue/queue.ts')
+        const { listsOfTheDead, wakeFuture } = await import('../../store/postgres/queue/queue.ts')
         await wakeFuture(server)
-        return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
+        return listsOfTheDead(server)
       },
       isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),
       takeFreeLists: (lists) => takeFreeLists(server, lists, now()),

@@ -128,7 +128,7 @@ interface Following {
  * time-outs are for a worker that dies before it has the lease.
  */
 async function followTheDead(
-  { abandonedJobs }: Sharing,
+  { listsOfTheDead }: Sharing,
   queue: Pick<ListQueue, 'rescue'>,
   byList: ReadonlyMap<string, SharedJob<QueuedList>>,
   { runtime, signal, onQueueError }: Following,
@@ -137,8 +137,8 @@ async function followTheDead(
     await runtime.sleep(LOOK_FOR_DEAD_EVERY_MS, signal).catch(() => {})
     if (signal.aborted) return
     try {
-      for (const abandoned of await abandonedJobs()) {
-        const job = byList.get(queueKey(abandoned))
+      for (const left of await listsOfTheDead()) {
+        const job = byList.get(queueKey(left))
         if (job) await queue.rescue(job.list)
       }
     } catch (error) {

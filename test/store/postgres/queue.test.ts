@@ -3,9 +3,9 @@ import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
 import type { Leases } from '../../../src/store/postgres/leases.ts'
 import {
   type ListQueue,
+  listsOfTheDead,
   openQueue,
   type QueuedList,
-  silentClaims,
   wakeFuture,
 } from '../../../src/store/postgres/queue/queue.ts'
 import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'
@@ -226,9 +226,9 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     await leases.lock(read.organizationId, read.collection)
 
     const { organizationId, collection } = dead
-    expect(await silentClaims(own)).toEqual([{ organizationId, collection }])
+    expect(await listsOfTheDead(own)).toEqual([{ organizationId, collection }])
     await leases.unlock(read.organizationId, read.collection)
-    expect(await silentClaims(own)).toHaveLength(2)
+    expect(await listsOfTheDead(own)).toHaveLength(2)
   })
 
   it('hands out at once what was added before the clock of the server was set back', async () => {
@@ -329,7 +329,7 @@ async function pagesTouched(waiting: number, ask: (queue: ListQueue, server: Ser
 describe.skipIf(server.missing !== null)('thousands of lists in the queue', { timeout: 60_000 }, () => {
   it.each<[string, (queue: ListQueue, server: Server) => Promise<unknown>]>([
     ['taking some', (queue) => queue.take(8, ['token-1'])],
-    ['looking for those of workers that died', (_queue, watched) => silentClaims(watched)],
+    ['looking for those of workers that died', (_queue, watched) => listsOfTheDead(watched)],
     ['looking for those of the future', (_queue, watched) => wakeFuture(watched)],
   ])('cost the server no more than a few: %s', async (_what, ask) => {
     const few = await pagesTouched(20, ask)

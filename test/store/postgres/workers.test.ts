@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { untilHoldIsWritten } from '../../../src/cli/token-holds.ts'
 import {
-  advisoryLocks,
   announceDaemon,
   createLeases,
   forgetDeadDaemons,
   lockKey,
   readDaemons,
+  readLocks,
 } from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer, type Server } from '../../../src/store/postgres/server/server.ts'
@@ -395,7 +395,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   it('are known again that were cut off when another one started', async () => {
     const { renew } = await announceDaemon(first.server, first.leases, '2026-11-20T00:00:00.000Z')
     const schema = first.address.schema
-    const known = async () => readDaemons(second.server, schema, await advisoryLocks(second.server))
+    const known = async () => readDaemons(second.server, await readLocks(second.server, schema))
     const name = `daemon ${first.leases.name}`
     // As long as its connection is gone.
     await first.leases.unlock(name, '')
