@@ -45,6 +45,17 @@ export async function keepSchema(server: Pick<TestServer, 'url'>): Promise<KeptS
   }
 }
 
+const kept = new Map<string, Promise<KeptSchema>>()
+
+/** The schema of a file's database that its tests use one after another, empty: for those that leave nothing but rows and tables there. */
+export async function emptySchema(server: Pick<TestServer, 'url'>): Promise<PostgresAddress> {
+  const schema = kept.get(server.url) ?? keepSchema(server)
+  kept.set(server.url, schema)
+  const { address, empty } = await schema
+  await empty()
+  return address
+}
+
 const WHAT_IS_THERE = `
   SELECT
     string_agg(quote_ident(relname), ', ') FILTER (WHERE relkind = 'r' AND NOT is_own) AS made,

@@ -200,20 +200,6 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     expect((await Promise.all(others.map((queue) => queue.take(5)))).flat()).toHaveLength(1)
   })
 
-  it('hands out again what a worker took that has been silent since', async () => {
-    const { rows, jobs, workers } = await scene(2)
-    const [dead, other] = workers.map(({ queue }) => queue) as [ListQueue, ListQueue]
-    await dead.add(lists(2))
-    const [silent, alive] = await dead.take(2)
-    if (!silent || !alive) throw new Error('not taken')
-    await rows(`UPDATE ${jobs} SET heartbeat_on = now() - interval '1 hour'`)
-    await dead.touch([alive])
-
-    await expect
-      .poll(async () => (await other.take(5)).map(({ id }) => id), { timeout: 40_000 })
-      .toEqual([silent.id])
-  })
-
   it('knows the lists of a dead worker, though another process had them for a refresh since', async () => {
     const { rows, jobs, workers } = await scene(1)
     const [{ queue, server: own, leases }] = workers as [Worker]

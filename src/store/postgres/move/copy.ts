@@ -21,7 +21,7 @@ export interface Digest {
   sum: bigint
 }
 
-export function isSame(one: Digest, other: Digest | null): boolean {
+function isSame(one: Digest, other: Digest | null): boolean {
   return one.rows === other?.rows && one.sum === other.sum
 }
 
