@@ -51,12 +51,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         queue = await openQueue(server, onTrouble)
         return queue
       },
-      async listsOfTheDead() {
-        await announced?.renew()
-        const { listsOfTheDead, wakeFuture } = await import('../../store/postgres/queue/queue.ts')
-        await wakeFuture(server)
-        return listsOfTheDead(server)
-      },
+      renew: async () => announced?.renew(),
       isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),
       takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
     }

@@ -3,6 +3,7 @@ import { InterruptedError, KnownError, toKnownError } from '../../errors.ts'
 import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/scheduler.ts'
 import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
 import { beganAhead, isDue } from '../../schedule/ticks.ts'
+import type { ListNames } from '../../store/postgres/leases.ts'
 import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
 import type { ListQueue, QueuedList } from '../../store/postgres/queue/queue.ts'
 import type { JobResult } from '../../sync/job.ts'
@@ -82,7 +83,7 @@ function queuedList({ organization, job }: SelectedJob, budgetOf: CommandSession
   }
 }
 
-function queueKey({ organizationId, collection }: Pick<QueuedList, 'organizationId' | 'collection'>): string {
+function queueKey({ organizationId, collection }: ListNames): string {
   return jobKey(organizationId, collection)
 }
 
@@ -128,7 +129,7 @@ interface Following {
  * time-outs are for a worker that dies before it has the lease.
  */
 async function followTheDead(
-  { listsOfTheDead }: Sharing,
+  { renew }: Sharing,
   queue: Pick<ListQueue, 'rescue'>,
   byList: ReadonlyMap<string, SharedJob<QueuedList>>,
   { runtime, signal, onQueueError }: Following,
@@ -137,10 +138,8 @@ async function followTheDead(
     await runtime.sleep(LOOK_FOR_DEAD_EVERY_MS, signal).catch(() => {})
     if (signal.aborted) return
     try {
-      for (const left of await listsOfTheDead()) {
-        const job = byList.get(queueKey(left))
-        if (job) await queue.rescue(job.list)
-      }
+      await renew()
+      await queue.rescue((left) => byList.get(queueKey(left))?.list)
     } catch (error) {
       onQueueError(error)
     }

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
-import type { Leases } from '../../../src/store/postgres/leases.ts'
+import type { Leases, ListNames } from '../../../src/store/postgres/leases.ts'
 import {
   type ListQueue,
   listsOfTheDead,
@@ -176,13 +176,19 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
   })
 
   it('hands out a list of a dead worker once more, though all others rescue it', async () => {
-    const { workers } = await scene(4)
+    const { rows, jobs, workers } = await scene(4)
     const [dead, ...others] = workers.map(({ queue }) => queue) as [ListQueue, ...ListQueue[]]
-    const [list] = lists(1) as [QueuedList]
-    await dead.add([list])
-    const claim = only(await dead.take(1))
+    const [list, unknown, notOurs] = lists(3) as [QueuedList, QueuedList, QueuedList]
+    const find = ({ organizationId }: ListNames) =>
+      [list, unknown].find((one) => one.organizationId === organizationId)
+    const rescue = () => Promise.all(others.map((queue) => queue.rescue(find)))
+    await dead.add([list, notOurs])
+    const claims = await dead.take(2)
+    await rescue()
+    expect(await rows(`SELECT state, retry_count FROM ${jobs} WHERE retry_count > 0`)).toEqual([])
+    await rows(`UPDATE ${jobs} SET heartbeat_on = now() - interval '1 hour'`)
 
-    await Promise.all(others.map((queue) => queue.rescue(list)))
+    await rescue()
 
     const taken: unknown[] = []
     await expect
@@ -193,10 +199,13 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
         },
         { timeout: 20_000 },
       )
-      .toEqual([{ ...claim, retryCount: 1 }])
+      .toEqual(claims.slice(0, 1).map((claim) => ({ ...claim, retryCount: 1 })))
     // One that never was in the queue: a command by hand had it.
-    const [unknown] = lists(2).slice(1) as [QueuedList]
-    await Promise.all(others.map((queue) => queue.rescue(unknown)))
+    await rows(
+      "INSERT INTO sync_jobs (organization_id, collection, owner, configured) VALUES ($1, 'orders', 'somebody', 1)",
+      unknown.organizationId,
+    )
+    await rescue()
     expect((await Promise.all(others.map((queue) => queue.take(5)))).flat()).toHaveLength(1)
   })
 

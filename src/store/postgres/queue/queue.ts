@@ -40,8 +40,8 @@ export interface ListQueue {
   finish(claim: Claim, errorCode: string | null): Promise<void>
   /** Some worker takes it again, in a second or, the more often this happens, in some more. */
   giveBack(claim: Claim): Promise<void>
-  /** The worker that read this list is gone: another one takes it. */
-  rescue(list: QueuedList): Promise<void>
+  /** Hands out again what workers that died have left unread. `find`: a list of this worker's configuration. */
+  rescue(find: (list: ListNames) => QueuedList | undefined): Promise<void>
   close(): Promise<void>
 }
 
@@ -141,12 +141,18 @@ function createQueue(
     async giveBack(claim) {
       await translating(boss.fail(LISTS, claim, { reason: 'given back' }))
     },
-    async rescue(list) {
-      const jobs = await translating(boss.findJobs(LISTS, { key: keyOf(list) }))
-      const taken = jobs.filter(({ state }) => state === 'active')
-      // With the number of its handing-out, so that of several workers one succeeds.
-      if (taken.length > 0) await translating(boss.fail(LISTS, taken, { reason: 'its worker is gone' }))
-      else await this.add([list])
+    async rescue(find) {
+      await wakeFuture(server)
+      for (const left of await listsOfTheDead(server)) {
+        const list = find(left)
+        if (!list) continue
+        const jobs = await translating(boss.findJobs(LISTS, { key: keyOf(list) }))
+        const taken = jobs.filter(({ state }) => state === 'active')
+        // With the number of its handing-out, so that of several workers one succeeds.
+        if (taken.length > 0) await translating(boss.fail(LISTS, taken, { reason: 'its worker is gone' }))
+        // A command by hand had it.
+        else await this.add([list])
+      }
     },
     close() {
       closed ??= boss.stop({ graceful: false })
