@@ -1,6 +1,6 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { LONG } from '../../helpers/long.ts'
-import { startPostgres } from '../../helpers/postgres.ts'
+import { openDatabase } from '../../helpers/postgres.ts'
 import { rareOf } from '../counts.ts'
 import { rotatingFrom } from '../rotating.ts'
 import { runSeeds } from '../shards.ts'
@@ -42,8 +42,7 @@ const FLOORS: Record<string, number> = {
 /** Of those floors; there is chance in how often it happens in others. */
 const SHARE = RANDOM / 40 / 2
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 describe.skipIf(server.missing !== null)('workers on a PostgreSQL server', () => {
   it(`keep all promises in ${SEEDS.length} histories from seed ${SEEDS[0]} on, in which everything happens often`, async () => {
     const { failed, first, counts } = await runSeeds({ only: SEEDS, url: server.url })

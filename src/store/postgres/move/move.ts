@@ -59,15 +59,15 @@ export async function move({ connection, server, signal, onTable, onRows }: Move
     )
   const settings = settingsOf(connection)
   const source = sourceOf(settings)
-  const wasDone = (await inspectTarget(server, source)) === 'moved'
+  const state = await inspectTarget(server, source)
+  const wasDone = state === 'moved'
   const tables = await movedTables(server, connection, collections)
   const optionsOf = ({ name }: MovedTable) => ({ signal, onRows: (rows: number) => onRows(name, rows) })
   const compare = (table: MovedTable) => compareTable(server, connection, table, optionsOf(table))
   const describing = tables.filter(({ name }) => DESCRIBING.includes(name))
+  let isNew = state === 'new'
   // The file may have changed since an earlier attempt made the tables.
-  let isMade = true
-  for (const table of describing) isMade &&= (await compare(table)).same
-  const isNew = !isMade && !wasDone
+  if (state === 'begun') for (const table of describing) isNew ||= !(await compare(table)).same
   if (isNew) await begin(server, connection, { source, collections, describing })
   const moved = { rows: 0, different: [] as string[] }
   for (const table of tables) {
