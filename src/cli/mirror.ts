@@ -172,8 +172,8 @@ export interface OpenMirror extends RuleRunner {
 export interface Sharing {
   /** The lists that wait for a worker. `onTrouble` gets what its maintenance met. Throws MirrorError. */
   openQueue(onTrouble: (error: unknown) => void): Promise<ListQueue>
-  /** The jobs whose owner died. */
-  abandonedJobs(): Promise<{ organizationId: string; collection: string }[]>
+  /** Says that this worker lives. Call it now and then. */
+  renew(): Promise<void>
   /** Whether a living process works on a job, be it this one. */
   isOwned(organizationId: string, collection: string): Promise<boolean>
   /** Those of the lists that no worker reads, or is about to read: they are this one's for some seconds. */

@@ -9,6 +9,7 @@ import { createTokens } from '../../src/store/postgres/tokens.ts'
 import type { Store } from '../../src/sync/store.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
+import type { KeptSchema } from './kept-schema.ts'
 import { lockName } from './lock-name.ts'
 import { openReader } from './postgres.ts'
 import { afterRealTime } from './real-time.ts'
@@ -40,13 +41,33 @@ export async function openPostgresMirror(
   const stop = new AbortController()
   const server = await connectServer(address, { now, sleep, after: afterRealTime, signal: stop.signal })
   await migrate(server)
+  return openMirrorOn({ address, clock, server, rows: await openReader(address), stop, end: server.close })
+}
+
+/** The same on connections that go on to be used, of a schema that is migrated. */
+export function openMirrorOnKept(
+  { address, servers, rows }: KeptSchema,
+  worker: 0 | 1,
+  clock: Clock,
+): Promise<PostgresMirror> {
+  const end = () => Promise.resolve()
+  return openMirrorOn({ address, clock, server: servers[worker], rows, stop: new AbortController(), end })
+}
+
+interface Opened extends Pick<PostgresMirror, 'address' | 'clock' | 'server' | 'rows'> {
+  stop: AbortController
+  end: () => Promise<void>
+}
+
+async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened): Promise<PostgresMirror> {
+  const { now } = clock
   const leases = await createLeases(server, lockName())
   let isClosed = false
   const close = async () => {
     if (isClosed) return
     isClosed = true
     await leases.close()
-    await server.close()
+    await end()
   }
   onTestFinished(close)
   const store = openPostgresStore({
@@ -63,6 +84,5 @@ export async function openPostgresMirror(
     () => 'a salt',
   )
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
-  const rows = await openReader(address)
   return { address, clock, server, leases, store, tokens, rows, stop: () => stop.abort(), close }
 }

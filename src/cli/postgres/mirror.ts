@@ -6,9 +6,9 @@ import { columnTroubles, overviewOf } from '../../store/core/overview.ts'
 import { gateClosedUntil } from '../../store/core/status.ts'
 import { impossibleCollections } from '../../store/core/tables.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
-import { advisoryLocks, readDaemons } from '../../store/postgres/leases.ts'
+import { type IsLocked, readDaemons, readLocks } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
-import { mirrorSize, readJobs, readQueue } from '../../store/postgres/read/status.ts'
+import { jobsOnServer, mirrorSize, readQueue } from '../../store/postgres/read/status.ts'
 import { lockHolders } from '../../store/postgres/server/answers.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { Sql } from '../../store/postgres/sql.ts'
@@ -99,24 +99,24 @@ export async function statusReader(place: MirrorPlace, runtime: Runtime): Promis
   try {
     return await server.reading(async (sql) => {
       const { schema } = server.address
-      const locks = await advisoryLocks(sql)
-      const daemons = await readDaemons(sql, schema, locks)
-      return { ...(await readerOf(sql, schema, locks)), daemons: () => daemons, close: () => {} }
+      const isLocked = await readLocks(sql, schema)
+      const daemons = await readDaemons(sql, isLocked)
+      return { ...(await readerOf(sql, schema, isLocked)), daemons: () => daemons, close: () => {} }
     })
   } finally {
     await server.close()
   }
 }
 
-/** What is known of the jobs, read at once. `locks`: those of the database. */
+/** What is known of the jobs, read at once. */
 async function readerOf(
   sql: Sql,
   schema: string,
-  locks: ReadonlySet<string>,
+  isLocked: IsLocked,
 ): Promise<
   Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'columnTroubles' | 'queue' | 'locks'>>
 > {
-  const rows = await readJobs(sql, schema, locks)
+  const rows = await jobsOnServer(sql, isLocked)
   const closedUntil = await runRule(sql, gateClosedUntil())
   const queue = await readQueue(sql, schema)
   const holders = await lockHolders(sql)
@@ -158,9 +158,9 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
   let since = 0
   const readAll = within(ANSWER_MS, () =>
     server.reading(async (sql) => {
-      const locks = await advisoryLocks(sql)
-      const reader = await readerOf(sql, server.address.schema, locks)
-      const daemons = await readDaemons(sql, server.address.schema, locks)
+      const isLocked = await readLocks(sql, server.address.schema)
+      const reader = await readerOf(sql, server.address.schema, isLocked)
+      const daemons = await readDaemons(sql, isLocked)
       const overview = await runRule(sql, overviewOf(POSTGRES, since))
       return { ...overview, size: await mirrorSize(sql), reader: { ...reader, daemons: () => daemons } }
     }),

@@ -6,7 +6,6 @@ import { runRule } from '../../store/postgres/driver.ts'
 import { createForgetting } from '../../store/postgres/forget.ts'
 import {
   type Announcement,
-  abandonedJobs,
   announceDaemon,
   createLeases,
   forgetDeadDaemons,
@@ -51,12 +50,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         queue = await openQueue(server, onTrouble)
         return queue
       },
-      async abandonedJobs() {
-        await announced?.renew()
-        const { silentClaims, wakeFuture } = await import('../../store/postgres/queue/queue.ts')
-        await wakeFuture(server)
-        return [...(await abandonedJobs(server)), ...(await silentClaims(server))]
-      },
+      renew: async () => announced?.renew(),
       isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),
       takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
     }

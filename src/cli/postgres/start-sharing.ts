@@ -4,6 +4,7 @@ import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/sc
 import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
 import { beganAhead, isDue } from '../../schedule/ticks.ts'
 import { lastRuns } from '../../store/core/runs.ts'
+import type { ListNames } from '../../store/postgres/leases.ts'
 import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
 import type { ListQueue, QueuedList } from '../../store/postgres/queue/queue.ts'
 import type { JobResult } from '../../sync/job.ts'
@@ -83,7 +84,7 @@ function queuedList({ organization, job }: SelectedJob, budgetOf: CommandSession
   }
 }
 
-function queueKey({ organizationId, collection }: Pick<QueuedList, 'organizationId' | 'collection'>): string {
+function queueKey({ organizationId, collection }: ListNames): string {
   return jobKey(organizationId, collection)
 }
 
@@ -131,7 +132,7 @@ interface Following {
  * time-outs are for a worker that dies before it has the lease.
  */
 async function followTheDead(
-  { abandonedJobs }: Sharing,
+  { renew }: Sharing,
   queue: Pick<ListQueue, 'rescue'>,
   byList: ReadonlyMap<string, SharedJob<QueuedList>>,
   { runtime, signal, onQueueError }: Following,
@@ -140,10 +141,8 @@ async function followTheDead(
     await runtime.sleep(LOOK_FOR_DEAD_EVERY_MS, signal).catch(() => {})
     if (signal.aborted) return
     try {
-      for (const abandoned of await abandonedJobs()) {
-        const job = byList.get(queueKey(abandoned))
-        if (job) await queue.rescue(job.list)
-      }
+      await renew()
+      await queue.rescue((left) => byList.get(queueKey(left))?.list)
     } catch (error) {
       onQueueError(error)
     }

@@ -206,39 +206,39 @@ export async function announceDaemon(server: Server, leases: Leases, since: stri
  * Every `start` that runs, or died within the last day. One that was stopped has left no record, unless the schema is a copy from before
  * then. The oldest first.
  */
-export async function readDaemons(
-  sql: Statements,
-  schema: string,
-  locks: ReadonlySet<string>,
-): Promise<DaemonRecord[]> {
+export async function readDaemons(sql: Statements, isLocked: IsLocked): Promise<DaemonRecord[]> {
   const number = await tableNumber(sql)
   const daemons = await runRule(sql, announcedDaemons())
   return daemons.flatMap(({ owner, value }) => {
     const [since = '', of = number] = value.split(' ')
     if (of !== number) return []
     const pid = Number(/-(\d+)-[0-9a-f]{12}$/.exec(owner)?.[1] ?? 0)
-    return [{ pid, since, running: locks.has(String(lockKey(schema, DAEMON + owner, ''))) }]
+    return [{ pid, since, running: isLocked(DAEMON + owner, '') }]
   })
 }
 
 /** Forgets those of other workers that died, so that each death is told once: until the next one starts. */
 export async function forgetDeadDaemons(server: Server): Promise<void> {
-  const { schema } = server.address
-  const locks = await advisoryLocks(server)
+  const isLocked = await readLocks(server, server.address.schema)
   for (const { owner } of await runRule(server, announcedDaemons()))
-    if (!locks.has(String(lockKey(schema, DAEMON + owner, ''))))
-      await runRule(server, removeSetting(DAEMON + owner))
+    if (!isLocked(DAEMON + owner, '')) await runRule(server, removeSetting(DAEMON + owner))
 }
 
-/** The numbers of all advisory locks of this database. */
-export async function advisoryLocks(sql: Pick<Sql, 'rows'>): Promise<Set<string>> {
-  const rows = await sql.rows<{ key: string }>(`
-    SELECT ((classid::bigint << 32) | objid::bigint)::text AS key
-    FROM pg_locks
-    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  `)
-  return new Set(rows.map(({ key }) => key))
+/** Whether a living process had the lock of a job when this was read. */
+export type IsLocked = (organizationId: string, collection: string) => boolean
+
+/** The advisory locks of this database: of all jobs that any process works on. */
+const LOCKS = `
+  SELECT (classid::bigint << 32) | objid::bigint
+  FROM pg_locks
+  WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+`
+
+export async function readLocks(sql: Pick<Sql, 'rows'>, schema: string): Promise<IsLocked> {
+  const rows = await sql.rows<{ key: string }>(`SELECT key::text FROM (${LOCKS}) AS held (key)`)
+  const keys = new Set(rows.map(({ key }) => key))
+  return (...job) => keys.has(String(lockKey(schema, ...job)))
 }
 
 /** Whether a living process works on a job. */
@@ -248,24 +248,7 @@ export async function isOwned(server: Server, organizationId: string, collection
     [organizationId, collection],
   )
   // Asked before each run: the locks are those of all jobs that all workers have in hand.
-  if (owned.length === 0) return false
-  const locks = await advisoryLocks(server)
-  return locks.has(String(lockKey(server.address.schema, organizationId, collection)))
-}
-
-/** Jobs that a worker has not given back, and whose lock is gone: it died, or was cut off. */
-export async function abandonedJobs(
-  server: Server,
-): Promise<{ organizationId: string; collection: string }[]> {
-  const owned = await server.rows<{ organizationId: string; collection: string }>(`
-    SELECT organization_id AS "organizationId", collection FROM sync_jobs WHERE owner IS NOT NULL AND configured = 1
-  `)
-  if (owned.length === 0) return []
-  const locks = await advisoryLocks(server)
-  return owned.filter(
-    ({ organizationId, collection }) =>
-      !locks.has(String(lockKey(server.address.schema, organizationId, collection))),
-  )
+  return owned.length > 0 && (await readLocks(server, server.address.schema))(organizationId, collection)
 }
 
 /** A list of an organization. */
@@ -307,14 +290,6 @@ export async function takeFreeLists<L extends ListNames>(
   const taken = new Set(rows.map(({ place }) => place))
   return asked.filter((_list, index) => taken.has(index + 1))
 }
-
-/** Of all jobs that any process works on. */
-const LOCKS = `
-  SELECT (classid::bigint << 32) | objid::bigint
-  FROM pg_locks
-  WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-`
 
 // A clock that was set back delays no refresh.
 const TAKE = `

@@ -9,7 +9,7 @@ import { openForWriting } from '../sqlite/file/open-for-writing.ts'
 import type { Connection } from '../sqlite/sql.ts'
 import { ALTERATION } from '../sqlite/tables/alter.ts'
 import { ensureTables } from '../sqlite/tables/collection.ts'
-import { columnsInBoth } from './move/moved-tables.ts'
+import { ownTables } from './move/tables.ts'
 import type { Cursor } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 import { quoted, type Sql } from './sql.ts'
@@ -44,20 +44,18 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
       // Nobody reads a half of it.
       connection.pragma('synchronous = OFF')
       const copy = copier(sql, connection)
-      for (const [name, columns] of await columnsInBoth(sql, connection))
-        if (!WORKINGS.includes(name)) await copy({ table: name, from: columns.map((column) => column.name) })
       const collections = await sql.rows<{ name: string; key: string }>(
         'SELECT name, key FROM sync_collections ORDER BY name',
       )
       const keys = new Map(collections.map(({ name, key }) => [name, splitKey(JSON.parse(key) as string[])]))
-      await copy({
-        table: 'sync_known_columns',
-        from: COLUMN_RECORD,
-        order: 'sequence',
-        map: withKeysOfFile(keys),
-      })
-      await copy({ table: 'sync_column_counts', from: COUNT_RECORD, map: withKeysOfFile(keys) })
-      await copy({ table: 'sync_view_columns', from: VIEW_RECORD, order: 'sequence' })
+      for (const { name, columns, isOrdered } of await ownTables(sql, connection))
+        if (!WORKINGS.includes(name))
+          await copy({
+            table: name,
+            from: columns,
+            ...(isOrdered ? { order: 'sequence' } : {}),
+            ...(columns.includes('column') ? { map: (row) => withKeysOfFile(row, columns, keys) } : {}),
+          })
       for (const [name, keyPaths] of keys) {
         const collection = { name, key: keyPaths.map((path) => path.join('.')) }
         runRule(connection, ensureTables(collection))
@@ -81,35 +79,16 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
   })
 }
 
-const COLUMN_RECORD = [
-  'collection',
-  'column',
-  'path',
-  'type',
-  'first_seen_at',
-  'last_changed_at',
-  'role',
-  'wide',
-]
-const COUNT_RECORD = [
-  'collection',
-  'column',
-  'organization_id',
-  'filled',
-  'misfits',
-  'misfit',
-  'last_filled_at',
-  'emptied',
-]
-const VIEW_RECORD = ['view', 'array_column', ...COLUMN_RECORD.slice(1)]
-
 /** A key may be called otherwise on the server, where some names are taken. */
-function withKeysOfFile(keys: ReadonlyMap<string, string[][]>): (row: SqlValue[]) => SqlValue[] {
-  return ([collection = null, column = null, ...others]) => {
-    const paths = keys.get(String(collection)) ?? []
-    const at = keyNames(paths).indexOf(String(column))
-    return [collection, at === -1 ? column : (keyColumnNames(paths)[at] ?? column), ...others]
-  }
+function withKeysOfFile(
+  row: SqlValue[],
+  columns: readonly string[],
+  keys: ReadonlyMap<string, string[][]>,
+): SqlValue[] {
+  const at = columns.indexOf('column')
+  const paths = keys.get(String(row[columns.indexOf('collection')])) ?? []
+  const key = keyNames(paths).indexOf(String(row[at]))
+  return key === -1 ? row : row.with(at, keyColumnNames(paths)[key] ?? null)
 }
 
 async function copyCollection(

@@ -1,10 +1,12 @@
 import { describe } from 'vitest'
 import { columnTroubles } from '../../../src/store/core/overview.ts'
 import { runRule } from '../../../src/store/postgres/driver.ts'
-import { advisoryLocks } from '../../../src/store/postgres/leases.ts'
-import { readJobs } from '../../../src/store/postgres/read/status.ts'
-import { newSchema, openDatabase } from '../../helpers/postgres.ts'
-import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
+import { readLocks } from '../../../src/store/postgres/leases.ts'
+import { jobsOnServer } from '../../../src/store/postgres/read/status.ts'
+import { createClock } from '../../helpers/clock.ts'
+import { type KeptSchema, keepSchema } from '../../helpers/kept-schema.ts'
+import { openDatabase } from '../../helpers/postgres.ts'
+import { openMirrorOnKept } from '../../helpers/postgres-mirror.ts'
 import type { Row } from '../../helpers/test-mirror.ts'
 import { describeStore, type OpenedStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
@@ -17,12 +19,17 @@ const idOf = (key: readonly string[], row: Row) =>
 const numberOf = (value: unknown) => (value === null ? null : Number(value))
 const timeOf = (value: unknown) => (value === null ? null : new Date(Number(value)).toISOString())
 
+let schema: KeptSchema | undefined
+
 async function openStore(): Promise<OpenedStore> {
-  const test = await openPostgresMirror(newSchema(server))
+  schema ??= await keepSchema(server)
+  await schema.empty()
+  const kept = schema
+  const test = await openMirrorOnKept(kept, 0, createClock())
   const ofOrganization = 'WHERE _organization_id = $1 ORDER BY 2, 3'
   return {
     store: test.store,
-    other: async () => (await openPostgresMirror(test.address, test.clock)).store,
+    other: async () => (await openMirrorOnKept(kept, 1, test.clock)).store,
     async live({ organization, collection: { name, key } }) {
       const rows = await test.rows(`SELECT * FROM ${name}_raw ${ofOrganization}`, organization.id)
       return Object.fromEntries(rows.map(({ _json: text, ...row }) => [idOf(key, row), String(text)]))
@@ -54,7 +61,7 @@ async function openStore(): Promise<OpenedStore> {
       return row ? [String(row.failing_by), timeOf(row.at) ?? '', String(row.failing_code)] : null
     },
     status: async () => {
-      const [row] = await readJobs(test.server, test.address.schema, await advisoryLocks(test.server))
+      const [row] = await jobsOnServer(test.server, await readLocks(test.server, test.address.schema))
       return row
     },
     lastRun: async () =>

@@ -9,7 +9,7 @@ import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
 const server = await openDatabase()
 
 /** How many events the long form follows: FOLLOWED_EVENTS=20000. */
-const EVENTS = Number(process.env.FOLLOWED_EVENTS ?? 1000)
+const EVENTS = Number(process.env.FOLLOWED_EVENTS ?? 400)
 const POLL_MS = EVENTS > 1000 ? 200 : 20
 const ITEMS = 25
 const WORKERS = [ACME, GLOBEX, { ...ACME, id: '9d0b3c4a-52c7-4a86-9d0b-3c4a5f6b7c8d', name: 'initech' }]

@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { takeFreeLists } from '../../../src/store/postgres/leases.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { jobOf } from '../../helpers/jobs.ts'
-import { newSchema, openDatabase } from '../../helpers/postgres.ts'
+import { emptySchema } from '../../helpers/kept-schema.ts'
+import { openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 
@@ -17,7 +18,7 @@ const lists = (count: number) => Array.from({ length: count }, (_, index) => lis
 describe.skipIf(server.missing !== null)('workers that refresh the lists of one mirror', () => {
   let first: PostgresMirror
   beforeEach(async () => {
-    first = await openPostgresMirror(newSchema(server))
+    first = await openPostgresMirror(await emptySchema(server))
     await first.tokens.register(
       lists(60).map(({ organizationId: id }) => ({ id, name: id, collections: ['orders'] })),
     )

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { withinPage } from '../../../src/store/postgres/sql.ts'
 import { jobOf } from '../../helpers/jobs.ts'
-import { newSchema, openDatabase } from '../../helpers/postgres.ts'
+import { emptySchema } from '../../helpers/kept-schema.ts'
+import { openDatabase } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
@@ -20,7 +21,7 @@ describe.skipIf(server.missing !== null)(
   () => {
     let mirror: PostgresMirror
     beforeEach(async () => {
-      mirror = await openPostgresMirror(newSchema(server))
+      mirror = await openPostgresMirror(await emptySchema(server))
     })
 
     function sync(items: readonly object[], job = jobOf()) {

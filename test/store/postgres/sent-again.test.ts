@@ -8,6 +8,7 @@ import { afterFullWalk } from '../../../src/sync/refresh/state.ts'
 import { noTraffic } from '../../../src/sync/run-record.ts'
 import type { Lease, Run, Walk } from '../../../src/sync/store.ts'
 import { jobOf } from '../../helpers/jobs.ts'
+import { emptySchema } from '../../helpers/kept-schema.ts'
 import { pageOf } from '../../helpers/pages.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
@@ -51,7 +52,7 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
   let connect: () => Promise<Rows>
   let rows: Rows
   beforeEach(async () => {
-    const address = newSchema(server)
+    const address = await emptySchema(server)
     connect = () => openReader(address)
     rows = await connect()
     proxy = await startProxy(address.port)

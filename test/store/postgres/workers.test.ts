@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { untilHoldIsWritten } from '../../../src/cli/token-holds.ts'
 import {
-  advisoryLocks,
   announceDaemon,
   createLeases,
   forgetDeadDaemons,
   lockKey,
   readDaemons,
+  readLocks,
 } from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer, type Server } from '../../../src/store/postgres/server/server.ts'
@@ -56,11 +56,10 @@ async function taken({ store }: PostgresMirror): Promise<Lease> {
 
 describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () => {
   let first: PostgresMirror
-  let second: PostgresMirror
   beforeEach(async () => {
     first = await openPostgresMirror(newSchema(server))
-    second = await openPostgresMirror(first.address, first.clock)
   })
+  const another = () => openPostgresMirror(first.address, first.clock)
 
   const LOCKS =
     "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()"
@@ -166,6 +165,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   }
 
   it('give a job whose owner was cut off to another, and let the former owner write nothing', async () => {
+    const second = await another()
     const lease = await taken(first)
     const { walk, runId } = await first.store.beginRun(lease, BEGIN)
     const run = { id: runId, traffic: noTraffic() }
@@ -210,6 +210,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('keep their jobs when their connections break and come back', async () => {
+    const second = await another()
     const lease = await taken(first)
     await breakConnections()
     // Nobody has to ask for anything: the owner comes back by itself.
@@ -220,6 +221,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('write nothing after a failover that lost the number of their lease, which another one is given then', async () => {
+    const second = await another()
     const lease = await taken(first)
     await cutOff()
     await first.rows("SELECT setval('sync_epochs', last_value, false) FROM sync_epochs")
@@ -242,6 +244,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('leave no lock behind when several jobs are taken on a connection that broke', async () => {
+    const second = await another()
     const jobs = ['a', 'b', 'c', 'd'].map((name) => jobOf({ name }))
     await Promise.all(jobs.map((job) => first.store.acquire(job)))
     await breakConnections()
@@ -362,6 +365,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('give a job back whose owner the server does not let say so', async () => {
+    const second = await another()
     const lease = await taken(first)
     await first.rows(
       "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57014'; END $$",
@@ -395,9 +399,10 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('are known again that were cut off when another one started', async () => {
+    const second = await another()
     const { renew } = await announceDaemon(first.server, first.leases, '2026-11-20T00:00:00.000Z')
     const schema = first.address.schema
-    const known = async () => readDaemons(second.server, schema, await advisoryLocks(second.server))
+    const known = async () => readDaemons(second.server, await readLocks(second.server, schema))
     const name = `daemon ${first.leases.name}`
     // As long as its connection is gone.
     await first.leases.unlock(name, '')
@@ -460,6 +465,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('stop at the next page once a newer worker has changed the schema', async () => {
+    const second = await another()
     const list = scriptedList({
       ids: [1, 2, 3, 4, 5, 6, 7],
       before: async (answer) => {
@@ -474,6 +480,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('give each permit of a budget to one of them', async () => {
+    const second = await another()
     const budgets = [first.tokens.budgets, second.tokens.budgets]
     const count = async ({ read, compareAndSet }: (typeof budgets)[0]) => {
       for (let left = 50; left > 0; ) {
@@ -494,6 +501,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('ask again for the hold of a token when they were halted while the last answer came', async () => {
+    const second = await another()
     const { address, clock } = first
     const proxy = await startProxy(address.port)
     const halted = await openPostgresMirror({ ...address, port: proxy.port }, clock)
@@ -518,6 +526,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('know of a refused token at the next request, and of its release', async () => {
+    const second = await another()
     const fingerprint = first.tokens.fingerprint('a token')
     for (const { tokens } of [first, second]) await tokens.useToken(ACME.id, fingerprint)
 

@@ -106,7 +106,7 @@ describe.skipIf(server.missing !== null)('a statement on the server', () => {
   it('may return more than memory holds', async () => {
     const { workspace, address } = await synced()
     const env = { DB_PASSWORD: address.password() ?? '', NODE_OPTIONS: '--max-old-space-size=64' }
-    const sql = "SELECT g, repeat('x', 1000) AS text FROM generate_series(1, 150000) AS g"
+    const sql = "SELECT g, repeat('x', 1000) AS text FROM generate_series(1, 100000) AS g"
     for (const format of ['csv', 'json'])
       expect(
         await workspace.run(['query', sql, '--format', format, '--output', '/dev/null'], { env }),

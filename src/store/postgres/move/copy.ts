@@ -1,28 +1,19 @@
 import { createHash } from 'node:crypto'
 import { InterruptedError, MirrorError } from '../../../errors.ts'
 import type { SqlValue } from '../../columns/column.ts'
+import type { Value } from '../../core/reading.ts'
+import type { Connection } from '../../sqlite/sql.ts'
+import { POSTGRES, runRule } from '../driver.ts'
+import { openCursor } from '../read/query.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
-import { quoted, storable, storableJson } from '../sql.ts'
+import { quoted, type Sql, storable, storableJson } from '../sql.ts'
+import type { MovedTable } from './tables.ts'
 
-/** A table that is copied row by row. */
-export interface MovedTable {
-  /** On the server. */
-  name: string
-  columns: readonly MovedColumn[]
-  /** The rows of the file, in the order of the columns. Read one after another, so that memory does not grow. */
-  rows(): Iterable<SqlValue[]>
-}
+// How a value of SQLite becomes one of PostgreSQL, and how it is told that both sides hold the same.
 
-// How a value of SQLite becomes one of PostgreSQL, and how both sides tell that they hold the same.
-
-/** `list`: a text that may be JSON, from which views read elements. */
-export type MovedType = 'bigint' | 'double precision' | 'text' | 'list' | 'timestamptz'
-
-export interface MovedColumn {
-  name: string
-  type: MovedType
-}
+/** A row as texts, which both databases write alike. */
+type Texts = (string | null)[]
 
 /** What a table holds: the number of its rows, and the sum of a number of each row, in any order. */
 export interface Digest {
@@ -30,76 +21,9 @@ export interface Digest {
   sum: bigint
 }
 
-export function isSame(one: Digest | null, other: Digest | null): boolean {
-  return one !== null && other !== null && one.rows === other.rows && one.sum === other.sum
+function isSame(one: Digest, other: Digest | null): boolean {
+  return one.rows === other?.rows && one.sum === other.sum
 }
-
-/** The type that a parameter has in PostgreSQL. */
-function sqlType(type: MovedType): string {
-  return type === 'list' ? 'text' : type
-}
-
-/** The value as PostgreSQL reads it. Throws MirrorError for a time that is none. */
-function copiedText(value: SqlValue, type: MovedType): string | null {
-  if (value === null) return null
-  if (type === 'timestamptz') return checkedTime(value)
-  const text = String(value)
-  if (type === 'list' && text.startsWith('[')) return storable(storableJson(text))
-  return type === 'text' || type === 'list' ? storable(text) : text
-}
-
-function checkedTime(value: SqlValue): string {
-  const at = Date.parse(String(value))
-  if (!Number.isNaN(at)) return new Date(at).toISOString()
-  throw new MirrorError(
-    'the file holds a time that is none, so it was changed by something else; nothing more is copied',
-  )
-}
-
-const DIGITS = 15
-
-/** Adds a row to a digest. `texts`: as `copiedText` made them. */
-function addRow(digest: Digest, texts: readonly (string | null)[], columns: readonly MovedColumn[]): void {
-  const line = texts.map((text, index) => pieceOf(text, columns[index]?.type ?? 'text')).join('')
-  const hash = createHash('sha256').update(line).digest('hex').slice(0, DIGITS)
-  digest.rows++
-  digest.sum += BigInt(`0x${hash}`)
-}
-
-function pieceOf(text: string | null, type: MovedType): string {
-  if (text === null) return '-'
-  const shown =
-    type === 'double precision' ? bitsOf(text) : type === 'timestamptz' ? String(Date.parse(text)) : text
-  return `${Buffer.byteLength(shown)}:${shown}`
-}
-
-function bitsOf(text: string): string {
-  const bytes = Buffer.alloc(8)
-  // -0 is 0 on both sides.
-  bytes.writeDoubleBE(Number(text) + 0)
-  return bytes.toString('hex')
-}
-
-/** The statement that makes the same digest of a table on the server: `rows` and `sum`. */
-function digestSql(table: string, columns: readonly MovedColumn[]): string {
-  const line = columns.map(({ name, type }) => {
-    const shown = shownSql(quoted(name), type)
-    return `coalesce(octet_length(${shown})::text || ':' || ${shown}, '-')`
-  })
-  const number = `('x' || left(encode(sha256(convert_to(${line.join(' || ')}, 'UTF8')), 'hex'), ${DIGITS}))::bit(60)::bigint`
-  return `SELECT count(*) AS rows, coalesce(sum(${number}), 0)::text AS sum FROM ${quoted(table)}`
-}
-
-function shownSql(name: string, type: MovedType): string {
-  if (type === 'bigint') return `${name}::text`
-  if (type === 'double precision') return `encode(float8send(${name} + 0.0::double precision), 'hex')`
-  if (type === 'timestamptz') return `round(extract(epoch FROM ${name}) * 1000)::bigint::text`
-  return name
-}
-
-/** One statement writes at most so many rows, or somewhat more than so many characters. */
-const COPIED_AT_ONCE = 2000
-const MOST_CHARACTERS = 2_000_000
 
 export interface CopyOptions {
   signal: AbortSignal
@@ -107,36 +31,102 @@ export interface CopyOptions {
   onRows: (rows: number) => void
 }
 
-/** Fills a table of the server with the rows of the file, from the beginning, and compares. Throws MirrorError. */
-export async function copyTable(server: Server, table: MovedTable, options: CopyOptions): Promise<Digest> {
-  await server.transaction((sql) => sql.exec(`TRUNCATE ${quoted(table.name)}`))
-  const insert = insertSql(table)
-  const write = (batch: readonly (string | null)[][]) =>
-    server.transaction((sql) =>
-      sql.rows(
-        insert,
-        table.columns.map((_, index) => batch.map((texts) => texts[index])),
-      ),
-    )
-  const digest = await goThrough(table, options, write)
-  const written = await digestOnServer(server, table)
-  if (isSame(digest, written)) return digest
+const DIGITS = 15
+
+/** Goes through all rows. `each`: what is done with them. Throws InterruptedError after the signal. */
+async function digestOf(
+  batches: AsyncIterable<Texts[]> | Iterable<Texts[]>,
+  { signal, onRows }: CopyOptions,
+  each?: (batch: Texts[]) => Promise<unknown>,
+): Promise<Digest> {
+  const digest = { rows: 0, sum: 0n }
+  for await (const batch of batches) {
+    if (signal.aborted)
+      throw new InterruptedError('stopped; the same command goes on with the tables that are not copied yet')
+    for (const texts of batch) {
+      const hash = createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, DIGITS)
+      digest.sum += BigInt(`0x${hash}`)
+    }
+    digest.rows += batch.length
+    await each?.(batch)
+    onRows(digest.rows)
+  }
+  return digest
+}
+
+/** One statement writes at most so many rows, or somewhat more than so many characters. */
+const COPIED_AT_ONCE = 2000
+const MOST_CHARACTERS = 2_000_000
+
+/** The rows of the file as the server holds them, a batch at a time, so that memory does not grow. */
+function* rowsInFile(
+  connection: Connection,
+  { name, from, order, map, hasLists }: MovedTable,
+  types: readonly string[],
+): Iterable<Texts[]> {
+  const select = `SELECT ${from.join(', ')} FROM ${quoted(name)}${order}`
+  let batch: Texts[] = []
+  let characters = 0
+  for (const read of connection.prepare(select).raw().safeIntegers().iterate()) {
+    const row = map(read as SqlValue[])
+    if (!row) continue
+    const texts = row.map((value, index) => storedText(value, types[index] ?? 'text', hasLists))
+    batch.push(texts)
+    for (const text of texts) characters += text?.length ?? 0
+    if (batch.length < COPIED_AT_ONCE && characters < MOST_CHARACTERS) continue
+    yield batch
+    batch = []
+    characters = 0
+  }
+  if (batch.length > 0) yield batch
+}
+
+const TIME = 'timestamp with time zone'
+
+/** Throws MirrorError for a time that is none. */
+function storedText(value: SqlValue, type: string, hasLists: boolean): string | null {
+  if (value === null) return null
+  const text = String(value)
+  if (type !== TIME) return storable(hasLists && text.startsWith('[') ? storableJson(text) : text)
+  const at = Date.parse(text)
+  if (!Number.isNaN(at)) return new Date(at).toISOString()
   throw new MirrorError(
-    `${table.name} differs from the file after it was copied (${written?.rows ?? 'no'} rows there, ${digest.rows} here): something else writes to that schema. Stop it, and run the same command again`,
+    'the file holds a time that is none, so it was changed by something else; nothing more is copied',
   )
 }
 
-/** What the table holds in the file. */
-export function digestOfFile(table: MovedTable, options: CopyOptions): Promise<Digest> {
-  return goThrough(table, options, async () => {})
+/** The types of the columns, in their order; null if the table has not all of them. */
+async function typesOf(
+  server: Pick<Sql, 'rows' | 'count'>,
+  { name, to }: MovedTable,
+): Promise<string[] | null> {
+  const types = await runRule(server, POSTGRES.columnTypes(name))
+  const found = to.flatMap((column) => types.get(column) ?? [])
+  return found.length === to.length ? found : null
 }
 
-/** What the table holds on the server; null if it has not these columns. */
-export function digestOnServer(server: Server, { name, columns }: MovedTable): Promise<Digest | null> {
+/** Whether the table holds the same on both sides; and what it holds in the file. */
+export async function compareTable(
+  server: Server,
+  connection: Connection,
+  table: MovedTable,
+  options: CopyOptions,
+): Promise<{ inFile: Digest; same: boolean }> {
+  const types = await typesOf(server, table)
+  const inFile = await digestOf(rowsInFile(connection, table, types ?? []), options)
+  return { inFile, same: types !== null && isSame(inFile, await digestOnServer(server, table, options)) }
+}
+
+/** What the table holds on the server; null if another worker has changed it. */
+function digestOnServer(
+  server: Server,
+  { name, to }: MovedTable,
+  options: CopyOptions,
+): Promise<Digest | null> {
   return server
     .reading(async (sql) => {
-      const [row] = await sql.rows<{ rows: number; sum: string }>(digestSql(name, columns))
-      return { rows: row?.rows ?? 0, sum: BigInt(row?.sum ?? 0) }
+      const { batches } = await openCursor(sql, `SELECT ${to.map(quoted).join(', ')} FROM ${quoted(name)}`)
+      return digestOf(textsOf(batches), { ...options, onRows: () => {} })
     })
     .catch((error: unknown) => {
       if (error instanceof StaleTablesError) return null
@@ -144,35 +134,43 @@ export function digestOnServer(server: Server, { name, columns }: MovedTable): P
     })
 }
 
-async function goThrough(
-  { columns, rows }: MovedTable,
-  { signal, onRows }: CopyOptions,
-  write: (batch: (string | null)[][]) => Promise<unknown>,
-): Promise<Digest> {
-  const digest = { rows: 0, sum: 0n }
-  let batch: (string | null)[][] = []
-  let characters = 0
-  const flush = async () => {
-    if (signal.aborted)
-      throw new InterruptedError('stopped; the same command goes on with the tables that are not copied yet')
-    if (batch.length > 0) await write(batch)
-    onRows(digest.rows)
-    batch = []
-    characters = 0
-  }
-  for (const row of rows()) {
-    const texts = row.map((value, index) => copiedText(value, columns[index]?.type ?? 'text'))
-    addRow(digest, texts, columns)
-    batch.push(texts)
-    for (const text of texts) characters += text?.length ?? 0
-    if (batch.length >= COPIED_AT_ONCE || characters >= MOST_CHARACTERS) await flush()
-  }
-  await flush()
-  return digest
+async function* textsOf(batches: AsyncIterable<Value[][]>): AsyncIterable<Texts[]> {
+  for await (const rows of batches)
+    yield rows.map((row) => row.map((value) => (value === null ? null : String(value))))
 }
 
-function insertSql({ name, columns }: Pick<MovedTable, 'name' | 'columns'>): string {
-  const names = columns.map((column) => quoted(column.name)).join(', ')
-  const arrays = columns.map(({ type }: MovedColumn, index) => `$${index + 1}::${sqlType(type)}[]`)
-  return `INSERT INTO ${quoted(name)} (${names}) SELECT * FROM unnest(${arrays.join(', ')})`
+/** Fills an empty table of the server with the rows of the file. */
+export async function fillTable(
+  sql: Pick<Server, 'rows' | 'count'>,
+  connection: Connection,
+  table: MovedTable,
+  options: CopyOptions,
+): Promise<Digest> {
+  const types = await typesOf(sql, table)
+  if (!types) throw new Error(`${table.name} has not the columns of the file`)
+  const names = table.to.map(quoted).join(', ')
+  const arrays = types.map((type, index) => `$${index + 1}::${type}[]`)
+  const insert = `INSERT INTO ${quoted(table.name)} (${names}) SELECT * FROM unnest(${arrays.join(', ')})`
+  return digestOf(rowsInFile(connection, table, types), options, (batch) =>
+    sql.rows(
+      insert,
+      types.map((_, index) => batch.map((texts) => texts[index])),
+    ),
+  )
+}
+
+/** Fills a table anew, and compares. Throws MirrorError. */
+export async function copyTable(
+  server: Server,
+  connection: Connection,
+  table: MovedTable,
+  options: CopyOptions,
+): Promise<Digest> {
+  await server.transaction((sql) => sql.exec(`TRUNCATE ${quoted(table.name)}`))
+  const inFile = await fillTable(server, connection, table, options)
+  const written = await digestOnServer(server, table, options)
+  if (isSame(inFile, written)) return inFile
+  throw new MirrorError(
+    `${table.name} differs from the file after it was copied (${written?.rows ?? 'no'} rows there, ${inFile.rows} here): something else writes to that schema. Stop it, and run the same command again`,
+  )
 }

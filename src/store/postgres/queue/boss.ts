@@ -5,16 +5,10 @@ import { assertQueueSchema, queueSchema } from './schema.ts'
 /** The one queue of a mirror. A job of it is one run of one list. */
 export const LISTS = 'lists'
 
-/**
- * A job whose worker is silent for so long is handed out again: it died between taking the job and its lease. One that died
- * later is noticed by its lease, and sooner.
- */
+/** A job whose worker is silent for so long is handed out again, should no worker have noticed its death before (`listsOfTheDead`). */
 const HEARTBEAT_SECONDS = 30
 
 export const TOUCH_EVERY_MS = 8000
-
-/** How often one of the workers looks for such jobs. */
-const LOOK_EVERY_SECONDS = 10
 
 /** Ended jobs are kept so long, for the numbers of `status`, and deleted so often. */
 const KEPT_SECONDS = 3600
@@ -56,8 +50,6 @@ async function startAlone(server: Server, onTrouble: (error: unknown) => void): 
     createSchema: !exists,
     // It knows minutes; ours are made by the scheduler.
     schedule: false,
-    superviseIntervalSeconds: LOOK_EVERY_SECONDS,
-    monitorIntervalSeconds: LOOK_EVERY_SECONDS,
     maintenanceIntervalSeconds: DELETE_EVERY_SECONDS,
   })
   boss.on('error', onTrouble)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { PgBoss } from 'pg-boss'
-import { advisoryLocks, lockKey } from '../leases.ts'
+import { type ListNames, readLocks } from '../leases.ts'
 import { translate } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
@@ -8,15 +8,13 @@ import { LISTS, startBoss, TOUCH_EVERY_MS } from './boss.ts'
 import { queueSchema } from './schema.ts'
 
 /** A list that is to be read. */
-export interface QueuedList {
-  organizationId: string
-  collection: string
+export interface QueuedList extends ListNames {
   /** Names its rate budget; pg-boss calls it the group. */
   budget: string
 }
 
 /** A list that this worker has taken from the queue. */
-export interface Claim extends Pick<QueuedList, 'organizationId' | 'collection'> {
+export interface Claim extends ListNames {
   id: string
   /** Tells this handing-out of the job from others. */
   retryCount: number
@@ -42,8 +40,8 @@ export interface ListQueue {
   finish(claim: Claim, errorCode: string | null): Promise<void>
   /** Some worker takes it again, in a second or, the more often this happens, in some more. */
   giveBack(claim: Claim): Promise<void>
-  /** The worker that read this list is gone: another one takes it. */
-  rescue(list: QueuedList): Promise<void>
+  /** Hands out again what workers that died have left unread. `find`: a list of this worker's configuration. */
+  rescue(find: (list: ListNames) => QueuedList | undefined): Promise<void>
   close(): Promise<void>
 }
 
@@ -122,7 +120,7 @@ function createQueue(
     },
     async take(most, except = []) {
       const jobs = await translating(
-        boss.fetch<Pick<Claim, 'organizationId' | 'collection'>>(LISTS, {
+        boss.fetch<ListNames>(LISTS, {
           batchSize: most,
           ignoreGroups: [...except],
         }),
@@ -143,12 +141,18 @@ function createQueue(
     async giveBack(claim) {
       await translating(boss.fail(LISTS, claim, { reason: 'given back' }))
     },
-    async rescue(list) {
-      const jobs = await translating(boss.findJobs(LISTS, { key: keyOf(list) }))
-      const taken = jobs.filter(({ state }) => state === 'active')
-      // With the number of its handing-out, so that of several workers one succeeds.
-      if (taken.length > 0) await translating(boss.fail(LISTS, taken, { reason: 'its worker is gone' }))
-      else await this.add([list])
+    async rescue(find) {
+      await wakeFuture(server)
+      for (const left of await listsOfTheDead(server)) {
+        const list = find(left)
+        if (!list) continue
+        const jobs = await translating(boss.findJobs(LISTS, { key: keyOf(list) }))
+        const taken = jobs.filter(({ state }) => state === 'active')
+        // With the number of its handing-out, so that of several workers one succeeds.
+        if (taken.length > 0) await translating(boss.fail(LISTS, taken, { reason: 'its worker is gone' }))
+        // A command by hand had it.
+        else await this.add([list])
+      }
     },
     close() {
       closed ??= boss.stop({ graceful: false })
@@ -157,7 +161,7 @@ function createQueue(
   }
 }
 
-function keyOf({ organizationId, collection }: Pick<QueuedList, 'organizationId' | 'collection'>): string {
+function keyOf({ organizationId, collection }: ListNames): string {
   return `${organizationId}/${collection}`
 }
 
@@ -222,27 +226,26 @@ export function inTurns<L extends { budget: string }>(lists: readonly L[]): L[] 
 const SILENT_MS = TOUCH_EVERY_MS + 2000
 
 /**
- * Lists that a silent worker has taken from the queue, and that nobody reads: it died. Its lease alone does not tell that once
- * another process had the list meanwhile, such as for a refresh.
+ * Lists of workers that died, or were cut off, and that nobody reads: jobs that nobody has given back, whose lock is gone; and what a
+ * silent worker has taken from the queue. The lock alone does not tell that once another process had the list meanwhile, such as for
+ * a refresh, or where the worker died before it had it.
  */
-export async function silentClaims(
-  server: Server,
-): Promise<{ organizationId: string; collection: string }[]> {
+export async function listsOfTheDead(server: Server): Promise<ListNames[]> {
   const { schema } = server.address
-  const silent = await server.rows<{ organizationId: string; collection: string }>(
+  const lists = await server.rows<ListNames>(
     `
-      SELECT data ->> 'organizationId' AS "organizationId", data ->> 'collection' AS collection
+      SELECT organization_id AS "organizationId", collection FROM sync_jobs WHERE owner IS NOT NULL AND configured = 1
+      UNION
+      SELECT data ->> 'organizationId', data ->> 'collection'
       FROM ${quoted(queueSchema(schema))}.job
       -- Each has a group: only of those pg-boss has an index.
       WHERE name = $1 AND state = 'active' AND group_id IS NOT NULL AND heartbeat_on < now() - $2::bigint * interval '1 millisecond'
     `,
     [LISTS, SILENT_MS],
   )
-  if (silent.length === 0) return []
-  const locks = await advisoryLocks(server)
-  return silent.filter(
-    ({ organizationId, collection }) => !locks.has(String(lockKey(schema, organizationId, collection))),
-  )
+  if (lists.length === 0) return []
+  const isLocked = await readLocks(server, schema)
+  return lists.filter(({ organizationId, collection }) => !isLocked(organizationId, collection))
 }
 
 /**

@@ -13,7 +13,7 @@ import { type Reading, shownType } from './selection.ts'
 
 /** Reads the whole table or view a few times. */
 export async function describeColumns(sql: Reading, listed: Listed): Promise<ColumnSummary[]> {
-  const columns = listed.columns.map(({ name, type }) => ({ name, type, value: valueSql(name, type) }))
+  const columns = listed.columns.map(({ name, type }) => ({ name, type, value: comparableSql(name, type) }))
   const asked = columns.flatMap(({ value }) => [`count(${value})`, `min(${value})`, `max(${value})`])
   const extremes = await sql.arrays(`SELECT count(*), ${asked.join(', ')} FROM ${quoted(listed.name)}`)
   const [count = 0, ...extreme] = (extremes.rows[0] ?? []) as Value[]
@@ -43,7 +43,7 @@ export async function describeColumns(sql: Reading, listed: Listed): Promise<Col
 }
 
 /** Texts are compared by their bytes, as in a mirror in a file; a view of the user may have types that cannot be compared. */
-function valueSql(name: string, type: string): string {
+function comparableSql(name: string, type: string): string {
   const column = quoted(name)
   const isComparable = shownType(type) !== 'TEXT' || type === 'numeric'
   if (isComparable) return column

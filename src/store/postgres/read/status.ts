@@ -1,21 +1,17 @@
 import type { MirrorSize } from '../../core/overview.ts'
 import { jobLines, type StatusRow, statusOf } from '../../core/status.ts'
 import { POSTGRES, runRule, type Statements } from '../driver.ts'
-import { lockKey } from '../leases.ts'
+import type { IsLocked } from '../leases.ts'
 import { queueSchema } from '../queue/schema.ts'
 import { quoted, type Sql } from '../sql.ts'
 
-/** All jobs that `sync_status` shows, by organization and collection. `held`: the numbers of all locks of the database. */
-export async function readJobs(
-  sql: Statements,
-  schema: string,
-  held: ReadonlySet<string>,
-): Promise<StatusRow[]> {
+/** All jobs that `sync_status` shows, by organization and collection. */
+export async function jobsOnServer(sql: Statements, isLocked: IsLocked): Promise<StatusRow[]> {
   const lines = await runRule(sql, jobLines(POSTGRES))
   return lines.map((line) => {
     const { organization_id: organization, collection } = line.row
     // A job with a lock has an owner. Of thousands of jobs few have one, and each name of a lock takes a hash.
-    return statusOf(line, line.owner !== null && held.has(String(lockKey(schema, organization, collection))))
+    return statusOf(line, line.owner !== null && isLocked(organization, collection))
   })
 }
 

@@ -79,67 +79,63 @@ export function createPool(
   // One that is in use has no listener of the pool: without this, a cut between two statements would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
 
-  /** Runs one statement on any connection. */
-  async function once<T>(task: (client: ClientBase) => Promise<T>): Promise<T> {
+  /**
+   * Runs a task on one connection of the pool. One on which it failed is closed: of several statements one may have left a transaction
+   * open. After a single one that was refused the connection is as it was; but a time-out of the role, once raised, holds for new ones.
+   */
+  async function on<T>(
+    task: (client: ClientBase) => Promise<T>,
+    { stop, isSingle = false }: { stop?: AbortSignal | undefined; isSingle?: boolean } = {},
+  ): Promise<T> {
     const client = await pool.connect()
-    let failed = true
+    let isBroken = true
+    const cut = () => destroy(client)
+    stop?.addEventListener('abort', cut)
+    if (stop?.aborted) cut()
     try {
       const result = await task(client)
-      failed = false
+      isBroken = false
       return result
     } catch (error) {
-      // A refused statement leaves the connection as it was; but a time-out of the role, once raised, holds for new ones.
-      failed = !(error instanceof DatabaseError) || isAway(error)
+      isBroken = !(isSingle && error instanceof DatabaseError) || isAway(error)
       throw error
     } finally {
-      client.release(failed)
+      stop?.removeEventListener('abort', cut)
+      client.release(isBroken)
     }
   }
+  const single = { isSingle: true }
 
   return {
-    rows: <T>(text: string, values: readonly unknown[]) => once((client) => ask<T>(client, text, values)),
-    count: (text, values) => once((client) => count(client, text, values)),
-    async plain(text, values) {
-      const client = await pool.connect()
-      let failed = true
-      try {
-        const asked = values === undefined ? client.query(text) : client.query(text, [...values])
-        const result: unknown = await answers.of(client, asked)
-        failed = false
-        return result
-      } finally {
-        // Of several statements one may have left a transaction open.
-        client.release(failed)
-      }
-    },
-    async using(task, stop) {
-      const client = await pool.connect()
-      let failed = true
-      const cut = () => destroy(client)
-      stop?.addEventListener('abort', cut)
-      if (stop?.aborted) cut()
-      try {
-        const result = await task({
-          rows: (text, values = []) => ask(client, text, values),
-          count: (text, values = []) => count(client, text, values),
-          begin: async () => {
-            // Of two statements at once pg returns a list of results, which its types do not know.
-            const asked = client.query('BEGIN; SELECT pg_current_xact_id()::text AS id') as unknown
-            const [, begun] = await answers.of(client, asked as Promise<{ rows: { id: string }[] }[]>)
-            return begun?.rows[0]?.id ?? ''
-          },
-          exec: async (text) => {
-            await answers.of(client, client.query(text))
-          },
-          arrays: (text, values = []) => answers.of(client, askArrays(client, text, values)),
-        })
-        failed = false
-        return result
-      } finally {
-        stop?.removeEventListener('abort', cut)
-        client.release(failed)
-      }
-    },
+    rows: <T>(text: string, values: readonly unknown[]) =>
+      on((client) => ask<T>(client, text, values), single),
+    count: (text, values) => on((client) => count(client, text, values), single),
+    plain: (text, values) =>
+      on((client) =>
+        answers.of<unknown>(
+          client,
+          values === undefined ? client.query(text) : client.query(text, [...values]),
+        ),
+      ),
+    using: (task, stop) =>
+      on(
+        (client) =>
+          task({
+            rows: (text, values = []) => ask(client, text, values),
+            count: (text, values = []) => count(client, text, values),
+            begin: async () => {
+              // Of two statements at once pg returns a list of results, which its types do not know.
+              const asked = client.query('BEGIN; SELECT pg_current_xact_id()::text AS id') as unknown
+              const [, begun] = await answers.of(client, asked as Promise<{ rows: { id: string }[] }[]>)
+              return begun?.rows[0]?.id ?? ''
+            },
+            exec: async (text) => {
+              await answers.of(client, client.query(text))
+            },
+            arrays: (text, values = []) => answers.of(client, askArrays(client, text, values)),
+          }),
+        { stop },
+      ),
     async connect(onLost) {
       const client = new Client(config)
       client.on('error', onLost)

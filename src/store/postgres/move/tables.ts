@@ -1,0 +1,226 @@
+import { printable } from '../../../text.ts'
+import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { foldName, freeName, type SqlValue } from '../../columns/column.ts'
+import { arrayViewName, parentNames } from '../../columns/elements.ts'
+import { ownColumns } from '../../core/declarations.ts'
+import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
+import { loadArrayViews, loadColumns } from '../../core/tables.ts'
+import { runRule, SQLITE } from '../../sqlite/driver.ts'
+import type { Connection } from '../../sqlite/sql.ts'
+import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
+import { keyNames } from '../tables/views.ts'
+
+/** They say what the tables and views of the collections are like, which are made by them. */
+export const DESCRIBING = ['sync_collections', 'sync_known_columns', 'sync_view_columns']
+
+/** Our own tables that are the same on both sides. */
+export const OWN_TABLES = [
+  ...DESCRIBING,
+  'organizations',
+  'sync_seq',
+  'sync_jobs',
+  'sync_runs',
+  'sync_walks',
+  'sync_pages',
+  'sync_rejects',
+  'sync_refreshed',
+  'sync_missing',
+  'sync_gates',
+  'sync_shares',
+  'sync_column_counts',
+]
+
+/** What is known to one process, or one machine, alone. */
+const OF_A_PROCESS = ['owner', 'verifying', 'retry_since', 'retry_until', 'retry_error']
+
+/** The order of rows: in the file that of their row ids. */
+const SEQUENCE = 'sequence'
+
+/** One of our own tables; `columns`: those of both sides, without the order of rows. */
+interface OwnTable {
+  name: string
+  columns: string[]
+  isOrdered: boolean
+}
+
+export async function ownTables(server: Pick<Sql, 'rows'>, connection: Connection): Promise<OwnTable[]> {
+  const found = await server.rows<{ table: string; name: string }>(
+    `
+      SELECT relname AS table, attname AS name
+      FROM pg_attribute
+      JOIN pg_class ON pg_class.oid = attrelid
+      WHERE relnamespace = current_schema()::regnamespace AND relname = ANY ($1) AND attnum > 0 AND NOT attisdropped
+      ORDER BY attnum
+    `,
+    [OWN_TABLES],
+  )
+  const inFile = connection.prepare('SELECT name FROM pragma_table_info(?)').pluck()
+  return OWN_TABLES.map((name) => {
+    const onServer = found.filter(({ table }) => table === name).map((column) => column.name)
+    const both = (inFile.all(name) as string[]).filter((column) => onServer.includes(column))
+    const columns = both.filter((column) => !OF_A_PROCESS.includes(column))
+    return { name, columns, isOrdered: onServer.includes(SEQUENCE) }
+  })
+}
+
+/** A collection of the file. */
+export interface MovedCollection {
+  name: string
+  key: string[]
+  /** What its table, and each view of an array, is called on the server, by their names in the file. */
+  renamed: Map<string, Renamed>
+  /** Columns that have another name on the server, or none, in words. */
+  notices: string[]
+}
+
+/** A table or view on the server, with those of its columns that it has there, by their names in the file. */
+interface Renamed {
+  name: string
+  columns: Map<string, string>
+  /** Of a view: the column of its array. */
+  array: string
+}
+
+export function movedCollections(connection: Connection): MovedCollection[] {
+  const rows = connection.prepare('SELECT name, key FROM sync_collections ORDER BY name').all()
+  return (rows as { name: string; key: string }[]).map(({ name, key }) =>
+    movedCollection(connection, name, JSON.parse(key) as string[]),
+  )
+}
+
+/** Columns keep their names, since saved queries have them, where PostgreSQL can have such names. Those beyond its limit are left out. */
+function movedCollection(connection: Connection, name: string, key: string[]): MovedCollection {
+  const keyPaths = splitKey(key)
+  const keys = keyNames(keyPaths)
+  const values = runRule(connection, loadColumns(SQLITE, name)).filter(({ role }) => role !== 'key')
+  const most = POSTGRES_LIMITS.mostColumns - keys.length
+  const columns = new Map([
+    ...keyColumnNames(keyPaths).map((from, index): [string, string] => [from, keys[index] ?? from]),
+    ...freeNames(values.slice(0, most), [...POSTGRES_LIMITS.reserved, ...keys]),
+  ])
+  const left = values.slice(most).map((column) => column.name)
+  const notices = [...columns]
+    .filter(([from, to]) => from !== to)
+    .map(([from, to]) => `the column ${from} is ${to} there: names have at most 63 bytes`)
+  if (left.length > 0)
+    notices.push(
+      `${left.length} columns are beyond the ${POSTGRES_LIMITS.mostColumns} of a table there; their values stay in _json (${left.join(', ')})`,
+    )
+  const renamed = new Map([[name, { name, columns, array: '' }]])
+  const parents = ['_organization_id', '_index', ...parentNames(keys, POSTGRES_LIMITS)]
+  for (const view of runRule(connection, loadArrayViews(SQLITE, name))) {
+    const array = columns.get(view.arrayColumn)
+    if (array === undefined) continue
+    const taken = [...renamed.values()].map((one) => one.name)
+    const to = arrayViewName(name, array, taken, POSTGRES_LIMITS)
+    renamed.set(view.name, { name: to, columns: new Map(freeNames(view.elements, parents)), array })
+  }
+  return { name, key, renamed, notices }
+}
+
+function freeNames(columns: readonly { name: string }[], reserved: readonly string[]): [string, string][] {
+  const taken = new Set(reserved.map(foldName))
+  return columns.map(({ name }) => {
+    const free = freeName(name, (candidate) => taken.has(foldName(candidate)), POSTGRES_LIMITS)
+    taken.add(foldName(free))
+    return [name, free]
+  })
+}
+
+/** A table that is copied row by row. */
+export interface MovedTable {
+  name: string
+  /** Expressions of the file, and the columns of the server. */
+  from: string[]
+  to: string[]
+  order: string
+  /** A row as the server has it; null for one that it has not. */
+  map: (row: SqlValue[]) => SqlValue[] | null
+  /** Whether its texts may be lists, from which views read elements. */
+  hasLists: boolean
+}
+
+/** All tables, those of the collections last. */
+export async function movedTables(
+  server: Pick<Sql, 'rows'>,
+  connection: Connection,
+  collections: readonly MovedCollection[],
+): Promise<MovedTable[]> {
+  const names = new Map(collections.flatMap(({ renamed }) => [...renamed]))
+  const own = (await ownTables(server, connection)).map(
+    ({ name, columns, isOrdered }): MovedTable => ({
+      name,
+      from: [...columns.map(quoted), ...(isOrdered ? ['_rowid_'] : [])],
+      to: [...columns, ...(isOrdered ? [SEQUENCE] : [])],
+      order: isOrdered ? ' ORDER BY _rowid_' : '',
+      map: columns.includes('column') ? (row) => renamedRow(row, columns, names) : (row) => row,
+      hasLists: false,
+    }),
+  )
+  return [...own, ...collections.flatMap(tablesOfCollection)]
+}
+
+/** A row that tells of a column of a collection or view. */
+function renamedRow(
+  row: SqlValue[],
+  columns: readonly string[],
+  names: ReadonlyMap<string, Renamed>,
+): SqlValue[] | null {
+  const textIn = (column: string) => String(row[columns.indexOf(column)])
+  const [of] = columns.filter((column) => column === 'collection' || column === 'view')
+  const table = names.get(textIn(of ?? ''))
+  const name = table?.columns.get(textIn('column'))
+  if (!table || name === undefined) return null
+  const news: Record<string, string> = { [of ?? '']: table.name, column: name, array_column: table.array }
+  return row.map((value, index) => news[columns[index] ?? ''] ?? value)
+}
+
+function tablesOfCollection({ name, key, renamed }: MovedCollection): MovedTable[] {
+  const names = renamed.get(name)?.columns ?? new Map<string, string>()
+  const keys = keyColumnNames(splitKey(key))
+  return KINDS.map((kind) => {
+    const own = ['_organization_id', ...ownColumns(kind).map((column) => column.name)]
+    const [isTyped, isHistory] = [kind === 'typed', kind === 'history']
+    const moved = isTyped ? [...names.keys()] : keys
+    return {
+      name: tableName(name, kind),
+      from: [...[...own, ...moved].map(quoted), ...(isHistory ? ['_rowid_'] : [])],
+      to: [...own, ...moved.map((from) => names.get(from) ?? from), ...(isHistory ? ['_sequence'] : [])],
+      order: '',
+      map: (row) => row,
+      hasLists: isTyped,
+    }
+  })
+}
+
+/** What users have put into the file, in words: a move leaves it there. */
+export function strangersIn(connection: Connection, collections: readonly MovedCollection[]): string[] {
+  const found = connection
+    .prepare(
+      "SELECT type, name, tbl_name AS \"of\" FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY type, name",
+    )
+    .all() as { type: string; name: string; of: string }[]
+  const ours = new Set([...OWN_TABLES, 'sync_columns', 'sync_settings', 'sync_status', 'sync_help'])
+  const views = connection.prepare('SELECT DISTINCT view FROM sync_view_columns').pluck().all() as string[]
+  for (const one of [...views, ...collections.flatMap(({ name }) => namesOfTables(SQLITE, name))])
+    ours.add(one)
+  // Indexes of our own tables have no other mark, in this version or an earlier one.
+  const isOurIndex = ({ type, name, of }: (typeof found)[number]) =>
+    type === 'index' && name.startsWith('sync_') && of.startsWith('sync_')
+  return [
+    ...found
+      .filter((one) => !ours.has(one.name) && !isOurIndex(one))
+      .map(({ type, name }) => `the ${type} ${printable(name, 200)}`),
+    ...collections.flatMap(({ name }) => columnsAddedTo(connection, name)),
+  ]
+}
+
+/** Columns that somebody has added to a typed table. */
+function columnsAddedTo(connection: Connection, collection: string): string[] {
+  const columns = connection.prepare('SELECT name FROM pragma_table_xinfo(?)').pluck()
+  const discovered = runRule(connection, loadColumns(SQLITE, collection)).map(({ name }) => name)
+  const ours = new Set([...discovered, ...columns.all(tableName(collection, 'raw'))])
+  return (columns.all(collection) as string[])
+    .filter((name) => !ours.has(name))
+    .map((name) => `the column ${printable(`${collection}.${name}`, 200)}`)
+}
