@@ -98,7 +98,7 @@ it('brings every change with a refresh, for a few requests', async () => {
   expect((await workspace.run(['status'])).stdout).not.toContain('changedSince')
 })
 
-it('says where the API ignores the parameter, and asks no more', async () => {
+it('says where the API ignores the parameter, and asks no more that day', async () => {
   const { workspace, refreshed } = await createScene('modified_after')
   const findings = (await workspace.run(['check'])).stdout
 

@@ -50,8 +50,10 @@ export interface ChangedSince {
   hasUntouched: boolean
   /** Tries in a row that were of no use; a refusal counts as half of those that turn it off. */
   useless?: number
-  /** Why it is not asked any more; null: it is. */
+  /** Why it is not asked; null: it is. Stays until a question was answered to its end. */
   off: string | null
+  /** When it is tried again, by our clock; null: never; absent: at once, since an earlier version has turned it off. */
+  againAt?: number | null
 }
 
 /** A row that a page of the list itself changed. */
@@ -72,7 +74,7 @@ const ENOUGH_VALUES = 3
 const LEAST_OVERLAP = 120_000
 const MOST_OVERLAP = HOUR
 
-/** After so many tries in a row that gave nothing, or more than half of the list, the API is not asked any more: an hour, if it is each five minutes. */
+/** After so many tries in a row that gave nothing, or more than half of the list, the API is not asked for a day: an hour of them, if it is each five minutes. */
 const MOST_USELESS = 12
 
 const NOTHING: Omit<ChangedSince, 'rules'> = {
@@ -109,9 +111,14 @@ export function beginChanges(
   now: number,
 ): ChangedSince {
   const known = before ?? { ...NOTHING, rules }
-  if (known.off !== null || known.ask) return known
+  if (known.ask || isOff(known, now)) return known
   const state = known.mark === null ? withMark(known, shown, elapsed, now) : known
   return state.mark === null ? state : { ...state, ask: firstPage(state) }
+}
+
+/** A clock that was set back delays no try by more than a day. */
+function isOff({ off, againAt = 0 }: ChangedSince, now: number): boolean {
+  return off !== null && (againAt === null || (now < againAt && againAt - now <= DAY))
 }
 
 function withMark(
@@ -174,8 +181,8 @@ export function afterChanges(
   const times = values.filter((moment) => moment !== null)
   // It may compare with less than it shows.
   if (times.some(({ ms }) => ms < since.ms - Math.max(unit, MINUTE))) {
-    const off = `the API gave rows whose ${rules.field} is older than ${rules.parameter}: it ignores the parameter, or goes by another field`
-    return { ...state, ask: null, off }
+    const why = `the API gave rows whose ${rules.field} is older than ${rules.parameter}: it ignores the parameter, or goes by another field`
+    return turnOff(state, why, now)
   }
   const isFirst = ask.page === 1
   const above = ask.above
@@ -191,13 +198,14 @@ export function afterChanges(
   const rows = total ?? ask.page * PER_PAGE
   // Nearly all has changed at once, which a walk reads as well; or the parameter is ignored.
   if (listTotal !== null && rows > listTotal / 2 && rows > PER_PAGE)
-    return afterUseless(forgetMark(after), 'gave more than half of the list')
-  if (isFirst && values.length === 0) return afterUseless(after, 'gave nothing, though rows have changed')
+    return afterUseless(forgetMark(after), 'gave more than half of the list', now)
+  if (isFirst && values.length === 0)
+    return afterUseless(after, 'gave nothing, though rows have changed', now)
   // What was taken out of the pages before has drawn as many rows to them.
   const fell = Math.max(0, (ask.total ?? 0) - (total ?? ask.total ?? 0))
   const isRead = state.read?.since === ask.since && state.read.total === total
   if ((next === null && fell === 0) || (isFirst && isRead))
-    return { ...after, useless: 0, read: { since: ask.since, total } }
+    return { ...after, useless: 0, off: null, read: { since: ask.since, total } }
   // From the oldest change on, a page of younger ones cannot lose what moves behind it meanwhile.
   if (isFirst && isRising && rises && moved !== mark) return { ...after, ask: firstPage(after) }
   const page = fell > 0 ? Math.max(1, ask.page - Math.ceil(fell / PER_PAGE)) : ask.page + 1
@@ -205,10 +213,16 @@ export function afterChanges(
 }
 
 /** An answer of no use says little: the row that the mark comes from may have gone. So it is learned anew before the API is not asked any more. */
-function afterUseless(state: ChangedSince, what: string): ChangedSince {
+function afterUseless(state: ChangedSince, what: string, now: number): ChangedSince {
   const useless = (state.useless ?? 0) + 1
-  if (useless >= MOST_USELESS) return { ...state, useless, off: `${useless} times in a row the API ${what}` }
+  if (useless >= MOST_USELESS)
+    return turnOff({ ...state, useless }, `${useless} times in a row the API ${what}`, now)
   return { ...(useless === MOST_USELESS / 2 ? forgetMark(state) : state), useless }
+}
+
+/** One request a day then shows whether that has passed, as after an hour in which nearly all changed. */
+function turnOff(state: ChangedSince, why: string, now: number): ChangedSince {
+  return { ...forgetMark(state), ask: null, off: `${why}; it is tried again each day`, againAt: now + DAY }
 }
 
 function forgetMark(state: ChangedSince): ChangedSince {
@@ -236,14 +250,16 @@ export function isRefusal(error: unknown): error is KnownError {
 }
 
 /** The state once the API refused a question. */
-export function afterRefusal(state: ChangedSince, code: ErrorCode): ChangedSince {
+export function afterRefusal(before: ChangedSince, code: ErrorCode, now: number): ChangedSince {
   // A server that is being replaced may refuse once.
-  const useless = (state.useless ?? 0) + MOST_USELESS / 2
-  const off =
-    useless < MOST_USELESS ? null : `the API refuses requests with ${state.rules.parameter} (${code})`
+  const useless = (before.useless ?? 0) + MOST_USELESS / 2
   // Pages that were not read come again.
-  const again = state.ask && state.ask.page > 1 ? { mark: state.ask.since, seen: null } : {}
-  return { ...state, ...again, ask: null, useless, off }
+  const again = before.ask && before.ask.page > 1 ? { mark: before.ask.since, seen: null } : {}
+  const state = { ...before, ...again, ask: null, useless }
+  const why = `the API refuses requests with ${state.rules.parameter} (${code})`
+  // Each of these holds the token.
+  if (code === 'UNAUTHORIZED' && useless >= MOST_USELESS) return { ...state, off: why, againAt: null }
+  return useless >= MOST_USELESS ? turnOff(state, why, now) : state
 }
 
 /** The rows that a page of the list itself changed. @param ignore Dotted paths that are not compared: nothing shows whether these changed. */
@@ -266,6 +282,7 @@ export function changesWarnings(before: ChangedSince | undefined, after: Changed
   const { off, hasUntouched, rules } = after
   return [
     ...(off !== null && !before?.off ? [`changedSince is off: ${off}. Changes come as without it`] : []),
+    ...(off === null && before?.off ? [`changedSince is on again: the API gives what changed`] : []),
     ...(hasUntouched && !before?.hasUntouched
       ? [`a row changed and its ${rules.field} did not: such changes come with older pages and full walks`]
       : []),

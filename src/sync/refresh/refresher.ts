@@ -208,7 +208,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     } catch (error) {
       state = from
       if (!isRefusal(error)) throw error
-      state = withChanges(from, (known) => known && afterRefusal(known, error.code))
+      state = withChanges(from, (known) => known && afterRefusal(known, error.code, now()))
       await store.saveRefresh(lease, savedRefresh(state, rules))
       if (error.code === 'UNAUTHORIZED') throw error
     }

@@ -148,7 +148,9 @@ describe('a refresh of a list whose API can be asked for changes', () => {
     }
 
     expect(list.wrong()).toEqual([SHORT, 250])
-    expect(list.changes()?.off).toBe('the API refuses requests with updated_after (BAD_RESPONSE)')
+    expect(list.changes()?.off).toBe(
+      'the API refuses requests with updated_after (BAD_RESPONSE); it is tried again each day',
+    )
   })
 
   it('reads on where more has changed than a page holds', async () => {
@@ -213,18 +215,18 @@ describe('a refresh of a list whose API can be asked for changes', () => {
 })
 
 describe('a refresh of a list whose API ignores the parameter', () => {
-  it('asks once, says so once, and goes on as without it', async () => {
+  it('asks once a day, says so once, and goes on as without it', async () => {
     const list = await synced('all')
 
-    await list.refresh()
-    const first = ofChanges(list.asked)
     for (let day = 0; day < 3; day++) {
-      list.test.clock.advance(DAY)
+      await list.refresh()
+      expect(ofChanges(list.asked)).toEqual([1])
+      list.test.clock.advance(DAY - MINUTE)
       await list.refresh()
       expect(ofChanges(list.asked)).toEqual([])
+      list.test.clock.advance(MINUTE)
     }
 
-    expect(first).toEqual([1])
     expect(list.warned).toEqual([expect.stringContaining('changedSince is off: the API gave rows')])
     expect(list.wrong()).toEqual([])
   })
@@ -240,6 +242,24 @@ describe('a refresh of a list whose API ignores the parameter', () => {
 
     expect(ofChanges(list.asked)).toEqual([])
     expect(list.warned).toHaveLength(1)
+  })
+
+  it('asks at each refresh again, and says so, where it heeds it a day later', async () => {
+    const list = await synced('all')
+    await list.refresh()
+    list.api.answers = 'changed'
+    list.test.clock.advance(DAY)
+    list.change(7)
+
+    for (let times = 0; times < 2; times++) {
+      await list.refresh()
+      expect(ofChanges(list.asked)).toEqual([1])
+      list.test.clock.advance(5 * MINUTE)
+    }
+
+    expect(list.wrong()).toEqual([])
+    expect(list.changes()).toMatchObject({ off: null })
+    expect(list.warned).toEqual([expect.stringContaining('is off'), expect.stringContaining('is on again')])
   })
 
   it('asks again once another one is configured', async () => {

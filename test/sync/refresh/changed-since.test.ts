@@ -80,13 +80,39 @@ describe('what is asked first', () => {
 })
 
 describe('an API that gives older rows', () => {
-  it('ignores the parameter, and is not asked again', () => {
-    const after = answer(asking, { values: moments(at(29), at(21, 59)), total: 1000, next: 2 })
+  const IGNORING = { values: moments(at(29), at(21, 59)), total: 1000, next: 2 }
+
+  it('ignores the parameter, and is asked once a day from then on', () => {
+    const after = answer(asking, IGNORING)
 
     expect(after).toMatchObject({ ask: null, off: expect.stringContaining('ignores the parameter') })
-    expect(begin(after, undefined, NOW + 9 * DAY)).toBe(after)
+    expect(begin(after, undefined, NOW + DAY - 1)).toBe(after)
     expect(changesWarnings(asking, after)).toEqual([expect.stringContaining('changedSince is off')])
-    expect(changesWarnings(after, after)).toEqual([])
+    const tried = begin(after, undefined, NOW + DAY)
+    expect(tried).toMatchObject({ mark: at(25), ask: { page: 1 }, off: after.off })
+    expect(answer(tried, IGNORING)).toMatchObject({ ask: null, off: after.off })
+    expect(changesWarnings(tried, answer(tried, IGNORING))).toEqual([])
+  })
+
+  it('is on again once it heeds it', () => {
+    const tried = begin(answer(asking, IGNORING), undefined, NOW + DAY)
+    const one = answer(tried, { values: moments(at(29), at(28)), total: 60, next: 2 })
+    const all = answer(one, { values: moments(at(27)), total: 60 })
+
+    expect([one.off, all.off]).toEqual([tried.off, null])
+    expect(changesWarnings(one, all)).toEqual([expect.stringContaining('changedSince is on again')])
+  })
+
+  it.each([
+    { name: 'that an earlier version turned off', known: { off: 'ignored' }, isAsked: true },
+    {
+      name: 'after the clock was set back',
+      known: { off: 'ignored', againAt: NOW + 2 * DAY },
+      isAsked: true,
+    },
+    { name: 'that holds the token for it', known: { off: 'refused', againAt: null }, isAsked: false },
+  ])('is tried at once, or never: $name', ({ known, isAsked }) => {
+    expect(begin({ ...asking, ask: null, ...known }).ask !== null).toBe(isAsked)
   })
 
   it.each([
@@ -113,13 +139,27 @@ describe('an API whose answers are of no use', () => {
     {
       what: 'nothing',
       given: NOTHING,
-      off: '12 times in a row the API gave nothing, though rows have changed',
+      off: '12 times in a row the API gave nothing, though rows have changed; it is tried again each day',
     },
-    { what: 'nearly all', given: ALL, off: '12 times in a row the API gave more than half of the list' },
+    {
+      what: 'nearly all',
+      given: ALL,
+      off: '12 times in a row the API gave more than half of the list; it is tried again each day',
+    },
   ])('is not asked again after an hour of them: $what', ({ given, off }) => {
     expect(become(...times(11, given)).off).toBeNull()
     expect(become(...times(12, given)).off).toBe(off)
     expect(become(...times(11, given), SOME, ...times(11, given)).off).toBeNull()
+  })
+
+  it('is off again at the first one a day later', () => {
+    const off = become(...times(12, ALL))
+
+    expect(answer(begin(off, undefined, NOW + DAY), ALL)).toMatchObject({
+      ask: null,
+      off: expect.any(String),
+    })
+    expect(answer(begin(off, undefined, NOW + DAY), SOME)).toMatchObject({ off: null, useless: 0 })
   })
 
   it('has its mark learned anew: nearly all may have changed at once, and the row of the mark may have gone', () => {
@@ -200,7 +240,7 @@ describe('more pages of changes', () => {
     expect(all).toMatchObject({ mark: at(25), seen: at(40) })
     expect(next).toMatchObject({ mark: at(40), ask: { since: at(23), page: 2 } })
     // What was not read comes again.
-    expect(afterRefusal(next, 'SERVER_ERROR')).toMatchObject({ mark: at(23), seen: null })
+    expect(afterRefusal(next, 'SERVER_ERROR', NOW)).toMatchObject({ mark: at(23), seen: null })
   })
 
   it.each([
@@ -231,15 +271,25 @@ describe('more pages of changes', () => {
 
 describe('an API that refuses', () => {
   it('is not asked again after the second time in a row', () => {
-    const once = afterRefusal(asking, 'UNEXPECTED_STATUS')
+    const once = afterRefusal(asking, 'UNEXPECTED_STATUS', NOW)
 
     expect(once).toMatchObject({ off: null, ask: null })
     expect(answer({ ...once, ask: asking.ask }, { values: moments(at(29)), total: 1 })).toMatchObject({
       useless: 0,
     })
-    expect(afterRefusal(once, 'UNEXPECTED_STATUS').off).toBe(
-      'the API refuses requests with updated_after (UNEXPECTED_STATUS)',
-    )
+    expect(afterRefusal(once, 'UNEXPECTED_STATUS', NOW)).toMatchObject({
+      off: 'the API refuses requests with updated_after (UNEXPECTED_STATUS); it is tried again each day',
+      againAt: NOW + DAY,
+    })
+    // Each of these holds the token.
+    expect(afterRefusal(once, 'UNAUTHORIZED', NOW)).toMatchObject({ againAt: null })
+  })
+
+  it('is asked again after the first time, whatever another version has counted', () => {
+    for (const useless of [undefined, null, Number.NaN]) {
+      const known = { ...asking, useless } as ChangedSince
+      expect(afterRefusal(known, 'BAD_REQUEST', NOW).off).toBeNull()
+    }
   })
 
   it('is another matter than one that cannot be reached', () => {
@@ -253,14 +303,14 @@ describe('an API that refuses', () => {
 
   it('by a page behind the first is asked for it again from before, and is off where that goes on', () => {
     const two = first(moments(at(40), at(39)))
-    const once = afterRefusal(two, 'SERVER_ERROR')
+    const once = afterRefusal(two, 'SERVER_ERROR', NOW)
 
     expect(once).toMatchObject({ mark: at(23), ask: null, off: null, useless: 6 })
     const again = answer(
       { ...once, ask: asking.ask },
       { values: moments(at(40), at(39)), total: 60, next: 2 },
     )
-    expect(afterRefusal(again, 'SERVER_ERROR').off).toMatch(/refuses requests/)
+    expect(afterRefusal(again, 'SERVER_ERROR', NOW).off).toMatch(/refuses requests/)
     expect(isRefusal(new Error('a defect'))).toBe(false)
   })
 })
