@@ -6,6 +6,7 @@ import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { type Config, loadConfig } from '../src/config/config.ts'
+import { createScene } from './helpers/scene.ts'
 import { createWorkspace, type Workspace } from './helpers/workspace.ts'
 
 // The examples of deployment: they parse, agree with the image and the program, and name files that exist.
@@ -209,8 +210,8 @@ describe('a backup', () => {
   let workspace: Workspace
 
   beforeAll(async () => {
-    workspace = createWorkspace(undefined, 'data/demo/mirror.db')
-    await workspace.run(['demo'])
+    ;({ workspace } = await createScene())
+    await workspace.run(['sync'])
   })
 
   it('by the command for containers is whole, for its owner alone, and takes the place of the mirror', async () => {
@@ -226,7 +227,7 @@ describe('a backup', () => {
     expect(fs.statSync(backup).mode & 0o777).toBe(0o600)
     fs.renameSync(backup, workspace.mirror)
 
-    const { code, stderr } = await workspace.run(['rebuild', '--config', 'data/demo/admin-mirror.yaml'])
+    const { code, stderr } = await workspace.run(['rebuild'])
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const restored = new Database(workspace.mirror, { readonly: true })

@@ -56,9 +56,10 @@ export interface StartOptions {
   through?: readonly string[]
 }
 
-/** Starts admin-mirror as a user does: a process of its own, with nothing of the test's environment but the path. */
+/** Starts admin-mirror as a user does: a process of its own, with nothing of the test's environment but the path and the compiled code. */
 export function startProgram(args: readonly string[], options: StartOptions): Running {
-  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...options.env }
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env
+  const env = { PATH, HOME, NODE_COMPILE_CACHE, ...options.env }
   const [program = '', ...rest] = [...(options.through ?? []), options.node ?? LOCKED_NODE, BIN, ...args]
   const child = spawn(program, rest, {
     cwd: options.cwd,

@@ -192,15 +192,14 @@ function databaseFiles(folder: string): string[] {
 
 /** Where a token shows first: whole, encoded as in an address, or cut short. */
 export function leaksOf(tokens: Iterable<string>, texts: readonly string[]): Leak[] {
+  const lower = texts.map((text) => text.toLowerCase())
   return [...tokens].flatMap((token) => {
     const needles = [token, encodeURIComponent(token)].map((needle) =>
       needle.slice(0, SHORTEST).toLowerCase(),
     )
-    for (const text of texts) {
-      const places = needles
-        .map((needle) => text.toLowerCase().indexOf(needle))
-        .filter((place) => place !== -1)
-      const [at] = places
+    for (const [index, text] of texts.entries()) {
+      const places = needles.map((needle) => lower[index]?.indexOf(needle) ?? -1)
+      const at = places.find((place) => place !== -1)
       if (at !== undefined)
         return [{ token, shown: JSON.stringify(text.slice(Math.max(0, at - 100), at + 60)) }]
     }

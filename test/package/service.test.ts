@@ -3,6 +3,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { items } from '../helpers/list-server.ts'
+import { createScene } from '../helpers/scene.ts'
 import { IS_ROOT, runs } from '../helpers/system.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
 
@@ -29,9 +31,12 @@ describe('the backup', () => {
     execFileSync(process.execPath, [path.join(DEB, 'backup.js'), workspace.file('backups'), keep], { env })
 
   beforeAll(async () => {
-    workspace = createWorkspace(undefined, 'data/demo/mirror.db')
-    await workspace.run(['demo'])
-    const config = workspace.file('data/demo/admin-mirror.yaml')
+    const scene = await createScene()
+    ;({ workspace } = scene)
+    await workspace.run(['sync'])
+    scene.api.list = items(4).map((item) => ({ ...item, state: 'changed' }))
+    await workspace.run(['sync'])
+    const config = workspace.file('admin-mirror.yaml')
     env = { ...process.env, ADMIN_MIRROR_CONFIG: config, PATH: `${commandIn(workspace)}:${process.env.PATH}` }
   })
 
@@ -88,7 +93,7 @@ describe('the backup', () => {
     for (const end of ['', '-wal', '-shm']) fs.rmSync(`${workspace.mirror}${end}`, { force: true })
     fs.renameSync(workspace.file(`backups/${copy}`), workspace.mirror)
 
-    const { code, stderr } = await workspace.run(['rebuild', '--config', 'data/demo/admin-mirror.yaml'])
+    const { code, stderr } = await workspace.run(['rebuild'])
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const restored = new Database(workspace.mirror, { readonly: true })
@@ -99,7 +104,7 @@ describe('the backup', () => {
   })
 })
 
-function createScene() {
+function createUnread() {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
     organizations: [organization('acme', 1)],
@@ -125,7 +130,7 @@ function createScene() {
 
 describe('the check', () => {
   it('tells once that somebody has to act, and once that all is well again', () => {
-    const { workspace, look, codes, told } = createScene()
+    const { workspace, look, codes, told } = createUnread()
 
     look()
     look()
@@ -141,7 +146,7 @@ describe('the check', () => {
   })
 
   it('tells again where nobody could be told', () => {
-    const { workspace, look, codes } = createScene()
+    const { workspace, look, codes } = createUnread()
     const notify = fs.readFileSync(workspace.file('notify'))
     fs.writeFileSync(workspace.file('notify'), '#!/bin/sh\nexit 1\n')
 
@@ -153,7 +158,7 @@ describe('the check', () => {
   })
 
   it.skipIf(!IS_ROOT || !runs('unshare', '--mount', 'true'))('tells once of a full disk (needs root)', () => {
-    const { workspace, codes } = createScene()
+    const { workspace, codes } = createUnread()
     const script = `set -eu
 mkdir state && mount -t tmpfs -o size=64k none state
 export PATH="$PWD/bin:$PATH" NOTIFY="$PWD/notify" STATE_DIRECTORY="$PWD/state"

@@ -1,12 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import os from 'node:os'
-import path from 'node:path'
 import process from 'node:process'
 import { text } from 'node:stream/consumers'
-
-/** Where Node keeps what it made of the source by default, if it is told to. */
-const COMPILE_CACHE = path.join(os.tmpdir(), 'node-compile-cache')
 
 /**
  * Runs a script in a process of its own and returns what it prints, which is JSON. `env` stands beside our own
@@ -18,7 +13,7 @@ export async function runChild<T>(
   env: Record<string, string> = {},
 ): Promise<T> {
   const child = spawn(process.execPath, [script, ...values], {
-    env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const [output, complaints, [code]] = await Promise.all([

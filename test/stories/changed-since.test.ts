@@ -6,14 +6,12 @@ import { createWorkspace } from '../helpers/workspace.ts'
 // An API that can be asked for what changed, over HTTP: what a refresh then brings, what it costs, and what is said where it ignores it.
 
 const HOUR = 3_600_000
-const ORDERS = 3000
-
-async function createScene(parameter: string) {
+async function createScene(parameter: string, orders: number) {
   const opened = Date.now()
   let passed = 0
   const sandbox = await startSandbox({
     port: 0,
-    orders: ORDERS,
+    orders,
     establishments: 0,
     organizations: 1,
     requestsPerMinute: 0,
@@ -80,7 +78,7 @@ async function createScene(parameter: string) {
 }
 
 it('brings every change with a refresh, for a few requests', async () => {
-  const { workspace, wrong, refreshed, live } = await createScene('updated_after')
+  const { workspace, wrong, refreshed, live } = await createScene('updated_after', 1500)
   const findings = (await workspace.run(['check'])).stdout
   await refreshed()
   live(HOUR)
@@ -90,7 +88,7 @@ it('brings every change with a refresh, for a few requests', async () => {
 
   expect(before).toBeGreaterThan(200)
   expect({ wrong: await wrong(), told }).toEqual({ wrong: 0, told: [] })
-  // 180 new orders and as many changes again, 25 a page; a walk takes 125.
+  // 180 new orders and as many changes again, 25 a page; a walk takes 68.
   expect(requests).toBeLessThan(40)
   expect(findings).toMatch(
     /^ok {4}\S+ orders changedSince +[\d,]+ rows changed after \S+, says the API: it heeds updated_after$/m,
@@ -99,7 +97,7 @@ it('brings every change with a refresh, for a few requests', async () => {
 })
 
 it('says where the API ignores the parameter, and asks no more that day', async () => {
-  const { workspace, refreshed } = await createScene('modified_after')
+  const { workspace, refreshed } = await createScene('modified_after', 300)
   const findings = (await workspace.run(['check'])).stdout
 
   const first = await refreshed()

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { pageOf, serve } from '../helpers/list-server.ts'
+import { items, pageOf, serve } from '../helpers/list-server.ts'
+import { createScene } from '../helpers/scene.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
 import { type CrashScene, createCrashStory, someOf, UNEQUAL } from './crash-scene.ts'
 
 // forget and rebuild die at moments that leave other files, and are typed again: they end as if they had lived. Some of the deaths are
-// tried; with LONG=1 all of them. SEED=2 chooses others. Commands that read lists: the histories of test/simulation.
+// tried; with LONG=1 all of them. SEED=2 chooses others. verify, which writes no more than whose the list is, is killed between two
+// pages. Commands that sync lists: the histories of test/simulation.
 
 const ORGANIZATIONS = [organization('acme', 1), organization('globex', 2)]
 
@@ -97,4 +99,34 @@ describe.each(SCENES)('%s', async (_name, scene) => {
       expect(seen(workspace)).toEqual(whole)
     },
   )
+})
+
+it('verify that is killed between two pages leaves all as it was, and the next one compares the whole list', async () => {
+  const { workspace, api, server } = await createScene({ list: items(6) })
+  await workspace.run(['sync'])
+  const kept = () =>
+    ['sync_jobs', 'sync_walks', 'sync_runs', 'orders_raw', 'orders'].map((table) =>
+      workspace.rows(`SELECT * FROM ${table}`),
+    )
+  const before = kept()
+  api.instead = ({ page }) => (page === 2 ? new Promise(() => {}) : null)
+  server.asked.length = 0
+  const verify = workspace.start(['verify'])
+  await server.arrival(({ page }) => page === 2)
+
+  verify.kill('SIGKILL')
+
+  expect(await verify.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' })
+  expect(workspace.value('SELECT verifying FROM sync_jobs')).toBe(1)
+  api.instead = () => null
+  api.list = [{ id: 1, state: 'changed' }, ...items(7).slice(2)]
+  const next = await workspace.run(['verify'])
+  expect(next.stdout.split('\n').slice(0, -2)).toEqual([
+    'missing acme orders 7',
+    'extra acme orders 2',
+    'different acme orders 1 state',
+  ])
+  expect(next.code).toBe(5)
+  expect(kept()).toEqual(before)
+  expect((await workspace.run(['sync'])).code).toBe(0)
 })

@@ -3,66 +3,16 @@ import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../src/errors.ts'
 import type { Page } from '../../../src/sync/types.ts'
 import { timeAt } from '../../helpers/clock.ts'
-import { ACME, jobOf } from '../../helpers/jobs.ts'
+import { jobOf } from '../../helpers/jobs.ts'
 import { pageOf } from '../../helpers/pages.ts'
 import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
+
+// What a page writes: test/store/contract.ts, and tables/any-pages.test.ts.
 
 const FIRST = pageOf(['{"id":1,"total":20}', '{"id":2,"total":30}', '"no order"'], {
   next: 2,
   lastPage: 2,
   total: 5,
-})
-
-describe('a committed page', () => {
-  it('is stored with its rows, as they were sent and as columns', async () => {
-    const test = openTestMirror()
-    const { save } = await beginTestWalk(test, jobOf())
-    test.clock.advance(1000)
-
-    const saved = await save(FIRST)
-
-    const own = { _organization_id: ACME.id, _first_seen_at: timeAt(1000), _changed_at: timeAt(1000) }
-    expect(saved).toMatchObject({
-      added: 2,
-      changed: 0,
-      rejected: 1,
-      notices: [{ level: 'warn', message: expect.stringContaining('1 item of page') }],
-      upserts: [{ change: 'added' }, { change: 'added' }],
-    })
-    expect(test.rows('SELECT * FROM orders')).toEqual([
-      { ...own, id: 1, total: 20 },
-      { ...own, id: 2, total: 30 },
-    ])
-    expect(test.rows('SELECT * FROM orders_raw')).toMatchObject([
-      { ...own, id: 1, _json: '{"id":1,"total":20}' },
-      { ...own, id: 2, _json: '{"id":2,"total":30}' },
-    ])
-    expect(test.rows('SELECT * FROM orders_history')).toEqual([])
-  })
-
-  it('moves the checkpoint and the counts of the walk and of the run', async () => {
-    const test = openTestMirror()
-    const { walk, runId, save } = await beginTestWalk(test, jobOf())
-    test.clock.advance(1000)
-    await save(FIRST)
-    test.clock.advance(1000)
-
-    await save(pageOf(['{"id":2,"total":31}', '{"id":3}'], { number: 2, lastPage: 2, total: 6 }))
-
-    const [walkRow] = test.rows('SELECT * FROM sync_walks WHERE id = ?', walk.id)
-    const [runRow] = test.rows('SELECT * FROM sync_runs WHERE id = ?', runId)
-    expect(walkRow).toMatchObject({
-      next_page: null,
-      pages: 2,
-      rows_seen: 4,
-      total: 6,
-      passes: 1,
-      status: 'open',
-    })
-    expect(walkRow).toMatchObject({ started_at: timeAt(0), updated_at: timeAt(2000), finished_at: null })
-    expect(runRow).toMatchObject({ pages: 2, rows_seen: 5, rows_added: 3, rows_changed: 1, rows_removed: 0 })
-    expect(test.value('SELECT rows FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(3)
-  })
 })
 
 /**
@@ -129,32 +79,8 @@ function write(file: string, sql: string): void {
   new Database(file).exec(sql).close()
 }
 
+// What is kept of it: test/sandbox-faults/odd-data.test.ts.
 describe('an item that is rejected', () => {
-  // The other reasons: test/sync/items.test.ts.
-  it.each<[string, string, RegExp]>([
-    ['null', 'null', /no object/],
-    ['a text', '"order"', /no object/],
-    ['a list', '[{"id":1}]', /no object/],
-    ['an object without the key', '{"total":1}', /"id" is missing/],
-  ])('is kept as it was sent, with the reason: %s', async (_what, text, reason) => {
-    const test = openTestMirror()
-    const { save } = await beginTestWalk(test, jobOf())
-
-    const saved = await save(pageOf([text], { number: 3, lastPage: 3 }))
-
-    expect(saved).toMatchObject({ added: 0, rejected: 1 })
-    expect(test.rows('SELECT * FROM sync_rejects')).toEqual([
-      expect.objectContaining({
-        organization_id: ACME.id,
-        collection: 'orders',
-        page: 3,
-        json: text,
-        seen_at: timeAt(0),
-        reason: expect.stringMatching(reason),
-      }),
-    ])
-  })
-
   it('only gets a new time when it comes again', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())

@@ -3,8 +3,6 @@ import { timeAt } from '../../../helpers/clock.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
 
-const TYPES = `SELECT name, type FROM pragma_table_info('orders') WHERE name NOT LIKE '\\_%' ESCAPE '\\'`
-
 describe('the columns of a collection', () => {
   it('are listed with path, type and times', async () => {
     const test = openTestMirror()
@@ -28,28 +26,6 @@ describe('the columns of a collection', () => {
       ['a.b', '$."a.b"', 'TEXT', first, first],
       ['customer__email', '$.customer.email', 'TEXT', second, second],
       ['total__text', '$.total', 'TEXT', third, third],
-    ])
-  })
-
-  it('are known to a mirror that is opened later', async () => {
-    const before = openTestMirror()
-    await (await beginTestWalk(before, jobOf())).saveItems('{"id":1,"total":20,"lines":[{"sku":"a"}]}')
-    before.close()
-    const test = openTestMirror({ file: before.file, clock: before.clock })
-    const { saveItems } = await beginTestWalk(test, jobOf())
-
-    const saved = await saveItems('{"id":2,"total":30,"lines":[{"sku":"b"}],"note":"new"}')
-
-    expect(saved.notices).toEqual([])
-    expect(test.rows(TYPES)).toEqual([
-      { name: 'id', type: 'INTEGER' },
-      { name: 'total', type: 'INTEGER' },
-      { name: 'lines', type: 'TEXT' },
-      { name: 'note', type: 'TEXT' },
-    ])
-    expect(test.rows('SELECT _parent_id, sku FROM orders__lines')).toEqual([
-      { _parent_id: 1, sku: 'a' },
-      { _parent_id: 2, sku: 'b' },
     ])
   })
 })
