@@ -15,6 +15,7 @@ export interface Hits {
 /** What a test passes, or, without a title, what loading modules passes. */
 export interface Reach {
   id: string
+  file: string
   title: string | null
   ms: number
   passed: boolean

@@ -70,10 +70,10 @@ export default class MutationRunner extends TestRunner {
 
   override onAfterRunTask(test: Task): void {
     super.onAfterRunTask(test)
-    const { id, name: title, result } = test
+    const { id, name: title, result, file } = test
     if (this.isFirst) {
       const hits = switches.mutantCoverage?.perTest[id] ?? {}
-      note({ id, title, ms: result?.duration ?? 0, passed: this.passedLast, hits })
+      note({ id, file: file.filepath, title, ms: result?.duration ?? 0, passed: this.passedLast, hits })
     } else if (this.passedLast) {
       // Where the last try fails, a defect has left something behind, and the failures say nothing.
       for (const defect of this.failed) this.noticed.add(defect)
@@ -85,7 +85,7 @@ export default class MutationRunner extends TestRunner {
   override onAfterRunFiles(files: Parameters<TestRunner['onAfterRunFiles']>[0]): void {
     super.onAfterRunFiles(files)
     const hits = switches.mutantCoverage?.static ?? {}
-    if (this.isFirst) note({ id: '', title: null, ms: 0, passed: true, hits })
+    if (this.isFirst) note({ id: '', file: '', title: null, ms: 0, passed: true, hits })
   }
 
   /** Whether it ran out of a time that a busy machine may need without a defect, too. */
