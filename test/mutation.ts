@@ -1,29 +1,35 @@
-import { spawnSync } from 'node:child_process'
-import { globSync, readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import {
+  appendFileSync,
+  cpSync,
+  globSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join, resolve } from 'node:path'
 import process from 'node:process'
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { Instrumenter } from '@stryker-mutator/instrumenter'
+import { NOTICED, REACHED, readNoticed, readReached, TRIED } from './mutation-files.ts'
 import { createRandom, type Random } from './simulation/random.ts'
 
 // npm run mutation [-- --room NAME]... [--lines N] [--seed N]: plants small defects in N random lines of each room, and counts those that
 // no test notices. The same seed takes the same lines of the same source.
 
-/** Tests of rooms whose words and verdicts are mostly seen through a command. */
-const TOLD = [
-  'test/check',
-  'test/cli',
-  'test/config',
-  'test/listener',
-  'test/ping',
-  'test/report',
-  'test/stories',
-]
+/** Tests of rooms whose words and verdicts are mostly seen through a command. Stories are left out: each takes many seconds, for each defect. */
+const TOLD = ['test/check', 'test/cli', 'test/config', 'test/listener', 'test/ping', 'test/report']
 
 /** The tests that must notice a defect in a room's source. */
 const TESTS: { [room: string]: string[] } = {
   api: ['test/api'],
   sync: ['test/sync'],
   store: ['test/store'],
-  'store/postgres': ['test/store/postgres', 'test/cli/postgres', 'test/stories/postgres'],
+  'store/postgres': ['test/store/postgres', 'test/cli/postgres'],
   schedule: ['test/schedule'],
   json: ['test/json', 'test/api'],
   config: TOLD,
@@ -48,14 +54,24 @@ interface Score {
   missed: number
 }
 
-interface Outcome {
+interface Defect {
+  id: string
   file: string
-  status: string
+  first: number
+  last: number
+  becomes: string
 }
 
-interface Report {
-  files: { [file: string]: { mutants: Array<{ status: string }> } }
+interface Outcome extends Defect {
+  isNoticed: boolean
 }
+
+/** The copy of the project in which defects are planted. */
+const COPY = resolve('.mutation')
+const NOT_COPIED = ['.git', '.mutation', 'node_modules', 'build', 'coverage', 'data']
+
+/** Milliseconds without a try after which a run hangs: the defect that was tried is noticed, and the run goes on without it. */
+const HANGS = 90_000
 
 /** The files of a room, those of a room within it left out. */
 function sourceOf(room: string): string[] {
@@ -80,27 +96,113 @@ function draw(files: string[], lines: number, random: Random): string[] {
   return drawn
 }
 
-/** What became of the defects planted in these pieces, by file. */
-function plant(tests: string[], pieces: string[]): Outcome[] {
-  const { status } = spawnSync(
-    'npx',
-    ['stryker', 'run', 'test/stryker.config.json', '--mutate', pieces.join(',')],
-    {
-      env: { ...process.env, MUTATION_TESTS: tests.join(' ') },
-      stdio: 'inherit',
-    },
-  )
-  if (status !== 0) throw new Error(`Stryker ended with ${status}`)
-  const { files } = JSON.parse(readFileSync('.stryker-tmp/report/mutation.json', 'utf8')) as Report
-  return Object.entries(files).flatMap(([file, { mutants }]) =>
-    mutants.map((mutant) => ({ file, status: mutant.status })),
-  )
+const nothing = () => {}
+const not = () => false
+const SILENT = {
+  isTraceEnabled: not,
+  isDebugEnabled: not,
+  isInfoEnabled: not,
+  isWarnEnabled: not,
+  isErrorEnabled: not,
+  isFatalEnabled: not,
+  trace: nothing,
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+  fatal: nothing,
+}
+
+/** Plants defects in these pieces, in a copy of the project. */
+async function plant(pieces: string[]): Promise<Defect[]> {
+  rmSync(COPY, { recursive: true, force: true })
+  for (const name of readdirSync('.').filter((its) => !NOT_COPIED.includes(its))) {
+    cpSync(name, join(COPY, name), { recursive: true })
+  }
+  symlinkSync(resolve('node_modules'), join(COPY, 'node_modules'))
+  const files = [...Map.groupBy(pieces, (piece) => piece.split(':')[0] ?? '')].map(([file, its]) => ({
+    name: file,
+    content: readFileSync(file, 'utf8'),
+    mutate: its.map((piece) => {
+      const [first = 0, last = 0] = (piece.split(':')[1] ?? '').split('-').map(Number)
+      return { start: { line: first - 1, column: 0 }, end: { line: last - 1, column: 10_000 } }
+    }),
+  }))
+  const instrumenter = new Instrumenter(SILENT)
+  const planted = await instrumenter.instrument(files, { ignorers: [], plugins: null, excludedMutations: [] })
+  for (const { name, content } of planted.files) writeFileSync(join(COPY, name), content)
+  return planted.mutants
+    .filter(({ status }) => status === undefined)
+    .map(({ id, fileName, location, replacement }) => {
+      return {
+        id,
+        file: fileName,
+        first: location.start.line + 1,
+        last: location.end.line + 1,
+        becomes: replacement,
+      }
+    })
+}
+
+/** Runs these tests in the copy, again after each defect that hangs. */
+async function run(tests: string[], which: 'reach' | 'notice'): Promise<void> {
+  const tried = join(COPY, TRIED)
+  for (;;) {
+    writeFileSync(tried, '')
+    const vitest = spawn('npx', ['vitest', 'run', '--config', 'test/mutation.vitest.config.ts'], {
+      cwd: COPY,
+      env: { ...process.env, MUTATION_TESTS: tests.join(' '), MUTATION_RUN: which },
+      stdio: ['ignore', 'ignore', 'inherit'],
+      // Its workers end with it, as a group.
+      detached: true,
+    })
+    const end = () => vitest.pid !== undefined && process.kill(-vitest.pid, 'SIGKILL')
+    process.once('exit', end)
+    const ended = new Promise((settle) => vitest.once('exit', settle)).then(() => 'ended')
+    let defect = ''
+    while ((await Promise.race([ended, pause(1000)])) !== 'ended') {
+      defect = readFileSync(tried, 'utf8')
+      if (defect !== '' && Date.now() - statSync(tried).mtimeMs > HANGS) end()
+    }
+    process.off('exit', end)
+    if (vitest.signalCode === null) return
+    appendFileSync(join(COPY, NOTICED), `${defect}\n`)
+  }
+}
+
+/** What these tests notice of the defects that are planted in these pieces. */
+async function tryOut(tests: string[], pieces: string[]): Promise<Outcome[]> {
+  const defects = await plant(pieces)
+  await run(tests, 'reach')
+  const reached = readReached(join(COPY, REACHED))
+  if (reached.length === 0) throw new Error(`no test ran: ${tests.join(' ')}`)
+  for (const { title } of reached.filter(({ passed }) => !passed)) {
+    process.stdout.write(`left out, it fails without a defect: ${title}\n`)
+  }
+  await run(tests, 'notice')
+  const noticed = readNoticed(join(COPY, NOTICED))
+  const duringTests = new Set(reached.flatMap(({ title, hits }) => (title === null ? [] : Object.keys(hits))))
+  const whileLoaded = new Set(reached.flatMap(({ title, hits }) => (title === null ? Object.keys(hits) : [])))
+  // What is only passed while modules are loaded would need a process each.
+  return defects
+    .filter(({ id }) => duringTests.has(id) || !whileLoaded.has(id))
+    .map((defect) => ({ ...defect, isNoticed: noticed.has(defect.id) }))
 }
 
 function scoreOf(files: string[], outcomes: Outcome[]): Score {
-  const ends = outcomes.filter(({ file }) => files.includes(file)).map(({ status }) => status)
-  const count = (...statuses: string[]) => ends.filter((end) => statuses.includes(end)).length
-  return { noticed: count('Killed', 'Timeout'), missed: count('Survived', 'NoCoverage') }
+  const its = outcomes.filter(({ file }) => files.includes(file))
+  const noticed = its.filter(({ isNoticed }) => isNoticed).length
+  return { noticed, missed: its.length - noticed }
+}
+
+function textOf({ file, first, last, becomes }: Defect): string {
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const before = lines.slice(first - 1, last).join('\n')
+  return `missed ${file}:${first}\n  ${inOneLine(before)}\n  becomes ${inOneLine(becomes)}\n`
+}
+
+function inOneLine(code: string): string {
+  return code.replaceAll(/\s+/g, ' ').trim().slice(0, 120)
 }
 
 function rowText(name: string, { noticed, missed }: Score): string {
@@ -121,19 +223,19 @@ const { values } = parseArgs({
 })
 const drawn = values.room.map((room) => {
   const files = sourceOf(room)
-  return {
-    room,
-    files,
-    tests: TESTS[room] ?? [],
-    pieces: draw(files, Number(values.lines), createRandom(Number(values.seed))),
-  }
+  const pieces = draw(files, Number(values.lines), createRandom(Number(values.seed)))
+  return { room, files, pieces, tests: TESTS[room] ?? [] }
 })
-// One run for all rooms of the same tests: Stryker first runs them all to see which reach what.
-const outcomes = [...new Set(drawn.map(({ tests }) => tests))].flatMap((tests) => {
-  const pieces = drawn.filter((room) => room.tests === tests).flatMap((room) => room.pieces)
-  return plant(tests, pieces)
-})
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130))
+const outcomes: Outcome[] = []
+// Rooms of the same tests are tried together, since these are run once more to see what they reach.
+for (const tests of new Set(drawn.map((room) => room.tests))) {
+  const pieces = drawn.flatMap((room) => (room.tests === tests ? room.pieces : []))
+  outcomes.push(...(await tryOut(tests, pieces)))
+}
+for (const outcome of outcomes.filter(({ isNoticed }) => !isNoticed)) process.stdout.write(textOf(outcome))
 const scores = drawn.map(({ room, files }) => ({ room, ...scoreOf(files, outcomes) }))
+rmSync(COPY, { recursive: true, force: true })
 const total = {
   noticed: scores.reduce((sum, { noticed }) => sum + noticed, 0),
   missed: scores.reduce((sum, { missed }) => sum + missed, 0),

@@ -52,23 +52,6 @@ describe('a ping', () => {
     expect(events).toEqual(expected)
   })
 
-  it('of the start of a run that is over is still tried three times, without pauses', async () => {
-    const { line, events } = createScene(3)
-    line.tell('start', '')
-    await Promise.resolve()
-    line.tell('success', '')
-    await line.idle()
-
-    expect(events).toEqual([
-      'try start',
-      'try start',
-      'try start',
-      'lost start: status 500',
-      'try success',
-      'sent success',
-    ])
-  })
-
   it('that hangs is given up after its time, and the next one is tried', async () => {
     const { line, events } = createScene(0, {
       limitMs: 5,

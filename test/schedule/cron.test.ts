@@ -18,6 +18,7 @@ describe('a valid cron expression', () => {
     ['0 3 * * 5L'],
     ['0 3 * * monday#2'],
     ['0 0 29 2 *'],
+    ['0-59 0-23 1-31 1-12 0-7'],
   ])('has no fault: %s', (expression) => {
     expect(checkCron(expression)).toBeNull()
   })
@@ -42,6 +43,7 @@ describe('the fault of a cron expression', () => {
 
   it.each([
     ['5* * * * *', 'its minute field cannot be "5*"'],
+    ['1,5* * * * *', 'its minute field cannot be "1,5*"'],
     ['60-5 * * * *', 'its minute field cannot be "60-5"'],
     ['0 0 * 10-0 *', 'its month field cannot be "10-0"'],
     ['0 0 1 jan2 *', 'its month field cannot be "jan2"'],
@@ -193,24 +195,44 @@ describe('compared with node-cron at every moment', () => {
   })
 })
 
-it('a search that has an answer from the last one finds the same as without it', () => {
-  let searches = 0
-  fc.assert(
-    fc.property(
-      anyExpression(false),
-      anyZone(),
-      fc.array(anyMoment(), { minLength: 2 }),
-      (expression, timezone, moments) => {
-        fc.pre(checkCron(expression) === null)
-        for (const after of moments.toSorted((one, other) => one - other)) {
-          const until = after + 2 * 24 * HOUR
-          // By blanks another schedule, so that nothing of it is known.
-          const alone = nextFireAfter(`${expression}${' '.repeat(++searches)}`, timezone, after, until)
+describe('a search that has an answer from the last one', () => {
+  const at = (hour: string) => Date.parse(`2026-11-20T${hour}:00Z`)
 
-          expect(iso(nextFireAfter(expression, timezone, after, until))).toBe(iso(alone))
-        }
-      },
-    ),
-    { numRuns: 20 },
-  )
+  it.each<[string, string, ...[after: string, until: string, fire: string | null][]]>([
+    ['of a later end, keeps it', '0 * * * *', ['08:10', '12:00', '09:00'], ['08:20', '11:00', '09:00']],
+    ['of an end before it, is none', '0 * * * *', ['08:10', '12:00', '09:00'], ['08:20', '08:59', null]],
+    ['of just that end, keeps it', '0 * * * *', ['08:10', '12:00', '09:00'], ['08:10', '09:00', '09:00']],
+    ['that is over, finds the next', '0 * * * *', ['08:10', '12:00', '09:00'], ['09:00', '12:00', '10:00']],
+    [
+      'of a later start, finds the one before',
+      '0 * * * *',
+      ['08:10', '12:00', '09:00'],
+      ['07:10', '12:00', '08:00'],
+    ],
+    [
+      'that found none, finds none within it',
+      '0 3 * * *',
+      ['08:10', '12:00', null],
+      ['09:00', '11:00', null],
+    ],
+    [
+      'that found none, finds one behind it',
+      '0 13 * * *',
+      ['08:10', '12:00', null],
+      ['08:10', '14:00', '13:00'],
+    ],
+    [
+      'that found none, finds one before it',
+      '0 8 * * *',
+      ['08:10', '12:00', null],
+      ['07:10', '12:00', '08:00'],
+    ],
+  ])('%s', (title, expression, ...searches) => {
+    // By blanks another schedule than that of the other rows.
+    const own = `${expression}${' '.repeat(title.length)}`
+
+    for (const [after, until, fire] of searches) {
+      expect(iso(nextFireAfter(own, 'UTC', at(after), at(until)))).toBe(iso(fire === null ? null : at(fire)))
+    }
+  })
 })

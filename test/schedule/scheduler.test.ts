@@ -251,6 +251,13 @@ describe('a scheduler', () => {
     expect(scheduler.isTicking(timeline.now() + 90_001)).toBe(false)
     await scheduler.stop()
   })
+
+  it('is never late where it has nothing to look for', () => {
+    const timeline = createTimeline(START)
+    const scheduler = startScheduler([], { onOverlap: () => {}, onError: () => {} }, timeline)
+
+    expect(scheduler.isTicking(timeline.now() + 3_600_000)).toBe(true)
+  })
 })
 
 const MINUTE = 60_000

@@ -26,6 +26,7 @@ function createScene(lists: readonly string[], run: (list: string) => Promise<Ru
   const waiting: Claim[] = []
   let now = NOON
   let broken = 0
+  let away: Promise<void> | null = null
   let id = 0
   const fail = () => {
     if (broken > 0 && broken-- > 0) throw new Error('broken')
@@ -35,6 +36,7 @@ function createScene(lists: readonly string[], run: (list: string) => Promise<Ru
     async tick(_schedule, at, ticked) {
       fail()
       told.push(`tick ${at - NOON}`)
+      await away
       const left = ticked.filter((list) => waiting.some((claim) => claim.list === list))
       for (const list of ticked) if (!left.includes(list)) add(list)
       return left
@@ -101,6 +103,12 @@ function createScene(lists: readonly string[], run: (list: string) => Promise<Ru
     },
     breakFor: (times: number) => {
       broken = times
+    },
+    /** Lets the queue answer no tick until the returned function is called. */
+    leave: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      away = promise
+      return resolve
     },
   }
 }
@@ -169,6 +177,18 @@ describe('a worker', () => {
     over.resolve(OVER)
     await tells('finished a null')
     await expect.poll(isRunning).toBe(false)
+  })
+
+  it('is not late while the server of its queue is away: a new process would wait for it as well', async () => {
+    const { scheduler, tells, pass, leave } = createScene(['a'], async () => OVER, false)
+    const comeBack = leave()
+    pass(3_600_000)
+    await tells('tick 3600000')
+
+    expect(scheduler.isTicking(NOON + 2 * 3_600_000)).toBe(true)
+    comeBack()
+    await tells('finished a null')
+    expect(scheduler.isTicking(NOON + 2 * 3_600_000)).toBe(false)
   })
 
   it('leaves a list that it does not know to others for a while', async () => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { JobError, RetryableError } from '../../../src/errors.ts'
@@ -36,18 +36,6 @@ describe('a network fault', () => {
     expect(error).toBeInstanceOf(RetryableError)
     expect(error).toMatchObject({ code: 'NETWORK' })
     expect(error.message).toMatch(/^the network failed \([A-Z_]+\) at http:\/\/127\.0\.0\.1:\d+/)
-  })
-
-  it('is retryable: a refused connection', async () => {
-    const url = await closedPort()
-
-    expect(await errorOf(url)).toMatchObject({
-      name: 'RetryableError',
-      code: 'NETWORK',
-      message: expect.stringMatching(
-        /^the network failed \(ECONNREFUSED\) at http:.*, where nothing listens$/,
-      ),
-    })
   })
 
   it('is not retryable: a certificate that is not trusted', async () => {
@@ -176,11 +164,3 @@ describe('an answer that is too large', () => {
     expect(kilobytes).toBeLessThan(100_000)
   })
 })
-
-async function closedPort(): Promise<URL> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return new URL(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`)
-}

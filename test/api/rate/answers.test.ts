@@ -147,12 +147,6 @@ describe('what a process reports', () => {
       expect(after.window).toMatchObject(expected)
     },
   )
-
-  it('holds nothing that has expired', () => {
-    const budget = budgetWith({ inFlight: [flightOf({ at: NOW - 2 * MINUTE })], closedUntil: NOW + 2 * DAY })
-
-    expect(afterReport(budget, REPORT, RULES, NOW)).toEqual(budgetWith())
-  })
 })
 
 describe('answers that announce nothing', () => {

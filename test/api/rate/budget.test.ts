@@ -1,13 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  asOfNow,
-  type Budget,
-  budgetOf,
-  budgetText,
-  FRESH,
-  isHeard,
-  withPermit,
-} from '../../../src/api/rate/budget.ts'
+import { asOfNow, type Budget, budgetOf, FRESH, isHeard, withPermit } from '../../../src/api/rate/budget.ts'
 import { budgetWith, DAY, flightOf, MINUTE, NOW, RULES, SECOND, windowOf } from '../helpers/budgets.ts'
 
 const HOUR = 60 * MINUTE
@@ -96,17 +88,6 @@ describe('a server that was heard', () => {
 })
 
 describe('a stored budget', () => {
-  it('is the budget without its pause, which is stored beside it', () => {
-    const budget = budgetWith({
-      sent: [[NOW, 1]],
-      inFlight: [flightOf()],
-      window: windowOf(),
-      closedUntil: NOW + 1,
-    })
-
-    expect(budgetOf(budgetText(budget), 7)).toEqual({ ...budget, closedUntil: 7 })
-  })
-
   it('keeps only the pause of a version that took permits in blocks', () => {
     const blocks = [{ by: 'one', count: 4, until: NOW + SECOND, inFlight: 2 }]
     const text = JSON.stringify({ sent: [[NOW - SECOND, 2]], blocks, window: windowOf(), heardAt: NOW - 1 })

@@ -84,13 +84,6 @@ describe('under a ceiling of our own the next request', () => {
   ])('%s', (_case, requestsPerMinute, sent, wait) => {
     expect(waitOf({ sent: sent.map(([age, count]) => [NOW + age, count]) }, { requestsPerMinute })).toBe(wait)
   })
-
-  it.each([
-    [2.5, [[NOW, 1]], 1],
-    [100.5, [[NOW, 40]], 60],
-  ] as const)('may at %s a minute be followed by a whole number: %j', (requestsPerMinute, sent, count) => {
-    expect(decide(budgetWith({ sent }), { ...RULES, requestsPerMinute }, NOW).count).toBe(count)
-  })
 })
 
 describe('with any budget', () => {

@@ -48,16 +48,6 @@ describe('a process that nothing limits', () => {
 })
 
 describe('a permit', () => {
-  it('is one write, and a response that counts down is none', async () => {
-    const { store, one } = createScene()
-    await request(one, announced(60, 59))
-    const before = store.writes()
-
-    for (let left = 58; left >= 40; left--) await request(one, announced(60, left))
-
-    expect(store.writes() - before).toBe(19)
-  })
-
   it('is refused while the budget of another process is closed, from its write on', async () => {
     const { store, open, one, other } = createScene()
     await request(one, announced(60, 59))
@@ -112,25 +102,6 @@ describe('answers that announce nothing', () => {
 })
 
 describe('a change that others must know', () => {
-  it.each<[string, (permits: Permits, permit: Permit) => void]>([
-    ['a window that begins', (permits, permit) => permits.answered(permit, announced(60, 59))],
-    [
-      'a server that failed and names a time',
-      (permits, permit) => permits.answered(permit, { ...NOTHING, retryAfterMs: 5000 }),
-    ],
-    ['a 429', (permits) => permits.throttled(NOTHING, 0)],
-  ])('is written at once: %s', async (_what, happen) => {
-    const { store, one, other } = createScene()
-    const permit = await take(one)
-    const before = store.writes()
-
-    happen(one, permit)
-    await one.publish()
-
-    expect(store.writes()).toBe(before + 1)
-    expect(await other.view()).toEqual(one.known())
-  })
-
   it.each([
     ['counts down by those in flight', 57, 0],
     ['counts down by more', 56, 1],

@@ -61,16 +61,6 @@ function learned(changed: Partial<LearnedLimit> = {}): LearnedLimit {
 }
 
 describe('answers before a 429', () => {
-  it('are counted from a minute before it on, late ones included', () => {
-    const times = [NOW - MINUTE, NOW - MINUTE + 1, NOW - 5, NOW + 5]
-
-    expect(withCounted(NOT_MEASURED, times, NOW)).toEqual({
-      ...NOT_MEASURED,
-      count: 3,
-      firstAt: NOW - MINUTE + 1,
-    })
-  })
-
   it('are added up over several processes', () => {
     const one = withCounted(NOT_MEASURED, [NOW - 20], NOW)
     const both = withCounted(one, [NOW - 30, NOW - 10], NOW)

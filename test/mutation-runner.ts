@@ -1,0 +1,100 @@
+import { appendFileSync, writeFileSync } from 'node:fs'
+import process from 'node:process'
+import { TestRunner } from 'vitest'
+import { type Hits, NOTICED, REACHED, type Reach, readNoticed, readReached, TRIED } from './mutation-files.ts'
+
+// The source holds all planted defects at once, each behind a switch, so that no module is loaded again for the next one. A first run sees
+// which test reaches which defect. A second one repeats each test for each defect that it reaches and that no test has noticed so far.
+
+type Task = Parameters<TestRunner['onBeforeRunTask']>[0]
+type Test = Parameters<TestRunner['onAfterRetryTask']>[0]
+type Try = Parameters<TestRunner['onBeforeTryTask']>[1]
+
+/** What the switches in the source read and write. */
+interface Switches {
+  activeMutant?: string | undefined
+  currentTestId?: string | undefined
+  hitCount?: number | undefined
+  hitLimit?: number | undefined
+  mutantCoverage?: { static: Hits; perTest: { [test: string]: Hits } }
+}
+
+/** Where the source looks for them. */
+const NAME = '__stryker__'
+const switches: Switches = {}
+Object.assign(globalThis, { [NAME]: switches })
+
+/** A loop that passes its defect so many times more often than usual is ended by an error. */
+const MORE = 100
+
+// biome-ignore lint/style/noDefaultExport: vitest takes the runner from the default export
+export default class MutationRunner extends TestRunner {
+  private readonly isFirst = process.env.MUTATION_RUN === 'reach'
+  private readonly reached = new Map(this.isFirst ? [] : readReached().map((one) => [one.id, one]))
+  private readonly noticed = readNoticed()
+  private planned: string[] = []
+  private failed: string[] = []
+  private passedLast = false
+
+  override async onBeforeRunTask(test: Task): Promise<void> {
+    await super.onBeforeRunTask(test)
+    if (this.isFirst || test.type !== 'test' || test.mode !== 'run') return
+    const { passed = false, hits = {} } = this.reached.get(test.id) ?? {}
+    this.planned = passed ? Object.keys(hits).filter((id) => !this.noticed.has(id)) : []
+    this.failed = []
+    // The last try is one without a defect.
+    if (this.planned.length === 0) test.mode = 'skip'
+    else test.repeats = this.planned.length
+  }
+
+  override onBeforeTryTask(test: Task, options: Try): void {
+    const defect = this.planned[options.repeats ?? 0]
+    if (this.isFirst) switches.currentTestId = test.id
+    if (defect !== undefined) {
+      writeFileSync(TRIED, defect)
+      const usual = this.reached.get(test.id)?.hits[defect] ?? 1
+      Object.assign(switches, { activeMutant: defect, hitCount: 0, hitLimit: MORE * usual })
+    }
+    if (test.result !== undefined) delete test.result.errors
+    super.onBeforeTryTask(test, options)
+  }
+
+  override async onAfterRetryTask(test: Test, options: Try): Promise<void> {
+    await super.onAfterRetryTask(test, options)
+    Object.assign(switches, { activeMutant: undefined, hitCount: undefined, currentTestId: undefined })
+    writeFileSync(TRIED, '')
+    this.passedLast = test.result?.state === 'pass'
+    const defect = this.planned[options.repeats ?? 0]
+    if (defect !== undefined && !this.passedLast && !this.isOnlySlow(test)) this.failed.push(defect)
+  }
+
+  override onAfterRunTask(test: Task): void {
+    super.onAfterRunTask(test)
+    const { id, name: title, result, file } = test
+    if (this.isFirst) {
+      const hits = switches.mutantCoverage?.perTest[id] ?? {}
+      note({ id, file: file.filepath, title, ms: result?.duration ?? 0, passed: this.passedLast, hits })
+    } else if (this.passedLast) {
+      // Where the last try fails, a defect has left something behind, and the failures say nothing.
+      for (const defect of this.failed) this.noticed.add(defect)
+      appendFileSync(NOTICED, this.failed.map((defect) => `${defect}\n`).join(''))
+    }
+    if (result !== undefined) result.state = 'pass'
+  }
+
+  override onAfterRunFiles(files: Parameters<TestRunner['onAfterRunFiles']>[0]): void {
+    super.onAfterRunFiles(files)
+    const hits = switches.mutantCoverage?.static ?? {}
+    if (this.isFirst) note({ id: '', file: '', title: null, ms: 0, passed: true, hits })
+  }
+
+  /** Whether it ran out of a time that a busy machine may need without a defect, too. */
+  private isOnlySlow({ id, result }: Test): boolean {
+    const isOutOfTime = result?.errors?.some(({ message }) => message.includes('timed out')) === true
+    return isOutOfTime && 10 * (this.reached.get(id)?.ms ?? 0) > this.config.testTimeout
+  }
+}
+
+function note(reach: Reach): void {
+  appendFileSync(REACHED, `${JSON.stringify(reach)}\n`)
+}
