@@ -49,8 +49,15 @@ function readMessage(message: string): unknown {
 }
 
 function readHeaders(text: string): unknown {
-  const names = ['x-ratelimit-limit', 'x-ratelimit-reset', 'ratelimit-policy', 'retry-after', 'date']
-  return names.map((name) => readRateHeaders({ [name]: text }, 0))
+  const names = [
+    'x-ratelimit-limit',
+    'x-ratelimit-reset',
+    'ratelimit',
+    'ratelimit-policy',
+    'retry-after',
+    'date',
+  ]
+  return names.map((name) => readRateHeaders({ [name]: text, ratelimit: `"a";r=1${text}` }, 0))
 }
 
 /** The most time that one of the texts takes, errors of reading included. Milliseconds. */

@@ -1,5 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Headers, type RateHeaders, readRateHeaders } from '../../../src/api/rate/headers.ts'
+import {
+  type Headers,
+  type RateHeaders,
+  type RateLimitField,
+  readRateHeaders,
+  readRateLimitField,
+} from '../../../src/api/rate/headers.ts'
 
 /** Our clock. */
 const NOW = Date.UTC(2026, 10, 20, 8, 30, 0)
@@ -20,6 +26,30 @@ afterEach(() => {
 })
 
 describe('the rate headers of a response', () => {
+  it('is read from a success and from a 429 as Laravel sends them', () => {
+    const success = { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '59' }
+    const refusal = {
+      ...EARLIER,
+      'x-ratelimit-limit': '60',
+      'x-ratelimit-remaining': '0',
+      'retry-after': '58',
+      'x-ratelimit-reset': epochSeconds(NOW - HOUR + 58_000),
+    }
+
+    expect(readRateHeaders(success, NOW)).toEqual({
+      limit: 60,
+      remaining: 59,
+      resetMs: null,
+      retryAfterMs: null,
+    })
+    expect(readRateHeaders(refusal, NOW)).toEqual({
+      limit: 60,
+      remaining: 0,
+      resetMs: 58_000,
+      retryAfterMs: 58_000,
+    })
+  })
+
   it.each<[string, Headers, Partial<RateHeaders>]>([
     ['seconds with a fraction', { 'retry-after': '1.5' }, { retryAfterMs: 1500 }],
     ['seconds beyond a day', { 'retry-after': '86401' }, { retryAfterMs: DAY }],
@@ -64,7 +94,6 @@ describe('the rate headers of a response', () => {
   })
 
   it.each<[string, Headers, number | null, number | null]>([
-    ['as Laravel sends them', { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '59' }, 60, 59],
     [
       'with X- first',
       { 'x-ratelimit-limit': '60', 'ratelimit-limit': '10', 'x-ratelimit-remaining': '5' },
@@ -85,5 +114,46 @@ describe('the rate headers of a response', () => {
     ['long', { 'x-ratelimit-limit': '9'.repeat(30), 'x-ratelimit-remaining': '9'.repeat(400) }, null, null],
   ])('may be counts %s', (_case, headers, limit, remaining) => {
     expect(readRateHeaders(headers, NOW)).toMatchObject({ limit, remaining })
+  })
+})
+
+describe('the RateLimit header', () => {
+  it.each<[string, string, string | null, RateLimitField]>([
+    ['with policy', '"default";r=50;t=30', '"default";q=100;w=60', { limit: 100, remaining: 50, reset: 30 }],
+    ['without its policy', '"default";r=50;t=30', null, { limit: null, remaining: 50, reset: 30 }],
+    [
+      'of several policies, by the one that stops us first',
+      '"minute";r=50;t=30, "day";r=7;t=3600',
+      '"minute";q=100;w=60, "day";q=5000;w=86400',
+      { limit: 5000, remaining: 7, reset: 3600 },
+    ],
+    [
+      'with unknown parameters',
+      '"a";r=5;t=30;pk=:dXNlcg==:',
+      '"a";q=10;qu="requests"',
+      { limit: 10, remaining: 5, reset: 30 },
+    ],
+    ['as of old', 'limit=100, remaining=50, reset=30', '100;w=60', { limit: 100, remaining: 50, reset: 30 }],
+  ])('is read %s', (_case, field, policy, expected) => {
+    expect(readRateLimitField(field, policy)).toEqual(expected)
+  })
+
+  it.each([null, '', 'soon', '"default"', '"default";r=many', 'limit=100', '"default";r=-1'])(
+    'is null if it cannot be read: %s',
+    (field) => {
+      expect(readRateLimitField(field, '"default";q=100')).toBeNull()
+    },
+  )
+
+  it('counts unless another header has the value', () => {
+    const both = {
+      ratelimit: '"default";r=50;t=30',
+      'ratelimit-policy': '"default";q=100;w=60',
+      'x-ratelimit-remaining': '40',
+    }
+
+    const announced = readRateHeaders(both, 0)
+
+    expect(announced).toEqual({ limit: 100, remaining: 40, resetMs: 30_000, retryAfterMs: null })
   })
 })
