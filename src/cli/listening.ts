@@ -21,39 +21,33 @@ import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 import type { CommandSession } from './with-session.ts'
 
-/** The listener of a `start`. */
-export interface Listening {
-  onAnswer(answer: AnswerNote): void
-  onResult(result: JobResult): void
-  /** From now on it answers from this mirror. */
-  serve(session: CommandSession, scheduler: Scheduler): Promise<void>
-  close(): Promise<void>
-}
+export type Listening = Awaited<ReturnType<typeof listenFor>>
 
-/** Listens where the configuration says. Throws UsageError if the port cannot be had. */
+/** The listener of a `start`, where the configuration says. Throws UsageError if the port cannot be had. */
 export async function listenFor(
   config: Config,
   address: { host: string; port: number },
   runtime: Runtime,
   configOption: string,
-): Promise<Listening> {
+) {
   const { now, sleep, every } = runtime
   const listener = await openListener({ ...address, now, sleep, every })
   const counters = createCounters()
   const lastHour = createLastHour(now)
   let source: ReturnType<typeof createSource> | null = null
   return {
-    onAnswer({ job: { organization }, status }) {
+    onAnswer({ job: { organization }, status }: AnswerNote): void {
       counters.request(organization.name, status)
       lastHour.note(organization.id, status)
     },
-    onResult(result) {
+    onResult(result: JobResult): void {
       const { job, run, error } = result
       const list = { organization: job.organization.name, collection: job.collection.name }
       counters.run(list, runEnd(result), run)
       source?.onResult({ run, error })
     },
-    async serve(session, scheduler) {
+    /** From now on it answers from this mirror. */
+    async serve(session: CommandSession, scheduler: Scheduler): Promise<void> {
       source = createSource({
         served: await session.serve(),
         config,

@@ -27,9 +27,12 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
+    // Hundreds of lists may meet the hold, and to know whose token it is takes reading the files of all.
+    let command: string | null = null
     const store = {
       ...tokens.holdOf(fingerprint),
       hold: async (reason: string) => {
+        command = null
         const at = new Date(runtime.now()).toISOString()
         const write = () => {
           const ids = organizationsWith(fingerprint).map(({ id }) => id)
@@ -42,8 +45,6 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
       },
       lift: () => tokens.liftHold(fingerprint),
     }
-    let command: string | null = null
-    // Hundreds of lists may meet the hold, and to know whose token it is takes reading the files of all.
     return createTokenHold(store, () => {
       command ??= resumeCommand(organizationsWith(fingerprint))
       return command

@@ -21,18 +21,13 @@ export interface LineOptions {
   limitMs?: number
 }
 
-/** The pings to one address, one after another. */
-export interface Line {
-  tell(kind: PingKind, text: string): void
-  /** Resolves when nothing is left to send. */
-  idle(): Promise<void>
-}
+export type Line = ReturnType<typeof createLine>
 
 /**
- * Delivers each ping in at most three tries of ten seconds. An outcome that another one follows is tried no further. The start
+ * Sends the pings to one address, one after another. Delivers each ping in at most three tries of ten seconds. An outcome that another one follows is tried no further. The start
  * of a run that is over has its other tries at once, and short ones. So nobody waits for more than 45 seconds.
  */
-export function createLine(options: LineOptions): Line {
+export function createLine(options: LineOptions) {
   const { send, sleep, onLost, onSent, signal, limitMs = TRY_MS } = options
   let told = 0
   let lastOutcome = 0
@@ -56,11 +51,12 @@ export function createLine(options: LineOptions): Line {
   }
 
   return {
-    tell(kind, text) {
+    tell(kind: PingKind, text: string): void {
       const number = ++told
       if (kind !== 'start') lastOutcome = number
       tail = tail.then(() => deliver(kind, text, number))
     },
+    /** Resolves when nothing is left to send. */
     idle: () => tail,
   }
 }

@@ -31,15 +31,12 @@ export interface DataOptions {
   live: boolean
 }
 
-export interface Data {
-  orders: Collection
-  establishments: Collection
-}
+export type Data = ReturnType<typeof createData>
 
 const SALT = { organization: 301, deletion: 302 }
 
 /** The lists of one organization. They follow from the options alone. */
-export function createData({ seed, organization, orders, establishments, live }: DataOptions): Data {
+export function createData({ seed, organization, orders, establishments, live }: DataOptions) {
   const key = hash(SALT.organization, seed, organization)
   return {
     orders: createOrders({ key, originals: orders, establishments, live }),

@@ -144,23 +144,21 @@ function withHeaders(plain: Answer, headers: Record<string, string>): Answer {
   return { ...plain, headers: { ...plain.headers, ...headers } }
 }
 
-/** What people let happen to an organization, to see what their mirror says of it. */
-export interface Accidents {
-  isRevoked: (organization: Organization) => boolean
-  /** The orders below this index are gone. */
-  firstOrder: (organization: Organization) => number
-  /** Says what happened; null where nothing of that name can happen. */
-  cause: (organization: Organization, name: string) => string | null
-}
+export type Accidents = ReturnType<typeof createAccidents>
 
-/** @param middleOf The index of the order in the middle of what is listed. */
-export function createAccidents(middleOf: (organization: Organization) => number): Accidents {
+/**
+ * What people let happen to an organization, to see what their mirror says of it.
+ * @param middleOf The index of the order in the middle of what is listed.
+ */
+export function createAccidents(middleOf: (organization: Organization) => number) {
   const revoked = new Set<Organization>()
   const firstOrders = new Map<Organization, number>()
   return {
-    isRevoked: (organization) => revoked.has(organization),
-    firstOrder: (organization) => firstOrders.get(organization) ?? 0,
-    cause(organization, name) {
+    isRevoked: (organization: Organization) => revoked.has(organization),
+    /** The orders below this index are gone. */
+    firstOrder: (organization: Organization) => firstOrders.get(organization) ?? 0,
+    /** Says what happened; null where nothing of that name can happen. */
+    cause(organization: Organization, name: string): string | null {
       if (name === 'revoke') {
         revoked.add(organization)
         return 'its token is refused from now on'

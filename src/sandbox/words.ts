@@ -87,14 +87,7 @@ export function timestamp(epochSeconds: number): string {
   return new Date(epochSeconds * 1000).toISOString().replace('.000Z', '.000000Z')
 }
 
-export interface Dice {
-  /** A whole number from 0 to `limit` - 1. */
-  below: (limit: number) => number
-  chance: (percent: number) => boolean
-  pick: <T>(choices: readonly [T, ...T[]]) => T
-  /** Text of `length` decimal digits, leading zeros included. */
-  digits: (length: number) => string
-}
+export type Dice = ReturnType<typeof createDice>
 
 /** Mixes whole numbers into one of 32 bits. Order matters, and every machine gets the same result. */
 export function hash(...parts: number[]): number {
@@ -104,17 +97,19 @@ export function hash(...parts: number[]): number {
 }
 
 /** Numbers that look random and follow from `key` alone. */
-export function createDice(key: number): Dice {
+export function createDice(key: number) {
   let state = key
   function next(): number {
     state = (state + 0x9e3779b9) | 0
     return mix(state)
   }
   return {
-    below: (limit) => next() % limit,
-    chance: (percent) => next() % 100 < percent,
+    /** A whole number from 0 to `limit` - 1. */
+    below: (limit: number) => next() % limit,
+    chance: (percent: number) => next() % 100 < percent,
     pick: <T>(choices: readonly [T, ...T[]]) => choices[next() % choices.length] ?? choices[0],
-    digits: (length) => {
+    /** Text of `length` decimal digits, leading zeros included. */
+    digits: (length: number) => {
       let text = ''
       // The last nine digits of a 32-bit number are as good as random.
       while (text.length < length) text += String(next() % 1e9).padStart(9, '0')

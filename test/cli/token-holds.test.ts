@@ -1,6 +1,10 @@
+import pino from 'pino'
 import { describe, expect, it } from 'vitest'
-import { untilHoldIsWritten } from '../../src/cli/token-holds.ts'
+import { createCredentialsReader, untilHoldIsWritten } from '../../src/cli/token-holds.ts'
+import type { OrganizationConfig } from '../../src/config/organizations.ts'
 import { MirrorError, MirrorLostError } from '../../src/errors.ts'
+import { ACME, GLOBEX } from '../helpers/jobs.ts'
+import { openTestMirror } from '../helpers/test-mirror.ts'
 
 /** A write that fails `failures` times, on a clock that only sleeping moves, and what is reported. */
 function scene(failures: number, error: Error, stopAfter = Number.POSITIVE_INFINITY) {
@@ -57,4 +61,50 @@ describe('the hold of a refused token', () => {
       expect(tries()).toBe(1)
     },
   )
+})
+
+it('a refused token is looked for once in the files of all organizations, however many lists meet its hold', async () => {
+  const { tokens, clock } = openTestMirror()
+  let readings = 0
+  const organizations = [ACME, GLOBEX].map(
+    ({ id, name }): OrganizationConfig => ({
+      id,
+      name,
+      schedule: '0 * * * *',
+      refresh: false,
+      collections: [],
+      ping: () => null,
+      tokenFile: () => null,
+      tokenPlace: 'token',
+      readToken: () => {
+        readings++
+        return 'the token of both'
+      },
+    }),
+  )
+  const rateLimit = {
+    requestsPerMinute: null,
+    sharePercent: 100,
+    scope: 'token',
+    fallbackWait: 1,
+    maxWait: 1,
+  } as const
+  const read = createCredentialsReader({
+    config: { organizations, rateLimit },
+    tokens,
+    runtime: { ...clock, signal: new AbortController().signal },
+    logger: pino({ enabled: false }),
+    tryHeldTokens: false,
+  })
+  const [first] = organizations
+  if (!first) throw new Error('there is no organization')
+  const { hold } = await read(first)
+  await hold.refused('the token was refused (401)')
+  const message = 'run "admin-mirror resume" if it is valid again'
+  await expect(hold.enter()).rejects.toThrow(message)
+  const before = readings
+
+  for (let list = 0; list < 100; list++) await expect(hold.enter()).rejects.toThrow(message)
+
+  expect(readings).toBe(before)
 })

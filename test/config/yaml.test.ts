@@ -90,6 +90,15 @@ describe('a configuration file', () => {
     ])
   })
 
+  it('of thousands of aliases, each of the one before, is refused before anybody gives up', () => {
+    const lines = Array.from(
+      { length: 4000 },
+      (_, line) => `a${line}: &a${line} [${line === 0 ? 1 : `*a${line - 1}`}]`,
+    )
+
+    expect(errorOf(lines.join('\n')).message).toContain('repeat too much')
+  })
+
   it('of merge keys that multiply or form a circle is refused at once', () => {
     const levels = Array.from({ length: 60 }, (_, level) =>
       level === 0 ? 'm0: &m0 { x: 1 }' : `m${level}: &m${level} { <<: [*m${level - 1}, *m${level - 1}] }`,
