@@ -50,8 +50,8 @@ export function openMirrorOnKept(
   worker: 0 | 1,
   clock: Clock,
 ): Promise<PostgresMirror> {
-  const end = () => Promise.resolve()
-  return openMirrorOn({ address, clock, server: servers[worker], rows, stop: new AbortController(), end })
+  const server = servers[worker]
+  return openMirrorOn({ address, clock, server, rows, stop: new AbortController(), end: async () => {} })
 }
 
 interface Opened extends Pick<PostgresMirror, 'address' | 'clock' | 'server' | 'rows'> {

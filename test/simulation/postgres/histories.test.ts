@@ -17,7 +17,9 @@ const [RANDOM, SCENES] = LONG ? [500, 500] : [1, 5]
 const SEEDS = [
   ...many(LONG ? rotatingFrom(500) : 41, RANDOM),
   ...many(SCENES_FROM, SCENES),
-  ...[15, 1_000_032, ...(LONG ? [0, 7060] : [])],
+  15,
+  1_000_032,
+  ...(LONG ? [0, 7060] : []),
 ]
 
 /** So often each of these happens in 40 histories, at least; less would be a simulation of nothing. */
