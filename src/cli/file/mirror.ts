@@ -2,8 +2,8 @@ import fs from 'node:fs'
 import type { CheckedMirror } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
-import { assertMayRead, whyUnwritable } from '../../store/sqlite/file/errors.ts'
-import { inspectHeader } from '../../store/sqlite/file/header.ts'
+import { assertMayRead, rightsMissing } from '../../store/sqlite/file/errors.ts'
+import { type Header, inspectHeader } from '../../store/sqlite/file/header.ts'
 import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { freeBytes, fullDisk } from '../../store/sqlite/read/status.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
@@ -41,7 +41,7 @@ export function writeFault({ database, config }: MirrorPlace): string | null {
 /** Why the mirror cannot be written now; null if it can, or is not there yet. `isWriter`: whether this process is one that writes it. */
 export function unwritableNow(file: string, isWriter: boolean): string | null {
   const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
-  return fullDisk(file, freeBytes(file)) ?? whyUnwritable(file, isWriter || owner === process.geteuid?.())
+  return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
 }
 
 /**
@@ -49,10 +49,7 @@ export function unwritableNow(file: string, isWriter: boolean): string | null {
  * in no WAL mode, is written by nobody.
  */
 function unwritableNamed(file: string): string | null {
-  const header = translatingErrors(file, () => {
-    assertMayRead(file)
-    return inspectHeader(file)
-  })
+  const header = headerOf(file)
   return header.kind === 'sqlite' && header.isInWal ? fullDisk(file, freeBytes(file)) : null
 }
 
@@ -77,11 +74,15 @@ export async function read(
 
 /** Whether there is no mirror yet. Call it before this process opens the file. */
 export function isNotMadeYet(file: string): boolean {
-  const { kind } = translatingErrors(file, () => {
+  const { kind } = headerOf(file)
+  return kind === 'absent' || kind === 'empty'
+}
+
+function headerOf(file: string): Header {
+  return translatingErrors(file, () => {
     assertMayRead(file)
     return inspectHeader(file)
   })
-  return kind === 'absent' || kind === 'empty'
 }
 
 /** For commands that need a mirror and must not make one. */

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
-import { JobError, MirrorError, UsageError } from '../../errors.ts'
-import type { ChildMessage } from '../../store/sqlite/child-process.ts'
+import { JobError } from '../../errors.ts'
+import { type ChildMessage, errorIn } from '../../store/sqlite/child-process.ts'
 import type { Tell } from '../output/formats/format.ts'
 import { read } from '../reading/read.ts'
 import type { ReadingOptions, TimeLimit, WritePieces } from '../reading/run-reading.ts'
@@ -101,6 +101,5 @@ function childError(end: ChildMessage | null, broken: Error | null): Error {
       `the process that reads the mirror has ended before its time${why}; was it killed, or is there no memory left?`,
     )
   }
-  if (end.of === 'usage') return new UsageError(end.message)
-  return end.of === 'mirror' ? new MirrorError(end.message) : new Error(end.message)
+  return errorIn(end)
 }

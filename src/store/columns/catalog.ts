@@ -91,11 +91,11 @@ export function keyValues(
   key: readonly Pick<KeyPart, 'text'>[],
   types: readonly KeyType[],
 ): (string | bigint)[] | null {
-  const values = key.map(({ text }, index) => (types[index] === 'TEXT' ? text : wholeNumber(text)))
+  const values = key.map(({ text }, index) => (types[index] === 'TEXT' ? text : integerIn(text)))
   return values.every((value) => value !== null) ? values : null
 }
 
-function wholeNumber(text: string): bigint | null {
+function integerIn(text: string): bigint | null {
   if (!/^-?\d{1,19}$/.test(text)) return null
   const number = BigInt(text)
   return String(number) === text && BigInt.asIntN(64, number) === number ? number : null

@@ -17,7 +17,7 @@ export function* commitPage(
   { changes, run: reader, at: time, answer, saved }: PageCommit,
   row: JobRow,
 ): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
-  yield* writer.write({ job, upserts: changes.upserts, typed, at: time })
+  yield* writer.write(job, changes.upserts, typed, time)
   const at = timeOf(time)
   const ids = JSON.stringify(changes.keys.map(({ id }) => id))
   const added = changes.upserts.filter(({ change }) => change === 'added').length

@@ -223,7 +223,7 @@ export function* fitTables(
   )
   const arrays = wanted.items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
   const shape = viewedTable(dialect, collection)
-  const views = yield* extendViews(alteration, shape, { catalog, changes, arrays, told, at })
+  const views = yield* extendViews(alteration, shape, extension, arrays, told, at)
   return {
     notices: [...kept, ...extensionNotices(extension), ...views.notices],
     told: { isFull: catalog.isFullReported, strangers: views.strangers },
@@ -250,19 +250,14 @@ function dependent(obstacle: string): string {
   return `since ${obstacle} depends on it and could not be made again as it is`
 }
 
-interface ViewWork {
-  catalog: Catalog
-  /** Made already. */
-  changes: readonly ColumnChange[]
-  arrays: readonly ArrayValue[]
-  told: Told
-  at: string
-}
-
+/** After `changes` of columns. */
 function* extendViews(
   alteration: Alteration,
   shape: ViewedTable,
-  { catalog, changes, arrays, told, at }: ViewWork,
+  { catalog, changes }: Pick<Extension, 'catalog' | 'changes'>,
+  arrays: readonly ArrayValue[],
+  told: Told,
+  at: string,
 ): Rule<{ notices: Notice[]; strangers: Set<string> }> {
   const { dialect } = alteration
   const { name: collection } = shape

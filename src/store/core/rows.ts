@@ -10,21 +10,7 @@ import { type Columns, type Dialect, one, quoted, type Rule, SQL_TYPES, timeOf }
 
 // The rows of a collection in its three tables.
 
-/** The rows of a page that are written, and beside them their typed rows. */
-export interface WrittenRows {
-  job: Job
-  upserts: readonly Upsert[]
-  typed: readonly TypedRow[]
-  /** Epoch milliseconds. */
-  at: number
-}
-
-export interface RowWriter {
-  /** Writes new and changed rows, and keeps the versions that they replace. */
-  write(rows: WrittenRows): Rule<void>
-  /** Writes the typed rows of raw ones, with their times. */
-  writeTyped(rows: readonly TypedLine[]): Rule<void>
-}
+export type RowWriter = ReturnType<typeof createRowWriter>
 
 /** A typed row, and whose it is. */
 export interface TypedLine {
@@ -34,7 +20,7 @@ export interface TypedLine {
 }
 
 /** Makes its SQL once: with 500 columns it is long. */
-export function createRowWriter(dialect: Dialect, shape: TableShape): RowWriter {
+export function createRowWriter(dialect: Dialect, shape: TableShape) {
   const { add, keep, change, restore } = textsOf(dialect, shape)
   const columns = lineColumns(shape)
 
@@ -44,7 +30,7 @@ export function createRowWriter(dialect: Dialect, shape: TableShape): RowWriter 
     throw new Error(`a key column of ${shape.name} has no room for ${JSON.stringify(key)}`)
   }
 
-  const writeTyped: RowWriter['writeTyped'] = function* (rows) {
+  function* writeTyped(rows: readonly TypedLine[]): Rule<void> {
     const lines = rows.map(({ organization, key, typed: { values } }) => [
       organization,
       ...keyOf(key),
@@ -54,8 +40,10 @@ export function createRowWriter(dialect: Dialect, shape: TableShape): RowWriter 
   }
 
   return {
+    /** Writes the typed rows of raw ones, with their times. */
     writeTyped,
-    *write({ job, upserts, typed, at: time }) {
+    /** Writes new and changed rows, and keeps the versions that they replace. `typed`: beside each. `time`: epoch milliseconds. */
+    *write(job: Job, upserts: readonly Upsert[], typed: readonly TypedRow[], time: number): Rule<void> {
       if (upserts.length === 0) return
       const { organization, collection } = namesOf(job)
       const at = timeOf(time)

@@ -6,14 +6,17 @@ import { DIED } from './status.ts'
 
 // `sync_runs`: one row for each attempt at a job.
 
-/** A run that begins. `walk`: null for a refresh. `within`: the run whose walk gives way to it. */
-interface Opening extends Pick<BeginRun, 'trigger' | 'brief'> {
-  walk: Walk | null
-  within: Run | null
-}
-
-/** Opens a run's line, and closes those of runs that died. Returns its id. */
-export function* beginRun(job: Job, { walk, trigger, brief, within }: Opening, at: string): Rule<number> {
+/** Opens a run's line, and closes those of runs that died. Returns its id. `walk`: null for a refresh. `within`: the run whose walk gives way to it. */
+export function* beginRun(
+  job: Job,
+  {
+    walk,
+    trigger,
+    brief,
+    within,
+  }: Pick<BeginRun, 'trigger' | 'brief'> & { walk: Walk | null; within: Run | null },
+  at: string,
+): Rule<number> {
   yield* run(
     `
       UPDATE sync_runs
@@ -158,7 +161,6 @@ function lastSql(where: string): string {
   return `SELECT organization_id AS organization, collection, ${LAST_RUNS} FROM sync_jobs AS job WHERE ${where}`
 }
 
-/** When a job last did what its schedule demands. */
 export function* lastRuns(job: JobNames): Rule<LastRuns> {
   return lastOf(yield* one<LastRow>(lastSql(OF_JOB), job))
 }

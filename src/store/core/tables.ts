@@ -97,73 +97,59 @@ export function* loadCatalog(
 const SAVED_COLUMNS = { name: 'text', path: 'text', type: 'text', role: 'text', wide: 'bigint' }
 
 /** Notes columns of a collection that are added, or changed. `at`: ISO 8601. */
-export function* saveColumns(
+export function saveColumns(
   dialect: Dialect,
   collection: string,
   columns: readonly Column[],
   at: string,
 ): Rule<void> {
-  yield* dialect.eachLine(
-    `
-      INSERT INTO sync_known_columns AS known (collection, "column", path, type, role, wide, first_seen_at, last_changed_at)
-      SELECT
-        :collection::text, line.name, line.path, line.type, line.role, line.wide, :at::timestamptz, :at::timestamptz
-      FROM ${dialect.lines(SAVED_COLUMNS)}
-      WHERE true
-      ON CONFLICT (collection, "column") DO UPDATE
-      SET
-        last_changed_at = CASE WHEN known.type = excluded.type THEN known.last_changed_at ELSE excluded.last_changed_at END,
-        type = excluded.type,
-        wide = excluded.wide
-    `,
-    SAVED_COLUMNS,
-    columns.map(savedColumn),
-    { collection, at },
-  )
+  return noteColumns(dialect, 'sync_known_columns', { collection }, columns, at)
 }
 
 /** Notes the columns of a view. */
-export function* saveView(
+export function saveView(
   dialect: Dialect,
   { name: view, arrayColumn, elements }: ArrayView,
   at: string,
 ): Rule<void> {
+  return noteColumns(dialect, 'sync_view_columns', { view, array_column: arrayColumn }, elements, at)
+}
+
+/** `of`: what the lines of all columns say, its key first. */
+function* noteColumns(
+  dialect: Dialect,
+  table: string,
+  of: Readonly<Record<string, string>>,
+  columns: readonly Column[],
+  at: string,
+): Rule<void> {
+  const [key = '', ...more] = Object.keys(of)
+  const names = [key, ...more]
   yield* dialect.eachLine(
     `
-      INSERT INTO sync_view_columns AS known (view, array_column, "column", path, type, role, wide, first_seen_at, last_changed_at)
+      INSERT INTO ${table} AS known (${names.join(', ')}, "column", path, type, role, wide, first_seen_at, last_changed_at)
       SELECT
-        :view::text, :arrayColumn::text, line.name, line.path, line.type, line.role, line.wide, :at::timestamptz, :at::timestamptz
+        ${names.map((name) => `:${name}::text`).join(', ')}, line.name, line.path, line.type, line.role, line.wide,
+        :at::timestamptz, :at::timestamptz
       FROM ${dialect.lines(SAVED_COLUMNS)}
       WHERE true
-      ON CONFLICT (view, "column") DO UPDATE
+      ON CONFLICT (${key}, "column") DO UPDATE
       SET
-        array_column = excluded.array_column,
-        path = excluded.path,
         last_changed_at = CASE WHEN known.type = excluded.type THEN known.last_changed_at ELSE excluded.last_changed_at END,
-        type = excluded.type,
-        wide = excluded.wide
+        ${[...more, 'path', 'type', 'wide'].map((name) => `${name} = excluded.${name}`).join(', ')}
     `,
     SAVED_COLUMNS,
-    elements.map(savedColumn),
-    { view, arrayColumn, at },
+    columns.map(({ name, path, type, role, wide }) => [name, path, type, role, wide ? 1 : 0]),
+    { ...of, at },
   )
 }
 
-function savedColumn({ name, path, type, role, wide }: Column): (string | number)[] {
-  return [name, path, type, role, wide ? 1 : 0]
-}
-
-/** Throws JobError if the collection has another key in the mirror, or a name of its tables is taken. */
-function* assertPossible(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<void> {
-  const known = yield* knownKey(name)
-  if (known) assertSameKey(name, known, key)
-  else yield* assertNamesFree(dialect, name)
-}
-
-/** Why the store cannot keep the rows of a collection; null: it can. */
-export function* refusalOf(dialect: Dialect, collection: ConfiguredCollection): Rule<JobError | null> {
+/** Why the store cannot keep the rows of a collection: it has another key in the mirror, or a name of its tables is taken. Null: it can. */
+export function* refusalOf(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<JobError | null> {
   try {
-    yield* assertPossible(dialect, collection)
+    const known = yield* knownKey(name)
+    if (known) assertSameKey(name, known, key)
+    else yield* assertNamesFree(dialect, name)
     return null
   } catch (error) {
     if (error instanceof JobError) return error

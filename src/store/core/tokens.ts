@@ -21,14 +21,6 @@ export interface RegisteredOrganization {
   collections: readonly string[]
 }
 
-/** Whether a token is held. */
-export interface StoredHold {
-  /** Why it is held; null if `resume` lifted the hold of one of its organizations. As `refresh` read it last, where there is one. */
-  heldReason(): string | null
-  /** Reads it, where that takes time. */
-  refresh?(): Promise<void>
-}
-
 /** What a store knows of organizations, their tokens and budgets, beside the rows of their lists. Each method is one short transaction. */
 export interface Tokens {
   /**
@@ -39,7 +31,12 @@ export interface Tokens {
   fingerprint(token: string): string
   /** Notes which token an organization uses now, and lifts the hold of its former token. */
   useToken(organizationId: string, fingerprint: string): Promise<void>
-  holdOf(fingerprint: string): StoredHold
+  holdOf(fingerprint: string): {
+    /** Why it is held; null if `resume` lifted the hold of one of its organizations. As `refresh` read it last, where there is one. */
+    heldReason(): string | null
+    /** Reads it, where that takes time. */
+    refresh?(): Promise<void>
+  }
   /** Why an organization must not use its token. */
   heldReasonOf(organizationId: string, fingerprint: string): Promise<string | null>
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
@@ -204,17 +201,10 @@ function* heldReasonOf(id: string, fingerprint: string): Rule<string | null> {
   return row?.reason ?? null
 }
 
-export interface NewHold {
-  organizationIds: readonly string[]
-  fingerprint: string
-  reason: string
-  at: string
-}
-
 /** Returns why the token is held now: null where none of these organizations is there any more. */
 export function* hold(
   dialect: Dialect,
-  { organizationIds, fingerprint, reason, at }: NewHold,
+  ...[organizationIds, fingerprint, reason, at]: Parameters<Tokens['hold']>
 ): Rule<string | null> {
   yield* run(
     `

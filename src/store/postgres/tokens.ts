@@ -81,7 +81,7 @@ export async function createTokens(
     async hold(organizationIds, fingerprint, reason, at) {
       // A worker that is told to stop while the server is away still writes it, and its caller tries again.
       const held = await server.attempt((sql) =>
-        runRule(sql, hold(POSTGRES, { organizationIds, fingerprint, reason, at })),
+        runRule(sql, hold(POSTGRES, organizationIds, fingerprint, reason, at)),
       )
       noteWritten(fingerprint, held)
     },

@@ -60,21 +60,19 @@ export type ChildMessage =
   | { kind: 'done'; result: unknown }
   | { kind: 'failed'; of: 'mirror' | 'usage' | 'other'; message: string }
 
-export interface ChildOptions {
-  /** For messages: the mirror, and what the child does. */
-  file: string
-  what: string
-  signal: AbortSignal
-  onRows?: (rows: number) => void
-}
-
 /**
  * Runs a program that calls `serveParent`, and returns the result of its task. The child dies with this process, and is killed on
  * the signal to stop. Resolves after its end: its locks are free then, and all its messages are read. Throws what the task threw,
  * and InterruptedError after the signal.
+ * @param task With the mirror and what the child does, for messages.
  */
-export function runChild(program: URL, task: object, options: ChildOptions): Promise<unknown> {
-  const { file, what, signal, onRows } = options
+export function runChild(
+  program: URL,
+  task: { file: string; what: string },
+  signal: AbortSignal,
+  onRows?: (rows: number) => void,
+): Promise<unknown> {
+  const { file, what } = task
   const child = fork(program, {
     execArgv: [],
     // Standard output is for the command's result.
@@ -107,7 +105,7 @@ export function runChild(program: URL, task: object, options: ChildOptions): Pro
   })
 }
 
-function errorIn({ of, message }: Extract<ChildMessage, { kind: 'failed' }>): Error {
+export function errorIn({ of, message }: Extract<ChildMessage, { kind: 'failed' }>): Error {
   if (of === 'usage') return new UsageError(message)
   return of === 'mirror' ? new MirrorError(message) : new Error(message)
 }

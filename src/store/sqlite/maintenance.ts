@@ -73,7 +73,7 @@ export function createMaintenance(file: string, { now, signal, report }: Omit<Pa
       report?.(`${what}: ${Math.min(99, Math.floor((done * 100) / rows))} %`)
     }
     const task: ChildTask = { file, name, argument, what }
-    return (await runChild(PROGRAM, task, { file, what, signal, onRows })) as TaskResult<N>
+    return (await runChild(PROGRAM, task, signal, onRows)) as TaskResult<N>
   }
 }
 

@@ -47,8 +47,8 @@ export function createTokens(connection: Connection, write: Transact, newSalt: (
       }),
     fingerprint: (token) => fingerprintOf(token, reading(saltOf())),
     holdOf: (fingerprint) => ({ heldReason: () => reading(heldReason(fingerprint)) }),
-    async hold(organizationIds, fingerprint, reason, at) {
-      await writing(() => hold(SQLITE, { organizationIds, fingerprint, reason, at }))
+    async hold(...told) {
+      await writing(() => hold(SQLITE, ...told))
     },
     async liftHold(fingerprint) {
       await writing(() => liftHold(fingerprint))

@@ -17,9 +17,6 @@ export interface Patience {
   report?: ((message: string) => void) | undefined
 }
 
-/** Retries a synchronous task while it finds the file locked. Throws MirrorError. */
-export type LockWait = <T>(task: () => T) => Promise<T>
-
 /**
  * Runs a synchronous task in one immediate transaction: all of it is written, or nothing. With `rebuilding`
  * it may rebuild tables. Throws MirrorError.
@@ -39,13 +36,13 @@ const STOPPING_MS = 2000
 /**
  * Waits for locks outside SQLite, where a wait would block the event loop and with it signals. The first try
  * is synchronous. `underWay` returns what another living process does on the file for long, if anything; that
- * has no time limit.
+ * has no time limit. Returns a function that retries a task while it finds the file locked, and throws MirrorError.
  */
 export function createLockWait(
   file: string,
   { now, sleep, signal, report }: Patience,
   underWay: () => string | null = () => null,
-): LockWait {
+) {
   let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
   signal.addEventListener('abort', () => {
     stoppedAt = now()
@@ -62,7 +59,7 @@ export function createLockWait(
     }
   }
 
-  return async (task) => {
+  return async <T>(task: () => T): Promise<T> => {
     let deadline = now() + PATIENCE_MS
     for (;;) {
       try {

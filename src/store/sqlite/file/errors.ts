@@ -104,7 +104,7 @@ export function assertMayWrite(file: string): void {
  * Why nobody of this user's can write a mirror, by its rights and its folder's; null if they can, or it is not there. Opens nothing.
  * `isWriters`: whether its writers run as this user. Those of another one may have the rights that this one has not.
  */
-export function whyUnwritable(file: string, isWriters: boolean): string | null {
+export function rightsMissing(file: string, isWriters: boolean): string | null {
   try {
     const real = fs.realpathSync(file)
     for (const place of [real, path.dirname(real)]) fs.accessSync(place, fs.constants.W_OK)

@@ -93,10 +93,10 @@ function readContents(connection: Connection): CopyContents {
       .prepare(`SELECT count(*) FROM ${quoted(name)}`)
       .pluck()
       .get() as number
-  return { rows: Object.fromEntries(names.map((name) => [name, count(name)])), jobs: readJobs(connection) }
+  return { rows: Object.fromEntries(names.map((name) => [name, count(name)])), jobs: freshnessIn(connection) }
 }
 
-function readJobs(connection: Connection): JobFreshness[] {
+function freshnessIn(connection: Connection): JobFreshness[] {
   const has = connection.prepare("SELECT 1 FROM pragma_table_info('sync_status') WHERE name = 'fresh_as_of'")
   const sql = `
     SELECT organization_id, organization, collection, as_of, last_complete_at, ${has.get() ? 'fresh_as_of' : 'NULL AS fresh_as_of'}

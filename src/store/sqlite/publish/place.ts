@@ -66,7 +66,7 @@ export function inspectPlace(named: string): Place {
   if (!before && fs.lstatSync(named, { throwIfNoEntry: false }))
     throw new UsageError(`${named} is a link that leads nowhere; name another file, or delete it`)
   // SQLite would take it for a part of the new file.
-  const beside = ['-journal', '-wal'].map((end) => file + end).find((one) => sizeOf(one) > 0)
+  const beside = ['-journal', '-wal'].map((end) => file + end).find((one) => bytesOf(one) > 0)
   if (beside !== undefined)
     throw new UsageError(
       `a program has written to ${named} and left ${beside}: close it, or delete that file, and copy again`,
@@ -84,7 +84,7 @@ export function isCopyFile(file: string): boolean {
   }
 }
 
-function sizeOf(file: string): number {
+function bytesOf(file: string): number {
   return fs.lstatSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
@@ -98,7 +98,7 @@ export function roomFor(mirror: string, { file, before }: Place): number | null 
   // A copy has each item twice, and indexes for everything.
   const expected = before
     ? before.size * 1.1
-    : 2 * (sizeOf(fs.realpathSync(mirror)) + sizeOf(`${mirror}-wal`))
+    : 2 * (bytesOf(fs.realpathSync(mirror)) + bytesOf(`${mirror}-wal`))
   return most > expected ? most : null
 }
 

@@ -158,8 +158,8 @@ const PROGRAM = new URL(`./publish-child${path.extname(import.meta.url)}`, impor
 export async function startCopy(task: CopyTask, lockName: string, signal: AbortSignal): Promise<CopyResult> {
   const { mirror, target } = task
   try {
-    const options = { file: mirror, what: `copying to ${target}`, signal }
-    return (await runChild(PROGRAM, { ...task, lockName }, options)) as CopyResult
+    const asked = { ...task, lockName, file: mirror, what: `copying to ${target}` }
+    return (await runChild(PROGRAM, asked, signal)) as CopyResult
   } catch (error) {
     clearAway(mirror, target, lockName)
     throw error

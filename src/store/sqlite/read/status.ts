@@ -105,10 +105,10 @@ function readFreshness(connection: Connection): StatusRow[] {
 /** Opens nothing, since closing any handle of the file drops SQLite's locks. */
 export function mirrorSize(file: string): MirrorSize {
   const real = fs.realpathSync(file)
-  return { bytes: sizeOf(real), walBytes: sizeOf(`${real}-wal`), freeBytes: freeBytes(real) }
+  return { bytes: bytesOf(real), walBytes: bytesOf(`${real}-wal`), freeBytes: freeBytes(real) }
 }
 
-function sizeOf(file: string): number {
+function bytesOf(file: string): number {
   return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 

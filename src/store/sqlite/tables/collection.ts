@@ -143,18 +143,13 @@ export function createFileTables(
 }
 
 /** What is known of each collection's tables while the schema stays the same. */
-export interface SchemaCache<T> {
-  get(collection: string, open: () => T): T
-  clear(): void
-}
-
-export function createSchemaCache<T>(connection: Connection): SchemaCache<T> {
+export function createSchemaCache<T>(connection: Connection) {
   // Changes with every table or view, in other processes too. Compiling it takes longer than running it.
   const schemaVersion = connection.prepare('PRAGMA schema_version').pluck()
   const known = new Map<string, T>()
   let version: unknown = null
   return {
-    get(collection, open) {
+    get(collection: string, open: () => T): T {
       if (schemaVersion.get() !== version) known.clear()
       const value = known.get(collection) ?? open()
       known.set(collection, value)
