@@ -115,9 +115,7 @@ describe('the queries in the documents', () => {
 
   const queries = [
     // Those of config/QUERIES.md: queries.test.ts.
-    ...blocks('sql').flatMap(({ file, text }) =>
-      file === 'config/QUERIES.md' ? [] : text.split(/;\s*$/m),
-    ),
+    ...blocks('sql').flatMap(({ file, text }) => (file === 'config/QUERIES.md' ? [] : text.split(/;\s*$/m))),
     ...blocks('console').flatMap(({ text }) =>
       [...text.matchAll(/admin-mirror query "([^"]*)"/g)].map(([, sql = '']) => sql),
     ),

@@ -84,9 +84,7 @@ describe('odd items', () => {
   })
 
   it('that have no usable key are kept, each with the reason', () => {
-    const rejects = workspace.rows(
-      'SELECT organization_id, collection, page, json, reason FROM sync_rejects',
-    )
+    const rejects = workspace.rows('SELECT organization_id, collection, page, json, reason FROM sync_rejects')
     const place = { organization_id: acme.id, collection: 'orders' }
 
     expect(rejects).toHaveLength(REJECTED.length)

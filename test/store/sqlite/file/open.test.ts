@@ -49,6 +49,15 @@ function pragma(connection: Connection, name: string): unknown {
 }
 
 describe('a mirror that does not exist yet', () => {
+  it('is created, with its folder', () => {
+    const file = path.join(tempFolder(), 'data', 'deeper', 'mirror.db')
+
+    const connection = open(file)
+
+    expect(connection.prepare('SELECT count(*) FROM sync_status').pluck().get()).toBe(0)
+    expect(fs.existsSync(file)).toBe(true)
+  })
+
   it('has our id and its schema version in the header, and is in WAL mode', () => {
     const connection = open(path.join(tempFolder(), 'mirror.db'))
 
