@@ -70,6 +70,8 @@ export async function serve(
     void Promise.resolve(reply(one)).then((answer) => send(response, answer, one))
   }
   const server = tls ? createTlsServer(tls, listener) : createServer(listener)
+  // Node's five seconds are over on a busy machine while the program sends its next request.
+  server.keepAliveTimeout = 600_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   const port = typeof address === 'object' ? address?.port : address

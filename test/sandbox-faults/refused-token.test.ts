@@ -74,7 +74,7 @@ describe.concurrent('a 401', () => {
     )
     const workspace = createWorkspace({ baseUrl: server.url, organizations: [acme], schedule: '* * * * * *' })
     fs.writeFileSync(workspace.file('acme.token'), workspace.secret(before))
-    const start = workspace.start(['start', '--log-level', 'trace'])
+    const start = workspace.startHere(['start', '--log-level', 'trace'])
     // Held, and not asked for again when its time comes, twice.
     await start.logs(({ event }) => event === 'run_not_begun', 2)
     expect(workspace.rows(HELD)).toEqual([{ name: 'acme' }])

@@ -25,6 +25,7 @@ function organizations(test: TestMirror) {
 
 const FREE = { configured: 1, held_since: null, held_reason: null }
 
+// Of those that leave the configuration, or get another name: test/cli/commands/status.test.ts.
 describe('the organizations of the configuration', () => {
   it('are stored with their jobs', async () => {
     const test = openTestMirror()
@@ -42,31 +43,6 @@ describe('the organizations of the configuration', () => {
     expect(status.map(({ organization, collection, rows }) => [organization, collection, rows])).toEqual([
       ['acme', 'establishments', 0],
       ['acme', 'orders', 0],
-    ])
-  })
-
-  it('stay when they are no longer configured, marked so, and visible while they have rows', async () => {
-    const test = openTestMirror()
-    await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
-
-    await test.tokens.register([])
-
-    expect(organizations(test).map(({ configured }) => configured)).toEqual([0, 0])
-    expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
-      { organization: 'acme', rows: 1 },
-    ])
-    expect(test.value('SELECT count(*) FROM orders')).toBe(1)
-  })
-
-  it('return as they were, also under another name', async () => {
-    const test = openTestMirror()
-    await (await beginTestWalk(test, jobOf())).saveItems('{"id":1}')
-    await test.tokens.register([])
-
-    await test.tokens.register([{ id: ACME.id, name: 'acme-inc', collections: ['orders'] }])
-
-    expect(test.rows('SELECT organization, rows FROM sync_status')).toEqual([
-      { organization: 'acme-inc', rows: 1 },
     ])
   })
 })

@@ -75,13 +75,4 @@ describe('two processes that write to one collection', () => {
       { a: null, a__text: '0.5' },
     ])
   })
-
-  it('both find the tables that one of them created', async () => {
-    const { test, acme, globex } = await twoWriters()
-
-    await acme.saveItems('{"id":1}')
-    await globex.saveItems('{"id":1}')
-
-    expect(test.value('SELECT count(*) FROM orders')).toBe(2)
-  })
 })

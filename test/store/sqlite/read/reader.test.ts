@@ -32,10 +32,6 @@ function all(rows: { columns: string[]; rows: Iterable<unknown> }): unknown[] {
 }
 
 describe('a reader', () => {
-  it('has nothing to read before the first sync', () => {
-    expect(openForReading(path.join(tempFolder(), 'mirror.db'))).toBeNull()
-  })
-
   it.each<[string, string[] | null, string[]]>([
     ['of all organizations', null, ['{"id":2,"a":9007199254740993}', '{"id":1, "a":1.0}', '{"id":7}']],
     ['of one', [GLOBEX.id], ['{"id":7}']],

@@ -3,9 +3,10 @@ import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
 import { openTestMirror } from '../../../helpers/test-mirror.ts'
 
+const item = (id: number) => JSON.stringify({ id, lines: [{ sku: 'TEA-001', quantity: id % 9 }] })
+
 it('a walk over rows that did not change writes no raw, typed or history row', async () => {
   const test = openTestMirror()
-  const item = (id: number) => JSON.stringify({ id, lines: [{ sku: 'TEA-001', quantity: id % 9 }] })
   const walkOnce = () => runOnce(test, scriptedList({ ids: upTo(100), perPage: 25, item }))
   await walkOnce()
   const written: string[] = []
