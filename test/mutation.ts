@@ -148,7 +148,7 @@ async function run(tests: string[], which: 'reach' | 'notice'): Promise<void> {
     writeFileSync(tried, '')
     const vitest = spawn('npx', ['vitest', 'run', '--config', 'test/mutation.vitest.config.ts'], {
       cwd: COPY,
-      env: { ...process.env, MUTATION_TESTS: tests.join(' '), MUTATION_RUN: which },
+      env: { ...process.env, MUTATION_TESTS: tests.join(' '), MUTATION_RUN: which, NODE_NO_WARNINGS: '1' },
       stdio: ['ignore', 'ignore', 'inherit'],
       // Its workers end with it, as a group.
       detached: true,
