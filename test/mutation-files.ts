@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 
 export const REACHED = 'mutation.reached'
 export const NOTICED = 'mutation.noticed'
-/** The defect that is tried now; it is written at each try, so its age shows a run that hangs. */
+/** The defect that is tried now, and how many milliseconds this may take; nothing between two tries. */
 export const TRIED = 'mutation.tried'
 
 /** How often the place of each defect is passed. */

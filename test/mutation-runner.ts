@@ -27,6 +27,9 @@ Object.assign(globalThis, { [NAME]: switches })
 /** A loop that passes its defect so many times more often than usual is ended by an error. */
 const MORE = 100
 
+/** A try takes its hooks' and the test's own time at most, unless it is stuck in a loop that no timer ends. */
+const HANGS_AFTER_MS = 60_000
+
 // biome-ignore lint/style/noDefaultExport: vitest takes the runner from the default export
 export default class MutationRunner extends TestRunner {
   private readonly isFirst = process.env.MUTATION_RUN === 'reach'
@@ -51,9 +54,9 @@ export default class MutationRunner extends TestRunner {
     const defect = this.planned[options.repeats ?? 0]
     if (this.isFirst) switches.currentTestId = test.id
     if (defect !== undefined) {
-      writeFileSync(TRIED, defect)
-      const usual = this.reached.get(test.id)?.hits[defect] ?? 1
-      Object.assign(switches, { activeMutant: defect, hitCount: 0, hitLimit: MORE * usual })
+      const { ms = 0, hits = {} } = this.reached.get(test.id) ?? {}
+      writeFileSync(TRIED, `${defect} ${HANGS_AFTER_MS + 10 * ms}`)
+      Object.assign(switches, { activeMutant: defect, hitCount: 0, hitLimit: MORE * (hits[defect] ?? 1) })
     }
     if (test.result !== undefined) delete test.result.errors
     super.onBeforeTryTask(test, options)

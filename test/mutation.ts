@@ -70,9 +70,6 @@ interface Outcome extends Defect {
 const COPY = resolve('.mutation')
 const NOT_COPIED = ['.git', '.mutation', 'node_modules', 'build', 'coverage', 'data']
 
-/** Milliseconds without a try after which a run hangs: the defect that was tried is noticed, and the run goes on without it. */
-const HANGS = 90_000
-
 /** The files of a room, those of a room within it left out. */
 function sourceOf(room: string): string[] {
   const within = Object.keys(TESTS).filter((other) => other.startsWith(`${room}/`))
@@ -144,14 +141,14 @@ async function plant(pieces: string[]): Promise<Defect[]> {
     })
 }
 
-/** Runs these tests in the copy, again after each defect that hangs. */
+/** Runs these tests in the copy, again after each defect that lets the run hang or die: it is noticed, and left out from then on. */
 async function run(tests: string[], which: 'reach' | 'notice'): Promise<void> {
   const tried = join(COPY, TRIED)
   for (;;) {
     writeFileSync(tried, '')
     const vitest = spawn('npx', ['vitest', 'run', '--config', 'test/mutation.vitest.config.ts'], {
       cwd: COPY,
-      env: { ...process.env, MUTATION_TESTS: tests.join(' '), MUTATION_RUN: which },
+      env: { ...process.env, MUTATION_TESTS: tests.join(' '), MUTATION_RUN: which, NODE_NO_WARNINGS: '1' },
       stdio: ['ignore', 'ignore', 'inherit'],
       // Its workers end with it, as a group.
       detached: true,
@@ -159,13 +156,13 @@ async function run(tests: string[], which: 'reach' | 'notice'): Promise<void> {
     const end = () => vitest.pid !== undefined && process.kill(-vitest.pid, 'SIGKILL')
     process.once('exit', end)
     const ended = new Promise((settle) => vitest.once('exit', settle)).then(() => 'ended')
-    let defect = ''
     while ((await Promise.race([ended, pause(1000)])) !== 'ended') {
-      defect = readFileSync(tried, 'utf8')
-      if (defect !== '' && Date.now() - statSync(tried).mtimeMs > HANGS) end()
+      const [defect, longest] = readFileSync(tried, 'utf8').split(' ')
+      if (defect !== '' && Date.now() - statSync(tried).mtimeMs > Number(longest)) end()
     }
     process.off('exit', end)
-    if (vitest.signalCode === null) return
+    const [defect = ''] = readFileSync(tried, 'utf8').split(' ')
+    if (defect === '') return
     appendFileSync(join(COPY, NOTICED), `${defect}\n`)
   }
 }

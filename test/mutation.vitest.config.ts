@@ -6,6 +6,9 @@ import { readReached } from './mutation-files.ts'
 /** Folders of tests, from `test/mutation.ts`. */
 const folders = (process.env.MUTATION_TESTS ?? 'test/api test/sync').split(' ')
 
+/** A defect that lets a test wait for ever costs this long; what is slow without one is not hurried. */
+const LONGEST_MS = process.env.MUTATION_RUN === 'reach' ? 120_000 : 20_000
+
 /** The fastest files first: what they notice is left out of the others. */
 class FastestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -37,9 +40,8 @@ export default defineConfig({
     globalSetup: folders.some((folder) => folder.endsWith('/postgres'))
       ? 'test/helpers/shared-postgres.ts'
       : [],
-    // A defect that lets a test wait for ever costs this long; what is slow without one is not hurried.
-    testTimeout: process.env.MUTATION_RUN === 'reach' ? 120_000 : 20_000,
-    hookTimeout: 60_000,
+    testTimeout: LONGEST_MS,
+    hookTimeout: LONGEST_MS,
     // Of defects, which let promises fail that nobody waits for.
     dangerouslyIgnoreUnhandledErrors: true,
     reporters: [],

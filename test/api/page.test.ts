@@ -11,16 +11,6 @@ function deep(levels: number): string {
 }
 
 describe('an envelope that is accepted', () => {
-  it('is the paginated one', () => {
-    const envelope = read(paged())
-
-    expect(envelope.paging).toEqual({ next: `${LIST}?page=2`, currentPage: 1, lastPage: 2, total: 27 })
-    expect(envelope.items.map(({ text, value }) => [text, value])).toEqual([
-      ['{"id":1}', { id: 1 }],
-      ['{"id":2}', { id: 2 }],
-    ])
-  })
-
   it('is a bare list', () => {
     const envelope = read('[{"id":1},7,null]')
 

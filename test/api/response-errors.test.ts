@@ -16,29 +16,14 @@ function inContext(error: unknown): unknown {
 describe('an error with the context of its page', () => {
   it.each<[string, Error, Error]>([
     [
-      'one that is retried',
-      new RetryableError('SERVER_ERROR', `it said ${TOKEN}`, 500),
-      new RetryableError('SERVER_ERROR', 'acme orders page 7: it said [token]', 500),
-    ],
-    [
       'a 429',
       new RateLimitedError(`it said ${TOKEN}`),
       new RateLimitedError('acme orders page 7: it said [token]'),
     ],
     [
-      'one that is not retried',
-      new JobError('FORBIDDEN', `it said ${TOKEN}`),
-      new JobError('FORBIDDEN', 'acme orders page 7: it said [token]'),
-    ],
-    [
       'an envelope that breaks off',
       new EnvelopeError('it breaks off', true),
       new RetryableError('BAD_RESPONSE', 'acme orders page 7: it breaks off'),
-    ],
-    [
-      'an envelope that is none',
-      new EnvelopeError('it is none'),
-      new JobError('BAD_RESPONSE', 'acme orders page 7: it is none'),
     ],
   ])('is of the same kind, without the token: %s', (_what, error, expected) => {
     const found = inContext(error)

@@ -24,6 +24,7 @@ describe('parseHost', () => {
   it.each([
     ['API.Example.com', 'api.example.com'],
     ['bücher.example', 'xn--bcher-kva.example'],
+    ['[2001:DB8::1]', '[2001:db8::1]'],
   ])('turns %j into %j', (text, value) => {
     expect(parseHost(text)).toEqual({ value })
   })

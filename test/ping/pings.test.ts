@@ -227,6 +227,15 @@ it('a refresh whose token is accepted again ends what an earlier process left, a
   expect(sent.at(-1)).toBe('success')
 })
 
+it('a refresh that succeeds does not end the failure of a walk that an earlier process left', async () => {
+  const { sent, pings } = createTokenScene()
+  pings.recall([{ ...held, code: 'INCOMPLETE', endsByRefresh: false }])
+  pings.note([refreshOf('acme')])
+  await pings.idle()
+
+  expect(sent).toEqual(['fail'])
+})
+
 async function failOneAfterAnother(
   { pings }: Pick<ReturnType<typeof createTokenScene>, 'pings'>,
   names: readonly string[],

@@ -1,5 +1,8 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { createLine, type LineOptions, type PingKind } from '../../src/ping/send.ts'
+import { createLine, type LineOptions, type PingKind, sendPing } from '../../src/ping/send.ts'
 
 /** A line to a server that fails so often before it takes a ping. */
 function createScene(failures: number, more: Partial<LineOptions> = {}) {
@@ -85,5 +88,28 @@ describe('a ping', () => {
     await line.idle()
 
     expect(events).toEqual([])
+  })
+})
+
+describe('the request of a ping', () => {
+  const OPTIONS = { userAgent: 'admin-mirror/0.0.0', signal: new AbortController().signal }
+
+  it('goes to the address and the kind behind it, and fails without a word of the address', async () => {
+    const asked: (string | undefined)[] = []
+    const server = createServer(({ method, url }, response) => {
+      asked.push(`${method} ${url}`)
+      response.end()
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/secret-id`
+
+    await sendPing(`${address}?a=1`, 'success', '', OPTIONS)
+    await sendPing(`${address}//`, 'fail', '', OPTIONS)
+    server.closeAllConnections()
+    await new Promise((closed) => server.close(closed))
+
+    expect(asked).toEqual(['POST /secret-id?a=1', 'POST /secret-id/fail'])
+    await expect(sendPing(address, 'start', '', OPTIONS)).rejects.toThrow(/^ECONNREFUSED$/)
+    await expect(sendPing('secret-id', 'start', '', OPTIONS)).rejects.toThrow(/^its address is none$/)
   })
 })

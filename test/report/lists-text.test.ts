@@ -3,7 +3,7 @@ import { createStatus, type JobStatus } from '../../src/report/status.ts'
 import { listsText } from '../../src/report/status-text.ts'
 import { at, failedBy, job, NOTHING_TOLD, NOW } from '../listener/overviews.ts'
 
-function told(jobs: readonly JobStatus[]): string[] {
+function told(jobs: readonly JobStatus[], isDaemonRunning = true): string[] {
   const facts = {
     ...NOTHING_TOLD,
     database: '/data/mirror.db',
@@ -15,7 +15,8 @@ function told(jobs: readonly JobStatus[]): string[] {
     fresh: '1h',
     jobs: [...jobs],
   }
-  return listsText(createStatus(facts, [{ pid: 1, since: at(90), running: true }]), 'admin-mirror query')
+  const daemons = [{ pid: 1, since: at(90), running: isDaemonRunning }]
+  return listsText(createStatus(facts, daemons), 'admin-mirror query')
 }
 
 function many(count: number, collection = 'orders', more: Partial<JobStatus> = {}): JobStatus[] {
@@ -31,6 +32,30 @@ const RUNNING: Partial<JobStatus> = {
 describe('the lists in the text of status', () => {
   it('has a line for each of a screenful', () => {
     expect(told(many(50))).toHaveLength(50)
+  })
+
+  const WHOLE = `as of ${at(5)} (5 minutes ago)`
+
+  it.each<[string, Partial<JobStatus>, boolean, string]>([
+    [
+      'how often they are read',
+      { fresh_as_of: at(2), refreshed_every_ms: 60_000 },
+      true,
+      ', read every 60 seconds',
+    ],
+    ['no interval without a daemon', { fresh_as_of: at(2), refreshed_every_ms: 60_000 }, false, ''],
+    ['no interval without refreshes', { fresh_as_of: at(2), refreshed_every_ms: null }, true, ''],
+  ])('says how fresh its newest rows are: %s', (_what, fresh, isDaemonRunning, interval) => {
+    expect(told([job('acme', 'orders', fresh)], isDaemonRunning)[0]).toContain(
+      ` rows  new rows as of 2 minutes ago${interval}, whole ${WHOLE}`,
+    )
+  })
+
+  it('says nothing of newest rows that are no fresher than the whole list', () => {
+    const [line] = told([job('acme', 'orders', { fresh_as_of: at(5), refreshed_every_ms: 60_000 })])
+
+    expect(line).toContain(` rows  ${WHOLE}`)
+    expect(line).not.toContain('new rows')
   })
 
   it('says of an error without a message, as in a copy for readers, its code alone', () => {

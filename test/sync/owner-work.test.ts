@@ -48,7 +48,14 @@ describe('the owner of a job', () => {
       waiting('2031-01-01T00:00'),
       '(page 26, 25 %, about 38 minutes left)',
     ],
-    ['whose middle is not known', working({ thirdAt: null }), '(page 26, 25 %)'],
+    ['whose first third is not over', working({ thirdAt: null }), '(page 26, 25 %)'],
+    ['whose second third is not over', working({ twoThirdsAt: null }), '(page 26, 25 %)'],
+    [
+      'of three pages',
+      working({ pages: 3, rowsSeen: 75, total: 700 }),
+      '(page 26, 89 %, about 9 minutes left)',
+    ],
+    ['of two pages', working({ pages: 2, rowsSeen: 50 }), '(page 26, 25 %)'],
     [
       'without a wait for a lock',
       working({ thirdAt: '2026-11-20T08:00:08.000Z', twoThirdsAt: '2026-11-20T08:00:14.000Z' }),

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest'
+import { JobError } from '../../src/errors.ts'
+import { outcomeOf, outcomeText } from '../../src/ping/summary.ts'
+import type { JobResult } from '../../src/sync/job.ts'
+import { RAN, resultOf } from './results.ts'
+
+const READ: Partial<JobResult> = { run: RAN, walk: { id: 1, resumed: false } as JobResult['walk'], items: 25 }
+const BUSY = { error: new JobError('BUSY', 'process 7 is working on it') }
+
+it.each<[string, Partial<JobResult>[], number | null, string]>([
+  [
+    'read lists, and how long it took',
+    [READ, { ...READ, run: RAN && { ...RAN, rowsAdded: 2, rowsChanged: 1, rowsRemoved: 1000 } }],
+    61_000,
+    'admin-mirror: 2 lists in 61 seconds; 50 rows seen, 2 new, 1 changed, 1,000 removed\n',
+  ],
+  ['read nothing', [{}], null, 'admin-mirror: 1 list; 0 new, 0 changed, 0 removed\n'],
+  [
+    'left a list to another process',
+    [READ, BUSY],
+    null,
+    'admin-mirror: 2 lists; 25 rows seen, 0 new, 0 changed, 0 removed\n1 list left to another process\n',
+  ],
+])('the text of an outcome says of a run that it %s', (_what, results, ms, text) => {
+  const outcomes = results.map((changed) => outcomeOf(resultOf('acme', changed), () => 'acme'))
+
+  expect(outcomeText(outcomes, [], ms)).toBe(text)
+})
