@@ -3,11 +3,9 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { periodOf } from '../schedule/cron.ts'
 import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
 import { keepChanges } from '../sync/refresh/changed-since.ts'
-import { dueLists, type KnownList } from '../sync/refresh/due-lists.ts'
-import { shareRules, turnOf } from '../sync/refresh/price.ts'
-import type { RefreshPolicy } from '../sync/refresh/refresher.ts'
+import { dueLists, type KnownList, type RefreshPolicy } from '../sync/refresh/due.ts'
+import { createShareUse, type ShareUse, shareRules, turnOf } from '../sync/refresh/price.ts'
 import { scopeText } from '../sync/refresh/saved.ts'
-import { createShareUse, type ShareUse } from '../sync/refresh/share-use.ts'
 import { type RefreshState, stateOf } from '../sync/refresh/state.ts'
 import type { Store } from '../sync/store.ts'
 import type { PageSource } from '../sync/types.ts'
@@ -16,16 +14,7 @@ import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 
 /** What the lists of a configuration share for refreshes, and which of them are due. */
-export interface RefreshPlan {
-  /** Null for a list that is only walked whole. */
-  policyOf(selected: SelectedJob): RefreshPolicy | null
-  /** Reads the states of all lists and the shares of their budgets again, unless that was done just now. */
-  update(): Promise<void>
-  /** See `dueLists`. */
-  due<L extends PlannedList>(lists: readonly L[]): ReturnType<typeof dueLists<L>>
-  /** Notes the source of an organization's pages, which knows the rate limit. */
-  watch(organization: OrganizationConfig, source: PageSource): void
-}
+export type RefreshPlan = ReturnType<typeof createRefreshPlan>
 
 export interface PlannedList extends Pick<KnownList<unknown>, 'tried' | 'isRead'> {
   selected: SelectedJob
@@ -43,7 +32,7 @@ export interface RefreshPlanOptions {
 const FEW_LISTS = 100
 const READ_EVERY_MS_A_LIST = 2
 
-export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions): RefreshPlan {
+export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions) {
   let states = new Map<string, RefreshState>()
   const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
   const keyOf = ({ id }: OrganizationConfig) => budgets.get(id) ?? id
@@ -79,6 +68,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     return known
   }
 
+  /** Null for a list that is only walked whole. */
   function policyOf({ organization, job }: SelectedJob): RefreshPolicy | null {
     const { refresh, schedule } = organization
     if (refresh === false) return null
@@ -99,7 +89,8 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
 
   return {
     policyOf,
-    update() {
+    /** Reads the states of all lists and the shares of their budgets again, unless that was done just now. */
+    update(): Promise<void> {
       const isRecent = Math.abs(now() - readAt) < lists * READ_EVERY_MS_A_LIST
       if (lists > FEW_LISTS && isRecent) return reading
       readAt = now()
@@ -109,11 +100,13 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       })
       return reading
     },
-    due(planned) {
+    /** See `dueLists`. */
+    due<L extends PlannedList>(planned: readonly L[]): ReturnType<typeof dueLists<L>> {
       const byBudget = Map.groupBy(planned.flatMap(knownOf), ({ policy }) => policy.share)
       return [...byBudget.values()].flatMap((sharing) => dueLists(sharing, now()))
     },
-    watch: (organization, source) => {
+    /** Notes the source of an organization's pages, which knows the rate limit. */
+    watch(organization: OrganizationConfig, source: PageSource) {
       sources.set(keyOf(organization), source)
     },
   }
