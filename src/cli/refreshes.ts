@@ -3,11 +3,9 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { periodOf } from '../schedule/cron.ts'
 import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
 import { keepChanges } from '../sync/refresh/changed-since.ts'
-import { dueLists, type KnownList } from '../sync/refresh/due-lists.ts'
-import { shareRules, turnOf } from '../sync/refresh/price.ts'
-import type { RefreshPolicy } from '../sync/refresh/refresher.ts'
+import { dueLists, type KnownList, type RefreshPolicy } from '../sync/refresh/due.ts'
+import { createShareUse, type ShareUse, shareRules, turnOf } from '../sync/refresh/price.ts'
 import { scopeText } from '../sync/refresh/saved.ts'
-import { createShareUse, type ShareUse } from '../sync/refresh/share-use.ts'
 import { type RefreshState, stateOf } from '../sync/refresh/state.ts'
 import type { Store } from '../sync/store.ts'
 import type { PageSource } from '../sync/types.ts'
@@ -108,7 +106,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       return [...byBudget.values()].flatMap((sharing) => dueLists(sharing, now()))
     },
     /** Notes the source of an organization's pages, which knows the rate limit. */
-    watch: (organization: OrganizationConfig, source: PageSource): void => {
+    watch(organization: OrganizationConfig, source: PageSource) {
       sources.set(keyOf(organization), source)
     },
   }

@@ -3,13 +3,9 @@ import { startCheckpoint } from './coverage/state.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
 import { acquire, type BusyEvent } from './lease.ts'
 import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
+import type { RefreshPolicy } from './refresh/due.ts'
 import { isWalkedWhole } from './refresh/price.ts'
-import {
-  createRefresher,
-  type RefreshEvent,
-  type Refresher,
-  type RefreshPolicy,
-} from './refresh/refresher.ts'
+import { createRefresher, type RefreshEvent, type Refresher } from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
 import { countTraffic, noTraffic, notingRetries, runError, runOutcome } from './run-record.ts'

@@ -1,4 +1,12 @@
-import type { End } from './answer.ts'
+/** An end of a list: page 1 is at `first`. */
+export type End = 'first' | 'last'
+
+/** What the decisions have to know of a list that does not change during a refresh. */
+export interface RefreshRules {
+  total: 'check' | 'ignore'
+  /** The end where new items appear, as configured; `auto`: it is learned. */
+  newest: End | 'auto'
+}
 
 /** Where new items were found lately: how many, the older ones counting less and less. */
 export interface Places {
@@ -44,7 +52,7 @@ const OTHER_END_REFRESHES = 12
 
 const BOTH: readonly End[] = ['first', 'last']
 
-export function learn(places: Places, found: Found): Places {
+export function learnPlaces(places: Places, found: Found): Places {
   const { first, last, older } = found
   return withinMemory({
     first: places.first + first,

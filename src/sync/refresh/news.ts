@@ -1,4 +1,4 @@
-import type { RefreshRow } from './answer.ts'
+import type { RefreshRow } from './end-reading.ts'
 
 /** What a reading from one end has met so far. */
 export interface News {

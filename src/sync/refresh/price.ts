@@ -1,3 +1,5 @@
+import type { Store, StoredShare } from '../store.ts'
+
 /**
  * What refreshes of all lists with one budget pay: a page is read once the rows that have probably changed on it, times how long they
  * wait, are worth the price of a request. The price rises with each request of refreshes and falls with time, so that the share is used,
@@ -165,4 +167,46 @@ export function between(rate: number, price: number, walkEvery: number, every: n
   for (let step = 0; step < 4; step++)
     found = period(rate, price / (1 - (2 * Math.min(found, walkEvery)) / (3 * walkEvery)))
   return Math.max(every, found)
+}
+
+/** The share of one budget, as this process uses it beside others. */
+export type ShareUse = ReturnType<typeof createShareUse>
+
+export function createShareUse(
+  store: Pick<Store, 'shares' | 'writeShare'>,
+  scope: string,
+  rules: () => ShareRules,
+  now: () => number,
+) {
+  let last: StoredShare | null = null
+  let waits = { isLate: false, longest: 0 }
+  /** By now, as far as this process knows: others may have charged it since. */
+  const known = () => pass(last ?? newShare(now()), rules(), now(), waits.isLate)
+  return {
+    rules,
+    known,
+    /** Takes what was read of it; null: no refresh has used it yet. */
+    note(stored: StoredShare | null) {
+      last = stored
+    },
+    /** `longest`: the longest wait of a newest end for its time, in its own intervals; below 0: none is due. */
+    noteWaits(noted: typeof waits) {
+      waits = noted
+    },
+    /** This wait as a part of the longest one that was noted. */
+    partOfLongest: (times: number) => (waits.longest > 0 ? Math.max(0, times) / waits.longest : 1),
+    /** Charges as many requests as `wanted` returns for the share as it stands now, and returns them. Who is killed leaves them charged. */
+    async take(wanted: (share: Share) => number): Promise<number> {
+      for (;;) {
+        last = (await store.shares([scope]))[0] ?? null
+        const share = known()
+        const requests = wanted(share)
+        if (requests === 0) return 0
+        const next = { ...charge(share, rules(), requests), scope, version: (last?.version ?? 0) + 1 }
+        if (!(await store.writeShare(next))) continue
+        last = next
+        return requests
+      }
+    },
+  }
 }

@@ -58,6 +58,7 @@ export function ratesOf(
   now: number,
 ): Rates {
   const { pages, total, hasNewestEnd } = list
+  if (known?.hasNewestEnd === hasNewestEnd && known.bands.at(-1)?.to === pages) return known
   const news = known?.news ?? (MISSING * Math.max(1, total ?? pages * PER_PAGE)) / USUAL_LIFE
   const before = known?.hasNewestEnd === hasNewestEnd ? known : { bands: [], bandsAt: now, since: now }
   const bands: Band[] = []

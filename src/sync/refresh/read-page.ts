@@ -7,7 +7,7 @@ import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
 import type { Filters, Job, Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'
-import type { RefreshRow } from './answer.ts'
+import type { RefreshRow } from './end-reading.ts'
 import type { SavedRefresh } from './saved.ts'
 
 export type RefreshPageEvent = RequestEvent | { kind: 'notices'; page: number; notices: readonly Notice[] }

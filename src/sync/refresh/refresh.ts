@@ -1,6 +1,5 @@
-import type { End, RefreshAnswer, RefreshRules } from './answer.ts'
-import { beginReading, type EndReading, type ReadingOutcome } from './end-reading.ts'
-import { endsToRead, hidden, learn, newestEnd, youngEnds } from './ends.ts'
+import { beginReading, type EndReading, type ReadingOutcome, type RefreshAnswer } from './end-reading.ts'
+import { type End, endsToRead, hidden, learnPlaces, newestEnd, type RefreshRules, youngEnds } from './ends.ts'
 import { readInward } from './read-inward.ts'
 import type { RefreshState } from './state.ts'
 
@@ -131,7 +130,7 @@ function learnFrom(state: RefreshState, done: readonly EndReading[], found: numb
   const at = (end: End) => done.find((reading) => reading.end === end)?.news.added ?? 0
   const rise = riseOf(state, done)
   const all = found + rejectsOf(done)
-  return learn(state.places, { first: at('first'), last: at('last'), older: state.older, rise, all })
+  return learnPlaces(state.places, { first: at('first'), last: at('last'), older: state.older, rise, all })
 }
 
 /** They are no rows, and were found all the same. */

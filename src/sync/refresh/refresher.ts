@@ -22,15 +22,15 @@ import {
   newestInterval,
   owedAt,
   owedSince,
-  type RefreshPace,
+  type RefreshPolicy,
   takeOwed,
   timesWaited,
 } from './due.ts'
 import { newestEnd } from './ends.ts'
-import { seekFromFirst } from './last-page.ts'
 import { momentIn } from './moment.ts'
 import { isWalkedWhole, mayBegin, priceOf, type Share } from './price.ts'
 import { afterNewestEnd } from './rates.ts'
+import { seekFromFirst } from './read-inward.ts'
 import {
   type RefreshedPage,
   type RefreshPageEvent,
@@ -40,14 +40,7 @@ import {
 } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
 import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './saved.ts'
-import type { ShareUse } from './share-use.ts'
 import { isAhead, knownRates, notAfter, type RefreshState, stateOf } from './state.ts'
-
-/** How often a job is refreshed, and what that may cost. */
-export interface RefreshPolicy extends RefreshPace {
-  /** Of its budget. */
-  share: ShareUse
-}
 
 /** Of what changed, in a refresh that somebody asked for: the next one reads on. */
 const MOST_PAGES = 40
@@ -89,29 +82,9 @@ export interface RefreshResult {
 }
 
 /** The refreshes of a job while this process has it. */
-export interface Refresher {
-  /** What the next refresh starts from; null if none is possible yet. */
-  state(): RefreshState | null
-  /** Withdraws what was claimed by a clock that ran ahead and was set back. */
-  heedClock(): Promise<void>
-  /** Whether a walk has to give way between two of its pages. */
-  isDue(): boolean
-  /** Refreshes the job if that is due, or reads one older page. Only a store that cannot be used makes it throw. */
-  runBetweenPages(walk: Run): Promise<void>
-  /** Learns from a page of a full walk. */
-  noteWalked(page: Page, written: PageResult): void
-  /**
-   * Refreshes the job: its newest end, now if it `isAsked`; else if that is due, and the older pages that are owed, as far as the share
-   * has room. Null: there was nothing to do.
-   */
-  refresh(how: { isAsked: boolean }): Promise<RefreshResult | null>
-  /** Charges the walk of a short list in place of a refresh. Null: none is due, or the share has no room. */
-  chargeWalk(how: { isAsked: boolean }): Promise<number | null>
-  /** Charges what was sent beyond that. */
-  settle(requests: number): Promise<void>
-}
+export type Refresher = ReturnType<typeof createRefresher>
 
-export function createRefresher(options: RefresherOptions): Refresher {
+export function createRefresher(options: RefresherOptions) {
   const { store, lease, policy, observe, now, signal } = options
   const rules = rulesOf(lease.job)
   const { changedSince: since = null, ignore } = lease.job.collection
@@ -227,7 +200,6 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const isWanted = times >= 0 && mayBegin(share, pace.share.rules(), 'newest', part)
     return isWanted ? expected(from) : 0
   }
-  const newestAsked: Wanted = (_share, from) => expected(from)
 
   /** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */
   const olderWanted =
@@ -362,38 +334,52 @@ export function createRefresher(options: RefresherOptions): Refresher {
 
   const isClaimAhead = () => state !== null && isAhead(state, now())
 
+  /** Withdraws what was claimed by a clock that ran ahead and was set back. */
   async function heedClock(): Promise<void> {
     if (!state || !isClaimAhead()) return
     state = notAfter(state, now())
     await store.saveRefresh(lease, savedRefresh(state, rules))
   }
 
+  /** Charges a reading of the newest end, and returns the requests. */
+  const takeNewest = (isAsked: boolean) => take(isAsked ? (_share, from) => expected(from) : newestWanted)
+
   return {
+    /** What the next refresh starts from; null if none is possible yet. */
     state: () => state && notAfter(state, now()),
     heedClock,
+    /** Whether a walk has to give way between two of its pages. */
     isDue: () => isClaimAhead() || isWanted(newestWanted) || (last !== null && isWanted(olderWanted(true))),
-    async runBetweenPages(walk) {
+    /** Refreshes the job if that is due, or reads one older page. Only a store that cannot be used makes it throw. */
+    async runBetweenPages(walk: Run) {
       await heedClock()
-      const charged = isWanted(newestWanted) ? await take(newestWanted) : 0
+      const charged = isWanted(newestWanted) ? await takeNewest(false) : 0
       const run = last
       if (charged > 0) await refreshNow({ isAsked: false }, charged, walk)
       else if (run && isWanted(olderWanted(true)))
         await readOlder(true, async () => run, 'walk').catch(ignoreJobError)
     },
-    noteWalked({ number }, written) {
+    /** Learns from a page of a full walk. */
+    noteWalked({ number }: Page, written: PageResult) {
       if (!state || !policy) return
       const found = written.added + written.changed
       state = verified(afterWalked(state, policy, priceNow(), { number, found }, now()), written)
     },
-    async refresh(how) {
-      const charged = await take(how.isAsked ? newestAsked : newestWanted)
+    /**
+     * Refreshes the job: its newest end, now if it `isAsked`; else if that is due, and the older pages that are owed, as far as the share
+     * has room. Null: there was nothing to do.
+     */
+    async refresh(how: { isAsked: boolean }): Promise<RefreshResult | null> {
+      const charged = await takeNewest(how.isAsked)
       // Without a policy nothing is charged.
       return refreshNow(how, how.isAsked ? Math.max(1, charged) : charged, null)
     },
-    async chargeWalk({ isAsked }) {
-      const charged = await take(isAsked ? newestAsked : newestWanted)
+    /** Charges the walk of a short list in place of a refresh. Null: none is due, or the share has no room. */
+    async chargeWalk({ isAsked }: { isAsked: boolean }) {
+      const charged = await takeNewest(isAsked)
       return charged === 0 && !isAsked && policy && state ? null : charged
     },
+    /** Charges what was sent beyond that. */
     settle,
   }
 }

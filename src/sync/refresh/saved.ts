@@ -1,7 +1,6 @@
 import { filtersText } from '../resume.ts'
 import type { Job } from '../types.ts'
-import type { End, RefreshRules } from './answer.ts'
-import { newestEnd } from './ends.ts'
+import { type End, newestEnd, type RefreshRules } from './ends.ts'
 import type { RefreshState } from './state.ts'
 
 /** What a job saves between refreshes, and what people read of it. */

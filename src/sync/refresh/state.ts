@@ -1,7 +1,15 @@
 import type { Recent } from './alarm.ts'
-import type { End } from './answer.ts'
 import type { ChangedSince } from './changed-since.ts'
-import { type AddedEnds, DOUBT, isRefuted, learnFromWalk, NO_PLACES, newestEnd, type Places } from './ends.ts'
+import {
+  type AddedEnds,
+  DOUBT,
+  type End,
+  isRefuted,
+  learnFromWalk,
+  NO_PLACES,
+  newestEnd,
+  type Places,
+} from './ends.ts'
 import { isWalkedWhole } from './price.ts'
 import { afterNewestEnd, type Rates, ratesOf } from './rates.ts'
 

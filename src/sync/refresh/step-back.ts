@@ -1,5 +1,11 @@
-import type { RefreshAnswer, RefreshRow } from './answer.ts'
-import { type EndReading, type ReadingRules, riseSince, type StepBack } from './end-reading.ts'
+import {
+  type EndReading,
+  type ReadingRules,
+  type RefreshAnswer,
+  type RefreshRow,
+  riseSince,
+  type StepBack,
+} from './end-reading.ts'
 import { countSlid, isMet, noteAdded } from './news.ts'
 
 /** What slides past between each two answers would be followed for ever. After so many answers in doubt it is left. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { keepFresh, type PlannedList } from '../../../src/cli/refreshes.ts'
 import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
-import type { Reads } from '../../../src/sync/refresh/due-lists.ts'
+import type { Reads } from '../../../src/sync/refresh/due.ts'
 import { createWorkspace, organization } from '../../helpers/workspace.ts'
 
 interface Play {

@@ -34,12 +34,6 @@ describe('a list that is refreshed each five minutes', () => {
       })
     },
   )
-
-  it('takes two requests for each refresh, beside the walks', () => {
-    const { requestsPerDay } = measure('a walk a day, a refresh each 5 minutes', { ...SMALL, order: 'first' })
-
-    expect(requestsPerDay).toBeLessThan(288 * 2.1 + 48 + 200)
-  })
 })
 
 /** Of a list whose API is not asked, then of such that are. */

@@ -1,4 +1,3 @@
-import type { RefreshRules } from '../../../src/sync/refresh/answer.ts'
 import {
   beginChanges,
   type ChangedRow,
@@ -15,7 +14,7 @@ import {
   type RefreshPace,
   takeOwed,
 } from '../../../src/sync/refresh/due.ts'
-import { newestEnd } from '../../../src/sync/refresh/ends.ts'
+import { newestEnd, type RefreshRules } from '../../../src/sync/refresh/ends.ts'
 import type { Moment } from '../../../src/sync/refresh/moment.ts'
 import { afterNewestEnd } from '../../../src/sync/refresh/rates.ts'
 import {

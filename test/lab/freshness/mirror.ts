@@ -1,4 +1,4 @@
-import type { RefreshRow } from '../../../src/sync/refresh/answer.ts'
+import type { RefreshRow } from '../../../src/sync/refresh/end-reading.ts'
 import type { WorldObserver } from './world.ts'
 
 /** What was measured from a moment on. Times are minutes. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
-import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
+import type { RefreshPolicy } from '../../../src/sync/refresh/due.ts'
 import type { RefreshState } from '../../../src/sync/refresh/state.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { START } from '../../helpers/clock.ts'
@@ -229,19 +229,6 @@ describe('a refresh of a list whose API ignores the parameter', () => {
 
     expect(list.warned).toEqual([expect.stringContaining('changedSince is off: the API gave rows')])
     expect(list.wrong()).toEqual([])
-  })
-
-  it('finds out when it begins to', async () => {
-    const list = await synced()
-    await list.refresh()
-    list.api.answers = 'all'
-    list.test.clock.advance(5 * MINUTE)
-
-    await list.refresh()
-    await list.refresh()
-
-    expect(ofChanges(list.asked)).toEqual([])
-    expect(list.warned).toHaveLength(1)
   })
 
   it('asks at each refresh again, and says so, where it heeds it a day later', async () => {

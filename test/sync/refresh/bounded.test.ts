@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { End, RefreshRules } from '../../../src/sync/refresh/answer.ts'
+import type { End, RefreshRules } from '../../../src/sync/refresh/ends.ts'
 import { Listing } from './listing.ts'
 
 /** `at`: the place in the list, from 0 to 1; null: where the reading is. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RefreshPolicy } from '../../../src/sync/refresh/refresher.ts'
+import type { RefreshPolicy } from '../../../src/sync/refresh/due.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { runOnce, runs } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'

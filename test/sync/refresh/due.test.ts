@@ -1,9 +1,19 @@
-import { expect, it } from 'vitest'
-import { afterWalked, type RefreshPace, takeOwed } from '../../../src/sync/refresh/due.ts'
+import { describe, expect, it } from 'vitest'
+import {
+  afterWalked,
+  dueLists,
+  type KnownList,
+  type RefreshPace,
+  type RefreshPolicy,
+  takeOwed,
+} from '../../../src/sync/refresh/due.ts'
+import { createShareUse, shareRules } from '../../../src/sync/refresh/price.ts'
 import { afterFullWalk, knownRates, type RefreshState } from '../../../src/sync/refresh/state.ts'
 
 const MINUTE = 60_000
 const DAY = 1440 * MINUTE
+const NOW = Date.UTC(2026, 10, 20)
+
 const RATE = 0.1
 const PRICE = 500
 const PACE: RefreshPace = {
@@ -57,4 +67,127 @@ it.each([
   )
 
   expect(rateAfter(walked, now) / RATE).toBeCloseTo(row.expected, 1)
+})
+
+const FIRST: RefreshState = afterFullWalk(null, {
+  scope: '',
+  startedAt: NOW,
+  endedAt: NOW,
+  lastPage: 40,
+  totals: { first: 1000, last: 1000 },
+  isSteady: true,
+  rowsAdded: { first: 0, last: 1000 },
+})
+
+/** A list with so many new rows an hour, whose newest end was read so many minutes ago. */
+function stateOf(perHour: number, ago: number, more: Partial<RefreshState> = {}): RefreshState {
+  const state = { ...FIRST, places: { first: 20, last: 0, elsewhere: 0 }, ...more }
+  const rates = { ...knownRates(state, 'auto', NOW), news: (16 * perHour) / 60 }
+  return { ...state, startedAt: NOW - ago * MINUTE, triedAt: 0, rates }
+}
+
+function due(
+  states: Record<string, RefreshState>,
+  {
+    level = 0,
+    price = 100,
+    tried = {},
+    read = [],
+  }: {
+    level?: number
+    price?: number
+    tried?: Record<string, KnownList<unknown>['tried']>
+    read?: string[]
+  } = {},
+) {
+  const store = { shares: async () => [], writeShare: async () => true }
+  const share = createShareUse(
+    store,
+    'token',
+    () => shareRules(60, 10),
+    () => NOW,
+  )
+  share.note({ scope: 'token', at: NOW, level, logPrice: Math.log(price), version: 1 })
+  const policy: RefreshPolicy = {
+    every: 5 * MINUTE,
+    turn: Number.POSITIVE_INFINITY,
+    walkEvery: 1440 * MINUTE,
+    newest: 'auto',
+    alarm: true,
+    share,
+  }
+  const lists = Object.entries(states).map(([list, state]) => ({
+    list,
+    policy,
+    state,
+    tried: tried[list] ?? {},
+    isRead: read.includes(list),
+  }))
+  return dueLists(lists, NOW).map(({ list, reads }) => `${list} ${reads}`)
+}
+
+describe('of the lists of one budget', () => {
+  it('that one is read first which has waited longest for its own time', () => {
+    const found = due({ busy: stateOf(60, 6), quiet: stateOf(0.1, 61), rare: stateOf(0.1, 45) })
+
+    expect(found).toEqual(['busy newest', 'quiet newest'])
+  })
+
+  it('as many newest ends are read as the share has room for, the others when it has', () => {
+    const lists = Object.fromEntries(
+      Array.from({ length: 12 }, (_, index) => [`l${index}`, stateOf(60, 20 - index / 10)]),
+    )
+
+    // Each takes 2 requests: at 0, 2, 4, 6 and 8 of 9.
+    expect(due(lists)).toEqual(['l0 newest', 'l1 newest', 'l2 newest', 'l3 newest', 'l4 newest'])
+    expect(due(lists, { level: 9.5 })).toEqual([])
+  })
+
+  it('one that waits far longer goes first, also if it is being walked', () => {
+    const lists = { late: stateOf(60, 30), due: stateOf(60, 6) }
+
+    expect(due(lists, { level: 6.5 })).toEqual(['late newest'])
+    expect(due(lists, { level: 6.5, read: ['late'] })).toEqual([])
+    expect(due(lists, { level: 6, read: ['late'] })).toEqual(['due newest'])
+  })
+
+  it('older pages are read of one at a time, of that one whose were last, and once nothing else has to be paid', () => {
+    const visited = (list: RefreshState, ago: number) => {
+      if (!list.rates) throw new Error('no rates')
+      return { ...list, rates: { ...list.rates, bandsAt: NOW - ago * MINUTE } }
+    }
+    const lists = { one: visited(stateOf(60, 1), 100), other: visited(stateOf(60, 1), 200) }
+
+    expect(due(lists, { price: 1 })).toEqual(['other older'])
+    expect(due(lists, { price: 1, level: 1 })).toEqual([])
+    expect(due({ ...lists, late: stateOf(60, 9) }, { price: 1 })).toEqual(['late newest'])
+    expect(due(lists, { price: 1, tried: { other: { older: NOW - 59_000 } } })).toEqual(['one older'])
+    expect(due(lists, { price: 1, tried: { other: { newest: NOW - 59_000 } } })).toEqual(['other older'])
+  })
+
+  it('a short list has no older pages, and is read whole', () => {
+    const short = stateOf(60, 30, { lastPage: 4 })
+
+    expect(due({ short }, { price: 0.1 })).toEqual(['short newest'])
+    expect(due({ short: { ...short, startedAt: NOW } }, { price: 0.1 })).toEqual([])
+  })
+
+  it('what was tried in vain waits as long as what was read, unless the clock was set back since', () => {
+    const lists = { busy: stateOf(60, 20) }
+
+    expect(due(lists, { tried: { busy: { newest: NOW - 4 * MINUTE } } })).toEqual([])
+    expect(due(lists, { tried: { busy: { newest: NOW + 1 } } })).toEqual(['busy newest'])
+  })
+
+  it('one that is to be walked at once is, whatever the share has room for, until a walk that began later is complete', () => {
+    const alarmed = { ...stateOf(60, 1), walkAt: NOW - 2, alarmedAt: NOW - 1 }
+
+    expect(due({ alarmed }, { level: 100 })).toEqual(['alarmed walk'])
+    expect(due({ alarmed: { ...alarmed, walkAt: NOW } }, { level: 100 })).toEqual([])
+    expect(due({ alarmed }, { level: 100, tried: { alarmed: { walk: NOW - 599_000 } } })).toEqual([])
+  })
+
+  it('of none nothing is due', () => {
+    expect(due({})).toEqual([])
+  })
 })

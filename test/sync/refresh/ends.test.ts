@@ -3,8 +3,8 @@ import {
   DOUBT,
   endsToRead,
   type Found,
-  learn,
   learnFromWalk,
+  learnPlaces,
   NO_PLACES,
   newestEnd,
   type Places,
@@ -28,17 +28,17 @@ describe('where new items appear', () => {
     { what: 'that deletions may hide', found: { rise: -1 }, expected: { elsewhere: 0.5 } },
     { what: 'without a total', found: { last: 2, all: 2, rise: null }, expected: { last: 2 } },
   ])('counts those $what', ({ found, expected }) => {
-    expect(learn(NO_PLACES, { ...NOTHING, ...found })).toEqual({ ...NO_PLACES, ...expected })
+    expect(learnPlaces(NO_PLACES, { ...NOTHING, ...found })).toEqual({ ...NO_PLACES, ...expected })
   })
 
   it('doubts no end for long', () => {
-    const places = learn(DOUBT, { ...NOTHING, last: 3, all: 3 })
+    const places = learnPlaces(DOUBT, { ...NOTHING, last: 3, all: 3 })
 
     expect([newestEnd(DOUBT, 'auto'), newestEnd(places, 'auto')]).toEqual([null, 'last'])
   })
 
   it('forgets: no more than twenty are remembered', () => {
-    const places = learn({ first: 20, last: 0, elsewhere: 0 }, { ...NOTHING, last: 20, all: 20 })
+    const places = learnPlaces({ first: 20, last: 0, elsewhere: 0 }, { ...NOTHING, last: 20, all: 20 })
 
     expect(places).toEqual({ first: 10, last: 10, elsewhere: 0 })
   })
@@ -47,7 +47,7 @@ describe('where new items appear', () => {
     let places: Places = { first: 20, last: 0, elsewhere: 0 }
     let refreshes = 0
     for (; newestEnd(places, 'auto') !== 'last'; refreshes++)
-      places = learn(places, { ...NOTHING, last: 5, all: 5 })
+      places = learnPlaces(places, { ...NOTHING, last: 5, all: 5 })
 
     expect(refreshes).toBeLessThanOrEqual(11)
   })

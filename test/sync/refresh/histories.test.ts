@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { End } from '../../../src/sync/refresh/answer.ts'
+import type { End } from '../../../src/sync/refresh/ends.ts'
 import type { RefreshState } from '../../../src/sync/refresh/state.ts'
 import { Listing } from './listing.ts'
 

@@ -1,4 +1,5 @@
-import type { End, RefreshAnswer, RefreshRow, RefreshRules } from '../../../src/sync/refresh/answer.ts'
+import type { RefreshAnswer, RefreshRow } from '../../../src/sync/refresh/end-reading.ts'
+import type { End, RefreshRules } from '../../../src/sync/refresh/ends.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead } from '../../../src/sync/refresh/refresh.ts'
 import { afterFullWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
 

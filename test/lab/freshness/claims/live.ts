@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
-import type { End } from '../../../../src/sync/refresh/answer.ts'
-import type { RefreshPolicy } from '../../../../src/sync/refresh/refresher.ts'
+import type { RefreshPolicy } from '../../../../src/sync/refresh/due.ts'
+import type { End } from '../../../../src/sync/refresh/ends.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'

@@ -1,4 +1,4 @@
-import type { End, RefreshRules } from '../../../../src/sync/refresh/answer.ts'
+import type { End, RefreshRules } from '../../../../src/sync/refresh/ends.ts'
 import { type ScriptedList, upTo } from '../../../helpers/scripted-list.ts'
 
 /**
