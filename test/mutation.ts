@@ -128,6 +128,9 @@ async function plant(pieces: string[]): Promise<Defect[]> {
   const instrumenter = new Instrumenter(SILENT)
   const planted = await instrumenter.instrument(files, { ignorers: [], plugins: null, excludedMutations: [] })
   for (const { name, content } of planted.files) writeFileSync(join(COPY, name), content)
+  // What loading a module passes is passed before the first test, so that it is told from what tests pass.
+  const imports = planted.files.map(({ name }) => `import '../${name}'\n`)
+  appendFileSync(join(COPY, 'test/setup.ts'), imports.join(''))
   return planted.mutants
     .filter(({ status }) => status === undefined)
     .map(({ id, fileName, location, replacement }) => {
