@@ -3,6 +3,8 @@ interface ErrorFacts {
   exitCode: 1 | 3 | 4 | 5
   /** For who sees the code without its message, which may hold an item's data. */
   meaning: string
+  /** What to do, where the message does not say it: only `check` shows it. */
+  cure?: string
   /** The HTTP status that says it; help names those of exit code 3. */
   status?: number
 }
@@ -16,12 +18,17 @@ const FACTS = {
     exitCode: 3,
     status: 404,
     meaning: 'the API does not know the organization, or the address',
+    cure: 'correct the one that is wrong',
   },
   RATE_LIMITED: { exitCode: 1, meaning: 'the server asks for a longer wait than rateLimit.maxWait' },
   SERVER_ERROR: { exitCode: 1, meaning: 'the server failed' },
   NETWORK: { exitCode: 1, meaning: 'the server could not be reached' },
   TIMEOUT: { exitCode: 1, meaning: 'no whole answer came within api.timeout' },
-  BAD_RESPONSE: { exitCode: 1, meaning: 'an answer was not the list' },
+  BAD_RESPONSE: {
+    exitCode: 1,
+    meaning: 'an answer was not the list',
+    cure: 'correct api.baseUrl or the path of the collection, if this is another page of that server',
+  },
   LINK_REFUSED: { exitCode: 1, meaning: 'links.next leads elsewhere, or is missing' },
   INCOMPLETE: { exitCode: 5, meaning: 'the list ended before its own total' },
   CONFIGURATION: { exitCode: 1, meaning: 'its token file or its key cannot be used' },

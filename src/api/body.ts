@@ -134,9 +134,7 @@ function brokenOff(bytes: number): EnvelopeError {
 function notJson(text: string): EnvelopeError {
   const start = text.trimStart()
   if (start.startsWith('<'))
-    return new EnvelopeError(
-      `the answer is a page of HTML, not JSON${titleOf(start)}; correct api.baseUrl or the path of the collection`,
-    )
+    return new EnvelopeError(`the answer is a page of HTML, not JSON${titleOf(start)}`)
   if (isBrokenOff(start)) return brokenOff(Buffer.byteLength(text))
   return new EnvelopeError(`the answer is not JSON: ${printable(start, 80)}`)
 }

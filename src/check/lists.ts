@@ -61,10 +61,10 @@ function sizeText({ total, lastPage, items }: Page): string {
 function refusedFinding(name: string, error: unknown, before: string): Finding {
   const { code, message } = error as KnownError
   if (error instanceof InterruptedError) return warn(name, 'stopped')
-  const { exitCode } = ERRORS[code]
+  const { exitCode, cure = null } = ERRORS[code]
   // One page never shows that the mirror and the API are apart.
   const exits = code === 'CONFIGURATION' ? 2 : exitCode === 5 ? 1 : exitCode
-  return fail(name, exits, before + message.replace(`${name} page 1: `, ''), null)
+  return fail(name, exits, before + message.replace(`${name} page 1: `, ''), cure)
 }
 
 /** More is not a matter of the way there. */

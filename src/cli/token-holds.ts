@@ -27,12 +27,12 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
-    // Hundreds of lists may meet the hold, and to know whose token it is takes reading the files of all.
-    let command: string | null = null
+    // Hundreds of lists may meet the hold at once, and to know whose token it is takes reading the files of all.
+    let resume: { command: string; until: number } | null = null
     const store = {
       ...tokens.holdOf(fingerprint),
       hold: async (reason: string) => {
-        command = null
+        resume = null
         const at = new Date(runtime.now()).toISOString()
         const write = () => {
           const ids = organizationsWith(fingerprint).map(({ id }) => id)
@@ -46,8 +46,10 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
       lift: () => tokens.liftHold(fingerprint),
     }
     return createTokenHold(store, () => {
-      command ??= resumeCommand(organizationsWith(fingerprint))
-      return command
+      const now = runtime.now()
+      if (!resume || now >= resume.until)
+        resume = { command: resumeCommand(organizationsWith(fingerprint)), until: now + REMEMBERED_MS }
+      return resume.command
     })
   }
 
@@ -88,6 +90,9 @@ export function fingerprintOf(
     return null
   }
 }
+
+/** A token file that could not be read may be readable a little later. */
+const REMEMBERED_MS = 10_000
 
 const UNWRITTEN_HOLD =
   'waiting to write the hold of a refused token into the mirror (a second signal ends this process at once, and the next ' +

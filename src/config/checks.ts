@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path'
 import { DEFAULT_COLLECTIONS } from './collections.ts'
 import { parseDuration } from './fields.ts'
 import { nearest } from './issues.ts'
+import { UUID_PATTERN } from './organizations.ts'
 import { isPostgresAddress } from './postgres-address.ts'
 import {
   formatKey,
@@ -105,18 +106,24 @@ function textAt(raw: unknown, path: KeyPath): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Every organization must have its own id and name, compared in lower case, and one source for its token. */
+/**
+ * Every organization must have its own id and name, compared in lower case, a name that is no other's id, and one
+ * source for its token.
+ */
 function checkOrganizations(raw: unknown, report: Report): void {
   const organizations = rawItems(rawAt(raw, ['organizations']))
-  for (const key of ['id', 'name'] as const)
-    checkUnique(
-      key,
-      organizations.map((organization) => textAt(organization, [key])?.toLowerCase() ?? null),
-      report,
-    )
+  const ids = organizations.map((organization) => foldedText(organization, 'id'))
+  const names = organizations.map((organization) => foldedText(organization, 'name'))
+  checkUnique('id', ids, report)
+  checkUnique('name', names, report)
   organizations.forEach((organization, index) => {
+    checkNameAgainstIds(names[index] ?? null, index, ids, report)
     checkTokenSource(organization, ['organizations', index], report)
   })
+}
+
+function foldedText(organization: unknown, key: string): string | null {
+  return textAt(organization, [key])?.toLowerCase() ?? null
 }
 
 function checkUnique(key: 'id' | 'name', texts: readonly (string | null)[], report: Report): void {
@@ -128,6 +135,18 @@ function checkUnique(key: 'id' | 'name', texts: readonly (string | null)[], repo
     const other = formatKey(['organizations', first, key])
     report(['organizations', index, key], `is the same as ${other}. Give each organization its own.`)
   })
+}
+
+function checkNameAgainstIds(
+  name: string | null,
+  index: number,
+  ids: readonly (string | null)[],
+  report: Report,
+): void {
+  if (name === null || !UUID_PATTERN.test(name)) return
+  const other = ids.findIndex((id, position) => id === name && position !== index)
+  if (other < 0) return
+  report(['organizations', index, 'name'], `is the id of organizations[${other}]. Write a short word.`)
 }
 
 function checkTokenSource(organization: unknown, path: KeyPath, report: Report): void {

@@ -56,7 +56,7 @@ function settingsOf(entry: RefreshSetting): Partial<RefreshSettings> {
 }
 
 /** A UUID of any version, in both cases since a JSON Schema has no flag for that. */
-const UUID_PATTERN = /^[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}$/
+export const UUID_PATTERN = /^[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}$/
 
 const ID_TEXT = {
   error: 'must be the UUID of the organization. Write it like 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d.',
@@ -203,15 +203,15 @@ function tokenFilePath({ tokenFile }: Settings, { file, tokens, env }: TokenOpti
   return 'value' in known ? resolve(dirname(file), known.value) : null
 }
 
-/** Finds the organization that a command names: by its UUID, else its name, both in any case; the name as it is written first. */
+/** Finds the organization that a command names: by its name, else its name in any case, else its UUID in any case. */
 export function findOrganization(
   { organizations }: { organizations: readonly OrganizationConfig[] },
   nameOrId: string,
 ): OrganizationConfig | undefined {
   const folded = nameOrId.toLowerCase()
   return (
-    organizations.find(({ id }) => id === folded) ??
     organizations.find(({ name }) => name === nameOrId) ??
-    organizations.find(({ name }) => name.toLowerCase() === folded)
+    organizations.find(({ name }) => name.toLowerCase() === folded) ??
+    organizations.find(({ id }) => id === folded)
   )
 }

@@ -7,6 +7,7 @@ import {
   isSeq,
   type LineCounter,
   type Node,
+  type Pair,
   visit,
 } from 'yaml'
 
@@ -69,6 +70,7 @@ export type Problems = ReturnType<typeof createProblems>
 export function createProblems(document: Document, lines: LineCounter) {
   const variables = new WeakMap<object, readonly string[]>()
   const targets = targetsOf(document)
+  const takenOut = new WeakSet<Node>()
   const broken = new Set<string>()
   const found: Problem[] = []
 
@@ -86,9 +88,10 @@ export function createProblems(document: Document, lines: LineCounter) {
     return variables.get((isWhole && resolved(node)) || document) ?? []
   }
 
-  /** What an alias stands for, or the node itself; null for an alias of no anchor further up. */
+  /** What an alias stands for, or the node itself; null for an alias of no anchor further up, or of one that was taken out. */
   function resolved(node: Node | null): Node | null {
-    return isAlias(node) ? (targets.get(node) ?? null) : node
+    const target = isAlias(node) ? targets.get(node) : node
+    return target && !takenOut.has(target) ? target : null
   }
 
   function find(path: KeyPath): Found {
@@ -107,6 +110,8 @@ export function createProblems(document: Document, lines: LineCounter) {
     variablesOf,
     lineAt: (offset: number) => lines.linePos(offset).line,
     resolved,
+    /** Remembers that the nodes of a pair are left out: an alias of one of them is one of no anchor. */
+    takeOut: (pair: Pair) => visit(pair as unknown as Node, { Node: (_, node) => void takenOut.add(node) }),
     /** Remembers the environment variables in a value, so that its problems can name them. */
     noteVariables: (node: Node, names: readonly string[]) => variables.set(node, names),
     /** Notes a problem of the value at `path`, or of one that is missing there. */

@@ -55,10 +55,12 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
       if (isMergeKey(pair)) {
         if (isMergeable(pair.value, problems, around)) return undefined
         problems.reportAt(offsetOf(pair.key), path, NOT_MERGEABLE)
+        problems.takeOut(pair)
         return visit.REMOVE
       }
       if (keyText(pair.key) !== null) return undefined
       problems.reportAt(offsetOf(pair.key), path.slice(0, -1), NO_KEY)
+      problems.takeOut(pair)
       return visit.REMOVE
     },
     Alias(_, alias, around) {

@@ -44,7 +44,7 @@ function daemonLine({ daemon, timezone, now }: Status, configOption: string): st
   if (told.length > 0) return `daemon: ${told.join('; ')}`
   return timezone === null
     ? 'daemon: none on this file'
-    : `daemon: none runs; a service or admin-mirror start${configOption} begins one`
+    : `daemon: none runs; begin it by its service or admin-mirror start${configOption}`
 }
 
 /** What waits for the workers, in words. */

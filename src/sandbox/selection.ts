@@ -49,13 +49,17 @@ export function readFilters(query: Query): Filters | string {
   return { states: states.length === 0 ? null : states, createdFrom, updatedAfter }
 }
 
-const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d:\d\d)?)?$/
+const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?$/
 
 /** An ISO date or date with time as epoch seconds, in UTC unless it names a zone; null for anything else. */
 function parseMoment(text: string): number | null {
-  const [, day, time = '00:00', zone = 'Z'] = ISO.exec(text) ?? []
-  const moment = Date.parse(`${day}T${time}${zone}`) / 1000
-  return Number.isNaN(moment) ? null : moment
+  const [, day, minutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] = ISO.exec(text) ?? []
+  if (day === undefined) return null
+  // Date.parse reads 30 February as 2 March.
+  const midnight = Date.parse(`${day}T00:00:00Z`)
+  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day)) return null
+  const moment = Date.parse(`${day}T${minutes}${seconds}${zone}`) / 1000
+  return Number.isNaN(moment) ? null : moment + Number(`0${fraction}`)
 }
 
 function encode(text: string): string {
@@ -74,14 +78,22 @@ export interface Filters {
   updatedAfter: number | null
 }
 
+const REMEMBERED_SCANS = 8
+
 /** Finds the items of a list that pass the filters. One by state or by update looks at every item, once a tick. */
 export function createFinder(collection: Collection): (filters: Filters, tick: number) => Selection {
-  let last: { name: string; selection: Selection } | null = null
+  const scans = new Map<string, { tick: number; selection: Selection }>()
 
   function scanned(filters: Pick<Filters, 'states' | 'updatedAfter'>, tick: number): Selection {
-    const name = JSON.stringify([filters.states, filters.updatedAfter, tick])
-    if (last?.name !== name) last = { name, selection: scan(collection, filters, tick) }
-    return last.selection
+    const name = JSON.stringify([filters.states, filters.updatedAfter])
+    const known = scans.get(name)
+    if (known?.tick === tick) return known.selection
+    const selection = scan(collection, filters, tick)
+    scans.delete(name)
+    scans.set(name, { tick, selection })
+    const [oldest] = scans.keys()
+    if (scans.size > REMEMBERED_SCANS && oldest !== undefined) scans.delete(oldest)
+    return selection
   }
 
   return ({ createdFrom, updatedAfter, ...filters }, tick) => {

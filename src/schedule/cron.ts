@@ -40,18 +40,18 @@ function everFires(expression: string): boolean {
   return false
 }
 
-/** Searched for the next fire time: nobody asks for a leap day on a given weekday, which can be 40 years away. */
-const YEAR = 366 * DAY
+/** Searched for the next fire time: 53 weeks, and more. Nobody asks for a leap day on a given weekday, which can be 40 years away. */
+const SEARCHED = 400 * DAY
 
 /**
- * Returns the first fire time (epoch milliseconds) in (`after`, `until`], or null. Local time counts: a time in an hour that a change of the clocks skips does not fire on that day, and
- * one in an hour that comes twice fires twice. `expression` has passed `checkCron`; throws for an unknown time zone.
+ * Returns the first fire time (epoch milliseconds) in (`after`, `until`], or null. Local time counts: a time in an hour that a change
+ * of the clocks skips does not fire on that day, and one in an hour that comes twice fires twice. `expression` has passed `checkCron`; throws for an unknown time zone.
  */
 export function nextFireAfter(
   expression: string,
   timezone: string,
   after: number,
-  until = after + YEAR,
+  until = after + SEARCHED,
 ): number | null {
   const { matchers, last } = scheduleOf(expression, timezone)
   // The last search covered (after, until] and found `fire`.
@@ -62,7 +62,7 @@ export function nextFireAfter(
 
 /** The next fire times, at most `count`. */
 export function nextFires(expression: string, timezone: string, after: number, count: number): number[] {
-  const until = after + YEAR
+  const until = after + SEARCHED
   const times: number[] = []
   let next = nextFireAfter(expression, timezone, after, until)
   for (; next !== null && times.length < count; next = nextFireAfter(expression, timezone, next, until))
@@ -77,7 +77,7 @@ const MEASURED_FIRES = 8
 export function periodOf(expression: string, timezone: string, now: number): number {
   const times = nextFires(expression, timezone, now, MEASURED_FIRES + 1)
   const [first, last] = [times[0], times.at(-1)]
-  if (first === undefined || last === undefined || times.length < 2) return YEAR
+  if (first === undefined || last === undefined || times.length < 2) return 366 * DAY
   return (last - first) / (times.length - 1)
 }
 

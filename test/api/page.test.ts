@@ -130,7 +130,7 @@ describe('an answer that is no list', () => {
     [
       'a page of HTML',
       '<!DOCTYPE html><html><head><title>Log in</title></head></html>',
-      'the answer is a page of HTML, not JSON (its title: Log in); correct api.baseUrl or the path of the collection',
+      'the answer is a page of HTML, not JSON (its title: Log in)',
     ],
     ['a text', 'Too Many Attempts.', 'the answer is not JSON: Too Many Attempts.'],
     ['JSON with a comma too many', '{"data":[1,]}', 'the answer is not JSON: {"data":[1,]}'],

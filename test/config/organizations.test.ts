@@ -21,11 +21,11 @@ describe('findOrganization', () => {
     expect(findOrganization(config, nameOrId)).toBe(expected)
   })
 
-  it('takes an id before a name, and the exact name before one in another case', () => {
+  it('takes a name before an id, and the exact name before one in another case', () => {
     const named = createOrganization('00000000-0000-4000-8000-000000000000', first.id)
     const lower = createOrganization('00000000-0000-4000-8000-000000000001', 'globex')
 
-    expect(findOrganization({ organizations: [named, first] }, first.id)).toBe(first)
+    expect(findOrganization({ organizations: [first, named] }, first.id)).toBe(named)
     expect(findOrganization({ organizations: [second, lower] }, 'globex')).toBe(lower)
   })
 })

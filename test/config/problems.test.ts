@@ -141,8 +141,17 @@ describe('the organizations', () => {
   it.each<[second: string, place: string, message: string]>([
     [`id: ${ACME.toUpperCase()}, name: b`, 'organizations[1].id 7:11', 'same as organizations[0].id'],
     [`id: ${OTHER}, name: ACME`, 'organizations[1].name 7:55', 'same as organizations[0].name'],
+    [
+      `id: ${OTHER}, name: ${ACME.toUpperCase()}`,
+      'organizations[1].name 7:55',
+      'is the id of organizations[0]',
+    ],
   ])('are refused with a second one of %s', (second, place, message) => {
     expectOneProblem(`${SMALLEST}  - { ${second}, token: x }\n`, place, message)
+  })
+
+  it('may have their own id as name', () => {
+    expect(load(SMALLEST.replace('name: acme', `name: ${ACME}`)).organizations[0]?.name).toBe(ACME)
   })
 })
 

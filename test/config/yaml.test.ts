@@ -110,6 +110,19 @@ describe('a configuration file', () => {
     )
   })
 
+  it.each([
+    ['<<: [&a 1, 2]', '["<<"]: merges something'],
+    ['__proto__: &a { x: 1 }', 'holds a key that cannot be one'],
+    ['? [x]\n: &a { x: 1 }', 'holds a key that cannot be one'],
+  ])('with an alias of what is left out tells both problems: %j', (line, message) => {
+    const problems = errorOf(`${SMALLEST}${line}\nconcurrency: *a\n`).message.split('\n')
+
+    expect(problems).toEqual([
+      expect.stringContaining(message),
+      expect.stringContaining('concurrency: is an alias (*name) of no anchor'),
+    ])
+  })
+
   it('with an alias inside its own anchor is refused', () => {
     expect(errorOf(`${SMALLEST}collections: &c { orders: *c }\n`).message).toContain(
       ':7:27  collections.orders: is an alias inside its own anchor',
