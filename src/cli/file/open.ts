@@ -43,11 +43,9 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
   const own = <T>(task: () => T) => translatingErrors(file, task)
   let leases: Leases | undefined
   try {
-    const name = newLockName(runtime.pid, newToken)
-    leases = own(() => createLeases(connection, name, now))
-    const writing = { connection, leases, ...patience }
-    const transact = own(() => createTransact(writing))
-    const warning = await transact(() => {
+    // A refused token is noted whatever became of this process' lock file.
+    const transactAnyway = own(() => createTransact({ connection, ...patience }))
+    const warning = await transactAnyway(() => {
       const adopted =
         address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', placeOfFile(file)))
       runRule(connection, saveSetting('program', manifest.version))
@@ -55,10 +53,14 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
       return adopted
     })
     if (warning) notes.warn({ event: 'address_accepted' }, warning)
+    const name = newLockName(runtime.pid, newToken)
+    leases = own(() => createLeases(connection, name, now))
+    const writing = { connection, leases, ...patience }
+    const transact = own(() => createTransact(writing))
     return {
       ...ruleRunner(connection, file),
       store: own(() => openSqliteStore({ ...writing, transact, baseUrl: api.baseUrl, keepRuns })),
-      tokens: own(() => createTokens(connection, transact, newToken)),
+      tokens: own(() => createTokens(connection, transactAnyway, newToken)),
       processName: name,
       now,
       publishing: createFilePublishing(connection, file, runtime),

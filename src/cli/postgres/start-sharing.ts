@@ -128,8 +128,8 @@ interface Following {
 }
 
 /**
- * Puts the lists of workers that died back into the queue. Their leases tell it within seconds, at no writing; the queue's own
- * time-outs are for a worker that dies before it has the lease.
+ * Puts the lists of workers that died back into the queue. Their leases tell it within seconds, at no writing, and of a worker
+ * that died before it had the lease the silence of its claims.
  */
 async function followTheDead(
   { renew }: Sharing,

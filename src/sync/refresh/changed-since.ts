@@ -119,8 +119,11 @@ export function beginChanges(
 }
 
 /** A clock that was set back delays no try by more than a day. */
-function isOff({ off, againAt = 0 }: ChangedSince, now: number): boolean {
-  return off !== null && (againAt === null || (now < againAt && againAt - now <= DAY))
+function isOff({ off, againAt }: ChangedSince, now: number): boolean {
+  if (off === null) return false
+  // An earlier version kept no time: of a token that it held, the text alone tells.
+  const next = againAt === undefined ? (off.endsWith('(UNAUTHORIZED)') ? null : 0) : againAt
+  return next === null || (now < next && next - now <= DAY)
 }
 
 function withMark(

@@ -24,16 +24,18 @@ export function queueSchema(mirror: string): string {
 
 interface Found {
   exists: boolean
-  /** Whether the role may make a schema. */
+  /** Whether the role may make a schema, and tables in this one. */
   mayMake: boolean
+  mayFill: boolean
   /** One that is not pg-boss' own; null if there is none. */
   stranger: string | null
   isInstalled: boolean
+  mayUse: boolean
 }
 
 /**
- * Returns whether the schema is there. Throws MirrorError for one that this role cannot make, or that is, or holds tables, of
- * somebody else, and MirrorLostError for one of a newer version.
+ * Returns whether the schema is there. Throws MirrorError for one that this role can neither make nor use, or that is, or holds
+ * tables, of somebody else, and MirrorLostError for one of a newer version.
  */
 export async function assertQueueSchema(server: Server): Promise<boolean> {
   const { address } = server
@@ -50,6 +52,8 @@ export async function assertQueueSchema(server: Server): Promise<boolean> {
       `the schema ${schema} of the database ${address.database} holds tables of somebody else, and the queue of this mirror ` +
         'needs that name: rename it, or name another schema with schema=NAME in "database"',
     )
+  if (!(found.isInstalled ? found.mayUse : found.mayFill))
+    throw lacking(address, schema, `ALTER SCHEMA ${schema} OWNER TO ${address.user}`)
   if (found.isInstalled) await assertKnownVersion(server, schema)
   return true
 }
@@ -74,7 +78,13 @@ const FIND = `
   SELECT
     schema.oid IS NOT NULL AS exists,
     has_database_privilege(current_database(), 'CREATE') AS "mayMake",
+    coalesce(has_schema_privilege(schema.oid, 'CREATE'), false) AS "mayFill",
     to_regclass($2 || '.version') IS NOT NULL AND to_regclass($2 || '.bam') IS NOT NULL AS "isInstalled",
+    coalesce(
+      has_schema_privilege(schema.oid, 'USAGE')
+        AND has_table_privilege(to_regclass($2 || '.job')::oid, 'SELECT, INSERT, UPDATE, DELETE'),
+      false
+    ) AS "mayUse",
     (SELECT relname FROM pg_class WHERE relnamespace = schema.oid ORDER BY relname LIMIT 1) AS stranger
   FROM (SELECT 1) AS one
   LEFT JOIN pg_namespace AS schema ON schema.nspname = $1

@@ -44,6 +44,9 @@ export interface AlterPlan {
   at: string
 }
 
+/** Copying a table takes as long as adding so many columns to it. */
+const MANY_COLUMNS = 6
+
 /** Changes the tables by a plan, and notes the columns. Returns false, and changes nothing, if another process changed these columns since. */
 export function* alterAsPlanned(
   { collection, changes, at }: AlterPlan,
@@ -64,9 +67,10 @@ function* alterTables(
 ): Rule<void> {
   for (const kind of KINDS) {
     const table = tableName(collection, kind)
-    const { types, added } = yield* changesOf(collection, changes, kind)
-    if (types.size > 0) yield* rebuildTable(table, types, onRows)
-    yield* exec(added.flatMap((column) => addColumnSql(SQLITE, table, column)))
+    const ofTable = yield* changesOf(collection, changes, kind)
+    if (isRebuilt(ofTable)) yield* rebuildTable(table, ofTable, onRows)
+    // SQLite reads every row of a STRICT table for each.
+    else yield* exec(ofTable.added.flatMap((column) => addColumnSql(SQLITE, table, column)))
   }
 }
 
@@ -76,9 +80,8 @@ export function* rowsToRead(collection: string, changes: readonly ColumnChange[]
   for (const kind of KINDS) {
     const text = `SELECT max(_rowid_) AS rows FROM ${quoted(tableName(collection, kind))}`
     const rows = (yield* one<{ rows: number | null }>(text))?.rows ?? 0
-    const { types, added } = yield* changesOf(collection, changes, kind)
-    // SQLite reads every row of a STRICT table for each new column.
-    sum += rows * ((types.size > 0 ? 1 : 0) + added.length)
+    const ofTable = yield* changesOf(collection, changes, kind)
+    sum += isRebuilt(ofTable) ? rows : rows * ofTable.added.length
   }
   return sum
 }
@@ -107,7 +110,7 @@ function* changesOf(
   collection: string,
   changes: readonly ColumnChange[],
   kind: TableKind,
-): Rule<{ types: ReadonlyMap<string, ColumnType>; added: readonly Column[] }> {
+): Rule<TableChanges> {
   const columns = changes.map(({ column }) => column).filter(({ role }) => kind === 'typed' || role === 'key')
   const types = yield* SQLITE.columnTypes(tableName(collection, kind))
   const isAdded = new Set(changes.filter((change) => change.kind === 'add').map(({ column }) => column))
@@ -118,6 +121,10 @@ function* changesOf(
     types: new Map(retyped.map(({ name, type }) => [name, type])),
     added: columns.filter((column) => isAdded.has(column) && column.role !== 'key'),
   }
+}
+
+function isRebuilt({ types, added }: TableChanges): boolean {
+  return types.size > 0 || added.length > MANY_COLUMNS
 }
 
 /** Rows that one statement copies. Progress is reported after each. */
@@ -141,14 +148,21 @@ export function withoutForeignKeys<T>(connection: Connection, task: () => T): T 
   }
 }
 
+/** How a rebuilt table differs from the old one. */
+interface TableChanges {
+  /** The new types of existing columns, by name. */
+  types: ReadonlyMap<string, ColumnType>
+  added: readonly Column[]
+}
+
 /**
- * Copies a table into one with these types of columns that replaces it (https://sqlite.org/lang_altertable.html#otheralter).
+ * Copies a table into a changed one that replaces it (https://sqlite.org/lang_altertable.html#otheralter).
  * Row ids stay, and so do users' indexes, triggers, views and foreign keys. Call it inside a transaction and
  * `withoutForeignKeys`. `onRows` gets the number of rows of each statement.
  */
 export function* rebuildTable(
   table: string,
-  types: ReadonlyMap<string, ColumnType>,
+  { types, added }: TableChanges,
   onRows: (rows: number) => void,
 ): Rule<void> {
   const keys = yield* one<{ foreign_keys: number }>('PRAGMA foreign_keys')
@@ -156,6 +170,7 @@ export function* rebuildTable(
   const copy = nameOfCopy(table)
   const belongings = yield* belongingsOf(table)
   yield* createCopy(table, types)
+  yield* exec(added.flatMap((column) => addColumnSql(SQLITE, copy, column)))
   yield* copyRows(table, types, onRows)
   yield* exec([
     `DROP TABLE ${quoted(table)}`,
