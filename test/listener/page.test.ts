@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { pageHtml } from '../../src/listener/page.ts'
 import type { JobStatus } from '../../src/report/status.ts'
-import { at, job, overview } from './overviews.ts'
+import { at, failedBy, job, overview } from './overviews.ts'
 
 describe('the page says of a list that a process works on', () => {
   const running = { running: true, last_run_status: 'running' as const, last_run_at: at(9) }
@@ -63,4 +63,51 @@ it.each([
   const html = await pageHtml(overview([job('acme'), job('acme', 'visits', { configured, as_of: null })]))
 
   expect(html).toContain(`<header class="verdict ${tone}">`)
+})
+
+/** The rows of the table, as text. */
+async function rowsOf(more: Partial<JobStatus>): Promise<string[]> {
+  const html = await pageHtml(overview([job('acme', 'orders', more)]))
+  const rows = html.slice(html.indexOf('<tbody'), html.indexOf('</tbody')).split('</tr>')
+  return rows
+    .map((row) =>
+      row
+        .replaceAll(/<[^>]*>/g, ' ')
+        .replaceAll(/\s+/g, ' ')
+        .trim(),
+    )
+    .filter((row) => row !== '')
+}
+
+describe('a list in the table', () => {
+  it('that is well has one row, with its coverage', async () => {
+    expect(await rowsOf({})).toEqual([expect.stringMatching(/^acme orders .*\bsteady 1,500/)])
+    expect(await rowsOf({ coverage: null, expected_missed: null })).toEqual([
+      expect.stringMatching(/^acme orders .* - 1,500/),
+    ])
+    expect(await rowsOf({ coverage: 'drifted', expected_missed: 2.5 })).toEqual([
+      expect.stringMatching(/ drifted \(.*2\.5.* 1,500/),
+    ])
+  })
+
+  it('that fails has a second one, with the reason', async () => {
+    const rows = await rowsOf({ last_run_status: 'failed', ...failedBy('NETWORK', 'the server is away') })
+
+    expect(rows).toHaveLength(2)
+    expect(rows[1]).toContain('the server is away')
+  })
+
+  it('that is being walked has a second one, with how far it is and what it waits for', async () => {
+    const walked = {
+      running: true,
+      last_run_status: 'running',
+      walk_percent: 40,
+      waiting_until: at(-3),
+    } as const
+    const [, more] = await rowsOf({ ...walked, waiting_for: 'the rate limit' })
+
+    expect(more).toContain('40 %')
+    expect(more).toContain('waits 3 minutes: the rate limit')
+    expect((await rowsOf({ walk_percent: 40 })).join()).not.toContain('40 %')
+  })
 })
