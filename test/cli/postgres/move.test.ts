@@ -6,6 +6,7 @@ import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { createDoor, items, pageOf, type Reply, serve } from '../../helpers/list-server.ts'
 import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, type openReader } from '../../helpers/postgres.ts'
+import { startProxy } from '../../helpers/proxy.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 import { createWorkspace, organization, variable } from '../../helpers/workspace.ts'
 
@@ -109,9 +110,7 @@ async function scene() {
   door.open()
   isOpen = true
   workspace.change('CREATE TABLE mine (a); CREATE VIEW my_view AS SELECT id FROM orders')
-  const { user, host, port, database, schema } = postgres.address
-  const to = `postgres://${user}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
-  const args = ['move', '--from', workspace.mirror, '--to', to]
+  const args = ['move', '--from', workspace.mirror, '--to', placeOf(postgres.address)]
   return {
     ...postgres,
     file: workspace.mirror,
@@ -173,9 +172,7 @@ describe.skipIf(server.missing !== null)('move', () => {
     await source.run(['sync'])
     const read = await eventsAfter(source.run, '0')
     const [last = ''] = read.at(-1)?.split(',') ?? []
-    const { user, host, port, database, schema } = postgres.address
-    const to = `postgres://${user}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
-    const moved = await postgres.run(['move', '--from', source.mirror, '--to', to])
+    const moved = await postgres.run(['move', '--from', source.mirror, '--to', placeOf(postgres.address)])
     expect(moved).toMatchObject({ code: 0 })
     expect(moved.stderr).toMatch(/the column x{70} is x{63} there/)
     expect(await eventsAfter(postgres.run, last)).toEqual([])
@@ -244,6 +241,27 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(await run(['sync', '--org', 'acme'])).toMatchObject({ code: 0 })
   })
 
+  it('writes rows once whose answer is lost', async () => {
+    const { source, address, run, rows } = await small(items(3))
+    await makeSchema(address)
+    const [one, two] = [await rows(), await rows()]
+    await one('SELECT pg_advisory_lock(2)')
+    await one(
+      'CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(2); RETURN NULL; END $$',
+    )
+    await one('CREATE TRIGGER pause BEFORE INSERT ON sync_pages EXECUTE FUNCTION pause()')
+    const proxy = await startProxy(address.port)
+    const moving = run(['move', '--from', source.mirror, '--to', placeOf({ ...address, port: proxy.port })])
+    await waiting(two)
+    proxy.cut()
+    await waiting(two, 2)
+    await one('SELECT pg_advisory_unlock(2)')
+
+    expect(await moving).toMatchObject({ code: 0, stdout: expect.stringMatching(/^moved: /) as string })
+    const pages = 'SELECT CAST(ordinal AS int) AS ordinal FROM sync_pages ORDER BY 1'
+    expect(await one(pages)).toEqual(source.rows(pages))
+  })
+
   it('compares only where it was moved before, and finds what differs', async () => {
     const { move, rows } = await scene()
     expect(await move()).toMatchObject({ code: 0 })
@@ -283,6 +301,20 @@ describe.skipIf(server.missing !== null)('move', () => {
   })
 })
 
+/** A mirror of these items in a file, and an empty schema for it. */
+async function small(listed: readonly object[]) {
+  const api = await serve((asked) => pageOf(listed, asked))
+  const postgres = onPostgres(server, api.url)
+  const source = createWorkspace({ baseUrl: api.url, organizations: [ACME] })
+  await source.run(['sync'])
+  const move = () => postgres.run(['move', '--from', source.mirror, '--to', placeOf(postgres.address)])
+  return { ...postgres, source, move }
+}
+
+function placeOf({ user, host, port, database, schema }: PostgresAddress): string {
+  return `postgres://${user}:${variable('DB_PASSWORD')}@${host}:${port}/${database}?schema=${schema}`
+}
+
 async function makeSchema(address: PostgresAddress): Promise<void> {
   const { now, sleep } = { now: Date.now, sleep: () => Promise.resolve() }
   const connected = await connectServer(address, {
@@ -295,11 +327,11 @@ async function makeSchema(address: PostgresAddress): Promise<void> {
   await connected.close()
 }
 
-/** Until a statement waits for a row that the test has locked. */
-async function waiting(read: Awaited<ReturnType<typeof openReader>>): Promise<void> {
+/** Until so many statements wait for what the test has locked. */
+async function waiting(read: Awaited<ReturnType<typeof openReader>>, count = 1): Promise<void> {
   const sql =
     "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'admin-mirror'"
-  while ((await read(sql)).length === 0) await new Promise((wake) => setTimeout(wake, 20))
+  while ((await read(sql)).length < count) await new Promise((wake) => setTimeout(wake, 20))
 }
 
 /** PostgreSQL cannot hold NUL. */

@@ -167,7 +167,12 @@ export async function copyTable(
   options: CopyOptions,
 ): Promise<Digest> {
   await server.transaction((sql) => sql.exec(`TRUNCATE ${quoted(table.name)}`))
-  const inFile = await fillTable(server, connection, table, options)
+  // A statement alone is sent again after its answer was lost: its rows would stand there twice.
+  const inTransactions: Pick<Server, 'rows' | 'count'> = {
+    rows: (text, values) => server.transaction((sql) => sql.rows(text, values)),
+    count: server.count,
+  }
+  const inFile = await fillTable(inTransactions, connection, table, options)
   const written = await digestOnServer(server, table, options)
   if (isSame(inFile, written)) return inFile
   throw new MirrorError(
