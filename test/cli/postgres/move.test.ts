@@ -241,6 +241,17 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(await run(['sync', '--org', 'acme'])).toMatchObject({ code: 0 })
   })
 
+  it('leaves keys as they are that look like lists', async () => {
+    const keys = [String.raw`[\u0000x`, String.raw`[\ud800]`]
+    const { move, rows } = await small(keys.map((id) => ({ id })))
+    expect(await move()).toMatchObject({ code: 0 })
+    const read = await rows()
+    for (const table of ['orders', 'orders_raw'])
+      expect(await read(`SELECT id FROM ${table} ORDER BY id COLLATE "C"`)).toEqual(
+        keys.map((id) => ({ id })),
+      )
+  })
+
   it('writes rows once whose answer is lost', async () => {
     const { source, address, run, rows } = await small(items(3))
     await makeSchema(address)
