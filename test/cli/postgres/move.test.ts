@@ -289,6 +289,26 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(changed.stderr).toMatch(/nothing was written now: orders_raw differs/)
   })
 
+  it('refuses what an earlier version left half-way', async () => {
+    const { move, rows } = await small([{ id: 1, lines: [{ sku: 'x' }] }])
+    expect(await move()).toMatchObject({ code: 0 })
+    const read = await rows()
+    // It noted more of what it made, and filled the tables that say so last.
+    await read(
+      `UPDATE sync_settings SET value = (value::jsonb || '{"plan": "x", "collections": ["orders"]}')::text WHERE name = 'move'`,
+    )
+    await read("UPDATE sync_settings SET value = 'moving' WHERE name = 'version'")
+    await read('TRUNCATE sync_known_columns, sync_view_columns')
+    const before = await read('SELECT * FROM sync_settings ORDER BY name')
+
+    const refused = await move()
+
+    expect(refused).toMatchObject({ code: 4 })
+    expect(refused.stderr).toMatch(/another version of admin-mirror began to move this mirror .* drop it/)
+    expect(await read('SELECT * FROM sync_settings ORDER BY name')).toEqual(before)
+    expect(await read('SELECT sku FROM orders__lines')).toEqual([{ sku: 'x' }])
+  })
+
   it('refuses what it must not touch, and what others work on', async () => {
     const { run, move, source, file, args } = await scene()
     const move2 = (from: string, to = args[4] ?? '') => run(['move', '--from', from, '--to', to])

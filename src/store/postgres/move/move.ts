@@ -108,6 +108,8 @@ function sourceOf({ salt = '' }: Readonly<Record<string, string>>): string {
 interface Mark {
   source: string
   version: number
+  /** Of an earlier program, which made the same version of the schema, but filled its tables in another order. */
+  plan?: string
 }
 
 const MARK = 'move'
@@ -131,7 +133,7 @@ async function inspectTarget(server: Server, source: string): Promise<'new' | 'b
   const mark = JSON.parse(text) as Mark
   if (mark.source !== source) throw new MirrorError(`another mirror is moved into ${place}, ${untouched}`)
   if (settings.get('version') !== MOVING) return 'moved'
-  if (mark.version !== LATEST_VERSION)
+  if (mark.version !== LATEST_VERSION || mark.plan !== undefined)
     throw new MirrorError(
       `another version of admin-mirror began to move this mirror into ${place}, ${untouched}`,
     )
