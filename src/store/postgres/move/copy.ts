@@ -61,7 +61,7 @@ const MOST_CHARACTERS = 2_000_000
 /** The rows of the file as the server holds them, a batch at a time, so that memory does not grow. */
 function* rowsInFile(
   connection: Connection,
-  { name, from, order, map, hasLists }: MovedTable,
+  { name, from, order, map, listsFrom }: MovedTable,
   types: readonly string[],
 ): Iterable<Texts[]> {
   const select = `SELECT ${from.join(', ')} FROM ${quoted(name)}${order}`
@@ -70,7 +70,7 @@ function* rowsInFile(
   for (const read of connection.prepare(select).raw().safeIntegers().iterate()) {
     const row = map(read as SqlValue[])
     if (!row) continue
-    const texts = row.map((value, index) => storedText(value, types[index] ?? 'text', hasLists))
+    const texts = row.map((value, index) => storedText(value, types[index] ?? 'text', index >= listsFrom))
     batch.push(texts)
     for (const text of texts) characters += text?.length ?? 0
     if (batch.length < COPIED_AT_ONCE && characters < MOST_CHARACTERS) continue
@@ -84,10 +84,10 @@ function* rowsInFile(
 const TIME = 'timestamp with time zone'
 
 /** Throws MirrorError for a time that is none. */
-function storedText(value: SqlValue, type: string, hasLists: boolean): string | null {
+function storedText(value: SqlValue, type: string, isList: boolean): string | null {
   if (value === null) return null
   const text = String(value)
-  if (type !== TIME) return storable(hasLists && text.startsWith('[') ? storableJson(text) : text)
+  if (type !== TIME) return storable(isList && text.startsWith('[') ? storableJson(text) : text)
   const at = Date.parse(text)
   if (!Number.isNaN(at)) return new Date(at).toISOString()
   throw new MirrorError(
@@ -167,7 +167,12 @@ export async function copyTable(
   options: CopyOptions,
 ): Promise<Digest> {
   await server.transaction((sql) => sql.exec(`TRUNCATE ${quoted(table.name)}`))
-  const inFile = await fillTable(server, connection, table, options)
+  // A statement alone is sent again after its answer was lost: its rows would stand there twice.
+  const inTransactions: Pick<Server, 'rows' | 'count'> = {
+    rows: (text, values) => server.transaction((sql) => sql.rows(text, values)),
+    count: server.count,
+  }
+  const inFile = await fillTable(inTransactions, connection, table, options)
   const written = await digestOnServer(server, table, options)
   if (isSame(inFile, written)) return inFile
   throw new MirrorError(

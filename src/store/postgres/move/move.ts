@@ -3,6 +3,7 @@ import { MirrorError } from '../../../errors.ts'
 import { shapeOf } from '../../columns/catalog.ts'
 import { tablesSql } from '../../core/declarations.ts'
 import { replaceViews } from '../../core/fit.ts'
+import { tableName } from '../../core/names.ts'
 import { collectionNames, loadCatalog } from '../../core/tables.ts'
 import type { Connection } from '../../sqlite/sql.ts'
 import { POSTGRES, runRule } from '../driver.ts'
@@ -79,7 +80,7 @@ export async function move({ connection, server, signal, onTable, onRows }: Move
     if (known?.same || isCopied) onTable(table.name, rows, isCopied ? 'copied' : 'as it was')
     else moved.different.push(table.name)
   }
-  if (!wasDone) await finish(server, settings)
+  if (!wasDone) await finish(server, collections, settings)
   const notices = [
     ...collections.flatMap(({ name, notices: all }) => all.map((notice) => `${name}: ${notice}`)),
     ...strangersIn(connection, collections).map((what) => `not copied, since it is none of ours: ${what}`),
@@ -108,6 +109,8 @@ function sourceOf({ salt = '' }: Readonly<Record<string, string>>): string {
 interface Mark {
   source: string
   version: number
+  /** Of an earlier program, which made the same version of the schema, but filled its tables in another order. */
+  plan?: string
 }
 
 const MARK = 'move'
@@ -131,7 +134,7 @@ async function inspectTarget(server: Server, source: string): Promise<'new' | 'b
   const mark = JSON.parse(text) as Mark
   if (mark.source !== source) throw new MirrorError(`another mirror is moved into ${place}, ${untouched}`)
   if (settings.get('version') !== MOVING) return 'moved'
-  if (mark.version !== LATEST_VERSION)
+  if (mark.version !== LATEST_VERSION || mark.plan !== undefined)
     throw new MirrorError(
       `another version of admin-mirror began to move this mirror into ${place}, ${untouched}`,
     )
@@ -189,19 +192,23 @@ function begin(
   })
 }
 
-/** What counts by itself goes on behind the highest copied number. */
+/** What counts by itself in these tables goes on behind the highest copied number: others may have tables in the schema, too. */
 const COUNTERS = `
   SELECT format('SELECT setval(%L, max(%I)) FROM %s', pg_get_serial_sequence(attrelid::regclass::text, attname), attname, attrelid::regclass) AS set
   FROM pg_attribute
   JOIN pg_class ON pg_class.oid = attrelid
-  WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
-    AND pg_get_serial_sequence(attrelid::regclass::text, attname) IS NOT NULL
+  WHERE relnamespace = current_schema()::regnamespace AND relname = ANY ($1) AND attidentity <> '' AND NOT attisdropped
 `
 
 /** From now on workers can use the schema. `settings`: those of the file that go with its rows. */
-function finish(server: Server, settings: Readonly<Record<string, string>>): Promise<void> {
+function finish(
+  server: Server,
+  collections: readonly MovedCollection[],
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  const counting = [...OWN_TABLES, ...collections.map(({ name }) => tableName(name, 'history'))]
   return server.transaction(async (sql) => {
-    for (const { set } of await sql.rows<{ set: string }>(COUNTERS)) await sql.exec(set)
+    for (const { set } of await sql.rows<{ set: string }>(COUNTERS, [counting])) await sql.exec(set)
     for (const [name, value] of Object.entries(settings)) await note(sql, name, value)
     await note(sql, 'version', String(LATEST_VERSION))
   })

@@ -136,8 +136,8 @@ export interface MovedTable {
   order: string
   /** A row as the server has it; null for one that it has not. */
   map: (row: SqlValue[]) => SqlValue[] | null
-  /** Whether its texts may be lists, from which views read elements. */
-  hasLists: boolean
+  /** Texts from this column on may be lists, from which views read elements; a key that looks like one is none. */
+  listsFrom: number
 }
 
 /** All tables, those of the collections last. */
@@ -154,7 +154,7 @@ export async function movedTables(
       to: [...columns, ...(isOrdered ? [SEQUENCE] : [])],
       order: isOrdered ? ' ORDER BY _rowid_' : '',
       map: columns.includes('column') ? (row) => renamedRow(row, columns, names) : (row) => row,
-      hasLists: false,
+      listsFrom: Infinity,
     }),
   )
   return [...own, ...collections.flatMap(tablesOfCollection)]
@@ -188,7 +188,8 @@ function tablesOfCollection({ name, key, renamed }: MovedCollection): MovedTable
       to: [...own, ...moved.map((from) => names.get(from) ?? from), ...(isHistory ? ['_sequence'] : [])],
       order: '',
       map: (row) => row,
-      hasLists: isTyped,
+      // The names of the typed table begin with the keys.
+      listsFrom: isTyped ? own.length + keys.length : Infinity,
     }
   })
 }
