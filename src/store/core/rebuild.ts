@@ -52,7 +52,7 @@ const REBUILT_AT_ONCE = 500
  * Writes the typed row of every raw one, deletes those without one, and makes the views again. Each batch of rows is one transaction, so a sync may
  * run meanwhile, and a kill leaves each row old or new. Throws InterruptedError after the signal to stop.
  */
-export async function rebuildCollection(work: RebuildWork, name: string): Promise<Rebuilt> {
+export async function rebuildTables(work: RebuildWork, name: string): Promise<Rebuilt> {
   const { alteration, dialect, reading, writing } = work
   const time = () => timeOf(work.now())
   const collection = await reading(collectionOf(dialect, name))

@@ -250,7 +250,7 @@ const REFUSED: readonly ErrorCode[] = [
   'UNAUTHORIZED',
 ]
 
-export function isRefusal(error: unknown): error is KnownError {
+export function isRefusedQuestion(error: unknown): error is KnownError {
   return error instanceof KnownError && REFUSED.includes(error.code)
 }
 
@@ -360,7 +360,7 @@ export async function tryChanges(
       text: `${rows} changed after ${since}, says the API: it heeds ${parameter}${unseen}`,
     }
   } catch (error) {
-    if (!isRefusal(error) || error.code === 'UNAUTHORIZED') throw error
+    if (!isRefusedQuestion(error) || error.code === 'UNAUTHORIZED') throw error
     return { isHeeded: false, text: `the API refuses requests with ${parameter}: ${error.message}` }
   }
 }

@@ -11,7 +11,7 @@ import {
   type ChangedSince,
   changedRows,
   changesWarnings,
-  isRefusal,
+  isRefusedQuestion,
   keepChanges,
   verifyChanges,
 } from './changed-since.ts'
@@ -180,7 +180,7 @@ export function createRefresher(options: RefresherOptions) {
       await refreshPage(tools, ask.page, urgency, save, { [asked.parameter]: ask.since })
     } catch (error) {
       state = from
-      if (!isRefusal(error)) throw error
+      if (!isRefusedQuestion(error)) throw error
       state = withChanges(from, (known) => known && afterRefusal(known, error.code, now()))
       await store.saveRefresh(lease, savedRefresh(state, rules))
       if (error.code === 'UNAUTHORIZED') throw error

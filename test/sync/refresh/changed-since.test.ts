@@ -15,7 +15,7 @@ import {
   type ChangesAnswer,
   changedRows,
   changesWarnings,
-  isRefusal,
+  isRefusedQuestion,
   keepChanges,
   tryChanges,
   verifyChanges,
@@ -303,12 +303,12 @@ describe('an API that refuses', () => {
   })
 
   it('is another matter than one that cannot be reached', () => {
-    expect(isRefusal(new JobError('BAD_REQUEST', ''))).toBe(true)
-    expect(isRefusal(new RetryableError('SERVER_ERROR', ''))).toBe(true)
-    expect(isRefusal(new RetryableError('NETWORK', ''))).toBe(true)
-    expect(isRefusal(new RateLimitedError(''))).toBe(true)
-    expect(isRefusal(new TokenRefusedError(''))).toBe(true)
-    expect(isRefusal(new MirrorError(''))).toBe(false)
+    expect(isRefusedQuestion(new JobError('BAD_REQUEST', ''))).toBe(true)
+    expect(isRefusedQuestion(new RetryableError('SERVER_ERROR', ''))).toBe(true)
+    expect(isRefusedQuestion(new RetryableError('NETWORK', ''))).toBe(true)
+    expect(isRefusedQuestion(new RateLimitedError(''))).toBe(true)
+    expect(isRefusedQuestion(new TokenRefusedError(''))).toBe(true)
+    expect(isRefusedQuestion(new MirrorError(''))).toBe(false)
   })
 
   it('by a page behind the first is asked for it again from before, and is off where that goes on', () => {
@@ -321,7 +321,7 @@ describe('an API that refuses', () => {
       { values: moments(at(40), at(39)), total: 60, next: 2 },
     )
     expect(afterRefusal(again, 'SERVER_ERROR', NOW).off).toMatch(/refuses requests/)
-    expect(isRefusal(new Error('a defect'))).toBe(false)
+    expect(isRefusedQuestion(new Error('a defect'))).toBe(false)
   })
 })
 

@@ -10,7 +10,7 @@ import {
   viewedTable,
 } from '../../core/fit.ts'
 import { changesViewName } from '../../core/names.ts'
-import { type Rebuilt, rebuildCollection as rebuild } from '../../core/rebuild.ts'
+import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
 import { exec, one, quoted, type Rule, run } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
@@ -172,7 +172,7 @@ export function rebuildCollection(
   name: string,
   options: { now: () => number; signal: AbortSignal },
 ): Promise<Rebuilt> {
-  return rebuild(
+  return rebuildTables(
     { ...runnerOn(server, options), ...createServerTables(server), alteration: ALTERATION },
     name,
   )

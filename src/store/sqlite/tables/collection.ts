@@ -14,7 +14,7 @@ import {
   viewedTable,
 } from '../../core/fit.ts'
 import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
-import { type Rebuilt, rebuildCollection as rebuild } from '../../core/rebuild.ts'
+import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
 import { exec, type Rule } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
@@ -170,5 +170,8 @@ export function rebuildCollection(
 ): Promise<Rebuilt> {
   const maintain = createMaintenance(connection.name, patience)
   const tables = createFileTables(connection, transact, maintain)
-  return rebuild({ ...runnerOn(connection, transact, patience), ...tables, alteration: ALTERATION }, name)
+  return rebuildTables(
+    { ...runnerOn(connection, transact, patience), ...tables, alteration: ALTERATION },
+    name,
+  )
 }
