@@ -1,28 +1,31 @@
 import type { Config } from '../../config/config.ts'
 import { JobError, UsageError } from '../../errors.ts'
-import { collectionSummary } from '../../store/core/describe.ts'
-import { distinctNames, type Value } from '../../store/core/reading.ts'
-import { runRule } from '../../store/postgres/driver.ts'
+import { collectionSummary, describeColumns } from '../../store/core/describe.ts'
+import { tableName } from '../../store/core/names.ts'
+import {
+  distinctNames,
+  findListed,
+  listedCollections,
+  listedNames,
+  listedOrganizations,
+  type Value,
+} from '../../store/core/reading.ts'
+import { selectItems, selectRows } from '../../store/core/selection.ts'
+import type { Rule } from '../../store/core/sql.ts'
+import { POSTGRES, runRule, type Statements } from '../../store/postgres/driver.ts'
 import { holdsMirror } from '../../store/postgres/migrations/migrate.ts'
-import { describeColumns } from '../../store/postgres/read/describe.ts'
 import {
   isUnknownName,
+  itemsIn,
   meaningOf,
   meaningOfSql,
   openCursor,
+  rowsIn,
   type Statement,
   type StreamedRows,
   withPlaceholders,
 } from '../../store/postgres/read/query.ts'
-import {
-  collectionsOf,
-  findListed,
-  listedNames,
-  organizationsOf,
-  type Reading,
-  selectItems,
-  selectRows,
-} from '../../store/postgres/read/selection.ts'
+import type { Cursor } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { noMirror } from '../file/mirror.ts'
 import { assertNameOf } from '../reading/named.ts'
@@ -106,20 +109,27 @@ function startTimer({ sleep }: Runtime, limit: TimeLimit | null): { over: AbortS
 }
 
 /** Of a mirror on a PostgreSQL server, in one transaction. */
-function readableServer(sql: Reading): ReadableMirror {
+function readableServer(sql: Statements & Cursor): ReadableMirror {
+  const read = <T>(rule: Rule<T>) => runRule(sql, rule)
   return {
     async query(work) {
       const { columns, ...rest } = await run(sql, statementOf(work))
       return { columns: distinctNames(columns), ...rest }
     },
-    collections: async () => (await collectionsOf(sql)).map(({ collection }) => collection),
-    organizations: () => organizationsOf(sql),
-    names: () => listedNames(sql),
-    find: (name) => findListed(sql, name),
-    rows: (listed, selection) => selectRows(sql, listed, selection),
-    items: (listed, selection) => selectItems(sql, listed, selection),
-    describe: (listed) => describeColumns(sql, listed),
-    summary: (collection) => runRule(sql, collectionSummary(collection)),
+    collections: async () => (await read(listedCollections(POSTGRES))).map(({ collection }) => collection),
+    organizations: () => read(listedOrganizations()),
+    names: () => read(listedNames(POSTGRES)),
+    find: (name) => read(findListed(POSTGRES, name)),
+    rows(listed, selection) {
+      const { parts, ...head } = selectRows(POSTGRES, listed, selection)
+      return { ...head, batches: rowsIn(sql, parts) }
+    },
+    async items({ collection }, selection) {
+      const raw = await read(findListed(POSTGRES, tableName(collection, 'raw')))
+      return raw ? itemsIn(sql, selectItems(POSTGRES, raw, selection)) : []
+    },
+    describe: (listed) => read(describeColumns(POSTGRES, listed)),
+    summary: (collection) => read(collectionSummary(collection)),
   }
 }
 
@@ -139,7 +149,7 @@ function explaining(statement: Statement): Statement {
 const ROWS = ['SELECT', 'WITH', 'VALUES', 'TABLE']
 const NO_CURSOR = ['EXPLAIN', 'SHOW']
 
-async function run(sql: Reading, { text, values, firstWord }: Statement): Promise<StreamedRows> {
+async function run(sql: Cursor, { text, values, firstWord }: Statement): Promise<StreamedRows> {
   if (ROWS.includes(firstWord)) return openCursor(sql, text, values)
   const { rows, ...head } = await sql.arrays(text, values)
   return { ...head, batches: onlyOne(rows as Value[][]) }

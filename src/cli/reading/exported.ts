@@ -1,5 +1,6 @@
 import { UsageError } from '../../errors.ts'
-import type { Listed, Selection, TypedRows, Value } from '../../store/core/reading.ts'
+import type { Listed, TypedRows, Value } from '../../store/core/reading.ts'
+import type { Selection } from '../../store/core/selection.ts'
 import { printable } from '../../text.ts'
 import { csvFormat } from '../output/formats/csv.ts'
 import { type Format, formatted, type Tell } from '../output/formats/format.ts'

@@ -1,6 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { belongsTo } from '../../store/core/names.ts'
-import { type Listed, OWN_TIME, type Selection } from '../../store/core/reading.ts'
+import { type Listed, OWN_TIME } from '../../store/core/reading.ts'
+import type { Selection } from '../../store/core/selection.ts'
 import { OF_THE_MIRROR } from '../../store/help-texts.ts'
 import { printable } from '../../text.ts'
 import type { DescribeWork, ExportWork, ReadableMirror } from './read.ts'

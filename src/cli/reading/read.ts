@@ -1,5 +1,6 @@
 import type { CollectionSummary, ColumnSummary } from '../../store/core/describe.ts'
-import type { Listed, Rows, Selection, SentItem, TypedRows, Value } from '../../store/core/reading.ts'
+import type { Listed, Rows, TypedRows, Value } from '../../store/core/reading.ts'
+import type { Selection, SentItem } from '../../store/core/selection.ts'
 import {
   assertReadingSql,
   createReader,

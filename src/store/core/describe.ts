@@ -1,8 +1,18 @@
 import type { JobFreshness } from './publication.ts'
-import type { Listed, Value } from './reading.ts'
-import { all, one, quoted, type Rule, type StoredTime, timeOrNull } from './sql.ts'
+import { type Listed, OWN_TIME, type Value } from './reading.ts'
+import {
+  all,
+  arrays,
+  type Dialect,
+  exec,
+  one,
+  quoted,
+  type Rule,
+  type StoredTime,
+  timeOrNull,
+} from './sql.ts'
 
-// `describe`: what each column of a table or view holds. How that is found differs between the databases.
+// `describe`: what each column of a table or view holds.
 
 /** What a column holds. Nulls are no values. */
 export interface ColumnSummary {
@@ -64,18 +74,82 @@ function sortKey({ organization, organization_id: id }: JobSummary): string {
 }
 
 /** Up to so many rows, distinct values are counted; of more rows a sample of about so many is. */
-export const SAMPLE_ROWS = 100_000
+const SAMPLE_ROWS = 100_000
 
 /** Up to so many different values in the sample are counted in all rows: one reading of the column, and little memory. */
 const FEW = 100
 
-/** Whether the sample has so few values of a column that all rows can be looked at. */
-export function isFew({ distinct }: Pick<Sampled, 'distinct'>): boolean {
-  return distinct <= FEW
+/** Columns of one statement: of three results for each SQLite returns 2,000 at most, PostgreSQL 1,664; and SQLite joins 500 parts by UNION. */
+const AT_ONCE = 400
+
+/** Reads the whole table or view a few times: some seconds for a million rows. */
+export function* describeColumns(dialect: Dialect, listed: Listed): Rule<ColumnSummary[]> {
+  const summaries: ColumnSummary[] = []
+  for (let at = 0; at < listed.columns.length; at += AT_ONCE) {
+    const columns = listed.columns.slice(at, at + AT_ONCE)
+    summaries.push(...(yield* describeSome(dialect, { ...listed, columns })))
+  }
+  const paths = yield* pathsOf(dialect, listed)
+  return summaries.map((summary) => ({ ...summary, path: paths.get(summary.column) ?? null }))
+}
+
+function* describeSome(dialect: Dialect, listed: Listed): Rule<ColumnSummary[]> {
+  const { name, columns } = listed
+  const values = columns.map((column) => dialect.comparable(column))
+  const { rows, extremes } = yield* extremesOf(name, values)
+  const isExact = rows <= SAMPLE_ROWS
+  const samples = yield* countSampled(dialect, listed, values, isExact ? null : SAMPLE_ROWS / rows)
+  const few = samples.map(({ distinct }) => !isExact && distinct <= FEW)
+  const counts = yield* oneOfEach(
+    values.map((value, index) =>
+      few[index]
+        ? `SELECT count(*) FROM (SELECT DISTINCT ${value} AS v FROM ${quoted(name)} WHERE ${value} IS NOT NULL) AS d`
+        : null,
+    ),
+  )
+  const examples = yield* oneOfEach(
+    values.map((value, index) =>
+      extremes[index]?.filled === 0
+        ? null
+        : `SELECT ${value} FROM ${quoted(name)} WHERE ${value} IS NOT NULL LIMIT 1`,
+    ),
+  )
+  return columns.map((column, index): ColumnSummary => {
+    const { filled = 0, smallest = null, largest = null } = extremes[index] ?? {}
+    const sample = samples[index] ?? { distinct: 0, sampled: 0, once: 0 }
+    const type = dialect.shownType(column, listed)
+    return {
+      column: column.name,
+      path: null,
+      type: type === OWN_TIME ? 'TEXT' : type,
+      rows,
+      nulls: rows - filled,
+      distinct: isExact
+        ? sample.distinct
+        : few[index]
+          ? Number(counts[index])
+          : estimateDistinct({ filled, ...sample }),
+      isExact: isExact || few[index] === true,
+      smallest,
+      largest,
+      example: examples[index] ?? null,
+    }
+  })
+}
+
+/** How many rows there are; and of each column how many have a value, the smallest, and the largest. */
+function* extremesOf(name: string, values: readonly string[]) {
+  const asked = values.flatMap((value) => [`count(${value})`, `min(${value})`, `max(${value})`])
+  const [found = []] = yield* arrays(`SELECT count(*), ${asked.join(', ')} FROM ${quoted(name)}`)
+  const extremes = values.map((_, index) => {
+    const [filled, smallest = null, largest = null] = found.slice(index * 3 + 1)
+    return { filled: Number(filled), smallest, largest }
+  })
+  return { rows: Number(found[0]), extremes }
 }
 
 /** What a sample holds of a column. */
-export interface Sampled {
+interface Sampled {
   /** Values. */
   sampled: number
   /** Different ones, and those of them that came once. */
@@ -83,29 +157,33 @@ export interface Sampled {
   once: number
 }
 
-/** What was found of a column. */
-export interface FoundColumn
-  extends Pick<ColumnSummary, 'column' | 'type' | 'smallest' | 'largest' | 'example'> {
-  /** Values in all rows. */
-  filled: number
-  sample: Sampled
-  /** Different values in all rows; null: not counted. */
-  distinct: number | null
+/** `share`: of the rows; null: all of them. */
+function* countSampled(
+  dialect: Dialect,
+  listed: Listed,
+  values: readonly string[],
+  share: number | null,
+): Rule<Sampled[]> {
+  const sample = dialect.sample(listed, share)
+  const counts = values.map((value, at) => {
+    const groups = `SELECT count(*) AS n FROM ${sample.from} WHERE ${value} IS NOT NULL GROUP BY ${value}`
+    return `SELECT ${at} AS at, count(*), coalesce(sum(n), 0), count(*) FILTER (WHERE n = 1) FROM (${groups}) AS g`
+  })
+  yield* exec(sample.make)
+  const found = yield* arrays(`${sample.with} ${counts.join(' UNION ALL ')} ORDER BY at`)
+  yield* exec(sample.drop)
+  return found.map(([, distinct, sampled, once]) => ({
+    distinct: Number(distinct),
+    sampled: Number(sampled),
+    once: Number(once),
+  }))
 }
 
-export function summaryOf(
-  { filled, sample, distinct, ...found }: FoundColumn,
-  rows: number,
-  paths: ReadonlyMap<string, string>,
-): ColumnSummary {
-  return {
-    ...found,
-    path: paths.get(found.column) ?? null,
-    rows,
-    nulls: rows - filled,
-    distinct: distinct ?? estimateDistinct({ filled, ...sample }),
-    isExact: distinct !== null,
-  }
+/** The value that each of these queries returns, all of one statement; null: none is asked for. */
+function* oneOfEach(queries: readonly (string | null)[]): Rule<Value[]> {
+  const asked = queries.map((query) => (query === null ? 'NULL' : `(${query})`))
+  const [found = []] = yield* arrays(`SELECT ${asked.join(', ')}`)
+  return found
 }
 
 /**
@@ -118,10 +196,12 @@ export function estimateDistinct({ filled, sampled, distinct, once }: Sampled & 
   return Math.min(filled, Math.max(distinct, Math.round(estimate)))
 }
 
-/** The paths of discovered columns. */
-export function* pathsOf({ name, collection }: Listed): Rule<Map<string, string>> {
+/** The paths of discovered columns. A copy does not say those of elements. */
+function* pathsOf(dialect: Dialect, { name, collection }: Listed): Rule<Map<string, string>> {
+  const isOfElements = name.startsWith(`${collection}__`)
+  if (isOfElements && !(yield* dialect.relationNamed(['sync_view_columns']))) return new Map()
   const found = yield* all<{ column: string; path: string }>(
-    name.startsWith(`${collection}__`)
+    isOfElements
       ? 'SELECT "column", path FROM sync_view_columns WHERE view = :name'
       : 'SELECT "column", path FROM sync_columns WHERE collection = :name',
     { name },

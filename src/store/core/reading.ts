@@ -1,10 +1,10 @@
 import { UsageError } from '../../errors.ts'
-import type { ColumnLimits } from '../columns/column.ts'
-import { parentNames } from '../columns/elements.ts'
+import { printable } from '../../text.ts'
+import { keyColumnNames, splitKey } from '../columns/catalog.ts'
 import { belongsTo, changesViewName } from './names.ts'
-import { quoted } from './sql.ts'
+import { all, type Dialect, type Rule } from './sql.ts'
 
-// Which tables and views `query`, `export` and `describe` know, and what is selected of them: of a mirror of either kind, and of a copy.
+// Which tables and views `query`, `export` and `describe` know: of a mirror of either kind, and of a copy.
 
 /** Whole numbers are bigint: none is rounded. */
 export type Value = string | number | bigint | null | Uint8Array
@@ -50,155 +50,52 @@ export interface Listed {
   columns: readonly ListedColumn[]
 }
 
-/** The names of the tables and views of these collections. */
-export function belonging(collections: readonly string[], names: readonly string[]): string[] {
-  return names.filter((name) => collections.some((collection) => belongsTo(collection, name)))
-}
-
 export function isOfChanges({ name, collection }: Pick<Listed, 'name' | 'collection'>): boolean {
   return name === changesViewName(collection)
 }
 
-/** Which rows of a table or view are meant. */
-export interface Selection {
-  /** Null: those of all organizations. */
-  organizationIds: readonly string[] | null
-  /** Rows that have changed since, as the mirror writes times; null: all. */
-  since: string | null
-  /** Events with a greater `seq`, in its order; null: all. */
-  sinceSeq?: string | null
-}
-
-const NAME_COLUMN = { name: '_organization', type: 'TEXT' }
-
-/** The columns of a result, with the organization's name (of `o`) behind its id, and what is selected (of `x`) for each. */
-export function selectedColumns(listed: Pick<Listed, 'columns'>): {
-  columns: ListedColumn[]
-  expressions: string[]
-} {
-  // A view of a user may have the name of the organization.
-  const isNamed = listed.columns.some(({ name }) => name === NAME_COLUMN.name)
-  const columns = listed.columns.flatMap((column) =>
-    column.name === '_organization_id' && !isNamed ? [column, NAME_COLUMN] : [column],
+/** The collections with tables, by name. */
+export function* listedCollections({ limits }: Dialect): Rule<Pick<Listed, 'collection' | 'keys'>[]> {
+  const rows = yield* all<{ name: string; key: string }>(
+    'SELECT name, key FROM sync_collections ORDER BY name',
   )
-  const expressions = columns.map((column) =>
-    column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`,
-  )
-  return { columns, expressions }
+  return rows.map(({ name, key }) => ({
+    collection: name,
+    keys: keyColumnNames(splitKey(JSON.parse(key) as string[]), limits),
+  }))
 }
 
-/** A SELECT behind its list, for parameters as in a rule. */
-export interface SelectedRows {
-  from: string
-  where: string
-  values: Readonly<Record<string, string>>
+/** Those of the configuration first: one that left it may have the name of another. */
+export function listedOrganizations(): Rule<{ id: string; name: string }[]> {
+  return all('SELECT id, name FROM organizations ORDER BY configured DESC, name, id')
 }
 
-/** Throws UsageError if nothing in it says what `since` or `sinceSeq` asks for. */
-export function rowsOf(
-  listed: Listed,
-  { organizationIds, since, sinceSeq = null }: Selection,
-  limits: ColumnLimits,
-): SelectedRows {
-  if (sinceSeq !== null) assertHasSeq(listed)
-  const ids = Object.fromEntries((organizationIds ?? []).map((id, index) => [`id${index}`, id]))
-  const conditions = [
-    ...(organizationIds
-      ? [
-          `x."_organization_id" IN (${Object.keys(ids)
-            .map((id) => `:${id}::text`)
-            .join(', ')})`,
-        ]
-      : []),
-    ...(since === null ? [] : [sinceSql(listed, limits)]),
-    ...(sinceSeq === null ? [] : [`x."seq" > ${sinceSeq}`]),
-  ]
-  return {
-    from: `FROM ${quoted(listed.name)} AS x LEFT JOIN organizations AS o ON o.id = x."_organization_id"`,
-    where: conditions.join(' AND ') || 'true',
-    values: { ...ids, ...(since === null ? {} : { since }) },
-  }
-}
-
-/** Throws UsageError for what is no view of events, and for one that an earlier version of the program made. */
-function assertHasSeq(listed: Listed): void {
-  const { name, columns } = listed
-  if (!isOfChanges(listed)) throw new UsageError(`--since-seq: ${name} has no events`)
-  if (columns[0]?.name !== 'seq')
-    throw new UsageError(
-      `--since-seq: ${name} was made by an earlier admin-mirror and has no column seq; sync (and publish) it with this one`,
-    )
-}
-
-/** By which time a row has changed: its own, an event's, a version's end, or that of the row an element belongs to. */
-function sinceSql(listed: Listed, limits: ColumnLimits): string {
-  const { name, collection, keys, columns } = listed
-  const has = (column: string) => columns.some((other) => other.name === column)
-  const time = ['_changed_at', ...(isOfChanges(listed) ? ['at'] : []), '_valid_to'].find(has)
-  if (time !== undefined) return `x.${quoted(time)} >= :since::timestamptz`
-  const parents = parentNames(keys, limits)
-  if (keys.length === 0 || !parents.every(has)) throw new UsageError(`--since: ${name} has no time of change`)
-  const same = keys.map((key, index) => `p.${quoted(key)} = x.${quoted(parents[index] ?? '')}`).join(' AND ')
-  return `EXISTS (SELECT 1 FROM ${quoted(collection)} AS p WHERE p."_organization_id" = x."_organization_id" AND ${same} AND p."_changed_at" >= :since::timestamptz)`
-}
-
-/** An item as it was sent, and what the mirror knows of it. */
-export interface SentItem {
-  organizationId: string
-  organization: string | null
-  key: Value[]
-  firstSeenAt: string
-  changedAt: string
-  json: string
-}
-
-/** What `sentItem` reads of a collection with these keys. */
-export function sentColumns(keys: readonly string[]): string {
-  const own = ['_first_seen_at', '_changed_at', '_json', ...keys].map((column) => `x.${quoted(column)}`)
-  return ['x."_organization_id"', 'o."name"', ...own].join(', ')
-}
-
-export function sentItem(row: readonly string[]): SentItem {
-  const [organizationId = '', organization = null, firstSeenAt = '', changedAt = '', json = '', ...key] = row
-  return { organizationId, organization, key, firstSeenAt, changedAt, json }
-}
-
-/** Events of one window, about: so many are put in order at once, whatever follows them. */
-const MOST_EVENTS = 5000
-
-/** The first one is an hour wide: numbers are about milliseconds. */
-const FIRST_WIDTH = 3_600_000n
-
-/** A question about the events with a greater number than `after`, up to `upTo`; null: and all that follow. */
-export interface SeqWindow {
-  /** `count`: how many there are, as far as `most`; `read`: read them. */
-  ask: 'count' | 'read'
-  after: bigint
-  upTo: bigint | null
-  most: number
+/** The tables and views of the collections, by name. */
+export function* listedNames(dialect: Dialect): Rule<string[]> {
+  const collections = yield* listedCollections(dialect)
+  const names = yield* dialect.relationNames()
+  return names.filter((name) => collections.some(({ collection }) => belongsTo(collection, name)))
 }
 
 /**
- * Cuts the events after a number into windows that are read one after another: the first ones of a million come at once, and nobody
- * sorts all of them. Yields questions, and receives the counts.
+ * The table or view of this name; null if it is none of a collection. Throws UsageError for a view that a user has put there and that does
+ * not tell the rows of organizations apart.
  */
-export function* seqWindows(since: bigint): Generator<SeqWindow, void, number> {
-  let [after, width] = [since, FIRST_WIDTH]
-  for (;;) {
-    const upTo = after + width
-    const events = yield { ask: 'count', after, upTo, most: MOST_EVENTS + 1 }
-    if (events > MOST_EVENTS && width > 1n) {
-      width = width > 4n ? width / 4n : 1n
-      continue
-    }
-    if (events > 0) yield { ask: 'read', after, upTo, most: events }
-    else if ((yield { ask: 'count', after: upTo, upTo: null, most: 1 }) === 0) return
-    after = upTo
-    if (events < MOST_EVENTS / 4) width *= events === 0 ? 8n : 2n
-  }
+export function* findListed(dialect: Dialect, name: string): Rule<Listed | null> {
+  const known = (yield* listedCollections(dialect)).find(({ collection }) => belongsTo(collection, name))
+  const found = known && (yield* dialect.relationNamed([name]))
+  if (!found || found.name !== name || found.kind === 'index') return null
+  const isTable = found.kind === 'table'
+  const columns = [...(yield* dialect.columnTypes(name))].map(([column, type]) => ({ name: column, type }))
+  if (!columns.some((column) => column.name === '_organization_id'))
+    throw foreign(name, 'has no column _organization_id, which tells the rows of organizations apart')
+  const own = Object.keys(isTable ? dialect.more.history : {})
+  return { name, ...known, isTable, columns: columns.filter((column) => !own.includes(column.name)) }
 }
 
-/** A condition for the events of a window. */
-export function withinWindow({ after, upTo }: Pick<SeqWindow, 'after' | 'upTo'>): string {
-  return `x."seq" > ${after}${upTo === null ? '' : ` AND x."seq" <= ${upTo}`}`
+/** What stands in the place of a view of ours. */
+export function foreign(name: string, why: string): UsageError {
+  return new UsageError(
+    `${printable(name)} ${why}, so it was not made by this program; "admin-mirror query" reads what can be read. If it stands in the place of one of ours, drop it, and "admin-mirror rebuild" makes ours again`,
+  )
 }

@@ -5,6 +5,7 @@ import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import type { EventTime } from './changes-view.ts'
 import { tableName } from './names.ts'
+import type { Listed, ListedColumn, Value } from './reading.ts'
 
 /**
  * A rule of the store, written once for both databases: a generator that yields one statement after another and receives its result, with
@@ -19,8 +20,11 @@ export interface Statement {
   values: Values
   /** For a statement of `eachLine` on a file: the values of the line. */
   line?: readonly SqlValue[]
-  /** Its rows, or how many it has changed; nothing: it may be several statements, without parameters. */
-  wants: 'rows' | 'count' | 'nothing'
+  /**
+   * Its rows; its rows as lists of values, of which none is rounded; or how many it has changed. Nothing: it may be several statements,
+   * without parameters.
+   */
+  wants: 'rows' | 'arrays' | 'count' | 'nothing'
 }
 
 export type Values = Readonly<Record<string, string | number | null>>
@@ -80,6 +84,16 @@ export interface Dialect {
   columnTypes(table: string): Rule<Map<string, string>>
   /** Bytes of the longest name that a collection can have. */
   longestCollection: number
+  /** The type of a column in the words of the interface: `INTEGER`, `REAL`, `TEXT`, or `OWN_TIME`. */
+  shownType(column: ListedColumn, listed: Listed): string
+  /** An expression by which the values of a column are compared, as in any other mirror. */
+  comparable(column: ListedColumn): string
+  /** For ORDER BY: the order in which the rows `x` are shown; none, as they come. */
+  rowOrder(listed: Listed): string[]
+  /** About this share of the rows of a table or view; null: all of them. Of a table the same ones each time. */
+  sample(listed: Listed, share: number | null): Sample
+  /** The names of all tables and views, in order. */
+  relationNames(): Rule<string[]>
   /** The first table, view or index with one of these names. */
   relationNamed(names: readonly string[]): Rule<{ kind: string; name: string } | null>
   /** For FROM: the lines of `eachLine`, as `line`. */
@@ -94,6 +108,14 @@ export interface Dialect {
     lines: readonly (readonly SqlValue[])[],
     values?: Values,
   ): Rule<number>
+}
+
+/** Rows that are looked at more than once: what makes them, what stands before SELECT and behind FROM, and what drops them. */
+export interface Sample {
+  make: string[]
+  with: string
+  from: string
+  drop: string[]
 }
 
 /** How rules run on a database. */
@@ -130,6 +152,11 @@ export function* all<T>(text: string, values: Values = {}): Rule<T[]> {
 export function* one<T>(text: string, values: Values = {}): Rule<T | null> {
   const [row] = yield* all<T>(text, values)
   return row ?? null
+}
+
+/** The rows as people are shown them. */
+export function* arrays(text: string, values: Values = {}): Rule<Value[][]> {
+  return (yield { text, values, wants: 'arrays' }) as Value[][]
 }
 
 /** Returns how many rows it has inserted, changed or deleted. */

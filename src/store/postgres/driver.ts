@@ -1,6 +1,9 @@
 import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
+import { parentNames } from '../columns/elements.ts'
 import { SEQ_COLUMNS } from '../core/changes-view.ts'
+import { tableName } from '../core/names.ts'
+import { isOfChanges, OWN_TIME } from '../core/reading.ts'
 import {
   all,
   type Dialect,
@@ -15,6 +18,7 @@ import {
   withParameters,
 } from '../core/sql.ts'
 import { SERVER_TIME } from './server/clock.ts'
+import type { Arrays, Cursor } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 import { fullNotice, literal, POSTGRES_LIMITS, type Sql, storable, storableJson, withinPage } from './sql.ts'
 import { VIEW_MARK } from './tables/views.ts'
@@ -86,6 +90,7 @@ export const POSTGRES: Dialect = {
         SELECT attname AS name, format_type(atttypid, NULL) AS type
         FROM pg_attribute
         WHERE attrelid = to_regclass(:table) AND attnum > 0 AND NOT attisdropped
+        ORDER BY attnum
       `,
       { table: quoted(table) },
     )
@@ -93,6 +98,37 @@ export const POSTGRES: Dialect = {
   },
   // With the ends of the names of its tables it has to fit into the 63 bytes of a name.
   longestCollection: 50,
+  shownType: ({ type }) => SHOWN_TYPES[type] ?? 'TEXT',
+  // Texts by their bytes; and a view of the user may have types that cannot be compared.
+  comparable({ name, type }) {
+    const isComparable = type in SHOWN_TYPES || type === 'numeric'
+    if (isComparable) return quoted(name)
+    return `(${quoted(name)}${type === 'text' ? '' : '::text'} COLLATE "C")`
+  },
+  // `_sequence`: as a file's own number of each row.
+  rowOrder(listed) {
+    const { name, collection, keys, columns } = listed
+    const isHistory = name === tableName(collection, 'history')
+    const time = isOfChanges(listed) ? ['at'] : []
+    const parents = parentNames(keys, POSTGRES_LIMITS)
+    const wanted = ['_organization_id', ...keys, ...parents, '_index', '_sequence', ...time]
+    const isThere = (wish: string) =>
+      columns.some((column) => column.name === wish) || (isHistory && wish === '_sequence')
+    return wanted.filter(isThere).map((column) => `x.${quoted(column)}`)
+  },
+  sample({ name, isTable }, share) {
+    const chance = isTable
+      ? `TABLESAMPLE BERNOULLI (${(share ?? 1) * 100}) REPEATABLE (1)`
+      : `WHERE random() < ${share}`
+    const rows = `SELECT * FROM ${quoted(name)} ${share === null ? '' : chance}`
+    return { make: [], with: `WITH sample AS MATERIALIZED (${rows})`, from: 'sample', drop: [] }
+  },
+  *relationNames() {
+    const rows = yield* all<{ name: string }>(
+      "SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v') ORDER BY relname",
+    )
+    return rows.map(({ name }) => name)
+  },
   relationNamed: (names) =>
     one(
       `
@@ -119,6 +155,16 @@ export const POSTGRES: Dialect = {
   },
 }
 
+/** The types of columns in the words of the interface; all others are texts. */
+const SHOWN_TYPES: Readonly<Record<string, string>> = {
+  smallint: 'INTEGER',
+  integer: 'INTEGER',
+  bigint: 'INTEGER',
+  real: 'REAL',
+  'double precision': 'REAL',
+  'timestamp with time zone': OWN_TIME,
+}
+
 /** PostgreSQL's texts hold no NUL. */
 function nulNotice(upserts: readonly Upsert[]): Notice[] {
   const some = upserts.filter(({ text }) => text.includes('\\u0000')).length
@@ -133,8 +179,8 @@ function jsonValue(_name: string, value: unknown): unknown {
   return typeof value === 'string' ? storable(value) : value
 }
 
-/** What runs single statements, in a transaction or without one; only a transaction runs several at once. */
-export type Statements = Pick<Sql, 'rows' | 'count'> & Partial<Pick<Sql, 'exec'>>
+/** What runs single statements, in a transaction or without one; only a transaction runs several at once, or returns exact values. */
+export type Statements = Pick<Sql, 'rows' | 'count'> & Partial<Pick<Sql, 'exec'> & Cursor>
 
 /** Runs the statements of a rule, each after the answer of the one before. */
 export async function runRule<T>(sql: Statements, rule: Rule<T>): Promise<T> {
@@ -171,11 +217,14 @@ export function runnerOn(
 }
 
 function runStatement(sql: Statements, { text, values, wants }: Statement): Promise<unknown> {
-  if (wants !== 'nothing') {
-    return sql[wants](...numberedValues(text, values))
-  }
-  if (!sql.exec) throw new Error('statements without parameters need a transaction')
-  return sql.exec(text)
+  if (wants === 'rows' || wants === 'count') return sql[wants](...numberedValues(text, values))
+  if (wants === 'arrays' && sql.arrays) return rowsOf(sql.arrays(...numberedValues(text, values)))
+  if (wants === 'nothing' && sql.exec) return sql.exec(text)
+  throw new Error('this statement needs a transaction')
+}
+
+async function rowsOf(answer: Promise<Arrays>): Promise<unknown[][]> {
+  return (await answer).rows
 }
 
 /** A text of the rules as the server takes it, and its values in order. */

@@ -1,6 +1,7 @@
 import type { Statement as Prepared } from 'better-sqlite3'
 import { SQLITE_LIMITS } from '../columns/column.ts'
 import { SEQ_COLUMNS } from '../core/changes-view.ts'
+import { isOfChanges, OWN_TIME } from '../core/reading.ts'
 import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
 import { isViewSql, JOIN } from './tables/views.ts'
@@ -58,6 +59,32 @@ export const SQLITE: Dialect = {
     return new Map(rows.map(({ name, type }) => [name, type]))
   },
   longestCollection: Number.POSITIVE_INFINITY,
+  shownType({ name, type }, listed) {
+    if (OWN_TIMES.includes(name) || (name === 'at' && isOfChanges(listed))) return OWN_TIME
+    // So SQLite writes the type of whole numbers in a view.
+    return type === 'INT' ? 'INTEGER' : type
+  },
+  comparable: ({ name }) => quoted(name),
+  rowOrder: ({ isTable }) => (isTable ? ['x._rowid_'] : []),
+  sample({ name, isTable }, share) {
+    if (share === null) return { make: [], with: '', from: quoted(name), drop: [] }
+    // A view has no row ids. Those of a table are spread by a hash.
+    const chance = `(${isTable ? 'rowid * 2654435761' : 'random()'}) & 4294967295`
+    const rows = `SELECT * FROM main.${quoted(name)} WHERE (${chance}) < ${Math.floor(share * 2 ** 32)}`
+    const sample = 'temp."_sample"'
+    return {
+      make: [`CREATE TEMP TABLE "_sample" AS ${rows}`],
+      with: '',
+      from: sample,
+      drop: [`DROP TABLE ${sample}`],
+    }
+  },
+  *relationNames() {
+    const rows = yield* all<{ name: string }>(
+      "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name",
+    )
+    return rows.map(({ name }) => name)
+  },
   *relationNamed(names) {
     const text = 'SELECT type AS kind, name FROM sqlite_schema WHERE name = :name COLLATE NOCASE'
     for (const name of names) {
@@ -79,6 +106,9 @@ export const SQLITE: Dialect = {
   },
 }
 
+/** Our own times, which are texts of one form in a file. */
+export const OWN_TIMES: readonly string[] = ['_first_seen_at', '_changed_at', '_valid_from', '_valid_to']
+
 /** Types of parameters and columns; all others are texts. */
 const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL' }
 
@@ -97,6 +127,7 @@ export function runRule<T>(connection: Connection, rule: Rule<T>): T {
 
 function runStatement(connection: Connection, { text, values, line, wants }: Statement): unknown {
   if (wants === 'nothing') return connection.exec(text)
+  if (wants === 'arrays') return connection.prepare(withCasts(text)).raw().safeIntegers().all(values)
   const statement = prepare(connection, text)
   if (line) return statement.run(line, values).changes
   return wants === 'rows' ? statement.all(values) : statement.run(values).changes

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { seqWindows } from '../../../src/store/core/reading.ts'
+import { seqWindows } from '../../../src/store/core/selection.ts'
 
 /** The events that are read at once, and how many questions were asked. */
 function readAll(since: bigint, events: readonly bigint[]) {

@@ -1,5 +1,6 @@
 import { findInexactNumbers, skipNumber } from '../../../json/exact.ts'
-import type { SentItem, Value } from '../../../store/core/reading.ts'
+import type { Value } from '../../../store/core/reading.ts'
+import type { SentItem } from '../../../store/core/selection.ts'
 import { printable, printableJson } from '../../../text.ts'
 import type { Format } from './format.ts'
 

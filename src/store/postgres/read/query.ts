@@ -1,6 +1,8 @@
 import { JobError, MirrorError, UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import type { Value } from '../../core/reading.ts'
+import { type Parts, type SentItem, sentItem } from '../../core/selection.ts'
+import { numberedValues } from '../driver.ts'
 import type { Arrays, Cursor } from '../server/pool.ts'
 
 /** One statement as the server takes it. */
@@ -140,6 +142,26 @@ async function* batchesOf(sql: Cursor, first: Value[][]): AsyncIterable<Value[][
 
 async function fetchRows(sql: Cursor, count: number): Promise<Arrays & { rows: Value[][] }> {
   return (await sql.arrays(`FETCH ${count} FROM "_read"`)) as Arrays & { rows: Value[][] }
+}
+
+/** The rows of a selection. */
+export async function* rowsIn<T extends Value>(sql: Cursor, parts: Parts): AsyncGenerator<T[][]> {
+  for (let next = parts.next(); !next.done; ) {
+    const { ask, text, values } = next.value
+    if (ask === 'count') {
+      const { rows } = await sql.arrays(...numberedValues(text, values))
+      next = parts.next(Number(rows[0]?.[0]))
+    } else {
+      const { batches } = await openCursor(sql, ...numberedValues(text, values))
+      yield* batches as AsyncIterable<T[][]>
+      next = parts.next(0)
+    }
+  }
+}
+
+/** The items of a selection, as they were sent. */
+export async function* itemsIn(sql: Cursor, parts: Parts): AsyncIterable<SentItem[]> {
+  for await (const rows of rowsIn<string>(sql, parts)) yield rows.map(sentItem)
 }
 
 function nextCount(rows: readonly Value[][]): number {

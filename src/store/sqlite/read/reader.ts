@@ -1,54 +1,95 @@
 import type { ColumnDefinition } from 'better-sqlite3'
 import { UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
-import { collectionSummary } from '../../core/describe.ts'
+import { tableName } from '../../core/names.ts'
 import {
   distinctNames,
+  findListed,
+  foreign,
   type Listed,
+  listedCollections,
+  listedNames,
+  listedOrganizations,
   OWN_TIME,
-  type Selection,
-  type SentItem,
   type TypedRows,
   type Value,
 } from '../../core/reading.ts'
-import { runRule } from '../driver.ts'
+import {
+  type Parts,
+  type Selection,
+  type SentItem,
+  selectItems,
+  selectRows,
+  sentItem,
+} from '../../core/selection.ts'
+import type { Rule } from '../../core/sql.ts'
+import { OWN_TIMES, runRule, SQLITE, withCasts } from '../driver.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
 import { openInMemory, translate, translatingErrors } from '../file/open.ts'
 import type { Connection } from '../sql.ts'
-import { collectionsOf, findListed, listedNames, OWN_TIMES, selectItems, selectRows } from './selection.ts'
 
 /** Read-only access to the rows of a mirror or a copy of it, for query, export and describe. See `ReadableMirror`. */
 export type Reader = ReturnType<typeof createReader>
 
 export function createReader(connection: Connection, file: string) {
-  const read = <T>(task: () => T): T => translatingErrors(file, task)
+  const read = <T>(rule: Rule<T>): T => translatingErrors(file, () => runRule(connection, rule))
   const meaning = (error: unknown) => translate(file, error)
   return {
     /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
     query: (sql: string, parameters: Parameters = new Map()) => readOnly(connection, file, sql, parameters),
-    collections: () => read(() => collectionsOf(connection)),
-    organizations: () => {
-      const sql = 'SELECT id, name FROM organizations ORDER BY configured DESC, name, id'
-      return read(() => connection.prepare(sql).all() as { id: string; name: string }[])
-    },
-    find: (name: string) => read(() => findListed(connection, name)),
-    names: () => read(() => listedNames(connection)),
+    collections: () => read(listedCollections(SQLITE)).map(({ collection }) => collection),
+    organizations: () => read(listedOrganizations()),
+    find: (name: string) => translatingErrors(file, () => find(connection, name)),
+    names: () => read(listedNames(SQLITE)),
     rows: (listed: Listed, selection: Selection): TypedRows => {
-      const { rows, ...head } = read(() => selectRows(connection, listed, selection))
-      return { ...head, rows: stepping(() => rows, meaning) }
+      const { parts, ...head } = selectRows(SQLITE, listed, selection)
+      return { ...head, rows: stepping(() => rowsIn(connection, parts), meaning) }
     },
     items: (collection: string, selection: Selection): Iterable<SentItem> => {
-      const raw = read(() => findListed(connection, `${collection}_raw`))
-      const items = raw ? read(() => selectItems(connection, raw, selection)) : []
-      return stepping(() => items, meaning)
+      const raw = read(findListed(SQLITE, tableName(collection, 'raw')))
+      const parts = raw && selectItems(SQLITE, raw, selection)
+      return stepping(() => (parts ? rowsIn<string>(connection, parts).map(sentItem) : []), meaning)
     },
-    summary: async (collection: string) => read(() => runRule(connection, collectionSummary(collection))),
     // Loaded by none but `describe`, so that a query starts fast.
+    async summary(collection: string) {
+      const { collectionSummary } = await import('../../core/describe.ts')
+      return read(collectionSummary(collection))
+    },
     async describe(listed: Listed) {
-      const { describeColumns } = await import('./describe.ts')
-      return read(() => describeColumns(connection, listed))
+      const { describeColumns } = await import('../../core/describe.ts')
+      // In memory: the disk may have no room, and this user no right to it.
+      connection.pragma('temp_store = MEMORY')
+      return read(describeColumns(SQLITE, listed))
     },
     close: () => void connection.close(),
+  }
+}
+
+/** Throws UsageError for a view that a user has made over what is no longer there. */
+function find(connection: Connection, name: string): Listed | null {
+  try {
+    return runRule(connection, findListed(SQLITE, name))
+  } catch (error) {
+    const isOfView = error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR'
+    throw isOfView ? foreign(name, `cannot be read (${printable(error.message, 200)})`) : error
+  }
+}
+
+/** All parts are of one moment, as one statement is. */
+function* rowsIn<T extends Value>(connection: Connection, parts: Parts): Generator<T[]> {
+  connection.exec('BEGIN')
+  try {
+    for (let next = parts.next(); !next.done; ) {
+      const { ask, text, values } = next.value
+      const statement = connection.prepare(withCasts(text))
+      if (ask === 'count') next = parts.next(statement.pluck().get(values) as number)
+      else {
+        yield* statement.raw().safeIntegers().iterate(values) as Iterable<T[]>
+        next = parts.next(0)
+      }
+    }
+  } finally {
+    connection.exec('COMMIT')
   }
 }
 

@@ -8,7 +8,6 @@ import { runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
 import { isOwnerAlive, readDaemons } from '../leases.ts'
 import type { Connection } from '../sql.ts'
-import { hasTable } from './selection.ts'
 
 /** What `status` and the listener read of a mirror in a file, or of a copy. */
 export interface FileStatus {
@@ -31,7 +30,7 @@ export function createFileStatus(
   own: string | null = null,
 ): FileStatus {
   const read = <T>(task: () => T): T => translatingErrors(file, task)
-  const isWhole = () => hasTable(connection, 'sync_jobs') && hasTable(connection, 'sync_gates')
+  const isWhole = () => columnsIn(connection)('sync_gates', 'scope')
   return {
     status: () => read(() => (isWhole() ? readJobs(connection, file, own) : readFreshness(connection))),
     daemons: () => read(() => (isWhole() ? readDaemons(connection, file, own) : [])),
@@ -44,8 +43,17 @@ export function createFileStatus(
 
 /** Not a copy, nor a mirror that no command of this version has written yet. */
 function tellsOfColumns(connection: Connection): boolean {
-  const sql = "SELECT 1 FROM pragma_table_info('sync_view_columns') WHERE name = 'role'"
-  return hasTable(connection, 'sync_column_counts') && connection.prepare(sql).get() !== undefined
+  const has = columnsIn(connection)
+  return has('sync_column_counts', 'column') && has('sync_view_columns', 'role')
+}
+
+function columnsIn(connection: Connection) {
+  const known = new Map<string, Map<string, string>>()
+  return (table: string, column: string) => {
+    const columns = known.get(table) ?? runRule(connection, SQLITE.columnTypes(table))
+    known.set(table, columns)
+    return columns.has(column)
+  }
 }
 
 /**
@@ -53,15 +61,8 @@ function tellsOfColumns(connection: Connection): boolean {
  * one; it lives, and must not be opened here.
  */
 export function readJobs(connection: Connection, file: string, own: string | null = null): StatusRow[] {
-  const columns = {
-    sync_status: columnNames(connection, 'sync_status'),
-    sync_jobs: columnNames(connection, 'sync_jobs'),
-  }
-  const read = () =>
-    runRule(
-      connection,
-      jobLines(SQLITE, (table, column) => columns[table].has(column)),
-    )
+  const has = columnsIn(connection)
+  const read = () => runRule(connection, jobLines(SQLITE, has))
   const first = read()
   const states = new Map<string, boolean | null>(own === null ? [] : [[own, true]])
   for (const { owner } of first)
@@ -73,11 +74,6 @@ export function readJobs(connection: Connection, file: string, own: string | nul
     const running = line.owner !== null && (states.has(line.owner) ? (states.get(line.owner) ?? null) : true)
     return statusOf(line, running)
   })
-}
-
-function columnNames(connection: Connection, view: string): Set<string> {
-  const names = connection.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(view) as string[]
-  return new Set(names)
 }
 
 /** What `sync_status` shows. */
