@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import type { ConfiguredCollection } from '../../src/store/core/tables.ts'
-import { createForgetting } from '../../src/store/sqlite/forget.ts'
+import { createFileForgetting } from '../../src/store/sqlite/forget.ts'
 import { createLeases } from '../../src/store/sqlite/leases.ts'
 import { rebuildCollection } from '../../src/store/sqlite/tables/collection.ts'
 import { createTransact } from '../../src/store/sqlite/transaction.ts'
@@ -24,7 +24,7 @@ export function createLongWork(
     forgetting(configured: readonly ConfiguredCollection[] = []) {
       const leases = createLeases(connection, lockName(), Date.now)
       onTestFinished(() => leases.close())
-      return createForgetting({ connection, leases, transact, configured, ...patience })
+      return createFileForgetting({ connection, leases, transact, configured, ...patience })
     },
   }
 }

@@ -77,9 +77,9 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
       },
       rebuild: (collection) => rebuildCollection(connection, transact, collection, patience),
       async beginForgetting() {
-        const { createForgetting } = await import('../../store/sqlite/forget.ts')
+        const { createFileForgetting } = await import('../../store/sqlite/forget.ts')
         const { blank, ...forgetting } = own(() =>
-          createForgetting({ ...writing, transact, configured: collections }),
+          createFileForgetting({ ...writing, transact, configured: collections }),
         )
         await blank()
         return { ...forgetting, leftovers: (isWhole) => leftoversIn(file, isWhole) }

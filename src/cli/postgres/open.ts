@@ -3,7 +3,7 @@ import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { mirrorState } from '../../store/core/publication.ts'
 import { runRule } from '../../store/postgres/driver.ts'
-import { createForgetting } from '../../store/postgres/forget.ts'
+import { createServerForgetting } from '../../store/postgres/forget.ts'
 import {
   type Announcement,
   announceDaemon,
@@ -70,7 +70,11 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
       },
       rebuild: (name) => rebuildCollection(server, name, { now, signal }),
       beginForgetting: async () => {
-        const forgetting = createForgetting(server, leases, { configured: config.collections, now, signal })
+        const forgetting = createServerForgetting(server, leases, {
+          configured: config.collections,
+          now,
+          signal,
+        })
         // The server overwrites what is deleted when it cleans its tables (VACUUM).
         return { ...forgetting, leftovers: () => [] }
       },

@@ -16,13 +16,13 @@ import { POSTGRES, runRule, type Statements } from '../../store/postgres/driver.
 import { holdsMirror } from '../../store/postgres/migrations/migrate.ts'
 import {
   isUnknownName,
-  itemsIn,
   meaningOf,
   meaningOfSql,
   openCursor,
-  rowsIn,
   type Statement,
   type StreamedRows,
+  selectedItems,
+  selectedRows,
   withPlaceholders,
 } from '../../store/postgres/read/query.ts'
 import type { Cursor } from '../../store/postgres/server/pool.ts'
@@ -122,11 +122,11 @@ function readableServer(sql: Statements & Cursor): ReadableMirror {
     find: (name) => read(findListed(POSTGRES, name)),
     rows(listed, selection) {
       const { parts, ...head } = selectRows(POSTGRES, listed, selection)
-      return { ...head, batches: rowsIn(sql, parts) }
+      return { ...head, batches: selectedRows(sql, parts) }
     },
     async items({ collection }, selection) {
       const raw = await read(findListed(POSTGRES, tableName(collection, 'raw')))
-      return raw ? itemsIn(sql, selectItems(POSTGRES, raw, selection)) : []
+      return raw ? selectedItems(sql, selectItems(POSTGRES, raw, selection)) : []
     },
     describe: (listed) => read(describeColumns(POSTGRES, listed)),
     summary: (collection) => read(collectionSummary(collection)),

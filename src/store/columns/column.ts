@@ -39,14 +39,6 @@ export interface ColumnChange {
   column: Column
 }
 
-export interface ColumnWarning {
-  kind: 'text-sibling' | 'too-many-columns'
-  /** The new column NAME__text; absent if no column could be added. */
-  column?: string
-  path: string
-  message: string
-}
-
 /** The most characters of a column's name: a field's name may have a megabyte, and statements repeat it. */
 const LONGEST_NAME = 2000
 
@@ -54,7 +46,7 @@ const LONGEST_NAME = 2000
 export interface ColumnLimits {
   /** The most discovered columns of a table, keys and __text columns included, our own not. */
   mostColumns: number
-  /** The beginning of a name that leaves room for so many more characters. */
+  /** The beginning of a name that leaves room for `room` more characters. */
   cut(name: string, room: number): string
   /** Names that every table has already: a field of that name gets the next free one. */
   reserved: readonly string[]

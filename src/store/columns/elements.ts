@@ -1,13 +1,6 @@
 import { isJsonObject, type JsonValue, numberText } from '../../json/value.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
-import {
-  type Column,
-  type ColumnLimits,
-  type ColumnWarning,
-  foldName,
-  freeName,
-  SQLITE_LIMITS,
-} from './column.ts'
+import { type Column, type ColumnLimits, foldName, freeName, SQLITE_LIMITS } from './column.ts'
 import { extendCatalog } from './extend.ts'
 import type { Leaf } from './flatten.ts'
 import { toRow, WRITTEN } from './row.ts'
@@ -31,7 +24,7 @@ export function sentAtOf({ wide, path }: Pick<Column, 'wide' | 'path'>): string 
 /** The columns of a view, as they have to be. */
 export interface ExtendedElements {
   elements: readonly Column[]
-  warnings: ColumnWarning[]
+  warnings: string[]
 }
 
 /** The columns of the view after this array; null if they can hold all of it as they are. */
@@ -59,7 +52,7 @@ function catalogOf(known: readonly Column[], limits: ColumnLimits): Catalog {
   return catalog
 }
 
-/** A double has so many digits for any decimal number. */
+/** A double keeps this number of digits of any decimal number. */
 const EXACT_DIGITS = 15
 
 const LONGEST_FRACTION = 100

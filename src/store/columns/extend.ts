@@ -14,14 +14,7 @@ import {
   sealDraft,
   slotAt,
 } from './catalog.ts'
-import {
-  type Column,
-  type ColumnChange,
-  type ColumnWarning,
-  columnName,
-  foldName,
-  freeName,
-} from './column.ts'
+import { type Column, type ColumnChange, columnName, foldName, freeName } from './column.ts'
 import { type FieldPath, flatten, type Leaf, pathOf, sqlitePath } from './flatten.ts'
 import { changeFor, columnFor, isWideFor, type OwnValue, ownValue, typeOf } from './row.ts'
 
@@ -29,11 +22,12 @@ export interface Extension {
   catalog: Catalog
   /** In the order in which they have to be made. */
   changes: ColumnChange[]
-  warnings: ColumnWarning[]
+  /** What to report. */
+  warnings: string[]
 }
 
 interface Work extends Draft {
-  warnings: ColumnWarning[]
+  warnings: string[]
   /** The current reading of the items has changed it. */
   isChanged: boolean
 }
@@ -62,7 +56,7 @@ export function extendCatalog(
 export function extensionNotices({ changes, warnings }: Pick<Extension, 'changes' | 'warnings'>): Notice[] {
   const widened = changes.filter(({ kind, column }) => kind === 'type' && column.role !== 'key')
   return [
-    ...warnings.map(({ message }): Notice => ({ level: 'warn', message })),
+    ...warnings.map((message): Notice => ({ level: 'warn', message })),
     ...widened.map(({ column }): Notice => {
       return { level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` }
     }),
@@ -129,7 +123,7 @@ function addText(work: Work, slot: ColumnSlot, path: string[], value: Leaf, own:
   slot.text = { name, path: sqlitePath(path), type: 'TEXT', role: 'text', wide }
   add(work, slot.text)
   const message = `column ${main} is ${type} and met a value that does not fit it: such values go, as text, to column ${name}`
-  work.warnings.push({ kind: 'text-sibling', column: name, path: slot.text.path, message })
+  work.warnings.push(message)
 }
 
 function add(work: Work, column: Column): void {
@@ -145,7 +139,7 @@ function reportFull(work: Work, field: FieldPath): void {
   work.isFullReported = true
   const path = sqlitePath(pathOf(field))
   const message = `the table has ${work.limits.mostColumns} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
-  work.warnings.push({ kind: 'too-many-columns', path, message })
+  work.warnings.push(message)
 }
 
 function isTakenIn(draft: Draft): (name: string) => boolean {

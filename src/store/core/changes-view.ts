@@ -17,6 +17,9 @@ export const SEQ_COLUMNS = {
   _valid_to: '_valid_to_seq',
 } as const
 
+/** What the comment of the view begins with, where a database has comments. */
+export const CHANGES_COMMENT = 'One row an event of '
+
 export type EventTime = keyof typeof SEQ_COLUMNS
 
 /** The first column of `orders_changes`. */

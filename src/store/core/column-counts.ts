@@ -94,7 +94,7 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
 
 type FoundMisfit = Found<string | number> & { misfit: Misfit | null }
 
-/** Of so many columns of a view an example of their misfits is looked for, with a statement each. */
+/** For how many columns of a view an example of their misfits is looked for, with a statement each. */
 const MOST_EXAMPLES = 20
 
 /** `rows`: how many the job has. */

@@ -73,10 +73,10 @@ function sortKey({ organization, organization_id: id }: JobSummary): string {
   return `${organization}\0${id}`
 }
 
-/** Up to so many rows, distinct values are counted; of more rows a sample of about so many is. */
+/** The most rows whose distinct values are all counted; of more rows, a sample of about this size is. */
 const SAMPLE_ROWS = 100_000
 
-/** Up to so many different values in the sample are counted in all rows: one reading of the column, and little memory. */
+/** A column with at most this number of different values in the sample is counted in all rows: one reading of it, and little memory. */
 const FEW = 100
 
 /** Columns of one statement: of three results for each SQLite returns 2,000 at most, PostgreSQL 1,664; and SQLite joins 500 parts by UNION. */

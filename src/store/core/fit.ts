@@ -21,16 +21,10 @@ import {
 } from '../columns/elements.ts'
 import { type Extension, extendCatalog, extensionNotices } from '../columns/extend.ts'
 import { type ArrayValue, type TypedRow, toRow } from '../columns/row.ts'
+import { type ElementSql, isTaken, makeArrayView } from './array-views.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
-import { type Dialect, exec, one, quoted, type Rule, run } from './sql.ts'
-import {
-  type ConfiguredCollection,
-  loadArrayViews,
-  loadCatalog,
-  OF_VIEWS,
-  saveColumns,
-  saveView,
-} from './tables.ts'
+import { type Dialect, one, type Rule, run } from './sql.ts'
+import { type ConfiguredCollection, loadArrayViews, loadCatalog, saveColumns, saveView } from './tables.ts'
 import type { OwnView } from './views.ts'
 
 // The tables and views of a collection are changed where they cannot hold the items that come.
@@ -158,10 +152,9 @@ export interface Alteration {
   furtherViews: readonly OwnView[]
   /** Makes a view, or makes it anew; with the statements that say what it is. */
   makeView(name: string, select: string, comments: readonly string[]): Rule<void>
-  /** Makes the view of an array anew. */
-  replaceView(shape: ViewedTable, view: ArrayView): Rule<void>
-  /** Makes the view of changes anew, if it is ours. */
-  replaceChangesView(shape: ViewedTable): Rule<void>
+  elements: ElementSql
+  /** The SELECT of the view of changes: see `selectChanges`. */
+  changes(shape: ViewedTable): string
   /** A condition: the column of `t` holds a text that begins like a list. */
   beginsLikeList(column: string): string
   /** A condition: the item of `r` has a text at this path. */
@@ -286,8 +279,7 @@ function* extendViews(
     const sentAt = own ? sentAtOf(own) : null
     views.set(column, { name, arrayColumn: column, elements: extended.elements, sentAt })
     if (!due.has(column)) due.set(column, known)
-    for (const { message } of extended.warnings)
-      notices.push({ level: 'warn', message: `${name}: ${message}` })
+    for (const message of extended.warnings) notices.push({ level: 'warn', message: `${name}: ${message}` })
   }
   for (const [column, known] of due) {
     const view = views.get(column)
@@ -307,14 +299,14 @@ function* extendViews(
 
 /** Returns what is in the way; null: the view is changed. */
 function changeView(
-  { dialect, replaceView, tried }: Alteration,
+  alteration: Alteration,
   shape: ViewedTable,
   view: ArrayView,
   at: string,
 ): Rule<string | null> {
-  return tried(function* () {
-    yield* saveView(dialect, view, at)
-    yield* replaceView(shape, view)
+  return alteration.tried(function* () {
+    yield* saveView(alteration.dialect, view, at)
+    yield* makeArrayView(alteration, shape, view)
   })
 }
 
@@ -333,27 +325,4 @@ function withKeptTypes(
     if (column === changed.arrayColumn)
       elements = extendElements(elements, array, limits)?.elements ?? elements
   return { ...changed, elements }
-}
-
-/** A table or view that we did not create belongs to a user, who may have put it in the place of ours. */
-function* isTaken(dialect: Dialect, name: string): Rule<boolean> {
-  return (yield* dialect.relationNamed([name])) !== null && !(yield* dialect.isOwnView(name))
-}
-
-/** Makes those views of a collection again that are ours. Returns how many. */
-export function* replaceViews({ dialect, replaceView }: Alteration, shape: ViewedTable): Rule<number> {
-  let replaced = 0
-  for (const view of yield* loadArrayViews(dialect, shape.name)) {
-    if (yield* isTaken(dialect, view.name)) continue
-    yield* replaceView(shape, view)
-    replaced++
-  }
-  return replaced
-}
-
-/** Drops those views of a collection's arrays that are ours, and deletes their columns. */
-export function* dropViews(dialect: Dialect, collection: string): Rule<void> {
-  for (const { name } of yield* loadArrayViews(dialect, collection))
-    if (!(yield* isTaken(dialect, name))) yield* exec([`DROP VIEW IF EXISTS ${quoted(name)}`])
-  yield* run(`DELETE FROM sync_view_columns WHERE ${OF_VIEWS}`, { collection })
 }

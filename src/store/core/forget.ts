@@ -72,15 +72,15 @@ function* partsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<Pa
 
 /** Counts what the mirror holds of a job. */
 export function* holdingsOf(dialect: Dialect, job: JobNames): Rule<Holdings> {
-  const held: Holdings = { rows: 0, versions: 0, rejects: 0, walks: 0, pages: 0, runs: 0 }
+  const holdings: Holdings = { rows: 0, versions: 0, rejects: 0, walks: 0, pages: 0, runs: 0 }
   for (const { counts, tables, where } of yield* partsOf(dialect, job)) {
     if (!counts) continue
     for (const table of tables) {
       const found = yield* one<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${where}`, job)
-      held[counts] = Math.max(held[counts], found?.rows ?? 0)
+      holdings[counts] = Math.max(holdings[counts], found?.rows ?? 0)
     }
   }
-  return held
+  return holdings
 }
 
 /**
@@ -109,7 +109,7 @@ function* markForgotten(job: JobNames, at: string): Rule<void> {
   yield* run(`DELETE FROM sync_runs WHERE ${OF_JOB}`, job)
 }
 
-/** Deletes up to so many rows of a job after `markForgotten`. Returns true when none is left. */
+/** Deletes at most `rows` rows of a job after `markForgotten`. Returns true when none is left. */
 function* deleteHoldings(dialect: Dialect, job: JobNames, rows: number): Rule<boolean> {
   let left = rows
   for (const { counts, tables, where, key, order } of yield* partsOf(dialect, job)) {
@@ -220,9 +220,9 @@ export async function forgetJob(
   const { job } = owner
   const owned = <T>(begin: () => Rule<T>) => writing(() => asOwner(dialect, owner, begin))
   const gone = await owned(function* () {
-    const held = yield* holdingsOf(dialect, job)
+    const holdings = yield* holdingsOf(dialect, job)
     yield* markForgotten(job, timeOf(now()))
-    return held
+    return holdings
   })
   if (!(await inBatches(() => owned(() => deleteHoldings(dialect, job, batchRows)))))
     throw new InterruptedError('stopped before everything was forgotten; the same command continues')

@@ -109,12 +109,12 @@ const OLDEST_MS = 86_400_000
 /** NAME.json costs next to nothing. */
 const NUMBERS_EVERY_MS = 60_000
 
-/** Making the file takes no more than one part in so many of the time. */
+/** Making the file takes no more than a tenth of the time. */
 const PARTS_OF_TIME = 10
 
 /**
- * What is written next, and when; null: nothing, until the mirror changes. `every`: the file is made once in so many milliseconds, at
- * most; null: at once, for the end of a command. A time that the clock has not reached, after it was set back, holds nothing up.
+ * What is written next, and when; null: nothing, until the mirror changes. `every`: the least time between two files, in milliseconds;
+ * null: at once, for the end of a command. A time that the clock has not reached, after it was set back, holds nothing up.
  */
 export function nextPublication(
   { mirror, published, made, toldAt, failed }: Publication,

@@ -3,12 +3,12 @@ import { parseExact } from '../../json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../json/value.ts'
 import { type KeyType, keyColumnNames, splitKey } from '../columns/catalog.ts'
 import type { TypedRow } from '../columns/row.ts'
+import { replaceViews } from './array-views.ts'
 import { countColumns, countedJobs } from './column-counts.ts'
 import {
   type Alteration,
   type KnownTables,
   type Outcome,
-  replaceViews,
   type TableAccess,
   typedRows,
   viewedTable,

@@ -73,7 +73,7 @@ function partsOf(dialect: Dialect, listed: Listed, selection: Selection, list: s
 }
 
 function* inOne(rows: SelectedRows): Parts {
-  yield reading(rows, rows.where)
+  yield readPart(rows, rows.where)
 }
 
 function* inWindows(rows: SelectedRows, since: bigint): Parts {
@@ -81,15 +81,15 @@ function* inWindows(rows: SelectedRows, since: bigint): Parts {
   for (let next = windows.next(); !next.done; ) {
     const { ask, most, ...window } = next.value
     const where = `${rows.where} AND ${withinWindow(window)}`
-    next = windows.next(yield ask === 'read' ? reading(rows, where) : counting(rows, where, most))
+    next = windows.next(yield ask === 'read' ? readPart(rows, where) : countPart(rows, where, most))
   }
 }
 
-function reading({ list, from, orderBy, values }: SelectedRows, where: string): Part {
+function readPart({ list, from, orderBy, values }: SelectedRows, where: string): Part {
   return { ask: 'read', text: `SELECT ${list} ${from} WHERE ${where}${orderBy}`, values }
 }
 
-function counting({ from, values }: SelectedRows, where: string, most: number): Part {
+function countPart({ from, values }: SelectedRows, where: string, most: number): Part {
   return {
     ask: 'count',
     text: `SELECT count(*) FROM (SELECT 1 ${from} WHERE ${where} LIMIT ${most}) AS found`,
@@ -175,7 +175,7 @@ export function sentItem(row: readonly string[]): SentItem {
   return { organizationId, organization, key, firstSeenAt, changedAt, json }
 }
 
-/** Events of one window, about: so many are put in order at once, whatever follows them. */
+/** About how many events a window has: they are put in order at once, whatever follows them. */
 const MOST_EVENTS = 5000
 
 /** The first one is an hour wide: numbers are about milliseconds. */

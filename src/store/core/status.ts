@@ -212,7 +212,7 @@ const BY_PLAN = "trigger IN ('schedule', 'manual')"
 /** The later of two times: the end of a budget's pause, and the end of what it waits for. */
 const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
 
-/** When the run `run` of the open walk `walk` had written its pages but so many thirds of them. */
+/** When the run `run` of the open walk `walk` had written all its pages but the last `thirds` thirds. */
 function writtenBut(thirds: number): string {
   return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
 }
@@ -353,12 +353,12 @@ export const RUNNING_RUN = `
 
 /** The names alone matter here. */
 const NAMES = Object.keys(columnsOf({ numberIn: String, textIn: String }, () => true))
-const NOTHING = Object.fromEntries(NAMES.map((name) => [name, null])) as Record<keyof ReadRow, null>
+const NO_VALUES = Object.fromEntries(NAMES.map((name) => [name, null])) as Record<keyof ReadRow, null>
 
 /** The row of a configured job that is not in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
-    ...NOTHING,
+    ...NO_VALUES,
     organization_id: organization.id,
     organization: organization.name,
     collection,

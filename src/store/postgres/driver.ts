@@ -1,7 +1,7 @@
 import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
 import { parentNames } from '../columns/elements.ts'
-import { SEQ_COLUMNS } from '../core/changes-view.ts'
+import { CHANGES_COMMENT, SEQ_COLUMNS } from '../core/changes-view.ts'
 import { tableName } from '../core/names.ts'
 import { isOfChanges, OWN_TIME } from '../core/reading.ts'
 import {
@@ -18,7 +18,7 @@ import {
   withParameters,
 } from '../core/sql.ts'
 import { SERVER_TIME } from './server/clock.ts'
-import type { Arrays, Cursor } from './server/pool.ts'
+import type { Cursor } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 import { fullNotice, literal, POSTGRES_LIMITS, type Sql, storable, storableJson, withinPage } from './sql.ts'
 import { VIEW_MARK } from './tables/views.ts'
@@ -55,7 +55,8 @@ export const POSTGRES: Dialect = {
   },
   *isOwnView(view) {
     const found = yield* all(
-      `SELECT 1 FROM pg_class WHERE oid = to_regclass(:name::text) AND relkind = 'v' AND strpos(pg_get_viewdef(oid), '${VIEW_MARK}') > 0`,
+      `SELECT 1 FROM pg_class WHERE oid = to_regclass(:name::text) AND relkind = 'v'
+         AND (strpos(pg_get_viewdef(oid), '${VIEW_MARK}') > 0 OR starts_with(obj_description(oid, 'pg_class'), '${CHANGES_COMMENT}'))`,
       { name: quoted(view) },
     )
     return found.length > 0
@@ -216,15 +217,11 @@ export function runnerOn(
   }
 }
 
-function runStatement(sql: Statements, { text, values, wants }: Statement): Promise<unknown> {
+async function runStatement(sql: Statements, { text, values, wants }: Statement): Promise<unknown> {
   if (wants === 'rows' || wants === 'count') return sql[wants](...numberedValues(text, values))
-  if (wants === 'arrays' && sql.arrays) return rowsOf(sql.arrays(...numberedValues(text, values)))
+  if (wants === 'arrays' && sql.arrays) return (await sql.arrays(...numberedValues(text, values))).rows
   if (wants === 'nothing' && sql.exec) return sql.exec(text)
   throw new Error('this statement needs a transaction')
-}
-
-async function rowsOf(answer: Promise<Arrays>): Promise<unknown[][]> {
-  return (await answer).rows
 }
 
 /** A text of the rules as the server takes it, and its values in order. */

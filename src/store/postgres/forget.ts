@@ -1,18 +1,14 @@
-import {
-  createForgetting as createRules,
-  type Forgetting,
-  type ForgettingWork,
-  isUnused,
-} from '../core/forget.ts'
+import { dropCollection } from '../core/collections.ts'
+import { createForgetting, type Forgetting, type ForgettingWork, isUnused } from '../core/forget.ts'
 import type { JobNames, OwnJob } from '../core/jobs.ts'
 import { noteOwner, releaseJob } from '../core/leases.ts'
 import { type ConfiguredCollection, knownKey } from '../core/tables.ts'
-import { runnerOn, runRule } from './driver.ts'
+import { POSTGRES, runnerOn, runRule } from './driver.ts'
 import { type Leases, newEpoch } from './leases.ts'
 import type { Patience, Server } from './server/server.ts'
 import { quoted } from './sql.ts'
 import { tried } from './tables/alter.ts'
-import { dropCollection, makeConfigured } from './tables/collection.ts'
+import { makeConfigured } from './tables/collection.ts'
 
 export interface ForgettingOptions extends Pick<Patience, 'now' | 'signal'> {
   /** Their tables are made again, empty. */
@@ -22,8 +18,12 @@ export interface ForgettingOptions extends Pick<Patience, 'now' | 'signal'> {
 /** Rows of one transaction. */
 const FORGOTTEN_AT_ONCE = 5000
 
-export function createForgetting(server: Server, leases: Leases, options: ForgettingOptions): Forgetting {
-  return createRules({
+export function createServerForgetting(
+  server: Server,
+  leases: Leases,
+  options: ForgettingOptions,
+): Forgetting {
+  return createForgetting({
     ...forgettingOn(server, options),
     async take(job) {
       const { organization, collection } = job
@@ -73,7 +73,7 @@ function dropUnused(server: Server, collection: string): Promise<boolean> {
     // Empty tables stay that a user's view or policy reads: they hold nothing of anybody.
     const inTheWay = await runRule(
       sql,
-      tried(() => dropCollection(collection)),
+      tried(() => dropCollection(POSTGRES, collection)),
     )
     return inTheWay === null
   })

@@ -27,7 +27,7 @@ export interface Leases {
 }
 
 export async function createLeases(server: Server, name: string): Promise<Leases> {
-  const held = new Set<bigint>()
+  const ours = new Set<bigint>()
   const asked = new Set<bigint>()
   let connection: Promise<OwnConnection> | null = null
   let isClosed = false
@@ -45,7 +45,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
   function forget(lost: Promise<OwnConnection>): void {
     if (connection !== lost) return
     connection = null
-    if (held.size > 0 && !isClosed) void takeBack()
+    if (ours.size > 0 && !isClosed) void takeBack()
   }
 
   /** Takes our locks back before another worker looks for jobs that nobody has. */
@@ -63,7 +63,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     try {
       await assertNoPooler(opened)
       // A lock that another worker got meanwhile stays with it: its epoch keeps us from writing.
-      for (const key of held) await tryLock(opened, key)
+      for (const key of ours) await tryLock(opened, key)
       if (isClosed) await opened.close()
       return opened
     } catch (error) {
@@ -95,11 +95,11 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     async lock(organizationId, collection) {
       const key = lockKey(server.address.schema, organizationId, collection)
       // The server would give the lock to this connection twice, and keep it when it is given back once.
-      if (held.has(key) || asked.has(key)) return false
+      if (ours.has(key) || asked.has(key)) return false
       asked.add(key)
       try {
         const isOurs = await onConnection((own) => tryLock(own, key))
-        if (isOurs) held.add(key)
+        if (isOurs) ours.add(key)
         return isOurs
       } finally {
         asked.delete(key)
@@ -107,7 +107,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     },
     async unlock(organizationId, collection) {
       const key = lockKey(server.address.schema, organizationId, collection)
-      if (!held.delete(key)) return
+      if (!ours.delete(key)) return
       // The server drops the locks of a connection that is lost.
       const used = connection
       const own = await used?.catch(() => null)
@@ -119,7 +119,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
       })
     },
     renew: async () => {
-      if (!connection && held.size > 0 && !isClosed) await takeBack()
+      if (!connection && ours.size > 0 && !isClosed) await takeBack()
     },
     close: async () => {
       isClosed = true
@@ -257,14 +257,14 @@ export interface ListNames {
   collection: string
 }
 
-/** One worker takes at most so many lists at once: the others take what is left. */
+/** The most lists that one worker takes at once: the others take what is left. */
 const MOST_TAKEN = 8
 
 /** Look at no more lists than this at once: others may have the first ones. */
 const MOST_ASKED = 500
 
 /**
- * For so long no other worker takes the list: its reading has begun by then, which shows by its lock, or its worker died. A list that it
+ * How long no other worker takes the list: by then its reading has begun, which shows by its lock, or its worker has died. A list that it
  * has read meanwhile is not due any more. Milliseconds.
  */
 const TURN_MS = 10_000

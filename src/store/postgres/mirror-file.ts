@@ -1,19 +1,18 @@
 import { keyColumnNames, shapeOf, splitKey } from '../columns/catalog.ts'
 import type { SqlValue } from '../columns/column.ts'
+import { replaceViews } from '../core/array-views.ts'
+import { ensureTables } from '../core/collections.ts'
 import { ownColumns } from '../core/declarations.ts'
-import { replaceViews } from '../core/fit.ts'
 import { KINDS, tableName } from '../core/names.ts'
 import { loadCatalog } from '../core/tables.ts'
 import { runRule, SQLITE } from '../sqlite/driver.ts'
 import { openForWriting } from '../sqlite/file/open-for-writing.ts'
 import type { Connection } from '../sqlite/sql.ts'
 import { ALTERATION } from '../sqlite/tables/alter.ts'
-import { ensureTables } from '../sqlite/tables/collection.ts'
 import { ownTables } from './move/tables.ts'
 import type { Cursor } from './server/pool.ts'
 import type { Server } from './server/server.ts'
-import { quoted, type Sql } from './sql.ts'
-import { keyNames } from './tables/views.ts'
+import { POSTGRES_LIMITS, quoted, type Sql } from './sql.ts'
 
 /** What no copy holds. */
 const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_shares', 'sync_seq']
@@ -58,13 +57,12 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
           })
       for (const [name, keyPaths] of keys) {
         const collection = { name, key: keyPaths.map((path) => path.join('.')) }
-        runRule(connection, ensureTables(collection))
+        runRule(connection, ensureTables(ALTERATION, collection))
         const shape = shapeOf(name, runRule(connection, loadCatalog(SQLITE, collection)))
         runRule(connection, replaceViews(ALTERATION, shape))
-        const [from, to] = [keyNames(keyPaths), keyColumnNames(keyPaths)].map((all) => [
-          '_organization_id',
-          ...all,
-        ])
+        const [from, to] = [keyColumnNames(keyPaths, POSTGRES_LIMITS), keyColumnNames(keyPaths)].map(
+          (all) => ['_organization_id', ...all],
+        )
         await copyCollection(
           copy,
           name,
@@ -87,7 +85,7 @@ function withKeysOfFile(
 ): SqlValue[] {
   const at = columns.indexOf('column')
   const paths = keys.get(String(row[columns.indexOf('collection')])) ?? []
-  const key = keyNames(paths).indexOf(String(row[at]))
+  const key = keyColumnNames(paths, POSTGRES_LIMITS).indexOf(String(row[at]))
   return key === -1 ? row : row.with(at, keyColumnNames(paths)[key] ?? null)
 }
 

@@ -24,7 +24,7 @@ export function literal(text: string): string {
 /** PostgreSQL cuts longer names without a word. */
 const LONGEST_NAME_BYTES = 63
 
-/** The beginning of a name that fits, with room for so many more bytes. */
+/** The beginning of a name that fits, with room for `room` more bytes. */
 function cutName(name: string, room = 0): string {
   let bytes = Buffer.byteLength(name)
   if (bytes <= LONGEST_NAME_BYTES - room) return name

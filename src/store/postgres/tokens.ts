@@ -100,7 +100,7 @@ export async function createTokens(
   }
 }
 
-/** A permit that was written so long after its time, or by a wrong clock, counts too early, and is written again. Milliseconds. */
+/** A permit that was written later than this after its time, or by a wrong clock, counts too early, and is written again. Milliseconds. */
 const LATE_MS = 250
 
 /** A server that is always so slow is late by a known time. */

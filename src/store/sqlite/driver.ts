@@ -4,7 +4,7 @@ import { SEQ_COLUMNS } from '../core/changes-view.ts'
 import { isOfChanges, OWN_TIME } from '../core/reading.ts'
 import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import type { Connection } from './sql.ts'
-import { isViewSql, JOIN } from './tables/views.ts'
+import { isViewSql } from './tables/views.ts'
 
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
@@ -12,7 +12,8 @@ export const SQLITE: Dialect = {
   rowIdType: 'bigint',
   sequence: '_rowid_',
   versionSequence: '_rowid_',
-  join: JOIN,
+  // With a plain join SQLite may read the whole second table.
+  join: 'CROSS JOIN',
   joinFirst: (table, as, where, order) =>
     `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1)`,
   later: 'max',

@@ -1,11 +1,12 @@
 import { InterruptedError } from '../../errors.ts'
-import { createForgetting as createRules, isUnused } from '../core/forget.ts'
+import { dropCollection } from '../core/collections.ts'
+import { createForgetting, isUnused } from '../core/forget.ts'
 import type { ConfiguredCollection } from '../core/tables.ts'
-import { runRule } from './driver.ts'
+import { runRule, SQLITE } from './driver.ts'
 import type { Leases } from './leases.ts'
 import { type Connection, quoted } from './sql.ts'
 import { declarationOf } from './tables/alter.ts'
-import { dropCollection, hasBelongings, makeConfigured } from './tables/collection.ts'
+import { hasBelongings, makeConfigured } from './tables/collection.ts'
 import { inBatches, type Patience, runnerOn, type Transact } from './transaction.ts'
 
 export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'signal'> {
@@ -20,7 +21,7 @@ export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'sig
 const FORGOTTEN_AT_ONCE = 500
 
 /** Forgets in a file, from its free database pages too. */
-export function createForgetting({
+export function createFileForgetting({
   connection,
   leases,
   transact,
@@ -29,7 +30,7 @@ export function createForgetting({
 }: ForgettingOptions) {
   // Overwrites deleted rows with zeros.
   connection.pragma('secure_delete = ON')
-  const forgetting = createRules({
+  const forgetting = createForgetting({
     ...runnerOn(connection, transact, patience),
     take: (job) =>
       transact(() => {
@@ -42,7 +43,7 @@ export function createForgetting({
       transact(() => {
         // A user's index or trigger would go with the tables.
         const isDropped = runRule(connection, isUnused(collection)) && !hasBelongings(connection, collection)
-        if (isDropped) runRule(connection, dropCollection(collection))
+        if (isDropped) runRule(connection, dropCollection(SQLITE, collection))
         makeConfigured(connection, configured)
         return isDropped
       }),
@@ -67,7 +68,7 @@ const LINK_BYTES = 4
 const MOST_PAGES = 256
 
 /**
- * Returns a function that overwrites up to so many free database pages, which may still hold deleted rows,
+ * Returns a function that overwrites at most `pages` free database pages, which may still hold deleted rows,
  * and returns true when none is left. It fills them with a table of zeros and frees them again, on a
  * connection with `secure_delete`. A killed process leaves that table; the next one continues with it.
  */

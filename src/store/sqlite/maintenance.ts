@@ -81,7 +81,7 @@ export function createMaintenance(file: string, { now, signal, report }: Omit<Pa
 // through all orders of one for each establishment.
 
 /**
- * Rows of each index that are read. With fewer, the planner takes a large organization for one of so many rows; without a limit,
+ * Rows of each index that are read. With fewer, the planner takes a large organization for a small one; without a limit,
  * values of the API are kept in `sqlite_stat4`.
  */
 export const ANALYZED_ROWS = 100_000

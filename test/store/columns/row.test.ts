@@ -176,9 +176,9 @@ describe('an item’s row', () => {
   it('warns when a __text column appears, and only then', () => {
     const placements = placeAll(['{"a":1}', '{"a":"x"}', '{"a":"y"}'])
 
-    expect(placements.map(({ warnings }) => warnings)).toMatchObject([
+    expect(placements.map(({ warnings }) => warnings)).toEqual([
       [],
-      [{ kind: 'text-sibling', column: 'a__text', path: '$.a' }],
+      [expect.stringMatching(/^column a .* to column a__text$/)],
       [],
     ])
   })
@@ -328,7 +328,7 @@ describe('a page of items', () => {
       ['{"a":1}', '{"a":"x"}', '{"a":"y"}'].map(item),
     )
 
-    expect(warnings.map(({ column }) => column)).toEqual(['a__text'])
+    expect(warnings).toEqual([expect.stringMatching(/a__text$/)])
   })
 })
 
@@ -343,7 +343,7 @@ describe('past 500 columns', () => {
     const elements = extendElements([], [hostile])?.elements
 
     expect([catalog.columns.length, elements?.length]).toEqual([499, 500])
-    expect(warnings.map(({ message }) => message.length < 300)).toEqual([true])
+    expect(warnings.map((message) => message.length < 300)).toEqual([true])
     // All paths would take 600,000 kilobytes.
     expect(process.resourceUsage().maxRSS - before).toBeLessThan(200_000)
   })
@@ -353,8 +353,8 @@ describe('past 500 columns', () => {
 
     expect([first?.values.size, second?.values.size]).toEqual([499, 0])
     expect(Object.fromEntries(third?.values ?? [])).toEqual({ f0: 5n })
-    expect([first, second, third].map((placement) => placement?.warnings)).toMatchObject([
-      [{ kind: 'too-many-columns', path: '$.f499' }],
+    expect([first, second, third].map((placement) => placement?.warnings)).toEqual([
+      [expect.stringMatching(/500 discovered columns.* \$\.f499 /)],
       [],
       [],
     ])
@@ -379,7 +379,11 @@ describe('past 500 columns', () => {
       { f2: 2n },
     ])
     expect(placements.map(({ changes }) => changes.length)).toEqual([499, 1, 0])
-    expect(placements.map(({ warnings }) => warnings.map(({ path }) => path))).toEqual([[], ['$.f1'], []])
+    expect(placements.map(({ warnings }) => warnings)).toEqual([
+      [],
+      [expect.stringMatching(/ \$\.f1 and all further new fields /)],
+      [],
+    ])
   })
 
   it('can add a __text column instead of a further field', () => {

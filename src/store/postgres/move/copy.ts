@@ -54,7 +54,7 @@ async function digestOf(
   return digest
 }
 
-/** One statement writes at most so many rows, or somewhat more than so many characters. */
+/** The most rows that one statement writes, and the characters after which it takes no further row. */
 const COPIED_AT_ONCE = 2000
 const MOST_CHARACTERS = 2_000_000
 

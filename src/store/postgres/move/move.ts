@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { MirrorError } from '../../../errors.ts'
 import { shapeOf } from '../../columns/catalog.ts'
+import { replaceViews } from '../../core/array-views.ts'
+import { dropCollection, ensureChangesView } from '../../core/collections.ts'
 import { tablesSql } from '../../core/declarations.ts'
-import { replaceViews } from '../../core/fit.ts'
 import { tableName } from '../../core/names.ts'
 import { collectionNames, loadCatalog } from '../../core/tables.ts'
 import type { Connection } from '../../sqlite/sql.ts'
@@ -11,8 +12,7 @@ import { readLocks } from '../leases.ts'
 import { LATEST_VERSION, MOVING, migrate, readSettings } from '../migrations/migrate.ts'
 import type { Server } from '../server/server.ts'
 import { quoted, type Sql } from '../sql.ts'
-import { ALTERATION, makeChangesView } from '../tables/alter.ts'
-import { dropCollection } from '../tables/collection.ts'
+import { ALTERATION } from '../tables/alter.ts'
 import { compareTable, copyTable, fillTable } from './copy.ts'
 import {
   DESCRIBING,
@@ -179,14 +179,15 @@ function begin(
     await sql.rows("DELETE FROM sync_settings WHERE starts_with(name, 'daemon ')")
     const mark: Mark = { source, version: LATEST_VERSION }
     await note(sql, MARK, JSON.stringify(mark))
-    for (const name of await runRule(sql, collectionNames())) await runRule(sql, dropCollection(name))
+    for (const name of await runRule(sql, collectionNames()))
+      await runRule(sql, dropCollection(POSTGRES, name))
     await sql.exec(`TRUNCATE ${OWN_TABLES.map(quoted).join(', ')}`)
     const options = { signal: new AbortController().signal, onRows: () => {} }
     for (const table of describing) await fillTable(sql, connection, table, options)
     for (const { name, key } of collections) {
       const shape = shapeOf(name, await runRule(sql, loadCatalog(POSTGRES, { name, key })))
       await sql.exec(tablesSql(POSTGRES, shape).join(';\n'))
-      await runRule(sql, makeChangesView(shape))
+      await runRule(sql, ensureChangesView(ALTERATION, shape))
       await runRule(sql, replaceViews(ALTERATION, shape))
     }
   })

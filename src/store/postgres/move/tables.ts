@@ -8,7 +8,6 @@ import { loadArrayViews, loadColumns } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../../sqlite/driver.ts'
 import type { Connection } from '../../sqlite/sql.ts'
 import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
-import { keyNames } from '../tables/views.ts'
 
 /** They say what the tables and views of the collections are like, which are made by them. */
 export const DESCRIBING = ['sync_collections', 'sync_known_columns', 'sync_view_columns']
@@ -91,7 +90,7 @@ export function movedCollections(connection: Connection): MovedCollection[] {
 /** Columns keep their names, since saved queries have them, where PostgreSQL can have such names. Those beyond its limit are left out. */
 function movedCollection(connection: Connection, name: string, key: string[]): MovedCollection {
   const keyPaths = splitKey(key)
-  const keys = keyNames(keyPaths)
+  const keys = keyColumnNames(keyPaths, POSTGRES_LIMITS)
   const values = runRule(connection, loadColumns(SQLITE, name)).filter(({ role }) => role !== 'key')
   const most = POSTGRES_LIMITS.mostColumns - keys.length
   const columns = new Map([

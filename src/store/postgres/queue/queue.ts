@@ -45,10 +45,10 @@ export interface ListQueue {
   close(): Promise<void>
 }
 
-/** So many lists are added by one statement. */
+/** The most lists that one statement adds. */
 const BATCH = 5000
 
-/** After so many new lists, the server's statistics are renewed. */
+/** From this number of new lists on, the server's statistics are renewed. */
 const MANY_LISTS = 1000
 
 export async function openQueue(server: Server, onTrouble: (error: unknown) => void): Promise<ListQueue> {

@@ -145,7 +145,7 @@ async function fetchRows(sql: Cursor, count: number): Promise<Arrays & { rows: V
 }
 
 /** The rows of a selection. */
-export async function* rowsIn<T extends Value>(sql: Cursor, parts: Parts): AsyncGenerator<T[][]> {
+export async function* selectedRows<T extends Value>(sql: Cursor, parts: Parts): AsyncGenerator<T[][]> {
   for (let next = parts.next(); !next.done; ) {
     const { ask, text, values } = next.value
     if (ask === 'count') {
@@ -160,8 +160,8 @@ export async function* rowsIn<T extends Value>(sql: Cursor, parts: Parts): Async
 }
 
 /** The items of a selection, as they were sent. */
-export async function* itemsIn(sql: Cursor, parts: Parts): AsyncIterable<SentItem[]> {
-  for await (const rows of rowsIn<string>(sql, parts)) yield rows.map(sentItem)
+export async function* selectedItems(sql: Cursor, parts: Parts): AsyncIterable<SentItem[]> {
+  for await (const rows of selectedRows<string>(sql, parts)) yield rows.map(sentItem)
 }
 
 function nextCount(rows: readonly Value[][]): number {

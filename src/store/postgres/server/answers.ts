@@ -17,7 +17,7 @@ export interface AnswersOptions {
   /** A further connection, for a look at the others. */
   newClient: () => Client
   signal: AbortSignal
-  /** Runs a task after so many milliseconds of real time. Returns a function that prevents it. */
+  /** Runs a task after `ms` milliseconds of real time. Returns a function that prevents it. */
   after: (ms: number, task: () => void) => () => void
   /** Milliseconds. */
   now: () => number
@@ -25,13 +25,13 @@ export interface AnswersOptions {
   report?: ((message: string) => void) | undefined
 }
 
-/** A statement that takes so long is looked after. */
+/** When a statement takes longer than this, the server is asked whether it works on it. */
 const LOOK_AFTER_MS = 15_000
 
-/** A server that is at work says so; one look may meet the moment of the answer. */
+/** How often it has to say that it does not: one question may meet the moment of the answer. */
 const LOOKS = 2
 
-/** So long is waited for an answer, or a connection, after the signal to stop. */
+/** How long to wait for an answer, or a connection, after the signal to stop. */
 const STOPPING_MS = 3000
 
 const CLOSING_MS = 1000

@@ -83,7 +83,7 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   if (error instanceof KnownError || error instanceof UsageError) return error
   const { code, message } = failureOf(error)
   const server = `the PostgreSQL server at ${address.host}:${address.port}`
-  const known = meaningOf(code, server, address)
+  const known = messageFor(code, server, address)
   if (known !== undefined) return new MirrorError(known)
   // It refuses our settings, or hands statements to connections on which they were not prepared.
   if (code === '08P01' && /startup parameter/.test(message)) return behindPooler()
@@ -106,7 +106,7 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   return new MirrorError(`${server} refused a statement (SQLSTATE ${code})`)
 }
 
-function meaningOf(
+function messageFor(
   code: string,
   server: string,
   { user, database, schema }: PostgresAddress,

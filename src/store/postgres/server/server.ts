@@ -9,7 +9,7 @@ export interface Patience {
   now: () => number
   /** May end early at the signal, and lasts its whole time after it. */
   sleep: (ms: number) => Promise<void>
-  /** Runs a task after so many milliseconds. Returns a function that prevents it. */
+  /** Runs a task after `ms` milliseconds. Returns a function that prevents it. */
   after: (ms: number, task: () => void) => () => void
   /** Once it is aborted, no wait is long. */
   signal: AbortSignal

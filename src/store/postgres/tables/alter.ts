@@ -3,12 +3,12 @@ import { printable } from '../../../text.ts'
 import type { ColumnChange } from '../../columns/column.ts'
 import { selectChanges } from '../../core/changes-view.ts'
 import { addColumnSql } from '../../core/declarations.ts'
-import type { Alteration, ViewedTable } from '../../core/fit.ts'
-import { changesViewName, KINDS, tableName } from '../../core/names.ts'
+import type { Alteration } from '../../core/fit.ts'
+import { KINDS, tableName } from '../../core/names.ts'
 import { all, exec, one, quoted, type Rule, SQL_TYPES } from '../../core/sql.ts'
 import { POSTGRES } from '../driver.ts'
 import { isRefusal } from '../server/errors.ts'
-import { hasTextSql, viewComment, viewSelect } from './views.ts'
+import { ELEMENTS, hasTextSql } from './views.ts'
 
 /** Runs in a transaction. */
 export const ALTERATION: Alteration = {
@@ -29,35 +29,11 @@ export const ALTERATION: Alteration = {
   },
   furtherViews: [],
   makeView,
-  replaceView: ({ name: table, keyColumns }, view) =>
-    makeView(view.name, viewSelect(table, keyColumns, view), viewComment(table, view)),
-  *replaceChangesView(shape) {
-    const view = changesViewName(shape.name)
-    // By the comment that ours has.
-    const ours = yield* one(
-      "SELECT 1 FROM pg_class WHERE oid = to_regclass(:view::text) AND relkind = 'v' AND obj_description(oid, 'pg_class') = :comment",
-      { view: quoted(view), comment: commentOfChanges(shape.name) },
-    )
-    if (!ours) return
-    yield* makeChangesView(shape)
-  },
+  elements: ELEMENTS,
+  changes: (shape) => selectChanges(POSTGRES, shape),
   beginsLikeList: (column) => `t.${quoted(column)} ~ '^[ \\t\\n\\r]*\\['`,
   hasText: hasTextSql,
   tried,
-}
-
-export function makeChangesView(shape: ViewedTable): Rule<void> {
-  const { name } = shape
-  const view = changesViewName(name)
-  return makeView(
-    view,
-    selectChanges(POSTGRES, shape),
-    POSTGRES.comment(`VIEW ${quoted(view)}`, commentOfChanges(name)),
-  )
-}
-
-function commentOfChanges(name: string): string {
-  return `One row an event of ${name}, of history and live rows.`
 }
 
 /** Leaves all that depends on the view as it is where only columns are added; else views of users that read it are made again with it. */

@@ -1,29 +1,21 @@
 import { JobError } from '../../../errors.ts'
+import { ensureTables } from '../../core/collections.ts'
 import {
-  dropViews,
   fitTables,
   type KnownTables,
   knownTables,
   NOTHING_TOLD,
   type TableAccess,
   type Told,
-  viewedTable,
 } from '../../core/fit.ts'
-import { changesViewName } from '../../core/names.ts'
 import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
-import { exec, one, quoted, type Rule, run } from '../../core/sql.ts'
-import {
-  type ConfiguredCollection,
-  dropForOtherKey,
-  dropTables,
-  makeTables,
-  planTables,
-} from '../../core/tables.ts'
+import { one, type Rule, run } from '../../core/sql.ts'
+import { type ConfiguredCollection, planTables } from '../../core/tables.ts'
 import { POSTGRES, runnerOn, runRule } from '../driver.ts'
 import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
-import { ALTERATION, makeChangesView } from './alter.ts'
+import { ALTERATION } from './alter.ts'
 
 /** Two workers that make tables at once would each find a name free. */
 const LOCK_TABLES =
@@ -39,7 +31,7 @@ export async function makeConfigured(
 ): Promise<void> {
   for (const collection of collections) {
     try {
-      await ensureTables(server, collection)
+      await makeMissing(server, collection)
     } catch (error) {
       // The job's own run reports it; the other jobs continue.
       if (!(error instanceof JobError)) throw error
@@ -48,33 +40,12 @@ export async function makeConfigured(
 }
 
 /** Makes the tables of a collection if there are none. Throws JobError for another key, and for names that are taken. */
-async function ensureTables(server: Server, collection: ConfiguredCollection): Promise<void> {
+async function makeMissing(server: Server, collection: ConfiguredCollection): Promise<void> {
   if ((await runRule(server, planTables(collection))) === 'nothing') return
-  await server.transaction((sql) => runRule(sql, makeMissing(collection)))
-}
-
-function* makeMissing(collection: ConfiguredCollection): Rule<void> {
-  yield* one(LOCK_TABLES)
-  const { name } = collection
-  const plan = yield* planTables(collection)
-  if (plan === 'nothing') return
-  if (plan === 'remake') {
-    yield* dropAllViews(name)
-    yield* dropForOtherKey(name)
-  }
-  yield* makeTables(POSTGRES, collection)
-  yield* makeChangesView(viewedTable(POSTGRES, collection))
-}
-
-/** Drops the tables and views of a collection, and deletes its columns and its key. */
-export function* dropCollection(name: string): Rule<void> {
-  yield* dropAllViews(name)
-  yield* dropTables(name)
-}
-
-function* dropAllViews(name: string): Rule<void> {
-  yield* dropViews(POSTGRES, name)
-  yield* exec([`DROP VIEW IF EXISTS ${quoted(changesViewName(name))}`])
+  await server.transaction(async (sql) => {
+    await sql.rows(LOCK_TABLES)
+    await runRule(sql, ensureTables(ALTERATION, collection))
+  })
 }
 
 interface OpenTables extends KnownTables {
@@ -97,7 +68,7 @@ export function createServerTables(server: Server): ServerTables {
     const { name } = collection
     const before = known.get(name)
     if (before) return before
-    await ensureTables(server, collection)
+    await makeMissing(server, collection)
     // First, so that a change between the two is noticed.
     const version = await runRule(server, versionOf(name))
     const tables = { ...(await runRule(server, knownTables(POSTGRES, collection, told.get(name)))), version }

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { completeCollections, hasOwnViews, makeOwnViews } from '../../core/views.ts'
+import { completeCollections } from '../../core/collections.ts'
+import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
 import { runRule } from '../driver.ts'
 import { migrate } from '../migrations/migrate.ts'
 import type { Connection } from '../sql.ts'

@@ -109,7 +109,7 @@ function freshnessIn(connection: Connection): JobFreshness[] {
 const MOST_PAGES = 2 ** 32 - 2
 
 /**
- * Opens an empty file for a copy of up to so many bytes. Nothing is flushed to the disk before the caller does
+ * Opens an empty file for a copy of at most `mostBytes`. Nothing is flushed to the disk before the caller does
  * it, and a kill leaves a useless file.
  */
 function openEmptyCopy(file: string, mostBytes: number): Connection {

@@ -43,12 +43,12 @@ export function createReader(connection: Connection, file: string) {
     names: () => read(listedNames(SQLITE)),
     rows: (listed: Listed, selection: Selection): TypedRows => {
       const { parts, ...head } = selectRows(SQLITE, listed, selection)
-      return { ...head, rows: stepping(() => rowsIn(connection, parts), meaning) }
+      return { ...head, rows: stepping(() => selectedRows(connection, parts), meaning) }
     },
     items: (collection: string, selection: Selection): Iterable<SentItem> => {
       const raw = read(findListed(SQLITE, tableName(collection, 'raw')))
       const parts = raw && selectItems(SQLITE, raw, selection)
-      return stepping(() => (parts ? rowsIn<string>(connection, parts).map(sentItem) : []), meaning)
+      return stepping(() => (parts ? selectedRows<string>(connection, parts).map(sentItem) : []), meaning)
     },
     // Loaded by none but `describe`, so that a query starts fast.
     async summary(collection: string) {
@@ -76,7 +76,7 @@ function find(connection: Connection, name: string): Listed | null {
 }
 
 /** All parts are of one moment, as one statement is. */
-function* rowsIn<T extends Value>(connection: Connection, parts: Parts): Generator<T[]> {
+function* selectedRows<T extends Value>(connection: Connection, parts: Parts): Generator<T[]> {
   connection.exec('BEGIN')
   try {
     for (let next = parts.next(); !next.done; ) {

@@ -7,7 +7,7 @@ import { all, exec, one, quoted, type Rule, run } from '../../core/sql.ts'
 import { loadColumns, saveColumns } from '../../core/tables.ts'
 import { SQLITE } from '../driver.ts'
 import type { Connection } from '../sql.ts'
-import { ensureChangesView, helpView, kindSql, viewSql } from './views.ts'
+import { changesSql, ELEMENTS, helpView, kindSql } from './views.ts'
 
 /** Runs within `withoutForeignKeys`. */
 export const ALTERATION: Alteration = {
@@ -17,10 +17,19 @@ export const ALTERATION: Alteration = {
     return null
   },
   furtherViews: [helpView()],
-  makeView: (name, select) => makeView(name, `CREATE VIEW ${quoted(name)} AS\n${select}`),
-  replaceView: ({ name: table, keyColumns }, view) =>
-    makeView(view.name, viewSql(view, { table, keyColumns })),
-  replaceChangesView: (shape) => ensureChangesView(SQLITE, shape),
+  *makeView(name, select) {
+    const wanted = `CREATE VIEW ${quoted(name)} AS\n${select}`
+    const known = yield* one<{ sql: string }>(
+      "SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = :name COLLATE NOCASE",
+      { name },
+    )
+    if (known?.sql === wanted) return
+    // A user's INSTEAD OF trigger would go with the view.
+    const triggers = yield* belongingsOf(name)
+    yield* exec([`DROP VIEW IF EXISTS ${quoted(name)}`, wanted, ...triggers])
+  },
+  elements: ELEMENTS,
+  changes: (shape) => changesSql(SQLITE, shape),
   beginsLikeList: (column) => `ltrim(t.${quoted(column)}, char(32, 9, 10, 13)) GLOB '[[]*'`,
   hasText: (path) => `${kindSql(path)} = 'text'`,
   // SQLite changes a table whatever depends on it.
@@ -28,12 +37,6 @@ export const ALTERATION: Alteration = {
     yield* begin()
     return null
   },
-}
-
-function* makeView(name: string, sql: string): Rule<void> {
-  // A user's INSTEAD OF trigger would go with the view.
-  const triggers = yield* belongingsOf(name)
-  yield* exec([`DROP VIEW IF EXISTS ${quoted(name)}`, sql, ...triggers])
 }
 
 /** Column changes for which a table is read. */
@@ -44,7 +47,7 @@ export interface AlterPlan {
   at: string
 }
 
-/** Copying a table takes as long as adding so many columns to it. */
+/** Adding more columns than this to a table takes longer than copying it. */
 const MANY_COLUMNS = 6
 
 /** Changes the tables by a plan, and notes the columns. Returns false, and changes nothing, if another process changed these columns since. */

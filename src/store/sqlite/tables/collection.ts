@@ -1,9 +1,7 @@
 import { JobError } from '../../../errors.ts'
-import { shapeOf } from '../../columns/catalog.ts'
 import { extensionNotices } from '../../columns/extend.ts'
-import { tablesSql } from '../../core/declarations.ts'
+import { ensureTables } from '../../core/collections.ts'
 import {
-  dropViews,
   fitTables,
   type KnownTables,
   knownTables,
@@ -11,26 +9,17 @@ import {
   planColumns,
   type TableAccess,
   type Told,
-  viewedTable,
 } from '../../core/fit.ts'
 import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
 import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
-import { exec, type Rule } from '../../core/sql.ts'
-import {
-  type ConfiguredCollection,
-  dropForOtherKey,
-  dropTables,
-  loadCatalog,
-  makeTables,
-  planTables,
-} from '../../core/tables.ts'
+import type { Rule } from '../../core/sql.ts'
+import type { ConfiguredCollection } from '../../core/tables.ts'
 import { runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
 import { createMaintenance, type Maintain } from '../maintenance.ts'
 import type { Connection } from '../sql.ts'
 import { type Patience, runnerOn, type Transact } from '../transaction.ts'
 import { ALTERATION, describePlan, rowsToRead } from './alter.ts'
-import { dropChangesView, ensureChangesView } from './views.ts'
 
 /**
  * Creates the tables of every configured collection, so that queries work before the first row. Recreates
@@ -39,31 +28,12 @@ import { dropChangesView, ensureChangesView } from './views.ts'
 export function makeConfigured(connection: Connection, collections: readonly ConfiguredCollection[]): void {
   for (const collection of collections) {
     try {
-      runRule(connection, ensureTables(collection))
+      runRule(connection, ensureTables(ALTERATION, collection))
     } catch (error) {
       // The job's own run reports it; the other jobs continue.
       if (!(error instanceof JobError)) throw error
     }
   }
-}
-
-/** Creates the missing tables of a collection. Throws JobError for another key, and for names that are taken. */
-export function* ensureTables(collection: ConfiguredCollection): Rule<void> {
-  const { name } = collection
-  const plan = yield* planTables(collection)
-  if (plan === 'remake') {
-    yield* dropAllViews(name)
-    yield* dropForOtherKey(name)
-  }
-  yield* plan === 'nothing' ? makeMissing(collection) : makeTables(SQLITE, collection)
-  yield* ensureChangesView(SQLITE, viewedTable(SQLITE, collection))
-}
-
-/** A user may have dropped one. */
-function* makeMissing(collection: ConfiguredCollection): Rule<void> {
-  const { name } = collection
-  if ((yield* SQLITE.columnTypes(name)).size > 0) return
-  yield* exec(tablesSql(SQLITE, shapeOf(name, yield* loadCatalog(SQLITE, collection))))
 }
 
 /** Whether users have put indexes or triggers on the tables of a collection. */
@@ -77,18 +47,7 @@ export function hasBelongings(connection: Connection, name: string): boolean {
   return found.some((one) => !ours.includes(one))
 }
 
-/** Drops the tables and views of a collection, and deletes its columns and its key. */
-export function* dropCollection(name: string): Rule<void> {
-  yield* dropAllViews(name)
-  yield* dropTables(name)
-}
-
-function* dropAllViews(name: string): Rule<void> {
-  yield* dropViews(SQLITE, name)
-  yield* dropChangesView(name)
-}
-
-/** Up to so many rows this process goes through itself: some tenths of a second. */
+/** The most rows that this process goes through itself: some tenths of a second. */
 export const INLINE_ROWS = 20_000
 
 export function createFileTables(
@@ -102,7 +61,7 @@ export function createFileTables(
   function open(collection: ConfiguredCollection, ofIt = told.get(collection.name)): KnownTables {
     const { name } = collection
     return known.get(name, () => {
-      runRule(connection, ensureTables(collection))
+      runRule(connection, ensureTables(ALTERATION, collection))
       return runRule(connection, knownTables(SQLITE, collection, ofIt))
     })
   }

@@ -1,56 +1,33 @@
-import type { Column, ColumnType } from '../../columns/column.ts'
-import type { ArrayView } from '../../columns/elements.ts'
+import type { ColumnType } from '../../columns/column.ts'
+import { BEGINNING, type ElementSql } from '../../core/array-views.ts'
 import { EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../core/changes-view.ts'
 import type { ViewedTable } from '../../core/fit.ts'
-import { changesViewName, tableName } from '../../core/names.ts'
-import { type Dialect, exec, joinRaw, one, quoted, type Rule } from '../../core/sql.ts'
+import { tableName } from '../../core/names.ts'
+import { type Dialect, quoted } from '../../core/sql.ts'
 import type { OwnView } from '../../core/views.ts'
 import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
 
-/** With a plain join SQLite may read the whole second table. */
-export const JOIN = 'CROSS JOIN'
-
-export interface ViewOptions {
-  /** The typed table. */
-  table: string
-  /** In order; the view names them `_parent_NAME`. */
-  keyColumns: readonly string[]
+/** Views that read elements need SQLite 3.38 or later. */
+export const ELEMENTS: ElementSql = {
+  index: 'CAST(e."key" AS INTEGER)',
+  from: (column, sentAt) => `, json_each(${listSql(column, sentAt)}) AS e\nWHERE e."type" = 'object'`,
+  fitting: fittingSql,
+  text(path) {
+    const { at, written } = valueAt(path)
+    return `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE ${written} END`
+  },
 }
 
-/**
- * CREATE VIEW for an array of objects: one row for each element that is an object, with its `_index` from 0.
- * A column that is null, or text other than an array, has no elements. Needs SQLite 3.38 or later.
- */
-export function viewSql(
-  { name, arrayColumn, elements, sentAt }: ArrayView,
-  { table, keyColumns }: ViewOptions,
-): string {
-  const columns = [
-    FIRST_COLUMN,
-    ...keyColumns.map((key) => `t.${quoted(key)} AS ${quoted(`_parent_${key}`)}`),
-    'CAST(e."key" AS INTEGER) AS "_index"',
-    ...elements.map(
-      (element) => `CAST(${valueSql(element, elements)} AS ${element.type}) AS ${quoted(element.name)}`,
-    ),
-  ]
-  const join = sentAt === null ? '' : ` ${joinRaw({ join: JOIN }, table, keyColumns)}`
-  const array = arraySql(`t.${quoted(arrayColumn)}`, sentAt)
-  return `${beginning(name)}${columns.join(',\n  ')}\nFROM ${quoted(table)} AS t${join}, json_each(${array}) AS e\nWHERE e."type" = 'object'`
-}
+/** In the text of the view of changes, to tell it from a view of a user's. */
+const MARK = '/* made by admin-mirror */'
 
-const FIRST_COLUMN = 't."_organization_id" AS "_organization_id"'
-
-function beginning(view: string): string {
-  return `CREATE VIEW ${quoted(view)} AS\nSELECT\n  `
-}
-
-/** Whether this SQL of a view is ours, by how it begins: what follows differs among versions of this program. */
+/** Whether this SQL of a view is ours. */
 export function isViewSql(sql: string, view: string): boolean {
-  return sql.startsWith(beginning(view) + FIRST_COLUMN)
+  return sql.startsWith(`CREATE VIEW ${quoted(view)} AS\n${BEGINNING}`) || sql.includes(MARK)
 }
 
 // CASE in CASE: only CASE guarantees that json_type never gets a text that is not JSON.
-function arraySql(column: string, sentAt: string | null): string {
+function listSql(column: string, sentAt: string | null): string {
   const list = `CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END`
   if (sentAt === null) return list
   return `CASE WHEN ${kindSql(sentAt)} IS NOT 'text' THEN ${list} END`
@@ -61,24 +38,15 @@ export function kindSql(path: string): string {
   return `CASE WHEN json_valid(r."_json") THEN json_type(r."_json", ${literal(path)}) END`
 }
 
-/** As `fittingValue` of what `asRead` returns. */
-function valueSql(column: Column, elements: readonly Column[]): string {
-  const { path, type, role } = column
-  const at = `e."value", ${literal(path)}`
-  // It returns numbers, booleans and arrays as they are in the JSON; json_extract would round the number.
-  const written = `e."value" -> ${literal(path)}`
-  const text = `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE ${written} END`
-  if (role === 'text') {
-    const main = elements.find((other) => other.role === 'value' && other.path === path)
-    return `CASE WHEN ${fittingSql(main?.type ?? 'TEXT', at, written, text)} IS NULL THEN ${text} END`
-  }
-  // An earlier version had booleans in columns of texts, where they stay until another one comes.
-  const isAlone = !elements.some((other) => other.role === 'text' && other.path === path)
-  return type === 'TEXT' && isAlone ? text : fittingSql(type, at, written, text)
+/** `written`: numbers, booleans and arrays as they are in the JSON; json_extract would round the number. */
+function valueAt(path: string): { at: string; written: string } {
+  return { at: `e."value", ${literal(path)}`, written: `e."value" -> ${literal(path)}` }
 }
 
-function fittingSql(type: ColumnType, at: string, written: string, text: string): string {
-  if (type === 'TEXT') return `CASE WHEN json_type(${at}) NOT IN ('true', 'false') THEN ${text} END`
+function fittingSql(type: ColumnType, path: string): string {
+  const { at, written } = valueAt(path)
+  if (type === 'TEXT')
+    return `CASE WHEN json_type(${at}) NOT IN ('true', 'false') THEN ${ELEMENTS.text(path)} END`
   const value = `json_extract(${at})`
   const whole = `CAST(${value} AS INTEGER)`
   // What SQLite writes as it was read is whole, and within 64 bits.
@@ -115,52 +83,18 @@ function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** In the view's text, to tell it from a view of a user's. */
-const MARK = '/* made by admin-mirror */'
-
-/** Creates the view, or replaces one of another version. Leaves what a user has under its name. */
-export function* ensureChangesView(dialect: Dialect, shape: ViewedTable): Rule<void> {
-  const found = yield* findView(shape.name)
-  const wanted = changesViewSql(dialect, shape)
-  if (found?.sql === wanted || (found && !isOurs(found))) return
-  yield* exec([...(found ? [dropSql(shape.name)] : []), wanted])
-}
-
-export function* dropChangesView(collection: string): Rule<void> {
-  const found = yield* findView(collection)
-  if (found && isOurs(found)) yield* exec([dropSql(collection)])
-}
-
-function dropSql(collection: string): string {
-  return `DROP VIEW ${quoted(changesViewName(collection))}`
-}
-
-interface Found {
-  type: string
-  sql: string | null
-}
-
-function findView(collection: string): Rule<Found | null> {
-  const name = changesViewName(collection)
-  return one('SELECT type, sql FROM sqlite_schema WHERE name = :name COLLATE NOCASE', { name })
-}
-
-function isOurs({ type, sql }: Found): boolean {
-  return type === 'view' && sql?.includes(MARK) === true
-}
-
-function changesViewSql(dialect: Dialect, shape: ViewedTable): string {
+/** The first SELECT declares the types. SQLite takes no expression for an INTEGER, only a column. */
+export function changesSql(dialect: Dialect, shape: ViewedTable): string {
   const { name, keyColumns } = shape
   const raw = quoted(tableName(name, 'raw'))
   const keys = ['_organization_id', ...keyColumns].map(quoted)
   const names = ['_organization_id', ...eventKeyNames(keyColumns)].map(quoted)
-  // The first SELECT declares the types. SQLite takes no expression for an INTEGER, only a column.
   const columns = [
     `"_changed_seq" AS ${quoted(SEQ)}`,
     ...keys.map((key, index) => `${key} AS ${names[index]}`),
     ...EVENT_COLUMNS.map((column) => `CAST(NULL AS TEXT) AS ${quoted(column)}`),
   ]
-  return `CREATE VIEW ${quoted(changesViewName(name))} AS ${MARK}
+  return `${MARK}
 SELECT ${columns.join(', ')} FROM ${raw} WHERE _rowid_ = NULL
 UNION ALL
 ${selectChanges(dialect, shape)}`
