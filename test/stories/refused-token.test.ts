@@ -6,8 +6,7 @@ import { organization, type Settings, variable, type Workspace } from '../helper
 
 const it = sceneTests()
 
-// A 401 at the command. What holds whom: test/api/token-hold.test.ts and test/store/sqlite/tokens.test.ts; at inconvenient
-// moments: test/sandbox-faults/refused-token.test.ts.
+// A 401 at the command. What holds whom: test/api/token-hold.test.ts and test/store/sqlite/tokens.test.ts.
 
 const OLD = '1|Secret-of-old-Kf82hLq0Zx'
 const NEW = '2|Secret-of-new-Wm51sTe7Ub'
