@@ -113,14 +113,19 @@ describe.concurrent('a hostile client', () => {
     for (const { socket } of clients) socket.destroy()
   })
 
-  it('that asks for a thousand pages at once on one connection gets a hundred', async () => {
-    const { port } = await listen(well())
+  it('that asks for a thousand pages at once on one connection gets a hundred, spread over time, and makes no probe wait', async () => {
+    const waits: number[] = []
+    const { port, url } = await listen(well(), { sleep: async (ms) => void waits.push(ms) })
     const { socket, ended } = await client(port)
 
-    socket.write(`${GET}\r\n`.repeat(1000))
+    socket.write(GET.replace('healthz', '').concat('\r\n').repeat(1000))
 
     const received = await ended
+    const before = waits.length
     expect(received.match(/^HTTP\/1\.1 200 /gm)).toHaveLength(100)
+    expect(before).toBeGreaterThan(0)
+    expect(await isAnswered(url)).toBe(true)
+    expect(waits).toHaveLength(before)
   })
 
   it('that never reads its answer is cut off', async () => {
