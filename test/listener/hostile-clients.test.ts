@@ -113,9 +113,29 @@ describe.concurrent('a hostile client', () => {
     for (const { socket } of clients) socket.destroy()
   })
 
+  it('that waits for a page on all 64 connections keeps 56, and no probe out', async () => {
+    const never = source(overview([]), { overview: () => new Promise(() => {}) })
+    const { port, url } = await listen(never, { sleep: async () => {} })
+    const clients = await Promise.all(Array.from({ length: 64 }, () => client(port)))
+    let ended = 0
+    const closed = new Promise<void>((resolve) => {
+      for (const one of clients) void one.ended.then(() => ++ended === 8 && resolve())
+    })
+
+    for (const { socket } of clients) socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+
+    await closed
+    expect(await isAnswered(url)).toBe(true)
+    expect(ended).toBe(8)
+    for (const { socket } of clients) socket.destroy()
+  })
+
   it('that asks for a thousand pages at once on one connection gets a hundred, spread over time, and makes no probe wait', async () => {
     const waits: number[] = []
-    const { port, url } = await listen(well(), { sleep: async (ms) => void waits.push(ms) })
+    const { port, url } = await listen(well(), {
+      now: () => 1_000_000,
+      sleep: async (ms) => void waits.push(ms),
+    })
     const { socket, ended } = await client(port)
 
     socket.write(GET.replace('healthz', '').concat('\r\n').repeat(1000))
