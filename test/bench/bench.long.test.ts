@@ -8,7 +8,6 @@ import { tempFolder } from '../helpers/temp-folder.ts'
 // Whether the benchmark runs and prints every row, with lists so short that its figures mean nothing.
 
 const RUN = path.join(import.meta.dirname, 'run.ts')
-const CHECKOUT = path.resolve(import.meta.dirname, '../..')
 
 async function bench(...options: string[]) {
   const folder = tempFolder()
@@ -43,35 +42,5 @@ describe('the benchmark', () => {
     ])
     const ratios = rows.map(([, , , , , ratio]) => Number(ratio))
     expect(ratios.filter((ratio) => !(ratio > 0 && ratio < Number.POSITIVE_INFINITY))).toEqual([])
-  })
-
-  it('compares with another checkout, and gives all figures to scripts', { timeout: 60_000 }, async () => {
-    const short = ['--orders', '60', '--rounds', '2', '--only', 'unchanged', '--json']
-
-    const { stdout } = await bench(...short, '--against', CHECKOUT)
-
-    const { machine, rows } = JSON.parse(stdout) as { machine: string; rows: Record<string, unknown>[] }
-    expect(machine).toContain(`Node ${process.versions.node}`)
-    expect(rows.map(({ against }) => against)).toEqual(['got loop', CHECKOUT])
-    expect(rows[1]).toMatchObject({
-      scenario: 'unchanged',
-      unit: 'ms',
-      ours: [expect.any(Number), expect.any(Number)],
-      theirs: [expect.any(Number), expect.any(Number)],
-      ratio: { median: expect.any(Number), least: expect.any(Number), most: expect.any(Number) },
-    })
-  })
-
-  it.each([
-    [['--only', 'nothing'], 'there is no scenario nothing'],
-    [['--rounds', '0'], '--orders and --rounds need a number from 1 on'],
-    [['--against', '/nowhere'], 'there is no /nowhere/src/bin.js'],
-    [['--slow'], "Unknown option '--slow'"],
-  ])('refuses %j, and shows its options', async (options, complaint) => {
-    const { code, stdout, stderr } = await bench(...options)
-
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(complaint)
-    expect(stderr).toContain('--only NAME')
   })
 })

@@ -7,8 +7,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { ServerOptions } from './page-server.ts'
 
-const PEAK_MEMORY = fileURLToPath(new URL('./peak-memory.ts', import.meta.url))
-const CPU_TIME = fileURLToPath(new URL('./cpu-time.ts', import.meta.url))
+const AT_EXIT = fileURLToPath(new URL('./at-exit.ts', import.meta.url))
 const SERVER = fileURLToPath(new URL('./page-server.ts', import.meta.url))
 
 /** Without variables that change how a measured process behaves. */
@@ -33,7 +32,7 @@ export async function measure(
   { peakIn, env: added = {} }: { peakIn?: string; env?: Record<string, string> } = {},
 ): Promise<Measured> {
   const peakFile = peakIn === undefined ? null : path.join(peakIn, 'peak')
-  const before = peakFile === null ? [] : ['--import', PEAK_MEMORY]
+  const before = peakFile === null ? [] : ['--import', AT_EXIT]
   const env = { ...CLEAN_ENV, ...added, ...(peakFile !== null && { PEAK_FILE: peakFile }) }
   const began = performance.now()
   const child = spawn(process.execPath, [...before, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -57,7 +56,7 @@ export interface Lasting {
 
 /** @param cpuFile Where the processor time is written that it took. */
 export function startLasting(args: readonly string[], cpuFile: string, env: Record<string, string>): Lasting {
-  const child = spawn(process.execPath, ['--import', CPU_TIME, ...args], {
+  const child = spawn(process.execPath, ['--import', AT_EXIT, ...args], {
     env: { ...CLEAN_ENV, ...env, CPU_FILE: cpuFile },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

@@ -7,6 +7,3 @@ const MODULE = path.resolve(import.meta.dirname, 'inject-faults.ts')
 export function faultsOf(...faults: Fault[]): { NODE_OPTIONS: string; FAULTS: string } {
   return { NODE_OPTIONS: `--import=${MODULE}`, FAULTS: JSON.stringify(faults) }
 }
-
-/** The environment of a process that logs its peak of memory, in kilobytes, when it ends by itself: one that crashes tells nothing. */
-export const TELLING_PEAK = { NODE_OPTIONS: `--import=${MODULE}`, TELL_PEAK: '1' }

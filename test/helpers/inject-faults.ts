@@ -13,18 +13,10 @@ export interface Fault {
   nth?: number
   when?: 'before' | 'after'
   /**
-   * `die`: by SIGKILL. `die-with-parent`: and the process that started it, too. A line of the log with this message; then, if a
-   * file is named, the thread stands still until there is such a file, and if milliseconds, for so long. `throws`: an error with
-   * these fields, where nobody catches it.
+   * `die`: by SIGKILL. A line of the log with this message; then, if a file is named, the thread stands still until there is such a
+   * file, and if milliseconds, for so long. `throws`: an error with these fields, where nobody catches it.
    */
-  does: 'die' | 'die-with-parent' | { says?: string; until?: string; forMs?: number } | { throws: object }
-}
-
-if (process.env.TELL_PEAK) {
-  process.once('exit', () => {
-    const kilobytes = process.resourceUsage().maxRSS
-    fs.writeSync(2, `${JSON.stringify({ level: 'info', msg: 'peak', kilobytes })}\n`)
-  })
+  does: 'die' | { says?: string; until?: string; forMs?: number } | { throws: object }
 }
 
 const faults = JSON.parse(process.env.FAULTS ?? '[]') as Fault[]
@@ -43,11 +35,7 @@ for (const { at, from, nth = 1, when = 'before', does } of faults) {
 
 function happen(does: Fault['does']): void {
   if (does === 'die') process.kill(process.pid, 'SIGKILL')
-  else if (does === 'die-with-parent') {
-    process.kill(process.ppid, 'SIGKILL')
-    // It dies with its parent, which may take a moment.
-    for (;;) stand(1000)
-  } else if ('throws' in does) {
+  else if ('throws' in does) {
     setImmediate(() => {
       throw Object.assign(new Error('planted'), does.throws)
     })

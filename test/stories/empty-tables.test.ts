@@ -42,6 +42,9 @@ describe('the tables of a configured collection', () => {
     expect((await run('forget --org acme --collection invoices --yes')).code).toBe(0)
     expect(workspace.rows('SELECT * FROM invoices')).toEqual([])
     expect(workspace.rows('SELECT * FROM sync_columns')).toEqual([])
+    const loose =
+      "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict AND name NOT GLOB 'sqlite_*'"
+    expect(workspace.rows(loose)).toEqual([])
   })
 
   it('are made by every other command that writes, too, in a mirror that has none of them yet', async ({

@@ -4,11 +4,10 @@ import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
 import { createSwitch } from '../helpers/dead-man-switch.ts'
-import { type Asked, pageOf, type Reply, serve } from '../helpers/list-server.ts'
+import { pageOf, serve } from '../helpers/list-server.ts'
 import type { Ended } from '../helpers/processes.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
-import { written } from '../helpers/written.ts'
 
 // What a disk without room does to a sync, with real disks: a small one in memory, which only root may make, and a limit
 // on the size of files, which SQLite meets as a disk that cannot be written.
@@ -34,11 +33,8 @@ function canMount(): boolean {
 }
 
 /** A workspace whose mirror lies on a disk of its own. */
-async function onSmallDisk(
-  size: string,
-  instead: (asked: Asked) => Promise<Reply> | undefined = () => undefined,
-) {
-  const server = await serve((asked) => instead(asked) ?? pageOf(ITEMS, asked))
+async function onSmallDisk(size: string) {
+  const server = await serve((asked) => pageOf(ITEMS, asked))
   const workspace = createWorkspace(
     { baseUrl: server.url, organizations: [organization('acme', 1)] },
     'data/mirror.db',
@@ -175,26 +171,6 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
     expect((await start.ended).code).toBe(0)
     mustRun('mount', '-o', 'remount,ro', disk)
     expect(await checked()).toEqual([4, 4, 0])
-  })
-
-  it('when a token is refused keeps the process waiting until that can be written', async () => {
-    const refuse = async (): Promise<Reply> => {
-      await written(scene.workspace, 3)
-      fillUp(scene.disk)
-      return { status: 401, body: {} }
-    }
-    const scene = await onSmallDisk('64m', ({ page }) => (page === 3 ? refuse() : undefined))
-    const { server, workspace, makeRoom } = scene
-    const sync = workspace.start(['sync'])
-    const waiting = await sync.log(({ msg }) => msg.startsWith('waiting to write the hold'))
-    makeRoom()
-
-    expect((await sync.ended).code).toBe(3)
-    expect(waiting.msg).toMatch(/mirror\.db.* full/)
-    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
-      { name: 'acme' },
-    ])
-    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 3])
   })
 })
 

@@ -4,7 +4,6 @@ import { describe, expect } from 'vitest'
 import { items } from '../helpers/list-server.ts'
 import type { LogLine, RunningCommand } from '../helpers/processes.ts'
 import { NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
-import { leaksOf } from '../helpers/workspace.ts'
 import { parseScrape } from '../listener/exposition.ts'
 
 const it = sceneTests()
@@ -65,23 +64,6 @@ describe('the listener of start', () => {
       { organization: 'acme', collection: 'orders', rows: 6, running: false },
     ])
     expect(Object.keys(shown)).toEqual(Object.keys(command))
-  })
-
-  it('shows no token, also after a 401 that repeats the token', async ({ scene }) => {
-    let token = ''
-    scene.api.instead = (asked) => {
-      ;({ token } = asked)
-      return { status: 401, body: { message: `the token ${token} is bad` } }
-    }
-    const { start, url } = await begin(scene)
-    await start.log(({ event }) => /^run_(?:not_begun|finished)$/.test(String(event)))
-
-    const shown = await Promise.all(PATHS.map((path) => get(`${url}${path}`)))
-    start.kill('SIGTERM')
-    await start.ended
-
-    expect([token === '', leaksOf([token], shown)]).toEqual([false, []])
-    expect(shown[0]).toContain('held')
   })
 
   it('is refused a port in use with exit code 2, before anything is sent or written', async ({ scene }) => {

@@ -1,11 +1,59 @@
-import { describe, expect, it } from 'vitest'
-import type { Asked, Reply } from '../helpers/list-server.ts'
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { watchEdges } from '../helpers/edges.ts'
+import { createHastyClock } from '../helpers/in-process.ts'
+import { type Asked, type Reply, serve } from '../helpers/list-server.ts'
 import type { LogLine } from '../helpers/processes.ts'
-import { expectWhole, someOf } from './crash-scene.ts'
-import { createLockScene, type LockScene } from './lock-scene.ts'
+import { createWorkspace, organization, type Settings } from '../helpers/workspace.ts'
+import { expectWhole, limited, someOf } from './crash-scene.ts'
 
-// Another program holds the mirror's lock: every BEGIN IMMEDIATE finds it taken (lock-scene.ts). A lock of a real process: signals.test.ts,
-// and test/store/sqlite/transaction.test.ts.
+// Another program holds the mirror's lock: every BEGIN IMMEDIATE finds it taken, so says the driver, and time passes by waiting alone. How long
+// a transaction waits: test/store/sqlite/transaction.test.ts; a lock of a real process: signals.test.ts.
+
+/** How long SQLite itself waits for a lock. */
+const SQLITE_WAITS_MS = 100
+
+const NOON = Date.parse('2026-11-20T12:00:00.000Z')
+
+/** A list that announces a limit, and asks once for a pause; or one whose token is refused, with the lock taken meanwhile. */
+async function createScene(settings: Partial<Settings> = {}, isRefused = false) {
+  const server = await serve((asked) => {
+    if (isRefused) lock.takenFrom = 0
+    if (isRefused) return { status: 401, body: {} }
+    const before = server.asked.slice(0, server.asked.indexOf(asked)).map(({ page }) => page)
+    return throttled(asked, before)
+  })
+  const organizations = [organization('acme', 1)]
+  const workspace = createWorkspace({ baseUrl: server.url, organizations, ...settings })
+  const clock = createHastyClock(() => NOON)
+  const lock = {
+    /** Transactions that have begun, or tried to. */
+    transactions: 0,
+    /** It is taken from the transaction with this number on. */
+    takenFrom: Number.POSITIVE_INFINITY,
+    takenAt: null as number | null,
+    /** Called each time that somebody finds it taken. */
+    onLook: (): unknown => undefined,
+  }
+  const end = watchEdges({
+    before({ what, file }) {
+      if (file !== workspace.mirror || what !== 'BEGIN IMMEDIATE') return
+      if (++lock.transactions < lock.takenFrom) return
+      lock.takenAt ??= clock.now()
+      clock.advance(SQLITE_WAITS_MS)
+      lock.onLook()
+      throw new Database.SqliteError('database is locked', 'SQLITE_BUSY')
+    },
+  })
+  onTestFinished(end)
+  return { server, workspace, clock, lock }
+}
+
+function throttled(asked: Asked, before: readonly number[]): Reply {
+  return asked.page === 3 && !before.includes(3)
+    ? { status: 429, headers: { 'retry-after': '0' }, body: {} }
+    : limited(asked, before)
+}
 
 /** The numbers of the transactions of a sync that nobody disturbs: the first, and some others. With LONG=1 all. */
 let found: Promise<number[]> | null = null
@@ -15,9 +63,9 @@ function transactions(): Promise<number[]> {
 }
 
 async function findTransactions(): Promise<number[]> {
-  const { workspace, clock, lock } = await createLockScene()
+  const { workspace, clock, lock } = await createScene()
   expect((await workspace.run(['sync'], { clock })).code).toBe(0)
-  const [first = 1, ...others] = Array.from({ length: lock.transactions() }, (_, index) => index + 1)
+  const [first = 1, ...others] = Array.from({ length: lock.transactions }, (_, index) => index + 1)
   return [first, ...someOf(others, 3)]
 }
 
@@ -30,41 +78,29 @@ const SIGNALS = [
 ] as const
 
 /** That a plain sync reads the list to its end, when the lock is free. */
-async function expectToGoOn({ workspace, clock, lock }: LockScene): Promise<void> {
-  lock.letGo()
+async function expectToGoOn({
+  workspace,
+  clock,
+  lock,
+}: Awaited<ReturnType<typeof createScene>>): Promise<void> {
+  lock.takenFrom = Number.POSITIVE_INFINITY
   const next = await workspace.run(['sync'], { clock })
   expect(next.code, next.stderr).toBe(0)
   expectWhole(workspace)
 }
 
-describe('a lock that another program holds before a transaction of a sync', () => {
-  it('is waited for, for less than 30 seconds', async () => {
+describe('a lock that another program holds before a transaction', () => {
+  it('for longer than 30 seconds makes a sync exit with 4, and nothing is lost', async () => {
     for (const number of await transactions()) {
-      const { workspace, clock, lock } = await createLockScene()
-      lock.onLook((heldMs) => heldMs > 25_000 && lock.letGo())
-      lock.take(number)
+      const scene = await createScene()
+      const { workspace, clock, lock } = scene
+      lock.takenFrom = number
 
       const { code, stderr } = await workspace.run(['sync'], { clock })
 
-      expect(code, `before transaction ${number}: ${stderr}`).toBe(0)
-      expectWhole(workspace)
-    }
-  })
-
-  it('for longer makes it exit with 4, and nothing is lost', async () => {
-    for (const number of await transactions()) {
-      const scene = await createLockScene()
-      let heldMs = 0
-      scene.lock.onLook((ms) => {
-        heldMs = ms
-      })
-      scene.lock.take(number)
-
-      const { code, stderr } = await scene.workspace.run(['sync'], { clock: scene.clock })
-
       expect(code, `before transaction ${number}: ${stderr}`).toBe(4)
       expect(stderr).toContain('is locked by another process')
-      expect(heldMs).toBeGreaterThan(29_000)
+      expect(clock.now() - (lock.takenAt ?? 0)).toBeGreaterThan(29_000)
       await expectToGoOn(scene)
     }
   })
@@ -73,19 +109,19 @@ describe('a lock that another program holds before a transaction of a sync', () 
     'ends %s within 5 seconds after a signal, and nothing is lost',
     async (command) => {
       for (const number of await transactions()) {
-        const scene = await createLockScene()
-        const { clock, lock } = scene
+        const scene = await createScene()
+        const { workspace, clock, lock } = scene
         const [signal, exitCode] = SIGNALS[number % SIGNALS.length] ?? ['SIGTERM', 143]
         const stop = new AbortController()
         let stoppedAt = Number.POSITIVE_INFINITY
-        lock.onLook(() => {
+        lock.onLook = () => {
           if (stop.signal.aborted) return
           stoppedAt = clock.now()
           stop.abort(signal)
-        })
-        lock.take(number)
+        }
+        lock.takenFrom = number
 
-        const { code, stderr } = await scene.workspace.run([command], { clock, signal: stop.signal })
+        const { code, stderr } = await workspace.run([command], { clock, signal: stop.signal })
 
         expect(code, `before transaction ${number}: ${stderr}`).toBe(command === 'start' ? 0 : exitCode)
         expect(clock.now() - stoppedAt).toBeLessThan(STOPPED_WITHIN_MS)
@@ -97,57 +133,42 @@ describe('a lock that another program holds before a transaction of a sync', () 
 
 const succeeded = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
 
-describe('a lock that another program holds for too long', () => {
-  it('ends no start, which goes on at the next tick', async () => {
-    const { workspace, clock, lock } = await createLockScene(undefined, { schedule: '* * * * *' })
-    const start = workspace.startHere(['start'], { clock })
-    await start.log(succeeded)
-    lock.take()
-    await start.logs(({ error_code: code }) => code === 'DATABASE', 2)
-    lock.letGo()
+it('a lock that another program holds for too long ends no start, which goes on at the next tick', async () => {
+  const { workspace, clock, lock } = await createScene({ schedule: '* * * * *' })
+  const start = workspace.startHere(['start'], { clock })
+  await start.log(succeeded)
+  lock.takenFrom = 0
+  await start.logs(({ error_code: code }) => code === 'DATABASE', 2)
+  lock.takenFrom = Number.POSITIVE_INFINITY
 
-    const before = workspace.value("SELECT count(*) FROM sync_runs WHERE status = 'succeeded'") as number
-    await start.logs(succeeded, before + 1)
-    start.kill('SIGTERM')
+  const before = workspace.value("SELECT count(*) FROM sync_runs WHERE status = 'succeeded'") as number
+  await start.logs(succeeded, before + 1)
+  start.kill('SIGTERM')
 
-    expect((await start.ended).code).toBe(0)
-  })
+  expect((await start.ended).code).toBe(0)
 })
 
-function refuse({ collection }: Asked): Reply | undefined {
-  return collection === 'orders' ? { status: 401, body: {} } : undefined
-}
-
-const isWaiting = ({ msg }: { msg: string }) => msg.startsWith('waiting to write the hold')
-
-describe('a lock that is held for longer than we wait, when a token is refused,', () => {
-  it.each(['sync', 'start'])('makes %s wait on, so that the next start sends it no more', async (command) => {
-    const { server, workspace, clock, lock } = await createLockScene((asked, { take }) => {
-      take()
-      return refuse(asked)
-    })
-    const running = workspace.startHere([command], { clock })
-
-    const waiting = await running.log(isWaiting)
-    // Two patiences more.
-    await new Promise<void>((resolve) => lock.onLook((heldMs) => heldMs > 90_000 && resolve()))
-    lock.letGo()
-    await running.log(({ msg }) => msg === 'the hold of the refused token is written')
-    if (command === 'start') running.kill('SIGTERM')
-
-    expect(waiting).toMatchObject({
-      level: 'warn',
-      reason: expect.stringContaining('401'),
-      msg: expect.stringMatching(/mirror\.db is locked by another process/),
-    })
-    expect((await running.ended).code).toBe(command === 'start' ? 0 : 3)
-    expect(workspace.rows('SELECT name FROM organizations WHERE held_since IS NOT NULL')).toEqual([
-      { name: 'acme' },
-    ])
-    const next = workspace.startHere(['start'], { clock })
-    await next.log(({ event }) => event === 'run_not_begun')
-    next.kill('SIGTERM')
-    await next.ended
-    expect(server.asked).toHaveLength(1)
+it('a lock that is held for longer than we wait, when a token is refused, makes a sync wait on, so that the next start sends it no more', async () => {
+  const { server, workspace, clock, lock } = await createScene({}, true)
+  const heldMs = () => clock.now() - (lock.takenAt ?? clock.now())
+  const sync = workspace.startHere(['sync'], { clock })
+  const waiting = await sync.log(({ msg }) => msg.startsWith('waiting to write the hold'))
+  // Two patiences more.
+  await new Promise<void>((resolve) => {
+    lock.onLook = () => heldMs() > 90_000 && resolve()
   })
+  lock.takenFrom = Number.POSITIVE_INFINITY
+  await sync.log(({ msg }) => msg === 'the hold of the refused token is written')
+
+  expect(waiting).toMatchObject({
+    level: 'warn',
+    reason: expect.stringContaining('401'),
+    msg: expect.stringMatching(/mirror\.db is locked by another process/),
+  })
+  expect((await sync.ended).code).toBe(3)
+  const next = workspace.startHere(['start'], { clock })
+  await next.log(({ event }) => event === 'run_not_begun')
+  next.kill('SIGTERM')
+  await next.ended
+  expect(server.asked).toHaveLength(1)
 })

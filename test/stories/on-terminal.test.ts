@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Asked, items, pageOf, serve } from '../helpers/list-server.ts'
+import { hasTerminal, onTerminal } from '../helpers/on-terminal.ts'
 import { createWorkspace, organization } from '../helpers/workspace.ts'
-import { hasTerminal, onTerminal } from '../sandbox-faults/on-terminal.ts'
 
 const ITEMS = items(4)
 const ESCAPE = '\u001b'

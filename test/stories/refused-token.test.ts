@@ -6,8 +6,7 @@ import { organization, type Settings, variable, type Workspace } from '../helper
 
 const it = sceneTests()
 
-// A 401 at the command. What holds whom: test/api/token-hold.test.ts and test/store/sqlite/tokens.test.ts; at inconvenient
-// moments: test/sandbox-faults/refused-token.test.ts.
+// A 401 at the command. What holds whom: test/api/token-hold.test.ts and test/store/sqlite/tokens.test.ts.
 
 const OLD = '1|Secret-of-old-Kf82hLq0Zx'
 const NEW = '2|Secret-of-new-Wm51sTe7Ub'
@@ -153,17 +152,18 @@ it('resume before the first sync has nothing to do, and makes no mirror', async 
 })
 
 /** An organization whose token stands in a file, beside one with its own. */
-async function withFile() {
+async function withFile(settings: Partial<Settings> = {}) {
   const { token: _, ...acme } = organization('acme', 1, { tokenFile: 'acme.token' })
-  return createRefusing({ organizations: [acme, OTHER] })
+  const scene = await createRefusing({ organizations: [acme, OTHER], ...settings })
+  const { file, secret } = scene.workspace
+  const write = (token: string) => fs.writeFileSync(file('acme.token'), `${secret(token)}\n`)
+  return { ...scene, write }
 }
 
 describe('a token file', () => {
   it('that is exchanged while its token is refused has that one sent once, too, and goes on with the new one', async () => {
     const scene = await withFile()
-    const { workspace, api } = scene
-    const write = (token: string) =>
-      fs.writeFileSync(workspace.file('acme.token'), `${workspace.secret(token)}\n`)
+    const { workspace, api, write } = scene
     write(OLD)
     api.instead = ({ token }) => {
       if (token !== OLD) return null
@@ -174,6 +174,24 @@ describe('a token file', () => {
     const codes = [(await workspace.run(['sync'])).code, (await workspace.run(['sync'])).code]
 
     expect([codes, sentWith(scene, OLD), held(workspace)]).toEqual([[3, 0], 1, []])
+  })
+
+  it('that gets another token is read by start when the time of its lists comes again, and they go on', async () => {
+    const scene = await withFile({ schedule: EVERY_SECOND })
+    scene.write(OLD)
+    const start = scene.workspace.startHere(['start'])
+    await start.logs(({ event }) => event === 'run_not_begun', 2)
+    expect(held(scene.workspace)).toEqual(['acme'])
+
+    scene.write(NEW)
+    await start.log(
+      ({ event, status, organization: one }) =>
+        event === 'run_finished' && status === 'succeeded' && one === 'acme',
+    )
+    start.kill('SIGTERM')
+
+    expect((await start.ended).code).toBe(0)
+    expect([sentWith(scene, OLD), held(scene.workspace)]).toEqual([1, []])
   })
 
   // What else may stand in its place: test/config/token-file.test.ts.

@@ -1,10 +1,9 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { watchEdges } from '../helpers/edges.ts'
-import { type Asked, createDoor, pageOf, type Reply, serve } from '../helpers/list-server.ts'
+import { type Asked, createDoor, type Fault, pageOf, type Reply, serve } from '../helpers/list-server.ts'
 import type { LogLine, RunningCommand } from '../helpers/processes.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
-import { trickle } from '../sandbox-faults/connection.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 
 // Signals to processes that wait. How soon those for a lock end, wherever they are: lock.test.ts.
@@ -27,6 +26,12 @@ function once(reply: Reply): (asked: Asked) => Reply | undefined {
     isGiven = true
     return reply
   }
+}
+
+/** A byte now and then, and never the last one. */
+const trickle: Fault = (response) => {
+  const timer = setInterval(() => response.write(' '), 20)
+  response.on('close', () => clearInterval(timer))
 }
 
 /** Without end, so that who waits for it cannot have ended by itself. */

@@ -1,11 +1,12 @@
 import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { faultsOf } from '../helpers/faults.ts'
 import { createScene } from '../helpers/scene.ts'
 import { mustRun } from '../helpers/system.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 
-// What ends real processes of query, export and describe: signals while SQLite computes, at the very moment in which they begin
+// What ends real processes of query, export, describe and snapshot: signals while SQLite computes, at the very moment in which they begin
 // (the process signals itself then, so that no time counts), and a reader who reads no more.
 
 const ENDLESS =
@@ -75,6 +76,20 @@ describe.concurrent('a signal while a command begins', () => {
     expect(ended.stderr).toMatch(/^stopped; .*kept\.csv is as it was$/m)
     expect(fs.readdirSync(workspace.file(moment))).toEqual(['kept.csv'])
     expect(fs.readFileSync(workspace.file(`${moment}/kept.csv`), 'utf8')).toBe('yesterday')
+  })
+
+  it('ends a snapshot that is being made, and leaves nothing of it', async () => {
+    fs.mkdirSync(workspace.file('copies'))
+    const halted = faultsOf({ at: '^ANALYZE$', does: { says: 'at work', until: '/never' } })
+    const snapshot = workspace.start(['snapshot', 'copies/copy.db'], { env: halted })
+    await snapshot.log(({ msg }) => msg === 'at work')
+    const meanwhile = fs.readdirSync(workspace.file('copies'))
+
+    snapshot.kill('SIGINT')
+
+    expect((await snapshot.ended).code).toBe(130)
+    expect(meanwhile.length).toBeGreaterThan(0)
+    expect(fs.readdirSync(workspace.file('copies'))).toEqual([])
   })
 
   it('ends a query that waits for its SQL', async () => {

@@ -12,7 +12,7 @@ async function createScene() {
   const server = await serve((asked) => {
     if (asked.page === 2 && failures-- > 0) return { status: 500, body: {} }
     return {
-      ...pageOf(items(6), asked),
+      ...pageOf(items(8), asked),
       headers: { 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '500' },
     }
   })
@@ -53,13 +53,16 @@ describe('the log', () => {
     },
   )
 
-  it('names the event of every line, and its run and walk where it ends', async () => {
+  it('names the event of every line, its run and walk where it ends, and says after some pages how long a list will take', async () => {
     const workspace = await createScene()
 
     const { code, logs } = await workspace.run(['sync', '--log-level', 'trace'])
 
     expect(code).toBe(0)
     expect(logs.filter(({ event }) => typeof event !== 'string')).toEqual([])
+    expect(logs.filter(({ event }) => event === 'estimate')).toMatchObject([
+      { organization: 'acme', collection: 'orders', msg: expect.stringMatching(/^\d+ pages?, about /) },
+    ])
     const [run] = workspace.rows('SELECT id, walk_id FROM sync_runs')
     expect(logs.find(({ event }) => event === 'run_finished')).toMatchObject({
       event: 'run_finished',

@@ -1,10 +1,9 @@
 import { availableParallelism } from 'node:os'
-import path from 'node:path'
+import process from 'node:process'
 import { runChild } from '../../simulation/child.ts'
-import type { Lived } from './shard.ts'
+import { kindNamed } from './kinds.ts'
+import { type History, live } from './measure.ts'
 import { type CoverageRow, summarize } from './table.ts'
-
-const SHARD = path.resolve(import.meta.dirname, 'shard.ts')
 
 export interface Measuring {
   /** Walks of each kind; each two are a pair over one list. */
@@ -19,9 +18,19 @@ export async function* measureKinds({ walks, kinds }: Measuring): AsyncGenerator
   for (const kind of kinds) {
     const shares = await Promise.all(
       Array.from({ length: processes }, (_, index) =>
-        runChild<Lived>(SHARD, [kind, index + 1, pairs + 1, processes].map(String)),
+        runChild<History[]>(import.meta.filename, [kind, index + 1, pairs + 1, processes].map(String)),
       ),
     )
     yield summarize(kind, shares.flat())
   }
+}
+
+// As one of these processes: plays the histories of its command line, the kind's name, first seed, end and step.
+if (import.meta.main) {
+  const [name = '', ...numbers] = process.argv.slice(2)
+  const [from = 0, end = 0, step = 1] = numbers.map(Number)
+  const kind = kindNamed(name)
+  const histories: History[] = []
+  for (let seed = from; seed < end; seed += step) histories.push(live(kind, seed))
+  process.stdout.write(JSON.stringify(histories))
 }

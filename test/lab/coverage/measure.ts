@@ -1,7 +1,6 @@
 import { createRandom } from '../../simulation/random.ts'
 import { jobAt, type Kind } from './kinds.ts'
-import { createPassing, type MovingList } from './moving-list.ts'
-import { drawTies, type ServedPage, slice, type Ties } from './serving.ts'
+import { createPassing, drawTies, type MovingList, type ServedPage, slice, type Ties } from './moving-list.ts'
 import { type WalkResult, walkList } from './walk-list.ts'
 
 export interface Setting {

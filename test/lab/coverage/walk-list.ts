@@ -5,7 +5,7 @@ import { expectedMissed, judgePass } from '../../../src/sync/coverage/verdict.ts
 import type { ListedItem } from '../../../src/sync/items.ts'
 import { createSeenItems, ledgerEntry, matchPage } from '../../../src/sync/seen.ts'
 import type { Coverage, Item, Page } from '../../../src/sync/types.ts'
-import type { ServedPage } from './serving.ts'
+import type { ServedPage } from './moving-list.ts'
 
 /** What a walk reads: the pages of a list, and events meanwhile. */
 export interface Walked {

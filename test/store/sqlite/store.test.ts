@@ -79,7 +79,7 @@ function write(file: string, sql: string): void {
   new Database(file).exec(sql).close()
 }
 
-// What is kept of it: test/sandbox-faults/odd-data.test.ts.
+// What is kept of it: test/stories/odd-data.test.ts.
 describe('an item that is rejected', () => {
   it('only gets a new time when it comes again', async () => {
     const test = openTestMirror()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createDoor, items, pageOf, serve } from '../../helpers/list-server.ts'
+import { items, pageOf, serve } from '../../helpers/list-server.ts'
 import { onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
 
@@ -61,36 +61,5 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     }
     const read = await rows()
     expect(await read('SELECT 1 FROM pg_namespace WHERE nspname = $1', address.schema)).toEqual([])
-  })
-
-  it('go on at once where a killed worker stopped, and send nothing that it has written', async () => {
-    const door = createDoor()
-    const api = await serve(async (asked) => {
-      if (asked.page === 4) await door.opened
-      return pageOf(ITEMS, asked)
-    })
-    const { start, run, rows } = onPostgres(server, api.url)
-    const first = start(['sync'])
-    await api.arrival(({ page }) => page === 4)
-    const busy = await run(['sync'])
-    first.killAll('SIGKILL')
-    await first.ended
-    door.open()
-    const before = api.asked.length
-
-    const second = await run(['sync'])
-
-    expect(busy).toMatchObject({ code: 1 })
-    expect(busy.stderr).toMatch(/BUSY/)
-    expect(second).toMatchObject({ code: 0 })
-    // The pages that were written are asked for again only around the place where the walk was interrupted.
-    expect(api.asked.slice(before).map(({ page }) => page)).not.toContain(1)
-    const read = await rows()
-    expect(await read('SELECT count(*)::int FROM orders')).toEqual([{ count: 9 }])
-    expect(await read('SELECT status FROM sync_runs ORDER BY id')).toEqual([
-      { status: 'interrupted' },
-      { status: 'succeeded' },
-    ])
-    expect(await read('SELECT coverage FROM sync_walks')).toHaveLength(1)
   })
 })

@@ -23,6 +23,10 @@ describe.skipIf(server.missing !== null)('the listener of start on a PostgreSQL 
     expect(scraped).toMatch(/^admin_mirror_usable 1$/m)
     expect(scraped).toMatch(/^admin_mirror_database_bytes [1-9]\d{5,}$/m)
 
+    await expect
+      .poll(async () => (await run(['status'])).stdout)
+      .toContain('\nqueue: no list waits; 0 in hand\n')
+
     const read = await rows()
     await read('BEGIN')
     await read('LOCK TABLE sync_settings IN ACCESS EXCLUSIVE MODE')

@@ -53,19 +53,63 @@ async function sync({ run, secretText }: Awaited<ReturnType<typeof at>>, env: Re
   return { code, text: stdout + stderr }
 }
 
+/** A mirror at this place of another role, which is made first. */
+async function asRole(name: string, more = ''): Promise<Awaited<ReturnType<typeof at>>> {
+  const secret = `a password of ${name}`
+  await asAdmin(`CREATE ROLE ${name} LOGIN PASSWORD '${secret}' ${more}`)
+  return at({ user: name, secret })
+}
+
+/** A mirror behind a network that changes what the server says. */
+async function behind(change: (bytes: Buffer) => Buffer): Promise<Awaited<ReturnType<typeof at>>> {
+  const proxy = await startProxy(newSchema(server).port)
+  proxy.alter(change)
+  return at({ port: proxy.port })
+}
+
+/** The words of an older server in the place of its own. */
+function olderVersion(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.toString('latin1').replace(/\b1800\d\d\b/, '140012'), 'latin1')
+}
+
+/** A pooler tells a client another number than that of the server's process: K, 12 bytes, the number. */
+function anotherProcess(bytes: Buffer): Buffer {
+  const key = bytes.indexOf(Buffer.from([0x4b, 0, 0, 0]))
+  if (key !== -1) bytes.writeInt32BE(bytes.readInt32BE(key + 5) + 1, key + 5)
+  return bytes
+}
+
+async function inLatin1() {
+  await asAdmin("CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+  return at({ database: 'latin' })
+}
+
 describe.skipIf(server.missing !== null)(
   'a command ends with 4, and says what to do,',
   { timeout: 60_000 },
   () => {
-    it('where there is no such database', async () => {
-      const { code, text } = await sync(await at({ database: 'nowhere' }))
-      expect(code).toBe(4)
-      expect(text).toMatch(/has no database nowhere: create it/)
+    it.each<[string, () => ReturnType<typeof at>, RegExp]>([
+      ['there is no such database', () => at({ database: 'nowhere' }), /has no database nowhere: create it/],
+      [
+        'the server speaks no TLS',
+        () => at({ query: '&sslmode=verify-full' }),
+        /speaks no TLS: switch TLS on there, or add sslmode=disable/,
+      ],
+      ['the server is too old', () => behind(olderVersion), /is version 14: version 15 or later is needed/],
+      ['the database cannot hold every text', inLatin1, /has the encoding LATIN1.*ENCODING 'UTF8'/],
+      [
+        'a pooler stands before the server',
+        () => behind(anotherProcess),
+        /a connection pooler stands before/,
+      ],
+    ])('where %s', async (_what, place, says) => {
+      const { code, text } = await sync(await place())
+
+      expect([code, text]).toEqual([4, expect.stringMatching(says)])
     })
 
     it('where the role may not make a schema, and goes on once it may', async () => {
-      await asAdmin("CREATE ROLE reader_only LOGIN PASSWORD 'a password of the role'")
-      const scene = await at({ user: 'reader_only', secret: 'a password of the role' })
+      const scene = await asRole('reader_only')
       const refused = await sync(scene)
       await asAdmin(`CREATE SCHEMA ${scene.address.schema} AUTHORIZATION reader_only`)
 
@@ -83,30 +127,6 @@ describe.skipIf(server.missing !== null)(
       ])
     })
 
-    it('where the server speaks no TLS', async () => {
-      const { code, text } = await sync(await at({ query: '&sslmode=verify-full' }))
-      expect(code).toBe(4)
-      expect(text).toMatch(/speaks no TLS: switch TLS on there, or add sslmode=disable/)
-    })
-
-    it('where the server is too old', async () => {
-      const address = newSchema(server)
-      const proxy = await startProxy(address.port)
-      proxy.alter((bytes) =>
-        Buffer.from(bytes.toString('latin1').replace(/\b1800\d\d\b/, '140012'), 'latin1'),
-      )
-      const { code, text } = await sync(await at({ port: proxy.port }))
-      expect(code).toBe(4)
-      expect(text).toMatch(/is version 14: version 15 or later is needed/)
-    })
-
-    it('where the database cannot hold every text', async () => {
-      await asAdmin("CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
-      const { code, text } = await sync(await at({ database: 'latin' }))
-      expect(code).toBe(4)
-      expect(text).toMatch(/has the encoding LATIN1.*ENCODING 'UTF8'/)
-    })
-
     it('where the schema, or that of the queue, belongs to another role', async () => {
       const scene = await at({})
       const { schema } = scene.address
@@ -119,11 +139,10 @@ describe.skipIf(server.missing !== null)(
       )
       const started = await scene.run(['start'], { env: { PGPASSWORD: scene.secretText } })
 
-      expect(code).toBe(4)
+      expect([code, started.code]).toEqual([4, 4])
       expect(text).toMatch(
         new RegExp(`the schema ${schema} .* belongs to the role ${other}.*ALTER SCHEMA ${schema} OWNER TO`),
       )
-      expect(started.code).toBe(4)
       expect(started.stderr).toMatch(new RegExp(`ALTER SCHEMA ${schema}_queue OWNER TO`))
     })
 
@@ -132,8 +151,10 @@ describe.skipIf(server.missing !== null)(
       await asAdmin(`CREATE SCHEMA ${scene.address.schema}`)
       await asAdmin(`CREATE TABLE ${scene.address.schema}.orders (theirs int)`)
       const { code, text } = await sync(scene)
-      expect(code).toBe(4)
-      expect(text).toMatch(/is no mirror, and has tables of somebody else/)
+      expect([code, text]).toEqual([
+        4,
+        expect.stringMatching(/is no mirror, and has tables of somebody else/),
+      ])
       const rows = await openReader(scene.address)
       expect(
         await rows('SELECT tablename FROM pg_tables WHERE schemaname = $1', scene.address.schema),
@@ -146,44 +167,24 @@ describe.skipIf(server.missing !== null)(
       await asAdmin(`UPDATE ${scene.address.schema}.sync_settings SET value = '99' WHERE name = 'version'`)
       for (const command of ['sync', 'status', 'rebuild']) {
         const { code, stderr } = await scene.run([command], { env: { PGPASSWORD: scene.secretText } })
-        expect([command, code, stderr]).toEqual([
-          command,
-          4,
-          expect.stringMatching(/newer admin-mirror.*update this one/),
-        ])
+        const newer = expect.stringMatching(/newer admin-mirror.*update this one/)
+        expect([command, code, stderr]).toEqual([command, 4, newer])
       }
     })
 
     it('where the server is a standby that only reads', async () => {
-      await asAdmin("CREATE ROLE standby LOGIN SUPERUSER PASSWORD 'a standby password'")
+      const standby = await asRole('standby', 'SUPERUSER')
       await asAdmin('ALTER ROLE standby SET default_transaction_read_only = on')
-      const standby = await at({ user: 'standby', secret: 'a standby password' })
       const { code, text } = await sync(standby)
-      expect(code).toBe(4)
-      expect(text).toMatch(/is read-only: name the primary server/)
+      expect([code, text]).toEqual([4, expect.stringMatching(/is read-only: name the primary server/)])
       const reading = await standby.run(['status'], { env: { PGPASSWORD: standby.secretText } })
       expect(reading).toMatchObject({ code: 0, stdout: expect.stringMatching(/never/) as string })
-    })
-
-    it('where a pooler stands before the server', async () => {
-      const address = newSchema(server)
-      const proxy = await startProxy(address.port)
-      // A pooler tells a client another number than that of the server's process: K, 12 bytes, the number.
-      proxy.alter((bytes) => {
-        const key = bytes.indexOf(Buffer.from([0x4b, 0, 0, 0]))
-        if (key !== -1) bytes.writeInt32BE(bytes.readInt32BE(key + 5) + 1, key + 5)
-        return bytes
-      })
-      const { code, text } = await sync(await at({ port: proxy.port }))
-      expect(code).toBe(4)
-      expect(text).toMatch(/a connection pooler stands before/)
     })
   },
 )
 
 describe.skipIf(server.missing !== null)('the password', () => {
   it('comes from the file that PGPASSFILE names, if nobody else may read it', async () => {
-    const scene = await at({ secret: 'with: and \\ in it' })
     await asAdmin("CREATE ROLE keeper LOGIN SUPERUSER PASSWORD 'with: and \\ in it'")
     const place = await at({ user: 'keeper', secret: 'with: and \\ in it' })
     const file = place.file('pgpass')
@@ -203,6 +204,5 @@ describe.skipIf(server.missing !== null)('the password', () => {
       4,
       expect.stringMatching(/PGPASSFILE names cannot be used \(ENOENT\)/),
     ])
-    void scene
   })
 })

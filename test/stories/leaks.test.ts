@@ -1,33 +1,15 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { faultsOf } from '../helpers/faults.ts'
-import { type Fault, serve } from '../helpers/list-server.ts'
+import { type Reply, serve } from '../helpers/list-server.ts'
 import type { StartOptions } from '../helpers/processes.ts'
-import {
-  createWorkspace,
-  leaksOf,
-  organization,
-  type Settings,
-  variable,
-  type Workspace,
-} from '../helpers/workspace.ts'
-import * as connection from './connection.ts'
-import { type FaultServer, type Rule, serveFaults } from './fault-server.ts'
+import { ACME, createScene } from '../helpers/scene.ts'
+import { leaksOf, organization, variable, type Workspace } from '../helpers/workspace.ts'
 
 // Where the token may not show and requests may not go, whatever happens and whoever asks for it. Each workspace looks for
 // its tokens in all that the program wrote.
 
-const ACME = organization('acme', 1)
 const TOKEN = String(ACME.token)
-
-async function scene(
-  script: Rule[] = [],
-  more: Partial<Settings> = {},
-): Promise<{ server: FaultServer; workspace: Workspace }> {
-  const server = await serveFaults(script, { organizations: [ACME] })
-  const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME], ...more })
-  return { server, workspace }
-}
 
 /** A server that nobody may ask. */
 function stranger() {
@@ -42,9 +24,41 @@ function allFiles({ folder }: Workspace): string[] {
     .map(({ parentPath, name }) => fs.readFileSync(`${parentPath}/${name}`, 'latin1'))
 }
 
+/** Answers that show the token that came, as debug pages do. */
+const ECHOES: Record<string, (token: string) => Reply> = {
+  SERVER_ERROR: (token) => ({ status: 500, body: { message: `You sent ${token}.`, token } }),
+  UNEXPECTED_STATUS: (token) => ({ status: 302, headers: { location: `/login?token=${token}` } }),
+  BAD_RESPONSE: (token) => ({ body: `<html><title>Whoops ${token}</title></html>` }),
+  LINK_REFUSED: (token) => ({
+    body: {
+      data: [{ id: 1 }],
+      links: { next: `http://${token}:x@evil.example/steal?token=${token}&page=2` },
+      meta: { current_page: 1, last_page: 2, total: 2 },
+    },
+  }),
+}
+
 describe.concurrent('the token, whatever happens,', () => {
+  it('shows in nothing that is written of answers that repeat it', async () => {
+    const organizations = Object.keys(ECHOES).map((code, index) => organization(code, index + 1))
+    const { workspace } = await createScene({
+      settings: { organizations },
+      instead: ({ token }) => {
+        const [, echo] = Object.entries(ECHOES).find(([code]) => token.includes(code)) ?? []
+        return echo?.(token) ?? null
+      },
+    })
+
+    const { code } = await workspace.run(['sync', '--log-level', 'trace'])
+
+    expect(code).toBe(1)
+    const ended = workspace.rows<{ code: string }>('SELECT error_code AS code FROM sync_runs ORDER BY 1')
+    expect(ended.map((run) => run.code)).toEqual(Object.keys(ECHOES).toSorted())
+    expect(workspace.leaks).toEqual([])
+  })
+
   it('shows in no output of a crash that nobody catches', async () => {
-    const { workspace } = await scene()
+    const { workspace } = await createScene()
     const headers = { authorization: `Bearer ${TOKEN}` }
     const throws = { options: { headers }, request: { headers }, cause: { headers } }
 
@@ -59,8 +73,9 @@ describe.concurrent('the token, whatever happens,', () => {
 
   // Tests at the same time share the `expect` of the module, whose `poll` belongs to the one that began last.
   it('shows in no report that Node writes of the process', async ({ expect: ofThis }) => {
-    const { server, workspace } = await scene([{ fault: connection.hang }], {
-      organizations: [{ ...ACME, token: variable('ACME_TOKEN') }],
+    const { server, workspace } = await createScene({
+      settings: { organizations: [{ ...ACME, token: variable('ACME_TOKEN') }] },
+      instead: () => new Promise(() => {}),
     })
     const sync = workspace.start(['sync'], {
       env: {
@@ -87,13 +102,13 @@ describe.concurrent('requests', () => {
     ['HTTP_PROXY', (url) => ({ HTTP_PROXY: url, http_proxy: url })],
     ['HTTP_PROXY and NODE_USE_ENV_PROXY', (url) => ({ HTTP_PROXY: url, NODE_USE_ENV_PROXY: '1' })],
   ])('go to baseUrl whatever %s says', async (_name, env) => {
-    const { server, workspace } = await scene()
+    const { server, workspace } = await createScene()
     const proxy = await stranger()
 
     const sync = await workspace.run(['sync'], { env: env(proxy.url) ?? {} })
 
     expect(sync.code).toBe(0)
-    expect(server.pagesOf('acme')).toEqual([1, 2, 3, 4, 1])
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 1])
     expect(proxy.asked).toEqual([])
   })
 
@@ -110,20 +125,23 @@ describe.concurrent('requests', () => {
       'proxy-authenticate': 'Basic',
       'www-authenticate': 'Basic',
     }
-    const fault: Fault = (response, text) => {
-      // Where a proxy's word on the host got into the links.
-      const links = {
-        next: JSON.parse(text).links.next?.replace(/^http:\/\/[^/]+/, 'http://127.0.0.1:1') ?? null,
-      }
-      response.writeHead(200, headers).end(JSON.stringify({ ...JSON.parse(text), links }))
-    }
-    const { server, workspace } = await scene([{ fault }])
+    const { server, workspace } = await createScene({
+      instead: ({ page }) => ({
+        headers,
+        body: {
+          data: [{ id: page }],
+          // Where a proxy's word on the host got into the links.
+          links: { next: page === 1 ? 'http://127.0.0.1:1/api/v1/admin/orders?page=2' : null },
+          meta: { current_page: page, last_page: 2, total: 2 },
+        },
+      }),
+    })
 
     const sync = await workspace.run(['sync'])
 
     expect(sync.code).toBe(0)
     expect(elsewhere.asked).toEqual([])
-    expect(server.pagesOf('acme')).toEqual([1, 2, 3, 4, 1])
+    expect(server.asked.map(({ page }) => page)).toEqual([1, 2, 1])
     const sent = new Set(server.asked.flatMap((asked) => Object.keys(asked.headers)))
     expect([...sent].toSorted()).toEqual([
       'accept',
@@ -137,5 +155,22 @@ describe.concurrent('requests', () => {
     expect(new Set(server.asked.map(({ headers: { host } }) => host))).toEqual(
       new Set([new URL(server.url).host]),
     )
+  })
+})
+
+describe('the search for tokens', () => {
+  const token = '7|Secret/of+acme-x7Qp93LmZt5VbRw'
+
+  it.each([
+    ['whole', `the token ${token} was refused`],
+    ['cut short', `the token ${token.slice(0, 20)}...`],
+    ['encoded', `?token=${encodeURIComponent(token)}`],
+    ['in capitals', token.toUpperCase()],
+  ])('finds one that is %s', (_, text) => {
+    expect(leaksOf([token], ['nothing', text])).toHaveLength(1)
+  })
+
+  it('finds none where none is', () => {
+    expect(leaksOf([token], ['7 of them are secret', '[token]'])).toEqual([])
   })
 })

@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
-import path from 'node:path'
-import type { Workspace } from '../helpers/workspace.ts'
-
-const ROOT = path.resolve(import.meta.dirname, '../..')
+import { BIN, LOCKED_NODE } from './processes.ts'
+import type { Workspace } from './workspace.ts'
 
 /** util-linux's way to run a command on a terminal of its own. */
 const SCRIPT = '/usr/bin/script'
@@ -16,7 +14,7 @@ export function onTerminal(
   workspace: Workspace,
   term = 'xterm',
 ): Promise<string> {
-  const words = [path.join(ROOT, 'node_modules/.bin/node'), path.join(ROOT, 'src/bin.js'), ...command]
+  const words = [LOCKED_NODE, BIN, ...command]
   const line = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
   const env = {
     PATH: process.env.PATH,

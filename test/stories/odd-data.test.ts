@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { pageOf, serve } from '../helpers/list-server.ts'
+import { hasTerminal, onTerminal } from '../helpers/on-terminal.ts'
 import { createWorkspace, organization } from '../helpers/workspace.ts'
-import { hasTerminal, onTerminal } from './on-terminal.ts'
 
 // Items that are valid JSON, and traps: names that mean something to JavaScript, SQLite or ourselves, characters that a
 // terminal obeys, keys that are none.
