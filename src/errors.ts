@@ -9,7 +9,7 @@ interface ErrorFacts {
   status?: number
 }
 
-// What a code means to a refresh, too: `REFUSED` of changed-since.ts, `PAST_THE_END` of last-page.ts.
+// Two more lists say what a code means to a refresh: `REFUSED` in changed-since.ts, `PAST_THE_END` in read-inward.ts.
 const FACTS = {
   BAD_REQUEST: { exitCode: 3, status: 400, meaning: 'the API calls the request wrong: mostly a filter' },
   UNAUTHORIZED: { exitCode: 3, status: 401, meaning: 'its token is held: it needs a new one' },

@@ -196,12 +196,12 @@ function checkNames(names: readonly string[], report: Report, nameEnds: readonly
 const PATH_HINT = 'Choose another name, and give the address as its path, which can be anything.'
 const LONGEST_NAME = 60
 
-/** What keeps a name from being a table beside the mirror's own (interface, section 4), or null. */
+/** Why a name cannot be a table beside the mirror's own tables (README, "The tables"); null: it can. */
 function findNameFault(name: string): string | null {
   const folded = name.toLowerCase()
   if (!/^[a-z][a-z0-9_]*$/.test(folded))
     return 'must be a name of letters, digits and _ that begins with a letter.'
-  if (name.length > LONGEST_NAME) return `must be at most ${LONGEST_NAME} letters long.`
+  if (name.length > LONGEST_NAME) return `must be at most ${LONGEST_NAME} characters long.`
   if (folded.includes('__') || folded.endsWith('_'))
     return 'must not hold __ or end in _, which names the views of a collection.'
   if (/_(?:raw|history)$/.test(folded))

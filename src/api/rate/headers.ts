@@ -13,7 +13,7 @@ export interface RateHeaders {
   retryAfterMs: number | null
 }
 
-/** A longer announced pause is cut to this: the interface allows 24 hours for `rateLimit.maxWait`. */
+/** A longer announced pause is cut to this: a server that asks for more is wrong, or its clock is. */
 export const LONGEST_MS = 24 * 3_600_000
 
 /**
