@@ -1,19 +1,23 @@
 interface ErrorFacts {
   /** The exit code of a command that meets only this error. */
   exitCode: 1 | 3 | 4 | 5
-  /** For who sees the code without its message, which may hold an item's data. */
+  /** For readers who see the code without its message, which may hold an item's data. */
   meaning: string
   /** What to do, where the message does not say it: only `check` shows it. */
   cure?: string
-  /** The HTTP status that says it; help names those of exit code 3. */
+  /** The HTTP status that leads to it; help names those of exit code 3. */
   status?: number
 }
 
-// What a code means to a refresh, too: `REFUSED` of changed-since.ts, `PAST_THE_END` of last-page.ts.
+// Two more lists say what a code means to a refresh: `REFUSED` in changed-since.ts, `PAST_THE_END` in read-inward.ts.
 const FACTS = {
-  BAD_REQUEST: { exitCode: 3, status: 400, meaning: 'the API calls the request wrong: mostly a filter' },
+  BAD_REQUEST: {
+    exitCode: 3,
+    status: 400,
+    meaning: 'the API rejected the request as invalid, usually because of a filter',
+  },
   UNAUTHORIZED: { exitCode: 3, status: 401, meaning: 'its token is held: it needs a new one' },
-  FORBIDDEN: { exitCode: 3, status: 403, meaning: 'the API refuses this organization to its token' },
+  FORBIDDEN: { exitCode: 3, status: 403, meaning: 'the token has no access to this organization' },
   ORGANIZATION_NOT_FOUND: {
     exitCode: 3,
     status: 404,
@@ -27,13 +31,16 @@ const FACTS = {
   BAD_RESPONSE: {
     exitCode: 1,
     meaning: 'an answer was not the list',
-    cure: 'correct api.baseUrl or the path of the collection, if this is another page of that server',
+    cure: 'correct api.baseUrl or the path of the collection, if something else answers at this address',
   },
   LINK_REFUSED: { exitCode: 1, meaning: 'links.next leads elsewhere, or is missing' },
   INCOMPLETE: { exitCode: 5, meaning: 'the list ended before its own total' },
-  CONFIGURATION: { exitCode: 1, meaning: 'its token file or its key cannot be used' },
+  CONFIGURATION: {
+    exitCode: 1,
+    meaning: "the organization's token file or the collection's key cannot be used",
+  },
   REMOVALS_HELD: { exitCode: 5, meaning: 'removals are held back: somebody has to decide' },
-  UNEXPECTED_STATUS: { exitCode: 1, meaning: 'the server answered with another status than 200' },
+  UNEXPECTED_STATUS: { exitCode: 1, meaning: 'the server answered with an unexpected status' },
   DATABASE: { exitCode: 4, meaning: 'the mirror cannot be used' },
   INTERRUPTED: { exitCode: 1, meaning: 'stopped' },
   INTERNAL: { exitCode: 1, meaning: 'a defect of this program' },
@@ -45,7 +52,7 @@ export type ErrorCode = keyof typeof FACTS
 
 export const ERRORS: Readonly<Record<ErrorCode, ErrorFacts>> = FACTS
 
-/** The exit code of a command whose parts have these. */
+/** The exit code of a command whose parts (lists, checks) ended with these exit codes: the first of 4, 2, 3, 5, 1 that is among them. */
 export function worstExitCode(exitCodes: readonly number[]): number {
   return [4, 2, 3, 5, 1].find((code) => exitCodes.includes(code)) ?? 0
 }
@@ -69,7 +76,7 @@ export class RetryableError extends KnownError {
   }
 }
 
-/** The server asked for fewer requests (429). The rate limiter knows: retry through it, without counting the attempt. */
+/** The server asked for fewer requests (429). The rate limiter waits before the next attempt: retry, and do not count this one. */
 export class RateLimitedError extends KnownError {
   override readonly name = 'RateLimitedError'
   readonly code = 'RATE_LIMITED'

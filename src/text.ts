@@ -48,15 +48,15 @@ export function shellWord(word: string): string {
   return /^[\w.,:=/@%+-]*[\w=/@%+-]$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`
 }
 
-/** Begins what the error of a refused token says of its hold, which ends before that error is forgotten. */
+/** Begins the end of the error of a refused token: what follows from the hold. The hold may end before the error is forgotten. */
 export const ON_HOLD = 'Nothing more is sent with it.'
 
-/** The end of that error. `resume`: the command for a token that is valid again. */
+/** The end of the error of a refused token. `resume`: the command for a token that is valid again. */
 export function onHold(resume: string): string {
   return `${ON_HOLD} Put a new token into the configuration, or run "${resume}" if it is valid again`
 }
 
-/** The commands that messages propose, with those of their options that are known to take a word or none. */
+/** The commands that messages propose, with their options as far as these are known: `--config` goes behind them. */
 const PROPOSED =
   /(?<![\w./-])admin-mirror (?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*/g
 

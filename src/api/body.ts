@@ -23,8 +23,8 @@ import { EnvelopeError } from './response-errors.ts'
 const DEEPEST = 500
 
 /**
- * What a value, and an item, count for at least in `api.maxResponseBytes`. Small values take many times their bytes of memory, and
- * parsing and writing a page blocks the event loop: for a microsecond or two a value, and 50 an item.
+ * The fewest bytes that a value, and an item, count for in `api.maxResponseBytes`. Small values take many times their own bytes of
+ * memory, and parsing and writing a page blocks the event loop: for a microsecond or two a value, and 50 an item.
  */
 const BYTES_A_VALUE = 32
 const BYTES_AN_ITEM = 1024
@@ -50,7 +50,7 @@ interface Body {
   items: Item[]
 }
 
-/** Decodes and splits a body. Throws EnvelopeError if it is no text, breaks off, or takes too much to parse. */
+/** Decodes and splits a body. Throws EnvelopeError if it is not text, breaks off, or would cost too much to parse. */
 export function splitBody(bytes: Uint8Array, maxResponseBytes: number): SplitBody {
   const text = decode(bytes)
   const slices = findItems(text, maxResponseBytes)

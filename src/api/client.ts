@@ -35,7 +35,7 @@ export interface ApiOptions {
   random: () => number
   /** Resolves after the process has read all bytes that had arrived. */
   yieldToEventLoop: () => Promise<void>
-  /** Called after each request; nothing of a token or an item is in the note. */
+  /** Called after each request. The note holds no token and no item data. */
   onAnswer?: ((answer: AnswerNote) => void) | undefined
 }
 
@@ -149,7 +149,7 @@ function createPageSource(
   async function attempt(list: typeof whole, page: number, waiting: WaitingRequest): Promise<Page> {
     const { observe, signal } = waiting
     try {
-      // Lets Node notice that idle connections are closed. Here, since nothing may delay a request that the rate limiter has permitted.
+      // Lets Node notice closed idle connections. Before `send`: nothing may delay a request once the rate limiter has given its permit.
       await options.yieldToEventLoop()
       await hold.enter()
       return await limiter.send((report) => request(list, page, report, observe, signal), waiting)
@@ -165,7 +165,7 @@ function createPageSource(
     refusal: () => limiter.refusal(),
     limit: () => limiter.limit(),
     fetchPage: (page, observe, signal, urgency = 'walk', more) => {
-      // One attempt, a 429 too: an API may fail by these filters alone, and the list itself is not to wait for that.
+      // One attempt, even after a 429: an API may fail because of these filters alone, and the list itself must not wait for that.
       if (more) return attempt(listOf(more), page, { urgency, observe, signal })
       return withRetry(() => attempt(whole, page, { urgency, observe, signal }), {
         rules: options.retry,

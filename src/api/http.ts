@@ -21,7 +21,7 @@ export interface Response {
 
 /**
  * Sends one GET and returns its response, whatever the status. Only a 2xx response always has
- * its whole body. Throws RetryableError or JobError that does not name the page. got's own errors hold the request's
+ * its whole body. Throws RetryableError or JobError, whose message does not name the page. got's own errors hold the request's
  * headers, and so the token: they are never passed on, not even as a cause.
  */
 export type HttpGet = (url: URL, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
@@ -95,7 +95,7 @@ function receive(request: Request, maxResponseBytes: number): Promise<Response> 
   })
 }
 
-/** A longer error body is a debug page, of which nothing is shown. */
+/** A longer error body is a debug page, and nothing of that is shown. */
 const LONGEST_REFUSAL = 100_000
 
 function isSuccess(status: number | undefined): boolean {
@@ -129,7 +129,7 @@ const HINTS: Readonly<Record<string, string>> = {
 function translateRequestError(error: unknown, url: URL, timeoutMs: number): KnownError {
   if (!(error instanceof RequestError)) {
     const name = error instanceof Error ? error.name : typeof error
-    return new JobError('INTERNAL', `the request failed in an unforeseen way (${name})`)
+    return new JobError('INTERNAL', `the request failed unexpectedly (${name})`)
   }
   const code = networkCode(error)
   if (error.name === 'TimeoutError') {
@@ -187,7 +187,7 @@ export function createConnectionPool(limits: IdleLimits = IDLE_LIMITS): () => Co
   }
 }
 
-/** Keeps at most `mostIdle` idle connections, and closes one that receives bytes, as Node does since 24.21. */
+/** Keeps at most `mostIdle` idle connections, and closes one that receives bytes: Node itself does that only since 24.21. */
 function watchIdle<A extends HttpAgent>(agent: A, idle: Set<Duplex>, mostIdle: number): A {
   const { keepSocketAlive, reuseSocket } = agent
   function forget(this: Duplex): void {

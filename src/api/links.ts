@@ -40,7 +40,7 @@ export function createLinkReader(rules: LinkRules): LinkReader {
       }
     const url = URL.parse(link, expected.base)
     if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-      return { refused: 'links.next is no http or https address' }
+      return { refused: 'links.next is not an http or https address' }
     // Scheme and port are not compared: behind a proxy that ends TLS, a server writes its own into links.
     if (!expected.hosts.includes(url.hostname)) {
       return refuse(

@@ -15,17 +15,17 @@ export interface PageRules {
   readLink: LinkReader
 }
 
-/** Returns the page of a 2xx response. Throws EnvelopeError or JobError that does not name the page. */
+/** Returns the page of a 2xx response. Throws EnvelopeError or JobError, whose message does not name the page. */
 export function readPage(response: Response, announced: RateHeaders, page: number, rules: PageRules): Page {
   const envelope = readEnvelope(splitBody(response.body, rules.maxResponseBytes))
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {
-    throw new EnvelopeError(`asked for page ${page}, and page ${paging.currentPage} was answered`)
+    throw new EnvelopeError(`asked for page ${page}, but got page ${paging.currentPage}`)
   }
   if (!paging && page > 1) {
     throw new EnvelopeError(
-      `asked for page ${page}, and a list without pages was answered: the API no longer pages this list; ` +
-        'run backfill --restart or wait for resumeWithin',
+      `asked for page ${page}, but got a list without pages: the API no longer pages this list, so an open walk must start over. ` +
+        'A sync does that by itself once resumeWithin is over, a backfill with --restart',
     )
   }
   const next = nextPage(envelope, page, rules.readLink)

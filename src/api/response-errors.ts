@@ -6,7 +6,7 @@ import { isFailure } from './rate/budget.ts'
 import type { RateHeaders } from './rate/headers.ts'
 import { redact } from './redact.ts'
 
-/** A 2xx response that is not the requested list. `withPageContext` makes a KnownError of it. */
+/** A 2xx response that is not the requested list. `withPageContext` turns it into a KnownError. */
 export class EnvelopeError extends Error {
   override readonly name = 'EnvelopeError'
   /** True for a body that broke off: the same request may succeed. */
@@ -29,12 +29,15 @@ export function errorOfStatus(
   const says = serverMessage(response)
   const { id } = job.organization
   if (status === 400) {
-    return new JobError('BAD_REQUEST', `the server calls the request wrong (400)${says}; look at the filters`)
+    return new JobError(
+      'BAD_REQUEST',
+      `the server rejected the request as invalid (400)${says}; look at the filters`,
+    )
   }
   if (status === 403) {
     return new JobError(
       'FORBIDDEN',
-      `the token's user is no member of this organization (403)${says}; let the user join it, or look at the token and the id ${id}`,
+      `the token's user is not a member of this organization (403)${says}; let the user join it, or look at the token and the id ${id}`,
     )
   }
   if (status === 404) {
@@ -89,7 +92,7 @@ function unexpected(error: Error, message: (text: string) => string, token: stri
   return known
 }
 
-/** The error, made one that is not retried. */
+/** The same error as one that is never retried. */
 export function asFinal(error: unknown): unknown {
   const isRetried = error instanceof RetryableError || error instanceof RateLimitedError
   return isRetried ? new JobError(error.code, error.message) : error

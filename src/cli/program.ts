@@ -148,7 +148,7 @@ function defineReaders(define: Define): void {
     .option('--json', 'as JSON')
     .option(
       '--check',
-      'exit with 4 for a full disk, else 3 for a held token, else 5 for removals held back, else 1 for a failing or overdue list',
+      'exit with 4 if the mirror cannot be used or written (its disk is full), else 3 for a held token, else 5 for removals held back, else 1 for a failing or overdue list',
     )
     .option('--max-age <duration>', 'exit with 1 when a list is older (5m, 24h)')
     .option('--fresh <duration>', 'exit with 1 when the newest rows of a list are older')

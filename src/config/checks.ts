@@ -92,10 +92,10 @@ function checkCronExpressions(
   ])
   for (const path of [['schedule'], ...ofOrganizations]) {
     const expression = textAt(raw, path)
-    const fault = expression === null ? null : isCron(expression)
-    // The fault may quote the expression, which must stay hidden if it comes from a variable.
-    const shown = variablesOf(path).length > 0 ? '' : ` (${fault})`
-    if (fault !== null) report(path, `must be a cron expression${shown}. ${CRON_HINT}`)
+    const problem = expression === null ? null : isCron(expression)
+    // The problem may quote the expression, which must stay hidden if it comes from a variable.
+    const shown = variablesOf(path).length > 0 ? '' : ` (${problem})`
+    if (problem !== null) report(path, `must be a cron expression${shown}. ${CRON_HINT}`)
   }
 }
 
@@ -183,27 +183,27 @@ function checkNames(names: readonly string[], report: Report, nameEnds: readonly
   names.forEach((name, index) => {
     const first = names[folded.indexOf(folded[index] ?? '')]
     const base = names.find((_, other) => nameEnds.some((end) => folded[index] === folded[other] + end))
-    let fault = findNameFault(name)
-    if (fault !== null) fault += ` ${PATH_HINT}`
+    let problem = findNameProblem(name)
+    if (problem !== null) problem += ` ${PATH_HINT}`
     else if (base !== undefined)
-      fault = `is the name of a table, view or index of the collection ${base}. ${PATH_HINT}`
+      problem = `is the name of a table, view or index of the collection ${base}. ${PATH_HINT}`
     else if (first !== name)
-      fault = `differs from ${first} in case only, which names of tables ignore. Write ${first}, or choose another name.`
-    if (fault !== null) report(['collections', name], fault, 'key')
+      problem = `differs from ${first} only in upper and lower case, which names of tables ignore. Write ${first}, or choose another name.`
+    if (problem !== null) report(['collections', name], problem, 'key')
   })
 }
 
 const PATH_HINT = 'Choose another name, and give the address as its path, which can be anything.'
 const LONGEST_NAME = 60
 
-/** What keeps a name from being a table beside the mirror's own (interface, section 4), or null. */
-function findNameFault(name: string): string | null {
+/** Why a name cannot be a table beside the mirror's own tables (README, "The tables"); null: it can. */
+function findNameProblem(name: string): string | null {
   const folded = name.toLowerCase()
   if (!/^[a-z][a-z0-9_]*$/.test(folded))
     return 'must be a name of letters, digits and _ that begins with a letter.'
-  if (name.length > LONGEST_NAME) return `must be at most ${LONGEST_NAME} letters long.`
+  if (name.length > LONGEST_NAME) return `must be at most ${LONGEST_NAME} characters long.`
   if (folded.includes('__') || folded.endsWith('_'))
-    return 'must not hold __ or end in _, which names the views of a collection.'
+    return 'must not hold __ or end in _: views of a collection have such names.'
   if (/_(?:raw|history)$/.test(folded))
     return 'must not end in _raw or _history, which name further tables of a collection.'
   if (folded === 'organizations' || /^(?:sync|sqlite)_/.test(folded)) {
@@ -240,7 +240,7 @@ function checkSettings(settings: unknown, path: KeyPath, collections: unknown, r
       const isHere = rawAt(entry, ['changedSince']) !== undefined
       report(
         [...path, name, isHere ? 'changedSince' : 'filters'],
-        `has ${parameter}, but a filter cannot be the parameter of changedSince, too. Remove one of the two.`,
+        `has ${parameter}, which is a filter and the parameter of changedSince at once. Remove the filter, or name another parameter.`,
       )
     }
     const key = rawAt(collections, [name, 'key'])

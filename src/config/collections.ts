@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { choice, duration, list, truthValue, urlPath } from './fields.ts'
 
-/** There unless the file sets them to false. */
+/** Mirrored unless the file sets them to false. */
 export const DEFAULT_COLLECTIONS = ['orders', 'establishments']
 
 const FIELD_TEXT = 'must be a field, or a dotted path to one. Write it like id or customer.id.'
@@ -21,7 +21,7 @@ const key = z
       list(fieldPath, 'fields')
         .min(1, { error: 'must name at least one field. Write id, or the fields that tell two items apart.' })
         .max(MOST_KEY_FIELDS, {
-          error: `must name at most ${MOST_KEY_FIELDS} fields. Write those alone that tell two items apart.`,
+          error: `must name at most ${MOST_KEY_FIELDS} fields. Write only those that tell two items apart.`,
         })
         .refine((paths) => new Set(paths).size === paths.length, {
           error: 'names a field twice. Keep one of the two.',
@@ -66,7 +66,9 @@ const ignore = list(fieldPath, 'fields')
   .transform((given) => given ?? [])
   .describe('Fields (dotted paths) that are not compared: a row in which only these differ is left as it is')
 
-const total = choice(['check', 'ignore']).describe('Whether meta.total can be counted by')
+const total = choice(['check', 'ignore']).describe(
+  'check: meta.total is the number of items, and walks are checked by it; ignore: it is not used',
+)
 
 const newest = choice(['auto', 'first', 'last']).describe(
   'The end of the list where new items appear; auto: refreshes learn it',
@@ -81,13 +83,15 @@ const changedSince = z
       parameter: z
         .string({ error: PARAMETER_TEXT })
         .regex(/^(?!page$)[^\s&=#\p{Cc}]+$/u, { error: PARAMETER_TEXT })
-        .describe('The query parameter of the API that leaves out what has not changed since its value'),
+        .describe('The query parameter of the API that returns only what has changed since its value'),
       field: fieldPath.describe('The field (dotted path) that holds when an item changed'),
     },
     { error: CHANGED_SINCE },
   )
   .nullable()
-  .describe('Where the API can be asked for what changed since a moment: how. Default: not asked')
+  .describe(
+    'The query parameter that returns only what has changed since a time, and the field that holds that time. Default: not used',
+  )
 
 const MAPPING_OR_SWITCH = { error: 'must be a mapping of settings, or false. Write {} for the defaults.' }
 

@@ -32,8 +32,8 @@ export interface LoadOptions extends CheckOptions {
 }
 
 /**
- * Reads the configuration file (interface, section 2). Throws one ConfigError with every problem of the file. Token
- * files are read later, by `readToken`.
+ * Reads the configuration file, whose keys are in config/REFERENCE.md. Throws one ConfigError with every problem of the file.
+ * Token files are read later, by `readToken`.
  */
 export function loadConfig(file: string, options: LoadOptions): Config {
   const { document, lines } = readYamlFile(file)

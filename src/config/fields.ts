@@ -9,7 +9,7 @@ const DURATION_PATTERN = /^0*[1-9]\d*(?:ms|s|m|h|d)$/
 /** A hundred years: beyond it, times computed from a duration leave the range of a Date. */
 const LONGEST_DURATION_MS = 36_500 * MILLISECONDS.d
 
-/** The longest wait of a timer of Node; for a longer one it does not wait at all. */
+/** The longest wait of a timer of Node; a longer one ends at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** `500ms`, `30s`, `5m`, `24h`, `90d` in milliseconds; null for any other text. */
@@ -25,7 +25,7 @@ function isUnit(unit: string | undefined): unit is keyof typeof MILLISECONDS {
   return unit !== undefined && Object.hasOwn(MILLISECONDS, unit)
 }
 
-/** All texts begin with "must": of a missing value the report says "is missing. It must ...". */
+/** All of these begin with "must", since a missing value is reported as "is missing. It must ...". */
 function must(text: string): { error: string } {
   return { error: `must be ${text}.` }
 }
@@ -201,13 +201,13 @@ export function filePath() {
     .string(text)
     .regex(/^[^\p{Cc}]+$/u, { ...text, abort: true })
     .refine((path) => !/[/\\]$/.test(path), {
-      error: 'must be a file, and this names a folder. Add the name of the file.',
+      error: 'must be a file, but this names a folder. Add the name of the file.',
     })
     .refine((path) => !path.startsWith('~'), {
       error: `must not begin with ~, which only a shell replaces. Write \${HOME} instead.`,
     })
     .refine((path) => !/^(?:file:|:memory:)/i.test(path), {
-      error: 'must be a plain path of a file, no address and not :memory:.',
+      error: 'must be the plain path of a file, not an address and not :memory:.',
     })
 }
 
@@ -231,11 +231,11 @@ const POSTGRES_LIKE = 'postgres://user@host:5432/name?schema=admin_mirror'
 
 /**
  * A mode as chmod takes it, `0644`, or as YAML writes octal numbers, `0o644`. One that lets somebody write or execute but not
- * read is refused: it is a decimal number, such as 420 for 0644.
+ * read is refused: it is probably a decimal number, such as 420 for 0644.
  */
 export function fileMode() {
   const text = must(
-    'a file mode in octal digits that lets the owner read, and everybody who may write. Write it like "0644" or "0640"; 420 is 0644 in decimal',
+    'a file mode in octal digits by which the owner may read, and also everybody who may write. Write it like "0644" or "0640"; 420 is 0644 in decimal',
   )
   return z
     .string(text)
@@ -249,7 +249,7 @@ export function timezone() {
 }
 
 function isTimezone(name: string): boolean {
-  // Not worth the 12 ms that the first DateTimeFormat takes.
+  // Saves the 12 ms that the first DateTimeFormat takes.
   if (name === 'UTC') return true
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''

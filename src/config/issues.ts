@@ -48,7 +48,7 @@ function keyPath(path: readonly PropertyKey[]): KeyPath {
 function explainUnknownKey(parent: KeyPath, key: string): string {
   const schema = valueSchema()
   const known = keysAt(schema, parent)
-  if (key.includes(':')) return 'is not a known key. Put a space after the colon.'
+  if (key.includes(':')) return 'is not a known key: its colon needs a space after it. Write "key: value".'
   const meant = nearest(key, known) ?? elsewhere(schema, key)
   if (meant !== null) return `is not a known key. Did you mean ${meant}?`
   return `is not a known key. Known here: ${known.join(', ')}.`
@@ -87,7 +87,7 @@ function isForbidden(schema: unknown): boolean {
 }
 
 /**
- * Returns the known word that was probably meant, or null. Case, `_` and `-` do not count, and about every third letter
+ * Returns the known word that was probably meant, or null. Case, `_` and `-` do not count, and about one letter in three
  * may be wrong.
  */
 export function nearest(word: string, known: readonly string[]): string | null {

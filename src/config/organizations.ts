@@ -55,7 +55,7 @@ function settingsOf(entry: RefreshSetting): Partial<RefreshSettings> {
   return typeof entry === 'object' && entry !== null ? withoutUndefined(entry) : {}
 }
 
-/** A UUID of any version, in both cases since a JSON Schema has no flag for that. */
+/** A UUID of any version, in upper and lower case: a JSON Schema has no flag that ignores case. */
 export const UUID_PATTERN = /^[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}$/
 
 const ID_TEXT = {
@@ -63,10 +63,10 @@ const ID_TEXT = {
 }
 const NAME_TEXT = {
   error:
-    'must be a short name for the command line and the logs, without control characters and spaces around it.',
+    'must be a short name for the command line and the logs: no control characters, and no space at either end.',
 }
 const TOKEN_TEXT = {
-  error: `must be a token without spaces, line breaks, control characters and letters beyond ASCII. Write it alone, without "Bearer", best as \${NAME} from the environment.`,
+  error: `must be a token without spaces, line breaks, control characters or letters beyond ASCII. Write it alone, without "Bearer", best as \${NAME} from the environment.`,
 }
 
 const LONG_TOKEN_TEXT = {
@@ -101,7 +101,7 @@ export const OrganizationSchema = z
         .transform((given) => given ?? {})
         .prefault({})
         .describe(
-          'What this organization has otherwise, all but key; a collection set to false is not synced',
+          'Settings for this organization only (all but key); a collection set to false is not synced',
         ),
     },
     { error: 'must be a mapping with id, name and token. Write each on a line like "name: acme".' },
@@ -122,13 +122,13 @@ export interface OrganizationConfig {
   /** Those that it syncs, with its overrides. */
   collections: CollectionConfig[]
   /**
-   * A function, so that the token is no property that a log line could print. Reads the token file at each call, and
+   * A function, so that the token is not a property that a log line could print. Reads the token file at each call, and
    * throws a TokenFileError if it cannot; throws an Error when the configuration was loaded without tokens.
    */
   readToken: () => string
   /** Where the token is, as messages name it: the path of its file, or its environment variable. Never the token. */
   tokenPlace: string
-  /** The address of its pings; null for none. A function, so that the address is no property that a log line could print. */
+  /** The address of its pings; null for none. A function, so that the address is not a property that a log line could print. */
   ping: () => string | null
   /** The absolute path of the token file; null if there is none, or a variable in the path is not set. */
   tokenFile: () => string | null

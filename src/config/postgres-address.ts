@@ -17,7 +17,7 @@ export interface PostgresSettings {
   shown: string
 }
 
-/** Whether a `database` of the configuration is meant as an address, and no file. */
+/** Whether a `database` of the configuration is meant as an address, not as a file. */
 export function isPostgresAddress(text: string): boolean {
   return /^postgres(?:ql)?:/i.test(text)
 }
@@ -42,7 +42,7 @@ export function parsePostgresAddress(text: string): { value: PostgresSettings } 
   const settings = new URLSearchParams(query)
   const unknown = [...settings.keys()].find((name) => !SETTINGS.includes(name))
   if (unknown !== undefined)
-    return { problem: `must have no other settings behind ? than ${SETTINGS.join(', ')}. ${POSTGRES_HINT}` }
+    return { problem: `may have only these settings behind ?: ${SETTINGS.join(', ')}. ${POSTGRES_HINT}` }
   if (user === '') return { problem: `must name the role to connect as. ${POSTGRES_HINT}` }
   if (Number(port) < 1 || Number(port) > 65535)
     return { problem: 'must have a port from 1 to 65535, or none for 5432.' }
@@ -50,7 +50,7 @@ export function parsePostgresAddress(text: string): { value: PostgresSettings } 
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema) || schema.startsWith('pg_') || schema === 'information_schema')
     return {
       problem:
-        'must have a schema of small letters, digits and _, which begins with a letter and not with pg_.',
+        'must have a schema of lower-case letters, digits and _ that begins with a letter, but not with pg_.',
     }
   const server = host === '' ? 'localhost' : percentDecoded(host).replace(/^\[|\]$/g, '')
   const tls = tlsOf(settings.get('sslmode'), server)

@@ -46,7 +46,7 @@ function formatProblem(file: string, { key, line, column, message }: Problem): s
 }
 
 /**
- * A key path as people write it: `organizations[0].token`; a name that is no plain word is quoted, and cut after a
+ * A key path as people write it: `organizations[0].token`; a name that is not a plain word is quoted, and cut after a
  * colon: where `token:abc` lacks its space, the rest is the token.
  */
 export function formatKey(path: KeyPath): string {
@@ -59,7 +59,7 @@ function formatPart(part: string | number, isFirst: boolean): string {
   return isFirst ? part : `.${part}`
 }
 
-/** Which end of a `key: value` pair a problem is about. */
+/** Which half of a `key: value` pair a problem is about. */
 type Part = 'key' | 'value'
 
 export type Report = Problems['report']
@@ -88,14 +88,14 @@ export function createProblems(document: Document, lines: LineCounter) {
     return variables.get((isWhole && resolved(node)) || document) ?? []
   }
 
-  /** What an alias stands for, or the node itself; null for an alias of no anchor further up, or of one that was taken out. */
+  /** What an alias stands for, or the node itself; null for an alias whose anchor is not further up or was taken out. */
   function resolved(node: Node | null): Node | null {
     const target = isAlias(node) ? targets.get(node) : node
     return target && !takenOut.has(target) ? target : null
   }
 
-  function find(path: KeyPath): Found {
-    let place: Found = { node: document.contents, key: null, isWhole: true }
+  function find(path: KeyPath): NodeAtPath {
+    let place: NodeAtPath = { node: document.contents, key: null, isWhole: true }
     for (const part of path) {
       const { key, value } = step(resolved(place.node), part)
       if (value === undefined) return { node: place.node, key: key ?? null, isWhole: false }
@@ -110,7 +110,7 @@ export function createProblems(document: Document, lines: LineCounter) {
     variablesOf,
     lineAt: (offset: number) => lines.linePos(offset).line,
     resolved,
-    /** Remembers that the nodes of a pair are left out: an alias of one of them is one of no anchor. */
+    /** Remembers that the nodes of a pair are left out: an alias of one of them has no anchor then. */
     takeOut: (pair: Pair) => visit(pair as unknown as Node, { Node: (_, node) => void takenOut.add(node) }),
     /** Remembers the environment variables in a value, so that its problems can name them. */
     noteVariables: (node: Node, names: readonly string[]) => variables.set(node, names),
@@ -129,10 +129,11 @@ export function createProblems(document: Document, lines: LineCounter) {
   }
 }
 
-interface Found {
+interface NodeAtPath {
   /** The value at the path; for a missing or merged one, the mapping or list around it. */
   node: Node | null
   key: unknown
+  /** False if `node` is only the part of the path that exists. */
   isWhole: boolean
 }
 
@@ -158,7 +159,7 @@ function targetsOf(document: Document): Map<Node, Node> {
   return targets
 }
 
-/** A key is the text that was typed, also 007 or true. `__proto__` is none: it has a meaning in JavaScript. */
+/** A key is the text that was typed, also 007 or true. `__proto__` cannot be one: it has a meaning in JavaScript. */
 export function keyText(key: unknown): string | null {
   if (!isScalar(key)) return null
   const name = typeof key.value === 'string' ? key.value : (key.source ?? '')

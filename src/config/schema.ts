@@ -27,7 +27,7 @@ export const DEFAULT_DATABASE = '../data/mirror.db'
 /** Defaults; checks.ts compares them with each other and with a given one. */
 export const RETRY_DELAYS = { minDelay: '1s', maxDelay: '60s' }
 
-/** For a value that should be a mapping and is not. */
+/** For a value that should be a mapping but is not. */
 const NOT_A_MAPPING = {
   error: 'must be a mapping. Write each setting on a line like "key: value", indented.',
 }
@@ -69,9 +69,11 @@ const rateLimit = z.strictObject(
 
 const retry = z.strictObject(
   {
-    attempts: integer(1).default(10).describe('Attempts per page at transient errors'),
-    minDelay: timerDuration().prefault(RETRY_DELAYS.minDelay).describe('Before the second try of a page'),
-    maxDelay: timerDuration().prefault(RETRY_DELAYS.maxDelay).describe('Between two tries at most'),
+    attempts: integer(1).default(10).describe('Attempts at one page when it fails with transient errors'),
+    minDelay: timerDuration()
+      .prefault(RETRY_DELAYS.minDelay)
+      .describe('Shortest wait between two attempts at a page'),
+    maxDelay: timerDuration().prefault(RETRY_DELAYS.maxDelay).describe('Longest wait between two attempts'),
   },
   NOT_A_MAPPING,
 )
@@ -156,7 +158,7 @@ export const FileSchema = z
         ),
       organizations: list(OrganizationSchema, 'organizations')
         .min(1, { error: 'must name at least one organization. Write one with id, name and token.' })
-        .describe('Whose lists are mirrored'),
+        .describe('The organizations whose lists are mirrored'),
     },
     NOT_A_MAPPING,
   )

@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSy
 /** The characters of a header's value: visible ASCII. */
 export const TOKEN_PATTERN = /^[\x21-\x7e]+$/
 
-/** Web servers accept no longer header, nginx and Apache 8 kB. A longer file is another one, named by mistake. */
+/** Web servers accept no longer header (nginx and Apache: 8 kB). A longer file is another one, named by mistake. */
 export const LONGEST_TOKEN = 8192
 
 /**
@@ -44,7 +44,7 @@ function readText(file: TokenFile): string {
       throw explain(
         file,
         `cannot be read: this user may not ${what}`,
-        `Let the group of this user: chgrp GROUP and chmod ${mode}.`,
+        `Allow it to a group of this user: chgrp GROUP and chmod ${mode}.`,
       )
     }
     throw explain(
@@ -74,7 +74,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EISDIR: 'it is a folder',
   ENOTREG: 'it is a pipe or a device, not a file',
-  ENOTDIR: 'a part of its path is no folder',
+  ENOTDIR: 'a part of its path is not a folder',
 }
 
 function explain({ organization, shown }: TokenFile, reason: string, todo: string): TokenFileError {
@@ -85,7 +85,7 @@ const CHUNK = 64 * 1024
 
 /**
  * Returns the first bytes of a regular file, at most `most`. Throws what the file system throws, and an error with the
- * code `ENOTREG` for a pipe, a device or a socket: reading one may take for ever.
+ * code `ENOTREG` for a pipe, a device or a socket: reading one may never end.
  * `check` throws for a file that must not be read.
  */
 export function readRegularFile(
@@ -110,7 +110,7 @@ export function readRegularFile(
 function assertRegular(stats: Stats): void {
   if (stats.isFile()) return
   const code = stats.isDirectory() ? 'EISDIR' : 'ENOTREG'
-  throw Object.assign(new Error('this is no regular file'), { code })
+  throw Object.assign(new Error('this is not a regular file'), { code })
 }
 
 /** Ignores the size that the file system reports: a file may grow, and some report none. */

@@ -15,7 +15,7 @@ import { type KeyPath, keyText, offsetOf, type Problems } from './problems.ts'
 /** The environment as the commands get it. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Far more than any real file has, and far less than a few aliases of aliases would fill the memory with. */
+/** Far more than any real file has; a few aliases of aliases could stand for far more, and fill the memory. */
 const MOST_VALUES = 300_000
 
 interface ValueOptions {
@@ -80,10 +80,11 @@ export function readValues({ document, problems, env, leaveTokens }: ValueOption
 }
 
 const NOT_MERGEABLE =
-  'merges something that is no mapping. Write <<: *name, with &name at a mapping further up.'
+  'merges something that is not a mapping. Write <<: *name, with &name at a mapping further up.'
 const NO_KEY =
-  'holds a key that cannot be one. Write each line as "key: value", with a plain word as the key.'
-const NO_ANCHOR = 'is an alias (*name) of no anchor (&name) further up. Put a text in quotes.'
+  'holds something that cannot be a key. Write each line as "key: value", with a plain word as the key.'
+const NO_ANCHOR =
+  'is an alias (*name), and there is no anchor (&name) for it further up. Put a text in quotes.'
 const OWN_ANCHOR = 'is an alias inside its own anchor. Write the value out.'
 
 function reportRepeated(map: YAMLMap, path: KeyPath, problems: Problems): void {
@@ -128,7 +129,7 @@ function isPairOf(parent: unknown, part: unknown): part is Pair {
   return isMap(parent) && typeof part === 'object' && part !== null && 'key' in part
 }
 
-/** Whether a value is about a token or a ping: commands that need none leave its variables unresolved. */
+/** Whether a value is or names a token or a ping's address: commands that need neither leave its variables unresolved. */
 function isSecret(path: KeyPath): boolean {
   const [first, index, key, ...deeper] = path
   if (first === 'ping' && path.length === 1) return true

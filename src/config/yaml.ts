@@ -8,7 +8,7 @@ interface YamlFile {
   lines: LineCounter
 }
 
-const COPY = 'copy config/admin-mirror.example.yaml to it and fill in what is yours'
+const COPY = 'copy config/admin-mirror.example.yaml there and fill in your own values'
 
 /** Reads the file as one YAML document. Throws a ConfigError with every syntax error. */
 export function readYamlFile(file: string): YamlFile {
@@ -40,7 +40,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   ENOTREG: 'this is a pipe or a device. Write the configuration into a file, and name that.',
   EISDIR: 'this is a folder. Name the configuration file in it.',
   ENOTDIR:
-    'a part of this path is no folder. Name the configuration file with --config or ADMIN_MIRROR_CONFIG.',
+    'a part of this path is not a folder. Name the configuration file with --config or ADMIN_MIRROR_CONFIG.',
 }
 
 function decode(file: string, bytes: Buffer): string {
@@ -122,7 +122,7 @@ const TEXTS: Readonly<Record<ErrorCode, string>> = {
   BLOCK_AS_IMPLICIT_KEY: `a second "key:" begins on the line of the first. ${QUOTING}`,
   BLOCK_IN_FLOW: 'indented lines cannot be between { } or [ ]. Separate by commas, or remove the brackets.',
   DUPLICATE_KEY: 'the same key is given twice. Keep one of them.',
-  IMPOSSIBLE: `this is no YAML. ${QUOTING}`,
+  IMPOSSIBLE: `this is not YAML. ${QUOTING}`,
   KEY_OVER_1024_CHARS: `the colon comes too late for a key. ${UNFINISHED}`,
   MISSING_CHAR: `something is missing. ${UNFINISHED}`,
   MULTILINE_IMPLICIT_KEY: `a key must be on one line, with a colon and a space after it. ${UNFINISHED}`,

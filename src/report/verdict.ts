@@ -4,8 +4,8 @@ import type { JobStatus, Status } from './status.ts'
 
 /**
  * What `status --check` exits with: 4 for a mirror that cannot be written, or that the last run of a list could not use, else 3 for
- * a held token, else 5 for removals held back, else 1 for a list that is failing or overdue. Every other place that says whether
- * all is well goes by it.
+ * a held token, else 5 for removals held back, else 1 for a list that is failing or overdue. All alarms go by this code (`/check`,
+ * pings, the metric); `verdict` and the colours of the page also show what needs nobody to act yet.
  */
 export function checkExitCode({
   jobs,

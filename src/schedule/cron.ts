@@ -40,7 +40,7 @@ function everFires(expression: string): boolean {
   return false
 }
 
-/** Searched for the next fire time: 53 weeks, and more. Nobody asks for a leap day on a given weekday, which can be 40 years away. */
+/** How far ahead the next fire time is searched. A leap day on a given weekday can be 40 years away, but nobody asks for one. */
 const SEARCHED = 400 * DAY
 
 /**
@@ -73,7 +73,7 @@ export function nextFires(expression: string, timezone: string, after: number, c
 /** Enough for the days of a week. */
 const MEASURED_FIRES = 8
 
-/** How many milliseconds lie between two fire times of a checked schedule, as a mean of the next ones; a year where it has not two. */
+/** The mean time between the next fire times of a checked schedule, in milliseconds; a year if it has fewer than two. */
 export function periodOf(expression: string, timezone: string, now: number): number {
   const times = nextFires(expression, timezone, now, MEASURED_FIRES + 1)
   const [first, last] = [times[0], times.at(-1)]
@@ -114,7 +114,7 @@ function createMatchers(expression: string, timezone: string): Matchers {
   }
 }
 
-/** Asks once in a row for each span of so many milliseconds: a match takes some ten microseconds. */
+/** Remembers the answer for the last span of this many milliseconds: a match takes some ten microseconds. */
 function rememberingLast(span: number, matches: (time: number) => boolean): (time: number) => boolean {
   let [last, answer] = [Number.NaN, false]
   return (time) => {
@@ -166,7 +166,7 @@ export function checkCron(expression: string): string | null {
   return fault === null || typeof fault === 'string' ? fault : fieldFault(fault.field, fault.text)
 }
 
-/** Days of every month, in leap years also of February; and in time every date falls on every day of the week. */
+/** Every month has this day, February in leap years only; and over the years every date falls on every day of the week. */
 const EVERY_MONTH_HAS = 29
 
 const PLAIN_PART = /^(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:\/(\d{1,2}))?$/
@@ -252,7 +252,7 @@ interface Matchers {
   hour(time: number): boolean
   minute(time: number): boolean
   second(time: number): boolean
-  /** False if no clock of any zone shows a minute of the schedule; answered at once, since all others ask a calendar. */
+  /** False if no clock of any zone shows a minute of the schedule. Asked first: all others need a calendar, which takes longer. */
   mayBeMinute(time: number): boolean
 }
 

@@ -1,8 +1,8 @@
 import type { ScheduledJob, Scheduler, SchedulerEvents } from './scheduler.ts'
 import { bySchedule, createTicks, LOOP_LATE_MS, type Tick } from './ticks.ts'
 
-// The schedule of workers that share a mirror. Each of them watches the time, one makes the tick, and any of them takes the
-// lists that the tick added to the queue.
+// The schedule of workers that share a mirror. Each of them watches the time, the first to see a tick adds its lists to the queue, and
+// any of them takes them from there.
 
 /** How a run of a list ended, for the queue: over, or to be tried again by some worker. */
 export type RunEnd = { again: true } | { again: false; errorCode: string | null }
@@ -13,7 +13,7 @@ export interface SharedJob<L> extends Omit<ScheduledJob, 'run'> {
   list: L
   /** Names its rate budget. */
   budget: string
-  /** Reads it, if that is due still. It never rejects. */
+  /** Reads it, if that is still due. It never rejects. */
   run: () => Promise<RunEnd>
 }
 
@@ -27,7 +27,7 @@ export interface Handed {
 export interface Queue<L, C extends Handed> {
   tick(schedule: string, at: number, lists: readonly L[]): Promise<L[] | null>
   add(lists: readonly L[]): Promise<void>
-  /** `except`: of these budgets none. */
+  /** `except`: budgets whose lists stay in the queue. */
   take(most: number, except: readonly string[]): Promise<C[]>
   touch(claims: readonly C[]): Promise<void>
   finish(claim: C, errorCode: string | null): Promise<void>
@@ -50,22 +50,22 @@ export interface SharedSchedulerOptions<L, C extends Handed> extends SchedulerEv
   onQueueError(error: unknown): void
 }
 
-/** So many lists one worker reads at once: most of them wait for their rate limit. */
+/** The most lists that one worker reads at once: most of them wait for their rate limit. */
 const MOST_LISTS = 250
 
 /**
- * With so many lists of a budget in hand, lists of other budgets go first; with so many in all, further ones of such a budget wait
- * in the queue. Else the lists of one budget would take all places, and the requests of the others would go unused.
+ * A worker with ENOUGH_OF_BUDGET lists of one budget takes lists of other budgets first; with MOST_OF_SAME lists in all, it takes no more of
+ * such a budget. Else the lists of one budget would take all places, and the requests of the others would go unused.
  */
 const ENOUGH_OF_BUDGET = 4
 const MOST_OF_SAME = 125
 
-/** So many it takes at once, so that workers share what a tick adds. */
+/** The most lists taken at a time, so that workers share what a tick adds. */
 const MOST_TAKEN = 8
 
 /**
- * A list that is not configured here goes back so often: another worker may have a newer configuration already. That takes five
- * minutes; then nobody reads it any more.
+ * How often a list that is not configured here is given back, since another worker may already have a newer configuration. That takes five
+ * minutes; then the list leaves the queue.
  */
 const MOST_TRIES = 20
 
@@ -79,7 +79,7 @@ export function startSharedScheduler<L, C extends Handed>(
 ): Scheduler {
   const { queue, jobOf, touchEveryMs, now, ownNow, sleep, random, signal } = options
   const claims = new Map<string, C>()
-  /** By list: what this worker does. */
+  /** By the name of the job: what this worker is doing for it. */
   const inProgress = new Map<ScheduledJob['name'], Promise<void>>()
   const schedules = bySchedule(jobs)
   let lookedAt = ownNow()
@@ -99,7 +99,7 @@ export function startSharedScheduler<L, C extends Handed>(
   }
 
   const ticks = createTicks(schedules, now())
-  /** Those that could not be made yet. */
+  /** Ticks whose lists are not in the queue yet. */
   let open: Tick<ScheduledLists<L>>[] = []
   async function watchTime(): Promise<number> {
     lookedAt = ownNow()
@@ -136,7 +136,7 @@ export function startSharedScheduler<L, C extends Handed>(
     return taken.length
   }
 
-  /** The budgets of which this worker has lists enough. */
+  /** The budgets of which this worker has enough lists. */
   function suppliedBudgets(): string[] {
     const counts = new Map<string, number>()
     for (const claim of claims.values()) {
@@ -170,7 +170,7 @@ export function startSharedScheduler<L, C extends Handed>(
     try {
       await task()
     } catch (error) {
-      // The queue hands the job out again, when nobody has touched it for long enough.
+      // The queue hands the list out again once its claim has not been touched for long enough.
       if (!signal.aborted) options.onError(name, error)
     }
   }
@@ -212,7 +212,7 @@ export function startSharedScheduler<L, C extends Handed>(
       stopping ??= stopAll()
       return stopping
     },
-    // A server that is away is waited for, and a new process would wait for it as well.
+    // While the server is away, the loop waits for it, and so would a new process: that is no reason to restart this one.
     isTicking: (time) => isAsking || time - lookedAt <= LOOP_LATE_MS,
   }
 }

@@ -6,7 +6,7 @@ const SEARCHED_MS = 86_400_000
 /** The loop that watches the time may be late by so much on a machine under load. */
 export const LOOP_LATE_MS = 60_000
 
-/** The clock was set back if it says so much less than before. */
+/** The clock was set back if it shows a time that much earlier than before. */
 const SET_BACK_MS = 5000
 
 /** A time of a schedule that has come. */
@@ -82,10 +82,10 @@ export function isDue(
   return nextFireAfter(expression, timezone, Math.max(completedAt, startedAt ?? completedAt), now) !== null
 }
 
-/** Clocks of the processes on a mirror may differ by less. */
+/** Clocks of the processes on a mirror may differ by this much. */
 const AHEAD_MS = 60_000
 
-/** Whether a run began in the future: by a clock that was set back since. No time of a schedule comes after it for as long. */
+/** Whether a run began in the future, by a clock that was set back since. Until the clock gets there, `isDue` finds nothing due. */
 export function beganAhead({ completedAt, startedAt }: LastStarts, now: number): boolean {
   return Math.max(completedAt ?? 0, startedAt ?? 0) > now + AHEAD_MS
 }

@@ -12,11 +12,15 @@ describe('an answer that is refused', () => {
   const { id } = createJob().organization
 
   it.each<[number, string, string]>([
-    [400, 'BAD_REQUEST', 'the server calls the request wrong (400) and says: no; look at the filters'],
+    [
+      400,
+      'BAD_REQUEST',
+      'the server rejected the request as invalid (400) and says: no; look at the filters',
+    ],
     [
       403,
       'FORBIDDEN',
-      `the token's user is no member of this organization (403) and says: no; let the user join it, or look at the token and the id ${id}`,
+      `the token's user is not a member of this organization (403) and says: no; let the user join it, or look at the token and the id ${id}`,
     ],
     [
       404,
@@ -105,12 +109,12 @@ describe('an answer that is refused', () => {
 
   it.each<[string, number, string, string]>([
     ['an empty body', 200, '', 'the answer is empty'],
-    ['another page', 200, pageText(1), 'asked for page 2, and page 1 was answered'],
+    ['another page', 200, pageText(1), 'asked for page 2, but got page 1'],
     [
       'a list without pages',
       200,
       '{"data":[]}',
-      'asked for page 2, and a list without pages was answered: the API no longer pages this list; run backfill --restart or wait for resumeWithin',
+      'asked for page 2, but got a list without pages: the API no longer pages this list, so an open walk must start over. A sync does that by itself once resumeWithin is over, a backfill with --restart',
     ],
   ])('because it is %s is not asked for again, and is BAD_RESPONSE', async (_case, status, body, says) => {
     foresee(2).reply(status, body)

@@ -117,8 +117,8 @@ describe('a link that is refused', () => {
     ['the page before', `${LIST}?page=4`, { currentPage: 5 }, 'leads from page 5 to page 4'],
     ['a page too large', `${LIST}?page=9007199254740993`, { currentPage: 9007199254740991 }, 'leads from'],
     ['page 02', `${LIST}?page=02`, {}, 'names no page'],
-    ['a broken address', 'http://[', {}, 'is no http or https address'],
-    ['a file', `file://${PATH}?page=2`, {}, 'is no http or https address'],
+    ['a broken address', 'http://[', {}, 'is not an http or https address'],
+    ['a file', `file://${PATH}?page=2`, {}, 'is not an http or https address'],
   ])('has %s', (_case, link, changed, reason) => {
     const message = refusalOf(link, changed)
 
@@ -188,7 +188,12 @@ describe('a link that is refused', () => {
       { state: 'paid' },
       `changes the filter state (${LIST}?state&page=2)`,
     ],
-    ['broken', 'http://user:secret-word@[/orders?q=secret-word&page=2', {}, 'is no http or https address'],
+    [
+      'broken',
+      'http://user:secret-word@[/orders?q=secret-word&page=2',
+      {},
+      'is not an http or https address',
+    ],
     ['without values', `${LIST}?secret`, {}, `names no page (${LIST}?secret)`],
   ])('is shown with the names of its query and its page alone: one %s', (_case, link, filters, shown) => {
     const message = refusalOf(link, { filters })

@@ -24,8 +24,8 @@ describe('a key at the top level', () => {
     ['sharePercent: 5', 'sharePercent 7:1', 'Did you mean rateLimit.sharePercent?'],
     ['zzz: 1', 'zzz 7:1', 'Known here: api, rateLimit,'],
     ['"a b": 1', '["a b"] 7:1', 'is not a known key'],
-    ['__proto__: 1', ' 7:1', 'holds a key that cannot be one'],
-    ['? [a]\n: 1', ' 7:3', 'holds a key that cannot be one'],
+    ['__proto__: 1', ' 7:1', 'holds something that cannot be a key'],
+    ['? [a]\n: 1', ' 7:3', 'holds something that cannot be a key'],
     ['concurrency: 2\nconcurrency: 3', 'concurrency 8:1', 'given twice, first in line 7'],
     ['concurrency: 1.5', 'concurrency 7:14', 'whole number from 1 to 100'],
     ['concurrency:', 'concurrency 7:13', 'has no value. It must be a whole number'],
@@ -59,7 +59,7 @@ describe('a key at the top level', () => {
     ['http: { host: "http://x" }', 'http.host 7:15', 'without http://'],
     ['schedule: !env X', ' 7:11', 'a tag (the word after !) is not known'],
     ['schedule: *cron', 'schedule 7:11', 'Put a text in quotes'],
-    ['<<: 5', '["<<"] 7:1', 'merges something that is no mapping'],
+    ['<<: 5', '["<<"] 7:1', 'merges something that is not a mapping'],
   ])('is refused as %s', (added, place, message) => {
     expectOneProblem(`${SMALLEST}${added}\n`, place, message)
   })
@@ -81,7 +81,7 @@ describe('a key of api', () => {
     ['maxResponseBytes: 1023', 'api.maxResponseBytes 1:62', '1024 or more'],
     ['linkHosts: https://x', 'api.linkHosts 1:55', 'must be a list of host names'],
     ['linkHosts: [a.example.com, "*.example.com"]', 'api.linkHosts[1] 1:71', 'host name alone'],
-    ['token:abc', 'api["token:..."] 1:44', 'Put a space after the colon'],
+    ['token:abc', 'api["token:..."] 1:44', 'its colon needs a space after it'],
   ])('is refused as %s', (added, place, message) => {
     const text = SMALLEST.replace('api:\n  ', 'api: { ').replace('.com\n', `.com, ${added} }\n`)
 
@@ -109,7 +109,7 @@ describe('the organizations', () => {
 
   it.each<[from: string, to: string, place: string, message: string]>([
     ['id: 7f3c0f1e-', 'id: 7f3c0f1e', 'organizations[0].id 4:9', 'must be the UUID'],
-    ['name: acme', 'name: " acme"', 'organizations[0].name 5:11', 'spaces around it'],
+    ['name: acme', 'name: " acme"', 'organizations[0].name 5:11', 'no space at either end'],
     ['name: acme', 'name: "a\\nb"', 'organizations[0].name 5:11', 'control characters'],
     ['    name: acme\n', '', 'organizations[0].name 4:5', 'is missing. It must be a short name'],
     ['name: acme', 'nmae: acme\n    name: b', 'organizations[0].nmae 5:5', 'Did you mean name?'],
@@ -185,14 +185,14 @@ describe('a collection', () => {
     [
       'orders: { filters: { a: 1 }, changedSince: { parameter: a, field: b } }',
       'collections.orders.changedSince 8:46',
-      'a filter cannot be the parameter of changedSince',
+      'is a filter and the parameter of changedSince',
     ],
     ['orders: { filters: paid }', 'collections.orders.filters 8:22', 'mapping of query parameters'],
     ['orders: { filters: { a: null } }', 'collections.orders.filters.a 8:27', 'null in quotes'],
     ['orders: { filters: { a: [1, null] } }', 'collections.orders.filters.a[1] 8:31', 'has no value'],
     ['orders: { filters: { filter: { a: 1 } } }', 'collections.orders.filters.filter 8:32', 'filter[state]'],
-    ['orders: { filters: { __proto__: x } }', 'collections.orders.filters 8:24', 'cannot be one'],
-    ['Orders: {}', 'collections.Orders 8:3', 'differs from orders in case only'],
+    ['orders: { filters: { __proto__: x } }', 'collections.orders.filters 8:24', 'cannot be a key'],
+    ['Orders: {}', 'collections.Orders 8:3', 'differs from orders only in upper and lower case'],
     ['my-list: {}', 'collections.my-list 8:3', 'letters, digits and _'],
     ['2024: {}', 'collections.2024 8:3', 'begins with a letter'],
     ['a__b: {}', 'collections.a__b 8:3', 'must not hold __'],

@@ -112,14 +112,14 @@ describe('a configuration file', () => {
 
   it.each([
     ['<<: [&a 1, 2]', '["<<"]: merges something'],
-    ['__proto__: &a { x: 1 }', 'holds a key that cannot be one'],
-    ['? [x]\n: &a { x: 1 }', 'holds a key that cannot be one'],
+    ['__proto__: &a { x: 1 }', 'holds something that cannot be a key'],
+    ['? [x]\n: &a { x: 1 }', 'holds something that cannot be a key'],
   ])('with an alias of what is left out tells both problems: %j', (line, message) => {
     const problems = errorOf(`${SMALLEST}${line}\nconcurrency: *a\n`).message.split('\n')
 
     expect(problems).toEqual([
       expect.stringContaining(message),
-      expect.stringContaining('concurrency: is an alias (*name) of no anchor'),
+      expect.stringContaining('concurrency: is an alias (*name), and there is no anchor'),
     ])
   })
 

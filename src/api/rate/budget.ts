@@ -59,12 +59,12 @@ export const FRESH: Budget = {
 
 const HALF_SECOND_MS = 500
 
-/** A process that has taken no permit for so long may have been killed; its requests have arrived. */
+/** A process that has taken no permit for this long may have been killed; its requests have arrived by then. */
 const GIVEN_UP_MS = 20_000
 
 /**
- * The budget without what has expired. A time in the future, written before the clock was set back, becomes now:
- * store the result, or no request would ever leave. A pause beyond LONGEST_MS is dropped.
+ * The budget without what has expired. A time in the future, written before the clock was set back, becomes now. The caller must store
+ * the result: else each reading would move it to its own now, and no request would ever leave. A pause beyond LONGEST_MS is dropped.
  */
 export function asOfNow(budget: Budget, now: number): Budget {
   const { sent, inFlight, window, closedUntil, learned } = budget
@@ -120,7 +120,7 @@ export function unanswered({ inFlight }: Pick<Budget, 'inFlight'>): number {
   return inFlight.reduce((sum, { count }) => sum + count, 0)
 }
 
-/** Those that the server may not have counted yet. */
+/** Requests in flight that the server may not have counted yet. */
 export function onTheirWay({ inFlight }: Pick<Budget, 'inFlight'>, now: number): number {
   return unanswered({ inFlight: inFlight.filter((one) => now <= givenUpAt(one)) })
 }
@@ -130,8 +130,9 @@ function givenUpAt({ at }: InFlight): number {
 }
 
 /**
- * True if a request has ended recently: since the last 429; since a process was killed, which may have used
- * what seems to be left; and, if others share the limit, since the server's window ended.
+ * Whether a request has ended recently enough to show what is left: after the last 429; after every killed process was given up, since
+ * its requests may have used what seems to be left; and within the last minute. If others share the limit and the known window has ended,
+ * its end counts in place of that minute.
  */
 export function isHeard({ heardAt, throttledAt, window, inFlight }: Budget, now: number): boolean {
   const isShared = window !== null && window.ours < window.limit - window.remaining

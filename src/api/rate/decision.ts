@@ -11,8 +11,8 @@ export interface Decision {
 }
 
 /**
- * How much later than its permit a request may arrive, while its process starts or a connection opens: else those after a late
- * one would arrive in the same minute. It costs less than 2 % of a minute.
+ * A request may arrive this much later than its permit was taken, while its process starts or a connection opens. Without this margin,
+ * those that follow a late one could arrive in the same minute. It costs less than 2 % of a minute.
  */
 const ARRIVAL_MS = 1000
 
@@ -96,7 +96,7 @@ export function allowedPerMinute(
 /** The first request leaves alone: its response shows what is left, while several might all be refused. */
 function silenceBy(budget: Budget, now: number): Decision {
   if (isHeard(budget, now)) return FREE
-  const reason = 'the first answer of the server'
+  const reason = 'a first answer, which shows what the rate limit has left'
   return onTheirWay(budget, now) === 0 ? limitedTo(1, reason) : { at: AFTER_ANSWER, count: 0, reason }
 }
 

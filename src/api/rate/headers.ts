@@ -13,7 +13,7 @@ export interface RateHeaders {
   retryAfterMs: number | null
 }
 
-/** A longer announced pause is cut to this: the interface allows 24 hours for `rateLimit.maxWait`. */
+/** A longer announced pause is cut to this: a server that asks for more is wrong, or its clock is. */
 export const LONGEST_MS = 24 * 3_600_000
 
 /**
@@ -47,12 +47,12 @@ function retryAfter(headers: Headers, serverNowMs: number): number | null {
   return date === null ? null : date - serverNowMs
 }
 
-/** Most `X-` headers hold a time, the others a number of seconds, which is too small for a time. */
+/** Milliseconds until the reset. A small number is seconds from now; a large one is a time, as in most `X-` headers. */
 function reset(headers: Headers, serverNowMs: number): number | null {
   const seconds = headerCount(headers, 'reset')
   if (seconds === null) return null
   if (seconds < 1e9) return seconds * 1000
-  // As seconds it would be thousands of years away: it is in milliseconds.
+  // From 1e11 on it is in milliseconds: as seconds it would be thousands of years away.
   return (seconds < 1e11 ? seconds * 1000 : seconds) - serverNowMs
 }
 

@@ -30,7 +30,7 @@ export interface WaitingRequest {
 }
 
 export interface ResponseReport {
-  /** Whatever the status was: the server asks for no pause. */
+  /** For any response that does not ask for a pause. */
   answered(announced: RateHeaders): void
   throttled(announced: RateHeaders): void
 }
@@ -50,7 +50,7 @@ const LONGEST_JITTER_MS = 900
 /** Part of `closedUntil`; `maxWait` applies to the announced pause without it. */
 const MARGIN_MS = ROUNDING_MS + LONGEST_JITTER_MS
 
-/** While waiting, how often the budget is read again: another process may have changed it, or received the response that we wait for. */
+/** How often a waiting request reads the budget again: another process may have changed it, or received the response that we wait for. */
 const LOOK_AT_BUDGET_EVERY_MS = 1000
 const LOOK_FOR_ANSWER_MS = 250
 

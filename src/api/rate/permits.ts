@@ -73,7 +73,8 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
     const decided = decide(budget, rules, now())
     // Where nothing limits requests, none is counted.
     if (decided.count === Number.POSITIVE_INFINITY || Math.max(decided.at, now()) >= sureAt()) return decided
-    return { at: sureAt(), count: 0, reason: 'certainty about what was sent, since a clock was set forward' }
+    const reason = 'a clock was set forward, so it is not known what was sent in the last minute'
+    return { at: sureAt(), count: 0, reason }
   }
 
   /** Writes what is not written yet, and takes a permit if one is wanted and `isOpen`. Needs `read` before. */
@@ -110,7 +111,7 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
     await write('report')
   }
 
-  /** Whether others do not know yet our responses, or how many of our requests are in flight. */
+  /** Whether other processes do not yet know our responses, or how many of our requests are in flight. */
   function hasNews(): boolean {
     const own = last.budget.inFlight.find((one) => one.by === by)?.count ?? 0
     return answers.length > 0 || own !== inFlight
@@ -119,7 +120,7 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
   /** Call it while a request waits. Writes, once per wait, the reason, and what is not written yet. */
   async function noteWait({ at }: Decision): Promise<void> {
     const isLong = at < Number.POSITIVE_INFINITY && at > now() + NOTED_MS
-    // Others take a process that has not written for long for killed, and no longer count its requests.
+    // Other processes assume that one that has not written for a while was killed, and stop counting its requests.
     const isDue = hasNews() && now() >= writtenAt + NOTED_MS
     if (!isDue && (!isLong || at === notedUntil)) return
     notedUntil = at
@@ -141,7 +142,7 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
     const { at, count } = decision(before)
     if (at > now()) return null
     const taken = isPermitWritten() ? await write('permit') : { known: before, isOpen: true }
-    // The answer to the write may have shown that the clock was set: then the permit is left, and another one taken later.
+    // The answer to the write may have shown that the clock was set: then this permit counts as used up, and another one is taken later.
     if (!taken.isOpen || (count < Number.POSITIVE_INFINITY && now() < sureAt())) return null
     inFlight++
     return { window: currentWindow(taken.known.window, now()), isAlone: !isHeard(taken.known, now()) }
@@ -188,7 +189,7 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
   }
 }
 
-/** Whether others cannot expect this: for them, `remaining` falls by no more than the requests on their way. */
+/** Whether other processes cannot predict this: they expect `remaining` to fall by no more than the requests on their way. */
 function isUnpredicted(before: Budget, after: Budget, now: number): boolean {
   if (before.closedUntil !== after.closedUntil || before.window?.endsAt !== after.window?.endsAt) return true
   const least = (before.window?.remaining ?? 0) - onTheirWay(before, now)

@@ -27,8 +27,8 @@ export interface Answered {
 }
 
 /**
- * How many more requests may leave. The share of others is left to them, less what they have used. Our
- * unanswered requests, those of a killed process among them, do not count as theirs.
+ * How many more requests may leave. What others may still use of their share is not ours. Our unanswered
+ * requests, those of a killed process among them, do not count as used by others.
  */
 export function leftIn(
   { limit, remaining, ours }: Window,
@@ -55,8 +55,8 @@ function announcedWindow({ at, announced }: Answered): Window | null {
 }
 
 /**
- * The window after a response. A window begins where the counter jumps up from what was known when the request left,
- * since responses overtake each other. A rise by up to `inFlight` is no jump: some servers miscount concurrent
+ * The window after a response. A window begins where `remaining` jumps up from what was known when the request left: an older response
+ * may arrive later, so the last one that arrived is no measure. A rise by up to `inFlight` is no jump: some servers miscount concurrent
  * requests. The end is counted from the first response, so it is never too early.
  */
 export function windowAfter(kept: Window | null, answered: Answered, inFlight: number): Window | null {
@@ -64,12 +64,14 @@ export function windowAfter(kept: Window | null, answered: Answered, inFlight: n
   const known = currentWindow(kept, at)
   const fresh = announcedWindow(answered)
   const isSame = left !== null && left.endsAt === known?.endsAt
+  // Nothing is announced: the request may still have used one of the known window.
   if (!fresh) return known && mayCount(isSame, answered) ? withOneMore(known, known.remaining - 1) : kept
   const isFirst = fresh.remaining >= fresh.limit - 1
   const jumped = left !== null && (isFirst || fresh.remaining > left.remaining + inFlight)
-  // Without a jump, a request that left in a window that has ended shows nothing of the next one.
+  // No window is open. A request that left in one that has ended shows nothing of the next, unless the counter jumped.
   if (!known) return left === null || jumped ? fresh : kept
   const counted = withOneMore(known, Math.min(known.remaining, fresh.remaining))
+  // It left in the window that is still open: a jump then means that a new one has begun.
   if (isSame) return jumped ? fresh : counted
   // It left before the known window was seen to begin, and may have been counted in the one before.
   return left === null || jumped ? counted : known

@@ -223,7 +223,7 @@ export function msOf(time: StoredTime): number {
   return typeof time === 'number' ? time : Date.parse(time)
 }
 
-/** As the interface writes times. */
+/** A time as it is stored in a file and shown: ISO 8601, UTC, milliseconds. */
 export function timeOf(time: StoredTime): string {
   return typeof time === 'string' ? time : new Date(time).toISOString()
 }

@@ -350,7 +350,10 @@ export function createRefresher(options: RefresherOptions) {
     heedClock,
     /** Whether a walk has to give way between two of its pages. */
     isDue: () => isClaimAhead() || isWanted(newestWanted) || (last !== null && isWanted(olderWanted(true))),
-    /** Refreshes the job if that is due, or reads one older page. Only a store that cannot be used makes it throw. */
+    /**
+     * Refreshes the newest end if that is due, else reads one older page if one is owed. A failed refresh is reported by its event, and an
+     * older page that fails with a JobError is skipped. Any other error of an older page, and any of the store, ends the walk.
+     */
     async runBetweenPages(walk: Run) {
       await heedClock()
       const charged = isWanted(newestWanted) ? await takeNewest(false) : 0

@@ -47,7 +47,12 @@ describe('the next request', () => {
 
   it.each<[string, Partial<Budget>, Partial<RateRules>, string]>([
     ['a pause', { closedUntil: NOW + 1 }, {}, 'the server asked for a pause'],
-    ['the first answer', { heardAt: 0, ...onTheWay(1) }, {}, 'the first answer of the server'],
+    [
+      'the first answer',
+      { heardAt: 0, ...onTheWay(1) },
+      {},
+      'a first answer, which shows what the rate limit has left',
+    ],
     ['the server', { window: windowOf({ remaining: 0 }) }, {}, "the server's limit of 60 requests a minute"],
   ])('says that it waits for %s', (_case, budget, rules, reason) => {
     expect(decide(budgetWith(budget), { ...RULES, ...rules }, NOW).reason).toBe(reason)

@@ -38,7 +38,7 @@ interface Beginning {
 
 /** Rows in the server's own types, for what people ask. */
 export interface Cursor {
-  /** Rows as arrays; whole numbers are bigint, times the interface's text. */
+  /** Rows as arrays; whole numbers are bigint, times are texts as `timeOf` writes them. */
   arrays(text: string, values?: readonly unknown[]): Promise<Arrays>
 }
 
