@@ -1,5 +1,5 @@
 import { type DatabaseOption, readTarget } from '../mirror.ts'
-import { runReading, screenOf } from '../reading/run-reading.ts'
+import { runReading } from '../reading/run-reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface DescribeOptions extends DatabaseOption {
@@ -13,10 +13,7 @@ export async function run(
   name: string | undefined,
   options: DescribeOptions,
 ): Promise<number> {
-  const { database, config } = await readTarget(runtime, globals, options.database)
-  const configured = config?.collections.map((collection) => collection.name) ?? []
-  const { json = false } = options
-  const work = { kind: 'describe', name: name ?? null, configured, json, now: runtime.now() } as const
-  const task = { database, isCopy: config === null, ...screenOf(runtime, null), work }
-  return await runReading(runtime, config, { task, output: null })
+  const { json = false, database } = options
+  const place = await readTarget(runtime, globals, database)
+  return await runReading(runtime, place, { kind: 'describe', name: name ?? null, json, now: runtime.now() })
 }
