@@ -106,11 +106,11 @@ export function createSource(options: SourceOptions) {
   async function overview(): Promise<Overview> {
     const time = now()
     const [known, reason] = await Promise.all([served.overview(time - NEW_MS), unusable()])
-    const { reader, runs, gates, tokensUsed, newColumns, size } = known
+    const { facts, runs, gates, tokensUsed, newColumns, size } = known
     return {
       version: manifest.version,
       started_at: startedAt,
-      status: mirrorStatus(reader, {
+      status: mirrorStatus(facts, {
         database,
         config,
         now: time,
