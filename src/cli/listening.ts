@@ -106,11 +106,11 @@ export function createSource(options: SourceOptions) {
   async function overview(): Promise<Overview> {
     const time = now()
     const [known, reason] = await Promise.all([served.overview(time - NEW_MS), unusable()])
-    const { reader, runs, gates, tokensUsed, newColumns, size } = known
+    const { facts, runs, gates, tokensUsed, newColumns, size } = known
     return {
       version: manifest.version,
       started_at: startedAt,
-      status: mirrorStatus(reader, {
+      status: mirrorStatus(facts, {
         database,
         config,
         now: time,
@@ -147,11 +147,7 @@ function published(file: string): Published {
   return { file, created_at: stat.mtime.toISOString(), current_at: current, bytes: stat.size }
 }
 
-interface RequestSums {
-  requests: number
-  /** Of these, answered with 429. */
-  refused: number
-}
+type RequestSums = Pick<BudgetUse, 'requests' | 'refused'>
 
 const MINUTES = 60
 

@@ -14,7 +14,7 @@ import type { Store } from '../sync/store.ts'
 import { shellWord } from '../text.ts'
 import { exitCodeIfStopped } from './exit-code.ts'
 import type { Publishing } from './publisher.ts'
-import type { StatusReader } from './read-status.ts'
+import type { MirrorFacts } from './read-status.ts'
 import type { ReadingOptions, WritePieces } from './reading/run-reading.ts'
 import { type Globals, type Runtime, typedConfig } from './runtime.ts'
 
@@ -79,7 +79,7 @@ interface MirrorKind {
   /** Null if there is no mirror yet. */
   openToAsk(config: Config, runtime: Runtime): Promise<RuleRunner | null>
   /** What `status` reads; null if there is no mirror yet. */
-  statusReader(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null>
+  readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null>
   /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe goes by it. */
   writeFault(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */
@@ -188,7 +188,7 @@ export interface ServedMirror {
   writeFault(): string | null
   /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
   overview(newSince: number): Promise<{
-    reader: Omit<StatusReader, 'close'>
+    facts: MirrorFacts
     runs: readonly RunsShown[]
     gates: readonly StoredGate[]
     /** Which token, by its fingerprint, each organization used last. */

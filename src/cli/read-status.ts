@@ -4,21 +4,17 @@ import { columnNotes } from '../report/column-notes.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
+import type { DaemonRecord } from '../store/core/leases.ts'
+import type { ColumnTrouble } from '../store/core/overview.ts'
 import type { JobFreshness } from '../store/core/publication.ts'
 import { neverSynced, type StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
-import type { FileStatus } from '../store/sqlite/read/status.ts'
 import { LONGEST_WAIT_MS } from '../sync/owner-work.ts'
 import { asCalled, jobKey } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
-
-/** The value of `--max-age` or `--fresh`. */
-export interface AgeLimit {
-  typed: string
-  ms: number
-}
+import type { TypedDuration } from './typed-duration.ts'
 
 /** `config`: null where only the file is known; then nothing is said of schedules, and of lists that it does not hold. */
 export interface StatusOptions extends MirrorPlace {
@@ -26,20 +22,25 @@ export interface StatusOptions extends MirrorPlace {
   now: number
   /** See `typedConfig`: for commands that users paste. */
   configOption: string
-  maxAge?: AgeLimit | null
-  fresh?: AgeLimit | null
+  maxAge?: TypedDuration | null
+  fresh?: TypedDuration | null
   /** Why the mirror cannot be written; null: it can. */
   unusable?: string | null
   /** What stands beside a published file. */
   beside?: readonly JobFreshness[] | null
 }
 
-/** What `status` reads of a mirror of either kind. */
-export interface StatusReader extends FileStatus {
+/** What `status` knows of a mirror of either kind, all of one moment. */
+export interface MirrorFacts {
+  jobs: readonly StatusRow[]
+  daemons: readonly DaemonRecord[]
+  /** The latest end of a budget's pause. */
+  pausedUntil: string | null
+  columnTroubles: readonly ColumnTrouble[]
   /** Of a mirror that several workers share. */
-  queue?(): QueueDepth | null
+  queue: QueueDepth | null
   /** Whose locks the workers wait for. */
-  locks?(): string[]
+  locks: string[]
 }
 
 /** What `status` says of a mirror. Throws MirrorError. */
@@ -49,18 +50,14 @@ export async function readStatus(
 ): Promise<Status> {
   const { database, config } = options
   const kind = await kindOf(config)
-  const reader = await kind.statusReader({ database, config }, runtime)
-  try {
-    const unusable = kind.writeFault({ database, config })
-    return mirrorStatus(reader, { ...options, now: runtime.now(), unusable })
-  } finally {
-    reader?.close()
-  }
+  const facts = await kind.readFacts({ database, config }, runtime)
+  const unusable = kind.writeFault({ database, config })
+  return mirrorStatus(facts, { ...options, now: runtime.now(), unusable })
 }
 
-/** What `status` says of an open mirror; null for none yet. Throws MirrorError. */
+/** What `status` says of a mirror; null for none yet. */
 export function mirrorStatus(
-  reader: Omit<StatusReader, 'close'> | null,
+  facts: MirrorFacts | null,
   {
     database,
     config,
@@ -72,9 +69,9 @@ export function mirrorStatus(
     beside = null,
   }: StatusOptions,
 ): Status {
-  const known = (reader?.status() ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
-  const closedUntil = Date.parse(reader?.gateClosedUntil() ?? '')
-  const isPause = closedUntil > now && closedUntil <= now + LONGEST_WAIT_MS
+  const known = (facts?.jobs ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
+  const pausedUntil = Date.parse(facts?.pausedUntil ?? '')
+  const isPause = pausedUntil > now && pausedUntil <= now + LONGEST_WAIT_MS
   const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
   const planOf = config ? createPlanner(config, now) : () => null
   const places = new Map(config?.organizations.map(({ id, tokenPlace }) => [id, tokenPlace]))
@@ -84,15 +81,15 @@ export function mirrorStatus(
       database,
       unusable,
       now: new Date(now).toISOString(),
-      queue: reader?.queue?.() ?? null,
-      locks: reader?.locks?.() ?? [],
+      queue: facts?.queue ?? null,
+      locks: facts?.locks ?? [],
       timezone: config?.timezone ?? null,
-      waiting_until: isPause ? new Date(closedUntil).toISOString() : null,
+      waiting_until: isPause ? new Date(pausedUntil).toISOString() : null,
       max_age: maxAge?.typed ?? null,
       fresh: fresh?.typed ?? null,
       advice: config ? statusAdvice(readLists(rows, config, now)) : [],
       refreshes: config ? refreshSentences(rows, config) : [],
-      notes: reader ? notesOfColumns(reader, rows, configOption) : [],
+      notes: columnNotes(facts?.columnTroubles ?? [], rows).map((note) => asCalled(note, configOption)),
       jobs: rows.map((row) =>
         jobStatus(row, {
           ...context,
@@ -101,7 +98,7 @@ export function mirrorStatus(
         }),
       ),
     },
-    reader?.daemons() ?? [],
+    facts?.daemons ?? [],
   )
 }
 
@@ -135,14 +132,6 @@ function createPlanner(
       dueAt: attempt === null ? null : nextFireAfter(schedule, timezone, attempt, now),
     }
   }
-}
-
-function notesOfColumns(
-  reader: Pick<StatusReader, 'columnTroubles'>,
-  rows: readonly StatusRow[],
-  configOption: string,
-): string[] {
-  return columnNotes(reader.columnTroubles(), rows).map((note) => asCalled(note, configOption))
 }
 
 /** The configured lists, with how they were read. */

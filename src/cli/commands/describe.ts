@@ -1,8 +1,8 @@
 import { type DatabaseOption, readTarget } from '../mirror.ts'
-import { runReading, screenOf } from '../reading/run-reading.ts'
+import { runReading } from '../reading/run-reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
-interface DescribeOptions extends DatabaseOption {
+interface Options extends DatabaseOption {
   json?: boolean
 }
 
@@ -11,12 +11,9 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   name: string | undefined,
-  options: DescribeOptions,
+  options: Options,
 ): Promise<number> {
-  const { database, config } = await readTarget(runtime, globals, options.database)
-  const configured = config?.collections.map((collection) => collection.name) ?? []
-  const { json = false } = options
-  const work = { kind: 'describe', name: name ?? null, configured, json, now: runtime.now() } as const
-  const task = { database, isCopy: config === null, ...screenOf(runtime, null), work }
-  return await runReading(runtime, config, { task, output: null })
+  const { json = false, database } = options
+  const place = await readTarget(runtime, globals, database)
+  return await runReading(runtime, place, { kind: 'describe', name: name ?? null, json, now: runtime.now() })
 }

@@ -4,11 +4,11 @@ import { UsageError } from '../../errors.ts'
 import { shellWord } from '../../text.ts'
 import { type DatabaseOption, isMade, readTarget } from '../mirror.ts'
 import type { ExportFormat, NamedOrganizations } from '../reading/read.ts'
-import { assertShowable, outputFor, runReading, screenOf } from '../reading/run-reading.ts'
+import { assertShowable, outputFor, runReading } from '../reading/run-reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
-interface ExportOptions extends DatabaseOption {
+interface Options extends DatabaseOption {
   format: ExportFormat
   org: string[]
   since?: string
@@ -23,27 +23,22 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   name: string,
-  options: ExportOptions,
+  options: Options,
 ): Promise<number> {
   const { format, org, envelope = false, bom = false } = options
   const since = options.since === undefined ? null : parseTime(options.since)
   const sinceSeq = options.sinceSeq === undefined ? null : parseSeq(name, options.sinceSeq)
   if (envelope && format !== 'ndjson') throw new UsageError('--envelope goes with --format ndjson')
   if (bom && format !== 'csv') throw new UsageError('--bom goes with --format csv')
-  const { database, config } = await readTarget(runtime, globals, options.database)
-  const output = await outputFor(runtime, options.output, database, config)
-  const screen = screenOf(runtime, output)
-  assertShowable(format, screen, shellWord(name))
-  const configured = config?.collections.map((collection) => collection.name) ?? []
+  const place = await readTarget(runtime, globals, options.database)
+  const { config } = place
+  const output = await outputFor(runtime, options.output, place)
+  assertShowable(runtime, output, format, shellWord(name))
   // Only a mirror that is there could know a name that is not in the configuration.
   if (config && org.length > 0 && !(await isMade(config, runtime))) selectOrganizations(config, org)
   const organizations = org.length > 0 ? splitOrganizations(config, org) : null
-  const given = { since, sinceSeq, envelope, bom }
-  const work = { kind: 'export', name, format, organizations, configured, ...given } as const
-  return await runReading(runtime, config, {
-    task: { database, isCopy: config === null, ...screen, work },
-    output,
-  })
+  const work = { kind: 'export', name, format, organizations, since, sinceSeq, envelope, bom } as const
+  return await runReading(runtime, place, work, { output })
 }
 
 function splitOrganizations(config: Config | null, org: string[]): NamedOrganizations {

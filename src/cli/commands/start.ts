@@ -18,7 +18,7 @@ import { DEFAULT_CONFIG, readConfig } from '../config-file.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
 import { standingTroubles } from '../pings.ts'
-import type { SharedStart } from '../postgres/start-sharing.ts'
+import type { PlannedJob, SharedStart } from '../postgres/start-sharing.ts'
 import { mirrorStatus } from '../read-status.ts'
 import { keepFresh } from '../refreshes.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
@@ -89,19 +89,25 @@ async function runScheduled(
   }
   const lastRuns = await session.run(lastRunsOfAll)
   const begunAt = now()
-  const scheduled = jobs.map((selected) => {
+  const planned = jobs.map((selected): PlannedJob => {
     const { organization, job } = selected
+    const schedule = { expression: organization.schedule, timezone: config.timezone }
     const last = lastRuns(organization.id, job.collection.name)
     // An interrupted walk continues now: it was due, and is not done.
-    return scheduledJob(
-      selected,
-      config.timezone,
-      (its) => last.unfinished || isDue(last, its, begunAt),
-      runOne,
-    )
+    const dueAtStart = last.unfinished || isDue(last, schedule, begunAt)
+    let isFirst = dueAtStart
+    const run = () => {
+      // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
+      // otherwise leave the rest for tomorrow.
+      const waitForOwner = isFirst
+      isFirst = false
+      return runOne(selected, { waitForOwner })
+    }
+    return { selected, scheduled: { name: jobName(job), ...schedule, dueAtStart, run } }
   })
+  const scheduled = planned.map((one) => one.scheduled)
   const due = scheduled.filter((job) => job.dueAtStart).length
-  logger.info({ event: 'daemon_started', jobs: scheduled.length, due }, 'started')
+  logger.info({ event: 'daemon_started', jobs: planned.length, due }, 'started')
   await recallTrouble(config, session, configOption)
   const skip = createSkips(now)
   const events: SchedulerEvents = {
@@ -118,27 +124,20 @@ async function runScheduled(
       logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended in an unforeseen way'),
   }
   const scheduler = session.sharing
-    ? await startShared(session.sharing, {
-        config,
-        runtime,
-        jobs,
-        scheduled,
-        session,
-        events,
-        signal,
-        onResult,
-      })
+    ? await startShared(session.sharing, { config, runtime, planned, session, events, signal, onResult })
     : startScheduler(scheduled, events, runtime)
   await listening?.serve(session, scheduler)
   session.reporter.showAtRest(nextRunText(scheduled, now))
   const { sleep } = runtime
   const keeping = keepFresh({
-    jobs: jobs.flatMap((selected, index) => {
-      const [one] = scheduled.slice(index)
-      if (!one || selected.organization.refresh === false) return []
-      const refresh = () => runOne(selected, { instead: 'due' })
-      return { selected, scheduled: one, refresh, walk: () => runOne(selected, {}) }
-    }),
+    jobs: planned
+      .filter(({ selected }) => selected.organization.refresh !== false)
+      .map(({ selected, scheduled: job }) => ({
+        selected,
+        scheduled: job,
+        refresh: () => runOne(selected, { instead: 'due' }),
+        walk: () => runOne(selected, {}),
+      })),
     plan: session.refreshes,
     takeFree: session.sharing?.takeFreeLists,
     scheduler,
@@ -157,8 +156,8 @@ async function runScheduled(
 async function recallTrouble(config: Config, session: CommandSession, configOption: string): Promise<void> {
   const { sharing, serve, now, logger, recall } = session
   if (sharing) return
-  const { reader } = await (await serve()).overview(now())
-  const status = mirrorStatus(reader, { database: config.database, config, now: now(), configOption })
+  const { facts } = await (await serve()).overview(now())
+  const status = mirrorStatus(facts, { database: config.database, config, now: now(), configOption })
   if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
   recall(standingTroubles(status))
 }
@@ -193,29 +192,6 @@ type RunOne = (
   selected: SelectedJob,
   how: Pick<HowToRun, 'instead'> & { waitForOwner?: boolean },
 ) => Promise<void>
-
-function scheduledJob(
-  selected: SelectedJob,
-  timezone: string,
-  isDueAtStart: (schedule: { expression: string; timezone: string }) => boolean,
-  runOne: RunOne,
-): ScheduledJob {
-  const schedule = { expression: selected.organization.schedule, timezone }
-  const dueAtStart = isDueAtStart(schedule)
-  let isFirst = dueAtStart
-  return {
-    name: jobName(selected.job),
-    ...schedule,
-    dueAtStart,
-    run: () => {
-      // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
-      // otherwise leave the rest for tomorrow.
-      const waitForOwner = isFirst
-      isFirst = false
-      return runOne(selected, { waitForOwner })
-    },
-  }
-}
 
 /** Nothing of it is loaded where the mirror is a file. */
 async function startShared(sharing: Sharing, options: SharedStart): Promise<Scheduler> {

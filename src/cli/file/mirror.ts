@@ -5,10 +5,10 @@ import { MirrorError } from '../../errors.ts'
 import { assertMayRead, rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { type Header, inspectHeader } from '../../store/sqlite/file/header.ts'
 import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
-import { freeBytes, fullDisk } from '../../store/sqlite/read/status.ts'
+import { createFileStatus, type FileStatus, freeBytes, fullDisk } from '../../store/sqlite/read/status.ts'
 import type { Connection } from '../../store/sqlite/sql.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
-import type { StatusReader } from '../read-status.ts'
+import type { MirrorFacts } from '../read-status.ts'
 import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -28,10 +28,26 @@ export async function openToAsk({ database }: Config): Promise<RuleRunner | null
   return askFile(database)
 }
 
-export async function statusReader({ database, config }: MirrorPlace): Promise<StatusReader | null> {
-  const { createFileStatus } = await import('../../store/sqlite/read/status.ts')
+export async function readFacts({ database, config }: MirrorPlace): Promise<MirrorFacts | null> {
   const connection = config ? openForReading(database) : openMirror(database, true)
-  return connection && createFileStatus(connection, database)
+  if (!connection) return null
+  const reader = createFileStatus(connection, database)
+  try {
+    return factsOf(reader)
+  } finally {
+    reader.close()
+  }
+}
+
+export function factsOf(reader: FileStatus): MirrorFacts {
+  return {
+    jobs: reader.status(),
+    daemons: reader.daemons(),
+    pausedUntil: reader.gateClosedUntil(),
+    columnTroubles: reader.columnTroubles(),
+    queue: null,
+    locks: [],
+  }
 }
 
 export function writeFault({ database, config }: MirrorPlace): string | null {

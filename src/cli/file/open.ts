@@ -31,7 +31,7 @@ import {
 import type { Notes, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
-import { unwritableNow } from './mirror.ts'
+import { factsOf, unwritableNow } from './mirror.ts'
 
 /** Opens the mirror in a file, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
 export async function openFile({ config, runtime, notes, address }: OpenOptions): Promise<OpenMirror> {
@@ -176,7 +176,7 @@ function createServedFile(connection: Connection, file: string, processName: str
     writeFault: () => unwritableNow(file, true),
     overview: async (newSince) =>
       translatingErrors(file, () => ({
-        reader,
+        facts: factsOf(reader),
         ...runRule(connection, overviewOf(SQLITE, newSince)),
         size: mirrorSize(file),
       })),

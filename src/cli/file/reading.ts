@@ -5,69 +5,44 @@ import { JobError } from '../../errors.ts'
 import { type ChildMessage, errorIn } from '../../store/sqlite/child-process.ts'
 import type { Tell } from '../output/formats/format.ts'
 import { read } from '../reading/read.ts'
-import type { ReadingOptions, TimeLimit, WritePieces } from '../reading/run-reading.ts'
+import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
 
-const PROGRAM = new URL(`../reading/reading-child${path.extname(import.meta.url)}`, import.meta.url)
+const READING_CHILD = new URL(`../reading/reading-child${path.extname(import.meta.url)}`, import.meta.url)
 
 /**
  * In a process of its own where this one goes on after a stop, since SQLite cannot be interrupted and a process can be
  * killed.
  */
 export async function readFile(
-  runtime: Runtime,
-  { task, output, limit = null }: ReadingOptions,
+  { signal, stderr }: Runtime,
+  { task, isToFile, limitMs, late }: ReadingOptions,
   write: WritePieces,
 ): Promise<void> {
-  const { signal, stderr } = runtime
   const tell = (note: string) => stderr.write(`${note}\n`)
   // A signal ends this process at once, so reading can be stopped here, too; that starts in half the time.
-  if (!output && limit === null) return write(read(task, tell))
-  const child = fork(PROGRAM, {
+  if (!isToFile && limitMs === null) return write(read(task, tell))
+  const child = fork(READING_CHILD, {
     // Rows are short-lived: a large space for new objects would only cost memory.
     execArgv: ['--max-semi-space-size=4'],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
-  const done = new AbortController()
-  const late = limit === null ? () => null : killLate(child, runtime, limit, done.signal)
-  const pieces = outputOf(child, { late, tell })
+  const pieces = outputOf(child, tell)
   // Without its end, `write` would wait for the next piece.
   const kill = () => child.kill('SIGKILL')
-  signal.addEventListener('abort', kill)
+  for (const stop of [signal, late]) stop.addEventListener('abort', kill)
   try {
     // If it cannot be sent, the end of the child says so.
     child.send(task, () => {})
     await write(pieces)
   } finally {
     signal.removeEventListener('abort', kill)
-    done.abort()
     kill()
   }
 }
 
-/** Kills the child after this time. Returns a function that tells that this has happened. */
-function killLate(
-  child: ChildProcess,
-  { sleep }: Runtime,
-  { typed, ms }: TimeLimit,
-  signal: AbortSignal,
-): () => Error | null {
-  let error: Error | null = null
-  sleep(ms, signal).then(
-    () => {
-      error = new JobError('TIMEOUT', `not finished after ${typed} (--timeout), so it was stopped`)
-      child.kill('SIGKILL')
-    },
-    () => {},
-  )
-  return () => error
-}
-
 /** What the child writes. Throws at its end unless it has written all. Listens from now on, so that no event is missed. */
-function outputOf(
-  child: ChildProcess,
-  { late, tell }: { late: () => Error | null; tell: Tell },
-): AsyncIterable<Uint8Array> {
+function outputOf(child: ChildProcess, tell: Tell): AsyncIterable<Uint8Array> {
   let end = null as ChildMessage | null
   let broken: Error | null = null
   child.on('message', (message: ChildMessage) => {
@@ -85,8 +60,6 @@ function outputOf(
   async function* pieces(): AsyncIterable<Uint8Array> {
     if (written) yield* written as AsyncIterable<Uint8Array>
     await closed
-    const error = late()
-    if (error) throw error
     if (end?.kind !== 'done') throw childError(end, broken)
     for (const note of end.result as string[]) tell(note)
   }

@@ -6,7 +6,7 @@ import { columnTroubles, overviewOf } from '../../store/core/overview.ts'
 import { gateClosedUntil } from '../../store/core/status.ts'
 import { impossibleCollections } from '../../store/core/tables.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
-import { type IsLocked, readDaemons, readLocks } from '../../store/postgres/leases.ts'
+import { readDaemons, readLocks } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { jobsOnServer, mirrorSize, readQueue } from '../../store/postgres/read/status.ts'
 import { lockHolders } from '../../store/postgres/server/answers.ts'
@@ -15,7 +15,7 @@ import type { Sql } from '../../store/postgres/sql.ts'
 import { assertSameApiOn } from '../../store/postgres/store.ts'
 import { type Origin, originAt } from '../../store/sqlite/publish/numbers.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
-import type { StatusReader } from '../read-status.ts'
+import type { MirrorFacts } from '../read-status.ts'
 import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
 import { openServerForReading } from './connect.ts'
@@ -92,41 +92,25 @@ export async function originOn(server: Server): Promise<Origin | null> {
   return runRule(server, originAt(`${host}:${port}/${database}?schema=${schema}`))
 }
 
-/** All of it is of one moment. */
-export async function statusReader(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null> {
-  const server = await openServerForReading(place.config, runtime)
+export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null> {
+  const server = await openServerForReading(config, runtime)
   if (!server) return null
   try {
-    return await server.reading(async (sql) => {
-      const { schema } = server.address
-      const isLocked = await readLocks(sql, schema)
-      const daemons = await readDaemons(sql, isLocked)
-      return { ...(await readerOf(sql, schema, isLocked)), daemons: () => daemons, close: () => {} }
-    })
+    return await server.reading((sql) => factsOn(sql, server.address.schema))
   } finally {
     await server.close()
   }
 }
 
-/** What is known of the jobs, read at once. */
-async function readerOf(
-  sql: Sql,
-  schema: string,
-  isLocked: IsLocked,
-): Promise<
-  Required<Pick<StatusReader, 'status' | 'gateClosedUntil' | 'columnTroubles' | 'queue' | 'locks'>>
-> {
-  const rows = await jobsOnServer(sql, isLocked)
-  const closedUntil = await runRule(sql, gateClosedUntil())
-  const queue = await readQueue(sql, schema)
-  const holders = await lockHolders(sql)
-  const troubles = await runRule(sql, columnTroubles())
+async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
+  const isLocked = await readLocks(sql, schema)
   return {
-    columnTroubles: () => troubles,
-    status: () => rows,
-    gateClosedUntil: () => closedUntil,
-    queue: () => queue,
-    locks: () => holders,
+    jobs: await jobsOnServer(sql, isLocked),
+    daemons: await readDaemons(sql, isLocked),
+    pausedUntil: await runRule(sql, gateClosedUntil()),
+    columnTroubles: await runRule(sql, columnTroubles()),
+    queue: await readQueue(sql, schema),
+    locks: await lockHolders(sql),
   }
 }
 
@@ -158,11 +142,9 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
   let since = 0
   const readAll = within(ANSWER_MS, () =>
     server.reading(async (sql) => {
-      const isLocked = await readLocks(sql, server.address.schema)
-      const reader = await readerOf(sql, server.address.schema, isLocked)
-      const daemons = await readDaemons(sql, isLocked)
+      const facts = await factsOn(sql, server.address.schema)
       const overview = await runRule(sql, overviewOf(POSTGRES, since))
-      return { ...overview, size: await mirrorSize(sql), reader: { ...reader, daemons: () => daemons } }
+      return { ...overview, size: await mirrorSize(sql), facts }
     }),
   )
   return {

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { JobError, UsageError } from '../../errors.ts'
+import { UsageError } from '../../errors.ts'
 import { collectionSummary, describeColumns } from '../../store/core/describe.ts'
 import { tableName } from '../../store/core/names.ts'
 import {
@@ -30,7 +30,7 @@ import type { Server } from '../../store/postgres/server/server.ts'
 import { noMirror } from '../file/mirror.ts'
 import { assertNameOf } from '../reading/named.ts'
 import { type QueryWork, type ReadableMirror, type ReadingTask, written } from '../reading/read.ts'
-import type { ReadingOptions, TimeLimit, WritePieces } from '../reading/run-reading.ts'
+import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
 import { connect } from './connect.ts'
 
@@ -41,45 +41,36 @@ import { connect } from './connect.ts'
 export async function readOnServer(
   config: Config | null,
   runtime: Runtime,
-  { task, limit = null }: ReadingOptions,
+  { task, limitMs, late }: ReadingOptions,
   write: WritePieces,
 ): Promise<void> {
   const { work } = task
   const names = work.kind === 'query' ? statementOf(work).names : null
   const meaning = (error: unknown) => (names ? meaningOfSql(error, names) : meaningOf(error))
-  const time = startTimer(runtime, limit)
-  const stop = AbortSignal.any([runtime.signal, time.over])
+  const stop = AbortSignal.any([runtime.signal, late])
   const report = (message: string) => runtime.stderr.write(`${message}\n`)
+  const server = await connect(config?.postgres, runtime, report, 'reading')
   try {
-    const server = await connect(config?.postgres, runtime, report, 'reading')
-    try {
-      if (!(await holdsMirror(server))) {
-        await assertUsage(server, task, stop)
-        throw noMirror(task.database)
-      }
-      await server.readingOnce(
-        async (sql) => {
-          if (limit) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limit.ms)}`)
-          await write(await written(readableServer(sql), task, report))
-        },
-        { stop, meaning },
-      )
-    } finally {
-      await server.close()
+    if (!(await holdsMirror(server))) {
+      await assertUsage(server, task, stop)
+      throw noMirror(task.database)
     }
-  } catch (error) {
-    if (limit && !runtime.signal.aborted && (time.over.aborted || isTimeout(error)))
-      throw new JobError('TIMEOUT', `not finished after ${limit.typed} (--timeout), so it was stopped`)
-    throw error
+    await server.readingOnce(
+      async (sql) => {
+        if (limitMs) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limitMs)}`)
+        await write(await written(readableServer(sql), task, report))
+      },
+      { stop, meaning },
+    )
   } finally {
-    time.end()
+    await server.close()
   }
 }
 
 /** Usage is checked before it is said that there is no mirror yet. Throws UsageError, also for SQL that is wrong in any mirror. */
 async function assertUsage(
   server: Server,
-  { work, database }: ReadingTask,
+  { work, database, configured }: ReadingTask,
   stop: AbortSignal,
 ): Promise<void> {
   if (work.kind === 'query') {
@@ -89,23 +80,7 @@ async function assertUsage(
     await server.readingOnce((sql) => sql.arrays(text, values), { stop, meaning })
     return
   }
-  assertNameOf(work)
-}
-
-/** The server's own limit is the same, and may be noticed first. */
-function isTimeout(error: unknown): boolean {
-  return error instanceof JobError && error.code === 'TIMEOUT'
-}
-
-function startTimer({ sleep }: Runtime, limit: TimeLimit | null): { over: AbortSignal; end: () => void } {
-  const over = new AbortController()
-  const end = new AbortController()
-  if (limit)
-    sleep(limit.ms, end.signal).then(
-      () => over.abort(),
-      () => {},
-    )
-  return { over: over.signal, end: () => end.abort() }
+  assertNameOf(work, configured)
 }
 
 /** Of a mirror on a PostgreSQL server, in one transaction. */

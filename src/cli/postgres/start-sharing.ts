@@ -14,12 +14,16 @@ import type { Runtime } from '../runtime.ts'
 import type { SelectedJob } from '../selection.ts'
 import { type CommandSession, syncPlan } from '../with-session.ts'
 
+/** A list that `start` reads, and its schedule. */
+export interface PlannedJob {
+  selected: SelectedJob
+  scheduled: ScheduledJob
+}
+
 export interface SharedStart {
   config: Config
   runtime: Runtime
-  jobs: readonly SelectedJob[]
-  /** Beside the jobs. */
-  scheduled: readonly ScheduledJob[]
+  planned: readonly PlannedJob[]
   session: CommandSession
   events: SchedulerEvents
   signal: AbortSignal
@@ -31,7 +35,7 @@ const LOOK_FOR_DEAD_EVERY_MS = 5000
 
 /** Starts the schedule of a mirror that several workers share: its lists wait in one queue. Throws MirrorError. */
 export async function startSharing(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
-  const { runtime, jobs, scheduled, session, events, signal } = options
+  const { runtime, planned, session, events, signal } = options
   const { logger, now, budgetOf } = session
   const onQueueError = (error: unknown) => {
     // What waits for a server that is away is ended by the signal.
@@ -43,10 +47,11 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
     )
   }
   const queue = await sharing.openQueue(onQueueError)
-  const shared = scheduled.map((job, index): SharedJob<QueuedList> => {
-    const selected = jobs[index] as SelectedJob
-    const list = queuedList(selected, budgetOf)
-    return { ...job, list, budget: list.budget, run: () => runOnce(sharing, selected, job, options) }
+  const shared = planned.map(({ selected, scheduled }): SharedJob<QueuedList> => {
+    const { organization, job } = selected
+    const budget = budgetOf(organization)
+    const list = { organizationId: organization.id, collection: job.collection.name, budget }
+    return { ...scheduled, list, budget, run: () => runOnce(sharing, selected, scheduled, options) }
   })
   const byList = new Map(shared.map((job) => [queueKey(job.list), job]))
   const scheduler = startSharedScheduler(shared, {
@@ -73,14 +78,6 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
       await Promise.all([following, scheduler.stop()])
       await queue.close()
     },
-  }
-}
-
-function queuedList({ organization, job }: SelectedJob, budgetOf: CommandSession['budgetOf']): QueuedList {
-  return {
-    organizationId: organization.id,
-    collection: job.collection.name,
-    budget: budgetOf(organization),
   }
 }
 

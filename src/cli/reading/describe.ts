@@ -6,7 +6,7 @@ import { chunked } from '../output/formats/format.ts'
 import { jsonValue } from '../output/formats/json.ts'
 import { tableFormat, tableWidth } from '../output/formats/table.ts'
 import { findNamed } from './named.ts'
-import type { DescribeWork, ReadableMirror } from './read.ts'
+import type { DescribeWork, ReadableMirror, ReadingTask } from './read.ts'
 
 interface Described {
   name: string
@@ -19,8 +19,8 @@ interface Described {
 /** What each column of the collections holds, how many rows there are and as of when. */
 export async function* describe(
   mirror: ReadableMirror,
-  { name: typed, configured, json, now }: DescribeWork,
-  width: number | null,
+  { name: typed, json, now }: DescribeWork,
+  { configured, width }: Pick<ReadingTask, 'configured' | 'width'>,
 ): AsyncIterable<Uint8Array> {
   const names = typed === null ? await mirror.collections() : [typed]
   const all: Listed[] = []

@@ -7,17 +7,17 @@ import { type Format, formatted, type Tell } from '../output/formats/format.ts'
 import { itemFormat, ndjsonFormat } from '../output/formats/json.ts'
 import { parquetFormat } from '../output/formats/parquet.ts'
 import { findNamed, isOfMirror, mirrorTable } from './named.ts'
-import type { ExportWork, ReadableMirror } from './read.ts'
+import type { ExportWork, ReadableMirror, ReadingTask } from './read.ts'
 
 /** The rows of a collection, of a view of it, or of a table that every mirror has; as NDJSON, a collection's items as they were sent. */
 export async function exported(
   mirror: ReadableMirror,
   work: ExportWork,
-  isTerminal: boolean,
+  { configured, isTerminal }: Pick<ReadingTask, 'configured' | 'isTerminal'>,
   tell: Tell,
 ): Promise<AsyncIterable<Uint8Array>> {
   const { name, format, envelope, organizations, since, sinceSeq } = work
-  const listed = isOfMirror(name) ? null : await findNamed(mirror, name, work.configured)
+  const listed = isOfMirror(name) ? null : await findNamed(mirror, name, configured)
   assertEnvelope(name, listed?.collection ?? '', envelope)
   const organizationIds = organizations && [
     ...organizations.ids,

@@ -7,7 +7,7 @@ import { printable } from '../../text.ts'
 import type { DescribeWork, ExportWork, ReadableMirror } from './read.ts'
 
 /** Throws UsageError for a name that no table or view of the configured collections can have. */
-export function assertNameOf({ kind, name, configured }: ExportWork | DescribeWork): void {
+export function assertNameOf({ kind, name }: ExportWork | DescribeWork, configured: readonly string[]): void {
   if (name === null || (kind === 'export' && isOfMirror(name))) return
   if (!configured.some((collection) => belongsTo(collection, name))) throw unknown(name, [])
 }

@@ -23,8 +23,12 @@ export interface ReadingTask {
   isTerminal: boolean
   /** The columns of the terminal. */
   width: number | null
-  work: QueryWork | ExportWork | DescribeWork
+  /** The collections of the configuration. */
+  configured: readonly string[]
+  work: ReadingWork
 }
+
+export type ReadingWork = QueryWork | ExportWork | DescribeWork
 
 export type QueryFormat = 'table' | 'json' | 'ndjson' | 'csv' | 'parquet'
 
@@ -43,8 +47,6 @@ export interface ExportWork {
   format: ExportFormat
   /** Null: all. */
   organizations: NamedOrganizations | null
-  /** The collections of the configuration. */
-  configured: readonly string[]
   /** As the mirror writes times. */
   since: string | null
   /** A whole number. */
@@ -63,7 +65,6 @@ export interface NamedOrganizations {
 export interface DescribeWork {
   kind: 'describe'
   name: string | null
-  configured: readonly string[]
   json: boolean
   /** Epoch milliseconds. */
   now: number
@@ -95,7 +96,7 @@ export interface ReadableMirror {
 /** What the task writes of a mirror of either kind. Loads only what it needs, so that a small one starts fast. */
 export async function written(
   mirror: ReadableMirror,
-  { work, isTerminal, width }: Pick<ReadingTask, 'work' | 'isTerminal' | 'width'>,
+  { work, configured, isTerminal, width }: ReadingTask,
   tell: Tell,
 ): Promise<AsyncIterable<Uint8Array>> {
   if (work.kind === 'query') {
@@ -104,10 +105,10 @@ export async function written(
   }
   if (work.kind === 'export') {
     const { exported } = await import('./exported.ts')
-    return exported(mirror, work, isTerminal, tell)
+    return exported(mirror, work, { configured, isTerminal }, tell)
   }
   const { describe } = await import('./describe.ts')
-  return describe(mirror, work, width)
+  return describe(mirror, work, { configured, width })
 }
 
 type Screen = Pick<ReadingTask, 'isTerminal' | 'width'>
@@ -138,7 +139,7 @@ export async function* read(task: ReadingTask, tell: Tell): AsyncIterable<Uint8A
     if (work.kind === 'query') assertReadingSql(work.sql, valuesOf(work.parameters))
     else if (!isCopy) {
       const { assertNameOf } = await import('./named.ts')
-      assertNameOf(work)
+      assertNameOf(work, task.configured)
     }
   }
   const reader = createReader(openMirror(database, isCopy), database)

@@ -1,39 +1,36 @@
 import path from 'node:path'
-import type { Config } from '../../config/config.ts'
-import { UsageError } from '../../errors.ts'
+import { JobError, UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { kindOf } from '../mirror.ts'
+import { kindOf, type MirrorPlace } from '../mirror.ts'
 import { writeAll } from '../output/formats/format.ts'
 import type { OutputFile } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
-import type { ExportFormat, QueryFormat, ReadingTask } from './read.ts'
+import type { TypedDuration } from '../typed-duration.ts'
+import type { ExportFormat, QueryFormat, ReadingTask, ReadingWork } from './read.ts'
 
-/** A limit as it was typed, and in milliseconds. */
-export interface TimeLimit {
-  typed: string
-  ms: number
-}
-
+/** How a mirror of either kind is read. */
 export interface ReadingOptions {
   task: ReadingTask
-  /** Null: standard output. */
-  output: OutputFile | null
-  limit?: TimeLimit | null
+  /** Whether the output is a file, so that this process goes on after a signal. */
+  isToFile: boolean
+  limitMs: number | null
+  /** Aborted when the time is over: whatever still reads has to end. */
+  late: AbortSignal
 }
 
 export type WritePieces = (pieces: AsyncIterable<Uint8Array>) => Promise<void>
 
 /**
  * Does what `query`, `export` or `describe` asks for, and writes what it finds. Returns the exit code. Throws UsageError, MirrorError,
- * and JobError when the time is over. `config`: null with `--database`.
+ * and JobError when the time is over. `output`: null for standard output.
  */
 export async function runReading(
   runtime: Runtime,
-  config: Config | null,
-  options: ReadingOptions,
+  { database, config }: MirrorPlace,
+  work: ReadingWork,
+  { output = null, limit = null }: { output?: OutputFile | null; limit?: TypedDuration | null } = {},
 ): Promise<number> {
-  const { newToken, pid, signal, stderr, stdout } = runtime
-  const { task, output } = options
+  const { newToken, pid, signal, sleep, stderr, stdout } = runtime
   // Only an unfinished file must be deleted after a signal. A child, or the server, notices that this process is gone.
   if (!output?.isRegular) {
     // Node tells of a signal in the loop's next turn: one that came before is not lost.
@@ -45,16 +42,34 @@ export async function runReading(
     if (!output) return writeAll(stdout, pieces)
     const { writeOutput } = await import('../output/output-file.ts')
     const { newLockName } = await import('../../store/sqlite/file/lock-file.ts')
-    await writeOutput(output, pieces, { lockName: newLockName(pid, newToken), mirror: task.database }, signal)
+    await writeOutput(output, pieces, { lockName: newLockName(pid, newToken), mirror: database }, signal)
   }
+  const isCopy = config === null
+  const configured = config?.collections.map(({ name }) => name) ?? []
+  const task = { database, isCopy, configured, ...screenOf(runtime, output), work }
+  const [late, done] = [new AbortController(), new AbortController()]
+  if (limit)
+    sleep(limit.ms, done.signal).then(
+      () => late.abort(),
+      () => {},
+    )
   try {
     const { read } = await kindOf(config)
-    await read(config, runtime, options, write)
+    const limitMs = limit?.ms ?? null
+    await read(config, runtime, { task, isToFile: output !== null, limitMs, late: late.signal }, write)
     return 0
   } catch (error) {
-    if (!signal.aborted || !output) throw error
-    stderr.write(`stopped; ${output.shown} is as it was\n`)
-    return exitCodeOfStop(signal)
+    if (signal.aborted && output) {
+      stderr.write(`stopped; ${output.shown} is as it was\n`)
+      return exitCodeOfStop(signal)
+    }
+    // A server has the same limit, and may notice it first.
+    const isServers = error instanceof JobError && error.code === 'TIMEOUT'
+    if (limit && !signal.aborted && (late.signal.aborted || isServers))
+      throw new JobError('TIMEOUT', `not finished after ${limit.typed} (--timeout), so it was stopped`)
+    throw error
+  } finally {
+    done.abort()
   }
 }
 
@@ -65,8 +80,7 @@ const STANDARD_OUTPUT = new Set(['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd
 export async function outputFor(
   { cwd }: Runtime,
   typed: string | undefined,
-  database: string,
-  config: Config | null,
+  { database, config }: MirrorPlace,
 ): Promise<OutputFile | null> {
   if (typed === undefined || STANDARD_OUTPUT.has(typed)) return null
   const { assertMayReplace, outputFile } = await import('../output/output-file.ts')
@@ -76,20 +90,18 @@ export async function outputFor(
 }
 
 /** Whether the output is a terminal, and how wide. One that does not know its width reports 0. */
-export function screenOf(
-  { stdout }: Runtime,
-  output: OutputFile | null,
-): Pick<ReadingTask, 'isTerminal' | 'width'> {
+function screenOf({ stdout }: Runtime, output: OutputFile | null): Pick<ReadingTask, 'isTerminal' | 'width'> {
   const isTerminal = output === null && stdout.isTTY === true
   return { isTerminal, width: isTerminal ? stdout.columns || 80 : null }
 }
 
 /** Throws UsageError for bytes that are for no terminal. `name`: of the file that the message proposes. */
 export function assertShowable(
+  runtime: Runtime,
+  output: OutputFile | null,
   format: QueryFormat | ExportFormat,
-  { isTerminal }: Pick<ReadingTask, 'isTerminal'>,
   name: string,
 ): void {
-  if (format === 'parquet' && isTerminal)
+  if (format === 'parquet' && screenOf(runtime, output).isTerminal)
     throw new UsageError(`Parquet is not for a terminal; write it to a file: --output ${name}.parquet`)
 }
