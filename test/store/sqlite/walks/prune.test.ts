@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { BACKFILL } from '../../../helpers/removal-scene.ts'
 import { mirroredIds, runOnce, runs, walks } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
-import { KEEP_RUNS_MS, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { KEEP_RUNS_MS, openTestMirror, SYNC, type TestMirror } from '../../../helpers/test-mirror.ts'
 
 const DAY_MS = 86_400_000
+const BACKFILL = { ...SYNC, origin: 'backfill', resumeWithin: null } as const
 
 /** Further answers in the page ledger of the first walk. */
 function addLedger({ connection }: TestMirror, answers: number): void {
