@@ -69,9 +69,9 @@ describe('readKey', () => {
   })
 })
 
-describe('the items of a page', () => {
-  const page = (...texts: string[]) => pageOf(texts, { number: 4 })
+const page = (...texts: string[]) => pageOf(texts, { number: 4 })
 
+describe('the items of a page', () => {
   it.each([
     ['as it is', '{"id":1,"total":20}'],
     ['written otherwise', '{ "total": 2e1, "id": 1.0 }'],

@@ -303,15 +303,17 @@ describe('what earlier runs left behind', () => {
   })
 })
 
+/** A list of ten, whose server fails before this answer. */
+function failsAt(failing: number) {
+  const before = (answer: number) => {
+    if (answer === failing) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
+  }
+  return scriptedList({ ids: upTo(10), before })
+}
+
 describe('a full backfill', () => {
   it("replaces a sync's open walk once, with the first page that it writes itself", async () => {
     const test = openTestMirror()
-    const failsAt = (failing: number) => {
-      const before = (answer: number) => {
-        if (answer === failing) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
-      }
-      return scriptedList({ ids: upTo(10), before })
-    }
     const plan = { ...SYNC, origin: 'backfill', resumeWithin: null } as const
     const abandoned: [walk: number, afterPages: unknown][] = []
     const closeWalk: Store['closeWalk'] = async (lease, end) => {
