@@ -165,29 +165,6 @@ describe.skipIf(server.missing !== null)('the view of an array', () => {
     for (const [index, row] of (found[0]?.rows ?? []).entries())
       expect([values[index - 1], row]).toEqual([values[index - 1], withNul(found[1]?.rows[index] ?? {})])
   })
-
-  it('keeps the type of a column that something depends on, and puts fractions beside it', async () => {
-    const mirror = await openPostgresMirror(newSchema(server))
-    const open = await begin(mirror.store)
-    await open.page('{"id":1,"items":[{"qty":2}]}')
-    // No view with a trigger is made again.
-    await mirror.rows('CREATE VIEW mine AS SELECT sum(qty) AS qty FROM orders__items')
-    await mirror.rows(
-      "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
-    )
-    await mirror.rows('CREATE TRIGGER mine INSTEAD OF UPDATE ON mine FOR EACH ROW EXECUTE FUNCTION nothing()')
-
-    await open.page('{"id":2,"items":[{"qty":1.5},{"qty":"3"}]}')
-
-    expect(
-      await mirror.rows('SELECT qty::int, qty__text FROM orders__items ORDER BY _parent_id, _index'),
-    ).toEqual([
-      { qty: 2, qty__text: null },
-      { qty: null, qty__text: '1.5' },
-      { qty: 3, qty__text: null },
-    ])
-    expect(await mirror.rows('SELECT qty::int FROM mine')).toEqual([{ qty: 5 }])
-  })
 })
 
 /** PostgreSQL has no NUL. */

@@ -42,37 +42,6 @@ describe('the view of an array of objects', () => {
     }
   })
 
-  it('gets the columns of later elements, and wider ones', async () => {
-    const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    await saveItems('{"id":1,"lines":[{"count":1,"code":7}]}')
-    test.connection.exec(
-      'CREATE VIEW my_counts AS SELECT _parent_id, count FROM orders__lines WHERE code IS NULL',
-    )
-
-    const { notices } = await saveItems(
-      '{"id":2,"lines":[{"count":2.5,"code":"x","gift":true},{"code":"8"}]}',
-    )
-
-    for (const { read } of askers(test)) {
-      expect(
-        read(test.file, 'SELECT _parent_id, count, code, code__text AS beside, gift FROM orders__lines'),
-      ).toEqual([
-        { _parent_id: 1, count: 1, code: 7, beside: null, gift: null },
-        { _parent_id: 2, count: 2.5, code: null, beside: 'x', gift: 1 },
-        { _parent_id: 2, count: null, code: 8, beside: null, gift: null },
-      ])
-      expect(read(test.file, 'SELECT count FROM my_counts')).toEqual([{ count: 2.5 }])
-    }
-    expect(notices).toEqual([
-      {
-        level: 'warn',
-        message:
-          'orders__lines: column code is INTEGER and met a value that does not fit it: such values go, as text, to column code__text',
-      },
-    ])
-  })
-
   it('is created for an array in a text column beside a number', async () => {
     const test = openTestMirror()
     const { saveItems } = await beginTestWalk(test, jobOf())

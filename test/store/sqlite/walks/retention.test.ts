@@ -50,12 +50,6 @@ describe('a superseded version', () => {
     expect(left).toEqual({ acme: [2, 3, 4], globex: [1, 2, 3, 4] })
   })
 
-  it('is never written for an organization that keeps none', async () => {
-    const { left } = await lived({ acme: false, globex: 1 })
-
-    expect(left).toEqual({ globex: [4] })
-  })
-
   it('that exists already stays when none are kept any longer', async () => {
     const { test } = await lived({ acme: true })
 
