@@ -3,7 +3,6 @@ import { decide } from '../../../src/api/rate/decision.ts'
 import { createPermits, type Permit, type Permits } from '../../../src/api/rate/permits.ts'
 import type { BudgetStore } from '../../../src/sync/types.ts'
 import { announced, MINUTE, NOTHING, NOW, RULES, SECOND } from '../helpers/budgets.ts'
-import { settle } from '../helpers/clock.ts'
 import { createTestBudgetStore } from '../helpers/stores.ts'
 
 /** Two processes on one budget, and a clock that the test sets. */
@@ -44,29 +43,6 @@ describe('a process that nothing limits', () => {
 
     expect(first).toBe(2)
     expect(store.writes()).toBe(first)
-  })
-})
-
-describe('a permit', () => {
-  it('is refused while the budget of another process is closed, from its write on', async () => {
-    const { store, open, one, other } = createScene()
-    await request(one, announced(60, 59))
-    await take(other)
-    let isFirst = true
-    const slow: BudgetStore = {
-      ...store,
-      compareAndSet: async (scope, version, next) => {
-        if (isFirst) {
-          isFirst = false
-          other.throttled({ ...NOTHING, retryAfterMs: MINUTE }, 0)
-          await other.publish()
-        }
-        return store.compareAndSet(scope, version, next)
-      },
-    }
-
-    expect(await open('a slow one', slow).take()).toBeNull()
-    expect(store.conflicts()).toBe(1)
   })
 })
 
@@ -119,33 +95,6 @@ describe('a change that others must know', () => {
     await one.publish()
 
     expect(store.writes() - before).toBe(writes)
-  })
-
-  it('is written even if it comes during another write', async () => {
-    const { store, clock, open, one } = createScene()
-    await request(one, announced(60, 59))
-    const said = Promise.withResolvers<void>()
-    const slow: BudgetStore = {
-      ...store,
-      compareAndSet: async (scope, version, next) => {
-        const isSet = await store.compareAndSet(scope, version, next)
-        await said.promise
-        return isSet
-      },
-    }
-    const other = open('the other', { ...store, compareAndSet: (...asked) => its.compareAndSet(...asked) })
-    let its: BudgetStore = store
-    const permit = await take(other)
-    its = slow
-    const written = other.take()
-    await settle()
-    other.answered(permit, announced(60, 0, 60 * MINUTE))
-
-    said.resolve()
-    await written
-    await other.publish()
-
-    expect(store.kept('a').closedUntil).toBeGreaterThan(clock.time)
   })
 
   it('is, after a second, the response to a request that was on its way when its process began to wait', async () => {
