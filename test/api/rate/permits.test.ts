@@ -3,6 +3,7 @@ import { decide } from '../../../src/api/rate/decision.ts'
 import { createPermits, type Permit, type Permits } from '../../../src/api/rate/permits.ts'
 import type { BudgetStore } from '../../../src/sync/types.ts'
 import { announced, MINUTE, NOTHING, NOW, RULES, SECOND } from '../helpers/budgets.ts'
+import { settle } from '../helpers/clock.ts'
 import { createTestBudgetStore } from '../helpers/stores.ts'
 
 /** Two processes on one budget, and a clock that the test sets. */
@@ -95,6 +96,33 @@ describe('a change that others must know', () => {
     await one.publish()
 
     expect(store.writes() - before).toBe(writes)
+  })
+
+  it('is written even if it comes during another write', async () => {
+    const { store, clock, open, one } = createScene()
+    await request(one, announced(60, 59))
+    const said = Promise.withResolvers<void>()
+    const slow: BudgetStore = {
+      ...store,
+      compareAndSet: async (scope, version, next) => {
+        const isSet = await store.compareAndSet(scope, version, next)
+        await said.promise
+        return isSet
+      },
+    }
+    const other = open('the other', { ...store, compareAndSet: (...asked) => its.compareAndSet(...asked) })
+    let its: BudgetStore = store
+    const permit = await take(other)
+    its = slow
+    const written = other.take()
+    await settle()
+    other.answered(permit, announced(60, 0, 60 * MINUTE))
+
+    said.resolve()
+    await written
+    await other.publish()
+
+    expect(store.kept('a').closedUntil).toBeGreaterThan(clock.time)
   })
 
   it('is, after a second, the response to a request that was on its way when its process began to wait', async () => {

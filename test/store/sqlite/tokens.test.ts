@@ -31,6 +31,9 @@ async function held() {
   return { test, tokens, fingerprint }
 }
 
+const use = (tokens: TestMirror['tokens'], token: string) =>
+  tokens.useToken(ACME.id, tokens.fingerprint(token))
+
 describe('a refused token', () => {
   it('holds its organizations, and all others with the same token', async () => {
     const { test, tokens, fingerprint } = await held()
@@ -42,6 +45,27 @@ describe('a refused token', () => {
     ])
     expect(tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
     expect(tokens.holdOf(tokens.fingerprint('another')).heldReason()).toBeNull()
+  })
+
+  it.each<[string, (tokens: TestMirror['tokens']) => Promise<unknown>, (string | null)[], boolean]>([
+    ['the same token is used again', (tokens) => use(tokens, TOKEN), [timeAt(0), timeAt(0)], true],
+    ['one of them has another token', (tokens) => use(tokens, 'another'), [null, timeAt(0)], true],
+    ['it was accepted', (tokens) => tokens.liftHold(tokens.fingerprint(TOKEN)), [null, null], false],
+    ['resume was typed for one of them', (tokens) => tokens.resume([ACME.id]), [null, timeAt(0)], false],
+  ])('holds its organizations or not, once %s', async (_what, happen, since, isHeld) => {
+    const { test, tokens, fingerprint } = await held()
+
+    await happen(tokens)
+
+    expect(organizations(test).map(({ held_since }) => held_since)).toEqual(since)
+    // A later process has the mirror's salt, whatever it would make itself.
+    const later = createTokens(
+      test.connection,
+      async (task) => task(),
+      () => 'another salt',
+    )
+    expect(later.holdOf(later.fingerprint(TOKEN)).heldReason() !== null).toBe(isHeld)
+    expect(later.fingerprint(TOKEN)).toBe(fingerprint)
   })
 
   it('holds an organization too that starts to use it later', async () => {
