@@ -70,18 +70,6 @@ describe('a token that is held', () => {
     expect(holdStore.heldReason()).toBe('401')
     expect(clock.slept).toEqual([])
   })
-
-  it('is tried by the next request if the first was stopped before it was sent', async () => {
-    foresee().reply(200, pageText(1))
-    const { open, budgets, clock, holdStore } = createSetting({ holdStore: createHoldStore('401') })
-    budgets.change('budget', { closedUntil: clock.now() + 3_600_000 })
-    expect(await open().errorOf()).toMatchObject({ code: 'RATE_LIMITED' })
-
-    budgets.change('budget', { closedUntil: 0 })
-    await open().fetchPage()
-
-    expect(holdStore.heldReason()).toBeNull()
-  })
 })
 
 describe('the token', () => {

@@ -1,8 +1,23 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { pageAddress } from '../../src/api/links.ts'
+import { createLinkReader, type LinkRules, type LinkVerdict, pageAddress } from '../../src/api/links.ts'
 import type { Filters } from '../../src/sync/types.ts'
-import { BASE, LIST, PATH, read, refusalOf, type Setting } from './helpers/links.ts'
+
+const BASE = 'https://admin.example.com'
+const PATH = '/api/v1/admin/orders'
+const LIST = `${BASE}${PATH}`
+
+type Setting = Partial<LinkRules> & { currentPage?: number }
+
+function read(link: string, { currentPage = 1, ...changed }: Setting = {}): LinkVerdict {
+  const rules = { baseUrl: BASE, path: PATH, filters: {}, linkHosts: [], ...changed }
+  return createLinkReader(rules)(link, currentPage)
+}
+
+function refusalOf(link: string, changed: Setting = {}): string {
+  const verdict = read(link, changed)
+  return 'refused' in verdict ? verdict.refused : `accepted page ${verdict.page}`
+}
 
 describe('a link that is followed', () => {
   it.each<[string, string, Setting]>([

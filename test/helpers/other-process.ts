@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { onTestFinished } from 'vitest'
 
 const DATABASE = new URL('../../src/store/sqlite/file/open-for-writing.ts', import.meta.url).href
 const TRANSACTION = new URL('../../src/store/sqlite/transaction.ts', import.meta.url).href
@@ -17,14 +16,6 @@ try {
 } catch (error) {
   console.log(error.name + ': ' + error.message)
 }
-`
-
-const HOLD = `
-const { openForWriting } = await import(${JSON.stringify(DATABASE)})
-const connection = openForWriting(process.argv[1])
-connection.exec('BEGIN IMMEDIATE')
-console.log('held')
-process.stdin.once('data', () => setTimeout(() => connection.exec('COMMIT'), Number(process.argv[2])))
 `
 
 /** A user who owns nothing: for root no folder is read-only. */
@@ -60,14 +51,4 @@ async function outputOf(child: ChildProcess): Promise<string> {
   })
   await once(child, 'close')
   return output
-}
-
-/** Another process that holds the write lock, until so many milliseconds after it was told to let go. */
-export async function holdLock(file: string, holdMs: number): Promise<{ letGo(): void }> {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', HOLD, file, String(holdMs)])
-  onTestFinished(() => {
-    child.kill('SIGKILL')
-  })
-  await once(child.stdout, 'data')
-  return { letGo: () => child.stdin.end('now') }
 }

@@ -94,17 +94,6 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   }
 }
 
-/** Ends a budget until then, as a process does that the server asked for a pause. */
-export async function closeBudget(
-  { tokens }: Pick<TestMirror, 'tokens'>,
-  scope: string,
-  until: number,
-): Promise<void> {
-  const { version, known } = await tokens.budgets.read(scope)
-  const closed = { closedUntil: until, known, waitingFor: null, waitingUntil: 0 }
-  await tokens.budgets.compareAndSet(scope, version, () => closed)
-}
-
 export const SYNC: WalkPlan = {
   origin: 'sync',
   kind: 'full',

@@ -45,7 +45,7 @@ async function openWalk(
   return open
 }
 
-export async function openRefresh(store: Store, within: Run | null) {
+async function openRefresh(store: Store, within: Run | null) {
   const lease = await leaseOf(store)
   return { lease, run: { id: await store.beginRefresh(lease, SAVED, within), traffic: noTraffic() } }
 }
@@ -53,7 +53,7 @@ export async function openRefresh(store: Store, within: Run | null) {
 type OpenRefresh = Awaited<ReturnType<typeof openRefresh>>
 
 /** Writes one page of a refresh. */
-export async function refreshPage(store: Store, { lease, run }: OpenRefresh, ...texts: string[]) {
+async function refreshPage(store: Store, { lease, run }: OpenRefresh, ...texts: string[]) {
   const page = pageOf(texts, { number: 7, next: null, total: null, lastPage: null })
   const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
   const at = createPageTimes(lease, Date.now).ofRefresh()

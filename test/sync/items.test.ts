@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { readKey } from '../../src/sync/items.ts'
+import { identifyItems, readKey } from '../../src/sync/items.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import { pageOf } from '../helpers/pages.ts'
 import { item } from '../store/columns/items.ts'
 
 describe('readKey', () => {
@@ -64,5 +66,33 @@ describe('readKey', () => {
 
   it('ignores the properties of every JavaScript object', () => {
     expect(readKey(['constructor.name'], item('{}')).ok).toBe(false)
+  })
+})
+
+const page = (...texts: string[]) => pageOf(texts, { number: 4 })
+
+describe('the items of a page', () => {
+  it.each([
+    ['as it is', '{"id":1,"total":20}'],
+    ['written otherwise', '{ "total": 2e1, "id": 1.0 }'],
+    ['with its key as a text', '{"id":"1","total":20}'],
+  ])('have one item that comes twice once: %s', (_how, again) => {
+    const items = identifyItems(jobOf(), page('{"id":1,"total":20}', again))
+
+    expect(items).toMatchObject([{ id: '1', item: { text: '{"id":1,"total":20}' } }])
+  })
+
+  it.each<[string, string[], string[], RegExp]>([
+    ['a field', ['id'], ['{"id":1,"a":1}', '{"id":1,"a":2}'], /\(id: 1\)/],
+    ['a number and a text', ['id'], ['{"id":1,"a":1}', '{"id":"1","a":2}'], /\(id: 1\)/],
+    ['a path', ['customer.id'], ['{"customer":{"id":5}}', '{"customer":{"id":5},"b":1}'], /customer\.id: 5/],
+    ['two fields', ['id', 'line'], ['{"id":1,"line":2,"a":1}', '{"id":1,"line":2}'], /id, line: .*1.*2/],
+  ])('are refused where two of them have one key, which is %s', (_what, key, texts, message) => {
+    const identify = () =>
+      identifyItems(jobOf({ key }), page('{"id":7,"line":1,"customer":{"id":7}}', ...texts))
+
+    expect(identify).toThrow(expect.objectContaining({ code: 'BAD_RESPONSE' }))
+    expect(identify).toThrow(message)
+    expect(identify).toThrow(/acme orders page 4/)
   })
 })

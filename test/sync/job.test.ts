@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import {
   InterruptedError,
@@ -6,14 +7,14 @@ import {
   RetryableError,
   TokenRefusedError,
 } from '../../src/errors.ts'
+import { type JobOptions, runConcurrently, runJob } from '../../src/sync/job.ts'
 import type { Store } from '../../src/sync/store.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
-import { ACME, jobOf } from '../helpers/jobs.ts'
-import { itemOf } from '../helpers/pages.ts'
-import { hearing, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
-import { scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { leaseOf, openTestMirror } from '../helpers/test-mirror.ts'
+import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
+import { hearing, jobOptions, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
+import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { leaseOf, openTestMirror, SYNC, type TestMirror } from '../helpers/test-mirror.ts'
 
 describe('a run that succeeds', () => {
   it('leaves a line with its counts, and is fresh as of the start of its walk', async () => {
@@ -73,27 +74,6 @@ describe('a run that succeeds', () => {
     ])
   })
 
-  it.each([
-    ['its own start if an earlier run was refused at its first page', 1, timeAt(3_600_000)],
-    ['the start of its walk if an earlier run wrote a page of it', 2, timeAt(0)],
-  ])('is fresh as of %s', async (_what, refused, asOf) => {
-    const test = openTestMirror()
-    const list = scriptedList({
-      ids: upTo(5),
-      before: (answer) => {
-        if (answer === refused) throw new JobError('FORBIDDEN', 'no member (403)')
-      },
-    })
-
-    await runOnce(test, list)
-    test.clock.advance(3_600_000)
-    await runOnce(test, list)
-
-    expect(test.value('SELECT as_of FROM sync_status WHERE organization_id = ?', ACME.id)).toBe(asOf)
-    expect(walks(test)).toEqual([expect.objectContaining({ status: 'complete', started_at: asOf })])
-    expect(runs(test).map(({ walk_id }) => walk_id)).toEqual([1, 1])
-  })
-
   it('counts the requests that the source reports', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(4) })
@@ -150,20 +130,6 @@ describe('a run that fails', () => {
     expect(mirroredIds(test)).toEqual([1, 2, 3])
     expect(walks(test)).toEqual([expect.objectContaining({ status: 'open', next_page: 2 })])
   })
-
-  it('writes nothing of a page on which two items have one key, and later continues from it', async () => {
-    const { test, list, result } = await walkOver({
-      ids: upTo(6),
-      instead: (page, answer) =>
-        answer === 2 ? { ...page, items: [...page.items, itemOf('{"id":4,"b":1}')] } : page,
-    })
-    expect(result.error).toMatchObject({ code: 'BAD_RESPONSE' })
-    expect(mirroredIds(test)).toEqual([1, 2, 3])
-    const again = await runOnce(test, list)
-
-    expect(again).toMatchObject({ error: null, coverage: 'steady' })
-    expect(runs(test).map(({ first_page }) => first_page)).toEqual([1, 2])
-  })
 })
 
 describe('a run that is stopped', () => {
@@ -205,25 +171,6 @@ describe('a run that is stopped', () => {
 
     expect(result).toMatchObject({ run: null, walk: null, error: { code: 'INTERRUPTED' } })
     expect([runs(test), walks(test), list.asked]).toEqual([[], [], []])
-  })
-
-  it('by a kill is closed by the next run of its job', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(2) })
-    const dead = { ...test.store, finishRun: () => Promise.reject(new Error('killed')) }
-    await runOnce(test, list, { store: dead })
-    test.clock.advance(1000)
-
-    await runOnce(test, list)
-
-    expect(runs(test)).toEqual([
-      expect.objectContaining({
-        status: 'interrupted',
-        error_code: 'INTERRUPTED',
-        finished_at: timeAt(1000),
-      }),
-      expect.objectContaining({ status: 'succeeded', error_code: null }),
-    ])
   })
 })
 
@@ -353,5 +300,119 @@ describe('what earlier runs left behind', () => {
     await runOnce(test, scriptedList({ ids: upTo(2), before }), { store: { ...test.store, prune } })
 
     expect(pruned).toEqual(expected)
+  })
+})
+
+/** A list of ten, whose server fails before this answer. */
+function failsAt(failing: number) {
+  const before = (answer: number) => {
+    if (answer === failing) throw new RetryableError('SERVER_ERROR', 'the server failed (500)')
+  }
+  return scriptedList({ ids: upTo(10), before })
+}
+
+describe('a full backfill', () => {
+  it("replaces a sync's open walk once, with the first page that it writes itself", async () => {
+    const test = openTestMirror()
+    const plan = { ...SYNC, origin: 'backfill', resumeWithin: null } as const
+    const abandoned: [walk: number, afterPages: unknown][] = []
+    const closeWalk: Store['closeWalk'] = async (lease, end) => {
+      if (!end.outcome)
+        abandoned.push([end.walk.id, test.value('SELECT count(*) FROM sync_pages WHERE walk_id = 2')])
+      return test.store.closeWalk(lease, end)
+    }
+    await runOnce(test, failsAt(3))
+    await runOnce(test, failsAt(1), { plan, trigger: 'backfill' })
+    expect(walks(test).map(({ status }) => status)).toEqual(['open', 'open'])
+
+    const store = { ...test.store, closeWalk }
+    await runOnce(test, failsAt(0), { plan, trigger: 'backfill', store })
+
+    expect(abandoned).toEqual([[1, 1]])
+    expect(walks(test).map(({ status }) => status)).toEqual(['abandoned', 'complete'])
+  })
+})
+
+function jobs(test: TestMirror, acme: Script, globex: Script) {
+  return [
+    jobOptions(test, scriptedList(acme).source, { job: jobOf({}, ACME) }),
+    jobOptions(test, scriptedList(globex).source, { job: jobOf({}, GLOBEX) }),
+  ]
+}
+
+function runJobs(all: readonly Omit<JobOptions, 'signal'>[], signal: AbortSignal) {
+  return runConcurrently(
+    all.map((job) => (stop) => runJob({ ...job, signal: stop })),
+    signal,
+  )
+}
+
+const GOING = new AbortController().signal
+
+describe('concurrent jobs', () => {
+  it.each([
+    ['a fault of the server', new RetryableError('SERVER_ERROR', 'failed')],
+    ['a mistake of ours', new TypeError('x is not a function')],
+  ])('do not stop each other: %s', async (_what, error) => {
+    const test = openTestMirror()
+    const failing: Script = {
+      ids: upTo(10),
+      before: () => {
+        throw error
+      },
+    }
+
+    const [acme, globex] = await runJobs(jobs(test, failing, { ids: upTo(10) }), GOING)
+
+    expect(acme?.error).not.toBeNull()
+    expect(globex).toMatchObject({ error: null, coverage: 'steady', run: { rowsAdded: 10 } })
+  })
+
+  it('all stop when the mirror fails, and all say so', async () => {
+    const test = openTestMirror()
+    const breaking: Script = {
+      ids: upTo(10),
+      before: (answer) => {
+        if (answer === 2) test.connection.exec('DROP TABLE sync_pages')
+      },
+    }
+    const endless = scriptedList({ ids: upTo(10) })
+    const waiting: PageSource = {
+      ...endless.source,
+      fetchPage: (_page, _observer, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('aborted')))
+        }),
+    }
+
+    const [acme] = jobs(test, breaking, { ids: [] })
+    const globex = jobOptions(test, waiting, { job: jobOf({}, GLOBEX) })
+    const results = await runJobs([...(acme ? [acme] : []), globex], GOING)
+
+    expect(results.map(({ error }) => error)).toEqual([expect.any(MirrorError), expect.any(MirrorError)])
+    expect(runs(test).map(({ status, error_code }) => [status, error_code])).toEqual([
+      ['failed', 'DATABASE'],
+      ['failed', 'DATABASE'],
+    ])
+  })
+
+  it('are all interrupted by a signal', async () => {
+    const test = openTestMirror()
+    const stop = new AbortController()
+    const stopping: Script = { ids: upTo(10), before: (answer) => answer === 2 && stop.abort('SIGTERM') }
+
+    const results = await runJobs(jobs(test, stopping, stopping), stop.signal)
+
+    expect(results.map(({ error }) => error?.code)).toEqual(['INTERRUPTED', 'INTERRUPTED'])
+    expect(runs(test).map(({ status }) => status)).toEqual(['interrupted', 'interrupted'])
+  })
+
+  it('leave no listener on the signal of their caller', async () => {
+    const test = openTestMirror()
+    const { signal } = new AbortController()
+
+    await runJobs(jobs(test, { ids: upTo(2) }, { ids: upTo(2) }), signal)
+
+    expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 })

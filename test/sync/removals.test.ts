@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { JobError } from '../../src/errors.ts'
 import { nextPass, startCheckpoint } from '../../src/sync/coverage/state.ts'
+import type { JobOptions } from '../../src/sync/job.ts'
 import {
   cameAtOnce,
   decideRemovals,
@@ -8,8 +10,12 @@ import {
   whyUntrusted,
 } from '../../src/sync/removals.ts'
 import type { HeldRemovals, MissingCounts, Removals } from '../../src/sync/store.ts'
-import type { Coverage } from '../../src/sync/types.ts'
-import { jobOf } from '../helpers/jobs.ts'
+import type { Coverage, Page } from '../../src/sync/types.ts'
+import { ACME, jobOf } from '../helpers/jobs.ts'
+import { itemOf } from '../helpers/pages.ts'
+import { mirroredIds, runOnce } from '../helpers/run-once.ts'
+import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { openTestMirror, SYNC } from '../helpers/test-mirror.ts'
 
 const STATE = { repeatedAcrossPages: false, passShort: false, passAnswers: 2 }
 
@@ -95,5 +101,202 @@ describe('the error about removals held back', () => {
     expect(message).toContain(
       `admin-mirror sync --org 'o'\\''neill & co' --collection orders --accept-removals`,
     )
+  })
+})
+
+// What the histories of test/simulation have none of: lists without a total, rejects, another path, and why exactly a row went.
+
+const ALL = upTo(30)
+const GONE = ALL.filter((id) => id !== 7)
+
+/** A mirror and a list of thirty items, three a page, or what is said instead. */
+function createScene(script: Partial<Script> = {}) {
+  const test = openTestMirror()
+  const list = scriptedList({ ids: ALL, ...script })
+  return {
+    list,
+    test,
+    /** A run over the list as it then stands, an hour after the last one; of these ids from now on, if any are given. */
+    walk(ids?: readonly number[], options?: Partial<JobOptions>) {
+      if (ids) list.ids = [...ids]
+      test.clock.advance(3_600_000)
+      return runOnce(test, list, options)
+    },
+    /** The ids in the history, with why they went. */
+    history: () => test.rows('SELECT id, _reason FROM orders_history ORDER BY id').map(Object.values),
+    /** By the counter and by the lines; both say the same. */
+    held() {
+      const counted = test.value('SELECT removals_held FROM sync_status WHERE organization_id = ?', ACME.id)
+      expect(test.value(`SELECT count(*) FROM sync_missing WHERE state = 'held'`)).toBe(counted)
+      return counted
+    },
+  }
+}
+
+const noTotal = (page: Page): Page => ({ ...page, total: null, lastPage: null })
+
+describe('a list without a total', () => {
+  const IGNORED = jobOf({ total: 'ignore' })
+
+  it.each<[string, number[], number[], NonNullable<Script['instead']>]>([
+    [
+      'goes where another is twice on one page',
+      GONE,
+      GONE,
+      (page) =>
+        noTotal(page.number === 2 ? { ...page, items: [...page.items, ...page.items.slice(0, 1)] } : page),
+    ],
+    ['stays where another is on two pages', [...GONE, 1], ALL, noTotal],
+  ])('loses an item, which %s', async (_what, listed, left, instead) => {
+    const { test, walk } = createScene({ instead })
+    await walk()
+
+    for (let walks = 0; walks < 3; walks++) await walk(listed)
+
+    expect(mirroredIds(test)).toEqual(left)
+  })
+
+  it('removes nothing by a resumed walk that met items of a later page on an earlier one', async () => {
+    let isBroken = false
+    const { list, test, walk } = createScene({
+      before: () => {
+        if (isBroken && list.asked.at(-1) === 4) throw new JobError('SERVER_ERROR', 'it failed')
+      },
+      instead: noTotal,
+    })
+    await walk()
+    await walk(ALL.slice(0, -1))
+    isBroken = true
+    await walk()
+    isBroken = false
+
+    const result = await walk(ALL.slice(4, -1))
+
+    expect(result.untrusted).toBe('an item came on two pages, and there is no total to tell why')
+    expect(mirroredIds(test)).toEqual(ALL)
+  })
+
+  it.each([0, 1])(
+    'takes nothing away where a page with %i items ends it that says that there are more',
+    async (count) => {
+      let isCut = false
+      const { test, walk } = createScene({
+        instead: (page) =>
+          isCut && page.number === 9 ? { ...page, items: page.items.slice(0, count), next: null } : page,
+      })
+      await walk(ALL, { job: IGNORED })
+      isCut = true
+
+      for (let again = 0; again < 2; again++) {
+        const { untrusted } = await walk(ALL, { job: IGNORED })
+
+        expect(untrusted).toBe('it ended on a page that says itself that there are more')
+      }
+
+      expect(mirroredIds(test)).toEqual(ALL)
+    },
+  )
+})
+
+describe('an item that left the list', () => {
+  it('is kept after a walk that met a new reject', async () => {
+    let isRejecting = false
+    const reject = itemOf('{"no":"key"}')
+    const { test, walk } = createScene({
+      instead: (page) => {
+        if (!isRejecting) return page
+        const items = page.number === 2 ? [...page.items, reject] : page.items
+        return { ...page, items, total: (page.total ?? 0) + 1 }
+      },
+    })
+    await walk()
+    isRejecting = true
+    const lines = []
+    for (let walks = 0; walks < 3; walks++) {
+      await walk(GONE)
+      lines.push(test.value('SELECT count(*) FROM sync_missing'))
+    }
+
+    expect(lines).toEqual([0, 1, 0])
+    expect(mirroredIds(test)).toEqual(GONE)
+  })
+
+  it('is kept by a walk that began while the list was full, though it was empty for a moment', async () => {
+    const scene = createScene({
+      before: (answer, list) => {
+        if (answer === 11 + 9) list.ids = []
+        if (answer === 11 + 9 + 3) list.ids = ALL
+      },
+    })
+    await scene.walk()
+
+    for (let walks = 0; walks < 2; walks++) expect((await scene.walk()).run?.rowsRemoved).toBe(0)
+
+    expect(scene.list.asked.slice(11, 11 + 12)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 1, 1])
+    expect([scene.held(), mirroredIds(scene.test)]).toEqual([0, ALL])
+  })
+})
+
+/** Two that the narrower list lacks. */
+const PAID = ALL.filter((id) => id !== 4 && id !== 5)
+
+/** One item twice and another one missing, so that a walk drifts. */
+const drifting = (ids: readonly number[]) => ids.toSpliced(20, 1, ids[0] ?? 0)
+
+type Step = [ids: readonly number[], job: Partial<JobOptions>]
+
+const WHOLE = { job: jobOf({ filters: {} }) }
+const PAID_ALONE = { job: jobOf({ filters: { state: 'paid', by: 'id' } }) }
+const OTHER_PATH = { job: jobOf({ path: '/api/v2/orders' }) }
+const TURNED = { job: jobOf({ filters: { by: 'id', state: 'paid' } }) }
+/** A partial backfill of the narrower list. */
+const PART: Partial<JobOptions> = {
+  plan: { ...SYNC, origin: 'backfill', kind: 'partial', resumeWithin: null },
+  job: jobOf({ filters: { state: 'paid', by: 'id', month: '11' }, scope: { by: 'id', state: 'paid' } }),
+}
+
+/** Walks of the whole list, and of the narrower one; without row 9, too. */
+const A: Step = [ALL, WHOLE]
+const A9: Step = [ALL.filter((id) => id !== 9), WHOLE]
+const P: Step = [PAID, PAID_ALONE]
+const P9: Step = [PAID.filter((id) => id !== 9), PAID_ALONE]
+const DRIFTED: Step = [drifting(ALL), WHOLE]
+
+const OUT = [
+  [4, 'out_of_scope'],
+  [5, 'out_of_scope'],
+]
+const REMOVED = [9, 'removed']
+
+describe('a row that left the list with a change of filters', () => {
+  it.each<[string, Step[], unknown[][]]>([
+    ['by two walks with other filters, it is out of scope', [A, P, P], OUT],
+    ['by two walks of another path, too', [A, [PAID, OTHER_PATH], [PAID, OTHER_PATH]], OUT],
+    ['but not by one', [A, P], []],
+    ['a row that leaves later was removed', [A, P, P, P9, P9], [...OUT, REMOVED]],
+    ['after an untrusted walk of the other list', [A, [drifting(PAID), PAID_ALONE], P, P], OUT],
+    ['rows of the very first walk, which was not trusted', [DRIFTED, A9, A9], [REMOVED]],
+    ['the same filters in another order are no change', [P, [P9[0], TURNED], P9], [REMOVED]],
+    ['missed once by the first list, and by the second', [A, A9, P9, P9], [...OUT, [9, 'out_of_scope']]],
+    ['rows of an untrusted walk of another list, when the first is back', [P, DRIFTED, P, P], OUT],
+    [
+      'rows of a partial backfill of the list were removed',
+      [P, [ALL, PART], P, P],
+      OUT.map(([id]) => [id, 'removed']),
+    ],
+    ['rows of the very first walk, before it was complete', [DRIFTED, P, P], OUT],
+  ])('is distinguished from a removed one: %s', async (_what, steps, expected) => {
+    const scene = createScene()
+    for (const [ids, options] of steps) await scene.walk(ids, options)
+
+    expect(scene.history()).toEqual(expected)
+  })
+
+  it('is held back by the same brake', async () => {
+    const scene = createScene()
+    const few: Step = [upTo(10), PAID_ALONE]
+    for (const [ids, options] of [A, few, few]) await scene.walk(ids, options)
+
+    expect([scene.held(), mirroredIds(scene.test)]).toEqual([20, ALL])
   })
 })

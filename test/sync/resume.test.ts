@@ -182,13 +182,4 @@ describe('a long page ledger', () => {
     expect(seen).toMatchObject({ answers: 1001, items: 1001, keyed: 1001 })
     expect(turns).toBe(3)
   })
-
-  it('is not read to its end once the process stops', async () => {
-    const test = await openWalkOf(1001)
-    const stop = new AbortController()
-
-    const recalling = recall(test, { signal: stop.signal, yieldToEventLoop: async () => stop.abort() })
-
-    await expect(recalling).rejects.toThrow(/abort/)
-  })
 })

@@ -117,24 +117,6 @@ async function sendAllTheTime(
   }
 }
 
-/** The most times that lie within one minute. */
-export function mostInAMinute(times: readonly number[]): number {
-  return mostIn(60_000, times)
-}
-
-/** The most times that lie within so many milliseconds. */
-export function mostIn(ms: number, times: readonly number[]): number {
-  const sorted = times.toSorted((one, other) => one - other)
-  let first = 0
-  return Math.max(
-    0,
-    ...sorted.map((time, index) => {
-      while ((sorted[first] ?? time) <= time - ms) first++
-      return index - first + 1
-    }),
-  )
-}
-
 /** Numbers between 0 and 1 that look random and are the same for each run (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed

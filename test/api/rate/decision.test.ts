@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { asOfNow, type Budget, onTheirWay, type RateRules } from '../../../src/api/rate/budget.ts'
-import { allowedPerMinute, decide } from '../../../src/api/rate/decision.ts'
+import { allowedPerMinute, averageOf, ceilingOf, decide } from '../../../src/api/rate/decision.ts'
 import { budgetWith, flightOf, MINUTE, NOW, RULES, windowOf } from '../helpers/budgets.ts'
 
 /** Milliseconds until the next request may leave. */
@@ -145,5 +145,24 @@ describe('allowedPerMinute', () => {
     const pace = { requestsPerMinute: null, announcedLimit: null, sharePercent: 100, ...changed }
 
     expect(allowedPerMinute(pace.announcedLimit, pace)).toBe(allowed)
+  })
+})
+
+describe('a ceiling of our own', () => {
+  it.each<[number, number, number]>([
+    [300, 300, MINUTE],
+    [1.999, 1, MINUTE],
+    [1.5, 1, MINUTE],
+    [0.7, 1, 85_715],
+  ])('of %s a minute is %i in %i ms', (requestsPerMinute, requests, windowMs) => {
+    expect(ceilingOf(requestsPerMinute)).toEqual({ requests, windowMs })
+  })
+
+  it.each([
+    [300, 300],
+    [1.5, 1],
+    [0.7, 0.7],
+  ])('of %s a minute allows %s over a long time', (requestsPerMinute, average) => {
+    expect(averageOf(requestsPerMinute)).toBe(average)
   })
 })

@@ -47,29 +47,6 @@ describe('a process that nothing limits', () => {
   })
 })
 
-describe('a permit', () => {
-  it('is refused while the budget of another process is closed, from its write on', async () => {
-    const { store, open, one, other } = createScene()
-    await request(one, announced(60, 59))
-    await take(other)
-    let isFirst = true
-    const slow: BudgetStore = {
-      ...store,
-      compareAndSet: async (scope, version, next) => {
-        if (isFirst) {
-          isFirst = false
-          other.throttled({ ...NOTHING, retryAfterMs: MINUTE }, 0)
-          await other.publish()
-        }
-        return store.compareAndSet(scope, version, next)
-      },
-    }
-
-    expect(await open('a slow one', slow).take()).toBeNull()
-    expect(store.conflicts()).toBe(1)
-  })
-})
-
 async function meet429(permits: Permits): Promise<void> {
   await take(permits)
   permits.throttled(NOTHING, 0)

@@ -4,6 +4,7 @@ import { type Catalog, createCatalog } from '../../../src/store/columns/catalog.
 import type { Column } from '../../../src/store/columns/column.ts'
 import { extendElements } from '../../../src/store/columns/elements.ts'
 import { type Extension, extendCatalog } from '../../../src/store/columns/extend.ts'
+import type { Leaf } from '../../../src/store/columns/flatten.ts'
 import { type TypedRow, toRow } from '../../../src/store/columns/row.ts'
 
 /** The item of a JSON text. */
@@ -56,4 +57,18 @@ export function elementsOf(arrays: readonly string[]): readonly Column[] {
     const array = parseExact(text)
     return (Array.isArray(array) && extendElements(known, array)?.elements) || known
   }, [])
+}
+
+/**
+ * The fields of an item in their order, objects opened up: scalars, nulls and arrays. An empty object has
+ * none.
+ */
+export function leavesOf(
+  object: JsonObject,
+  above: readonly string[] = [],
+): [path: string[], value: Leaf | null][] {
+  return Object.entries(object).flatMap(([name, value]) => {
+    const path = [...above, name]
+    return isJsonObject(value) ? leavesOf(value, path) : [[path, value] as [string[], Leaf | null]]
+  })
 }

@@ -79,27 +79,4 @@ describe.skipIf(server.missing !== null)('a follower of orders_changes', { timeo
     expect(new Set(read).size).toBe(read.length)
     expect(read.toSorted()).toEqual(written.toSorted())
   })
-
-  it('goes on after an earlier state of the schema was restored', async () => {
-    const mirror = await openPostgresMirror(newSchema(server))
-    const saved = async (a: number) => {
-      const { source } = scriptedList({ ids: [1], item: () => `{"id":1,"a":${a}}` })
-      expect((await runOnce(mirror, { source })).error).toBeNull()
-    }
-    const tables = ['orders', 'orders_raw', 'orders_history', 'sync_seq']
-    await saved(1)
-    for (const table of tables) await mirror.rows(`CREATE TABLE saved_${table} AS TABLE ${table}`)
-    for (const a of [2, 3, 4]) await saved(a)
-    const [last] = await mirror.rows('SELECT max(seq) AS seq FROM orders_changes')
-    for (const table of tables)
-      await mirror.rows(`WITH gone AS (DELETE FROM ${table} RETURNING 1) SELECT count(*) FROM gone`)
-    for (const table of tables)
-      await mirror.rows(`INSERT INTO ${table} OVERRIDING SYSTEM VALUE TABLE saved_${table}`)
-    mirror.clock.advance(1000)
-    await saved(4)
-
-    expect(await mirror.rows('SELECT change, after FROM orders_changes WHERE seq > $1', last?.seq)).toEqual([
-      { change: 'changed', after: '{"id":1,"a":4}' },
-    ])
-  })
 })

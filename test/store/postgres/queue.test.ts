@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
 import type { Leases, ListNames } from '../../../src/store/postgres/leases.ts'
 import {
+  inTurns,
   type ListQueue,
   listsOfTheDead,
   openQueue,
@@ -397,4 +398,19 @@ describe.skipIf(server.missing !== null)('the schema of the queue', { timeout: 6
     expect(queueSchema(long)).toHaveLength(50)
     expect(queueSchema(long)).not.toBe(queueSchema(long.slice(1)))
   })
+})
+
+it.each([
+  ['', ''],
+  ['a1', 'a1'],
+  ['a1 a2 a3 b1 b2 c1', 'a1 b1 c1 a2 b2 a3'],
+  ['a1 b1 a2 b2', 'a1 b1 a2 b2'],
+])('%j waits as %j: of each budget one list after the other', (configured, expected) => {
+  const all = configured.split(' ').map((name) => ({ name, budget: name.slice(0, 1) }))
+
+  expect(
+    inTurns(all)
+      .map(({ name }) => name)
+      .join(' '),
+  ).toBe(expected)
 })

@@ -15,8 +15,8 @@ import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-
 import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
 import { BEGIN } from '../../helpers/test-mirror.ts'
 
-// The connection breaks while a statement waits for somebody's lock: it is sent again, and both copies run. Those that wait for a standby at
-// their end are in workers.test.ts.
+// The connection breaks while a statement waits for somebody's lock: it is sent again, and both copies run. Those whose COMMIT is in doubt
+// are in the histories of test/simulation.
 
 const server = await openDatabase()
 

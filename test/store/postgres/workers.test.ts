@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { untilHoldIsWritten } from '../../../src/cli/token-holds.ts'
 import {
   announceDaemon,
@@ -14,18 +14,15 @@ import { noTraffic } from '../../../src/sync/run-record.ts'
 import type { Lease } from '../../../src/sync/store.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { lockName } from '../../helpers/lock-name.ts'
-import { newSchema, openReader, startPostgres } from '../../helpers/postgres.ts'
+import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
-import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
+import { startProxy } from '../../helpers/proxy.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
 import { BEGIN } from '../../helpers/test-mirror.ts'
-import { begin } from '../contract.ts'
-import { openRefresh, refreshPage } from '../contract-refreshes.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await openDatabase()
 
 const JOB = jobOf()
 /** A page with one item that has no key. */
@@ -61,88 +58,9 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
   const another = () => openPostgresMirror(first.address, first.clock)
 
-  const LOCKS =
-    "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()"
-
-  async function setStandby(name: string): Promise<void> {
-    await first.rows(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`)
-    await first.rows('SELECT pg_reload_conf()')
-  }
-
-  /** Has commits wait for a standby that is not there, from now on: one does. Commits wait as soon as the checkpointer knows. */
-  async function stallCommits(): Promise<void> {
-    await setStandby('nobody')
-    const commit = await openReader(first.address)
-    for (let isStalled = false; !isStalled; ) {
-      let hasCommitted = false
-      const committing = commit("SELECT pg_logical_emit_message(true, 'nobody', '')").then(() => {
-        hasCommitted = true
-      })
-      committing.catch(() => {})
-      await expect.poll(async () => hasCommitted || (await waiting('SyncRep')) > 0).toBe(true)
-      isStalled = !hasCommitted
-    }
-  }
-
-  /** How many connections wait for this. */
-  const waiting = async (event: string) =>
-    (await first.rows(`SELECT 1 FROM pg_stat_activity WHERE wait_event = '${event}'`)).length
-
-  const counted = async (sql: string) => Number((await first.rows(`SELECT (${sql})::int AS n`))[0]?.n)
-
-  /** Cuts the connections of a worker while the server commits its transaction, and lets that end when the worker asks what became of it. */
-  async function sentTwice(proxy: TestProxy, task: () => Promise<unknown>): Promise<void> {
-    await stallCommits()
-    try {
-      const done = task()
-      await expect.poll(() => waiting('SyncRep')).toBeGreaterThan(1)
-      proxy.cut()
-      const asked = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_xact_status(%'"
-      await expect.poll(async () => (await first.rows(asked)).length).toBeGreaterThan(0)
-      await setStandby('')
-      await done
-    } finally {
-      await setStandby('')
-    }
-  }
-
-  describe('a page whose statement is sent again while its first copy still runs', () => {
-    let proxy: TestProxy
-    let worker: PostgresMirror
-    beforeEach(async () => {
-      proxy = await startProxy(first.address.port)
-      worker = await openPostgresMirror({ ...first.address, port: proxy.port }, first.clock)
-    })
-
-    it('of a walk is written once, and the next one is not taken for it', async () => {
-      const open = await begin(worker.store)
-      await open.page('{"id":1,"a":1}', '{"id":2}')
-
-      await sentTwice(proxy, () => open.page('{"id":1,"a":2}', '{"id":3}'))
-      await open.page('{"id":4}')
-
-      expect(await counted('SELECT count(*) FROM orders_history')).toBe(1)
-      expect(await counted('SELECT count(*) FROM sync_pages')).toBe(3)
-      expect(await counted('SELECT pages FROM sync_walks')).toBe(3)
-      expect(await counted('SELECT rows_added FROM sync_runs')).toBe(4)
-      expect(await counted('SELECT rows FROM sync_jobs WHERE rows > 0')).toBe(4)
-      expect(await counted('SELECT count(*) FROM orders')).toBe(4)
-    })
-
-    it('of a refresh is written once', async () => {
-      const open = await begin(worker.store)
-      await open.page('{"id":1,"a":1}', '{"id":2}')
-      await open.close()
-      await worker.store.release(open.lease)
-      const refresh = await openRefresh(worker.store, null)
-
-      await sentTwice(proxy, () => refreshPage(worker.store, refresh, '{"id":1,"a":2}', '{"id":3}'))
-
-      expect(await counted('SELECT count(*) FROM orders_history')).toBe(1)
-      expect(await counted("SELECT pages FROM sync_runs WHERE trigger = 'refresh'")).toBe(1)
-      expect(await counted('SELECT rows FROM sync_jobs WHERE rows > 0')).toBe(3)
-    })
-  })
+  const OF_JOBS =
+    "FROM pg_locks JOIN pg_database ON oid = database WHERE datname = current_database() AND locktype = 'advisory'"
+  const LOCKS = `${OF_JOBS} AND objsubid = 1 AND granted AND pid <> pg_backend_pid()`
 
   /** Ends the connections that hold locks of jobs, as a server does with those of a dead machine. */
   async function breakConnections(): Promise<void> {
@@ -154,7 +72,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const somebody = await openReader(first.address)
     const key = String(lockKey(first.address.schema, JOB.organization.id, JOB.collection.name))
     const waits = somebody('SELECT pg_advisory_lock($1)', key)
-    const isWaiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    const isWaiting = `SELECT 1 ${OF_JOBS} AND NOT granted`
     await expect.poll(async () => (await first.rows(isWaiting)).length).toBe(1)
     await breakConnections()
     await waits
@@ -191,22 +109,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect((await first.store.acquire(JOB)).heldBy).toEqual(expect.any(String))
     await second.store.commit(other, page)
     expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 1 }])
-  })
-
-  it('write a page once, however often it is sent', async () => {
-    const lease = await taken(first)
-    const { walk, runId } = await first.store.beginRun(lease, BEGIN)
-    const run = { id: runId, traffic: noTraffic() }
-    const answer = { walk, entry: ENTRY, newToWalk: 1, next: walk.checkpoint }
-    const page = { changes: CHANGES, run, at: 1, answer, saved: null }
-
-    const once = await first.store.commit(lease, page)
-    await expect(first.store.commit(lease, page)).rejects.toThrow('answer 1 of walk 1 is not its next one')
-
-    expect(once.newRejects).toBe(1)
-    expect(await first.rows('SELECT pages::int, rows_seen::int, new_rejects::int FROM sync_walks')).toEqual([
-      { pages: 1, rows_seen: 1, new_rejects: 1 },
-    ])
   })
 
   it('keep their jobs when their connections break and come back', async () => {
@@ -432,23 +334,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(await known()).toEqual([running])
   })
 
-  it('wait for a server that restarts, and go on without a gap', { timeout: 60_000 }, async () => {
-    const list = scriptedList({
-      ids: Array.from({ length: 30 }, (_, index) => index + 1),
-      before: async (answer) => {
-        if (answer === 4) await server.restart()
-      },
-    })
-    const result = await runOnce(first, list)
-    const after = await openPostgresMirror(first.address, first.clock)
-
-    expect(result).toMatchObject({ error: null, coverage: 'steady', run: { pages: 11, rowsAdded: 30 } })
-    expect(await after.rows('SELECT count(*)::int FROM orders')).toEqual([{ count: 30 }])
-    expect(await after.rows('SELECT pages::int, rows_seen::int FROM sync_walks')).toEqual([
-      { pages: 11, rows_seen: 30 },
-    ])
-  })
-
   it('make a schema together when they start at once', async () => {
     const address = newSchema(server)
     const patience = { ...first.clock, after: afterRealTime, signal: new AbortController().signal }
@@ -479,27 +364,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await expect(openPostgresMirror(first.address)).rejects.toMatchObject({ name: 'MirrorLostError' })
   })
 
-  it('give each permit of a budget to one of them', async () => {
-    const second = await another()
-    const budgets = [first.tokens.budgets, second.tokens.budgets]
-    const count = async ({ read, compareAndSet }: (typeof budgets)[0]) => {
-      for (let left = 50; left > 0; ) {
-        const { version, known } = await read('scope')
-        const next = {
-          closedUntil: 0,
-          known: String(Number(known ?? 0) + 1),
-          waitingFor: null,
-          waitingUntil: 0,
-        }
-        if ((await compareAndSet('scope', version, () => next)) !== null) left--
-      }
-    }
-
-    await Promise.all(budgets.map(count))
-
-    expect((await first.tokens.budgets.read('scope')).known).toBe('100')
-  })
-
   it('ask again for the hold of a token when they were halted while the last answer came', async () => {
     const second = await another()
     const { address, clock } = first
@@ -523,21 +387,5 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await halted.tokens.holdOf(fingerprint).refresh?.()
 
     expect(halted.tokens.holdOf(fingerprint).heldReason()).toBe('refused')
-  })
-
-  it('know of a refused token at the next request, and of its release', async () => {
-    const second = await another()
-    const fingerprint = first.tokens.fingerprint('a token')
-    for (const { tokens } of [first, second]) await tokens.useToken(ACME.id, fingerprint)
-
-    await first.tokens.hold([ACME.id], fingerprint, 'refused (401)', '2026-11-20T08:30:00.000Z')
-    await second.tokens.holdOf(fingerprint).refresh?.()
-
-    expect(second.tokens.fingerprint('a token')).toBe(fingerprint)
-    expect(second.tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
-    expect(await second.tokens.heldReasonOf(ACME.id, fingerprint)).toBe('refused (401)')
-    expect(await second.tokens.resume([ACME.id])).toEqual(['acme'])
-    await first.tokens.holdOf(fingerprint).refresh?.()
-    expect(first.tokens.holdOf(fingerprint).heldReason()).toBeNull()
   })
 })

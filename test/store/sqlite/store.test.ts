@@ -1,11 +1,18 @@
+import fs from 'node:fs'
+import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { MirrorError } from '../../../src/errors.ts'
+import { MirrorError, UsageError } from '../../../src/errors.ts'
+import { addressOf, claimAddress as claim, placeOfFile } from '../../../src/store/core/settings.ts'
+import { runRule } from '../../../src/store/sqlite/driver.ts'
 import type { Page } from '../../../src/sync/types.ts'
 import { timeAt } from '../../helpers/clock.ts'
-import { jobOf } from '../../helpers/jobs.ts'
+import { GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { pageOf } from '../../helpers/pages.ts'
-import { beginTestWalk, dump, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
+import { runOnce } from '../../helpers/run-once.ts'
+import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
+import { tempFolder } from '../../helpers/temp-folder.ts'
+import { beginTestWalk, dump, leaseOf, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 // What a page writes: test/store/contract.ts, and tables/any-pages.test.ts.
 
@@ -94,40 +101,173 @@ describe('an item that is rejected', () => {
   })
 })
 
-describe('the same item twice on a page', () => {
-  it.each([
-    ['as it is', '{"id":1,"total":20}'],
-    ['written otherwise', '{ "total": 2e1, "id": 1.0 }'],
-  ])('is one item: %s', async (_how, again) => {
-    const test = openTestMirror()
-    const { walk, runId, save } = await beginTestWalk(test, jobOf())
+/** Two connections to one file, as of two processes; each walks the orders of an organization. */
+async function twoWriters() {
+  const first = openTestMirror()
+  const second = openTestMirror({ file: first.file, clock: first.clock })
+  const [acme, globex] = [await beginTestWalk(first, jobOf()), await beginTestWalk(second, jobOf({}, GLOBEX))]
+  return { test: first, acme, globex }
+}
 
-    const saved = await save(pageOf(['{"id":1,"total":20}', again]))
+describe('two processes that write to one collection', () => {
+  it('number their events in the order in which they wrote them, whatever their clocks said', async () => {
+    const { test, acme, globex } = await twoWriters()
+    for (const a of [1, 2, 3]) {
+      await acme.saveItems(`{"id":1,"a":${a}}`)
+      test.clock.advance(-1000)
+      await globex.saveItems(`{"id":1,"a":${a}}`)
+    }
 
-    expect(saved).toMatchObject({ added: 1, changed: 0 })
-    expect(test.rows('SELECT _json FROM orders_raw')).toEqual([{ _json: '{"id":1,"total":20}' }])
-    expect(test.value('SELECT rows_seen FROM sync_walks WHERE id = ?', walk.id)).toBe(1)
-    expect(test.value('SELECT rows_seen FROM sync_runs WHERE id = ?', runId)).toBe(2)
-    expect(test.value('SELECT keys FROM sync_pages')).toBe('["1"]')
+    const events = test.rows('SELECT seq, _organization_id AS org FROM orders_changes ORDER BY seq')
+    expect(events.map(({ org }) => org === GLOBEX.id)).toEqual([false, true, false, true, false, true])
+    expect(new Set(events.map(({ seq }) => seq)).size).toBe(6)
+  })
+
+  it('both notice that a column became REAL, a key TEXT, and a view wider', async () => {
+    const { test, acme, globex } = await twoWriters()
+    await acme.saveItems('{"id":1,"a":1,"lines":[{"n":1}]}')
+    await globex.saveItems('{"id":1,"a":1}')
+    await acme.saveItems('{"id":"x","a":0.5,"lines":[{"n":1,"m":1}]}')
+
+    await globex.saveItems('{"id":2,"a":7,"lines":[{"n":0.5}]}')
+
+    expect(test.rows('SELECT id, a FROM orders').map((row) => Object.values(row))).toEqual([
+      ['1', 1],
+      ['1', 1],
+      ['x', 0.5],
+      ['2', 7],
+    ])
+    expect(test.rows('SELECT n, m FROM orders__lines').map((row) => Object.values(row))).toEqual([
+      [1, null],
+      [1, 1],
+      [0.5, null],
+    ])
+    expect(test.value('PRAGMA integrity_check')).toBe('ok')
+  })
+
+  it('both notice that a column holds a number that a double would round', async () => {
+    const { test, acme, globex } = await twoWriters()
+    await acme.saveItems('{"id":1,"a":1}')
+    await globex.saveItems('{"id":1,"a":9007199254740993}')
+
+    await acme.saveItems('{"id":2,"a":0.5}')
+
+    expect(test.rows('SELECT CAST(a AS TEXT) AS a, a__text FROM orders')).toEqual([
+      { a: '1', a__text: null },
+      { a: '9007199254740993', a__text: null },
+      { a: null, a__text: '0.5' },
+    ])
   })
 })
 
-describe('two different items with one key on a page', () => {
-  it.each<[string, string[], string[], RegExp]>([
-    ['a field', ['id'], ['{"id":1,"a":1}', '{"id":1,"a":2}'], /\(id: 1\)/],
-    ['a number and a text', ['id'], ['{"id":1,"a":1}', '{"id":"1","a":2}'], /\(id: 1\)/],
-    ['a path', ['customer.id'], ['{"customer":{"id":5}}', '{"customer":{"id":5},"b":1}'], /customer\.id: 5/],
-    ['two fields', ['id', 'line'], ['{"id":1,"line":2,"a":1}', '{"id":1,"line":2}'], /id, line: .*1.*2/],
-  ])('are refused: %s', async (_what, key, texts, message) => {
+const unchangedItem = (id: number) => JSON.stringify({ id, lines: [{ sku: 'TEA-001', quantity: id % 9 }] })
+
+it('a walk over rows that did not change writes no raw, typed or history row', async () => {
+  const test = openTestMirror()
+  const walkOnce = () => runOnce(test, scriptedList({ ids: upTo(100), perPage: 25, item: unchangedItem }))
+  await walkOnce()
+  const written: string[] = []
+  test.connection.function('note_write', (table: string) => written.push(table))
+  for (const table of ['orders', 'orders_raw', 'orders_history'])
+    for (const event of ['INSERT', 'UPDATE', 'DELETE'])
+      test.connection.exec(
+        `CREATE TEMP TRIGGER ${event}_${table} AFTER ${event} ON ${table} BEGIN SELECT note_write('${table}'); END`,
+      )
+
+  await walkOnce()
+
+  expect(written).toEqual([])
+  test.connection.exec('UPDATE orders SET lines = NULL WHERE id = 1')
+  expect(written).toEqual(['orders'])
+})
+
+function linkTo(file: string): string {
+  const link = path.join(tempFolder(), 'link.db')
+  fs.symlinkSync(file, link)
+  return link
+}
+
+describe('the WAL', () => {
+  it.each([
+    ['a mirror', (file: string) => file],
+    ['a mirror behind a link', linkTo],
+  ])('is moved into the file while it is written: %s', async (_what, way) => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    fs.writeFileSync(file, '')
+    const test = openTestMirror({ file: way(file) })
+    const { saveItems } = await beginTestWalk(test, jobOf())
+
+    for (let page = 0; page < 60; page++)
+      await saveItems(
+        ...Array.from({ length: 50 }, (_, id) => `{"id":${page * 50 + id},"a":"${'x'.repeat(4000)}"}`),
+      )
+
+    expect(fs.statSync(`${file}-wal`).size).toBeLessThan(12_000_000)
+    expect(fs.statSync(file).size).toBeGreaterThan(8_000_000)
+  })
+})
+
+describe('the address of an API', () => {
+  it.each([
+    ['https://admin.example.com', 'admin.example.com'],
+    ['http://admin.example.com:8080', 'admin.example.com'],
+    ['https://ADMIN.Example.COM/', 'admin.example.com'],
+    ['https://admin.example.com.', 'admin.example.com'],
+    ['https://admin.example.com/v2/Admin/', 'admin.example.com/v2/Admin'],
+    ['https://bücher.example', 'xn--bcher-kva.example'],
+    ['https://xn--bcher-kva.example', 'xn--bcher-kva.example'],
+    ['http://[::1]:9000/api', '[::1]/api'],
+    ['http://[0:0:0:0:0:0:0:1]/api', '[::1]/api'],
+    ['http://127.1', '127.0.0.1'],
+  ])('%s is %s', (baseUrl, address) => {
+    expect(addressOf(baseUrl)).toBe(address)
+  })
+})
+
+function claimAddress({ connection }: TestMirror, baseUrl: string, accept: boolean): string | null {
+  return runRule(connection, claim(baseUrl, accept, placeOfFile(connection.name)))
+}
+
+describe('a mirror', () => {
+  const remembered = "SELECT value FROM sync_settings WHERE name = 'address'"
+
+  it('can be given any address until its first page is written', async () => {
     const test = openTestMirror()
-    const { save } = await beginTestWalk(test, jobOf({ key }))
-    const before = dump(test)
+    claimAddress(test, 'https://admn.example.com', false)
+    const { saveItems } = await beginTestWalk(test, jobOf())
 
-    const saving = save(pageOf(['{"id":7,"line":1,"customer":{"id":7}}', ...texts], { number: 4 }))
+    claimAddress(test, 'https://admin.example.com', false)
+    await saveItems('{"id":1}')
 
-    await expect(saving).rejects.toMatchObject({ code: 'BAD_RESPONSE' })
-    await expect(saving).rejects.toThrow(message)
-    await expect(saving).rejects.toThrow(/acme orders page 4/)
-    expect(dump(test)).toEqual(before)
+    expect(() => claimAddress(test, 'https://admin.example.com/v2', false)).toThrow(UsageError)
+    expect(test.value(remembered)).toBe('admin.example.com')
+  })
+
+  it('keeps its address while a process has a job, and gives that process no other job once the address has changed', async () => {
+    const test = openTestMirror()
+    claimAddress(test, 'https://admin.example.com', false)
+    const { lease = leaseOf(jobOf()) } = await test.store.acquire(jobOf())
+
+    expect(() => claimAddress(test, 'https://staging.example.com', false)).toThrow(UsageError)
+    await test.store.release(lease)
+    claimAddress(test, 'https://staging.example.com', false)
+
+    await expect(test.store.acquire(jobOf())).rejects.toThrow(
+      /lists of staging\.example\.com by now.*started with admin\.example\.com/,
+    )
+    expect(test.value('SELECT count(*) FROM sync_jobs WHERE owner IS NOT NULL')).toBe(0)
+  })
+
+  it('of an earlier version takes the first address', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1}')
+
+    const warning = claimAddress(test, 'https://admin.example.com/v2', false)
+
+    expect(warning).toMatch(
+      /did not say yet whose lists it holds; from now on they are those of admin\.example\.com/,
+    )
+    expect(test.value(remembered)).toBe('admin.example.com/v2')
   })
 })

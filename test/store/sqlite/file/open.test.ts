@@ -30,6 +30,17 @@ function makeMirror(file = path.join(tempFolder(), 'mirror.db')): string {
   return file
 }
 
+function settingsIn(connection: Connection): unknown {
+  return connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()
+}
+
+/** A closed mirror as a killed process leaves it: its last row is in the WAL alone. */
+function makeKilled(): string {
+  const killed = open(makeMirror())
+  killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
+  return copyOf(killed.name, '', '-wal', '-shm')
+}
+
 function errorOf(task: () => unknown): MirrorError {
   try {
     task()
@@ -49,21 +60,15 @@ function pragma(connection: Connection, name: string): unknown {
 }
 
 describe('a mirror that does not exist yet', () => {
-  it('is created, with its folder', () => {
+  it('is created, with its folder, readable by its owner only; with our id, its schema version, and in WAL mode', () => {
     const file = path.join(tempFolder(), 'data', 'deeper', 'mirror.db')
 
     const connection = open(file)
 
     expect(connection.prepare('SELECT count(*) FROM sync_status').pluck().get()).toBe(0)
-    expect(fs.existsSync(file)).toBe(true)
-  })
-
-  it('has our id and its schema version in the header, and is in WAL mode', () => {
-    const connection = open(path.join(tempFolder(), 'mirror.db'))
-
-    expect(pragma(connection, 'application_id')).toBe(APPLICATION_ID)
-    expect(pragma(connection, 'user_version')).toBe(LATEST_VERSION)
-    expect(pragma(connection, 'journal_mode')).toBe('wal')
+    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['600', '600', '600'])
+    const names = ['application_id', 'user_version', 'journal_mode']
+    expect(names.map((name) => pragma(connection, name))).toEqual([APPLICATION_ID, LATEST_VERSION, 'wal'])
   })
 
   it('can be created by several processes at once', async () => {
@@ -72,14 +77,6 @@ describe('a mirror that does not exist yet', () => {
     const outcomes = await openInProcesses(file, 4)
 
     expect(outcomes).toEqual(['opened', 'opened', 'opened', 'opened'])
-  })
-
-  it('is readable by its owner only, like the files beside it', () => {
-    const file = path.join(tempFolder(), 'mirror.db')
-
-    open(file)
-
-    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['600', '600', '600'])
   })
 
   it('keeps the mode of an existing empty file, for the files beside it too', () => {
@@ -119,22 +116,16 @@ describe('a file that was left beside a mirror', () => {
 
     const connection = open(file)
 
-    expect(connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()).toBe(
-      500,
-    )
+    expect(settingsIn(connection)).toBe(500)
     expect(pragma(connection, 'integrity_check')).toBe('ok')
   })
 
   it('is read: the WAL of a killed process', () => {
-    const killed = open(makeMirror())
-    killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
-    const file = copyOf(killed.name, '', '-wal')
+    const file = makeKilled()
 
     const connection = open(file)
 
-    expect(connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()).toBe(
-      501,
-    )
+    expect(settingsIn(connection)).toBe(501)
   })
 
   it('is rolled back: an interrupted transaction of a mirror outside WAL mode', () => {
@@ -149,9 +140,7 @@ describe('a file that was left beside a mirror', () => {
     const connection = open(broken)
 
     expect(fs.readFileSync(broken).equals(fs.readFileSync(file))).toBe(false)
-    expect(connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()).toBe(
-      500,
-    )
+    expect(settingsIn(connection)).toBe(500)
     expect(pragma(connection, 'integrity_check')).toBe('ok')
   })
 
@@ -175,9 +164,7 @@ describe('a file that was left beside a mirror', () => {
   })
 
   it('is left as it is if the mirror is damaged', () => {
-    const killed = open(makeMirror())
-    killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
-    const file = copyOf(killed.name, '', '-wal')
+    const file = makeKilled()
     overwrite(file, Math.floor(fs.statSync(file).size / 2), 20_000)
     const before = fs.readFileSync(`${file}-wal`)
 
@@ -254,29 +241,71 @@ function overwrite(file: string, from: number, length: number): void {
   fs.closeSync(handle)
 }
 
+const BESIDE = ['-wal', '-shm', '-journal']
+
+/** What stands where a regular file should be; returns the names that are refused. */
+const MISPLACED: [string, () => string[], RegExp][] = [
+  ...['', ...BESIDE].map((suffix): (typeof MISPLACED)[number] => [
+    `a pipe at mirror.db${suffix}`,
+    () => {
+      const file = suffix === '' ? path.join(tempFolder(), 'mirror.db') : makeMirror()
+      mustRun('mkfifo', file + suffix)
+      return [file]
+    },
+    /mirror\.db(-wal|-shm|-journal)? is a pipe, where a regular file should be/,
+  ]),
+  ...['/dev/null', '/dev/zero'].map((device): (typeof MISPLACED)[number] => [
+    device,
+    () => {
+      const link = path.join(tempFolder(), 'mirror.db')
+      fs.symlinkSync(device, link)
+      return [device, link]
+    },
+    /is a device, where a regular file should be/,
+  ]),
+  ...['', ...BESIDE].map((suffix): (typeof MISPLACED)[number] => [
+    `a second name of mirror.db${suffix}`,
+    () => {
+      const file = makeKilled()
+      if (suffix === '-journal') fs.writeFileSync(file + suffix, '')
+      const second = path.join(tempFolder(), `second.db${suffix}`)
+      fs.linkSync(file + suffix, second)
+      return suffix === '' ? [file, second] : [file]
+    },
+    /has 2 names \(hard links\)/,
+  ]),
+  ...BESIDE.map((suffix): (typeof MISPLACED)[number] => [
+    `a link at mirror.db${suffix}`,
+    () => {
+      const file = makeMirror()
+      fs.symlinkSync('elsewhere', file + suffix)
+      return [file]
+    },
+    /mirror\.db-\w+ is a link/,
+  ]),
+]
+
+/** The size of each file in the folder of this one. */
+function filesBeside(file: string): Record<string, number> {
+  const folder = path.dirname(file)
+  const sizes = fs.readdirSync(folder).map((name) => [name, fs.lstatSync(path.join(folder, name)).size])
+  return Object.fromEntries(sizes) as Record<string, number>
+}
+
 describe('a file that cannot be the mirror', () => {
   it.each(UNUSABLE)('is refused and left as it is: %s', (_what, make, message) => {
     const file = path.join(tempFolder(), 'mirror.db')
     make(file)
     const before = fs.readFileSync(file)
 
-    const error = errorOf(() => openForWriting(file))
-
-    expect(error.code).toBe('DATABASE')
-    expect(error.message).toMatch(message)
-    expect(error.message).toContain(file)
-    expect(fs.readFileSync(file).equals(before)).toBe(true)
-  })
-
-  it.each(UNUSABLE.slice(0, 5))('is refused to a reader too: %s', (_what, make, message) => {
-    const file = path.join(tempFolder(), 'mirror.db')
-    make(file)
-    const before = fs.readFileSync(file)
-
-    const error = errorOf(() => openForReading(file))
-
-    expect(error.message).toMatch(message)
-    expect(fs.readFileSync(file).equals(before)).toBe(true)
+    // A reader meets the damage where it reads.
+    for (const openIt of message === DAMAGED ? [openForWriting] : [openForWriting, openForReading]) {
+      const error = errorOf(() => openIt(file))
+      expect(error.code).toBe('DATABASE')
+      expect(error.message).toMatch(message)
+      expect(error.message).toContain(file)
+      expect(fs.readFileSync(file).equals(before)).toBe(true)
+    }
   })
 
   it('is refused if only the WAL shows that its version is newer', () => {
@@ -301,55 +330,13 @@ describe('a file that cannot be the mirror', () => {
     expect(error.message).toMatch(/is a folder.*name a file/)
   })
 
-  it.each(['', '-wal', '-shm', '-journal'])(
-    'is refused without a wait if a pipe is at mirror.db%s',
-    (suffix) => {
-      const file = suffix === '' ? path.join(tempFolder(), 'mirror.db') : makeMirror()
-      mustRun('mkfifo', file + suffix)
-
-      const errors = [errorOf(() => openForWriting(file)), errorOf(() => openForReading(file))]
-
-      for (const { message } of errors)
-        expect(message).toMatch(/mirror\.db(-wal|-shm|-journal)? is a pipe, where a regular file should be/)
-    },
-  )
-
-  it.each(['/dev/null', '/dev/zero'])('is refused if it is a device: %s', (device) => {
-    const link = path.join(tempFolder(), 'mirror.db')
-    fs.symlinkSync(device, link)
-
-    for (const file of [device, link]) {
-      expect(errorOf(() => openForWriting(file)).message).toMatch(
-        /is a device, where a regular file should be/,
-      )
-      expect(errorOf(() => openForReading(file)).message).toMatch(/is a device/)
+  it.each(MISPLACED)('is refused without a wait, and nothing is written: %s', (_what, make, message) => {
+    for (const file of make()) {
+      const before = file.startsWith('/dev/') ? {} : filesBeside(file)
+      for (const openIt of [openForWriting, openForReading])
+        expect(errorOf(() => openIt(file)).message).toMatch(message)
+      if (!file.startsWith('/dev/')) expect(filesBeside(file)).toEqual(before)
     }
-  })
-
-  it.each(['', '-wal', '-shm', '-journal'])('is refused if mirror.db%s has a second name', (suffix) => {
-    const killed = open(makeMirror())
-    killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
-    const file = copyOf(killed.name, '', '-wal', '-shm')
-    if (suffix === '-journal') fs.writeFileSync(file + suffix, '')
-    const second = path.join(tempFolder(), `second.db${suffix}`)
-    fs.linkSync(file + suffix, second)
-    const before = fs.readFileSync(file + suffix)
-
-    const names = suffix === '' ? [file, second] : [file]
-    for (const name of names) {
-      expect(errorOf(() => openForWriting(name)).message).toMatch(/has 2 names \(hard links\)/)
-      expect(errorOf(() => openForReading(name)).message).toMatch(/has 2 names \(hard links\)/)
-    }
-    expect(fs.readFileSync(file + suffix).equals(before)).toBe(true)
-  })
-
-  it.each(['-wal', '-shm', '-journal'])('is refused if a link is beside it at mirror.db%s', (suffix) => {
-    const file = makeMirror()
-    fs.symlinkSync('elsewhere', file + suffix)
-
-    expect(errorOf(() => openForWriting(file)).message).toMatch(/mirror\.db-\w+ is a link/)
-    expect(errorOf(() => openForReading(file)).message).toMatch(/mirror\.db-\w+ is a link/)
-    expect(fs.existsSync(path.join(path.dirname(file), 'elsewhere'))).toBe(false)
   })
 
   it('is refused if its folder is a file', () => {

@@ -16,7 +16,7 @@ import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 import { jsonTexts } from '../../../json/arbitrary.ts'
-import { leavesOf } from '../../columns/leaves.ts'
+import { leavesOf } from '../../columns/items.ts'
 
 const JOBS = [jobOf({ key: ['the id'] }), jobOf({ key: ['the id'] }, GLOBEX)]
 

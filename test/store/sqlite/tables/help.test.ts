@@ -101,19 +101,4 @@ describe('sync_help', () => {
     expect(absent).toEqual([])
     expect(copy(`SELECT "table" FROM sync_help WHERE says LIKE 'a working of%'`)).toEqual([])
   })
-
-  it('names the keys of a parent, and the fields', async () => {
-    const { test } = await createMirror()
-
-    const columns = test.rows(
-      `SELECT "column" AS name FROM sync_help WHERE "table" = 'orders__items' AND "column" IS NOT NULL`,
-    )
-
-    expect(columns.map(({ name }) => String(name)).toSorted()).toEqual([
-      '_index',
-      '_organization_id',
-      '_parent_id',
-      'sku',
-    ])
-  })
 })

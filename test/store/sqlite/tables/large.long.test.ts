@@ -5,7 +5,6 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { recallSeenItems } from '../../../../src/sync/resume.ts'
 import type { Clock } from '../../../helpers/clock.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
-import { holdLock } from '../../../helpers/other-process.ts'
 import { upTo } from '../../../helpers/scripted-list.ts'
 import {
   BEGIN,
@@ -126,37 +125,6 @@ describe('the event loop is never blocked for long', () => {
     expect(forgetting.standstill).toBeLessThan(MUCH_MS)
     expect(pruning.standstill).toBeLessThan(MUCH_MS)
     expect(test.value('SELECT count(*) FROM sync_pages')).toBe(0)
-  })
-
-  it('while pages with new columns are added to 200,000 orders', async () => {
-    const test = openTestMirror({ clock: REAL })
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    await saveItems('{"id":1,"state":"open","total":1}', '{"id":2,"state":"open","total":1}')
-    fill(test, 200_000)
-    const columns = Object.fromEntries(upTo(40).map((number) => [`column_${number}`, number]))
-
-    const { standstill } = await longestStandstill(() =>
-      saveItems(JSON.stringify({ id: 7, total: 0.5, ...columns })),
-    )
-
-    expect(standstill).toBeLessThan(MUCH_MS)
-    expect(test.rows('SELECT total, column_40 FROM orders WHERE id IN (7, 8) ORDER BY id')).toEqual([
-      { total: 0.5, column_40: 40 },
-      { total: 8, column_40: null },
-    ])
-    expect(test.value('PRAGMA quick_check')).toBe('ok')
-  })
-
-  it('while another process holds the lock for two seconds', async () => {
-    const test = openTestMirror({ clock: REAL })
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    const holder = await holdLock(test.file, 2000)
-    holder.letGo()
-
-    const { result, standstill } = await longestStandstill(() => saveItems('{"id":1}'))
-
-    expect(result).toMatchObject({ added: 1 })
-    expect(standstill).toBeLessThan(MUCH_MS)
   })
 
   it('during a long read and after its end, when the WAL is small again', async () => {

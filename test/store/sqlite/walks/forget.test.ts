@@ -167,17 +167,6 @@ describe('forgetting', () => {
     expect(test.value('SELECT rows FROM sync_jobs WHERE organization_id = ?', ACME.id)).toBe(0)
   })
 
-  it('deletes nothing of a job of another process', async () => {
-    const test = await createScene(10)
-    await test.store.acquire(jobOf())
-    const before = dump(test)
-
-    const forgotten = await forgetterOf(test).job(ACME_ORDERS, false)
-
-    expect(forgotten).toEqual({ owner: expect.stringMatching(/^\d+-[0-9a-f]{12}$/) })
-    expect(dump(test)).toEqual(before)
-  })
-
   it('keeps the rows of the configuration, and the hold of a refused token', async () => {
     const test = await createScene(10)
     await test.tokens.hold([ACME.id], 'a fingerprint', 'refused', '2026-01-01T00:00:00.000Z')
@@ -189,26 +178,6 @@ describe('forgetting', () => {
     expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
       { organization: 'acme', rows: 0, as_of: null },
     ])
-  })
-
-  it('drops the tables of an empty collection, which can then have another key', async () => {
-    const test = await createScene(10)
-    const one = await forgetterOf(test).job(ACME_ORDERS, true)
-    const tables = "SELECT name FROM sqlite_schema WHERE name LIKE 'orders%' AND type IN ('table', 'view')"
-    const before = test.rows(tables)
-
-    const last = await forgetterOf(test).job({ organization: GLOBEX.id, collection: 'orders' }, true)
-
-    expect([one, last]).toMatchObject([{ isCollectionGone: false }, { isCollectionGone: true }])
-    expect(before).toHaveLength(5)
-    expect(test.rows(tables)).toEqual([])
-    expect(test.value('SELECT count(*) FROM sync_columns')).toBe(0)
-    expect(test.value('SELECT count(*) FROM sync_view_columns')).toBe(0)
-    const result = await runOnce(test, scriptedList({ ids: upTo(4), item: (id) => `{"number":"N${id}"}` }), {
-      job: jobOf({ key: ['number'] }),
-    })
-    expect(result.error).toBeNull()
-    expect(test.rows('SELECT number FROM orders')).toHaveLength(4)
   })
 
   it('keeps the tables of a collection while it has a reject', async () => {

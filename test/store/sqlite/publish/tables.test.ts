@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { buildCopy } from '../../../../src/store/sqlite/publish/build.ts'
+import { columnsToIndex } from '../../../../src/store/sqlite/publish/tables.ts'
 import { createReader } from '../../../../src/store/sqlite/read/reader.ts'
 import { makeConfigured } from '../../../../src/store/sqlite/tables/collection.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
@@ -127,5 +128,41 @@ describe('a copy of a file that somebody else made', () => {
 
     expect(copying).toThrow('was not made by admin-mirror, or was changed since')
     expect(fs.statSync(other).size).toBe(0)
+  })
+})
+
+function columnsOf(text: string) {
+  return text.split(' ').map((column) => {
+    const [name = '', type = 'TEXT'] = column.split(':')
+    return { name, type }
+  })
+}
+
+describe('the indexes of a copy', () => {
+  it.each<[string, string[], string[][]]>([
+    [
+      'id:INTEGER placed_at customer__id:INTEGER total_cents:INTEGER state currency note',
+      ['id'],
+      [['placed_at'], ['customer__id', 'currency', 'state', 'total_cents', '_organization_id']],
+    ],
+    [
+      'sku name quantity:INTEGER price:REAL unit_price',
+      [],
+      [['sku', 'name', 'quantity', 'price', '_organization_id']],
+    ],
+    ['_organization_id _first_seen_at _changed_at id', ['id'], [['_first_seen_at'], ['_changed_at']]],
+    // A time that is a number, a name that only ends like one of them.
+    ['id created_at:INTEGER paid valid skunk flat', ['id'], []],
+  ])('of %s', (text, keys, expected) => {
+    expect(columnsToIndex(columnsOf(text), keys)).toEqual(expected)
+  })
+
+  it('are few, however many columnsOf look like it', () => {
+    const many = Array.from({ length: 50 }, (_, n) => `a${n}_id b${n}_at c${n}_price:INTEGER`).join(' ')
+
+    const lists = columnsToIndex(columnsOf(many), ['id'])
+
+    expect(lists).toHaveLength(8)
+    expect(Math.max(...lists.map((list) => list.length))).toBe(5)
   })
 })

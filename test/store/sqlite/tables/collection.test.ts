@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest'
+import { NAME_ENDS } from '../../../../src/store/core/names.ts'
+import { errorOf, SMALLEST } from '../../../config/config-files.ts'
+import { timeAt } from '../../../helpers/clock.ts'
+import { watchEdges } from '../../../helpers/edges.ts'
+import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
+import { runOnce } from '../../../helpers/run-once.ts'
+import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
+import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+
+describe('the columns of a collection', () => {
+  it('are listed with path, type and times', async () => {
+    const test = openTestMirror()
+    const { saveItems } = await beginTestWalk(test, jobOf())
+    await saveItems('{"id":1,"total":20,"a.b":"x"}')
+    test.clock.advance(1000)
+    await saveItems('{"id":2,"total":20.5,"customer":{"email":"a@example.com"}}')
+    test.clock.advance(1000)
+
+    await saveItems('{"id":3,"total":"free"}')
+
+    const columns = test.rows(`
+      SELECT "column", path, type, first_seen_at, last_changed_at
+      FROM sync_columns
+      WHERE collection = 'orders'
+    `)
+    const [first, second, third] = [timeAt(0), timeAt(1000), timeAt(2000)]
+    expect(columns.map((row) => Object.values(row))).toEqual([
+      ['id', '$.id', 'INTEGER', first, first],
+      ['total', '$.total', 'REAL', first, second],
+      ['a.b', '$."a.b"', 'TEXT', first, first],
+      ['customer__email', '$.customer.email', 'TEXT', second, second],
+      ['total__text', '$.total', 'TEXT', third, third],
+    ])
+  })
+})
+
+const GLOBEX_ORDERS = jobOf({}, GLOBEX)
+
+/** All live ids, one list for each call. */
+async function allKeys({ store }: TestMirror, between: () => Promise<unknown>) {
+  const ids: string[][] = []
+  let from: string | null = null
+  do {
+    const batch: { ids: string[]; next: string | null } = await store.liveKeys(jobOf(), from)
+    ids.push(batch.ids)
+    from = batch.next
+    await between()
+  } while (from !== null)
+  return ids
+}
+
+describe('the live keys', () => {
+  it('come in batches, and start again when a key column became TEXT, which has another order', async () => {
+    const test = openTestMirror()
+    await runOnce(test, scriptedList({ ids: upTo(4001), perPage: 1000 }))
+    let isFirst = true
+    const becomesText = async () => {
+      if (isFirst) await (await beginTestWalk(test, GLOBEX_ORDERS)).saveItems('{"id":"x"}')
+      isFirst = false
+    }
+
+    const batches = await allKeys(test, becomesText)
+
+    expect(batches.map((ids) => ids.length)).toEqual([4000, 4000, 1])
+    expect(new Set(batches.slice(1).flat()).size).toBe(4001)
+  })
+})
+
+it('no collection can have the name of anything that the mirror creates', async () => {
+  const test = openTestMirror()
+  const { saveItems } = await beginTestWalk(test, jobOf())
+  await saveItems('{"id":1,"lines":[{"sku":"a"}]}')
+  const made = test.rows('SELECT name FROM sqlite_schema').map(({ name }) => String(name))
+
+  const names = made.filter((name) => name !== 'orders')
+
+  expect(names).toEqual(expect.arrayContaining(['sync_runs', 'orders_history_by_key', 'orders__lines']))
+  for (const name of names) {
+    const { problems } = errorOf(`${SMALLEST}collections:\n  ${name}: {}\n`, { nameEnds: NAME_ENDS })
+    expect(problems.map(({ key }) => key)).toEqual([`collections.${name}`])
+  }
+})
+
+// Each statement on a view of an array has SQLite compile all its fields: one a field would keep the process for a minute.
+
+const FIELDS = Array.from({ length: 480 }, (_, number) => `f${number}`)
+const wide = (value: (number: number) => unknown) =>
+  JSON.stringify({ id: 1, lines: [Object.fromEntries(FIELDS.map((name, number) => [name, value(number)]))] })
+
+it.each<[string, (number: number) => unknown]>([
+  ['values', (number) => number + 1],
+  ['no value any more', () => null],
+  ['values that do not fit', () => 'x'],
+])('the values in an array of hundreds of fields are counted in few statements: %s', async (_what, value) => {
+  const test = openTestMirror()
+  const once = (item: string) => runOnce(test, scriptedList({ ids: [1], item: () => item }))
+  await once(wide((number) => number))
+  const asked: string[] = []
+  const end = watchEdges({
+    before({ what }) {
+      if (/^SELECT .* FROM .*"orders__lines"/.test(what)) asked.push(what)
+    },
+  })
+
+  expect((await once(wide(value))).error).toBeNull()
+
+  end()
+  expect(asked.length).toBeGreaterThan(0)
+  expect(asked.length).toBeLessThan(30)
+})
