@@ -147,7 +147,7 @@ function checkDisk(name: string, file: string): Finding[] {
   return [checkFileSystem(name, type >>> 0), checkFree(name, bavail * bsize, size)]
 }
 
-function checkFileSystem(name: string, type: number): Finding {
+export function checkFileSystem(name: string, type: number): Finding {
   const kind = DOUBTFUL[type]
   if (kind === undefined) return ok(name, 'is on a file system of this machine')
   return warn(
@@ -157,7 +157,7 @@ function checkFileSystem(name: string, type: number): Finding {
   )
 }
 
-function checkFree(name: string, free: number, size: number): Finding {
+export function checkFree(name: string, free: number, size: number): Finding {
   const text = `${inBytes(free)} free on its disk${size > 0 ? `, and it has ${inBytes(size)}` : ''}`
   if (free < LEAST_FREE) return fail(name, 4, text, 'make room')
   if (free < size) return warn(name, text, 'make room: a change of a column copies its table')
