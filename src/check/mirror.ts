@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { type KnownError, MirrorError, systemCode, UsageError } from '../errors.ts'
+import { systemCode, UsageError } from '../errors.ts'
 import { assertSameApi, placeOfFile } from '../store/core/settings.ts'
 import { type ConfiguredCollection, impossibleCollections } from '../store/core/tables.ts'
 import { runRule, SQLITE } from '../store/sqlite/driver.ts'
@@ -111,7 +111,6 @@ function versionText(version: number): string {
 /** What an error of opening it means. */
 export function findingOf(error: unknown): Finding {
   if (error instanceof UsageError) return fail(NAME, 2, error.message, null)
-  if (error instanceof MirrorError) return fail(NAME, 4, (error as KnownError).message, null)
   const code = systemCode(error)
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
     return fail(
