@@ -30,10 +30,14 @@ const MORE = 100
 /** A try takes its hooks' and the test's own time at most, unless it is stuck in a loop that no timer ends. */
 const HANGS_AFTER_MS = 60_000
 
+/** What all tries of a defect may take that no test notices. The fastest tests come first: later ones mostly pass the same again, in a larger scene. */
+const LONGEST_OF_DEFECT_MS = 10_000
+
 // biome-ignore lint/style/noDefaultExport: vitest takes the runner from the default export
 export default class MutationRunner extends TestRunner {
   private readonly isFirst = process.env.MUTATION_RUN === 'reach'
   private readonly reached = new Map(this.isFirst ? [] : readReached().map((one) => [one.id, one]))
+  private readonly tests = testsOfDefects([...this.reached.values()])
   private readonly noticed = readNoticed()
   private planned: string[] = []
   private failed: string[] = []
@@ -42,8 +46,10 @@ export default class MutationRunner extends TestRunner {
   override async onBeforeRunTask(test: Task): Promise<void> {
     await super.onBeforeRunTask(test)
     if (this.isFirst || test.type !== 'test' || test.mode !== 'run') return
-    const { passed = false, hits = {} } = this.reached.get(test.id) ?? {}
-    this.planned = passed ? Object.keys(hits).filter((id) => !this.noticed.has(id)) : []
+    const { hits = {} } = this.reached.get(test.id) ?? {}
+    this.planned = Object.keys(hits).filter((defect) => {
+      return this.tests.get(defect)?.has(test.id) === true && !this.noticed.has(defect)
+    })
     this.failed = []
     // The last try is one without a defect.
     if (this.planned.length === 0) test.mode = 'skip'
@@ -96,6 +102,25 @@ export default class MutationRunner extends TestRunner {
     const isOutOfTime = result?.errors?.some(({ message }) => message.includes('timed out')) === true
     return isOutOfTime && 10 * (this.reached.get(id)?.ms ?? 0) > this.config.testTimeout
   }
+}
+
+/** The tests that try each defect. */
+function testsOfDefects(reached: Reach[]): Map<string, Set<string>> {
+  const tests = new Map<string, Set<string>>()
+  const spentMs: Hits = {}
+  for (const { id, ms, hits } of reached
+    .filter(({ title, passed }) => title !== null && passed)
+    .toSorted((a, b) => a.ms - b.ms)) {
+    for (const defect of Object.keys(hits)) {
+      const its = tests.get(defect) ?? new Set()
+      const spent = (spentMs[defect] ?? 0) + ms
+      // The fastest one tries it, however long it takes.
+      if (its.size > 0 && spent > LONGEST_OF_DEFECT_MS) continue
+      spentMs[defect] = spent
+      tests.set(defect, its.add(id))
+    }
+  }
+  return tests
 }
 
 function note(reach: Reach): void {

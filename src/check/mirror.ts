@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { MirrorError, systemCode, UsageError } from '../errors.ts'
+import { systemCode, UsageError } from '../errors.ts'
 import { assertSameApi, placeOfFile } from '../store/core/settings.ts'
 import { type ConfiguredCollection, impossibleCollections } from '../store/core/tables.ts'
 import { runRule, SQLITE } from '../store/sqlite/driver.ts'
@@ -93,7 +93,6 @@ function versionText(version: number): string {
 /** What an error of opening it means. */
 export function findingOf(error: unknown): Finding {
   if (error instanceof UsageError) return fail(NAME, 2, error.message, null)
-  if (error instanceof MirrorError) return fail(NAME, 4, error.message, null)
   const code = systemCode(error)
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
     const text = `its folder cannot be written by this user (${code})`
@@ -126,14 +125,14 @@ function checkDisk(file: string): Finding[] {
   return [checkFileSystem(type >>> 0), checkFree(bavail * bsize, size)]
 }
 
-function checkFileSystem(type: number): Finding {
+export function checkFileSystem(type: number): Finding {
   const kind = DOUBTFUL[type]
   if (kind === undefined) return ok(NAME, 'is on a file system of this machine')
   const text = `is on a network file system, or a mount of another kernel (${kind}), where SQLite's locks may fail and damage it`
   return warn(NAME, text, 'put it on a local disk or a named volume')
 }
 
-function checkFree(free: number, size: number): Finding {
+export function checkFree(free: number, size: number): Finding {
   const text = `${inBytes(free)} free on its disk${size > 0 ? `, and it has ${inBytes(size)}` : ''}`
   if (free < LEAST_FREE) return fail(NAME, 4, text, 'make room')
   if (free < size) return warn(NAME, text, 'make room: a change of a column copies its table')

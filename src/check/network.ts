@@ -40,7 +40,12 @@ export async function checkNetwork(baseUrl: string, now: number, signal: AbortSi
   }
 }
 
-function connectFailure(code: string | null, host: string, port: number): [message: string, cure: string] {
+/** What an error of connecting means, and what to look at. `late`: it ran out of its time. */
+export function connectFailure(
+  code: string | null,
+  host: string,
+  port: number,
+): [message: string, cure: string] {
   const place = `port ${port} of ${host}`
   if (code === 'late') return [`${place} did not answer in time`, 'look at the way there']
   if (code === 'ENOTFOUND') return [`${host} is a name that nobody knows`, "this machine's name server"]

@@ -6,7 +6,7 @@ import { metricsText } from '../../src/listener/metrics.ts'
 import type { Overview } from '../../src/listener/overview.ts'
 import { runs } from '../helpers/system.ts'
 import { parseScrape } from './exposition.ts'
-import { FULL, job, NOW, overview } from './overviews.ts'
+import { full, job, NOW, overview } from './overviews.ts'
 
 /** Prometheus' own checker, of Debian's package of that name. */
 const HAS_PROMTOOL = runs('promtool', '--version')
@@ -29,7 +29,7 @@ const ACME = { organization: 'acme', collection: 'orders' }
 
 describe('a scrape', () => {
   it('has times in seconds, ratios from 0 to 1, and 1 for what is so', async () => {
-    const { value } = await scrape(FULL)
+    const { value } = await scrape(full())
 
     expect(value('rows', ACME)).toBe(1500)
     expect(value('as_of_timestamp_seconds', ACME)).toBe((NOW - 300_000) / 1000)
@@ -54,11 +54,11 @@ describe('a scrape', () => {
   })
 
   it('tells what waits for the workers of a mirror that several share', async () => {
-    const { status } = FULL
+    const known = full()
     const queue = { waiting: 12, oldest_ms: 2500, running: 8, failed: 3 }
 
-    const { value } = await scrape({ ...FULL, status: { ...status, queue } })
-    const alone = await scrape(FULL)
+    const { value } = await scrape({ ...known, status: { ...known.status, queue } })
+    const alone = await scrape(known)
 
     const names = ['queue_waiting', 'queue_oldest_seconds', 'queue_running', 'queue_failed']
     expect(names.map((name) => value(name))).toEqual([12, 2.5, 8, 3])
@@ -88,7 +88,7 @@ describe('a scrape', () => {
   })
 
   it('says when the scheduler stalls and the mirror cannot be used', async () => {
-    const { value } = await scrape(FULL, { stalled: 'late', unusable: 'full' })
+    const { value } = await scrape(full(), { stalled: 'late', unusable: 'full' })
 
     expect([value('scheduler_ticking'), value('usable')]).toEqual([0, 0])
   })
@@ -104,7 +104,7 @@ describe('a scrape', () => {
   })
 
   it('names counters and units as Prometheus does', async () => {
-    const { types } = await scrape(FULL)
+    const { types } = await scrape(full())
 
     for (const [name, type] of types) {
       expect(name).toMatch(/^admin_mirror_[a-z_]+$/)
@@ -115,7 +115,7 @@ describe('a scrape', () => {
 
   it.skipIf(!HAS_PROMTOOL)('is read by promtool, which finds nothing to improve', async () => {
     const checked = execFileSync('promtool', ['check', 'metrics'], {
-      input: await metricsText(FULL, WELL),
+      input: await metricsText(full(), WELL),
       encoding: 'utf8',
     })
 
@@ -128,10 +128,11 @@ describe('a scrape', () => {
 const CONFIG = path.resolve(import.meta.dirname, '../../config')
 const ALERTS = path.join(CONFIG, 'prometheus-alerts.yaml')
 
+const KNOWN = full()
 /** Of many workers, so that nothing is missing. */
 const SHARED = {
-  ...FULL,
-  status: { ...FULL.status, queue: { waiting: 3, oldest_ms: 4000, running: 2, failed: 1 } },
+  ...KNOWN,
+  status: { ...KNOWN.status, queue: { waiting: 3, oldest_ms: 4000, running: 2, failed: 1 } },
 }
 const { types } = parseScrape(await metricsText(SHARED, WELL))
 

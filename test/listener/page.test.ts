@@ -68,15 +68,14 @@ it.each([
 /** The rows of the table, as text. */
 async function rowsOf(more: Partial<JobStatus>): Promise<string[]> {
   const html = await pageHtml(overview([job('acme', 'orders', more)]))
-  const rows = html.slice(html.indexOf('<tbody'), html.indexOf('</tbody')).split('</tr>')
-  return rows
-    .map((row) =>
-      row
-        .replaceAll(/<[^>]*>/g, ' ')
-        .replaceAll(/\s+/g, ' ')
-        .trim(),
-    )
-    .filter((row) => row !== '')
+  const rows = html.slice(html.indexOf('<tbody'), html.indexOf('</tbody')).split('</tr>').slice(0, -1)
+  return rows.map((row) =>
+    row
+      .replaceAll(/<svg class="bar"[^>]*aria-label="([^"]*)"><rect width="(\d+)"/g, 'bar $1 $2<')
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+      .trim(),
+  )
 }
 
 describe('a list in the table', () => {
@@ -106,8 +105,9 @@ describe('a list in the table', () => {
     } as const
     const [, more] = await rowsOf({ ...walked, waiting_for: 'the rate limit' })
 
-    expect(more).toContain('40 %')
+    expect(more).toContain('bar 40 % 400')
     expect(more).toContain('waits 3 minutes: the rate limit')
-    expect((await rowsOf({ walk_percent: 40 })).join()).not.toContain('40 %')
+    expect(await rowsOf({ walk_percent: 40 })).toHaveLength(1)
+    expect((await rowsOf({ waiting_until: at(-3) }))[1]).toBe('waits 3 minutes: the rate limit')
   })
 })

@@ -20,6 +20,7 @@ function createScene(sleep = createSleep().sleep) {
   const sent: string[] = []
   const texts: string[] = []
   const stop = new AbortController()
+  let time = 0
   const addresses: Record<string, string> = { acme: 'all', globex: 'all', initech: 'own' }
   const pings = createPings({
     addressOf: (id) => addresses[id] ?? null,
@@ -32,7 +33,8 @@ function createScene(sleep = createSleep().sleep) {
     onSent: () => {},
     sleep,
     signal: stop.signal,
-    now: () => 0,
+    // A second passes between two looks.
+    now: () => time++ * 1000,
   })
   /** Runs a job that ends when told. */
   const begin = (name: string) => {
@@ -82,6 +84,7 @@ describe('the pings of jobs that begin together', () => {
     await ends[1]?.(null, new JobError('REMOVALS_HELD', 'Mr Secret left'))
 
     expect(texts[0]).toBe('admin-mirror: 2 lists to read\n')
+    expect(texts[1]).toMatch(/^admin-mirror: 2 lists in 1 second;/)
     expect(texts[1]).toContain(
       '2 lists failed:\nacme orders: BAD_RESPONSE (an answer was not the list)\nglobex orders: REMOVALS_HELD (',
     )
@@ -94,7 +97,7 @@ describe('a failure while other lists of the run are still read', () => {
     const { sleep, sleepers } = createSleep()
     const { sent, texts, begin, pings } = createScene(sleep)
     const ends = ['acme', 'globex'].map(begin)
-    const more = [begin('acme'), begin('globex')]
+    const more = ['acme', 'globex', 'acme'].map(begin)
     const wake = async () => {
       sleepers.at(-1)?.wake()
       await new Promise(setImmediate)
@@ -115,12 +118,15 @@ describe('a failure while other lists of the run are still read', () => {
     await wake()
     await wake()
     expect(sent).toHaveLength(3)
+    await more[0]?.(FAILURE)
+    await wake()
+    expect(sent).toHaveLength(4)
 
-    await more[0]?.()
     await more[1]?.()
-    expect(sent).toEqual(['all start', 'all fail', 'all fail', 'all success'])
+    await more[2]?.()
+    expect(sent).toEqual(['all start', 'all fail', 'all fail', 'all fail', 'all success'])
     // Nothing waits for the next minute.
-    expect(sleepers.map(({ signal }) => signal.aborted)).toEqual([true, true, true, true])
+    expect(sleepers.map(({ signal }) => signal.aborted)).not.toContain(false)
   })
 })
 
@@ -133,6 +139,12 @@ describe('a refresh between the times of a schedule', () => {
 
   it.each<[string, JobResult[], string[]]>([
     ['that was not due any more, nothing', [refreshOf('acme', { error: HELD }), idle], ['all fail']],
+    ['of an organization that tells nobody, nothing', [refreshOf('hooli', { error: HELD })], []],
+    [
+      'that was stopped after another had failed, nothing',
+      [HELD, new JobError('INTERRUPTED', 'stopped')].map((error) => refreshOf('acme', { error })),
+      ['all fail'],
+    ],
     [
       'that is a walk, its removals held back',
       [{ ...walk, heldBack: LEFT }, walk],
@@ -151,13 +163,15 @@ describe('a refresh between the times of a schedule', () => {
 })
 
 describe('the outcome', () => {
-  it('of a run that was told to stop is not told', async () => {
-    const { sent, begin, stop } = createScene()
+  it('of a run or a refresh that was told to stop is not told', async () => {
+    const { sent, begin, stop, pings } = createScene()
     const end = begin('acme')
     await Promise.resolve()
     await Promise.resolve()
     stop.abort()
     await end(FAILURE)
+    pings.note([refreshOf('acme', { error: FAILURE })])
+    await pings.idle()
 
     expect(sent).toEqual(['all start'])
   })

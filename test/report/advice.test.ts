@@ -67,6 +67,10 @@ describe('how lists share what refreshes may use', () => {
       ],
     },
     {
+      lists: [{ ...listOf(5, 100_000), refresh_share: 23.4 }],
+      text: [expect.stringContaining('acme orders has 23 requests a minute for refreshes: ')],
+    },
+    {
       // A short list takes five requests.
       lists: [
         listOf(5, 100_000),

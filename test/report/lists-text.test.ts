@@ -23,6 +23,8 @@ function many(count: number, collection = 'orders', more: Partial<JobStatus> = {
   return Array.from({ length: count }, (_, index) => job(`org-${index}`, collection, more))
 }
 
+const failing = (error: string) => `failing since ${at(30)} (30 minutes): ${error}`
+
 const RUNNING: Partial<JobStatus> = {
   running: true,
   last_run_status: 'running',
@@ -56,6 +58,45 @@ describe('the lists in the text of status', () => {
 
     expect(line).toContain(` rows  ${WHOLE}`)
     expect(line).not.toContain('new rows')
+  })
+
+  it.each<[what: string, job: Partial<JobStatus>, isDaemonRunning: boolean, next: string]>([
+    ['says when it comes', {}, true, ', next in 10 minutes'],
+    ['without a time says nothing', { next_run_at: null }, true, ''],
+    ['that goes on says nothing', { running: true }, true, ''],
+    ['with a held token says nothing', { held_since: at(9) }, true, ''],
+    ['that nobody begins says nothing', {}, false, ''],
+  ])('the next reading %s', (_what, more, isDaemonRunning, next) => {
+    const [line = ''] = told([job('acme', 'orders', more)], isDaemonRunning)
+
+    expect(line.slice(line.indexOf(', steady') + ', steady'.length)).toBe(next)
+  })
+
+  const HELD = { held_since: at(9), held_reason: 'HTTP 401' }
+  const IS_HELD = `held since ${at(9)}: HTTP 401`
+
+  it.each<[string, Partial<JobStatus>, string[]]>([
+    ['a refused token', { ...HELD, ...failedBy('UNAUTHORIZED', 'refused') }, [IS_HELD]],
+    [
+      'a refused token that is not held any more',
+      failedBy('UNAUTHORIZED', 'refused'),
+      [failing('UNAUTHORIZED: refused')],
+    ],
+    ['another failure of a held token', { ...HELD, ...failedBy() }, [IS_HELD, failing('NETWORK: away')]],
+    [
+      'removals that are held back',
+      { removals_held: 3, held_why: 'brake', error_code: 'REMOVALS_HELD' },
+      ['3 of these 1,500 rows left the list and are held back: more than the brake lets go at once'],
+    ],
+    [
+      'an error after which the list is not failing',
+      { error_code: 'NETWORK', error_message: 'away' },
+      ['last run 5 minutes ago: NETWORK: away'],
+    ],
+  ])('says once what is wrong: %s', (_what, more, notes) => {
+    const [, ...lines] = told([job('acme', 'orders', more)])
+
+    expect(lines.map((line) => line.trim())).toEqual(notes)
   })
 
   it('says of an error without a message, as in a copy for readers, its code alone', () => {
@@ -111,6 +152,8 @@ describe('the lists in the text of status', () => {
     expect(lines[0]).toContain(
       `, 35 lists wait, until ${at(-9)} (9 minutes) at the latest: the server asked for a pause`,
     )
+    const [one] = told([...many(60, 'orders', RUNNING), ...many(1, 'orders', wait(2, 'our own limit'))])
+    expect(one).toContain(`, 1 list waits, until ${at(-2)} (2 minutes) at the latest: our own limit`)
   })
 
   it.each<[string, Partial<JobStatus>]>([

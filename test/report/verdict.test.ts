@@ -3,7 +3,7 @@ import { standingTroubles } from '../../src/cli/pings.ts'
 import { createApp } from '../../src/listener/app.ts'
 import { metricsText } from '../../src/listener/metrics.ts'
 import { pageHtml, pageState } from '../../src/listener/page.ts'
-import { type JobContext, jobStatus } from '../../src/report/status.ts'
+import { type JobContext, type JobStatus, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { verdict } from '../../src/report/verdict.ts'
 import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
@@ -31,6 +31,16 @@ describe('the verdict', () => {
   it('says that a daemon died beside what else is wrong', () => {
     expect(verdictOf([true, false], [job('acme', 'orders', { overdue: true, next: 'sync' })])).toBe(
       'the only list needs attention (overdue); 1 of 2 daemons died',
+    )
+  })
+
+  it.each<[Partial<JobStatus>, string]>([
+    [{ held_since: at(1), overdue: true }, 'held for a refused token'],
+    [failedBy(), 'failed'],
+    [{ ...failedBy(), overdue: true }, 'failed, overdue'],
+  ])('names each reason, and none for the rest: %j', (more, reasons) => {
+    expect(verdictOf([true], [job('acme', 'orders', { ...more, next: 'type it' })])).toBe(
+      `the only list needs attention (${reasons})`,
     )
   })
 

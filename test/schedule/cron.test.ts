@@ -122,6 +122,8 @@ describe('the next fire time', () => {
     expect(nextFireAfter('0 12 * * *', 'UTC', noon - HOUR, noon - 1)).toBeNull()
     expect(nextFireAfter('0 12 * * *', 'UTC', noon, noon + 24 * HOUR - 1)).toBeNull()
     expect(nextFireAfter('0 12 * * *', 'UTC', noon, noon - HOUR)).toBeNull()
+    // Without an end it is more than a year.
+    expect(nextFireAfter('0 12 20 11 *', 'UTC', noon)).toBe(Date.parse('2027-11-20T12:00:00Z'))
   })
 
   it('of a leap day on a Monday can be many years ahead', () => {

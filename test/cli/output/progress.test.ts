@@ -165,6 +165,18 @@ describe('the estimate', () => {
       '10 pages, about 60 seconds at 60 a minute, shared by 2 lists',
     ],
     [
+      'the latest answer of any list',
+      { ...begun(10, 60, { ms: 1000 }), job: begun(10, 60, { open: 100 }).job },
+      [begun(10, 60, { ms: 1000 }).job],
+      '10 pages, about 60 seconds at 60 a minute, shared by 2 lists',
+    ],
+    [
+      'nothing, after a single answer, where this minute allows all of it',
+      begun(10, 60, { open: 60 }),
+      [],
+      undefined,
+    ],
+    [
       'the next minute, where nothing is left of this one',
       begun(1, 60),
       [],
@@ -177,7 +189,10 @@ describe('the estimate', () => {
       '84 pages, about 1 second',
     ],
   ])('goes by %s', (_, { job, now }, others, words) => {
-    expect(estimate(job, [job, ...others], now)?.text).toBe(words)
+    const known = estimate(job, [job, ...others], now) ?? undefined
+
+    expect(known?.text).toBe(words)
+    expect(known?.by).toBe(words && (words.includes('a minute') ? 'budget' : 'speed'))
   })
 })
 

@@ -69,6 +69,11 @@ describe('a line of the log on a terminal', () => {
       },
       'acme orders run not begun: BUSY: it is busy',
     ],
+    [
+      'says why, where the message does not',
+      { msg: 'no refresh can be begun', error_code: 'DATABASE', error_message: 'the disk is full' },
+      'no refresh can be begun, DATABASE: the disk is full',
+    ],
   ])('%s', (_title, line, expected) => {
     expect(sentence(line, 'msg')).toBe(expected)
   })

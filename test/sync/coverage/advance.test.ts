@@ -137,6 +137,19 @@ describe('an answer to forward', () => {
     expect(`${ask?.why} ${ask?.page}`).toBe(expected)
   })
 
+  it.each<[string, Partial<WalkRules>, Partial<CoverageState>, boolean]>([
+    ['checks the list', {}, {}, true],
+    ['checks no list whose total is ignored', { total: 'ignore' }, {}, false],
+    ['checks no list that named no total', {}, { counted: false }, false],
+    ['checks no part of a list', { kind: 'partial' }, {}, false],
+  ])('at the end of a pass in which the list moved %s', (_what, rules, state, isChecked) => {
+    const last = reading(4, { ...BEGUN, passMoved: true, ...state })
+
+    const { ask } = advance({ ...RULES, ...rules }, last, answer({ number: 4, next: null }), match())
+
+    expect(ask !== null).toBe(isChecked)
+  })
+
   const beyond = (changed: Partial<Page> = {}) =>
     answer({ items: [], number: 9, next: null, lastPage: 4, ...changed })
 

@@ -199,6 +199,16 @@ describe('a refresh of a list whose API can be asked for changes', () => {
     ).toEqual(before)
   })
 
+  it('says so where a row of the newest end changed without its field', async () => {
+    const list = await synced()
+    await list.refresh()
+    list.items.set(499, { id: 499, state: 'late', at: START - MINUTE })
+    await list.refresh()
+
+    expect(list.wrong()).toEqual([])
+    expect(list.warned).toEqual([expect.stringContaining('a row changed and its updated_at did not')])
+  })
+
   it('asks for what was left over after it was stopped', async () => {
     const list = await synced()
     await list.refresh()

@@ -69,6 +69,39 @@ it.each([
   expect(rateAfter(walked, now) / RATE).toBeCloseTo(row.expected, 1)
 })
 
+/** The first older page that is owed a day after the walk. */
+function firstOwed(more: Partial<RefreshState> = {}) {
+  const { state, page } = takeOwed({ ...STATE, ...more }, PACE, PRICE, DAY + 100 * MINUTE)
+  return { state, page: page ?? expect.fail('nothing is owed') }
+}
+
+it.each([
+  { newestRead: undefined, ago: 10, owed: 7 },
+  { newestRead: 6, ago: 10, owed: 7 },
+  { newestRead: 7, ago: 10, owed: 15 },
+  { newestRead: 7, ago: 1000, owed: 7 },
+])(
+  'an older page that the newest end has just shown is not owed: $newestRead, $ago minutes ago, $owed is',
+  ({ newestRead, ago, owed }) => {
+    const startedAt = DAY + (100 - ago) * MINUTE
+
+    expect(firstOwed({ startedAt, ...(newestRead ? { newestRead } : {}) }).page.number).toBe(owed)
+  },
+)
+
+it('an older page that could not be read is passed over; rows that came and rows that changed count alike', () => {
+  const { state, page } = firstOwed()
+  const rateOf = ({ rates }: RefreshState) => rates?.bands[1]?.rate ?? 0
+  const passed = page.after(null)
+  const [came, changed] = [page.after({ added: 2, changed: 0 }), page.after({ added: 1, changed: 1 })]
+
+  expect({ ...passed, rates: state.rates }).toEqual(state)
+  expect(firstOwed(passed).page.number).toBe(15)
+  expect(rateOf(came)).toBeGreaterThan(rateOf(page.after({ added: 0, changed: 0 })))
+  expect(rateOf(changed)).toBe(rateOf(came))
+  expect([came.older, changed.older]).toEqual([state.older + 2, state.older + 1])
+})
+
 const FIRST: RefreshState = afterFullWalk(null, {
   scope: '',
   startedAt: NOW,

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { estimateDistinct } from '../../../../src/store/core/describe.ts'
-import { newColumns, runsShown } from '../../../../src/store/core/overview.ts'
+import { newColumns, overviewOf, runsShown } from '../../../../src/store/core/overview.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
 import { mirrorSize } from '../../../../src/store/sqlite/read/status.ts'
@@ -80,6 +80,23 @@ describe('the new columns', () => {
       'orders.second',
       'orders.first',
     ])
+  })
+})
+
+it('the overview has the runs, the budgets, the tokens used last and the new columns', () => {
+  const { connection, addJob, addColumn } = createMirror()
+  addJob.run('a', 'orders')
+  for (const at of ['2026-10-01T00:00:00.000Z', END]) addColumn.run('orders', at, at, at)
+  connection.exec(
+    "INSERT INTO organizations (id, name, configured, last_fingerprint) VALUES ('a', 'acme', 1, 'f')",
+  )
+  connection.exec("INSERT INTO sync_gates (scope, closed_until, known) VALUES ('f', '', 'text')")
+
+  expect(runRule(connection, overviewOf(SQLITE, Date.parse(START)))).toEqual({
+    runs: [expect.objectContaining({ organization_id: 'a' })],
+    gates: [{ scope: 'f', known: 'text' }],
+    tokensUsed: new Map([['a', 'f']]),
+    newColumns: [expect.objectContaining({ column: END })],
   })
 })
 
