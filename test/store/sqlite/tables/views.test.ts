@@ -3,8 +3,12 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { canonicalNumber, isRawNumber } from '../../../../src/json/value.ts'
 import type { Column } from '../../../../src/store/columns/column.ts'
+import type { ArrayView } from '../../../../src/store/columns/elements.ts'
 import { type Leaf, sqlitePath } from '../../../../src/store/columns/flatten.ts'
-import { viewSql } from '../../../../src/store/sqlite/tables/views.ts'
+import { makeArrayView } from '../../../../src/store/core/array-views.ts'
+import type { ViewedTable } from '../../../../src/store/core/fit.ts'
+import { runRule } from '../../../../src/store/sqlite/driver.ts'
+import { ALTERATION } from '../../../../src/store/sqlite/tables/alter.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { OUTSIDE_READERS, type OutsideReader } from '../../../helpers/outside-readers.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -130,14 +134,14 @@ describe('the view of an array of objects', () => {
   })
 })
 
-const TABLE = { table: 'orders', keyColumns: ['id'] }
+const TABLE = { name: 'orders', keyColumns: ['id'] }
 const VIEW = { name: 'orders__items', arrayColumn: 'items', sentAt: null }
 
 // SQLite compares names only up to a NUL, so a path cannot distinguish such names; and it reads half of a
 // surrogate pair as bytes that are not text.
 const tellable = items.filter((item) => !/\\u(0000|d[89a-f])/.test(JSON.stringify(item)))
 
-describe('viewSql', () => {
+describe('the text of a view', () => {
   it.each<[string, string[], unknown[], unknown[]?]>([
     ['INTEGER', ['1', '20.0', '2e1', '-0', 'null', 'true', 'false'], [1n, 20n, 20n, 0n, null, 1n, 0n]],
     [
@@ -230,13 +234,13 @@ describe('viewSql', () => {
     const text = '[{"it\'s":1,"a\\"b":"x","c.d":2.5,"Größe \\\\":true}]'
     const odd = {
       view: { name: `o"__i's`, arrayColumn: `i's "`, sentAt: null },
-      table: { table: 'o"', keyColumns: ['a"k', "b'k"] },
+      table: { name: 'o"', keyColumns: ['a"k', "b'k"] },
     }
     const db = new Database(':memory:')
     db.exec(`CREATE TABLE "o""" ("_organization_id" TEXT, "a""k" TEXT, "b'k" INTEGER, "i's """ TEXT) STRICT`)
     db.prepare('INSERT INTO "o""" VALUES (?, ?, ?, ?)').run('org', 'k', 1n, text)
 
-    db.exec(viewSql({ ...odd.view, elements: elementsOf([text]) }, odd.table))
+    makeView(db, odd.table, { ...odd.view, elements: elementsOf([text]) })
 
     expect(db.prepare(`SELECT * FROM "o""__i's"`).get()).toEqual({
       _organization_id: 'org',
@@ -295,10 +299,14 @@ function shown(value: Leaf, type: string): unknown {
 
 function rowsOf(texts: readonly (string | null)[], elements: readonly Column[]): Record<string, unknown>[] {
   const db = createTable(texts)
-  db.exec(viewSql({ ...VIEW, elements }, TABLE))
+  makeView(db, TABLE, { ...VIEW, elements })
   return db
     .prepare<[], Record<string, unknown>>('SELECT * FROM "orders__items" ORDER BY "_parent_id", "_index"')
     .all()
+}
+
+function makeView(db: Database.Database, table: ViewedTable, view: ArrayView): void {
+  runRule(db, makeArrayView(ALTERATION, table, view))
 }
 
 function createTable(texts: readonly (string | null)[]): Database.Database {
