@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { type KnownError, MirrorError, systemCode, UsageError } from '../errors.ts'
-import { assertSameApi, placeOfFile } from '../store/core/settings.ts'
+import { assertSameApi } from '../store/core/settings.ts'
 import { type ConfiguredCollection, impossibleCollections } from '../store/core/tables.ts'
 import { runRule, SQLITE } from '../store/sqlite/driver.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
@@ -34,7 +34,7 @@ export function checkMirrorFile(
   let impossible: string[] = []
   const look = (connection: Connection) => {
     origin = originIn(connection)
-    if (baseUrl !== null) runRule(connection, assertSameApi(baseUrl, placeOfFile(connection.name)))
+    if (baseUrl !== null) runRule(connection, assertSameApi(baseUrl, connection.name))
     impossible = runRule(connection, impossibleCollections(SQLITE, collections))
   }
   try {

@@ -2,7 +2,7 @@ import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { overviewOf } from '../../store/core/overview.ts'
 import { mirrorState } from '../../store/core/publication.ts'
-import { claimAddress, placeOfFile, saveSetting } from '../../store/core/settings.ts'
+import { claimAddress, saveSetting } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
@@ -46,8 +46,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
     // A refused token is noted whatever became of this process' lock file.
     const transactAnyway = own(() => createTransact({ connection, ...patience }))
     const warning = await transactAnyway(() => {
-      const adopted =
-        address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', placeOfFile(file)))
+      const adopted = address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', file))
       runRule(connection, saveSetting('program', manifest.version))
       makeConfigured(connection, collections)
       return adopted

@@ -116,7 +116,7 @@ const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': '
 /** More than there are, for the tables of some dozen collections. */
 const MOST_PREPARED = 500
 
-/** Statements by their text, as long as their connection is open. */
+/** Prepared statements by their text, for as long as their connection is open. */
 const prepared = new WeakMap<Connection, Map<string, Prepared>>()
 
 /** Runs the statements of a rule, all before it returns. Call it inside a transaction if the rule writes. */

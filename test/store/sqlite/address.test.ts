@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { UsageError } from '../../../src/errors.ts'
-import { addressOf, claimAddress as claim, placeOfFile } from '../../../src/store/core/settings.ts'
+import { addressOf, claimAddress as claim } from '../../../src/store/core/settings.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { beginTestWalk, leaseOf, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
@@ -23,7 +23,7 @@ describe('the address of an API', () => {
 })
 
 function claimAddress({ connection }: TestMirror, baseUrl: string, accept: boolean): string | null {
-  return runRule(connection, claim(baseUrl, accept, placeOfFile(connection.name)))
+  return runRule(connection, claim(baseUrl, accept, connection.name))
 }
 
 describe('a mirror', () => {

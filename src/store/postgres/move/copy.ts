@@ -15,7 +15,7 @@ import type { MovedTable } from './tables.ts'
 /** A row as texts, which both databases write alike. */
 type Texts = (string | null)[]
 
-/** What a table holds: the number of its rows, and the sum of a number of each row, in any order. */
+/** A checksum of a table: the number of its rows, and the sum of a hash of each, in any order. */
 export interface Digest {
   rows: number
   sum: bigint
