@@ -2,11 +2,11 @@ import fs from 'node:fs'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import { completeCollections } from '../../core/collections.ts'
+import { quoted } from '../../core/sql.ts'
 import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
 import { runRule } from '../driver.ts'
-import { placeOf } from '../server/pool.ts'
+import { placeOf, type Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
-import { quoted, type Sql } from '../sql.ts'
 import { ALTERATION } from '../tables/alter.ts'
 
 const FOLDER = new URL('.', import.meta.url)

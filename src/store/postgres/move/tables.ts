@@ -4,11 +4,11 @@ import { foldName, freeName, type SqlValue } from '../../columns/column.ts'
 import { arrayViewName, parentNames } from '../../columns/elements.ts'
 import { ownColumns } from '../../core/declarations.ts'
 import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
+import { quoted } from '../../core/sql.ts'
 import { loadArrayViews, loadColumns } from '../../core/tables.ts'
-import { runRule, SQLITE } from '../../sqlite/driver.ts'
-import type { Connection } from '../../sqlite/sql.ts'
+import { type Connection, runRule, SQLITE } from '../../sqlite/driver.ts'
 import { POSTGRES, runRule as runOnServer, type Statements } from '../driver.ts'
-import { POSTGRES_LIMITS, quoted } from '../sql.ts'
+import { POSTGRES_LIMITS } from '../storable.ts'
 
 /** They describe the tables and views of the collections, which are made from them. */
 export const DESCRIBING = ['sync_collections', 'sync_known_columns', 'sync_view_columns']

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import manifest from 'pg-boss/package.json' with { type: 'json' }
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import { quoted } from '../../core/sql.ts'
 import { strangeOwner } from '../migrations/migrate.ts'
 import { type PostgresAddress, placeOf } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
-import { quoted } from '../sql.ts'
 
 // The queue has a schema of its own: pg-boss names its tables `job`, `queue`, `version`, as a collection may be named.
 

@@ -1,7 +1,7 @@
 import net from 'node:net'
 import type { Client, ClientBase } from 'pg'
 import { printable } from '../../../text.ts'
-import type { Sql } from '../sql.ts'
+import type { Sql } from './pool.ts'
 
 interface AnswersOptions {
   /** A further connection, for a look at the others. */

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
-import type { Sql } from '../sql.ts'
 import { createAnswers, destroy } from './answers.ts'
 import { isAway } from './errors.ts'
 
@@ -26,6 +25,16 @@ export function placeOf({ schema, database }: Pick<PostgresAddress, 'schema' | '
 interface Beginning {
   /** Begins a transaction that may write, and returns its number. */
   begin(): Promise<string>
+}
+
+/** Statements on the server, inside a transaction or each on its own. */
+export interface Sql {
+  /** The rows of one statement, prepared once a connection. Throws MirrorError, or StaleTablesError. */
+  rows<T>(text: string, values?: readonly unknown[]): Promise<T[]>
+  /** The same, of a statement without rows. Returns how many it has changed. */
+  count(text: string, values?: readonly unknown[]): Promise<number>
+  /** Runs statements without parameters. */
+  exec(text: string): Promise<void>
 }
 
 /** Rows in the server's own types, for what people ask. */

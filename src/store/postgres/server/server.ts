@@ -1,8 +1,13 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
-import type { Sql } from '../sql.ts'
 import { behindPooler, isAway, isConflict, isRefusedEachTime, readOnly, translate } from './errors.ts'
-import type { PostgresAddress } from './pool.ts'
-import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.ts'
+import {
+  type Cursor,
+  createPool,
+  type OwnConnection,
+  type Pool,
+  type PostgresAddress,
+  type Sql,
+} from './pool.ts'
 
 /** What waiting for the server needs. */
 export interface Patience {

@@ -1,6 +1,6 @@
 import { parseSqlitePath } from '../../columns/flatten.ts'
 import type { ElementSql } from '../../core/array-views.ts'
-import { literal } from '../sql.ts'
+import { literal } from '../storable.ts'
 
 /** A function of the schema that each of these views calls, and no view of a user's does. */
 export const VIEW_MARK = 'json_list('
