@@ -1,14 +1,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { systemCode, UsageError } from '../errors.ts'
-import { assertSameApi, placeOfFile } from '../store/core/settings.ts'
+import { assertSameApi } from '../store/core/settings.ts'
 import { type ConfiguredCollection, impossibleCollections } from '../store/core/tables.ts'
-import { runRule, SQLITE } from '../store/sqlite/driver.ts'
+import { type Connection, runRule, SQLITE } from '../store/sqlite/driver.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
 import { type Origin, originIn } from '../store/sqlite/publish/numbers.ts'
-import type { Connection } from '../store/sqlite/sql.ts'
 import { inBytes } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
@@ -34,7 +33,7 @@ export function checkMirrorFile(
   let impossible: string[] = []
   const look = (connection: Connection) => {
     origin = originIn(connection)
-    if (baseUrl !== null) runRule(connection, assertSameApi(baseUrl, placeOfFile(connection.name)))
+    if (baseUrl !== null) runRule(connection, assertSameApi(baseUrl, connection.name))
     impossible = runRule(connection, impossibleCollections(SQLITE, collections))
   }
   try {

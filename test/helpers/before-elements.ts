@@ -1,4 +1,4 @@
-import type { Connection } from '../../src/store/sqlite/sql.ts'
+import type { Connection } from '../../src/store/sqlite/driver.ts'
 
 /** Makes the tables as they were before the columns of views of arrays followed the rules of those of tables. */
 export function beforeElements(connection: Connection): void {

@@ -1,4 +1,4 @@
-import type { Connection } from '../../src/store/sqlite/sql.ts'
+import type { Connection } from '../../src/store/sqlite/driver.ts'
 
 /** Makes the tables of orders as they were before `orders_changes` had the column `seq`. */
 export function beforeSeq(connection: Connection): void {

@@ -4,6 +4,7 @@ import { interpolate } from '../../config/variables.ts'
 import { JobError, UsageError } from '../../errors.ts'
 import { createLeases as createServerLeases } from '../../store/postgres/leases.ts'
 import { type Moved, move } from '../../store/postgres/move/move.ts'
+import type { Connection } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { translate, translatingErrors } from '../../store/sqlite/file/open.ts'
 import {
@@ -14,7 +15,6 @@ import {
   readDaemons,
   withdrawMaintenance,
 } from '../../store/sqlite/leases.ts'
-import type { Connection } from '../../store/sqlite/sql.ts'
 import { createLockWait, createTransact } from '../../store/sqlite/transaction.ts'
 import { counted, printable } from '../../text.ts'
 import { exitCodeIfStopped } from '../exit-code.ts'

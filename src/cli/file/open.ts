@@ -2,9 +2,9 @@ import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { overviewOf } from '../../store/core/overview.ts'
 import { mirrorState } from '../../store/core/publication.ts'
-import { claimAddress, placeOfFile, saveSetting } from '../../store/core/settings.ts'
+import { claimAddress, saveSetting } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
-import { runRule, SQLITE } from '../../store/sqlite/driver.ts'
+import { type Connection, runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { emptyWal, openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { openForWriting } from '../../store/sqlite/file/open-for-writing.ts'
@@ -18,7 +18,6 @@ import {
 import { originIn } from '../../store/sqlite/publish/numbers.ts'
 import { startCopy } from '../../store/sqlite/publish/publish.ts'
 import { createFileStatus, mirrorSize } from '../../store/sqlite/read/status.ts'
-import type { Connection } from '../../store/sqlite/sql.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
 import { makeConfigured, rebuildCollection } from '../../store/sqlite/tables/collection.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
@@ -46,8 +45,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
     // A refused token is noted whatever became of this process' lock file.
     const transactAnyway = own(() => createTransact({ connection, ...patience }))
     const warning = await transactAnyway(() => {
-      const adopted =
-        address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', placeOfFile(file)))
+      const adopted = address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', file))
       runRule(connection, saveSetting('program', manifest.version))
       makeConfigured(connection, collections)
       return adopted

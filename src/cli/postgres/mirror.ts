@@ -3,6 +3,7 @@ import { type CheckedMirror, collectionFindings, findingOf } from '../../check/m
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
 import { columnTroubles, overviewOf } from '../../store/core/overview.ts'
+import { assertSameApi } from '../../store/core/settings.ts'
 import { gateClosedUntil } from '../../store/core/status.ts'
 import { impossibleCollections } from '../../store/core/tables.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
@@ -10,9 +11,8 @@ import { readDaemons, readLocks } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { jobsOnServer, mirrorSize, readQueue } from '../../store/postgres/read/status.ts'
 import { lockHolders } from '../../store/postgres/server/answers.ts'
+import { placeOf, type Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
-import type { Sql } from '../../store/postgres/sql.ts'
-import { assertSameApiOn } from '../../store/postgres/store.ts'
 import { type Origin, originAt } from '../../store/sqlite/publish/numbers.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
@@ -73,7 +73,7 @@ export async function check(
       // Without it no `start` begins.
       await assertQueueSchema(server)
       origin = await originOn(server)
-      if (baseUrl !== null) await assertSameApiOn(server, baseUrl)
+      if (baseUrl !== null) await runRule(server, assertSameApi(baseUrl, placeOf(server.address)))
       impossible = await runRule(server, impossibleCollections(POSTGRES, config.collections))
     } finally {
       await server.close()

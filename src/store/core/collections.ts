@@ -15,7 +15,7 @@ import {
   planTables,
 } from './tables.ts'
 
-// The tables and views of a collection, as they are made, completed and dropped together.
+// Making, completing and dropping the tables and views of a collection.
 
 /** Makes the tables and the view of changes of a collection, as far as they are missing. Throws JobError for another key, and for names that are taken. */
 export function* ensureTables(alteration: Alteration, collection: ConfiguredCollection): Rule<void> {

@@ -55,7 +55,7 @@ export function* recordColumns(dialect: Dialect, job: JobNames, walkId: number):
   )
 }
 
-/** The jobs of a collection whose values were counted: they are to be counted again once these were made anew. */
+/** The jobs of a collection whose values were counted: a rebuild counts them again. */
 export function countedJobs(collection: string): Rule<JobNames[]> {
   return all(
     `
@@ -182,7 +182,7 @@ function* filledFields(
   return sample.union(whole)
 }
 
-/** @param from Whose rows are looked at, in SQL behind FROM. */
+/** @param from What stands behind FROM. */
 function* filledAmong(organization: string, columns: readonly Column[], from: string): Rule<Set<Column>> {
   if (columns.length === 0) return new Set()
   const some = columns.map(

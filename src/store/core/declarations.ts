@@ -142,7 +142,7 @@ export function addColumnSql(dialect: Dialect, table: string, column: Column): s
   ]
 }
 
-/** Gives tables of earlier versions what they have not: columns, indexes, and numbers above those of all their events. */
+/** Adds what tables of earlier versions lack: columns, indexes, and a next number above those of all their events. */
 export function* completeTables(
   dialect: Dialect,
   shape: Pick<TableShape, 'name' | 'keyColumns'>,

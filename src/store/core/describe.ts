@@ -152,7 +152,7 @@ function* extremesOf(name: string, values: readonly string[]) {
 interface Sampled {
   /** Values. */
   sampled: number
-  /** Different ones, and those of them that came once. */
+  /** Different values, and how many of them came once. */
   distinct: number
   once: number
 }
@@ -196,7 +196,7 @@ export function estimateDistinct({ filled, sampled, distinct, once }: Sampled & 
   return Math.min(filled, Math.max(distinct, Math.round(estimate)))
 }
 
-/** The paths of discovered columns. A copy does not say those of elements. */
+/** The paths of discovered columns. A copy does not have those of elements. */
 function* pathsOf(dialect: Dialect, { name, collection }: Listed): Rule<Map<string, string>> {
   const isOfElements = name.startsWith(`${collection}__`)
   if (isOfElements && !(yield* dialect.relationNamed(['sync_view_columns']))) return new Map()

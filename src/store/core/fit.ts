@@ -39,11 +39,11 @@ export interface KnownTables {
   told: Told
 }
 
-/** What a process has told of a collection, since it is told once. */
+/** What a process has reported of a collection: each is reported once. */
 export interface Told {
-  /** That there is no room for further columns. */
+  /** Whether it has said that there is no room for further columns. */
   isFull: boolean
-  /** The columns whose arrays get no view, since its name is taken, or no other one than they have. */
+  /** Columns whose arrays get no view, since its name is taken, or whose view stays as it is. */
   strangers: ReadonlySet<string>
 }
 
@@ -108,7 +108,7 @@ export type Outcome<T> = { result: T; wanted?: never } | { result?: never; wante
 /** Writes rows where the tables can hold them. */
 export type Writing<T> = (tables: KnownTables) => Rule<Outcome<T>>
 
-/** How a store comes to the tables of a collection. */
+/** How a store gets at the tables of a collection. */
 export interface TableAccess {
   /** Runs a rule in a transaction, with the tables as they are then. `begin` begins it: again, if the transaction runs twice. */
   withTables<T>(collection: ConfiguredCollection, begin: Writing<T>): Promise<Outcome<T>>
@@ -148,7 +148,7 @@ export interface Alteration {
   dialect: Dialect
   /** Makes all changes of columns; or none, where something keeps the types of some of them. */
   alterTables(collection: ConfiguredCollection, changes: readonly ColumnChange[]): Rule<KeptTypes | null>
-  /** The views that every mirror of this database has beside those of `views.ts`. */
+  /** Views that every mirror in this database has beside those of `views.ts`. */
   furtherViews: readonly OwnView[]
   /** Makes a view, or makes it anew; with the statements that say what it is. */
   makeView(name: string, select: string, comments: readonly string[]): Rule<void>

@@ -34,7 +34,7 @@ function lines(counts: keyof Holdings | null, table: string, key: string, where 
   return { counts, tables: [table], where, key, order: key }
 }
 
-/** What is deleted of a job, in this order: walks after all that names them, since their ids are used again. */
+/** What is deleted of a job, in this order: a walk after everything that refers to it, since its id is used again. */
 function* partsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<Part[]> {
   const known = yield* knownKey(collection)
   const rows = (counts: keyof Holdings, kinds: readonly TableKind[]): Part[] => {

@@ -38,7 +38,7 @@ export function noteOwner(job: JobNames, owner: string, isVerify: boolean): Rule
   )
 }
 
-/** Gives a job back, unless another one has taken it: by the owner's name, or by its epoch. */
+/** Gives a job back, unless another process has taken it. `own`: tells our ownership, by name or by epoch. */
 export function releaseJob(job: JobNames, own: { owner: string } | { epoch: number }): Rule<number> {
   const [name] = Object.keys(own)
   return run(`UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND ${name} = :${name}`, {
@@ -83,7 +83,7 @@ function lastOutcome(job: Job): Rule<Lease['lastWalk']> {
   )
 }
 
-/** Who has a job that cannot be taken, and what that one does. */
+/** The owner of a job that cannot be taken, and what it is doing. */
 export function* heldByOther(job: Job): Rule<Extract<Acquired, { heldBy: string }>> {
   const owner = yield* ownerOf(namesOf(job))
   return owner === null

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { all, type Rule, type StoredTime, timeOrNull } from './sql.ts'
 
-// What of a mirror its published file shows, in few words: so whether the file still shows it is known without a look at the rows.
+// A short digest of what a published file shows of its mirror, so that a look at it says whether the file is still up to date.
 
 /** How fresh a list is. Times are ISO 8601; null where the mirror does not know. */
 export interface JobFreshness {

@@ -19,7 +19,7 @@ export interface TypedLine {
   typed: TypedRow
 }
 
-/** Makes its SQL once: with 500 columns it is long. */
+/** Makes the SQL once, since it is long with 500 columns. */
 export function createRowWriter(dialect: Dialect, shape: TableShape) {
   const { add, keep, change, restore } = textsOf(dialect, shape)
   const columns = lineColumns(shape)

@@ -29,16 +29,6 @@ export function addressOf(baseUrl: string): string {
   return hostname.replace(/\.$/, '') + pathname.replace(/\/+$/, '')
 }
 
-/** Where a mirror is, for messages, and how another such place is named. */
-export interface Place {
-  place: string
-  other: string
-}
-
-export function placeOfFile(file: string): Place {
-  return { place: file, other: 'file as "database"' }
-}
-
 const ADDRESS = 'address'
 
 export function* isOfAddress(baseUrl: string): Rule<boolean> {
@@ -48,25 +38,25 @@ export function* isOfAddress(baseUrl: string): Rule<boolean> {
 /**
  * Notes the API whose lists the mirror holds, so that lists of two APIs are never mixed. Throws UsageError if
  * they are another API's, unless that is accepted. Returns a warning if the mirror has rows and an earlier
- * version did not note their address.
+ * version did not note their address. `place`: where the mirror is, for messages.
  */
-export function* claimAddress(baseUrl: string, accept: boolean, where: Place): Rule<string | null> {
+export function* claimAddress(baseUrl: string, accept: boolean, place: string): Rule<string | null> {
   if (yield* isOfAddress(baseUrl)) return null
-  if (!accept) yield* assertSameApi(baseUrl, where)
+  if (!accept) yield* assertSameApi(baseUrl, place)
   const isFirst = (yield* setting(ADDRESS)) === null
   yield* saveSetting(ADDRESS, addressOf(baseUrl))
   if (!isFirst || !(yield* holdsAnything())) return null
-  return `${where.place} did not say yet whose lists it holds; from now on they are those of ${addressOf(baseUrl)}`
+  return `${place} did not say yet whose lists it holds; from now on they are those of ${addressOf(baseUrl)}`
 }
 
 /** Throws UsageError if the mirror holds the lists of another address. */
-export function* assertSameApi(baseUrl: string, { place, other }: Place): Rule<void> {
+export function* assertSameApi(baseUrl: string, place: string): Rule<void> {
   const known = yield* setting(ADDRESS)
   if (known === null || known === addressOf(baseUrl) || !(yield* holdsAnything())) return
   throw new UsageError(
     `${place} holds the lists of ${known}, and api.baseUrl of the configuration names ${addressOf(baseUrl)}: nothing was ` +
       'sent or written. If that is another address of the same API, run "admin-mirror sync --accept-address"; if it is ' +
-      `another API, name another ${other}`,
+      'another API, name another "database"',
   )
 }
 

@@ -32,16 +32,16 @@ export type Values = Readonly<Record<string, string | number | null>>
 /** Rows, or a number, as the statement wants. */
 export type Result = unknown
 
-/** What a rule takes from its database: how that writes what both do in other words. There are two, `SQLITE` and `POSTGRES`, each in the `driver.ts` of its store. */
+/** How a database writes what both can do, in SQL that differs. There are two: `SQLITE` and `POSTGRES`, each in the `driver.ts` of its store. */
 export interface Dialect {
-  /** What names of columns have to be like. */
+  /** The rules for names of columns. */
   limits: ColumnLimits
   /** The column that identifies a row for a moment, and its type. */
   rowId: string
   rowIdType: string
-  /** The column that rises with each row of a table, whatever the clock said. */
+  /** The column that grows with each row of a table, even if the clock is set back. */
   sequence: string
-  /** The column of a history that rises with each version. */
+  /** The same of a history. */
   versionSequence: string
   /** A join whose second table is read by the index on what joins it. */
   join: string
@@ -59,28 +59,28 @@ export interface Dialect {
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */
   idOfRow(keys: Keys, row: string): string
-  /** A condition: the row has this id, which came from a row of these columns. */
+  /** A condition: the row has this id, which `idOfRow` has made with the same keys. */
   hasId(keys: Keys, row: string, id: string): string
-  /** Whether the name is that of a view of ours: a user may have put another one in its place. */
+  /** Whether a view of this name is there, and the program has made it: a user may have put another one in its place. */
   isOwnView(name: string): Rule<boolean>
   /** A typed row as its table can hold it. */
   stored(catalog: Catalog, row: TypedRow): TypedRow
-  /** What to report of rows that are not stored as they were sent. */
+  /** Notices about rows that are not stored as they were sent. */
   rowNotices(upserts: readonly Upsert[], rows: readonly TypedRow[]): Notice[]
-  /** For WHERE of a job's row, at the end: its owner is the one with `:epoch`, and nobody else changes it before the transaction ends. */
+  /** Ends the WHERE of a job's row: its owner has the epoch `:epoch`, and the row is locked until the transaction ends. */
   ofOwner: string
-  /** At the end of a SELECT: nobody changes these rows, or even reads them for a change, before the transaction ends. */
+  /** Ends a SELECT whose rows nobody else may change until the transaction ends; after `forUpdate` nobody else may lock them either. */
   forShare: string
   forUpdate: string
   /** The `seq` of the event at this time of a row, an expression that an index can be on. */
   seqOf(time: EventTime, row?: string): string
   /** A type of `SQL_TYPES`, or a time, in a declaration of a table. */
   declared(type: string): string
-  /** What declarations of tables end with, and what a history has beside the columns of ours. */
+  /** `ending`: of the declaration of a table. `history`: columns of a history that the other database does not have. */
   more: { ending: string; history: Readonly<Record<string, { type: string; says: string }>> }
-  /** The statements that say on something what it is. */
+  /** The statements that comment on a table, a view or a column; none where a database has no comments. */
   comment(on: string, text: string): string[]
-  /** The columns of a table with their types, as it is declared now; none without a table. */
+  /** The columns of a table or view with their types, in order; none if it is not there. */
   columnTypes(table: string): Rule<Map<string, string>>
   /** Bytes of the longest name that a collection can have. */
   longestCollection: number

@@ -5,7 +5,7 @@ import { JOIN_LAST_RUN } from './views.ts'
 
 // What `status`, and those who wait for a list, are shown.
 
-/** What the line of a run says whose process was killed: the next run of its job writes it. */
+/** The error message of a run whose process was killed. The next run of its job writes it. */
 export const DIED = 'the process ended without a word'
 
 /** A row of `status`: `sync_status` and details. Times as in the mirror. */
@@ -172,7 +172,7 @@ interface Budget {
   waiting_until: StoredTime | null
 }
 
-/** What a job waits for, by all budgets that it spends: the one that is waited for longest. */
+/** What a job waits for: of all budgets that it spends, the one that takes longest. */
 function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'waiting_until'> {
   const waits = budgets.map(({ closed_until: closed, waiting_for: reason, waiting_until: waiting }) =>
     waiting !== null && msOf(closed) < msOf(waiting)
@@ -189,7 +189,7 @@ export function* gateClosedUntil(): Rule<string | null> {
   return row?.at == null ? null : timeOf(row.at)
 }
 
-/** What a process that died has left says nothing. */
+/** What a process that died has left in the row is not true any more. */
 const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
 
 export type HasColumn = (table: 'sync_status' | 'sync_jobs', column: string) => boolean
@@ -222,7 +222,7 @@ function columnsOf(
   { numberIn, textIn }: Pick<Dialect, 'numberIn' | 'textIn'>,
   has: HasColumn,
 ): Record<keyof ReadRow, string> {
-  // Of files alone: on a server a new column is to be read from the tables, since the view may be that of the version before.
+  // In a file alone. On a server the view may still be that of an earlier version, so a new column has to be read from the tables.
   const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : 'NULL')
   const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
   const isRefreshed = has('sync_status', 'newest')
@@ -342,7 +342,7 @@ export const RUNNING_RUN = `
   FROM sync_runs AS run
   LEFT JOIN organizations ON organizations.id = run.organization_id
   LEFT JOIN sync_walks AS walk ON walk.id = run.walk_id
-  -- Whoever compares a list has no run: one that is open was left by a process that died.
+  -- A process that compares a list has no run: a run that is open then was left by one that died.
   JOIN sync_jobs AS job
     ON job.organization_id = run.organization_id AND job.collection = run.collection AND job.verifying = 0
   WHERE run.organization_id = :organization AND run.collection = :collection AND run.status = 'running'
@@ -351,7 +351,7 @@ export const RUNNING_RUN = `
   LIMIT 1
 `
 
-/** The names alone matter here. */
+/** Only the names are used. */
 const NAMES = Object.keys(columnsOf({ numberIn: String, textIn: String }, () => true))
 const NO_VALUES = Object.fromEntries(NAMES.map((name) => [name, null])) as Record<keyof ReadRow, null>
 

@@ -48,7 +48,7 @@ export function* loadColumns({ sequence }: Dialect, collection: string): Rule<Co
 }
 
 /**
- * The views of a collection. Earlier versions gave two arrays whose names PostgreSQL cuts alike one view: it is that of the first one.
+ * The views of a collection. Earlier versions made one view for two arrays whose names PostgreSQL cuts to the same one: it is the first array's.
  * No collection's name has two underscores, so a view belongs to one.
  */
 export function* loadArrayViews({ sequence }: Dialect, collection: string): Rule<ArrayView[]> {

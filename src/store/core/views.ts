@@ -30,7 +30,7 @@ function lastRun(where: string): string {
   return `(SELECT max(id) FROM sync_runs WHERE ${OF_OUTER_JOB}${where})`
 }
 
-// Where a column is none of a table, a CAST declares its type: strict readers of a file take it for bytes else.
+// A column that is an expression needs a CAST to have a type: strict readers of a file take it for bytes otherwise.
 
 function statusView({ joinFirst, declared }: Dialect): OwnView {
   return {

@@ -1,5 +1,3 @@
-import type { Upsert } from '../../sync/store.ts'
-import type { Notice } from '../../sync/types.ts'
 import { parentNames } from '../columns/elements.ts'
 import { CHANGES_COMMENT, SEQ_COLUMNS } from '../core/changes-view.ts'
 import { tableName } from '../core/names.ts'
@@ -18,9 +16,9 @@ import {
   withParameters,
 } from '../core/sql.ts'
 import { SERVER_TIME } from './server/clock.ts'
-import type { Cursor } from './server/pool.ts'
+import type { Cursor, Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
-import { fullNotice, literal, POSTGRES_LIMITS, type Sql, storable, storableJson, withinPage } from './sql.ts'
+import { literal, POSTGRES_LIMITS, rowNotices, storable, storableJson, withinPage } from './storable.ts'
 import { VIEW_MARK } from './tables/views.ts'
 
 export const POSTGRES: Dialect = {
@@ -66,7 +64,7 @@ export const POSTGRES: Dialect = {
     for (const { column } of row.arrays) row.values.set(column, storableJson(String(row.values.get(column))))
     return withinPage(catalog, row)
   },
-  rowNotices: (upserts, rows) => [...nulNotice(upserts), ...fullNotice(rows)],
+  rowNotices,
   forShare: 'FOR SHARE',
   forUpdate: 'FOR NO KEY UPDATE',
   // Immutable, as an index wants it: a difference of times does not depend on a time zone.
@@ -164,14 +162,6 @@ const SHOWN_TYPES: Readonly<Record<string, string>> = {
   real: 'REAL',
   'double precision': 'REAL',
   'timestamp with time zone': OWN_TIME,
-}
-
-/** PostgreSQL's texts hold no NUL. */
-function nulNotice(upserts: readonly Upsert[]): Notice[] {
-  const some = upserts.filter(({ text }) => text.includes('\\u0000')).length
-  if (some === 0) return []
-  const message = `${some} of its items hold a NUL character, which PostgreSQL cannot store: it is kept as \\u0000 in their columns`
-  return [{ level: 'info', message }]
 }
 
 /** Each text before it is part of JSON, where NUL is written otherwise. */

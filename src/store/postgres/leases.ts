@@ -5,9 +5,8 @@ import { removeSetting, saveSetting } from '../core/settings.ts'
 import { one, type Rule, timeOf } from '../core/sql.ts'
 import { runRule, type Statements } from './driver.ts'
 import { behindPooler } from './server/errors.ts'
-import type { OwnConnection } from './server/pool.ts'
+import type { OwnConnection, Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
-import type { Sql } from './sql.ts'
 
 /**
  * Which worker works on which job. A worker holds an advisory lock for each of its jobs, all on one connection that does

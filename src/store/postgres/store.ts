@@ -3,13 +3,14 @@ import type { Job } from '../../sync/types.ts'
 import { asOwner, namesOf, ownJobOf } from '../core/jobs.ts'
 import { heldByOther, leaseOf, noteOwner, prepareJob, releaseJob } from '../core/leases.ts'
 import { noteMissing } from '../core/missing.ts'
-import { assertSameApi, claimAddress, isOfAddress, type Place } from '../core/settings.ts'
+import { claimAddress, isOfAddress } from '../core/settings.ts'
 import { type Keys, type Rule, timeOf } from '../core/sql.ts'
 import { createStore, type Machinery } from '../core/store.ts'
 import { refusalOf } from '../core/tables.ts'
 import { closeWalk } from '../core/walks.ts'
 import { POSTGRES, runnerOn, runRule } from './driver.ts'
 import { type Leases, newEpoch } from './leases.ts'
+import { placeOf } from './server/pool.ts'
 import type { Patience, Server } from './server/server.ts'
 import { createServerTables } from './tables/collection.ts'
 
@@ -92,15 +93,6 @@ export async function claimAddressOn(
   return server.transaction(async (sql) => {
     // One after another, since each may find none.
     await sql.exec('LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE')
-    return runRule(sql, claimAddress(baseUrl, accept, placeOf(server)))
+    return runRule(sql, claimAddress(baseUrl, accept, placeOf(server.address)))
   })
-}
-
-/** Throws UsageError if the schema holds the lists of another address. */
-export function assertSameApiOn(server: Server, baseUrl: string): Promise<void> {
-  return runRule(server, assertSameApi(baseUrl, placeOf(server)))
-}
-
-function placeOf({ address: { schema, database } }: Server): Place {
-  return { place: `the schema ${schema} of the database ${database}`, other: 'schema in "database"' }
 }

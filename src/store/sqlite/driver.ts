@@ -1,10 +1,11 @@
-import type { Statement as Prepared } from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import { SQLITE_LIMITS } from '../columns/column.ts'
 import { SEQ_COLUMNS } from '../core/changes-view.ts'
 import { isOfChanges, OWN_TIME } from '../core/reading.ts'
 import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
-import type { Connection } from './sql.ts'
 import { isViewSql } from './tables/views.ts'
+
+export type Connection = Database.Database
 
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
@@ -116,8 +117,8 @@ const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': '
 /** More than there are, for the tables of some dozen collections. */
 const MOST_PREPARED = 500
 
-/** Statements by their text, as long as their connection is open. */
-const prepared = new WeakMap<Connection, Map<string, Prepared>>()
+/** Prepared statements by their text, for as long as their connection is open. */
+const prepared = new WeakMap<Connection, Map<string, Database.Statement>>()
 
 /** Runs the statements of a rule, all before it returns. Call it inside a transaction if the rule writes. */
 export function runRule<T>(connection: Connection, rule: Rule<T>): T {
@@ -134,8 +135,8 @@ function runStatement(connection: Connection, { text, values, line, wants }: Sta
   return wants === 'rows' ? statement.all(values) : statement.run(values).changes
 }
 
-function prepare(connection: Connection, text: string): Prepared {
-  const known = prepared.get(connection) ?? new Map<string, Prepared>()
+function prepare(connection: Connection, text: string): Database.Statement {
+  const known = prepared.get(connection) ?? new Map<string, Database.Statement>()
   // Each new column changes the SQL of its table, so old texts pile up.
   if (known.size >= MOST_PREPARED) known.clear()
   prepared.set(connection, known)

@@ -9,9 +9,8 @@ import {
   releaseJob,
 } from '../core/leases.ts'
 import { removeSetting, saveSetting, setting } from '../core/settings.ts'
-import { runRule } from './driver.ts'
+import { type Connection, runRule } from './driver.ts'
 import { holdLock, leasesFolder, lockState, removeLock } from './file/lock-file.ts'
-import type { Connection } from './sql.ts'
 
 /**
  * Which process works on which job. Each process holds a lock on a file of its own beside the mirror for its

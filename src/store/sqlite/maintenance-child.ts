@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serveParent } from './child-process.ts'
+import type { Connection } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import { openForWriting } from './file/open-for-writing.ts'
 import { announceMaintenance, createLeases, maintenanceUnderWay, withdrawMaintenance } from './leases.ts'
 import { type ChildTask, TASKS } from './maintenance.ts'
-import type { Connection } from './sql.ts'
 import { withoutForeignKeys } from './tables/alter.ts'
 import { createLockWait } from './transaction.ts'
 

@@ -4,7 +4,7 @@ import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
 import type { Keys } from '../core/sql.ts'
 import { createStore, type Machinery, type TaskSize } from '../core/store.ts'
 import { knownKeys, refusalOf } from '../core/tables.ts'
-import { runRule, SQLITE } from './driver.ts'
+import { type Connection, runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import {
@@ -16,7 +16,6 @@ import {
   type TaskResult,
   tablesToAnalyze,
 } from './maintenance.ts'
-import type { Connection } from './sql.ts'
 import { createFileTables, createSchemaCache, INLINE_ROWS } from './tables/collection.ts'
 import { type Patience, runnerOn, type Transact } from './transaction.ts'
 

@@ -15,9 +15,8 @@ import {
   UNWRITTEN,
   writeBudget,
 } from '../core/tokens.ts'
-import { runRule, SQLITE } from './driver.ts'
+import { type Connection, runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
-import type { Connection } from './sql.ts'
 import type { Transact } from './transaction.ts'
 
 /** `newSalt`: only its first value in a mirror's life is used. */

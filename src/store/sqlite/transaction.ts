@@ -1,10 +1,9 @@
 import fs from 'node:fs'
 import { MirrorLostError } from '../../errors.ts'
 import type { Runner } from '../core/sql.ts'
-import { runRule, SQLITE } from './driver.ts'
+import { type Connection, runRule, SQLITE } from './driver.ts'
 import { createVersionCheck, isBusy, translate, translatingErrors } from './file/open.ts'
 import { type Leases, maintenanceUnderWay } from './leases.ts'
-import type { Connection } from './sql.ts'
 import { withoutForeignKeys } from './tables/alter.ts'
 
 /** What waiting for another process's lock needs. */

@@ -2,10 +2,11 @@ import fs from 'node:fs'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import { completeCollections } from '../../core/collections.ts'
+import { quoted } from '../../core/sql.ts'
 import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
 import { runRule } from '../driver.ts'
+import { placeOf, type Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
-import { quoted, type Sql } from '../sql.ts'
 import { ALTERATION } from '../tables/alter.ts'
 
 const FOLDER = new URL('.', import.meta.url)
@@ -97,7 +98,7 @@ async function versionOf(sql: Pick<Sql, 'rows'>, { address }: Pick<Server, 'addr
   const [row] = await sql.rows<{ value: string }>("SELECT value FROM sync_settings WHERE name = 'version'")
   if (row?.value === MOVING)
     throw new MirrorError(
-      `a mirror is being moved into the schema ${address.schema} of the database ${address.database}, and it is not whole yet: wait for ` +
+      `a mirror is being moved into ${placeOf(address)}, and it is not whole yet: wait for ` +
         '"admin-mirror move", or run the same move again if it was stopped',
     )
   return Number(row?.value ?? 0)
@@ -124,7 +125,7 @@ async function assertEmpty(sql: Sql, { address }: Server): Promise<0> {
   )
   if (!stranger) return 0
   throw new MirrorError(
-    `the schema ${address.schema} of the database ${address.database} is no mirror, and has tables of somebody else: name an ` +
+    `${placeOf(address)} is no mirror, and has tables of somebody else: name an ` +
       'empty or a new one with schema=NAME in "database"',
   )
 }
@@ -134,7 +135,7 @@ function ownedBy(
   owner: string,
 ): MirrorError {
   return new MirrorError(
-    `the schema ${schema} of the database ${database} belongs to the role ${printable(owner)}, who could have this role ${user} run ` +
+    `${placeOf({ schema, database })} belongs to the role ${printable(owner)}, who could have this role ${user} run ` +
       `anything: connect as ${printable(owner)}, name another schema with schema=NAME in "database", or run ALTER SCHEMA ${schema} OWNER TO ${user}`,
   )
 }

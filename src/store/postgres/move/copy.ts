@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto'
 import { InterruptedError, MirrorError } from '../../../errors.ts'
 import type { SqlValue } from '../../columns/column.ts'
 import type { Value } from '../../core/reading.ts'
-import type { Connection } from '../../sqlite/sql.ts'
+import { quoted } from '../../core/sql.ts'
+import type { Connection } from '../../sqlite/driver.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import { openCursor } from '../read/query.ts'
 import { StaleTablesError } from '../server/errors.ts'
+import type { Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
-import { quoted, type Sql, storable, storableJson } from '../sql.ts'
+import { storable, storableJson } from '../storable.ts'
 import type { MovedTable } from './tables.ts'
 
 // How a value of SQLite becomes one of PostgreSQL, and how it is told that both sides hold the same.
@@ -15,7 +17,7 @@ import type { MovedTable } from './tables.ts'
 /** A row as texts, which both databases write alike. */
 type Texts = (string | null)[]
 
-/** What a table holds: the number of its rows, and the sum of a number of each row, in any order. */
+/** A checksum of a table: the number of its rows, and the sum of a hash of each, in any order. */
 export interface Digest {
   rows: number
   sum: bigint

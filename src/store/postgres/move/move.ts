@@ -5,13 +5,14 @@ import { replaceViews } from '../../core/array-views.ts'
 import { dropCollection, ensureChangesView } from '../../core/collections.ts'
 import { tablesSql } from '../../core/declarations.ts'
 import { tableName } from '../../core/names.ts'
+import { quoted } from '../../core/sql.ts'
 import { collectionNames, loadCatalog } from '../../core/tables.ts'
-import type { Connection } from '../../sqlite/sql.ts'
+import type { Connection } from '../../sqlite/driver.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import { readLocks } from '../leases.ts'
 import { LATEST_VERSION, MOVING, migrate, readSettings } from '../migrations/migrate.ts'
+import { placeOf, type Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
-import { quoted, type Sql } from '../sql.ts'
 import { ALTERATION } from '../tables/alter.ts'
 import { compareTable, copyTable, fillTable } from './copy.ts'
 import {
@@ -109,7 +110,7 @@ function sourceOf({ salt = '' }: Readonly<Record<string, string>>): string {
 interface Mark {
   source: string
   version: number
-  /** Of an earlier program, which made the same version of the schema, but filled its tables in another order. */
+  /** Written by an earlier program that filled the tables of the same version in another order. */
   plan?: string
 }
 
@@ -120,9 +121,9 @@ const MARK = 'move'
  * Throws MirrorError for one that holds something that this move did not bring.
  */
 async function inspectTarget(server: Server, source: string): Promise<'new' | 'begun' | 'moved'> {
-  const { schema, database } = server.address
+  const { schema } = server.address
   const untouched = `and nothing of it was touched: name another one with schema=NAME, or, if it is not needed, drop it (DROP SCHEMA ${schema} CASCADE)`
-  const place = `the schema ${schema} of the database ${database}`
+  const place = placeOf(server.address)
   const settings = await readSettings(server)
   const text = settings.get(MARK)
   if (text === undefined) {
@@ -193,7 +194,7 @@ function begin(
   })
 }
 
-/** What counts by itself in these tables goes on behind the highest copied number: others may have tables in the schema, too. */
+/** Sets the counters of these tables behind the highest copied number. Not those of other tables: somebody may have put one in the schema. */
 const COUNTERS = `
   SELECT format('SELECT setval(%L, max(%I)) FROM %s', pg_get_serial_sequence(attrelid::regclass::text, attname), attname, attrelid::regclass) AS set
   FROM pg_attribute

@@ -4,12 +4,13 @@ import { foldName, freeName, type SqlValue } from '../../columns/column.ts'
 import { arrayViewName, parentNames } from '../../columns/elements.ts'
 import { ownColumns } from '../../core/declarations.ts'
 import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
+import { quoted } from '../../core/sql.ts'
 import { loadArrayViews, loadColumns } from '../../core/tables.ts'
-import { runRule, SQLITE } from '../../sqlite/driver.ts'
-import type { Connection } from '../../sqlite/sql.ts'
-import { POSTGRES_LIMITS, quoted, type Sql } from '../sql.ts'
+import { type Connection, runRule, SQLITE } from '../../sqlite/driver.ts'
+import { POSTGRES, runRule as runOnServer, type Statements } from '../driver.ts'
+import { POSTGRES_LIMITS } from '../storable.ts'
 
-/** They say what the tables and views of the collections are like, which are made by them. */
+/** They describe the tables and views of the collections, which are made from them. */
 export const DESCRIBING = ['sync_collections', 'sync_known_columns', 'sync_view_columns']
 
 /** Our own tables that are the same on both sides. */
@@ -42,24 +43,17 @@ interface OwnTable {
   isOrdered: boolean
 }
 
-export async function ownTables(server: Pick<Sql, 'rows'>, connection: Connection): Promise<OwnTable[]> {
-  const found = await server.rows<{ table: string; name: string }>(
-    `
-      SELECT relname AS table, attname AS name
-      FROM pg_attribute
-      JOIN pg_class ON pg_class.oid = attrelid
-      WHERE relnamespace = current_schema()::regnamespace AND relname = ANY ($1) AND attnum > 0 AND NOT attisdropped
-      ORDER BY attnum
-    `,
-    [OWN_TABLES],
-  )
-  const inFile = connection.prepare('SELECT name FROM pragma_table_info(?)').pluck()
-  return OWN_TABLES.map((name) => {
-    const onServer = found.filter(({ table }) => table === name).map((column) => column.name)
-    const both = (inFile.all(name) as string[]).filter((column) => onServer.includes(column))
-    const columns = both.filter((column) => !OF_A_PROCESS.includes(column))
-    return { name, columns, isOrdered: onServer.includes(SEQUENCE) }
-  })
+export async function ownTables(server: Statements, connection: Connection): Promise<OwnTable[]> {
+  const tables: OwnTable[] = []
+  for (const name of OWN_TABLES) {
+    const onServer = await runOnServer(server, POSTGRES.columnTypes(name))
+    const inFile = runRule(connection, SQLITE.columnTypes(name))
+    const columns = [...inFile.keys()].filter(
+      (column) => onServer.has(column) && !OF_A_PROCESS.includes(column),
+    )
+    tables.push({ name, columns, isOrdered: onServer.has(SEQUENCE) })
+  }
+  return tables
 }
 
 /** A collection of the file. */
@@ -141,7 +135,7 @@ export interface MovedTable {
 
 /** All tables, those of the collections last. */
 export async function movedTables(
-  server: Pick<Sql, 'rows'>,
+  server: Statements,
   connection: Connection,
   collections: readonly MovedCollection[],
 ): Promise<MovedTable[]> {

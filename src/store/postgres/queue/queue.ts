@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { PgBoss } from 'pg-boss'
+import { quoted } from '../../core/sql.ts'
 import { type ListNames, readLocks } from '../leases.ts'
 import { translate } from '../server/errors.ts'
+import type { Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
-import { quoted, type Sql } from '../sql.ts'
 import { LISTS, startBoss, TOUCH_EVERY_MS } from './boss.ts'
 import { queueSchema } from './schema.ts'
 

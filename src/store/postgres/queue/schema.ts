@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import manifest from 'pg-boss/package.json' with { type: 'json' }
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import { quoted } from '../../core/sql.ts'
 import { strangeOwner } from '../migrations/migrate.ts'
-import type { PostgresAddress } from '../server/pool.ts'
+import { type PostgresAddress, placeOf } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
-import { quoted } from '../sql.ts'
 
 // The queue has a schema of its own: pg-boss names its tables `job`, `queue`, `version`, as a collection may be named.
 
@@ -49,7 +49,7 @@ export async function assertQueueSchema(server: Server): Promise<boolean> {
     throw lacking(address, schema, `ALTER SCHEMA ${schema} OWNER TO ${address.user}`)
   if (!found.isInstalled && found.stranger !== null)
     throw new MirrorError(
-      `the schema ${schema} of the database ${address.database} holds tables of somebody else, and the queue of this mirror ` +
+      `${placeOf({ ...address, schema })} holds tables of somebody else, and the queue of this mirror ` +
         'needs that name: rename it, or name another schema with schema=NAME in "database"',
     )
   if (!(found.isInstalled ? found.mayUse : found.mayFill))

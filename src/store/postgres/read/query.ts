@@ -171,7 +171,7 @@ function nextCount(rows: readonly Value[][]): number {
   return Math.max(1, Math.min(FETCHED_AT_ONCE, fitting))
 }
 
-/** What an error of a statement of ours means that only reads. Returns the same error where it means nothing special. */
+/** What an error of one of our reading statements means. Returns the error itself where it means nothing special. */
 export function meaningOf(error: unknown): unknown {
   const code = sqlState(error)
   // Its message names the table, and no value.
@@ -187,7 +187,7 @@ export function meaningOf(error: unknown): unknown {
   )
 }
 
-/** The same of a statement that the user wrote, with the server's own words. `names`: those of `$1`, `$2`, ... */
+/** The same for a statement that the user wrote: with the server's own words. `names`: of `$1`, `$2`, ... */
 export function meaningOfSql(error: unknown, names: readonly string[]): unknown {
   const code = sqlState(error)
   if (!(error instanceof Error) || ENDED.includes(code) || !WRONG.test(code)) return meaningOf(error)

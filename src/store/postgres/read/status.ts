@@ -1,9 +1,10 @@
 import type { MirrorSize } from '../../core/overview.ts'
+import { quoted } from '../../core/sql.ts'
 import { jobLines, type StatusRow, statusOf } from '../../core/status.ts'
 import { POSTGRES, runRule, type Statements } from '../driver.ts'
 import type { IsLocked } from '../leases.ts'
 import { queueSchema } from '../queue/schema.ts'
-import { quoted, type Sql } from '../sql.ts'
+import type { Sql } from '../server/pool.ts'
 
 /** All jobs that `sync_status` shows, by organization and collection. */
 export async function jobsOnServer(sql: Statements, isLocked: IsLocked): Promise<StatusRow[]> {

@@ -1,19 +1,9 @@
 import net from 'node:net'
 import type { Client, ClientBase } from 'pg'
 import { printable } from '../../../text.ts'
-import type { Sql } from '../sql.ts'
+import type { Sql } from './pool.ts'
 
-/** Statements and connections that nobody hears of any more are given up, so that no process waits for them forever. */
-export interface Answers {
-  /** The answer of a statement; fails with its connection where the server is not at work on it. */
-  of<T>(client: ClientBase, answer: Promise<T>): Promise<T>
-  /** A connection's socket, which ends with `close`. */
-  socket(): net.Socket
-  /** Gives up what is left, after a moment for what is being said. */
-  close(): void
-}
-
-export interface AnswersOptions {
+interface AnswersOptions {
   /** A further connection, for a look at the others. */
   newClient: () => Client
   signal: AbortSignal
@@ -39,7 +29,8 @@ const CLOSING_MS = 1000
 /** A lock may be held for hours. */
 const NAMED_EVERY_MS = 60_000
 
-export function createAnswers({ newClient, signal, after, now, report }: AnswersOptions): Answers {
+/** Gives up statements and connections that do not answer any more, so that no process waits for them forever. */
+export function createAnswers({ newClient, signal, after, now, report }: AnswersOptions) {
   const sockets = new Set<net.Socket>()
   /** When each holder of a lock was named: several statements may wait for one. */
   const named = new Map<string, number>()
@@ -94,7 +85,8 @@ export function createAnswers({ newClient, signal, after, now, report }: Answers
   }
 
   return {
-    async of(client, answer) {
+    /** The answer of a statement; fails with its connection where the server is not at work on it. */
+    async of<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
       let isOver = false
       const stopWaiting = whenStopped(() => destroy(client))
       const stopLooking = after(LOOK_AFTER_MS, () => void look(client, () => isOver))
@@ -106,7 +98,8 @@ export function createAnswers({ newClient, signal, after, now, report }: Answers
         stopWaiting()
       }
     },
-    socket() {
+    /** A connection's socket, which ends with `close`. */
+    socket(): net.Socket {
       const socket = new net.Socket()
       sockets.add(socket)
       const stopWaiting = whenStopped(() => {
@@ -119,7 +112,8 @@ export function createAnswers({ newClient, signal, after, now, report }: Answers
       })
       return socket
     },
-    close() {
+    /** Gives up what is left, after a moment for what is being said. */
+    close(): void {
       for (const socket of sockets) after(CLOSING_MS, () => socket.destroy())
     },
   }

@@ -1,4 +1,4 @@
-import type { Sql } from '../sql.ts'
+import type { Sql } from './pool.ts'
 
 /**
  * The server's time, which all workers use: the time for which this process has run, plus an offset that answers of the server

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { Client, type ClientBase, Pool as ClientPool, DatabaseError, types } from 'pg'
-import type { Sql } from '../sql.ts'
 import { createAnswers, destroy } from './answers.ts'
 import { isAway } from './errors.ts'
 
@@ -18,22 +17,24 @@ export interface PostgresAddress {
   password: () => string
 }
 
-/** Connections of one process to the server. Errors are pg's own. */
-export interface Pool {
-  rows<T>(text: string, values: readonly unknown[]): Promise<T[]>
-  count(text: string, values: readonly unknown[]): Promise<number>
-  /** Statements of somebody else, whose results are as pg gives them; several of them if there are no values. */
-  plain(text: string, values?: readonly unknown[]): Promise<unknown>
-  /** Runs `task` on one connection. It is closed if the task fails, so that no transaction stays open, and at once on `stop`. */
-  using<T>(task: (sql: Sql & Cursor & Beginning) => Promise<T>, stop?: AbortSignal): Promise<T>
-  /** A connection beside the pool, for locks that live as long as it. */
-  connect(onLost: () => void): Promise<OwnConnection>
-  close(): Promise<void>
+/** Where a mirror is, for messages. */
+export function placeOf({ schema, database }: Pick<PostgresAddress, 'schema' | 'database'>): string {
+  return `the schema ${schema} of the database ${database}`
 }
 
 interface Beginning {
   /** Begins a transaction that may write, and returns its number. */
   begin(): Promise<string>
+}
+
+/** Statements on the server, inside a transaction or each on its own. */
+export interface Sql {
+  /** The rows of one statement, prepared once a connection. Throws MirrorError, or StaleTablesError. */
+  rows<T>(text: string, values?: readonly unknown[]): Promise<T[]>
+  /** The same, of a statement without rows. Returns how many it has changed. */
+  count(text: string, values?: readonly unknown[]): Promise<number>
+  /** Runs statements without parameters. */
+  exec(text: string): Promise<void>
 }
 
 /** Rows in the server's own types, for what people ask. */
@@ -62,11 +63,13 @@ const MOST_CONNECTIONS = 3
 /** Milliseconds. */
 const CONNECT_MS = 10_000
 
-/** `signal`: once it is aborted, no answer is waited for long. */
+export type Pool = ReturnType<typeof createPool>
+
+/** Connections of one process to the server. Errors are pg's own. `signal`: once it is aborted, no answer is waited for long. */
 export function createPool(
   address: PostgresAddress,
   options: Omit<Parameters<typeof createAnswers>[0], 'newClient'>,
-): Pool {
+) {
   const answers = createAnswers({ ...options, newClient: () => new Client(config) })
   const config = { ...clientConfig(address), stream: answers.socket }
   const ask = async <T>(client: ClientBase, text: string, values: readonly unknown[]) =>
@@ -76,7 +79,7 @@ export function createPool(
   const pool = new ClientPool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
   // The next statement that needs the connection reports it.
   pool.on('error', () => {})
-  // One that is in use has no listener of the pool: without this, a cut between two statements would end the process.
+  // The pool does not listen to a connection that is in use: without this, a cut between two statements would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
 
   /**
@@ -109,15 +112,17 @@ export function createPool(
   return {
     rows: <T>(text: string, values: readonly unknown[]) =>
       on((client) => ask<T>(client, text, values), single),
-    count: (text, values) => on((client) => count(client, text, values), single),
-    plain: (text, values) =>
+    count: (text: string, values: readonly unknown[]) => on((client) => count(client, text, values), single),
+    /** Statements of somebody else, whose results are as pg gives them; several of them if there are no values. */
+    plain: (text: string, values?: readonly unknown[]) =>
       on((client) =>
         answers.of<unknown>(
           client,
           values === undefined ? client.query(text) : client.query(text, [...values]),
         ),
       ),
-    using: (task, stop) =>
+    /** Runs `task` on one connection. It is closed if the task fails, so that no transaction stays open, and at once on `stop`. */
+    using: <T>(task: (sql: Sql & Cursor & Beginning) => Promise<T>, stop?: AbortSignal) =>
       on(
         (client) =>
           task({
@@ -136,7 +141,8 @@ export function createPool(
           }),
         { stop },
       ),
-    async connect(onLost) {
+    /** A connection beside the pool, for locks that live as long as it. */
+    async connect(onLost: () => void): Promise<OwnConnection> {
       const client = new Client(config)
       client.on('error', onLost)
       client.on('end', onLost)

@@ -1,8 +1,13 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
-import type { Sql } from '../sql.ts'
 import { behindPooler, isAway, isConflict, isRefusedEachTime, readOnly, translate } from './errors.ts'
-import type { PostgresAddress } from './pool.ts'
-import { type Cursor, createPool, type OwnConnection, type Pool } from './pool.ts'
+import {
+  type Cursor,
+  createPool,
+  type OwnConnection,
+  type Pool,
+  type PostgresAddress,
+  type Sql,
+} from './pool.ts'
 
 /** What waiting for the server needs. */
 export interface Patience {
@@ -22,11 +27,11 @@ export interface Server extends Pick<Sql, 'rows' | 'count'> {
   address: PostgresAddress
   /** Runs `task` in one transaction: all of it is written, or nothing. It runs again after a conflict, or an outage. */
   transaction<T>(task: (sql: Sql) => Promise<T>): Promise<T>
-  /** The same, tried once: for what has to be written even after the signal, by somebody who tries again. */
+  /** The same, tried once: for what has to be written even after the signal, where the caller tries again. */
   attempt<T>(task: (sql: Sql) => Promise<T>): Promise<T>
   /** Runs `task` in a transaction that can only read, on one snapshot. */
   reading<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
-  /** The same, never again: some of what it reads may be written already. */
+  /** The same, but never repeated, since some of what was read may be written already. */
   readingOnce<T>(task: (sql: Sql & Cursor) => Promise<T>, options: ReadingOnce): Promise<T>
   connect(onLost: () => void): Promise<OwnConnection>
   /** Repeats a task on a connection of `connect` until the server is there. */

@@ -36,7 +36,7 @@ export const ALTERATION: Alteration = {
   tried,
 }
 
-/** Leaves all that depends on the view as it is where only columns are added; else views of users that read it are made again with it. */
+/** Where only columns are added, leaves all that depends on the view as it is; otherwise makes the views of users that read it again, too. */
 function* makeView(view: string, select: string, comments: readonly string[]): Rule<void> {
   const name = quoted(view)
   const found = yield* one<{ options: string }>(
@@ -260,7 +260,7 @@ const USES_OF_VIEWS = `
   LIMIT 1
 `
 
-/** What names one of the columns and keeps its type: a policy, a trigger, a function, a publication. */
+/** What refers to one of the columns, so that its type cannot change: a policy, a trigger, a function, a publication. */
 const USES_OF_COLUMNS = `
   SELECT pg_describe_object(dependency.classid, dependency.objid, dependency.objsubid) AS name
   FROM json_array_elements_text(:tables::json) AS one (name)

@@ -1,8 +1,8 @@
 import { parseSqlitePath } from '../../columns/flatten.ts'
 import type { ElementSql } from '../../core/array-views.ts'
-import { literal } from '../sql.ts'
+import { literal } from '../storable.ts'
 
-/** Stands in the definition of each of these views, and tells them from those of users: a function of the schema. */
+/** A function of the schema that each of these views calls, and no view of a user's does. */
 export const VIEW_MARK = 'json_list('
 
 export const ELEMENTS: ElementSql = {

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
-import type { Connection } from '../sql.ts'
+import type { Connection } from '../driver.ts'
 import { attempt, isBusy, openAsItIs, share, translate } from './open.ts'
 
 // The names of lock files come from the mirror's tables, and other users may write to their folder: this file

@@ -2,8 +2,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import type { Connection } from '../driver.ts'
 import { LATEST_VERSION } from '../migrations/migrate.ts'
-import type { Connection } from '../sql.ts'
 import { assertMayRead, explainFileError, explainSqliteError } from './errors.ts'
 import { inspectHeader } from './header.ts'
 
@@ -58,25 +58,28 @@ export function connect(file: string, readonly = false): Connection {
  * Opens a file, and gives it this owner and group and at least these rights, as far as this user may. What root makes beside another
  * user's files is else closed to that user.
  */
-export function share(
-  file: string,
-  flags: number,
-  { uid, gid }: Pick<fs.Stats, 'uid' | 'gid'>,
-  mode: number,
-): void {
+export function share(file: string, flags: number, owner: Ownership, mode: number): void {
   const handle = fs.openSync(file, flags | fs.constants.O_NOFOLLOW, mode)
   try {
     const has = fs.fstatSync(handle)
-    // Only root may change the owner; other users may change to a group that they belong to.
-    if (has.gid !== gid) attempt(() => fs.fchownSync(handle, -1, gid))
-    if (has.uid !== uid) attempt(() => fs.fchownSync(handle, uid, -1))
+    giveTo(handle, owner)
     if ((has.mode & mode) !== mode) attempt(() => fs.fchmodSync(handle, (has.mode & 0o7777) | mode))
   } finally {
     fs.closeSync(handle)
   }
 }
 
-/** Whose a new file in the folder is to be, if not this user's. Nobody gets what is made in a folder for all (/tmp). */
+export type Ownership = Pick<fs.Stats, 'uid' | 'gid'>
+
+/** Returns whether it has that group. Only root may give files away; others may give them to a group that they belong to. */
+export function giveTo(handle: number, { uid, gid }: Ownership): boolean {
+  const own = fs.fstatSync(handle)
+  const isGroup = own.gid === gid || attempt(() => fs.fchownSync(handle, own.uid, gid))
+  if (own.uid !== uid) attempt(() => fs.fchownSync(handle, uid, isGroup ? gid : own.gid))
+  return isGroup
+}
+
+/** Who gets a new file in the folder, if not this user. Nobody gets what is made in a folder for all (/tmp). */
 export function otherOwner(folder: string): fs.Stats | null {
   const stat = fs.statSync(folder)
   return stat.uid === process.geteuid?.() || (stat.mode & 0o002) !== 0 ? null : stat

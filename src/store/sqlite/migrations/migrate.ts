@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import type { Connection } from '../sql.ts'
+import type { Connection } from '../driver.ts'
 
 const FOLDER = new URL('.', import.meta.url)
 

@@ -1,9 +1,10 @@
 import { MirrorError } from '../../../errors.ts'
 import { inOrder, type JobFreshness } from '../../core/publication.ts'
+import { quoted } from '../../core/sql.ts'
+import type { Connection } from '../driver.ts'
 import { COPY_ID, openAsItIs, openForReading } from '../file/open.ts'
 import { ANALYZED_ROWS } from '../maintenance.ts'
 import { LATEST_VERSION } from '../migrations/migrate.ts'
-import { type Connection, quoted } from '../sql.ts'
 import { createIndexesSql, MIRROR, tablesOfCopy } from './tables.ts'
 
 /** What a copy holds. */

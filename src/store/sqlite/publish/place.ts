@@ -5,7 +5,7 @@ import process from 'node:process'
 import { UsageError } from '../../../errors.ts'
 import { inspectHeader } from '../file/header.ts'
 import { holdLock, leasesFolder, lockState } from '../file/lock-file.ts'
-import { attempt, COPY_ID, makeFolder } from '../file/open.ts'
+import { COPY_ID, giveTo, makeFolder, type Ownership } from '../file/open.ts'
 
 // Where a copy is put, and whose it is. Other users may write to its folder.
 
@@ -135,9 +135,7 @@ export function belongsToAnother(
   return owners.every(({ uid }) => uid !== before.uid)
 }
 
-export type Ownership = Pick<fs.Stats, 'uid' | 'gid'>
-
-/** Whose the published file is to be: the mirror's owner; the group of the file that it replaces, of its folder, or of the mirror. */
+/** Who gets the published file: the mirror's owner; the group of the file that it replaces, of its folder, or of the mirror. */
 export function ownershipOfPublic(mirror: Ownership, { file, before }: Place): Ownership {
   const folder = fs.statSync(path.dirname(file))
   const gid = before?.gid ?? (folder.mode & SETGID ? folder.gid : mirror.gid)
@@ -166,14 +164,6 @@ export function finishFile(
   } finally {
     fs.closeSync(handle)
   }
-}
-
-/** Returns whether it has that group. Only root may give files away; others may give them to a group that they belong to. */
-function giveTo(handle: number, { uid, gid }: Ownership): boolean {
-  const own = fs.fstatSync(handle)
-  const isGroup = own.gid === gid || attempt(() => fs.fchownSync(handle, own.uid, gid))
-  if (own.uid !== uid) attempt(() => fs.fchownSync(handle, uid, isGroup ? gid : own.gid))
-  return isGroup
 }
 
 /** Makes a rename last through a loss of power. */

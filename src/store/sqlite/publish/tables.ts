@@ -2,9 +2,9 @@ import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { columnType, foldName, freeName, SQLITE_LIMITS } from '../../columns/column.ts'
 import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../core/changes-view.ts'
 import { tableName } from '../../core/names.ts'
+import { quoted } from '../../core/sql.ts'
 import { knownKey } from '../../core/tables.ts'
-import { runRule } from '../driver.ts'
-import { type Connection, quoted } from '../sql.ts'
+import { type Connection, runRule } from '../driver.ts'
 
 // What a copy holds: the tables that the public interface names, and no columns that it does not. Nothing else of the mirror
 // gets into a copy, so that its own workings stay out: what comes new has to be added here.

@@ -23,10 +23,9 @@ import {
   sentItem,
 } from '../../core/selection.ts'
 import type { Rule } from '../../core/sql.ts'
-import { OWN_TIMES, runRule, SQLITE, withCasts } from '../driver.ts'
+import { type Connection, OWN_TIMES, runRule, SQLITE, withCasts } from '../driver.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
 import { openInMemory, translate, translatingErrors } from '../file/open.ts'
-import type { Connection } from '../sql.ts'
 
 /** Read-only access to the rows of a mirror or a copy of it, for query, export and describe. See `ReadableMirror`. */
 export type Reader = ReturnType<typeof createReader>

@@ -4,10 +4,9 @@ import { grouped } from '../../../text.ts'
 import type { DaemonRecord } from '../../core/leases.ts'
 import { type ColumnTrouble, columnTroubles, type MirrorSize } from '../../core/overview.ts'
 import { gateClosedUntil, jobLines, neverSynced, type StatusRow, statusOf } from '../../core/status.ts'
-import { runRule, SQLITE } from '../driver.ts'
+import { type Connection, runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
 import { isOwnerAlive, readDaemons } from '../leases.ts'
-import type { Connection } from '../sql.ts'
 
 /** What `status` and the listener read of a mirror in a file, or of a copy. */
 export interface FileStatus {

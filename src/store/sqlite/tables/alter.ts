@@ -5,8 +5,7 @@ import type { Alteration } from '../../core/fit.ts'
 import { KINDS, type TableKind, tableName } from '../../core/names.ts'
 import { all, exec, one, quoted, type Rule, run } from '../../core/sql.ts'
 import { loadColumns, saveColumns } from '../../core/tables.ts'
-import { SQLITE } from '../driver.ts'
-import type { Connection } from '../sql.ts'
+import { type Connection, SQLITE } from '../driver.ts'
 import { changesSql, ELEMENTS, helpView, kindSql } from './views.ts'
 
 /** Runs within `withoutForeignKeys`. */

@@ -1,19 +1,10 @@
+import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
 import type { Catalog } from '../columns/catalog.ts'
 import { type ColumnLimits, SQLITE_LIMITS, type SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 
-export { quoted } from '../core/sql.ts'
-
-/** Statements on the server, inside a transaction or each on its own. */
-export interface Sql {
-  /** The rows of one statement, prepared once a connection. Throws MirrorError, or StaleTablesError. */
-  rows<T>(text: string, values?: readonly unknown[]): Promise<T[]>
-  /** The same, of a statement without rows. Returns how many it has changed. */
-  count(text: string, values?: readonly unknown[]): Promise<number>
-  /** Runs statements without parameters. */
-  exec(text: string): Promise<void>
-}
+// What PostgreSQL can store: names, texts, and rows of a database page.
 
 export function literal(text: string): string {
   return text.includes('\\')
@@ -99,7 +90,20 @@ export function withinPage(
   return { values, arrays, leftOut: row.values.size - values.size }
 }
 
-export function fullNotice(rows: readonly TypedRow[]): Notice[] {
+/** Notices about rows that are not stored as they were sent. */
+export function rowNotices(upserts: readonly Upsert[], rows: readonly TypedRow[]): Notice[] {
+  return [...nulNotice(upserts), ...fullNotice(rows)]
+}
+
+/** PostgreSQL's texts hold no NUL. */
+function nulNotice(upserts: readonly Upsert[]): Notice[] {
+  const some = upserts.filter(({ text }) => text.includes('\\u0000')).length
+  if (some === 0) return []
+  const message = `${some} of its items hold a NUL character, which PostgreSQL cannot store: it is kept as \\u0000 in their columns`
+  return [{ level: 'info', message }]
+}
+
+function fullNotice(rows: readonly TypedRow[]): Notice[] {
   const some = rows.filter(({ leftOut = 0 }) => leftOut > 0).length
   if (some === 0) return []
   const message = `${some} of its items have more values than a row of PostgreSQL holds (8 kB): those of their last columns stay in _json only`
