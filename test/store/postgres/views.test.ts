@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { withinPage } from '../../../src/store/postgres/sql.ts'
+import { withinPage } from '../../../src/store/postgres/storable.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { emptySchema } from '../../helpers/kept-schema.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'

@@ -3,7 +3,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { MirrorError, UsageError } from '../../../src/errors.ts'
-import { addressOf, claimAddress as claim, placeOfFile } from '../../../src/store/core/settings.ts'
+import { addressOf, claimAddress as claim } from '../../../src/store/core/settings.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import type { Page } from '../../../src/sync/types.ts'
 import { timeAt } from '../../helpers/clock.ts'
@@ -225,7 +225,7 @@ describe('the address of an API', () => {
 })
 
 function claimAddress({ connection }: TestMirror, baseUrl: string, accept: boolean): string | null {
-  return runRule(connection, claim(baseUrl, accept, placeOfFile(connection.name)))
+  return runRule(connection, claim(baseUrl, accept, connection.name))
 }
 
 describe('a mirror', () => {
