@@ -1,10 +1,9 @@
 import { hostname } from 'node:os'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
+import { EXIT_OF_SIGNAL } from './cli/exit-code.ts'
 import { runProgram } from './cli/program.ts'
 
-/** A terminal sends SIGHUP when it closes. */
-const EXIT_OF_SIGNAL = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
 
 // A service manager signals all processes of a service, and src/bin.js forwards its signal: one signal arrives twice.

@@ -76,7 +76,7 @@ export interface Paging {
 
 // Servers that copy a number from the request send it as text. If two sources set a field, Laravel merges both
 // into a list: such a number cannot be trusted and counts as missing.
-const count = z
+const countField = z
   .union([
     z.int().min(0),
     z
@@ -91,7 +91,7 @@ const count = z
 // Without the other fields, since zod takes twice the time for objects that keep unknown ones.
 const PagedEnvelope = z.object({
   links: z.object({ next: z.string().nullish() }),
-  meta: z.object({ current_page: count, last_page: count, total: count }).default({
+  meta: z.object({ current_page: countField, last_page: countField, total: countField }).default({
     current_page: null,
     last_page: null,
     total: null,
@@ -106,9 +106,9 @@ const PAGING = ['current_page', 'last_page', 'per_page', 'total', ...NEXT]
 
 /** What such fields may say if the list is whole all the same. */
 const WholeList = z.looseObject({
-  current_page: count.pipe(z.literal([1, null])),
-  last_page: count.pipe(z.literal([1, null])),
-  total: count,
+  current_page: countField.pipe(z.literal([1, null])),
+  last_page: countField.pipe(z.literal([1, null])),
+  total: countField,
   ...Object.fromEntries(NEXT.map((name) => [name, z.literal([null, false, '']).optional()])),
 })
 

@@ -16,11 +16,8 @@ import { checkFolder } from './mirror.ts'
 /** What a valid configuration holds, and names in it that look mistyped. */
 export function checkConfigured({ file, organizations, collections }: Config): Finding[] {
   const lists = organizations.reduce((sum, organization) => sum + organization.collections.length, 0)
-  const first = ok(
-    'configuration',
-    `${file}: ${counted(organizations.length, 'organization')}, ${counted(lists, 'list')}`,
-  )
-  return [first, ...suspiciousNames(collections)]
+  const text = `${file}: ${counted(organizations.length, 'organization')}, ${counted(lists, 'list')}`
+  return [ok('configuration', text), ...suspiciousNames(collections)]
 }
 
 /** Whether other users of this machine can read a token that is written in the file. */
@@ -28,30 +25,20 @@ export function checkReadable({ file, literalTokens }: Pick<Config, 'file' | 'li
   const [name] = literalTokens
   const isReadable = ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0
   if (name === undefined || !isReadable) return []
-  return [
-    warn(
-      'configuration',
-      `${file} can be read by every user of this machine, and holds the token of ${name}${literalTokens.length > 1 ? ` and ${literalTokens.length - 1} more` : ''}`,
-      `type: chmod o-rwx ${shellWord(file)}; or name a tokenFile or an environment variable instead`,
-    ),
-  ]
+  const more = literalTokens.length > 1 ? ` and ${literalTokens.length - 1} more` : ''
+  const text = `${file} can be read by every user of this machine, and holds the token of ${name}${more}`
+  const cure = `type: chmod o-rwx ${shellWord(file)}; or name a tokenFile or an environment variable instead`
+  return [warn('configuration', text, cure)]
 }
 
 /** Collections whose names are close to a known one. */
 export function suspiciousNames(collections: readonly { name: string }[]): Finding[] {
-  return collections.flatMap(({ name }) => checkName(name))
-}
-
-function checkName(name: string): Finding[] {
-  const meant = nearest(name, DEFAULT_COLLECTIONS)
-  if (meant === null || meant === name) return []
-  return [
-    warn(
-      'configuration',
-      `the collection ${name} is none that is known, and close to ${meant}, which is mirrored beside it`,
-      `is ${meant} meant? Then write ${meant} instead of ${name}`,
-    ),
-  ]
+  return collections.flatMap(({ name }) => {
+    const meant = nearest(name, DEFAULT_COLLECTIONS)
+    if (meant === null || meant === name) return []
+    const text = `the collection ${name} is none that is known, and close to ${meant}, which is mirrored beside it`
+    return warn('configuration', text, `is ${meant} meant? Then write ${meant} instead of ${name}`)
+  })
 }
 
 /** Whether each token can be read. Sends nothing. */
@@ -70,12 +57,10 @@ export function checkTokens({ organizations }: Pick<Config, 'organizations'>): F
 
 /** The next times of each schedule, by the clock of its time zone. */
 export function checkSchedules(
-  {
-    organizations,
-    timezone,
-  }: { organizations: readonly { name: string; schedule: string }[]; timezone: string },
+  config: { organizations: readonly { name: string; schedule: string }[]; timezone: string },
   now: number,
 ): Finding[] {
+  const { organizations, timezone } = config
   const bySchedule = Map.groupBy(organizations, ({ schedule }) => schedule)
   return Array.from(bySchedule, ([schedule, users]) => {
     const [first] = users
@@ -84,10 +69,8 @@ export function checkSchedules(
     const text = `"${schedule}" of ${who}`
     if (times.length === 0)
       return warn('schedule', `${text} does not come within a year`, 'correct it, if that is not meant')
-    return ok(
-      'schedule',
-      `${text}: next ${times.map((time) => localTime(time, timezone)).join(', ')} (${timezone})`,
-    )
+    const local = times.map((time) => localTime(time, timezone)).join(', ')
+    return ok('schedule', `${text}: next ${local} (${timezone})`)
   })
 }
 

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { type KnownError, MirrorError, systemCode, UsageError } from '../errors.ts'
+import { MirrorError, systemCode, UsageError } from '../errors.ts'
 import { assertSameApi, placeOfFile } from '../store/core/settings.ts'
 import { type ConfiguredCollection, impossibleCollections } from '../store/core/tables.ts'
 import { runRule, SQLITE } from '../store/sqlite/driver.ts'
@@ -39,8 +39,7 @@ export function checkMirrorFile(
   }
   try {
     const contents = checkContents(file, look)
-    const findings = [...contents, ...collectionFindings(impossible), ...checkDisk(NAME, file)]
-    return { findings, origin }
+    return { findings: [contents, ...collectionFindings(impossible), ...checkDisk(file)], origin }
   } catch (error) {
     return { findings: [findingOf(error)], origin }
   }
@@ -51,52 +50,35 @@ export function collectionFindings(impossible: readonly string[]): Finding[] {
   return impossible.map((message) => fail('configuration', 2, message, null))
 }
 
-function checkContents(file: string, look: (connection: Connection) => void): Finding[] {
+function checkContents(file: string, look: (connection: Connection) => void): Finding {
   const stat = fs.statSync(file, { throwIfNoEntry: false })
   if (!stat || stat.size === 0) {
     const folder = checkFolder(NAME, path.dirname(file))
-    return [
-      folder.state === 'ok'
-        ? ok(NAME, `${file} is not there yet, and can be made (${folder.message})`)
-        : { ...folder, exit_code: 4 },
-    ]
+    return folder.state === 'ok'
+      ? ok(NAME, `${file} is not there yet, and can be made (${folder.message})`)
+      : { ...folder, exit_code: 4 }
   }
-  if (stat.isFile() && stat.nlink > 1)
-    return [
-      fail(
-        NAME,
-        4,
-        `${file} has ${stat.nlink} names (hard links), and would get a log under each`,
-        'remove all but one',
-      ),
-    ]
+  if (stat.isFile() && stat.nlink > 1) {
+    const text = `${file} has ${stat.nlink} names (hard links), and would get a log under each`
+    return fail(NAME, 4, text, 'remove all but one')
+  }
   // After an upgrade it is of an older version until the first command that writes.
   const connection = openForReading(file, false, true)
   try {
     assertMayWrite(file)
     fs.accessSync(nearestFolder(path.dirname(file)), fs.constants.W_OK)
-    if (!connection) return [ok(NAME, `${file} is empty; the first sync fills it`)]
+    if (!connection) return ok(NAME, `${file} is empty; the first sync fills it`)
     look(connection)
-    const what = `${file} can be written, and has version ${versionText(Number(connection.pragma('user_version', { simple: true })))}`
-    if (stat.size > READ_BYTES)
-      return [
-        warn(
-          NAME,
-          `${what}; with ${inBytes(stat.size)} it is too large to be checked here`,
-          `check it by hand while nothing runs: sqlite3 FILE "PRAGMA quick_check"`,
-        ),
-      ]
-    const [first] = connection.pragma('quick_check(1)') as { quick_check: string }[]
-    return first?.quick_check === 'ok'
-      ? [ok(NAME, `${what}; it is not damaged (quick_check)`)]
-      : [
-          fail(
-            NAME,
-            4,
-            `${file} is damaged: ${first?.quick_check}`,
-            'restore a copy, or move it away: everything can be read again',
-          ),
-        ]
+    const version = versionText(Number(connection.pragma('user_version', { simple: true })))
+    const what = `${file} can be written, and has version ${version}`
+    if (stat.size > READ_BYTES) {
+      const text = `${what}; with ${inBytes(stat.size)} it is too large to be checked here`
+      return warn(NAME, text, `check it by hand while nothing runs: sqlite3 FILE "PRAGMA quick_check"`)
+    }
+    const found = connection.pragma('quick_check(1)', { simple: true })
+    if (found === 'ok') return ok(NAME, `${what}; it is not damaged (quick_check)`)
+    const cure = 'restore a copy, or move it away: everything can be read again'
+    return fail(NAME, 4, `${file} is damaged: ${found}`, cure)
   } finally {
     connection?.close()
   }
@@ -111,15 +93,12 @@ function versionText(version: number): string {
 /** What an error of opening it means. */
 export function findingOf(error: unknown): Finding {
   if (error instanceof UsageError) return fail(NAME, 2, error.message, null)
-  if (error instanceof MirrorError) return fail(NAME, 4, (error as KnownError).message, null)
+  if (error instanceof MirrorError) return fail(NAME, 4, error.message, null)
   const code = systemCode(error)
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
-    return fail(
-      NAME,
-      4,
-      `its folder cannot be written by this user (${code})`,
-      'let this user write to the folder',
-    )
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+    const text = `its folder cannot be written by this user (${code})`
+    return fail(NAME, 4, text, 'let this user write to the folder')
+  }
   if (error instanceof Error) return fail(NAME, 4, error.message, null)
   throw error
 }
@@ -140,28 +119,25 @@ const DOUBTFUL: Readonly<Record<number, string>> = {
 const LEAST_FREE = 32 * 1024 * 1024
 
 /** The file system that a file is on, or would be. */
-function checkDisk(name: string, file: string): Finding[] {
+function checkDisk(file: string): Finding[] {
   const folder = nearestFolder(path.dirname(file))
   const { type, bavail, bsize } = fs.statfsSync(folder)
   const size = fileSize(file) + fileSize(`${file}-wal`)
-  return [checkFileSystem(name, type >>> 0), checkFree(name, bavail * bsize, size)]
+  return [checkFileSystem(type >>> 0), checkFree(bavail * bsize, size)]
 }
 
-function checkFileSystem(name: string, type: number): Finding {
+function checkFileSystem(type: number): Finding {
   const kind = DOUBTFUL[type]
-  if (kind === undefined) return ok(name, 'is on a file system of this machine')
-  return warn(
-    name,
-    `is on a network file system, or a mount of another kernel (${kind}), where SQLite's locks may fail and damage it`,
-    'put it on a local disk or a named volume',
-  )
+  if (kind === undefined) return ok(NAME, 'is on a file system of this machine')
+  const text = `is on a network file system, or a mount of another kernel (${kind}), where SQLite's locks may fail and damage it`
+  return warn(NAME, text, 'put it on a local disk or a named volume')
 }
 
-function checkFree(name: string, free: number, size: number): Finding {
+function checkFree(free: number, size: number): Finding {
   const text = `${inBytes(free)} free on its disk${size > 0 ? `, and it has ${inBytes(size)}` : ''}`
-  if (free < LEAST_FREE) return fail(name, 4, text, 'make room')
-  if (free < size) return warn(name, text, 'make room: a change of a column copies its table')
-  return ok(name, text)
+  if (free < LEAST_FREE) return fail(NAME, 4, text, 'make room')
+  if (free < size) return warn(NAME, text, 'make room: a change of a column copies its table')
+  return ok(NAME, text)
 }
 
 /** The folder, or the nearest one above it that is there. */
@@ -183,12 +159,8 @@ export function checkFolder(name: string, folder: string): Finding {
     fs.accessSync(nearest, fs.constants.W_OK | fs.constants.X_OK)
     return ok(name, nearest === folder ? `${folder} can be written` : `${folder} can be made`)
   } catch (error) {
-    const code = systemCode(error) ?? 'unknown'
-    return fail(
-      name,
-      2,
-      `this user may not write to ${nearest} (${code})`,
-      'name a file in a folder that it may write to, or run as the user whose folder this is',
-    )
+    const text = `this user may not write to ${nearest} (${systemCode(error) ?? 'unknown'})`
+    const cure = 'name a file in a folder that it may write to, or run as the user whose folder this is'
+    return fail(name, 2, text, cure)
   }
 }

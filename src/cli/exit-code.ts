@@ -4,11 +4,12 @@ import type { JobResult } from '../sync/job.ts'
 import { asCalled, printable } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 
-const EXIT_OF_STOP: Readonly<Record<string, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
+/** A terminal sends SIGHUP when it closes. */
+export const EXIT_OF_SIGNAL = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 /** The exit code of a command that a signal stopped. */
 export function exitCodeOfStop(signal: AbortSignal): number {
-  return EXIT_OF_STOP[String(signal.reason)] ?? 143
+  return EXIT_OF_SIGNAL[signal.reason as keyof typeof EXIT_OF_SIGNAL] ?? 143
 }
 
 /** The exit code of a command that a signal stopped, after a word to the user. Throws any other error. */

@@ -14,12 +14,7 @@ import { asCalled, jobKey } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
-
-/** The value of `--max-age` or `--fresh`. */
-export interface AgeLimit {
-  typed: string
-  ms: number
-}
+import type { TypedDuration } from './typed-duration.ts'
 
 /** `config`: null where only the file is known; then nothing is said of schedules, and of lists that it does not hold. */
 export interface StatusOptions extends MirrorPlace {
@@ -27,8 +22,8 @@ export interface StatusOptions extends MirrorPlace {
   now: number
   /** See `typedConfig`: for commands that users paste. */
   configOption: string
-  maxAge?: AgeLimit | null
-  fresh?: AgeLimit | null
+  maxAge?: TypedDuration | null
+  fresh?: TypedDuration | null
   /** Why the mirror cannot be written; null: it can. */
   unusable?: string | null
   /** What stands beside a published file. */

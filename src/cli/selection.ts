@@ -41,18 +41,15 @@ export function selectJobs(config: Config, selection: JobSelection): SelectedJob
   }
   const isSelected = ({ name }: CollectionConfig) =>
     selection.collection.length === 0 || selection.collection.includes(name)
-  const jobs = selectOrganizations(config, selection.org).flatMap((organization) =>
-    organization.collections
+  const jobs = selectOrganizations(config, selection.org).flatMap((organization) => {
+    const { id, name, collections } = organization
+    return collections
       .filter(isSelected)
-      .map((collection) => ({ organization, job: toJob(organization, collection) })),
-  )
+      .map((collection) => ({ organization, job: { organization: { id, name }, collection } }))
+  })
   if (jobs.length === 0)
     throw new UsageError('nothing to do: none of these organizations syncs that collection')
   return jobs
-}
-
-function toJob({ id, name }: OrganizationConfig, collection: CollectionConfig): Job {
-  return { organization: { id, name }, collection }
 }
 
 /**

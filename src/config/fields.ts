@@ -15,14 +15,9 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 /** `500ms`, `30s`, `5m`, `24h`, `90d` in milliseconds; null for any other text. */
 export function parseDuration(text: string): number | null {
   if (!DURATION_PATTERN.test(text)) return null
-  const unit = /[a-z]+$/.exec(text)?.[0]
-  if (!isUnit(unit)) return null
+  const unit = text.replace(/^\d+/, '') as keyof typeof MILLISECONDS
   const ms = Number.parseInt(text, 10) * MILLISECONDS[unit]
   return ms <= LONGEST_DURATION_MS ? ms : null
-}
-
-function isUnit(unit: string | undefined): unit is keyof typeof MILLISECONDS {
-  return unit !== undefined && Object.hasOwn(MILLISECONDS, unit)
 }
 
 /** All texts begin with "must": of a missing value the report says "is missing. It must ...". */

@@ -169,25 +169,20 @@ export type JsonSchema = Record<string, unknown>
 
 /** The JSON Schema of the configuration file, for editors: what may be typed there, `${NAME}` included. */
 export function editorSchema(): JsonSchema {
-  const schema = z.toJSONSchema(FileSchema, { io: 'input', target: 'draft-7', override: withDefault })
-  return isMapping(schema) ? allowVariables(schema) : {}
-}
-
-/** zod omits the default of a value that is parsed from a text. */
-function withDefault({
-  zodSchema,
-  jsonSchema,
-}: {
-  zodSchema: z.core.$ZodTypes
-  jsonSchema: JsonSchema
-}): void {
-  if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
+  const schema = z.toJSONSchema(FileSchema, {
+    io: 'input',
+    target: 'draft-7',
+    // zod omits the default of a value that is parsed from a text.
+    override({ zodSchema, jsonSchema }) {
+      if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
+    },
+  })
+  return allowVariables(schema as JsonSchema)
 }
 
 /** The JSON Schema of the values, without what is added for editors. */
 export function valueSchema(): JsonSchema {
-  const schema = z.toJSONSchema(FileSchema, { io: 'input' })
-  return isMapping(schema) ? schema : {}
+  return z.toJSONSchema(FileSchema, { io: 'input' }) as JsonSchema
 }
 
 const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}' }
@@ -221,12 +216,11 @@ function mapParts(schema: JsonSchema, change: (part: JsonSchema) => JsonSchema):
   }
   if (Array.isArray(schema.anyOf))
     mapped.anyOf = schema.anyOf.map((part) => (isMapping(part) ? change(part) : part))
-  if (isMapping(schema.properties)) mapped.properties = mapValues(schema.properties, change)
+  if (isMapping(schema.properties)) {
+    const parts = Object.entries(schema.properties)
+    mapped.properties = Object.fromEntries(
+      parts.map(([name, part]) => [name, isMapping(part) ? change(part) : part]),
+    )
+  }
   return mapped
-}
-
-function mapValues(properties: JsonSchema, change: (part: JsonSchema) => JsonSchema): JsonSchema {
-  return Object.fromEntries(
-    Object.entries(properties).map(([name, part]) => [name, isMapping(part) ? change(part) : part]),
-  )
 }

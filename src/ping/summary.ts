@@ -30,16 +30,14 @@ export function outcomeOf(
     changed: run?.rowsChanged ?? 0,
     removed: run?.rowsRemoved ?? 0,
   }
-  const hasLine = run !== null
   const name = listName(job.organization.name, job.collection.name)
-  if (code === undefined) return { job: name, state: 'succeeded', reason: '', hasLine, heldToken: null, rows }
-  if (code === 'INTERRUPTED')
-    return { job: name, state: 'stopped', reason: '', hasLine, heldToken: null, rows }
-  if (code === 'BUSY' && trigger !== 'manual' && trigger !== 'backfill')
-    return { job: name, state: 'busy', reason: '', hasLine, heldToken: null, rows }
+  const known = { job: name, reason: '', hasLine: run !== null, heldToken: null, rows }
+  if (code === undefined) return { ...known, state: 'succeeded' }
+  if (code === 'INTERRUPTED') return { ...known, state: 'stopped' }
+  if (code === 'BUSY' && trigger !== 'manual' && trigger !== 'backfill') return { ...known, state: 'busy' }
   // The words are our own, and a full disk is nothing that a code explains.
   const reason = code === 'DATABASE' && error ? `${code}: ${printable(error.message, 300)}` : reasonOf(code)
-  return { job: name, state: 'failed', reason, hasLine, heldToken: heldBy(code, token), rows }
+  return { ...known, state: 'failed', reason, heldToken: heldBy(code, token) }
 }
 
 /** What an earlier process left behind. */

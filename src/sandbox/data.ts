@@ -1,5 +1,5 @@
 import { createEstablishment, createOrder, establishmentCreatedAt } from './items.ts'
-import { type OrderSource, orderCreatedAt, orderLife, orderState, ordersBy } from './order-life.ts'
+import { type OrderSource, orderCreatedAt, orderLife, ordersBy } from './order-life.ts'
 import { firstWhere } from './selection.ts'
 import { createDice, hash, uuid } from './words.ts'
 
@@ -55,7 +55,7 @@ function createOrders(source: OrderSource): Collection {
     createdAt: (index) => orderCreatedAt(source, index),
     updatedAt: (index, tick) => orderLife(source, index, tick).updatedAt,
     itemAt: (index, tick) => createOrder(source, index, tick),
-    stateAt: (index, tick) => orderState(source, index, tick),
+    stateAt: (index, tick) => orderLife(source, index, tick).state,
   }
 }
 

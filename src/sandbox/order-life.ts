@@ -41,9 +41,6 @@ const TOUCHES = [
 ] as const
 /** Standard deviation of the logarithm of these seconds. */
 const SPREAD = 0.8
-const MOST_DEVIATIONS = 3.46
-/** After so many seconds every order is in its last state. */
-const LONGEST_LIFE = Math.exp(SPREAD * MOST_DEVIATIONS) * STEPS.reduce((sum, seconds) => sum + seconds, 0)
 
 /** A list that lives is younger, so that more of its orders still change. */
 const SECONDS_BETWEEN = { still: 600, live: 20 }
@@ -69,16 +66,10 @@ export function orderCreatedAt(source: OrderSource, index: number): number {
   return WORLD_START + index * between + (hash(source.key, SALT.created, index) % between)
 }
 
-/** The state alone, for filters that look at every order. */
-export function orderState(source: OrderSource, index: number, tick: number): string {
-  const path = stagesOf(source, index)
-  return path[stageAt(source, index, ageAt(source, index, tick)).stage] ?? path[0]
-}
-
 export function orderLife(source: OrderSource, index: number, tick: number): OrderLife {
   const path = stagesOf(source, index)
   const age = ageAt(source, index, tick)
-  const { stage, after } = stageAt(source, index, age, true)
+  const { stage, after } = stageAt(source, index, age)
   const state = path[stage] ?? path[0]
   const createdAt = orderCreatedAt(source, index)
   const updatedAt = createdAt + after
@@ -110,13 +101,11 @@ interface Stage {
   after: number
 }
 
-/** The stage at an age. `after` of an old order costs more, and is 0 unless it is asked for. */
-function stageAt(source: OrderSource, index: number, age: number, withAfter = false): Stage {
+function stageAt(source: OrderSource, index: number, age: number): Stage {
   const last = Math.min(
     LAST_STAGES[hash(source.key, SALT.stage, index) % LAST_STAGES.length] ?? 0,
     stagesOf(source, index).length - 1,
   )
-  if (age > LONGEST_LIFE && !withAfter) return { stage: last, after: 0 }
   let after = 0
   for (const [stage, seconds] of STEPS.entries()) {
     const next = after + spread(seconds, hash(source.key, SALT.step, index, stage))

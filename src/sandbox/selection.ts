@@ -78,22 +78,14 @@ export interface Filters {
   updatedAfter: number | null
 }
 
-const REMEMBERED_SCANS = 8
-
-/** Finds the items of a list that pass the filters. One by state or by update looks at every item, once a tick. */
+/** Finds the items of a list that pass the filters. One by state or by update looks at every item, once for all pages of a tick. */
 export function createFinder(collection: Collection): (filters: Filters, tick: number) => Selection {
-  const scans = new Map<string, { tick: number; selection: Selection }>()
+  let last = { name: '', selection: exactly(new Uint32Array()) }
 
   function scanned(filters: Pick<Filters, 'states' | 'updatedAfter'>, tick: number): Selection {
-    const name = JSON.stringify([filters.states, filters.updatedAfter])
-    const known = scans.get(name)
-    if (known?.tick === tick) return known.selection
-    const selection = scan(collection, filters, tick)
-    scans.delete(name)
-    scans.set(name, { tick, selection })
-    const [oldest] = scans.keys()
-    if (scans.size > REMEMBERED_SCANS && oldest !== undefined) scans.delete(oldest)
-    return selection
+    const name = JSON.stringify([filters, tick])
+    if (name !== last.name) last = { name, selection: scan(collection, filters, tick) }
+    return last.selection
   }
 
   return ({ createdFrom, updatedAfter, ...filters }, tick) => {

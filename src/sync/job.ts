@@ -122,24 +122,15 @@ async function refreshOrWalk(
   if (refusal) throw refusal
   const times = createPageTimes(lease, options.now)
   const { store, refresh: policy, now, yieldToEventLoop, observe, signal } = options
-  const refresher = createRefresher({
-    store,
-    lease,
-    source,
-    times,
-    policy,
-    observe,
-    now,
-    yieldToEventLoop,
-    signal,
-  })
+  const parts = { store, lease, source, times, policy, observe, now, yieldToEventLoop, signal }
+  const refresher = createRefresher(parts)
   await refresher.heedClock()
-  const held = { source, lease, times, refresher }
-  if (!options.instead) return runWalk(held, 0, options, result)
+  const tools = { source, lease, times, refresher }
+  if (!options.instead) return runWalk(tools, 0, options, result)
   const how = { isAsked: options.instead === 'newest' }
   const isWalked = !mayRefresh(lease, refresher)
   const charged = isWalked ? await refresher.chargeWalk(how) : null
-  if (charged !== null) return runWalk(held, charged, options, result)
+  if (charged !== null) return runWalk(tools, charged, options, result)
   result.isInstead = true
   result.trigger = 'refresh'
   const done = isWalked ? null : await refresher.refresh(how)
@@ -151,8 +142,8 @@ async function refreshOrWalk(
   if (!done.error) await store.prune(options.job)
 }
 
-/** What a job has while it runs. */
-interface Held {
+/** What a job works with while it runs. */
+interface JobTools {
   lease: Lease
   source: PageSource
   refresher: Refresher
@@ -160,8 +151,13 @@ interface Held {
 }
 
 /** @param charged Requests already charged to the share of refreshes; 0 for an ordinary walk. */
-async function runWalk(held: Held, charged: number, options: JobOptions, result: JobResult): Promise<void> {
-  const { lease, refresher } = held
+async function runWalk(
+  tools: JobTools,
+  charged: number,
+  options: JobOptions,
+  result: JobResult,
+): Promise<void> {
+  const { lease, refresher } = tools
   const { job, store, observe, signal } = options
   const beginning = await begin(lease, options)
   const { run } = beginning
@@ -181,7 +177,7 @@ async function runWalk(held: Held, charged: number, options: JobOptions, result:
       }
       observe(event)
     }
-    const end = await walkList(held, beginning, options, noting)
+    const end = await walkList(tools, beginning, options, noting)
     result.coverage = end.coverage
     result.expectedMissed = end.expectedMissed
     result.untrusted = end.untrusted
@@ -228,7 +224,7 @@ async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
 
 /** Reads the list to its end, and completes the walk. Throws as `readList` does. */
 async function walkList(
-  { lease, source, refresher, times }: Held,
+  { lease, source, refresher, times }: JobTools,
   { walk, run, replaces }: Beginning,
   { job, store, maxPasses, removals: rules, yieldToEventLoop, signal }: JobOptions,
   observe: Observe<WalkEvent>,

@@ -8,7 +8,7 @@ import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
 import { withSession } from '../with-session.ts'
 
-interface BackfillOptions extends JobSelection {
+interface Options extends JobSelection {
   filter: [string, string][]
   fromPage?: number
   restart?: boolean
@@ -16,7 +16,7 @@ interface BackfillOptions extends JobSelection {
 }
 
 /** `backfill`: from the first page, or page N, whatever the checkpoint of a sync. Partial with filters or a start page. */
-export async function run(runtime: Runtime, globals: Globals, options: BackfillOptions): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const { filter, fromPage: firstPage = 1, restart = false, wait: waitForOwner = false } = options
   const { signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
@@ -30,7 +30,7 @@ export async function run(runtime: Runtime, globals: Globals, options: BackfillO
 }
 
 /** The jobs with the typed filters on top of the configured ones. Throws UsageError if the two contradict each other. */
-function backfillJobs(config: Config, options: BackfillOptions): SelectedJob[] {
+function backfillJobs(config: Config, options: Options): SelectedJob[] {
   if (options.org.length === 0)
     throw new UsageError('backfill needs --org ORG: the organization whose lists it walks')
   const typed = typedFilters(options.filter)

@@ -32,13 +32,13 @@ import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { selectJobs } from '../selection.ts'
 import { openSession } from '../session.ts'
 
-interface CheckOptions {
+interface Options {
   offline?: boolean
   json?: boolean
 }
 
 /** `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list. */
-export async function run(runtime: Runtime, globals: Globals, options: CheckOptions): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const found = await findAll(runtime, globals, options.offline === true)
   const findings = found.map((finding) => pasteable(finding, typedConfig(globals)))
   const { signal, stdout } = runtime
@@ -116,7 +116,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const get = createHttpGet({ timeoutMs, maxResponseBytes, userAgent }, connections)
   const exchange: HttpGet = async (url, headers, stop) => {
     const response = await get(url, headers, stop)
-    dates.push({ date: oneHeader(response.headers.date), at: now() })
+    dates.push({ date: [response.headers.date].flat()[0], at: now() })
     return response
   }
   try {
@@ -134,10 +134,6 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   } finally {
     connections.close()
   }
-}
-
-function oneHeader(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header
 }
 
 /** A list, and the name of the rate budget that it is read with. */

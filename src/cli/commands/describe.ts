@@ -2,7 +2,7 @@ import { type DatabaseOption, readTarget } from '../mirror.ts'
 import { runReading } from '../reading/run-reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
-interface DescribeOptions extends DatabaseOption {
+interface Options extends DatabaseOption {
   json?: boolean
 }
 
@@ -11,7 +11,7 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   name: string | undefined,
-  options: DescribeOptions,
+  options: Options,
 ): Promise<number> {
   const { json = false, database } = options
   const place = await readTarget(runtime, globals, database)

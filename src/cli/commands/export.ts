@@ -8,7 +8,7 @@ import { assertShowable, outputFor, runReading } from '../reading/run-reading.ts
 import type { Globals, Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
-interface ExportOptions extends DatabaseOption {
+interface Options extends DatabaseOption {
   format: ExportFormat
   org: string[]
   since?: string
@@ -23,7 +23,7 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   name: string,
-  options: ExportOptions,
+  options: Options,
 ): Promise<number> {
   const { format, org, envelope = false, bom = false } = options
   const since = options.since === undefined ? null : parseTime(options.since)

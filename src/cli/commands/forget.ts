@@ -5,10 +5,9 @@ import { counted, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { isMade, kindOf, type OpenMirror, type RuleRunner, withMirror } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import type { JobSelection } from '../selection.ts'
 
-interface ForgetOptions {
-  org: string[]
-  collection: string[]
+interface Options extends JobSelection {
   yes?: boolean
 }
 
@@ -21,7 +20,7 @@ interface Target {
  * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections, also from the free
  * pages of the file. Needs no token. Without `--yes` it only lists what it would delete.
  */
-export async function run(runtime: Runtime, globals: Globals, options: ForgetOptions): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const [org, ...others] = options.org
   if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
   const config = readConfig(runtime, globals, 'leave')

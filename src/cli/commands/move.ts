@@ -23,13 +23,13 @@ import { openConnection } from '../file/open.ts'
 import { connect, workerName } from '../postgres/connect.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
-interface MoveOptions {
+interface Options {
   from: string
   to: string
 }
 
 /** `move`: copies a mirror in a file into a schema of a PostgreSQL server. Needs no configuration. */
-export async function run(runtime: Runtime, _globals: Globals, { from, to }: MoveOptions): Promise<number> {
+export async function run(runtime: Runtime, _globals: Globals, { from, to }: Options): Promise<number> {
   if (from === '') throw new UsageError('--from: name the file of a mirror')
   const { env, cwd } = runtime
   // It may hold a password, so it is not repeated.

@@ -1,13 +1,13 @@
 import { addAbortSignal } from 'node:stream'
-import { parseDuration } from '../../config/fields.ts'
 import { UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
 import type { QueryFormat } from '../reading/read.ts'
-import { assertShowable, outputFor, runReading, type TimeLimit } from '../reading/run-reading.ts'
+import { assertShowable, outputFor, runReading } from '../reading/run-reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import { typedDuration } from '../typed-duration.ts'
 
-interface QueryOptions extends DatabaseOption {
+interface Options extends DatabaseOption {
   format: QueryFormat
   param: [string, string][]
   output?: string
@@ -19,9 +19,9 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   typed: string,
-  { format, param, output, timeout, database }: QueryOptions,
+  { format, param, output, timeout, database }: Options,
 ): Promise<number> {
-  const limit = timeout === undefined ? null : timeLimit(timeout)
+  const limit = typedDuration('--timeout', timeout, '500ms, 30s or 5m')
   const place = await readTarget(runtime, globals, database)
   const file = await outputFor(runtime, output, place)
   assertShowable(runtime, file, format, 'result')
@@ -30,13 +30,6 @@ export async function run(
   // `:NAME=VALUE` is understood, too. The last of several of one name counts.
   const parameters = param.map(([name, value]) => [name.replace(/^[:@$]/, ''), value] as const)
   return await runReading(runtime, place, { kind: 'query', sql, format, parameters }, { output: file, limit })
-}
-
-function timeLimit(typed: string): TimeLimit {
-  const ms = parseDuration(typed)
-  if (ms === null || ms === 0)
-    throw new UsageError(`--timeout ${typed}: write a duration like 500ms, 30s or 5m`)
-  return { typed, ms }
 }
 
 /** SQLite's own limit for a statement. */

@@ -12,17 +12,13 @@ import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
-interface SandboxCommandOptions extends Omit<SandboxOptions, 'live' | 'now'> {
+interface Options extends Omit<SandboxOptions, 'live' | 'now'> {
   live?: boolean
   writeConfig?: string
 }
 
 /** `sandbox`: a made-up Administration API until SIGTERM, SIGINT or SIGHUP. */
-export async function run(
-  runtime: Runtime,
-  _globals: Globals,
-  options: SandboxCommandOptions,
-): Promise<number> {
+export async function run(runtime: Runtime, _globals: Globals, options: Options): Promise<number> {
   const { stdout, stderr, signal, now, newToken, pid } = runtime
   if (options.speed !== 1 && !options.live)
     throw new UsageError('--speed: nothing changes in a sandbox that is not live; add --live')
@@ -31,7 +27,7 @@ export async function run(
       ? null
       : outputFile('--write-config', path.resolve(runtime.cwd, options.writeConfig))
   if (file) assertOurs(file)
-  const server = await listen({ ...options, live: options.live === true, now })
+  const server = await startOnPort({ ...options, live: options.live === true, now })
   try {
     const until = { lockName: newLockName(pid, newToken), mirror: null }
     if (file) await writeOutput(file, [sandboxConfiguration(server)], until)
@@ -75,7 +71,7 @@ function readBeginning(shown: string, place: string, bytes: number): string {
   }
 }
 
-async function listen(options: Parameters<typeof startSandbox>[0]): Promise<Sandbox> {
+async function startOnPort(options: Parameters<typeof startSandbox>[0]): Promise<Sandbox> {
   try {
     return await startSandbox(options)
   } catch (error) {

@@ -10,7 +10,7 @@ import { assertMirror, openMirror } from '../file/mirror.ts'
 import { assertFolder, assertMayReplace, outputFile } from '../output/output-file.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
-interface SnapshotOptions {
+interface Options {
   database?: string
 }
 
@@ -19,7 +19,7 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   file: string,
-  { database }: SnapshotOptions,
+  { database }: Options,
 ): Promise<number> {
   const { cwd, newToken, pid, signal, stderr } = runtime
   const config = database === undefined ? readConfig(runtime, globals, 'leave') : null

@@ -1,35 +1,30 @@
-import { parseDuration } from '../../config/fields.ts'
-import { UsageError, worstExitCode } from '../../errors.ts'
+import { worstExitCode } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import type { JobFreshness } from '../../store/core/publication.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
 import { jsonText } from '../output/results.ts'
-import { type AgeLimit, readStatus } from '../read-status.ts'
+import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
+import { typedDuration } from '../typed-duration.ts'
 
-interface StatusCommandOptions extends DatabaseOption {
+interface Options extends DatabaseOption {
   json?: boolean
   check?: boolean
   maxAge?: string
   fresh?: string
 }
 
+const LIKES = '30m, 24h or 2d'
+
 /**
  * `status`: 0 whatever it reports; 1 if a configured list is older than `--max-age` or `--fresh` allows; with `--check` the code
  * of what is wrong.
  */
-export async function run(
-  runtime: Runtime,
-  globals: Globals,
-  options: StatusCommandOptions,
-): Promise<number> {
-  const maxAge = ageLimit('--max-age', options.maxAge)
-  const fresh = ageLimit('--fresh', options.fresh)
-  const { database, config, configOption, queryCommand } = await readTarget(
-    runtime,
-    globals,
-    options.database,
-  )
+export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
+  const maxAge = typedDuration('--max-age', options.maxAge, LIKES)
+  const fresh = typedDuration('--fresh', options.fresh, LIKES)
+  const target = await readTarget(runtime, globals, options.database)
+  const { database, config, configOption, queryCommand } = target
   // A mirror has its freshness in itself.
   const beside = config ? null : await readBeside(database, runtime)
   const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })
@@ -41,11 +36,4 @@ export async function run(
 async function readBeside(copy: string, { signal }: Runtime): Promise<JobFreshness[] | null> {
   const { freshnessBeside } = await import('../../store/sqlite/publish/numbers.ts')
   return freshnessBeside(copy, signal)
-}
-
-function ageLimit(option: string, typed: string | undefined): AgeLimit | null {
-  if (typed === undefined) return null
-  const ms = parseDuration(typed)
-  if (ms === null) throw new UsageError(`${option} ${typed}: write a duration like 30m, 24h or 2d`)
-  return { typed, ms }
 }

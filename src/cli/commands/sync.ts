@@ -6,7 +6,7 @@ import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { type HowToRun, syncPlan, withSession } from '../with-session.ts'
 
-interface SyncOptions extends JobSelection {
+interface Options extends JobSelection {
   refresh?: boolean
   acceptRemovals?: boolean
   acceptAddress?: boolean
@@ -15,7 +15,7 @@ interface SyncOptions extends JobSelection {
 }
 
 /** `sync`: the jobs once, now. Continues unfinished walks; with `--refresh` only reads the newest end of each list. */
-export async function run(runtime: Runtime, globals: Globals, options: SyncOptions): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const {
     refresh = false,
     acceptAddress = false,

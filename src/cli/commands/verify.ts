@@ -13,17 +13,13 @@ import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, withSession } from '../with-session.ts'
 
-interface VerifyCommandOptions extends JobSelection {
+interface Options extends JobSelection {
   wait?: boolean
   json?: boolean
 }
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
-export async function run(
-  runtime: Runtime,
-  globals: Globals,
-  options: VerifyCommandOptions,
-): Promise<number> {
+export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
   if (!(await isMade(config, runtime))) throw noMirror(config.database)

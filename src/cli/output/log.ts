@@ -57,7 +57,7 @@ async function prettyText(destination: Writable, color: boolean): Promise<Writab
     colorize: color,
     translateTime: 'SYS:HH:MM:ss',
     singleLine: true,
-    ignore: HIDDEN_FIELDS,
+    ignore: HIDDEN_FIELDS.join(),
     messageFormat: sentence,
   })
 }
@@ -70,10 +70,40 @@ function loggedError(error: unknown): object {
 type LogFields = Record<string, unknown>
 
 /** Fields that a sentence contains already, or that a terminal does not need. */
-const HIDDEN_FIELDS =
-  'event,run_id,duration_ms,lists,failed,busy,owner,left_ms,stopped,delay_ms,allowed_per_minute,organization,collection,' +
-  'trigger,status,walk_id,first_page,page,pages,items,rows_seen,rows_added,rows_changed,rows_removed,requests,retries,' +
-  'rate_limit_hits,rate_limit_wait_ms,coverage,expected_missed,error_code,error_message'
+const HIDDEN_FIELDS = [
+  'event',
+  'run_id',
+  'duration_ms',
+  'lists',
+  'failed',
+  'busy',
+  'owner',
+  'left_ms',
+  'stopped',
+  'delay_ms',
+  'allowed_per_minute',
+  'organization',
+  'collection',
+  'trigger',
+  'status',
+  'walk_id',
+  'first_page',
+  'page',
+  'pages',
+  'items',
+  'rows_seen',
+  'rows_added',
+  'rows_changed',
+  'rows_removed',
+  'requests',
+  'retries',
+  'rate_limit_hits',
+  'rate_limit_wait_ms',
+  'coverage',
+  'expected_missed',
+  'error_code',
+  'error_message',
+]
 
 /** A line of the log as text: the job, the message, and the numbers that matter. */
 export function sentence(line: LogFields, messageKey: string): string {

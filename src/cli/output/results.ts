@@ -113,7 +113,7 @@ function errorFields(error: { code: string; message: string } | null, configOpti
   }
 }
 
-const count = () => z.int().min(0).nullable()
+const countOrNull = () => z.int().min(0).nullable()
 
 const Head = {
   version: z.literal(RESULTS_VERSION).describe('Another number: a field has changed its meaning, or is gone'),
@@ -137,17 +137,17 @@ export const SyncSchema = z
         status: z
           .enum(['succeeded', 'failed', 'interrupted', 'not_begun'])
           .describe('not_begun: busy elsewhere, its token held, told to wait, or a signal came first'),
-        run_id: count().describe('Its line of sync_runs'),
-        walk_id: count(),
-        pages: count(),
-        rows_seen: count(),
-        rows_added: count(),
-        rows_changed: count(),
-        rows_removed: count(),
-        requests: count(),
-        retries: count(),
-        rate_limit_hits: count(),
-        rate_limit_wait_ms: count(),
+        run_id: countOrNull().describe('Its line of sync_runs'),
+        walk_id: countOrNull(),
+        pages: countOrNull(),
+        rows_seen: countOrNull(),
+        rows_added: countOrNull(),
+        rows_changed: countOrNull(),
+        rows_removed: countOrNull(),
+        requests: countOrNull(),
+        retries: countOrNull(),
+        rate_limit_hits: countOrNull(),
+        rate_limit_wait_ms: countOrNull(),
         coverage: Coverage,
         expected_missed: z.number().nullable(),
         ...Failure,
@@ -163,12 +163,12 @@ export const VerifySchema = z
     lists: z.array(
       z.object({
         ...JobFields,
-        items: count().describe('Distinct items of the list'),
-        missing: count().describe('Only in the list'),
-        extra: count().describe('Only in the mirror; null also if the reading cannot tell'),
-        different: count(),
+        items: countOrNull().describe('Distinct items of the list'),
+        missing: countOrNull().describe('Only in the list'),
+        extra: countOrNull().describe('Only in the mirror; null also if the reading cannot tell'),
+        different: countOrNull(),
         at_least: z.boolean().describe('There are more differences than were counted'),
-        moved: count().describe('Came, went or changed meanwhile: no differences'),
+        moved: countOrNull().describe('Came, went or changed meanwhile: no differences'),
         coverage: Coverage,
         never_synced: z.boolean().nullable(),
         differences: z
@@ -176,7 +176,7 @@ export const VerifySchema = z
             z.object({
               kind: z.enum(['missing', 'extra', 'different']),
               key: z.string().nullable(),
-              page: count(),
+              page: countOrNull(),
               fields: z.array(z.string()).describe('Dotted paths; no values, which may be personal data'),
               more_fields: z.boolean(),
               reject: z.string().nullable().describe('Why the item has no usable key'),

@@ -8,7 +8,7 @@ import { MirrorError, systemCode } from '../../errors.ts'
 import { saveSetting } from '../../store/core/settings.ts'
 import { runRule } from '../../store/postgres/driver.ts'
 import { holdsMirror, migrate } from '../../store/postgres/migrations/migrate.ts'
-import { createServerClock, type ServerClock } from '../../store/postgres/server/clock.ts'
+import { createServerClock } from '../../store/postgres/server/clock.ts'
 import type { PostgresAddress } from '../../store/postgres/server/pool.ts'
 import { connectServer, type Server } from '../../store/postgres/server/server.ts'
 import { makeConfigured } from '../../store/postgres/tables/collection.ts'
@@ -18,24 +18,15 @@ import type { Runtime } from '../runtime.ts'
 
 // Loaded only if the configuration names a PostgreSQL server, so that a mirror in a file starts as fast without it.
 
-/** A PostgreSQL mirror, its schema up to date. */
-export interface PostgresMirror {
-  server: Server
-  /** Of the server, the same for all workers. */
-  clock: ServerClock
-  now: ServerClock['now']
-  close(): Promise<void>
-}
-
 /** How often the server's clock is measured, for lists without a limit of requests too. */
 const MEASURE_EVERY_MS = 60_000
 
-/** Connects to the server and brings the schema up to date. Throws MirrorError. */
+/** Connects to the server and brings the schema up to date. Throws MirrorError. `clock`: of the server, the same for all workers. */
 export async function openPostgres(
   { postgres, collections, rateLimit }: Pick<Config, 'postgres' | 'collections' | 'rateLimit'>,
   runtime: Runtime,
   notes: Notes,
-): Promise<PostgresMirror> {
+) {
   const server = await connect(postgres, runtime, (message) => notes.info({ event: 'mirror_busy' }, message))
   try {
     await migrate(server)
@@ -54,7 +45,7 @@ export async function openPostgres(
       stop()
       await server.close()
     }
-    return { server, clock, now: clock.now, close }
+    return { server, clock, close }
   } catch (error) {
     await server.close().catch(() => {})
     throw error

@@ -33,7 +33,8 @@ import { createServedServer, originOn, ruleRunner } from './mirror.ts'
 /** Opens the mirror on a server, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
 export async function openServer({ config, runtime, notes, address }: OpenOptions): Promise<OpenMirror> {
   const { baseUrl } = config.api
-  const { server, clock, now, close } = await openPostgres(config, runtime, notes)
+  const { server, clock, close } = await openPostgres(config, runtime, notes)
+  const { now } = clock
   try {
     const warning = address && (await claimAddressOn(server, baseUrl, address === 'accept'))
     if (warning) notes.warn({ event: 'address_accepted' }, warning)

@@ -5,13 +5,8 @@ import { kindOf, type MirrorPlace } from '../mirror.ts'
 import { writeAll } from '../output/formats/format.ts'
 import type { OutputFile } from '../output/output-file.ts'
 import type { Runtime } from '../runtime.ts'
+import type { TypedDuration } from '../typed-duration.ts'
 import type { ExportFormat, QueryFormat, ReadingTask, ReadingWork } from './read.ts'
-
-/** A limit as it was typed, and in milliseconds. */
-export interface TimeLimit {
-  typed: string
-  ms: number
-}
 
 /** How a mirror of either kind is read. */
 export interface ReadingOptions {
@@ -33,7 +28,7 @@ export async function runReading(
   runtime: Runtime,
   { database, config }: MirrorPlace,
   work: ReadingWork,
-  { output = null, limit = null }: { output?: OutputFile | null; limit?: TimeLimit | null } = {},
+  { output = null, limit = null }: { output?: OutputFile | null; limit?: TypedDuration | null } = {},
 ): Promise<number> {
   const { newToken, pid, signal, sleep, stderr, stdout } = runtime
   // Only an unfinished file must be deleted after a signal. A child, or the server, notices that this process is gone.
