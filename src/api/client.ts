@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { BudgetStore, Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { onHold, shellWord } from '../text.ts'
-import { createConnectionPool, createHttpGet, type HttpGet } from './http.ts'
+import { createConnectionPool, createHttpGet, type HttpGet, type HttpOptions } from './http.ts'
 import { createLinkReader, pageAddress } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
@@ -17,12 +17,9 @@ import { asFinal, errorOfStatus, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 
-export interface ApiOptions {
+export interface ApiOptions extends HttpOptions {
   baseUrl: string
   linkHosts: readonly string[]
-  timeoutMs: number
-  maxResponseBytes: number
-  userAgent: string
   /** Requests in flight at the same time. */
   concurrency: number
   rate: RateRules & { maxWaitMs: number }

@@ -147,11 +147,7 @@ function published(file: string): Published {
   return { file, created_at: stat.mtime.toISOString(), current_at: current, bytes: stat.size }
 }
 
-interface RequestSums {
-  requests: number
-  /** Of these, answered with 429. */
-  refused: number
-}
+type RequestSums = Pick<BudgetUse, 'requests' | 'refused'>
 
 const MINUTES = 60
 

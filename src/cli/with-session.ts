@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { KnownError } from '../errors.ts'
 import type { Pings } from '../ping/pings.ts'
 import { type JobOptions, type JobResult, runConcurrently, runJob } from '../sync/job.ts'
-import type { Job, Trigger, WalkPlan } from '../sync/types.ts'
+import type { Job, WalkPlan } from '../sync/types.ts'
 import { USER_AGENT as userAgent } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
 import { createLogger, type LoggerOptions } from './output/log.ts'
@@ -28,16 +28,10 @@ export interface CommandSession extends Session {
 
 export type RunJobs = (jobs: readonly SelectedJob[], how: HowToRun) => Promise<JobResult[]>
 
-export interface HowToRun {
-  plan: WalkPlan
-  trigger: Trigger
-  /** `--wait`: wait for a job that another process has, instead of reporting it as busy. */
-  waitForOwner: boolean
+export interface HowToRun
+  extends Pick<JobOptions, 'plan' | 'trigger' | 'waitForOwner' | 'instead' | 'signal'> {
   /** `--accept-removals`: remove what is held back, and what would be. */
   acceptRemovals?: boolean
-  /** A refresh instead of the walk, as `JobOptions` has it. */
-  instead?: JobOptions['instead']
-  signal: AbortSignal
 }
 
 /** The walk of a sync, by schedule or by hand. */

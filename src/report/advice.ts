@@ -4,25 +4,23 @@ import { counted, grouped, inWords, printable } from '../text.ts'
 
 export const ALARM = 'many more changes than usual in older pages: reading the whole list now'
 
-/** How a list was read, and what is configured for it. Times in milliseconds. */
-export interface ReadList {
-  organization: string
-  collection: string
-  /** Start and end of the last complete full walk, ISO 8601; null before the first one. */
-  as_of: string | null
-  last_complete_at: string | null
-  /** As the rate limit allowed last; null before the first refresh. */
-  refreshed_every_ms: number | null
-  /** Where new items appear, as found, and as configured. */
-  newest: string | null
+/** How a list was read, and what is configured for it. */
+export interface ReadList
+  extends Pick<
+    StatusRow,
+    | 'organization'
+    | 'collection'
+    | 'as_of'
+    | 'last_complete_at'
+    | 'refreshed_every_ms'
+    | 'newest'
+    | 'alarm_since'
+    | 'changed_since_off'
+  > {
   newestConfigured: 'auto' | 'first' | 'last'
-  /** How often full walks begin by the schedule. Called for slow walks only: searching a schedule takes time. */
+  /** How often full walks begin by the schedule, in milliseconds. Called for slow walks only: searching a schedule takes time. */
   walkEvery: () => number
   isRefreshed: boolean
-  /** Since when the whole list is to be read at once; null: it is not. */
-  alarm_since: string | null
-  /** Why the API is not asked for what changed, though it is configured so; null: it is, or is not configured. */
-  changed_since_off: string | null
 }
 
 /** A walk that takes more of its interval leaves no rate limit for anything else. */

@@ -1,21 +1,16 @@
 import { expectedMissed, totalOff } from './coverage/verdict.ts'
-import type { PageTimes, PageWriter } from './page-writer.ts'
+import type { PageWriter, PageWriterOptions } from './page-writer.ts'
 import type { Refresher } from './refresh/refresher.ts'
 import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './refresh/saved.ts'
 import { afterFullWalk } from './refresh/state.ts'
 import { cameAtOnce, decideRemovals, type RemovalRules, whyUntrusted } from './removals.ts'
 import type { SeenItems } from './seen.ts'
-import type { HeldRemovals, Lease, Removals, Run, Store, Walk } from './store.ts'
+import type { HeldRemovals, Removals } from './store.ts'
 import type { Reading, WalkOutcome } from './types.ts'
 
-export interface EndOptions {
-  store: Store
-  lease: Lease
-  run: Run
-  walk: Walk
+export interface EndOptions extends Omit<PageWriterOptions, 'replaces'> {
   seen: Pick<SeenItems, 'keyed'>
   refresher: Pick<Refresher, 'state'>
-  times: Pick<PageTimes, 'ofWalk'>
   writer: Omit<PageWriter, 'handle' | 'beginPass' | 'giveUp'>
   rules: RemovalRules
 }

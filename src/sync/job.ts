@@ -1,14 +1,14 @@
 import { type KnownError, MirrorError } from '../errors.ts'
 import { startCheckpoint } from './coverage/state.ts'
 import { endWalk, type WalkEnd } from './end-walk.ts'
-import { acquire, type BusyEvent } from './lease.ts'
+import { type BusyEvent, withLease } from './lease.ts'
 import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
 import type { RefreshPolicy } from './refresh/due.ts'
 import { isWalkedWhole } from './refresh/price.ts'
 import { createRefresher, type RefreshEvent, type Refresher } from './refresh/refresher.ts'
 import { heldError, type RemovalRules } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
-import { countTraffic, noTraffic, notingRetries, runError, runOutcome } from './run-record.ts'
+import { countTraffic, noTraffic, runError, runOutcome } from './run-record.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import { readList, type WalkEvent } from './walk.ts'
@@ -37,7 +37,7 @@ export interface JobOptions {
    * due, and with the older pages that are due.
    */
   instead?: 'newest' | 'due' | undefined
-  /** Whether to wait for a job that another process has. */
+  /** Whether to wait for a job that another process has, instead of reporting it as busy. */
   waitForOwner: boolean
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
@@ -70,7 +70,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
 
 /** Runs a job once: resumes its open walk or begins one, and writes a line of `sync_runs`. Never throws. */
 export async function runJob(options: JobOptions): Promise<JobResult> {
-  const { job, trigger, store, observe, signal } = options
+  const { job, trigger, observe, signal } = options
   const result: JobResult = {
     job,
     trigger,
@@ -86,12 +86,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   }
   try {
     await options.beforeStart()
-    const lease = await acquire(options)
-    try {
-      await openAndRun(lease, options, result)
-    } finally {
-      await store.release(lease)
-    }
+    await withLease(options, (lease, source) => refreshOrWalk(source, lease, options, result))
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
     result.error ??= runError(error, signal)
@@ -102,24 +97,12 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   return result
 }
 
-async function openAndRun(lease: Lease, options: JobOptions, result: JobResult): Promise<void> {
-  const source = notingRetries(await options.source(), { ...options, lease })
-  try {
-    await refreshOrWalk(source, lease, options, result)
-  } finally {
-    await source.close()
-  }
-}
-
 async function refreshOrWalk(
   source: PageSource,
   lease: Lease,
   options: JobOptions,
   result: JobResult,
 ): Promise<void> {
-  const refusal = await source.refusal()
-  // The token may not be used. Nothing was sent, so no line of `sync_runs` tells of it.
-  if (refusal) throw refusal
   const times = createPageTimes(lease, options.now)
   const { store, refresh: policy, now, yieldToEventLoop, observe, signal } = options
   const parts = { store, lease, source, times, policy, observe, now, yieldToEventLoop, signal }

@@ -2,9 +2,8 @@ import { JobError } from '../errors.ts'
 import { jobName } from '../text.ts'
 import type { JobOptions } from './job.ts'
 import { type OwnerWork, ownerName, workText } from './owner-work.ts'
-import { stopError } from './run-record.ts'
-import type { Lease, Store } from './store.ts'
-import type { Observe } from './types.ts'
+import type { Lease, PageRetry, Store } from './store.ts'
+import type { Observe, PageSource } from './types.ts'
 
 // How often to check whether another process has released the job: each look takes the mirror's lock for a moment.
 const FIRST_LOOK_MS = 250
@@ -19,20 +18,46 @@ export interface BusyEvent {
   work: OwnerWork | null
 }
 
-interface AcquireOptions
-  extends Pick<JobOptions, 'job' | 'waitForOwner' | 'now' | 'sleep' | 'signal'>,
+interface LeaseOptions
+  extends Pick<JobOptions, 'job' | 'source' | 'waitForOwner' | 'now' | 'sleep' | 'signal'>,
     Partial<Pick<JobOptions, 'trigger'>> {
-  store: Pick<Store, 'acquire'>
+  store: Pick<Store, 'acquire' | 'release' | 'noteRetry'>
+  /** To compare the list, for those who look. */
+  isVerify?: boolean
   observe: Observe<BusyEvent>
 }
 
-/** Takes the job, or waits until its owner finishes or dies. Throws BUSY if the caller does not want to wait. */
-export async function acquire(options: AcquireOptions): Promise<Lease> {
-  const { job, store, waitForOwner, trigger, now, sleep, observe, signal } = options
+/**
+ * Does `work` with the right to the job and the source of its pages, and gives both back. Throws BUSY if the caller does not want
+ * to wait, and why no request may be sent.
+ */
+export async function withLease<T>(
+  options: LeaseOptions,
+  work: (lease: Lease, source: PageSource) => Promise<T>,
+): Promise<T> {
+  const lease = await acquire(options)
+  try {
+    const source = notingRetries(await options.source(), lease, options)
+    try {
+      const refusal = await source.refusal()
+      // Nothing was sent, so no line of `sync_runs` tells of it.
+      if (refusal) throw refusal
+      return await work(lease, source)
+    } finally {
+      await source.close()
+    }
+  } finally {
+    await options.store.release(lease)
+  }
+}
+
+/** Takes the job, or waits until its owner finishes or dies. */
+async function acquire(options: LeaseOptions): Promise<Lease> {
+  const { job, store, isVerify, waitForOwner, trigger, now, sleep, observe, signal } = options
   let waitedMs = 0
   for (;;) {
-    if (signal.aborted) throw stopError(signal)
-    const { lease, heldBy, work = null } = await store.acquire(job)
+    signal.throwIfAborted()
+    const { lease, heldBy, work = null } = await store.acquire(job, isVerify)
     if (lease) return lease
     if (!waitForOwner) {
       const place = jobName(job)
@@ -44,5 +69,39 @@ export async function acquire(options: AcquireOptions): Promise<Lease> {
     const pauseMs = Math.min(Math.max(FIRST_LOOK_MS, waitedMs * LOOK_SHARE), LONGEST_LOOK_MS)
     await sleep(pauseMs, signal)
     waitedMs += pauseMs
+  }
+}
+
+/** The source of a job, which saves what it asks for again and how long it waits: so others see why no page comes. */
+function notingRetries(
+  source: PageSource,
+  lease: Lease,
+  { store, now }: Pick<LeaseOptions, 'store' | 'now'>,
+): PageSource {
+  return {
+    ...source,
+    async fetchPage(page, observe, signal, ...how) {
+      let since: number | null = null
+      let noted = Promise.resolve()
+      const note = (retry: PageRetry | null) => {
+        // A store that cannot be written ends the run at its next page; a note alone does not.
+        noted = noted.then(() => store.noteRetry(lease, retry)).catch(() => {})
+      }
+      const noting: typeof observe = (event) => {
+        if (event.kind === 'retry') {
+          since ??= now()
+          note({ since, until: now() + event.delayMs, error: event.reason })
+        }
+        observe(event)
+      }
+      try {
+        return await source.fetchPage(page, noting, signal, ...how)
+      } finally {
+        if (since !== null) {
+          note(null)
+          await noted
+        }
+      }
+    },
   }
 }

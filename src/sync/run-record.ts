@@ -1,14 +1,10 @@
 import { InterruptedError, type KnownError, toKnownError } from '../errors.ts'
 import type { JobEvent } from './job.ts'
-import type { Lease, PageRetry, RunOutcome, RunTraffic, Store } from './store.ts'
-import type { PageSource } from './types.ts'
+import type { RunOutcome, RunTraffic } from './store.ts'
 
 /** The reason of an error: that the run was stopped goes before what followed from it. */
 export function runError(error: unknown, signal: AbortSignal): KnownError {
-  return signal.aborted ? stopError(signal) : toKnownError(error)
-}
-
-export function stopError(signal: AbortSignal): KnownError {
+  if (!signal.aborted) return toKnownError(error)
   // A failed mirror stops all jobs and is then the reason.
   return signal.reason instanceof Error && signal.reason.name !== 'AbortError'
     ? toKnownError(signal.reason)
@@ -29,39 +25,6 @@ export function runOutcome(
   const isRefused = requests === 0 && (error.code === 'UNAUTHORIZED' || error.code === 'RATE_LIMITED')
   const status = isRefused ? 'refused' : error instanceof InterruptedError ? 'interrupted' : 'failed'
   return { status, errorCode: error.code, errorMessage: error.message }
-}
-
-/** The source of a job, which saves what it asks for again and how long it waits: so others see why no page comes. */
-export function notingRetries(
-  source: PageSource,
-  { store, lease, now }: { store: Pick<Store, 'noteRetry'>; lease: Lease; now: () => number },
-): PageSource {
-  return {
-    ...source,
-    async fetchPage(page, observe, signal, ...how) {
-      let since: number | null = null
-      let noted = Promise.resolve()
-      const note = (retry: PageRetry | null) => {
-        // A store that cannot be written ends the run at its next page; a note alone does not.
-        noted = noted.then(() => store.noteRetry(lease, retry)).catch(() => {})
-      }
-      const noting: typeof observe = (event) => {
-        if (event.kind === 'retry') {
-          since ??= now()
-          note({ since, until: now() + event.delayMs, error: event.reason })
-        }
-        observe(event)
-      }
-      try {
-        return await source.fetchPage(page, noting, signal, ...how)
-      } finally {
-        if (since !== null) {
-          note(null)
-          await noted
-        }
-      }
-    },
-  }
 }
 
 export function noTraffic(): RunTraffic {

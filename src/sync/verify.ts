@@ -4,9 +4,9 @@ import { startCheckpoint } from './coverage/state.ts'
 import { type Candidates, createCandidates, type Differences } from './differences.ts'
 import { identifyItems, type ListedItem, type StoredItem } from './items.ts'
 import type { JobOptions } from './job.ts'
-import { acquire, type BusyEvent } from './lease.ts'
+import { type BusyEvent, withLease } from './lease.ts'
 import { whyUntrusted } from './removals.ts'
-import { notingRetries, runError } from './run-record.ts'
+import { runError } from './run-record.ts'
 import { createSeenItems, type SeenItems } from './seen.ts'
 import type { Lease, Store, Walk } from './store.ts'
 import type { Coverage, Job, Observe, PageSource } from './types.ts'
@@ -40,15 +40,13 @@ export interface VerifyResult {
  * while it is read. Never throws.
  */
 export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
-  const { job, store, observe, signal } = options
+  const { job, observe, signal } = options
   const result: VerifyResult = { job, differences: null, error: null }
   try {
-    const lease = await acquire({ ...options, store: { acquire: (of) => store.acquire(of, true) } })
-    try {
-      result.differences = await verifyOwned(lease, options)
-    } finally {
-      await store.release(lease)
-    }
+    result.differences = await withLease({ ...options, isVerify: true }, async (lease, source) => {
+      if (lease.refusal) throw lease.refusal
+      return lease.isNeverSynced ? allMissing(source, options) : compare(source, lease, options)
+    })
   } catch (error) {
     result.error = withoutSync(job, runError(error, signal))
   }
@@ -66,17 +64,6 @@ function withoutSync(job: Job, error: KnownError): KnownError {
     `${jobName(job)}: the list ends before its own total, in every pass, so the mirror cannot be ` +
       'compared with it; a sync says what to do about it',
   )
-}
-
-async function verifyOwned(lease: Lease, options: VerifyOptions): Promise<Differences> {
-  const source = notingRetries(await options.source(), { ...options, lease })
-  try {
-    const refusal = (await source.refusal()) ?? lease.refusal
-    if (refusal) throw refusal
-    return await (lease.isNeverSynced ? allMissing(source, options) : compare(source, lease, options))
-  } finally {
-    await source.close()
-  }
 }
 
 async function compare(source: PageSource, lease: Lease, options: VerifyOptions): Promise<Differences> {

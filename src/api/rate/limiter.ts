@@ -1,22 +1,17 @@
 import type { LimitFunction } from 'p-limit'
 import { JobError } from '../../errors.ts'
-import type { BudgetStore, Observe, RequestEvent, Urgency } from '../../sync/types.ts'
+import type { Observe, RequestEvent, Urgency } from '../../sync/types.ts'
 import { inWords } from '../../text.ts'
 import type { Budget, RateRules } from './budget.ts'
 import { allowedPerMinute, knownLimit } from './decision.ts'
 import type { RateHeaders } from './headers.ts'
-import { createPermits, type Permit } from './permits.ts'
+import { createPermits, type Permit, type PermitsOptions } from './permits.ts'
 import { ROUNDING_MS } from './window.ts'
 
-export interface RateLimiterOptions {
-  budgetKey: string
-  /** Identifies the process among those that share the budget. */
-  by: string
+export interface RateLimiterOptions extends PermitsOptions {
   rules: RateRules & { maxWaitMs: number }
-  store: BudgetStore
   /** Requests in flight at the same time, shared by all rate limiters. */
   slots: LimitFunction
-  now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
 }

@@ -19,7 +19,7 @@ import { type Answered, currentWindow, MINUTE_MS, type Window } from './window.t
 
 export interface PermitsOptions {
   budgetKey: string
-  /** Identifies the process. */
+  /** Identifies the process among those that share the budget. */
   by: string
   rules: RateRules
   store: BudgetStore
