@@ -158,7 +158,7 @@ export interface Connections {
 export interface IdleLimits {
   /** Idle connections of all lists together. */
   mostIdle: number
-  /** An idle connection is closed after so many milliseconds, or earlier if the server announces it. */
+  /** After this time an idle connection is closed, or earlier if the server announces it. Milliseconds. */
   idleMs: number
 }
 

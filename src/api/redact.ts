@@ -1,7 +1,7 @@
-/** So many consecutive characters of a token, from anywhere in it, are no coincidence. */
+/** This many consecutive characters of a token, from anywhere in it, are no coincidence. */
 const TELLING = 12
 
-/** Where `printable` cut a text, so many are enough: fewer give nothing away. */
+/** Where `printable` cut a text, this many are enough: fewer give nothing away. */
 const TELLING_IF_CUT = 6
 
 const CUT = '...'

@@ -23,7 +23,7 @@ export function createTokenHold(store: HoldStore, resumeCommand = () => 'admin-m
   let state: 'open' | 'held' | 'trying' | 'tried' | 'refused' = store.heldReason() === null ? 'open' : 'held'
   let reason = store.heldReason() ?? ''
   let waiting: (() => void)[] = []
-  /** True while a hold is not in the store: it is being written, could not be, or no organization uses the token any more. */
+  /** True while a hold is not in the store: it is being written, could not be, or no organization uses the token now. */
   let isUnwritten = false
 
   function settle(next: typeof state): void {

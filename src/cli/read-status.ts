@@ -26,7 +26,7 @@ export interface StatusOptions extends MirrorPlace {
   fresh?: TypedDuration | null
   /** Why the mirror cannot be written; null: it can. */
   unusable?: string | null
-  /** What stands beside a published file. */
+  /** From the numbers beside a published file. */
   beside?: readonly JobFreshness[] | null
 }
 

@@ -141,7 +141,7 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
   }
 }
 
-/** So many jobs begin together before the event loop runs. */
+/** Jobs that begin together before the event loop runs. */
 const AT_ONCE = 10
 
 /** Returns what a job waits for before it begins: hundreds may begin together, and signals and probes are answered between them. */

@@ -225,7 +225,7 @@ export function databasePlace() {
 const POSTGRES_LIKE = 'postgres://user@host:5432/name?schema=admin_mirror'
 
 /**
- * A mode as chmod takes it, `0644`, or as YAML writes octal numbers, `0o644`. One that lets somebody write or execute but not
+ * A mode as chmod takes it, `0644`, or as YAML writes octal numbers, `0o644`. One that lets a class of users write or execute but not
  * read is refused: it is a decimal number, such as 420 for 0644.
  */
 export function fileMode() {

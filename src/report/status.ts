@@ -231,7 +231,7 @@ export interface JobContext {
   tokenPlace?: string | null
 }
 
-/** A job as `status` tells of it. */
+/** A job as `status` reports it. */
 export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const { now, configOption, maxAge = null, fresh = null, plan = null, tokenPlace = null } = context
   const isConfigured = row.configured === 1
@@ -373,7 +373,7 @@ export function walkProgress(row: StatusRow, now: number) {
 
 function walkTimeLeft(row: StatusRow, now: number): number | null {
   const { running, last_run_status: status, last_run_pages: pages, last_run_rows_seen: rowsSeen } = row
-  // Nothing tells how long a page fails that is asked for again.
+  // How long a page will fail that is asked for again is unknown.
   const isOfRun =
     running === true && status === 'running' && row.work !== 'verify' && row.retry_since === null
   if (!isOfRun || row.last_run_at === null || pages === null || rowsSeen === null) return null

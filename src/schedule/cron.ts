@@ -114,7 +114,7 @@ function createMatchers(expression: string, timezone: string): Matchers {
   }
 }
 
-/** Asks once in a row for each span of so many milliseconds: a match takes some ten microseconds. */
+/** Asks once for times of one span in a row: a match takes some ten microseconds. `span`: milliseconds. */
 function rememberingLast(span: number, matches: (time: number) => boolean): (time: number) => boolean {
   let [last, answer] = [Number.NaN, false]
   return (time) => {
@@ -200,7 +200,7 @@ function hasCommonDay(texts: readonly string[]): boolean {
   return days.split(',').some((part) => part.startsWith('*') || Number.parseInt(part, 10) <= EVERY_MONTH_HAS)
 }
 
-/** The fields of so many texts; null unless there are 5 or 6. */
+/** The field of each text; null unless there are 5 or 6. */
 function fieldsOf(texts: readonly string[]): readonly FieldBounds[] | null {
   return texts.length === 5 || texts.length === 6 ? FIELDS.slice(-texts.length) : null
 }

@@ -50,22 +50,22 @@ export interface SharedSchedulerOptions<L, C extends Handed> extends SchedulerEv
   onQueueError(error: unknown): void
 }
 
-/** So many lists one worker reads at once: most of them wait for their rate limit. */
+/** Lists that one worker reads at once: most of them wait for their rate limit. */
 const MOST_LISTS = 250
 
 /**
- * With so many lists of a budget in hand, lists of other budgets go first; with so many in all, further ones of such a budget wait
- * in the queue. Else the lists of one budget would take all places, and the requests of the others would go unused.
+ * With ENOUGH_OF_BUDGET lists of a budget in hand, lists of other budgets go first; with MOST_OF_SAME in all, further ones of such a
+ * budget wait in the queue. Else the lists of one budget would take all places, and the requests of the others would go unused.
  */
 const ENOUGH_OF_BUDGET = 4
 const MOST_OF_SAME = 125
 
-/** So many it takes at once, so that workers share what a tick adds. */
+/** Lists that it takes at once: few, so that workers share what a tick adds. */
 const MOST_TAKEN = 8
 
 /**
- * A list that is not configured here goes back so often: another worker may have a newer configuration already. That takes five
- * minutes; then nobody reads it any more.
+ * How often a list that is not configured here goes back: another worker may have a newer configuration already. That takes five
+ * minutes; then it leaves the queue.
  */
 const MOST_TRIES = 20
 
@@ -170,7 +170,7 @@ export function startSharedScheduler<L, C extends Handed>(
     try {
       await task()
     } catch (error) {
-      // The queue hands the job out again, when nobody has touched it for long enough.
+      // The queue hands the job out again once it has not been touched for long enough.
       if (!signal.aborted) options.onError(name, error)
     }
   }

@@ -40,7 +40,7 @@ export async function withLease<T>(
     const source = notingRetries(await options.source(), lease, options)
     try {
       const refusal = await source.refusal()
-      // Nothing was sent, so no line of `sync_runs` tells of it.
+      // Nothing was sent, so `sync_runs` gets no line.
       if (refusal) throw refusal
       return await work(lease, source)
     } finally {

@@ -69,7 +69,7 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     /** As of `Lease`, with the last page written. */
     rowsAdded: () => rowsAdded,
     /**
-     * When rows new to the mirror first came in front of the list, on a page asked for again; rows that nobody has read may follow them.
+     * When rows new to the mirror first came in front of the list, on a page asked for again; unread rows may follow them.
      * Epoch milliseconds; null: none came.
      */
     addedBehindAt: () => (addedBehind?.isInFront ? addedBehind.at : null),

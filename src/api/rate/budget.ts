@@ -59,7 +59,7 @@ export const FRESH: Budget = {
 
 const HALF_SECOND_MS = 500
 
-/** A process that has taken no permit for so long may have been killed; its requests have arrived. */
+/** A process that has taken no permit for this time may have been killed; its requests have arrived. */
 const GIVEN_UP_MS = 20_000
 
 /**

@@ -44,7 +44,7 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
         withdraw = await session.announceDaemon()
         return await runScheduled(config, runtime, jobs, session, listening, typedConfig(globals))
       } catch (error) {
-        // Stopped while it still waited for the server, or for somebody's lock there.
+        // Stopped while it still waited for the server, or for a lock there.
         if (!runtime.signal.aborted || !(error instanceof InterruptedError)) throw error
         logStop(session.logger, runtime.signal)
         return 0
@@ -96,14 +96,14 @@ async function runScheduled(
     // An interrupted walk continues now: it was due, and is not done.
     const dueAtStart = last.unfinished || isDue(last, schedule, begunAt)
     let isFirst = dueAtStart
-    const run = () => {
+    const runAtTick = () => {
       // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
       // otherwise leave the rest for tomorrow.
       const waitForOwner = isFirst
       isFirst = false
       return runOne(selected, { waitForOwner })
     }
-    return { selected, scheduled: { name: jobName(job), ...schedule, dueAtStart, run } }
+    return { selected, scheduled: { name: jobName(job), ...schedule, dueAtStart, run: runAtTick } }
   })
   const scheduled = planned.map((one) => one.scheduled)
   const due = scheduled.filter((job) => job.dueAtStart).length
