@@ -74,7 +74,7 @@ function checkContents(file: string, look: (connection: Connection) => void): Fi
       const text = `${what}; with ${inBytes(stat.size)} it is too large to be checked here`
       return warn(NAME, text, `check it by hand while nothing runs: sqlite3 FILE "PRAGMA quick_check"`)
     }
-    const found = connection.pragma('quick_check(1)', { simple: true })
+    const found = String(connection.pragma('quick_check(1)', { simple: true }))
     if (found === 'ok') return ok(NAME, `${what}; it is not damaged (quick_check)`)
     const cure = 'restore a copy, or move it away: everything can be read again'
     return fail(NAME, 4, `${file} is damaged: ${found}`, cure)

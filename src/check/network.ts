@@ -14,8 +14,8 @@ const SOON_MS = 14 * 86_400_000
 const CONNECT_MS = 10_000
 
 /**
- * Whether the API can be connected to, and its certificate is valid. No request is sent. A mistyped host is told of here,
- * once, and not by each list.
+ * Whether the API can be connected to, and its certificate is valid. No request is sent. Reports a mistyped host
+ * once, instead of once a list.
  */
 export async function checkNetwork(baseUrl: string, now: number, signal: AbortSignal): Promise<Finding> {
   const url = new URL(baseUrl)

@@ -24,8 +24,8 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
 }
 
 /**
- * Throws UsageError for a file that nobody has named and another user has put into a folder for all, such as the temporary one: it
- * could have our tokens sent to his address. To root any folder of another user is one: `tokenFile` may name what only root can read.
+ * Throws UsageError for the default file if another user owns it, as in a folder that all users can write to, such as the temporary one: it
+ * could send our tokens to their address. For root this includes the other user's own folder: `tokenFile` may name what only root can read.
  */
 function assertMeant(file: string, cwd: string): void {
   let owner: number | undefined

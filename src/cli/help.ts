@@ -108,7 +108,7 @@ const HELP: Readonly<Record<string, Help>> = {
   demo: { examples: ['demo'], codes: [0, 1, 2, 4] },
 }
 
-/** What stands below the options of a command: examples, and what its exit codes mean. */
+/** The text below the options of a command: examples, and what its exit codes mean. */
 export function helpText(command: string): string {
   const { examples = [], codes = LOCAL } = HELP[command] ?? {}
   const lines = codes.map((code) => (typeof code === 'number' ? [code, EXIT_CODES[code] ?? ''] : code))

@@ -80,7 +80,7 @@ interface MirrorKind {
   openToAsk(config: Config, runtime: Runtime): Promise<RuleRunner | null>
   /** What `status` reads; null if there is no mirror yet. */
   readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null>
-  /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe goes by it. */
+  /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe uses it. */
   writeFault(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */
   check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>

@@ -15,10 +15,9 @@ export function pingsOf(
   logger: Logger,
   userAgent: string,
 ): Pings {
-  const addresses = new Map(organizations.map(({ id, ping }) => [id, ping()]))
   const byId = new Map(organizations.map((organization) => [organization.id, organization]))
   return createPings({
-    addressOf: (id) => addresses.get(id) ?? null,
+    addressOf: (id) => byId.get(id)?.ping() ?? null,
     tokenOf: (id) => {
       const organization = byId.get(id)
       return (organization && fingerprintOf(organization, tokens)) ?? id

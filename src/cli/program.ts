@@ -38,11 +38,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
           ...(args.slice(0, -1) as never[]),
         )
       })
-  defineWorkers(define)
-  defineReaders(define)
-  defineKeepers(define)
-  defineCopiers(define)
-  defineHelpers(define)
+  defineCommands(define)
   try {
     await defineCompletion(program, argv)
     await program.parseAsync([...argv], { from: 'user' })
@@ -80,8 +76,9 @@ function createProgram({ stdout, stderr }: Runtime): Command {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
 }
 
-/** The commands that copy lists. */
-function defineWorkers(define: Define): void {
+/** Defines all commands, in the order in which help lists them. */
+function defineCommands(define: Define): void {
+  // The commands that copy lists.
   define(
     'start',
     "run every organization's jobs on its schedule, until SIGTERM, SIGINT or SIGHUP",
@@ -110,36 +107,8 @@ function defineWorkers(define: Define): void {
     .option('--from-page <n>', 'begin at this page', numberOption(1))
     .option('--restart', 'begin again instead of continuing the same backfill')
     .addOption(waitOption())
-}
 
-/** The commands that check, rebuild or delete what the mirror holds. */
-function defineKeepers(define: Define): void {
-  define(
-    'verify',
-    'walk the lists and compare them with the mirror, writing no rows',
-    () => import('./commands/verify.ts'),
-  )
-    .addOption(orgOption())
-    .addOption(collectionOption())
-    .addOption(waitOption())
-    .option('--json', 'as JSON')
-  define(
-    'rebuild',
-    'rebuild the typed tables and the views from the raw rows',
-    () => import('./commands/rebuild.ts'),
-  ).argument('[collection...]', 'collections (default: all)')
-  define(
-    'forget',
-    'delete everything the mirror holds about an organization, or a list of it',
-    () => import('./commands/forget.ts'),
-  )
-    .addOption(oneOrgOption())
-    .addOption(collectionOption())
-    .option('--yes', 'delete it; without, only list what would go')
-}
-
-/** The commands that only read the mirror. */
-function defineReaders(define: Define): void {
+  // The commands that only read the mirror.
   define(
     'status',
     'how fresh each list is, what went wrong, and what to type next',
@@ -177,10 +146,32 @@ function defineReaders(define: Define): void {
     .argument('[collection]', 'a collection, or a view of one (default: all collections)')
     .option('--json', 'as JSON')
     .addOption(databaseOption())
-}
 
-/** The commands that copy the mirror. */
-function defineCopiers(define: Define): void {
+  // The commands that check, rebuild or delete what the mirror holds.
+  define(
+    'verify',
+    'walk the lists and compare them with the mirror, writing no rows',
+    () => import('./commands/verify.ts'),
+  )
+    .addOption(orgOption())
+    .addOption(collectionOption())
+    .addOption(waitOption())
+    .option('--json', 'as JSON')
+  define(
+    'rebuild',
+    'rebuild the typed tables and the views from the raw rows',
+    () => import('./commands/rebuild.ts'),
+  ).argument('[collection...]', 'collections (default: all)')
+  define(
+    'forget',
+    'delete everything the mirror holds about an organization, or a list of it',
+    () => import('./commands/forget.ts'),
+  )
+    .addOption(oneOrgOption())
+    .addOption(collectionOption())
+    .option('--yes', 'delete it; without, only list what would go')
+
+  // The commands that copy the mirror.
   define(
     'snapshot',
     'copy the mirror into one file that any tool can open',
@@ -195,10 +186,8 @@ function defineCopiers(define: Define): void {
   )
     .requiredOption('--from <file>', 'the mirror')
     .requiredOption('--to <address>', 'postgres://user@host:5432/name?schema=admin_mirror')
-}
 
-/** The other commands. */
-function defineHelpers(define: Define): void {
+  // The other commands.
   define(
     'resume',
     'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
@@ -307,7 +296,7 @@ const BEFORE_A_FILE = new Set(['--config', '--database', '--from', '--output', '
 /** The library's `ShellCompDirectiveDefault`. */
 const SHELL_COMPLETES_FILES = 0
 
-/** The library's own has bash run what stands in the words that are completed, such as $(...). */
+/** With the library's own script, bash runs what the words to complete contain, such as $(...). */
 const BASH_SCRIPT = `# bash completion for admin-mirror
 __admin_mirror_complete() {
   local cur=\${COMP_WORDS[COMP_CWORD]} cword=$COMP_CWORD out value
@@ -327,7 +316,7 @@ complete -o default -F __admin_mirror_complete admin-mirror
 
 /**
  * Defines `completion`, which prints a script for a shell, and the hidden `complete`, which that script calls. The library is
- * loaded only where one of them is typed; else `completion` only stands in the list of commands.
+ * loaded only where one of them is typed; else `completion` is only listed.
  */
 async function defineCompletion(program: Command, argv: readonly string[]): Promise<void> {
   if (argv.some((word) => word === COMPLETION || word === 'complete')) {

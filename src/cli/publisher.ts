@@ -34,7 +34,7 @@ export interface Publishing {
   ): Promise<CopyResult>
 }
 
-/** The file is made anew for another mirror, and by another version of the program. */
+/** Another mirror, or another version of the program, replaces the file. */
 export function makerOf(origin: Origin | null): unknown {
   return [origin?.id ?? null, manifest.version]
 }

@@ -27,7 +27,7 @@ export interface RefreshPlanOptions {
   now: () => number
 }
 
-/** With more lists, their states are read at most once in so many milliseconds per list, since every run asks for them. */
+/** With more lists, their states are read at most once in READ_EVERY_MS_A_LIST per list, since every run asks for them. */
 const FEW_LISTS = 100
 const READ_EVERY_MS_A_LIST = 2
 
@@ -136,7 +136,7 @@ export interface KeepFreshOptions {
   signal: AbortSignal
 }
 
-/** Nobody tells of a list that became due: the price falls, and other processes read and write. Milliseconds. */
+/** A list becomes due without an event, since the price falls, and other processes read and write. Milliseconds. */
 const LOOK_FOR_DUE_EVERY_MS = 5000
 const SHORTEST_PAUSE_MS = 1000
 

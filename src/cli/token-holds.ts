@@ -98,7 +98,7 @@ const UNWRITTEN_HOLD =
   'waiting to write the hold of a refused token into the mirror (a second signal ends this process at once, and the next ' +
   'one sends that token once more)'
 
-/** Between two tries of a write that fails at once (a full disk); one that meets a lock takes 30 seconds by itself. */
+/** Between two tries of a write that fails at once (a full disk); a write that meets a lock takes 30 seconds. */
 const TRY_EVERY_MS = 500
 
 const WAIT_TOLD_EVERY_MS = 60_000

@@ -179,12 +179,12 @@ export function editorSchema(): JsonSchema {
       if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
     },
   })
-  return allowVariables(schema as JsonSchema)
+  return allowVariables(schema)
 }
 
 /** The JSON Schema of the values, without what is added for editors. */
 export function valueSchema(): JsonSchema {
-  return z.toJSONSchema(FileSchema, { io: 'input' }) as JsonSchema
+  return z.toJSONSchema(FileSchema, { io: 'input' })
 }
 
 const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}' }

@@ -19,7 +19,7 @@ interface AppOptions {
   sleep(ms: number, signal: AbortSignal): Promise<void>
 }
 
-/** A mirror that is known to be away gets so long for the metrics: most scrapers give up after ten seconds. */
+/** How long the metrics wait for a mirror that is known to be away: most scrapers give up after ten seconds. */
 const AWAY_MS = 3000
 
 /** Lists that /check names. */
@@ -56,7 +56,7 @@ export function createApp({ source, isLoopback, onError, now, sleep }: AppOption
   }
   const json = made(({ status }) => `${JSON.stringify(status, null, 2)}\n`)
   const page = made(pageHtml)
-  /** Null if nobody has to act. */
+  /** What a user has to act on; null: nothing. */
   const alarm = async () => {
     const { stalled, unusable } = await health()
     if (stalled !== null || unusable !== null) return stalled ?? unusable
@@ -129,14 +129,14 @@ export function isLoopbackHost(host: string): boolean {
   return leadsToLoopback(name.replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** At least so long an answer is used again. Milliseconds. */
+/** The shortest time for which an answer is used again. Milliseconds. */
 const LEAST_MS = 1000
 
-/** An answer that takes long to compute is used so many times as long: the sync gets 95 % of the time at least. */
+/** An answer is used again for this many times as long as it took to compute: the sync gets 95 % of the time at least. */
 const KEPT_TIMES = 20
 
 /**
- * Returns a function that computes at most so often, since reading the mirror blocks the event loop. An error is kept, too,
+ * Returns a function that uses its last answer again, since reading the mirror blocks the event loop. An error is kept, too,
  * for as long as it took to come.
  * `now` is in epoch milliseconds.
  */

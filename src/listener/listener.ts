@@ -19,7 +19,7 @@ export interface ListenerOptions {
   every: (ms: number, task: () => void) => () => void
 }
 
-/** A client gets so long for its request, and for reading the answer. Milliseconds. */
+/** The time of a client for its request, and for reading the answer. Milliseconds. */
 const REQUEST_MS = 5000
 const ANSWER_MS = 20_000
 

@@ -4,11 +4,11 @@ import type { Socket } from 'node:net'
 // What bounds the load that clients cause, beside the limits that Node has of its own.
 
 export interface ConnectionLimits {
-  /** So many are open at the same time. */
+  /** Open at the same time. */
   most: number
-  /** So many of them are for probes, while the others are owed an answer. */
+  /** Of them, kept for probes while the others are owed an answer. */
   forProbes: number
-  /** So long may an answer take, slow reading included. Milliseconds. */
+  /** The longest time for an answer, slow reading included. Milliseconds. */
   answerMs: number
 }
 
@@ -92,8 +92,8 @@ export function createPace(now: () => number): () => number {
   }
 }
 
-/** So many answers need not be spread. */
+/** Answers that need not be spread. */
 const BURST = 50
 
-/** No queue is longer: there are only so many connections, and requests on each. */
+/** No queue is longer: the connections, and the requests on each, are limited. */
 const LONGEST_QUEUE_MS = 300_000

@@ -179,7 +179,7 @@ function bar(part: number, said: string) {
 /** Steps that stand unfolded. */
 const STEPS_UNFOLDED = 8
 
-/** What needs somebody, with the command to type; nothing where nothing does. */
+/** What a user has to do, with the command to type; nothing where there is nothing to do. */
 function stepsSection({ status }: Overview) {
   const now = Date.parse(status.now)
   const worst = worstFirst(status.jobs, now).map(({ job }) => job)
@@ -222,7 +222,7 @@ function splitStep(next: string): { advice: string; command: string } {
 /** Lists that stand unfolded; those that are not well do anyway, up to ten times as many. */
 const LISTS_UNFOLDED = 30
 
-type Listed = ReturnType<typeof worstFirst>[number]
+type RankedList = ReturnType<typeof worstFirst>[number]
 
 /** All lists, the worst first. */
 function listsSection({ status, runs }: Overview) {
@@ -237,19 +237,19 @@ function listsSection({ status, runs }: Overview) {
   return html`<h2>Lists</h2>${table(all.slice(0, unfolded), runs, now)}${folded || ''}`
 }
 
-function restText(rest: readonly Listed[]): string {
+function restText(rest: readonly RankedList[]): string {
   const well = rest.filter(({ state }) => state.tone === 'good' || state.tone === 'quiet').length
   return well === rest.length ? ', all well' : ''
 }
 
-function table(listed: readonly Listed[], runs: Overview['runs'], now: number) {
+function table(listed: readonly RankedList[], runs: Overview['runs'], now: number) {
   return html`<table>
 <thead><tr><th scope="col">list</th><th scope="col">state</th><th scope="col">as of</th><th scope="col">next</th><th scope="col">coverage</th><th scope="col" class="number">rows</th><th scope="col">last runs</th></tr></thead>
 <tbody>${listed.map((one) => listRows(one, runs.get(jobKey(one.job.organization_id, one.job.collection))?.marks ?? '', now))}</tbody>
 </table>`
 }
 
-function listRows({ job, state }: Listed, marks: string, now: number) {
+function listRows({ job, state }: RankedList, marks: string, now: number) {
   const more = detailsRow(job, state, now)
   return html`<tr${more ? html` class="has-more"` : ''}>
 <td class="name"><bdi>${printable(job.organization, 60)}</bdi> <bdi>${printable(job.collection, 60)}</bdi></td>

@@ -4,7 +4,7 @@ import { createLine, type Line, type LineOptions, type PingKind } from './send.t
 import { type Outcome, outcomeOf, outcomeText, standingOutcome, standingText, startText } from './summary.ts'
 
 export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onSent'> {
-  /** The address that is told of an organization's jobs; null for none. */
+  /** The address that gets the pings of an organization's jobs; null for none. */
   addressOf: (organizationId: string) => string | null
   /** Names the token of an organization. */
   tokenOf: (organizationId: string) => string
@@ -37,14 +37,14 @@ interface Batch {
   outcomes: Outcome[]
   /** Aborted when all have ended. */
   over: AbortController
-  /** A failure waits to be told before the end, or was told lately. */
+  /** A failure waits to be reported before the end, or was reported a moment ago. */
   isToldEarly: boolean
 }
 
-/** So long after a failure a run that still goes on tells of it. A short one says all of it at its end. */
+/** A run that still goes on reports a failure after this time. A shorter run reports it at its end. Milliseconds. */
 const EARLY_AFTER_MS = 10_000
 
-/** How often it does so. */
+/** How often it reports further failures. Milliseconds. */
 const EARLY_EVERY_MS = 50_000
 
 interface Target {
@@ -53,9 +53,9 @@ interface Target {
   failed: Map<string, Outcome>
   /** Those of them that a refresh found out, or a held token without a line in `sync_runs`: a refresh that succeeds clears them. */
   byRefresh: Set<string>
-  /** The refused tokens that the last outcome told of. */
+  /** The refused tokens that the last outcome reported. */
   toldTokens: Set<string | null>
-  /** The last failure that was told did not arrive: the next one is told, known or not. */
+  /** The last ping of a failure did not arrive: the next failure is reported, known or not. */
   isUntold: boolean
 }
 
@@ -168,7 +168,7 @@ export function createPings(options: PingsOptions) {
     const target = targetOf(address)
     const { failed, byRefresh, toldTokens, isUntold } = target
     const before = failed.get(outcome.job)
-    // A walk clears all. A refresh that was not due any more has read nothing.
+    // A walk clears all. A refresh that was no longer due has read nothing.
     const mayClear = result.run !== null && (!result.isInstead || byRefresh.has(outcome.job))
     if (outcome.state === 'failed') {
       if (before?.reason === outcome.reason && !isUntold) return
@@ -179,7 +179,7 @@ export function createPings(options: PingsOptions) {
       if (!before || !mayClear) return
       failed.delete(outcome.job)
       byRefresh.delete(outcome.job)
-      // Who was told of many lists is not told of each that is well again.
+      // After a ping about many lists there is none for each that is well again.
       if (failed.size > 0) return
     }
     tellOutcome(target, [outcome], null)
@@ -187,7 +187,7 @@ export function createPings(options: PingsOptions) {
 
   /**
    * Call it before the first run of a service: what failed under an earlier process is not hidden by the success of another list,
-   * and what waits for somebody is told again at once.
+   * and what waits for a user is reported again at once.
    */
   function recall(troubles: readonly StandingTrouble[]): void {
     const waiting = new Set<Target>()
@@ -206,7 +206,7 @@ export function createPings(options: PingsOptions) {
   return {
     recall,
     /**
-     * Tells that these jobs begin, and returns a function that tells how they ended, in the same order. Jobs that begin in the same turn
+     * Reports that these jobs begin, and returns a function that reports how they ended, in the same order. Jobs that begin in the same turn
      * of the event loop are one run: that of a schedule, or a command's.
      */
     begin(jobs: readonly Job[]) {
@@ -218,8 +218,8 @@ export function createPings(options: PingsOptions) {
         })
     },
     /**
-     * Of a refresh that is part of no schedule: tells when it fails after it was well, and when all is well again; of a refused token
-     * once, however many lists meet it. A short list that is walked instead is told of in the same way.
+     * For a refresh that is part of no schedule: reports when it fails after it was well, and when all is well again; a refused token
+     * once, however many lists meet it. A short list that is walked instead is reported in the same way.
      */
     note: (results: readonly JobResult[]): void => results.forEach(noteRefresh),
     /** Resolves when no ping is left to send. */

@@ -25,7 +25,7 @@ export type Line = ReturnType<typeof createLine>
 
 /**
  * Sends the pings to one address, one after another. Delivers each ping in at most three tries of ten seconds. An outcome that another one follows is tried no further. The start
- * of a run that is over has its other tries at once, and short ones. So nobody waits for more than 45 seconds.
+ * of a run that is over has its other tries at once, and short ones. So the program waits for 45 seconds at most.
  */
 export function createLine(options: LineOptions) {
   const { send, sleep, onLost, onSent, signal, limitMs = TRY_MS } = options
@@ -68,7 +68,7 @@ export type PingKind = 'start' | 'success' | 'fail'
 const LEAST_HEADERS = { 'content-type': 'text/plain; charset=utf-8' }
 
 /**
- * Sends one ping. Throws an Error whose message names neither the address nor anything of it: whoever knows it can send
+ * Sends one ping. Throws an Error whose message names neither the address nor anything of it: who knows it can send
  * pings. Follows no redirect, and takes no proxy from the environment.
  */
 export function sendPing(

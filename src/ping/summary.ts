@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 
-/** How a job ended, as a ping tells it. */
+/** How a job ended, as a ping reports it. */
 export interface Outcome {
   /** Organization and collection. */
   job: string
@@ -10,7 +10,7 @@ export interface Outcome {
   state: 'succeeded' | 'failed' | 'stopped' | 'busy'
   /** Of a failure. */
   reason: string
-  /** Whether `sync_runs` tells of it, so that the list is failing in all that reads the mirror. */
+  /** Whether `sync_runs` has a line of it, so that all that reads the mirror shows the list as failing. */
   hasLine: boolean
   /** Names its token, which is refused for runs and refreshes alike; null for another end. */
   heldToken: string | null
@@ -24,7 +24,7 @@ export function outcomeOf(
 ): Outcome {
   const code = error?.code ?? heldBack?.code
   const rows = {
-    // An item that moved to the next page meanwhile is on two answers; of a refresh nobody counts these once.
+    // The walk's distinct items: one that moved to the next page meanwhile is on two answers. A refresh does not count them.
     seen: walk && run ? items : 0,
     added: run?.rowsAdded ?? 0,
     changed: run?.rowsChanged ?? 0,

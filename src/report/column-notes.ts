@@ -2,7 +2,7 @@ import type { ColumnTrouble } from '../store/core/overview.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { counted, grouped, jobKey, printable } from '../text.ts'
 
-/** Columns that are told one by one. */
+/** Columns that get a line of their own. */
 const MOST_COLUMNS = 10
 
 /** What a value is that does not fit its column, in words that hold nothing of it. */

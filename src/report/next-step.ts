@@ -32,7 +32,7 @@ export function nextStep(
   return row.as_of === null || isTooOld || isOverdue ? sync : null
 }
 
-/** A run under way may end what is wrong: so nobody has to type anything yet. */
+/** A run under way may end what is wrong, so the user waits for it first. */
 function whileRunning({ failing_since: failingSince }: StatusRow, isOverdue: boolean): string | null {
   if (isOverdue) return 'look into the log of the process that reads it: it has written nothing for an hour'
   return failingSince === null

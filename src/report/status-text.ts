@@ -188,7 +188,7 @@ function conditionOf(job: JobStatus, status: Status): 'notable' | 'running' | 'w
   return isRunning ? 'running' : 'well'
 }
 
-/** Each list that needs attention: what is wrong with it, and what to type. At most so many lines. */
+/** Each list that needs attention: what is wrong with it, and what to type. At most `most` lines. */
 export function attentionLines(status: Status, most: number): string[] {
   const now = Date.parse(status.now)
   const lines = status.jobs.filter(needsAttention).map((job) => {

@@ -35,7 +35,7 @@ export function verdict(status: Facts): string {
   const { jobs, daemon, timezone } = status
   const all = jobs.length === 1 ? 'the only list' : `all ${grouped(jobs.length)} lists`
   const [is, was] = jobs.length === 1 ? ['is', 'was'] : ['are', 'were']
-  // Without a configuration nobody can say how old a list may be.
+  // Only a configuration says how old a list may be.
   if (timezone === null) return `${all} ${was} read whole`
   if (daemon.running === true) return `${all} ${is} well${daemonText(status)}`
   return `${all} ${is} up to date${daemonText(status)}`
@@ -111,7 +111,7 @@ function daemonText({ daemon, timezone }: Facts): string {
 /** A run may start this late: it may wait 30 seconds for the file's lock. */
 const GRACE_MS = 30_000
 
-/** All tries of a page together take less, unless the server asks for a pause, which is told of. */
+/** All tries of a page together take less, unless the server asks for a pause, which the mirror records. */
 const STALLED_MS = 3_600_000
 
 /**

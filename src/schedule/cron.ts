@@ -200,7 +200,7 @@ function hasCommonDay(texts: readonly string[]): boolean {
   return days.split(',').some((part) => part.startsWith('*') || Number.parseInt(part, 10) <= EVERY_MONTH_HAS)
 }
 
-/** The fields of so many texts; null unless there are 5 or 6. */
+/** The field of each text; null unless there are 5 or 6. */
 function fieldsOf(texts: readonly string[]): readonly FieldBounds[] | null {
   return texts.length === 5 || texts.length === 6 ? FIELDS.slice(-texts.length) : null
 }

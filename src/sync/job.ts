@@ -57,7 +57,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
-  /** It was asked to refresh: it did, as an event has told, or nothing was due any more. */
+  /** It was asked to refresh: it did, as an event reported, or nothing was due by then. */
   isInstead: boolean
   /** Distinct items that the walk has seen, those of earlier runs of it too; an item on two pages counts once. */
   items: number
@@ -117,7 +117,7 @@ async function refreshOrWalk(
   result.isInstead = true
   result.trigger = 'refresh'
   const done = isWalked ? null : await refresher.refresh(how)
-  // None is due any more: another process has done it since the caller looked, or has used up the share.
+  // None is due: another process has done it since the caller looked, or has used up the share.
   if (!done) return
   result.runId = done.runId
   result.run = done.run

@@ -50,7 +50,7 @@ export function leftOf(work: OwnerWork | null, now: number): number | null {
   return work?.run ? walkLeft(work.run, now) : null
 }
 
-/** What tells how fast a running walk goes. Times are ISO 8601. */
+/** What the speed of a running walk follows from. Times are ISO 8601. */
 interface WalkPace {
   startedAt: string
   /** Of this run. */
@@ -69,28 +69,33 @@ interface WalkPace {
   waitingUntil: string | null
 }
 
-/** So many parts of a run can be compared. */
+/** Parts of a run that can be compared. */
 const LEAST_PAGES = 3
 
 /** The longest wait for a rate limit; a later time was written by a wrong clock. */
-export const LONGEST_WAIT_MS = 86_400_000
+const LONGEST_WAIT_MS = 86_400_000
+
+/** Milliseconds that a wait still lasts; 0: it is over, or there is none. `until`: ISO 8601; `now`: epoch milliseconds. */
+export function waitLeft(until: string | null, now: number): number {
+  const left = Date.parse(until ?? '') - now
+  return left > 0 && left <= LONGEST_WAIT_MS ? left : 0
+}
 
 /**
  * Milliseconds that a walk still takes at the speed of its run so far, waits for the rate limit included, and not less than the
- * present wait; null if nothing tells. `now`: epoch milliseconds.
+ * present wait; null if unknown. `now`: epoch milliseconds.
  */
 export function walkLeft(pace: WalkPace, now: number): number | null {
   const { rowsSeen, walkSeen, total, waitingUntil } = pace
   if (walkSeen === null || total === null || rowsSeen === 0) return null
   const spent = spentMs(pace)
   if (spent === null) return null
-  const until = waitingUntil === null ? 0 : Date.parse(waitingUntil) - now
-  const wait = until <= LONGEST_WAIT_MS ? until : 0
-  return Math.round(Math.max((spent / rowsSeen) * Math.max(total - walkSeen, 0), wait, 0))
+  const toRead = (spent / rowsSeen) * Math.max(total - walkSeen, 0)
+  return Math.round(Math.max(toRead, waitLeft(waitingUntil, now)))
 }
 
 /**
- * What the pages of a run took. A wait for somebody's lock, or for a server that was away, says nothing of those to come: of three
+ * What the pages of a run took. A wait for another process's lock, or for a server that was away, does not predict the next pages: of three
  * parts of the run the one in the middle decides, by the time a page took in it, and waits for the rate limit come on top.
  */
 function spentMs(pace: WalkPace): number | null {

@@ -106,7 +106,7 @@ export interface BudgetStore {
    * clock, so it is called with the lock held, and again if the transaction is rolled back.
    */
   compareAndSet(budgetKey: string, version: string, next: () => StoredBudget): Promise<string | null>
-  /** Before then nobody knows what was sent lately, since the clock was set. Epoch milliseconds. */
+  /** Before then it is unknown what was sent in the last minute, since the clock was set. Epoch milliseconds. */
   sureAt?: () => number
 }
 

@@ -165,7 +165,7 @@ export function createRateLimiter(options: RateLimiterOptions) {
     try {
       const turn = line.join(urgency, () => inTurn(request, reportWait, signal))
       const started = await orAborted(turn, signal)
-      // No `await`: `waited` is told when the request has left.
+      // No `await`: `waited` is reported when the request has left.
       return started.result
     } finally {
       // The clock may have been set back meanwhile.

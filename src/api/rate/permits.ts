@@ -136,7 +136,7 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
 
   /** A permit for a request that leaves at once; null if none may. */
   async function take(): Promise<Permit | null> {
-    // A write shows by itself that another process was faster. A permit that is not written needs a read.
+    // A write fails if another process was faster. A permit that is not written needs a read.
     if (!isPermitWritten()) await read()
     const before = known()
     const { at, count } = decision(before)

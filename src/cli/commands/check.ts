@@ -218,7 +218,7 @@ const PINGED_WITHIN_MS = 10_000
 
 /**
  * Sends one ping to each address, and says what came back. `isWell`: whether nothing failed. A success would end the alarm of
- * a list that still fails, so the test tells a failure then.
+ * a list that still fails, so the test reports a failure then.
  */
 async function checkPings(
   { organizations }: Pick<Config, 'organizations'>,

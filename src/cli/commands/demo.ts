@@ -29,7 +29,7 @@ const QUESTIONS = [
   },
 ]
 
-/** An order comes, once, so many milliseconds after the last one. */
+/** The one new order comes this time after the last one. Milliseconds. */
 const BETWEEN_ORDERS = 20_000
 
 const NEWEST_ORDER = `SELECT number, state, total, _first_seen_at FROM orders

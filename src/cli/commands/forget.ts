@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
 import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../store/core/forget.ts'
+import type { Job } from '../../sync/types.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { isMade, kindOf, type OpenMirror, type RuleRunner, withMirror } from '../mirror.ts'
@@ -11,8 +12,10 @@ interface Options extends JobSelection {
   yes?: boolean
 }
 
+type Organization = Job['organization']
+
 interface Target {
-  organization: { id: string; name: string }
+  organization: Organization
   collections: string[]
 }
 
@@ -89,15 +92,13 @@ async function forgetAll(
   mirror: OpenMirror,
 ): Promise<number> {
   const configured = config.organizations.find(({ id }) => id === organization.id)
-  const readAgain = collections
-    .filter((collection) => configured?.collections.some(({ name }) => name === collection))
-    .join(', ')
+  const names = configured?.collections.map(({ name }) => name) ?? []
+  const readAgain = collections.filter((collection) => names.includes(collection)).join(', ')
   const forgetting = await mirror.beginForgetting()
   let code = 0
   for (const collection of collections) {
-    const isConfigured = configured?.collections.some(({ name }) => name === collection) === true
     const job = { organization: organization.id, collection }
-    const forgotten = await forgetting.job(job, isConfigured)
+    const forgotten = await forgetting.job(job, names.includes(collection))
     const name = `${printable(organization.name)} ${collection}`
     if (forgotten.owner === null) {
       stdout.write(`forgot ${name}: ${holdingsText(forgotten.gone)}\n`)
@@ -131,20 +132,15 @@ function holdingsText({ rows, versions, rejects, walks, pages, runs }: Holdings)
   ].join(', ')
 }
 
-interface Named {
-  id: string
-  name: string
-}
-
 /**
  * The organization with this UUID, or with this name in the mirror or in the configuration. Throws UsageError for one that
  * neither knows, and for a name that several have: deleted data does not come back.
  */
 export function organizationToForget(
   nameOrId: string,
-  known: readonly Named[],
-  configured: readonly Named[],
-): Named {
+  known: readonly Organization[],
+  configured: readonly Organization[],
+): Organization {
   const folded = nameOrId.toLowerCase()
   const all = [...configured, ...known]
   const byId = all.find(({ id }) => id === folded)

@@ -61,8 +61,8 @@ export function unwritableNow(file: string, isWriter: boolean): string | null {
 }
 
 /**
- * The same for a file that the user named. Who writes it is not known, nor what they may, but on a full disk nobody can. A copy, which is
- * in no WAL mode, is written by nobody.
+ * The same for a file that the user named: its disk is full. Which user writes it, and with what rights, is not known. No process
+ * writes a copy, which is not in WAL mode.
  */
 function unwritableNamed(file: string): string | null {
   const header = headerOf(file)

@@ -140,7 +140,7 @@ function numbers(line: LogFields): string[] {
   const changes = `${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed${removed}`
   return [
     counted(number('pages'), 'page'),
-    // A page that was asked again is counted twice in `rows_seen`. Of a refresh, nobody counts its items once.
+    // `rows_seen` counts a page twice that was asked for again. A refresh has no count of distinct items.
     line.items === undefined ? changes : `${counted(number('items'), 'row')} (${changes})`,
     ...(typeof line.coverage === 'string'
       ? [`${line.coverage}${missedText(number('expected_missed'))}`]

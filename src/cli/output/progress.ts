@@ -131,7 +131,7 @@ export const ENOUGH_ANSWERS = 3
 /** Answers whose time is kept: a server's speed may change. */
 const KEPT_ANSWERS = 15
 
-/** What most pages take, without waits; null before a few came. One may be slow, or wait for somebody's lock on the mirror. */
+/** What most pages take, without waits; null before a few came. The median, since one may be slow, or wait for another process's lock on the mirror. */
 export function msPerPage({ spentMs }: JobProgress): number | null {
   if (spentMs.length < ENOUGH_ANSWERS) return null
   return spentMs.toSorted((one, other) => one - other)[Math.floor((spentMs.length - 1) / 2)] ?? null
@@ -196,7 +196,7 @@ export function pagesOfAll(all: readonly JobProgress[]): { read: number; known: 
   return { read, known: all.reduce((sum, job) => sum + Math.max(job.lastPage ?? 0, job.furthest), 0) }
 }
 
-/** What a budget lets us send: how many requests at once, and so many again in each window, the first in `freshMs`. */
+/** What a budget lets us send: `open` requests at once, and `each` in each further window, the first of which begins in `freshMs`. */
 export interface BudgetNow {
   open: number
   freshMs: number
@@ -232,7 +232,7 @@ export function budgetLater(budget: BudgetNow, ms: number): BudgetNow {
   return { ...budget, open: budget.each, freshMs: budget.windowMs }
 }
 
-/** Milliseconds until so many requests may have left. */
+/** Milliseconds until this number of requests may have left. */
 export function msToSend(requests: number, { open, freshMs, each, windowMs }: BudgetNow): number {
   if (requests <= open) return 0
   return freshMs + Math.floor((requests - open - 1) / each) * windowMs

@@ -113,7 +113,7 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
   logStack(log, error)
 }
 
-/** A refresh that waits its turn comes again every few minutes: what keeps it is reported where it began, or ends by itself. */
+/** A refresh that waits its turn comes again every few minutes: what delays it was reported where it began, or passes. */
 function isExpected({ trigger, error }: JobResult): boolean {
   return trigger === 'refresh' && ['BUSY', 'UNAUTHORIZED', 'RATE_LIMITED'].includes(error?.code ?? '')
 }
@@ -154,7 +154,7 @@ function logStack(log: Logger, error: KnownError | null): void {
 }
 
 /** What a command has done, of all its lists together. */
-interface Totals {
+interface CommandTotals {
   lists: number
   failed: number
   /** Left to another process that works on them. */
@@ -166,11 +166,11 @@ interface Totals {
   rows: { added: number; changed: number; removed: number } | null
 }
 
-export function newTotals(): Totals {
+export function newTotals(): CommandTotals {
   return { lists: 0, failed: 0, busy: 0, stopped: 0, requests: 0, rows: null }
 }
 
-interface Written {
+interface WrittenRows {
   rowsAdded: number
   rowsChanged: number
   rowsRemoved?: number
@@ -178,10 +178,10 @@ interface Written {
 
 /** Adds a list that ended. */
 export function addList(
-  totals: Totals,
+  totals: CommandTotals,
   error: KnownError | null,
   requests: number,
-  run: Written | null,
+  run: WrittenRows | null,
 ): void {
   totals.lists++
   if (error?.code === 'INTERRUPTED') totals.stopped++
@@ -196,7 +196,10 @@ export function addList(
 }
 
 /** `20 lists in 13 minutes: 19 ended well, 1 failed; 12 rows new, 3 changed, 0 removed; 812 requests` */
-export function totalsText({ lists, failed, busy, stopped, requests, rows }: Totals, ms: number): string {
+export function totalsText(
+  { lists, failed, busy, stopped, requests, rows }: CommandTotals,
+  ms: number,
+): string {
   const ends = [
     [failed, 'failed'],
     [busy, 'left to another process'],
@@ -219,7 +222,7 @@ export function totalsText({ lists, failed, busy, stopped, requests, rows }: Tot
 }
 
 /** The last line of a command; of a single list, the line of its run has said it. `ms`: how long the command took. */
-export function logTotals(log: Logger, totals: Totals, ms: number): void {
+export function logTotals(log: Logger, totals: CommandTotals, ms: number): void {
   const { lists, failed, busy, stopped, requests, rows } = totals
   if (lists < 2) return
   const written = rows && { rows_added: rows.added, rows_changed: rows.changed, rows_removed: rows.removed }

@@ -53,7 +53,7 @@ export function createTerminal(output: Output, term: string | undefined) {
     draw(lines: readonly string[]): void {
       if (!canDraw) return
       const next = lines.map((line) => cut(line, width()))
-      // What stands there already need not flicker.
+      // Lines that are already there must not flicker.
       if (width() === drawnWidth && next.join('\n') === drawn.join('\n')) return
       clear()
       drawn = next
@@ -77,7 +77,7 @@ function cells(character: string): number {
   return TWO_WIDE.test(character) ? 2 : 1
 }
 
-/** The text in at most so many cells, with a sign where it is cut. */
+/** The text in at most `most` cells, with `…` where it is cut. */
 export function cut(text: string, most: number): string {
   if (cellsOf(text) <= most) return text
   let used = 0
@@ -108,7 +108,7 @@ export function fitted(label: string, parts: readonly string[], width: number): 
   return line
 }
 
-/** Pads to so many cells. */
+/** Pads to `width` cells. */
 export function padded(text: string, width: number): string {
   return text + ' '.repeat(Math.max(width - cellsOf(text), 0))
 }

@@ -155,7 +155,7 @@ function whyUnreadable(error: unknown): string {
   return systemCode(error) ?? 'unreadable'
 }
 
-/** Lines of `host:port:database:user:password`, where `*` fits everything and `\` stands before a `:` or `\`. */
+/** Lines of `host:port:database:user:password`, where `*` fits everything and `\` escapes a `:` or `\`. */
 function passwordOf(text: string, { host, port, database, user }: Login): string | undefined {
   for (const line of text.split(/\r?\n/)) {
     if (line.startsWith('#')) continue

@@ -114,14 +114,14 @@ async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
   }
 }
 
-/** After so long, a probe or an answer says that the server is away. Milliseconds. */
+/** A probe, or what the listener shows, that takes longer says that the server is away. Milliseconds. */
 const PROBE_MS = 3000
-const ANSWER_MS = 10_000
+const OVERVIEW_MS = 10_000
 
 /** What the listener reads of a mirror on a PostgreSQL server, on the connections of the worker. */
 export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sleep'>): ServedMirror {
   const { host, port } = server.address
-  /** Rejects after so long. The task itself continues, and later calls wait for the same one. */
+  /** Rejects after `ms`. The task itself continues, and later calls wait for the same one. */
   function within<T>(ms: number, task: () => Promise<T>): () => Promise<T> {
     let pending: Promise<T> | null = null
     return () => {
@@ -140,7 +140,7 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
   }
 
   let since = 0
-  const readAll = within(ANSWER_MS, () =>
+  const readAll = within(OVERVIEW_MS, () =>
     server.reading(async (sql) => {
       const facts = await factsOn(sql, server.address.schema)
       const overview = await runRule(sql, overviewOf(POSTGRES, since))

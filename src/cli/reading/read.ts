@@ -111,12 +111,10 @@ export async function written(
   return describe(mirror, work, { configured, width })
 }
 
-type Screen = Pick<ReadingTask, 'isTerminal' | 'width'>
-
 /** How `query` writes the rows of a result. */
 async function queryFormat(
   { columns, types }: Pick<TypedRows, 'columns' | 'types'>,
-  { format, isTerminal, width }: Screen & { format: QueryFormat },
+  { format, isTerminal, width }: Pick<ReadingTask, 'isTerminal' | 'width'> & { format: QueryFormat },
 ): Promise<Format<readonly Value[], string | Uint8Array>> {
   if (format === 'parquet') {
     const { parquetFormat } = await import('../output/formats/parquet.ts')

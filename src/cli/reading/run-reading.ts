@@ -33,7 +33,7 @@ export async function runReading(
   const { newToken, pid, signal, sleep, stderr, stdout } = runtime
   // Only an unfinished file must be deleted after a signal. A child, or the server, notices that this process is gone.
   if (!output?.isRegular) {
-    // Node tells of a signal in the loop's next turn: one that came before is not lost.
+    // Node reports a signal in the next turn of the event loop: one that came before is not lost.
     await runtime.yieldToEventLoop()
     runtime.dieOnSignal()
   }

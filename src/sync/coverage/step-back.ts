@@ -63,7 +63,7 @@ function endStepBack(from: Checkpoint): Checkpoint {
 
 /**
  * An answer to `reread`: continues after it, or from the new end if the list became shorter than this page. Where it holds no
- * known item, what it held before stands on an earlier page now, and unread items may have slid there with it.
+ * known item, what it held before is on an earlier page now, and unread items may have slid there with it.
  */
 export function finishReread(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { state } = from

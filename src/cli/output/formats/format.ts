@@ -4,7 +4,7 @@ import type { Value } from '../../../store/core/reading.ts'
 
 /** Writes rows one after another, whatever store they come from. */
 export interface Format<Row = readonly Value[], Piece extends string | Uint8Array = string> {
-  /** What stands before the rows. */
+  /** The text before the rows. */
   begin(): Piece
   /** Empty: the row comes with a later piece. */
   row(row: Row): Piece

@@ -149,7 +149,7 @@ function timeCell(value: Value): bigint | null {
   return Number.isNaN(time) ? null : BigInt(time)
 }
 
-/** The tables are STRICT, and our views cast: only of somebody else's tables, and of what a query works out. */
+/** Happens with tables that are not ours and with computed columns alone: our tables are STRICT, and our views cast. */
 function unfit(name: string, kind: Kind): never {
   const what = kind === 'TIME' ? 'time' : kind
   throw new UsageError(
