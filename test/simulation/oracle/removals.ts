@@ -152,12 +152,7 @@ function mustGo(known: JobKnowledge, walk: Seen, id: number): boolean {
 }
 
 /** Whether that is why it goes. Where the filters have changed both may be true. */
-function isReason(
-  { scopes, missed }: JobKnowledge,
-  { filters }: Seen,
-  id: number,
-  reason: string,
-): boolean {
+function isReason({ scopes, missed }: JobKnowledge, { filters }: Seen, id: number, reason: string): boolean {
   if (!isListed({ id }, filters)) return reason === 'out_of_scope' || missed.has(id)
   return reason === 'removed' || scopes.size > 1
 }
