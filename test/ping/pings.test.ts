@@ -282,12 +282,3 @@ it('what an earlier process left is one call with what refreshes meet', async ()
   await pings.idle()
   expect(sent).toEqual(['fail'])
 })
-
-it('a list that is read well makes no call where it had not failed', async () => {
-  const scene = createTokenScene()
-
-  scene.pings.note([refreshOf('hooli', { isInstead: false })])
-  await scene.pings.idle()
-
-  expect(scene.sent).toEqual([])
-})

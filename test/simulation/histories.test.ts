@@ -1,9 +1,7 @@
 import { expect, it } from 'vitest'
 import { LONG } from '../helpers/long.ts'
 import { rareOf } from './counts.ts'
-import { FAST } from './fast.ts'
-import { rotatingFrom } from './rotating.ts'
-import { runSeeds } from './shards.ts'
+import { FAST, rotatingFrom, runSeeds } from './shards.ts'
 
 const RANGE = LONG ? { from: rotatingFrom(10_000), seeds: 10_000 } : FAST
 

@@ -1,6 +1,5 @@
-import { type Deed, makeDeeds, pickTenant } from './deeds.ts'
+import { createMotion, type Deed, makeDeeds, pickTenant } from './deeds.ts'
 import { createList, type SimulatedList } from './list.ts'
-import { createMotion } from './motion.ts'
 import { createRandom, type Random } from './random.ts'
 import type { ServerEvent } from './server.ts'
 import { makeSetting, type Setting, type Tenant } from './setting.ts'

@@ -1,12 +1,11 @@
 import type { HttpGet } from '../../src/api/http.ts'
 import { RetryableError } from '../../src/errors.ts'
-import { whoAsks } from './asking.ts'
 import type { VirtualClock } from './clock.ts'
 import type { Tell } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 import type { Server } from './server.ts'
-import { jobName, type Outcome, type Request } from './traffic.ts'
+import { jobName, type Outcome, type Request, whoAsks } from './traffic.ts'
 
 export interface NetworkOptions {
   clock: VirtualClock

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { FAST } from './fast.ts'
-import { findBug } from './find-bug.ts'
 import { PLANTED_BUGS } from './planted.ts'
+import { FAST, findBug } from './shards.ts'
 
 /**
  * A step more or less in the program shifts where processes are killed, and a seed may no longer find what it found: so

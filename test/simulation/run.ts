@@ -15,10 +15,9 @@ import * as freshness from '../lab/freshness/table.ts'
 import { play } from '../lab/queue/play.ts'
 import { type Size, settings } from '../lab/queue/settings.ts'
 import * as queue from '../lab/queue/table.ts'
-import { findBug } from './find-bug.ts'
 import { PLANTED_BUGS } from './planted.ts'
 import { SERVER_BUGS } from './postgres/planted.ts'
-import { runSeeds } from './shards.ts'
+import { findBug, runSeeds } from './shards.ts'
 
 // npm run simulate -- --seeds N [--from S] [--store postgres]: lives through these histories, and tells the story of the first that failed.
 // npm run simulate -- --planted [--store postgres]: looks for a seed that finds each planted bug.

@@ -3,7 +3,7 @@ import type { Config } from '../../src/config/config.ts'
 import { createOrganizations } from '../../src/config/organizations.ts'
 import { FileSchema } from '../../src/config/schema.ts'
 import type { Random } from './random.ts'
-import type { ThrottleRules } from './throttle.ts'
+import type { ThrottleRules } from './server.ts'
 
 export const BASE_URL = 'https://admin.example.com'
 

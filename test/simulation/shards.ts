@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
+import process from 'node:process'
 import { runChild } from './child.ts'
 import { addCounts } from './counts.ts'
 import type { ShardReport, ShardTask } from './shard.ts'
@@ -51,4 +52,32 @@ function joined(a: ShardReport, b: ShardReport): ShardReport {
     counts: addCounts(a.counts, b.counts),
     whole: a.whole + b.whole,
   }
+}
+
+/** What a planted bug was found by. */
+export interface FoundBug {
+  seed: number
+  complaint: string
+}
+
+/** Looks for what a planted bug does in these histories. Null: none of them shows it. */
+export async function findBug(name: string, seeds: SeedRange): Promise<FoundBug | null> {
+  const { first } = await runSeeds({ ...seeds, planted: name, stopAtFirst: true })
+  return first && { seed: first.seed, complaint: first.complaint }
+}
+
+/** The histories of each run of the tests, beside those that ever found a mistake. */
+export const FAST = { from: 0, seeds: 80 }
+
+const DAY = 86_400_000
+
+/**
+ * The first seed of many: of other histories each day, none of which the fast tests play, and all below those of scenes.
+ * SEEDS_FROM names another one.
+ */
+export function rotatingFrom(most: number): number {
+  const { SEEDS_FROM } = process.env
+  if (SEEDS_FROM !== undefined) return Number(SEEDS_FROM)
+  const turns = Math.floor(900_000 / most)
+  return 2000 + most * (Math.floor(Date.now() / DAY) % turns)
 }

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import type { Mistake } from './planted-bug.ts'
+import type { Mistake } from './planted.ts'
 import { actingProcess, asOnlooker, KilledError, type SimulatedProcess } from './process.ts'
 
 type Connection = Database.Database

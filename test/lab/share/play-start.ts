@@ -1,5 +1,4 @@
 import type { HttpGet } from '../../../src/api/http.ts'
-import { type Reader, whoAsks } from '../../simulation/asking.ts'
 import { createVirtualClock, type VirtualClock } from '../../simulation/clock.ts'
 import { runCommand } from '../../simulation/commands.ts'
 import { createGround } from '../../simulation/ground.ts'
@@ -8,8 +7,9 @@ import { createList, pageAt, pageBody } from '../../simulation/list.ts'
 import { createProcess } from '../../simulation/process.ts'
 import { createRandom } from '../../simulation/random.ts'
 import { createRuntime } from '../../simulation/runtime.ts'
+import { createThrottle } from '../../simulation/server.ts'
 import { BASE_URL, configOf } from '../../simulation/setting.ts'
-import { createThrottle } from '../../simulation/throttle.ts'
+import { type Reader, whoAsks } from '../../simulation/traffic.ts'
 
 /** `start` on the orders of organizations that share one token. */
 export interface ShareSetting {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createData, type Data } from '../../../src/sandbox/data.ts'
 import { openingOf } from '../../../src/sandbox/order-life.ts'
 import { startSandbox } from '../../../src/sandbox/server.ts'
-import { createThrottle } from '../../simulation/throttle.ts'
+import { createThrottle } from '../../simulation/server.ts'
 
 /** Organizations of a sandbox of its own, whose lists have as many rows and as many new ones. */
 export interface SharedLists {

@@ -1,7 +1,7 @@
-import type { Reader } from '../asking.ts'
 import { listenWith, type Tell } from '../happening.ts'
 import type { ListPage } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
+import type { Reader } from '../traffic.ts'
 import { jobName, type Request } from '../traffic.ts'
 import { createStock, type OracleContext, splitJob } from './context.ts'
 

@@ -13,8 +13,7 @@ import { watchOwners } from './owners.ts'
 import { watchPace } from './pace.ts'
 import { watchRemovals } from './removals.ts'
 import { watchRuns } from './runs.ts'
-import { watchTimes } from './times.ts'
-import { type Gone, watchVersions } from './versions.ts'
+import { type Gone, watchTimes, watchVersions } from './versions.ts'
 import { watchStillWalks } from './walks.ts'
 
 /** Knows the promises, and complains when one is broken. Written apart from the program: it shares no code with it. */

@@ -1,6 +1,6 @@
-import type { Reader } from '../asking.ts'
 import { type HappeningOf, listenWith } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
+import type { Reader } from '../traffic.ts'
 import { jobName, type Request } from '../traffic.ts'
 import { type OracleContext, type Row, splitJob } from './context.ts'
 import type { PageInHand } from './ledger.ts'

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { LONG } from '../../helpers/long.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
 import { rareOf } from '../counts.ts'
-import { rotatingFrom } from '../rotating.ts'
-import { runSeeds } from '../shards.ts'
+import { rotatingFrom, runSeeds } from '../shards.ts'
 import { SCENES_FROM } from './scenes.ts'
 
 const many = (from: number, count: number) => Array.from({ length: count }, (_, index) => from + index)

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { startPostgres } from '../../helpers/postgres.ts'
-import { findBug } from '../find-bug.ts'
-import { runSeeds } from '../shards.ts'
+import { findBug, runSeeds } from '../shards.ts'
 import { SERVER_BUGS } from './planted.ts'
 
 /**

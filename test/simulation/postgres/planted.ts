@@ -1,4 +1,4 @@
-import type { PlantedBug } from '../planted-bug.ts'
+import type { PlantedBug } from '../planted.ts'
 
 /** Mistakes of what workers on one server share, each with a seed that finds it. */
 export const SERVER_BUGS: readonly PlantedBug[] = [

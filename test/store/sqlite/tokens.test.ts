@@ -131,6 +131,18 @@ describe('a budget', () => {
     ])
   })
 
+  it('is not written over what another process made of it', async () => {
+    const test = openTestMirror()
+    const { budgets } = test.tokens
+    const { version } = await budgets.read('all')
+    const { budgets: others } = openTestMirror({ file: test.file }).tokens
+    await others.compareAndSet('all', version, () => ({ ...kept, known: 'of the other' }))
+
+    expect(await budgets.compareAndSet('all', version, () => kept)).toBeNull()
+
+    expect(await budgets.read('all')).toMatchObject({ known: 'of the other' })
+  })
+
   it.each<[string, (tokens: TestMirror['tokens']) => string, number]>([
     ['of the token that was used last', (tokens) => tokens.fingerprint(TOKEN), 0],
     ['of the organization', () => ACME.id, 0],
@@ -143,14 +155,14 @@ describe('a budget', () => {
     const scope = scopeOf(tokens)
     const { version } = await tokens.budgets.read(scope)
     const closed = { ...kept, known: 'what was sent' }
-    await tokens.budgets.compareAndSet(scope, version, () => closed)
+    const written = await tokens.budgets.compareAndSet(scope, version, () => closed)
 
     await tokens.resume([ACME.id])
 
-    expect(await tokens.budgets.read(scope)).toMatchObject({
-      closedUntil: expected,
-      known: 'what was sent',
-    })
+    const after = await tokens.budgets.read(scope)
+    expect(after).toMatchObject({ closedUntil: expected, known: 'what was sent' })
+    // Whoever read it before closes it no more.
+    expect(after.version === written).toBe(expected !== 0)
   })
 })
 

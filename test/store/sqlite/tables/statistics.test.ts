@@ -84,19 +84,6 @@ describe('the statistics for the planner', () => {
     }
   })
 
-  it('come with the next run to a mirror that an earlier version made', async () => {
-    const test = openTestMirror()
-    await fill(test, 2000)
-    test.connection.exec('DROP TABLE sqlite_stat1; DROP TABLE sqlite_stat4')
-    test.close()
-    const upgraded = openTestMirror({ file: test.file, clock: test.clock })
-    expect(planOf(upgraded)[0]).toMatch(/^SCAN shops/)
-
-    await fill(upgraded, 2000)
-
-    expect(planOf(openTestMirror({ file: test.file }))[0]).toMatch(/^SCAN orders/)
-  })
-
   it('are made again when a table has become ten times as long, and hold no value of the API', async () => {
     const test = openTestMirror()
     await fill(test, 100)
