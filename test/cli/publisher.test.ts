@@ -136,20 +136,6 @@ describe('a service that publishes', () => {
     expectTold(TWO)
   })
 
-  it('makes the file again for rows, and then as seldom as publishEvery says; numbers do not say meanwhile that it is fresh', async () => {
-    const { save, freshen, later, expectTold, numbers } = await createScene()
-    const before = numbers()
-
-    await save('{"id":2,"total":2}')
-    freshen(ONE)
-    expect(await later(MINUTE)).toEqual([])
-    expect(numbers()).toEqual(before)
-
-    expect(await later(4 * MINUTE)).toEqual(['published'])
-    expectTold(ONE)
-    expect(await later(DAY)).toEqual([])
-  })
-
   it('waits nine times as long as making the file took, also where another process made it', async () => {
     const { save, begin, later, target, numbers } = await createScene()
     // Ten minutes.
@@ -211,8 +197,6 @@ describe('a service that publishes', () => {
 
   it.each<[string, (target: string) => void, RegExp]>([
     ['a file of something else', (target) => fs.writeFileSync(target, 'precious'), /is no copy of a mirror/],
-    ['a folder', (target) => fs.rmSync(target) ?? fs.mkdirSync(target), /is no copy of a mirror/],
-    ['a journal beside it', (target) => fs.writeFileSync(`${target}-journal`, 'hot'), /has written to/],
     [
       'numbers of something else',
       (target) => fs.writeFileSync(`${target}.json`, '{"name":"my-package"}'),

@@ -5,24 +5,15 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
-import { items, pageOf, serve } from '../helpers/list-server.ts'
 import { BIN, LOCKED_NODE } from '../helpers/processes.ts'
+import { createScene } from '../helpers/scene.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
-import { createWorkspace, organization } from '../helpers/workspace.ts'
 
 // Which version it is, wherever somebody asks; and what makes a release of it.
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const { version } = manifest
 const PROGRAM = "SELECT value FROM sync_settings WHERE name = 'program'"
-
-async function createScene() {
-  const server = await serve((asked) => pageOf(items(3), asked))
-  return {
-    server,
-    workspace: createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] }),
-  }
-}
 
 const textIn = (file: string) => fs.readFileSync(path.join(ROOT, file), 'utf8')
 

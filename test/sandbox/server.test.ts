@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { startSandbox } from '../../src/sandbox/server.ts'
-import { get, headersOf, idsOf, OPTIONS, ORDERS, read, start, walk } from './client.ts'
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
+import { ESTABLISHMENTS, get, headersOf, idsOf, OPTIONS, ORDERS, read, start, walk } from './client.ts'
+
+/** An answer without the port, which is in every link. */
+async function textOf(sandbox: Sandbox, target: string, headers = headersOf(sandbox)): Promise<string> {
+  const text = await (await get(sandbox, target, headers)).text()
+  return text.replaceAll(new URL(sandbox.url).host, 'the.sandbox')
+}
 
 describe('an answer', () => {
   it('is chunked JSON without a length or an ETag', async () => {
@@ -27,15 +33,27 @@ describe('an answer', () => {
     expect(await packed.text()).toBe(await plain.text())
   })
 
-  it('is the same from two sandboxes with one seed, and differs between organizations', async () => {
-    const [one, other] = [await start(), await start({ now: () => 5 })]
-    const [first, second] = [await get(one, ORDERS), await get(one, ORDERS, headersOf(one, 1))]
-    const again = await get(other, ORDERS)
+  it('is the same from two sandboxes with one seed, and another for each seed and organization', async () => {
+    const [one, alike, other] = [await start(), await start({ now: () => 5 }), await start({ seed: 8 })]
+    for (const target of [ORDERS, ESTABLISHMENTS]) {
+      const text = await textOf(one, target)
+      expect(await textOf(alike, target)).toBe(text)
+      expect(await textOf(other, target)).not.toBe(text)
+      expect(await textOf(one, target, headersOf(one, 1))).not.toBe(text)
+    }
+  })
 
-    const text = await first.text()
-    // Only their ports may differ, which are in every link.
-    expect((await again.text()).replaceAll(new URL(other.url).host, new URL(one.url).host)).toBe(text)
-    expect(await second.text()).not.toBe(text)
+  it('has orders with an id and a reference number that no other has, of establishments that are there', async () => {
+    const sandbox = await start({ orders: 500 })
+    const orders = (await walk(sandbox, ORDERS)).flatMap(({ data }) => data) as Record<string, unknown>[]
+    const shops = (await walk(sandbox, ESTABLISHMENTS)).flatMap(({ data }) => data)
+
+    const known = new Set<unknown>(shops.map(({ id }) => id))
+    expect(orders.every((order) => known.has(order.establishment_id))).toBe(true)
+    const text = await (await get(sandbox, ORDERS)).text()
+    const references = text.match(/(?<="reference_number":)[1-9]\d{18,19}(?=,)/g)
+    expect(new Set(references).size).toBe(25)
+    expect(new Set(orders.map(({ id }) => id)).size).toBe(500)
   })
 })
 

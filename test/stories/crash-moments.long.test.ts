@@ -3,8 +3,7 @@ import { expect, it, onTestFailed } from 'vitest'
 import { createDice, type Dice } from '../../src/sandbox/words.ts'
 import { type Asked, type ListServer, pageOf, serve } from '../helpers/list-server.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
-import { copyOf } from './crash-scene.ts'
-import { expectReadOn } from './reading.ts'
+import { copyOf, expectReadOn } from './crash-scene.ts'
 
 // One sync after another is killed from outside, whatever it is about. `CRASHES=200 vitest run ...` kills more of them.
 

@@ -4,10 +4,10 @@ import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
 import { createSwitch } from '../helpers/dead-man-switch.ts'
-import { pageOf, serve } from '../helpers/list-server.ts'
 import type { Ended } from '../helpers/processes.ts'
+import { ACME, createScene } from '../helpers/scene.ts'
 import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
-import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
+import type { Workspace } from '../helpers/workspace.ts'
 
 // What a disk without room does to a sync, with real disks: a small one in memory, which only root may make, and a limit
 // on the size of files, which SQLite meets as a disk that cannot be written.
@@ -34,11 +34,8 @@ function canMount(): boolean {
 
 /** A workspace whose mirror lies on a disk of its own. */
 async function onSmallDisk(size: string) {
-  const server = await serve((asked) => pageOf(ITEMS, asked))
-  const workspace = createWorkspace(
-    { baseUrl: server.url, organizations: [organization('acme', 1)] },
-    'data/mirror.db',
-  )
+  const scene = await createScene({ list: ITEMS, database: 'data/mirror.db' })
+  const { workspace } = scene
   const disk = workspace.file('data')
   fs.mkdirSync(disk)
   mustRun('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk)
@@ -47,7 +44,7 @@ async function onSmallDisk(size: string) {
     fs.rmSync(path.join(disk, 'filler'), { force: true })
     mustRun('mount', '-o', 'remount,size=64m', disk)
   }
-  return { server, workspace, disk, makeRoom }
+  return { ...scene, disk, makeRoom }
 }
 
 /** Never fires while a test runs, unless it runs at New Year's midnight. */
@@ -73,8 +70,8 @@ function expectRefusal(ended: Ended, message: RegExp): void {
  * own, since a request that the run before it sent last may come late.
  */
 async function expectNextRun(workspace: Workspace, pages: number[]): Promise<void> {
-  const server = await serve((asked) => pageOf(ITEMS, asked))
-  workspace.configure({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  const { server } = await createScene({ list: ITEMS })
+  workspace.configure({ baseUrl: server.url, organizations: [ACME] })
 
   const next = await workspace.run(['sync'])
 
@@ -108,10 +105,9 @@ function pagesLeft(workspace: Workspace): number[] {
 
 describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () => {
   it('in the middle of a walk, stops it at a checkpoint that the next run goes on from, and the ping names it', async () => {
-    const { server, workspace, makeRoom } = await onSmallDisk('2000k')
+    const { workspace, configure, makeRoom } = await onSmallDisk('2000k')
     const watch = await createSwitch()
-    const organizations = [organization('acme', 1, { ping: watch.url })]
-    workspace.configure({ baseUrl: server.url, organizations })
+    configure({ organizations: [{ ...ACME, ping: watch.url }] })
 
     const ended = await workspace.run(['sync', '--log-level', 'trace'])
 
@@ -133,9 +129,8 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
   })
 
   it('is told by every probe alike, and is no trouble of a copy', async () => {
-    const { server, workspace, disk, makeRoom } = await onSmallDisk('64m')
-    const http = { port: 0 }
-    workspace.configure({ baseUrl: server.url, organizations: [organization('acme', 1)], http, ...YEARLY })
+    const { workspace, configure, disk, makeRoom } = await onSmallDisk('64m')
+    configure({ http: { port: 0 }, ...YEARLY })
     await workspace.run(['sync'])
     await workspace.run(['snapshot', workspace.file('copy.db')])
     fs.copyFileSync(workspace.file('copy.db'), workspace.file('data/copy.db'))
@@ -176,16 +171,15 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
 
 /** A sync that may not make a file larger than this, and fails by it. */
 async function limited(bytes: number) {
-  const server = await serve((asked) => pageOf(ITEMS, asked))
-  const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  const { workspace } = await createScene({ list: ITEMS })
   const ended = await workspace.run(['sync'], { through: ['prlimit', `--fsize=${bytes}`] })
   expectRefusal(ended, /mirror\.db cannot be written.*ulimit -f.*continues from here/)
-  return { server, workspace }
+  return workspace
 }
 
 describe.skipIf(!CAN_LIMIT)('a limit on the size of files (needs prlimit)', () => {
   it('that is met in the middle of a walk stops it at a checkpoint that the next run goes on from', async () => {
-    const { workspace } = await limited(700_000)
+    const workspace = await limited(700_000)
 
     expect(workspace.rows('SELECT error_code FROM sync_runs')).toEqual([{ error_code: 'DATABASE' }])
     await expectNextRun(workspace, pagesLeft(workspace))

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { serve } from '../helpers/list-server.ts'
-import { createWorkspace, organization } from '../helpers/workspace.ts'
+import { createScene } from '../helpers/scene.ts'
 
 // A page is worked through without a turn for anything else of the process: so much is taken, some two seconds on an idle machine, and no more.
 
@@ -18,8 +17,7 @@ it.each([
   ['of a few items with many fields', listOf(10, (id) => fields(id, MOST_VALUES / 10 - 10))],
   ['of items that are nested deeply', listOf(MOST_VALUES / 401 - 1, (id) => `{"id":${id},"a":${deep(398)}}`)],
 ])('a page %s is taken', { timeout: 120_000 }, async (_name, body) => {
-  const api = await serve(() => ({ body }))
-  const workspace = createWorkspace({ baseUrl: api.url, organizations: [organization('acme', 1)] })
+  const { workspace } = await createScene({ instead: () => ({ body }) })
 
   const { code, stderr } = await workspace.run(['sync'])
 

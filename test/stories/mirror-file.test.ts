@@ -117,14 +117,6 @@ describe('start', () => {
 
   it.for<[string, (workspace: Workspace) => void, RegExp]>([
     ['moved', ({ mirror }) => fs.renameSync(mirror, `${mirror}.old`), /was deleted or moved away/],
-    [
-      'replaced',
-      ({ mirror }) => {
-        fs.copyFileSync(mirror, `${mirror}.copy`)
-        fs.renameSync(`${mirror}.copy`, mirror)
-      },
-      /was replaced by another file/,
-    ],
     ['damaged', damage, /is damaged/],
     ['migrated by a newer version', makeNewer, /made by a newer admin-mirror/],
   ])(

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { pageOf, serve } from '../helpers/list-server.ts'
 import { hasTerminal, onTerminal } from '../helpers/on-terminal.ts'
-import { createWorkspace, organization } from '../helpers/workspace.ts'
+import { ACME, createScene } from '../helpers/scene.ts'
+import type { Workspace } from '../helpers/workspace.ts'
 
 // Items that are valid JSON, and traps: names that mean something to JavaScript, SQLite or ourselves, characters that a
 // terminal obeys, keys that are none.
@@ -33,13 +33,11 @@ const REJECTED: [json: string, why: string][] = [
 ]
 
 const list = [...PLACED, ...REJECTED.map(([json]) => json)].map((json) => JSON.parse(json) as unknown)
-const workspace = createWorkspace()
-const acme = organization('acme', 1)
 const PER_PAGE = 3
+let workspace: Workspace
 
 beforeAll(async () => {
-  const server = await serve((asked) => pageOf(list, asked, { perPage: PER_PAGE }))
-  workspace.configure({ baseUrl: server.url, organizations: [acme] })
+  ;({ workspace } = await createScene({ list, perPage: PER_PAGE }))
   const sync = await workspace.run(['sync', '--log-level', 'trace'])
   expect(sync.code).toBe(0)
 })
@@ -85,7 +83,7 @@ describe('odd items', () => {
 
   it('that have no usable key are kept, each with the reason', () => {
     const rejects = workspace.rows('SELECT organization_id, collection, page, json, reason FROM sync_rejects')
-    const place = { organization_id: acme.id, collection: 'orders' }
+    const place = { organization_id: ACME.id, collection: 'orders' }
 
     expect(rejects).toHaveLength(REJECTED.length)
     for (const [index, [json, why]] of REJECTED.entries()) {

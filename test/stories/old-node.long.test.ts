@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { items, pageOf, serve } from '../helpers/list-server.ts'
-import { createWorkspace, organization } from '../helpers/workspace.ts'
+import { items } from '../helpers/list-server.ts'
+import { createScene } from '../helpers/scene.ts'
 import { written } from '../helpers/written.ts'
 
 // The command as a system with an older Node runs it: src/bin.js starts the locked one in its place.
@@ -18,19 +18,15 @@ function isOld(): boolean {
   }
 }
 
-async function createScene() {
-  const server = await serve((asked) => (asked.page === 2 ? new Promise(() => {}) : pageOf(items(6), asked)))
-  return {
-    server,
-    workspace: createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] }),
-  }
-}
+/** A list whose second page never comes. */
+const createStuck = () =>
+  createScene({ list: items(6), instead: ({ page }) => (page === 2 ? new Promise(() => {}) : null) })
 
 describe.runIf(isOld()).concurrent('under an older Node', () => {
   const node = OLD_NODE
 
   it('tells the version', async () => {
-    const { workspace } = await createScene()
+    const { workspace } = await createStuck()
 
     const version = await workspace.run(['--version'], { node })
 
@@ -42,7 +38,7 @@ describe.runIf(isOld()).concurrent('under an older Node', () => {
     ['SIGINT', 130],
     ['SIGHUP', 129],
   ] as const)('hands %s on, and waits for the end', async (signal, code) => {
-    const { server, workspace } = await createScene()
+    const { server, workspace } = await createStuck()
     const sync = workspace.start(['sync'], { node })
     await server.arrival(({ page }) => page === 2)
     await written(workspace, 2)
@@ -57,7 +53,7 @@ describe.runIf(isOld()).concurrent('under an older Node', () => {
   it.each(['child_process', '*', 'http'])(
     'starts nothing with NODE_DEBUG=%s, and prints no token',
     async (value) => {
-      const { server, workspace } = await createScene()
+      const { server, workspace } = await createStuck()
       const env = { NODE_DEBUG: value, ACME_TOKEN: workspace.secret('1|Secret-of-environment-Kf82hLq0Zx') }
 
       const sync = await workspace.run(['sync'], { node, env })
@@ -70,7 +66,7 @@ describe.runIf(isOld()).concurrent('under an older Node', () => {
   )
 
   it('leaves no process behind when it is killed', async () => {
-    const { server, workspace } = await createScene()
+    const { server, workspace } = await createStuck()
     const sync = workspace.start(['sync'], { node })
     const { gone } = await server.arrival(({ page }) => page === 2)
     await written(workspace, 2)

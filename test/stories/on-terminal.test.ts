@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { type Asked, items, pageOf, serve } from '../helpers/list-server.ts'
 import { hasTerminal, onTerminal } from '../helpers/on-terminal.ts'
-import { createWorkspace, organization } from '../helpers/workspace.ts'
+import { ACME, createScene, GLOBEX } from '../helpers/scene.ts'
 
-const ITEMS = items(4)
 const ESCAPE = '\u001b'
 
 describe.runIf(hasTerminal)('a sync on a terminal', () => {
@@ -11,9 +9,7 @@ describe.runIf(hasTerminal)('a sync on a terminal', () => {
     ['draws progress', 'xterm', true],
     ['sends no escapes to one that knows none', 'dumb', false],
   ])('%s, and ends with its sums', async (_, term, draws) => {
-    const server = await serve((asked: Asked) => pageOf(ITEMS, asked))
-    const organizations = [organization('acme', 1), organization('globex', 2)]
-    const workspace = createWorkspace({ baseUrl: server.url, organizations })
+    const { workspace } = await createScene({ settings: { organizations: [ACME, GLOBEX] } })
 
     const shown = await onTerminal(['sync'], workspace, term)
 

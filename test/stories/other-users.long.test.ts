@@ -1,9 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Asked, createDoor, items, pageOf, serve } from '../helpers/list-server.ts'
+import { type Asked, createDoor, items } from '../helpers/list-server.ts'
+import { ACME, createScene as createPlain } from '../helpers/scene.ts'
 import { IS_ROOT, runs } from '../helpers/system.ts'
-import { createWorkspace, organization } from '../helpers/workspace.ts'
+import { createWorkspace } from '../helpers/workspace.ts'
 import { written } from '../helpers/written.ts'
 
 // Two users of one machine work with one mirror. Only root can start processes of other users.
@@ -24,17 +25,16 @@ const onSecondPage = ({ page }: Asked) => page === 2
 async function createScene() {
   let door = createDoor()
   door.open()
-  const server = await serve(async (asked) => {
-    if (asked.page === 2) await door.opened
-    return pageOf(ITEMS, asked)
+  const { server, workspace, configure } = await createPlain({
+    list: ITEMS,
+    database: 'data/mirror.db',
+    instead: async ({ page }) => {
+      if (page === 2) await door.opened
+      return null
+    },
   })
-  const { url: baseUrl } = server
   // The door may be shut for long on a busy machine.
-  const api = { baseUrl, timeout: '10m' }
-  const workspace = createWorkspace(
-    { baseUrl, api, organizations: [organization('acme', 1)] },
-    'data/mirror.db',
-  )
+  configure({ api: { baseUrl: server.url, timeout: '10m' } })
   fs.chmodSync(workspace.folder, 0o755)
   fs.mkdirSync(workspace.file('data'))
   fs.chownSync(workspace.file('data'), SERVICE, SERVICE)
@@ -145,9 +145,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
   })
 
   it("is made by root for the owner of its folder, whatever root's first command was", async () => {
-    const server = await serve((asked) => pageOf(ITEMS, asked))
-    const settings = { baseUrl: server.url, organizations: [organization('acme', 1)] }
-    const workspace = createWorkspace(settings, 'data/below/mirror.db')
+    const { workspace } = await createPlain({ list: ITEMS, database: 'data/below/mirror.db' })
     fs.chmodSync(workspace.folder, 0o755)
     fs.mkdirSync(workspace.file('data'))
     fs.chownSync(workspace.file('data'), SERVICE, SERVICE)
@@ -201,8 +199,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
 
 describe.skipIf(!CAN_BE_OTHERS)('a configuration in a folder for all (needs root)', () => {
   it('that nobody has named is not read where another user has put it there', async () => {
-    const server = await serve((asked) => pageOf(ITEMS, asked))
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    const { server, workspace } = await createPlain()
     const shared = workspace.file('shared')
     const file = path.join(shared, 'config/admin-mirror.yaml')
     fs.mkdirSync(path.dirname(file), { recursive: true })
@@ -226,13 +223,11 @@ describe.skipIf(!CAN_BE_OTHERS)('a configuration in a folder for all (needs root
   })
 
   it("is read by root in no folder of another user: it may send a file that only root can read to that user's server", async () => {
-    const server = await serve((asked) => pageOf(ITEMS, asked))
     const secret = path.join(createWorkspace(undefined).folder, 'secret')
     fs.writeFileSync(secret, 'only-root-may-read-this', { mode: 0o600 })
-    const { token: _, ...acme } = organization('acme', 1)
-    const workspace = createWorkspace({
-      baseUrl: server.url,
-      organizations: [{ ...acme, tokenFile: secret }],
+    const { token: _, ...acme } = ACME
+    const { server, workspace } = await createPlain({
+      settings: { organizations: [{ ...acme, tokenFile: secret }] },
     })
     const home = workspace.file('home')
     const file = path.join(home, 'config/admin-mirror.yaml')

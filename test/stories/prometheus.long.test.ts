@@ -3,8 +3,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from 'vitest'
-import { items, pageOf, serve } from '../helpers/list-server.ts'
-import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
+import { items } from '../helpers/list-server.ts'
+import { ACME, createScene, EVERY_SECOND } from '../helpers/scene.ts'
+import type { Workspace } from '../helpers/workspace.ts'
 
 // A real Prometheus, of Debian's package of that name, scrapes a real `start`.
 
@@ -85,16 +86,15 @@ function dashboardQueries(): string[] {
 
 describe.runIf(HAS_PROMETHEUS)('Prometheus', () => {
   it('reads the metrics, answers the queries of the dashboard, and calls somebody for a refused token', async () => {
-    const control = { isRevoked: false }
-    const server = await serve((asked) =>
-      control.isRevoked ? { status: 401, body: {} } : pageOf(items(60), asked, { perPage: 25 }),
-    )
-    const workspace = createWorkspace({
-      baseUrl: server.url,
-      organizations: [{ ...organization('acme', 1), name: 'acme "1"\\' }],
-      schedule: '* * * * * *',
-      refresh: false,
-      http: { port: 0 },
+    const { workspace, api } = await createScene({
+      list: items(60),
+      perPage: 25,
+      settings: {
+        organizations: [{ ...ACME, name: 'acme "1"\\' }],
+        schedule: EVERY_SECOND,
+        refresh: false,
+        http: { port: 0 },
+      },
     })
     const daemon = workspace.start(['start'])
     const { url } = await daemon.log(({ event }) => event === 'listening')
@@ -110,7 +110,7 @@ describe.runIf(HAS_PROMETHEUS)('Prometheus', () => {
     const answers = await Promise.all(
       queries.map((query) => ask(prometheus, `query?query=${encodeURIComponent(query)}`)),
     )
-    control.isRevoked = true
+    api.instead = () => ({ status: 401, body: {} })
     const { data } = await untilAnswer(prometheus, 'alerts', ({ data: { alerts } }) =>
       alerts.some(({ state, labels }) => state === 'firing' && labels.alertname === 'AdminMirrorTokenHeld'),
     )

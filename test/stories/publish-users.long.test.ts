@@ -1,10 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { items, pageOf, serve } from '../helpers/list-server.ts'
+import { items } from '../helpers/list-server.ts'
 import type { LogLine } from '../helpers/processes.ts'
+import { createScene as createPlain } from '../helpers/scene.ts'
 import { IS_ROOT, runs } from '../helpers/system.ts'
-import { createWorkspace, organization } from '../helpers/workspace.ts'
 
 // Whose the published file is, and who can open it. Only root can start processes of other users.
 
@@ -20,23 +20,18 @@ const withUmask = (mask: string, { through: command = [] as string[] } = {}) => 
 
 /** A mirror in a folder of the service's user, which publishes outside of it. */
 async function createScene(settings: object = {}) {
-  const server = await serve((asked) => pageOf(items(6), asked))
-  const workspace = createWorkspace(undefined, 'data/mirror.db')
-  const configure = (more: object) =>
-    workspace.configure({
-      baseUrl: server.url,
-      organizations: [organization('acme', 1)],
-      database: 'data/mirror.db',
-      publish: 'public/new/copy.db',
-      ...more,
-    })
-  configure(settings)
+  const publish = 'public/new/copy.db'
+  const { workspace } = await createPlain({
+    list: items(6),
+    database: 'data/mirror.db',
+    settings: { publish, ...settings },
+  })
   fs.chmodSync(workspace.folder, 0o755)
   for (const name of ['data', 'public']) {
     fs.mkdirSync(workspace.file(name))
     fs.chownSync(workspace.file(name), SERVICE, SERVICE)
   }
-  const copy = workspace.file('public/new/copy.db')
+  const copy = workspace.file(publish)
   /** Owner, group and mode of the folder, the file and its numbers. */
   const rights = () =>
     [path.dirname(copy), copy, `${copy}.json`].map((file) => {
@@ -45,7 +40,7 @@ async function createScene(settings: object = {}) {
     })
   const query = (user: object) =>
     workspace.run(['query', 'SELECT count(*) AS n FROM orders', '--format', 'csv', '--database', copy], user)
-  return { workspace, configure, copy, rights, query }
+  return { workspace, copy, rights, query }
 }
 
 const warnings = (logs: readonly LogLine[]) => logs.filter(({ level }) => level !== 'info')

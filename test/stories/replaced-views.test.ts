@@ -1,14 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { pageOf, serve } from '../helpers/list-server.ts'
-import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
+import { ACME, createScene } from '../helpers/scene.ts'
+import type { Workspace } from '../helpers/workspace.ts'
 
 // Users may put views of their own under the names of ours, or beside them.
 
 let workspace: Workspace
 
 beforeAll(async () => {
-  const server = await serve((asked) => pageOf([{ id: 1, items: [{ sku: 'a' }] }], asked))
-  workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+  ;({ workspace } = await createScene({ list: [{ id: 1, items: [{ sku: 'a' }] }] }))
   await workspace.run(['sync'])
   workspace.change(`
     DROP VIEW orders__items;
@@ -50,10 +49,8 @@ describe('a view of a user under one of our names', () => {
   })
 
   it('is exported as it is where it says whose its rows are', async () => {
-    const id = organization('acme', 1).id
-
-    expect(await mine('csv')).toBe(`_organization_id,_organization,id\n${id},mine,1\n`)
-    expect(await mine('ndjson')).toBe(`{"_organization_id":"${id}","_organization":"mine","id":1}\n`)
+    expect(await mine('csv')).toBe(`_organization_id,_organization,id\n${ACME.id},mine,1\n`)
+    expect(await mine('ndjson')).toBe(`{"_organization_id":"${ACME.id}","_organization":"mine","id":1}\n`)
   })
 
   it('goes, and ours comes back, as the message says', async () => {

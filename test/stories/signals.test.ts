@@ -1,9 +1,10 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { watchEdges } from '../helpers/edges.ts'
-import { type Asked, createDoor, type Fault, pageOf, type Reply, serve } from '../helpers/list-server.ts'
+import type { Fault, Reply } from '../helpers/list-server.ts'
 import type { LogLine, RunningCommand } from '../helpers/processes.ts'
-import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
+import { createScene, createStanding } from '../helpers/scene.ts'
+import type { Workspace } from '../helpers/workspace.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 
 // Signals to processes that wait. How soon those for a lock end, wherever they are: lock.test.ts.
@@ -16,16 +17,6 @@ async function expectToGoOn(workspace: Workspace): Promise<void> {
   const next = await workspace.run(['sync'])
   expect(next.code, next.stderr).toBe(0)
   expectWhole(workspace)
-}
-
-/** An answer to the first request for the third page. */
-function once(reply: Reply): (asked: Asked) => Reply | undefined {
-  let isGiven = false
-  return ({ page }) => {
-    if (page !== 3 || isGiven) return undefined
-    isGiven = true
-    return reply
-  }
 }
 
 /** A byte now and then, and never the last one. */
@@ -57,12 +48,18 @@ const ANSWERS: [
 ]
 
 /** A list of which the third page is answered so, once. */
-async function createScene(reply: Reply, settings: object = {}) {
-  const answer = once(reply)
-  const server = await serve((asked) => answer(asked) ?? pageOf(ORDERS, asked))
-  const organizations = [organization('acme', 1)]
-  const workspace = createWorkspace({ baseUrl: server.url, organizations, ...settings })
-  return { server, workspace, onThird: server.arrival(({ page }) => page === 3) }
+async function createWaiting(reply: Reply, settings: object) {
+  let isGiven = false
+  const { server, workspace } = await createScene({
+    list: ORDERS,
+    settings,
+    instead({ page }) {
+      if (page !== 3 || isGiven) return null
+      isGiven = true
+      return reply
+    },
+  })
+  return { workspace, onThird: server.arrival(({ page }) => page === 3) }
 }
 
 async function expectStopped(command: RunningCommand, workspace: Workspace, code: number): Promise<void> {
@@ -87,7 +84,7 @@ describe.concurrent('a signal while the server keeps us waiting', () => {
   it.each(ANSWERS.map((one, index) => [...(SIGNALS[index] ?? SIGNALS[0]), ...one] as const))(
     '(%s) ends a sync with %i, and nothing is lost: %s',
     async (signal, code, _what, settings, reply, isWaiting) => {
-      const { workspace, onThird } = await createScene(reply, settings)
+      const { workspace, onThird } = await createWaiting(reply, settings)
       const sync = workspace.start(['sync'])
       await (isWaiting ? sync.log(isWaiting) : onThird)
 
@@ -100,57 +97,45 @@ describe.concurrent('a signal while the server keeps us waiting', () => {
 
 describe('a log that nobody reads any more', () => {
   it('stops no sync', async () => {
-    const door = createDoor()
-    const server = await serve(async (asked) => {
-      if (asked.page === 3) await door.opened
-      return pageOf(ORDERS, asked)
+    const { workspace, running, open } = await createStanding(['sync', '--log-level', 'trace'], {
+      start: 'start',
+      list: ORDERS,
+      page: 3,
     })
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
-    const sync = workspace.start(['sync', '--log-level', 'trace'])
-    await server.arrival(({ page }) => page === 3)
 
-    sync.closeStderr()
-    door.open()
+    running.closeStderr()
+    open()
 
-    expect((await sync.ended).code).toBe(0)
+    expect((await running.ended).code).toBe(0)
     expect(workspace.rows('SELECT status FROM sync_walks')).toEqual([{ status: 'complete' }])
   })
 })
 
-/** The lock is taken before the third page is answered. */
-async function createLockedScene(reply?: Reply) {
-  const locks: Database.Database[] = []
-  const server = await serve((asked) => {
-    if (asked.page !== 3) return pageOf(ORDERS, asked)
-    if (locks.length === 0) locks.push(new Database(workspace.mirror).exec('BEGIN IMMEDIATE'))
-    return (locks[0]?.open ? reply : undefined) ?? pageOf(ORDERS, asked)
-  })
-  const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
-  return {
-    workspace,
-    isLocked: server.arrival(({ page }) => page === 3),
-    letGo: () => locks[0]?.close(),
-  }
-}
-
 describe.concurrent('a signal while another process has the lock', () => {
   it('lets a sync that writes a hold wait on, and says so; a second one ends it at once', async () => {
-    const { workspace, isLocked, letGo } = await createLockedScene({ status: 401, body: {} })
-    const sync = workspace.start(['sync'])
-    await isLocked
+    const locks: Database.Database[] = []
+    const { workspace } = await createScene({
+      list: ORDERS,
+      instead({ page }) {
+        if (page !== 3) return null
+        if (locks.length === 0) locks.push(new Database(workspace.mirror).exec('BEGIN IMMEDIATE'))
+        return locks[0]?.open ? { status: 401, body: {} } : null
+      },
+    })
+    const sync = workspace.start(['sync', '--log-level', 'trace'])
+    await sync.log(({ event, status }) => event === 'request_answered' && status === 401)
     sync.kill('SIGTERM')
     await sync.log(({ msg }) => /^waiting to write the hold of a refused token.*second signal/.test(msg))
 
     sync.kill('SIGTERM')
 
     expect(await sync.ended).toMatchObject({ code: 143, signal: null })
-    letGo()
+    locks[0]?.close()
     await expectToGoOn(workspace)
   })
 
   it('ends a sync that is only opening the mirror, which another makes', async () => {
-    const server = await serve((asked) => pageOf(ORDERS, asked))
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [organization('acme', 1)] })
+    const { server, workspace } = await createScene({ list: ORDERS })
     const maker = new Database(workspace.mirror)
     maker.pragma('application_id = 0x61646d72')
     maker.exec('BEGIN EXCLUSIVE')

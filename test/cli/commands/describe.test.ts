@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { pageOf, serve } from '../../helpers/list-server.ts'
-import { createWorkspace, organization, type Workspace } from '../../helpers/workspace.ts'
+import { pageOf } from '../../helpers/list-server.ts'
+import { ACME, createScene } from '../../helpers/scene.ts'
+import type { Workspace } from '../../helpers/workspace.ts'
 
-const ACME = organization('acme', 1)
 const ITEMS = [
   '{"id":1,"state":"paid","price":1.5,"big":9223372036854775807,"customer":{"e mail":"a@x"},"note":"\\u001b[31m","items":[{"n":1}]}',
   '{"id":2,"state":"paid","price":20,"big":null,"customer":{"e mail":"b@x"},"note":null,"items":[]}',
@@ -17,15 +17,13 @@ interface Column {
 let workspace: Workspace
 
 beforeAll(async () => {
-  const server = await serve((asked) => {
-    const { body } = pageOf([], asked, { total: 3 })
-    return { body: JSON.stringify(body).replace('"data":[]', `"data":[${ITEMS.join(',')}]`) }
-  })
-  workspace = createWorkspace({
-    baseUrl: server.url,
-    organizations: [ACME],
-    collections: { establishments: {} },
-  })
+  ;({ workspace } = await createScene({
+    settings: { collections: { establishments: {} } },
+    instead: (asked) => {
+      const { body } = pageOf([], asked, { total: 3 })
+      return { body: JSON.stringify(body).replace('"data":[]', `"data":[${ITEMS.join(',')}]`) }
+    },
+  }))
   await workspace.run(['sync', '--collection', 'orders'])
 })
 

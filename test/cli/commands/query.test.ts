@@ -131,13 +131,6 @@ describe('query', () => {
     expect(fs.readdirSync(workspace.folder).filter((name) => /^(other|copy)/.test(name))).toEqual([])
   })
 
-  it('exits with 4 where there is no mirror yet, and makes none', async ({ scene }) => {
-    const { code, stderr } = await scene.workspace.run(['query', 'SELECT 1'])
-
-    expect([code, stderr]).toEqual([4, expect.stringContaining('admin-mirror sync')])
-    expect(fs.existsSync(scene.workspace.mirror)).toBe(false)
-  })
-
   it('needs no token', async ({ synced }) => {
     synced.configure({ organizations: [{ ...ACME, token: variable('NOT_SET') }] })
 

@@ -33,21 +33,6 @@ describe.concurrent('sandbox', () => {
     expect(ended.stdout.trimEnd().split('\n')).toHaveLength(1)
   })
 
-  it('writes a configuration that uses it, before it says that it listens', async () => {
-    const workspace = createWorkspace(undefined, 'sandbox-mirror.db')
-    const config = workspace.file('admin-mirror.yaml')
-    const sandbox = workspace.start(['sandbox', '--orders', '30', '--write-config', 'admin-mirror.yaml'])
-    await sandbox.firstLine()
-
-    expect(fs.existsSync(config)).toBe(true)
-    const sync = await workspace.run(['sync', '--collection', 'orders', '--config', config])
-    sandbox.kill('SIGINT')
-
-    expect(sync.code).toBe(0)
-    expect(workspace.value('SELECT count(*) FROM orders')).toBe(60)
-    expect((await sandbox.ended).code).toBe(0)
-  })
-
   it('exits with 2 when its port is in use', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))

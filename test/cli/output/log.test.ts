@@ -1,27 +1,23 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { items, pageOf, serve } from '../../helpers/list-server.ts'
-import { createWorkspace, organization } from '../../helpers/workspace.ts'
+import { items, pageOf } from '../../helpers/list-server.ts'
+import { createScene as createPlain } from '../../helpers/scene.ts'
 
-const ACME = organization('acme', 1)
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 
 async function createScene() {
   let failures = 1
-  const server = await serve((asked) => {
-    if (asked.page === 2 && failures-- > 0) return { status: 500, body: {} }
-    return {
-      ...pageOf(items(8), asked),
-      headers: { 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '500' },
-    }
-  })
   const filters = { email: 'mr@secret.example' }
-  return createWorkspace({
-    baseUrl: server.url,
-    organizations: [ACME],
-    collections: { orders: { filters }, establishments: false },
+  const { workspace } = await createPlain({
+    settings: { collections: { orders: { filters }, establishments: false } },
+    instead: (asked) => {
+      if (asked.page === 2 && failures-- > 0) return { status: 500, body: {} }
+      const headers = { 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '500' }
+      return { ...pageOf(items(8), asked), headers }
+    },
   })
+  return workspace
 }
 
 describe('the log', () => {
@@ -100,8 +96,7 @@ describe('the log', () => {
   })
 
   it('tells of a failure once', async () => {
-    const server = await serve(() => ({ status: 404, body: {} }))
-    const workspace = createWorkspace({ baseUrl: server.url, organizations: [ACME] })
+    const { workspace } = await createPlain({ instead: () => ({ status: 404, body: {} }) })
 
     const { logs } = await workspace.run(['sync', '--log-level', 'trace'])
 

@@ -20,6 +20,16 @@ const ITEMS: { id: number; [field: string]: unknown }[] = [
   { id: 2, total: 2, note: '', paid: true, customer: { name: '田中 Å' } },
   { id: 10, total: -3.25, gone: 1, note: null, paid: false, lines: [], tags: ['x', 1] },
 ]
+/** What can be exported, and tells of the mirror. */
+const OF_THE_MIRROR = [
+  'organizations',
+  'sync_status',
+  'sync_runs',
+  'sync_walks',
+  'sync_columns',
+  'sync_rejects',
+]
+
 const LATER = ITEMS.map((item) => {
   if (item.id === 2) return { ...item, note: 'é', total: 1e300 }
   return item.id === 10 ? { ...item, gone: undefined, big: 'none' } : item
@@ -91,6 +101,7 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
     ['orders__lines', '--format', 'ndjson', '--since', '2020-01-01'],
     ['orders_raw', '--format', 'csv'],
     ['orders_history', '--format', 'ndjson'],
+    ...OF_THE_MIRROR.map((name) => [name, '--format', 'csv']),
   ]
   for (const args of exports)
     it(`export writes the same bytes: ${args.join(' ')}`, async () => {
@@ -98,7 +109,7 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
     })
 
   it('export writes the same Parquet', async () => {
-    for (const name of ['orders', 'orders__lines', 'orders_history']) {
+    for (const name of ['orders', 'orders__lines', 'orders_history', ...OF_THE_MIRROR]) {
       const args = ['export', name, '--format', 'parquet', '--output']
       const places = [file.file('one.parquet'), file.file('other.parquet')]
       expect(await file.run([...args, ...places.slice(0, 1)])).toMatchObject({ code: 0 })
@@ -121,6 +132,14 @@ describe.skipIf(server.missing !== null)('on PostgreSQL as with a file', () => {
       'changed',
     ])
   })
+
+  it.each([[], ['--format', 'json'], ['--format', 'ndjson'], ['--format', 'csv']])(
+    'query writes the same rows: %j %s',
+    async (...format) => {
+      const sql = 'SELECT id, total, note, paid FROM orders WHERE id < 10 ORDER BY id'
+      expect(await expectSame('query', sql, ...format)).not.toBe('')
+    },
+  )
 
   it('query gives the same values to the same parameters', async () => {
     const asked = [
