@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { readReached } from './mutation-files.ts'
 
-/** Folders of tests, from `test/mutation.ts`. */
+/** Folders of tests, and files without their ending, from `test/mutation.ts`. */
 const folders = (process.env.MUTATION_TESTS ?? 'test/api test/sync').split(' ')
 
 /** A defect that lets a test wait for ever costs this long; what is slow without one is not hurried. */
@@ -22,7 +22,7 @@ class FastestFirst extends BaseSequencer {
 // biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
 export default defineConfig({
   test: {
-    include: folders.map((folder) => `${folder}/**/*.test.ts`),
+    include: folders.map((folder) => `${folder}{,/**/*}.test.ts`),
     exclude: [
       '**/*.long.test.ts',
       // Half hours of several processes, for each defect again, would take days.
