@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseExact } from '../../src/json/exact.ts'
-import { canonicalNumber, differingPaths, sameJson } from '../../src/json/value.ts'
+import { canonicalNumber, differingFields, differingPaths, sameJson } from '../../src/json/value.ts'
 import { jsonTexts, numberTexts } from './arbitrary.ts'
 
 const NOTHING = new Set<string>()
@@ -75,6 +75,12 @@ describe('differingPaths', () => {
     ['values that are no objects', '1', '2', ['']],
   ])('returns, of two items: %s', (_, a, b, expected) => {
     expect(differingPaths(parseExact(a), parseExact(b), new Set())).toEqual(expected)
+  })
+
+  it('has each path as its names, too: one of them may hold a dot', () => {
+    const [a, b] = ['{"a.b":1,"c":{"t":1,"u":1}}', '{"a.b":2,"c":{"t":2,"u":2}}'].map(parseExact)
+
+    expect(differingFields(a ?? null, b ?? null, new Set(['c.t']))).toEqual([['a.b'], ['c', 'u']])
   })
 
   it('leaves ignored paths out, and stops at the most paths wanted', () => {

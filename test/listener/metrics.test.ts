@@ -65,6 +65,7 @@ describe('a scrape', () => {
       last_complete_at: null,
       coverage: null,
       last_run_at: null,
+      running: null,
     })
 
     const { samples } = await scrape(overview([never], { runs: new Map() }))
@@ -75,6 +76,7 @@ describe('a scrape', () => {
       'last_success_timestamp_seconds',
       'last_run_seconds',
       'last_refresh_seconds',
+      'running',
       'disk_free_bytes',
     ])
       expect(names).not.toContain(`admin_mirror_${name}`)

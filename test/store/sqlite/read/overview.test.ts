@@ -3,6 +3,7 @@ import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { estimateDistinct } from '../../../../src/store/core/describe.ts'
 import { newColumns, overviewOf, runsShown } from '../../../../src/store/core/overview.ts'
+import { lastRunsOfAll } from '../../../../src/store/core/runs.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
 import { mirrorSize } from '../../../../src/store/sqlite/read/status.ts'
@@ -61,6 +62,24 @@ describe('the last runs', () => {
 
     expect(runRule(connection, runsShown(SQLITE))).toMatchObject([{ marks: '', seconds: null }])
   })
+})
+
+it('what ran last is known of every job, and of one that never ran that nothing did', () => {
+  const { connection, addJob, addRun } = createMirror()
+  for (const [job, at] of [
+    ['a', START],
+    ['b', END],
+  ]) {
+    addJob.run(job, 'orders')
+    addRun.run(job, 'orders', 'schedule', 'succeeded', null, at, END)
+  }
+
+  const lastRuns = runRule(connection, lastRunsOfAll())
+
+  const never = { completedAt: null, startedAt: null, unfinished: false }
+  expect(lastRuns('a', 'orders')).toEqual({ ...never, startedAt: Date.parse(START) })
+  expect(lastRuns('b', 'orders')).toEqual({ ...never, startedAt: Date.parse(END) })
+  expect(lastRuns('a', 'establishments')).toEqual(never)
 })
 
 describe('the new columns', () => {
