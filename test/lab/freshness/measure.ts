@@ -1,5 +1,5 @@
-import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
 import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
+import { isAlarmed } from '../../../src/sync/refresh/due.ts'
 import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
   charge,
