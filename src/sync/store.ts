@@ -4,8 +4,7 @@ import type { ListPosition, Question } from './coverage/state.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
 import type { OwnerWork } from './owner-work.ts'
 import type { Share } from './refresh/price.ts'
-import type { JobRefresh, SavedRefresh } from './refresh/saved.ts'
-import type { RefreshState } from './refresh/state.ts'
+import type { JobRefresh, RefreshState, SavedRefresh } from './refresh/state.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
 /**

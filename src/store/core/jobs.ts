@@ -1,7 +1,6 @@
 import { JobError } from '../../errors.ts'
 import { sortedJson } from '../../json/value.ts'
-import type { JobRefresh, SavedRefresh } from '../../sync/refresh/saved.ts'
-import type { RefreshState } from '../../sync/refresh/state.ts'
+import type { JobRefresh, RefreshState, SavedRefresh } from '../../sync/refresh/state.ts'
 import type { HeldRemovals, Lease, PageRetry, StoredShare } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'

@@ -1,4 +1,3 @@
-import { afterDeepPage, isAlarmed, isAlarming } from './alarm.ts'
 import { afterChanges, type ChangesAnswer } from './changed-since.ts'
 import { type End, newestEnd } from './ends.ts'
 import {
@@ -14,7 +13,7 @@ import {
   type ShareUse,
 } from './price.ts'
 import { afterNewestEnd, afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
-import { knownRates, type RefreshState } from './state.ts'
+import { knownRates, type Recent, type RefreshState } from './state.ts'
 
 /** What the configuration says of a list. Milliseconds. */
 export interface RefreshPace {
@@ -182,6 +181,52 @@ function sinceWalk(page: number, state: RefreshState, now: number): number {
 /** The page that stands so many pages from the newest end, or the depth of that page. */
 function pageAt(depth: number, { places, lastPage }: RefreshState, { newest }: RefreshPace): number {
   return newestEnd(places, newest) === 'last' ? Math.max(1, lastPage - depth + 1) : depth
+}
+
+/** Pages nearer to the newest end say nothing: much happens there. */
+const DEEP = 64
+
+const PAGES = 30
+const LEAST_PAGES = 10
+
+/** So many rows more than expected, and so many times the expected ones, are no chance. */
+const MORE = 12
+const TIMES = 2
+
+/** No alarm before a list is known for so long, nor sooner than a day after the last one. Milliseconds. */
+const KNOWN_MS = 43_200_000
+const AGAIN_MS = 86_400_000
+
+/** @param elapsed Minutes since the page was read before. */
+export function afterDeepPage(
+  recent: Recent | undefined,
+  { depth, rate, found, elapsed }: { depth: number; rate: number; found: number; elapsed: number },
+): Recent {
+  const { pages, ...known } = recent ?? { pages: 0, found: 0, expected: 0 }
+  if (depth <= DEEP) return { pages, ...known }
+  const kept = Math.min(1, (PAGES - 1) / Math.max(1, pages))
+  const expected = PER_PAGE * -Math.expm1((-rate * elapsed) / PER_PAGE)
+  return {
+    pages: Math.min(PAGES, pages + 1),
+    found: known.found * kept + found,
+    expected: known.expected * kept + expected,
+  }
+}
+
+/** Whether far more older rows changed than usual, so that the whole list should be read at once. `since`: the list is known. */
+export function isAlarming(
+  recent: Recent,
+  since: number,
+  alarmedAt: number | undefined,
+  now: number,
+): boolean {
+  const isMore = recent.pages >= LEAST_PAGES && recent.found > MORE + TIMES * recent.expected
+  return isMore && now - since >= KNOWN_MS && (alarmedAt === undefined || now - alarmedAt >= AGAIN_MS)
+}
+
+/** Whether the whole list is to be read since then: no full walk that began later is complete. */
+export function isAlarmed({ alarmedAt, walkAt }: { alarmedAt?: number; walkAt?: number }): boolean {
+  return alarmedAt !== undefined && alarmedAt > (walkAt ?? 0)
 }
 
 /** What is read of a list: its newest end and what else is due, older pages alone, or all of it. */

@@ -8,7 +8,7 @@ import type { Lease, PageChanges, Run, Store } from '../store.ts'
 import type { Filters, Job, Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'
 import type { RefreshRow } from './end-reading.ts'
-import type { SavedRefresh } from './saved.ts'
+import type { SavedRefresh } from './state.ts'
 
 export type RefreshPageEvent = RequestEvent | { kind: 'notices'; page: number; notices: readonly Notice[] }
 

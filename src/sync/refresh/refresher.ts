@@ -1,8 +1,7 @@
 import { JobError, type KnownError } from '../../errors.ts'
-import type { JsonValue } from '../../json/value.ts'
 import type { PageTimes } from '../page-writer.ts'
 import { countTraffic, noTraffic, runError, runOutcome } from '../run-record.ts'
-import type { Lease, Run, RunRecord, RunTraffic, Store, Upsert } from '../store.ts'
+import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { Observe, Page, PageSource, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'
 import {
@@ -39,8 +38,17 @@ import {
   type Written,
 } from './read-page.ts'
 import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
-import { rulesOf, type SavedRefresh, savedRefresh, scopeText } from './saved.ts'
-import { isAhead, knownRates, notAfter, type RefreshState, stateOf } from './state.ts'
+import {
+  isAhead,
+  knownRates,
+  notAfter,
+  type RefreshState,
+  rulesOf,
+  type SavedRefresh,
+  savedRefresh,
+  scopeText,
+  stateOf,
+} from './state.ts'
 
 /** Of what changed, in a refresh that somebody asked for: the next one reads on. */
 const MOST_PAGES = 40
@@ -105,9 +113,7 @@ export function createRefresher(options: RefresherOptions) {
     let refresh: Refresh = beginRefresh(from, rules, now())
     let met = new Map<string, number>()
     let seen = { at: from.settledAt, found: 0 }
-    const written = { added: 0, changed: 0 }
-    const shown: JsonValue[] = []
-    const upserts: Upsert[] = []
+    const read: RefreshedPage[] = []
     while (refresh.reading) {
       const { ask, end, answers } = refresh.reading
       if (ask === null) throw new Error('a reading without a page to ask has not ended')
@@ -121,10 +127,7 @@ export function createRefresher(options: RefresherOptions) {
         continue
       }
       const { page, at, items, rowsAdded } = answer
-      written.added += answer.written.added
-      written.changed += answer.written.changed
-      upserts.push(...answer.written.upserts)
-      shown.push(...page.items.map(({ value }) => value))
+      read.push(answer)
       seen = { at, found: rowsAdded - from.rowsAdded }
       const { total, next, lastPage } = page
       const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
@@ -133,16 +136,18 @@ export function createRefresher(options: RefresherOptions) {
       if (refresh.reading?.end !== end) met = new Map()
     }
     const after = finishRefresh(from, rules, refresh, seen.at, seen.found)
-    const rates = knownRates(after, rules.newest, now())
+    const elapsed = refresh.startedAt - from.startedAt
+    const upserts = read.flatMap(({ written }) => written.upserts)
+    const added = upserts.filter(({ change }) => change === 'added').length
+    const found = { added, changed: upserts.length - added }
     return {
       ...withChanges(verified(after, { upserts }), (known) => {
         if (!since) return known
-        const elapsed = refresh.startedAt - from.startedAt
-        const times = shown.map((value) => momentIn(value, since.field))
+        const times = read.flatMap(({ page }) => page.items.map(({ value }) => momentIn(value, since.field)))
         return beginChanges(known, since, times, elapsed, now())
       }),
       newestRead: pagesRead(refresh, newestEnd(after.places, rules.newest)),
-      rates: afterNewestEnd(rates, written, refresh.startedAt - from.startedAt),
+      rates: afterNewestEnd(knownRates(after, rules.newest, now()), found, elapsed),
     }
   }
 
@@ -232,7 +237,7 @@ export function createRefresher(options: RefresherOptions) {
   async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
     if ((await take(olderWanted(goesOn))) === 0 || !policy || !state) return false
     if (state.changes?.ask) {
-      await paying(begin, (tools) => readChanges(tools, urgency))
+      await paying(1, begin, (tools) => readChanges(tools, urgency))
       return true
     }
     // A walk reads the whole list already.
@@ -251,7 +256,7 @@ export function createRefresher(options: RefresherOptions) {
       return savedRefresh(state, rules)
     }
     try {
-      await paying(begin, (tools) => refreshPage(tools, page.number, urgency, save))
+      await paying(1, begin, (tools) => refreshPage(tools, page.number, urgency, save))
     } catch (error) {
       // A page that cannot be read would be asked for again and again.
       state = page.after(null)
@@ -260,8 +265,9 @@ export function createRefresher(options: RefresherOptions) {
     return true
   }
 
-  /** Charges what is sent beyond the one request that was charged. */
+  /** Charges what is sent beyond what was charged. */
   async function paying(
+    charged: number,
     begin: () => Promise<Run>,
     read: (tools: RefreshTools) => Promise<unknown>,
   ): Promise<void> {
@@ -273,7 +279,7 @@ export function createRefresher(options: RefresherOptions) {
         sent = tools.run.traffic.requests - before
       })
     } finally {
-      await settle(sent - 1)
+      await settle(sent - charged)
     }
   }
 
@@ -294,8 +300,7 @@ export function createRefresher(options: RefresherOptions) {
     let error: KnownError | null = null
     try {
       if (charged > 0) {
-        const tools = toolsOf(await begin())
-        try {
+        await paying(charged, begin, async (tools) => {
           const after = await readEnds(from, tools)
           const interval = policy ? newestInterval(after, policy, priceNow()) : null
           const share = policy ? { share: policy.share.rules().perMinute } : {}
@@ -304,9 +309,7 @@ export function createRefresher(options: RefresherOptions) {
           // Who asked for it waits for all that changed; else the share says when more of it is read.
           for (let pages = 0; pages < (how.isAsked ? MOST_PAGES : 1); pages++)
             await readChanges(tools, 'refresh')
-        } finally {
-          await settle(tools.run.traffic.requests - charged)
-        }
+        })
       }
       // Between two pages of a walk, the walk says when the next one may be read.
       let isMore = !how.isAsked && !within

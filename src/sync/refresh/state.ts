@@ -1,4 +1,5 @@
-import type { Recent } from './alarm.ts'
+import { filtersText } from '../resume.ts'
+import type { Job } from '../types.ts'
 import type { ChangedSince } from './changed-since.ts'
 import {
   type AddedEnds,
@@ -9,6 +10,7 @@ import {
   NO_PLACES,
   newestEnd,
   type Places,
+  type RefreshRules,
 } from './ends.ts'
 import { isWalkedWhole } from './price.ts'
 import { afterNewestEnd, type Rates, ratesOf } from './rates.ts'
@@ -62,6 +64,28 @@ export interface RefreshState {
   older: number
   /** What is known of an API that can be asked for what changed; absent: it was not asked. */
   changes?: ChangedSince
+}
+
+/** What a job saves between refreshes, and what people read of it. */
+export interface SavedRefresh {
+  state: RefreshState
+  /** `sync_status.fresh_as_of`, unless `as_of` is later. Epoch milliseconds. */
+  freshAsOf: number
+  newest: End | null
+}
+
+/** What each job of a store saved. */
+export interface JobRefresh {
+  organizationId: string
+  collection: string
+  state: RefreshState
+}
+
+/** Older pages that were read lately: how many, and the rows that were found on them and expected. The older ones count less and less. */
+export interface Recent {
+  pages: number
+  found: number
+  expected: number
 }
 
 /** A full walk that is complete. */
@@ -195,4 +219,17 @@ export function knownRates(
 /** True once, at the second refresh in a row that met changed rows only: a field that changes in every answer should be ignored. */
 export function shouldWarnOfChanges({ holes }: RefreshState): boolean {
   return holes === 2
+}
+
+export function savedRefresh(state: RefreshState, { newest }: Pick<RefreshRules, 'newest'>): SavedRefresh {
+  return { state, freshAsOf: state.freshAsOf, newest: newestEnd(state.places, newest) }
+}
+
+export function rulesOf({ collection }: Job): RefreshRules {
+  return { total: collection.total, newest: collection.newest }
+}
+
+/** The list that a job reads, as text: what is known of one says nothing of another. */
+export function scopeText({ collection }: Job): string {
+  return `${collection.path} ${filtersText(collection.scope ?? collection.filters)}`
 }

@@ -2,8 +2,7 @@ import { expect, it } from 'vitest'
 import { createRefreshPlan } from '../../../src/cli/refreshes.ts'
 import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
-import { scopeText } from '../../../src/sync/refresh/saved.ts'
-import { afterFullWalk } from '../../../src/sync/refresh/state.ts'
+import { afterFullWalk, scopeText } from '../../../src/sync/refresh/state.ts'
 import { createWorkspace, organization } from '../../helpers/workspace.ts'
 
 const MINUTE = 60_000

@@ -72,6 +72,37 @@ describe('an API that is asked for what changed', () => {
   })
 })
 
+describe('workers that share a token', () => {
+  /** Lists of which the shortest is walked instead of refreshed. */
+  const lists = [
+    { rows: 5000, arrivals: 10 },
+    { rows: 500, arrivals: 1 },
+    { rows: 50, arrivals: 1 },
+  ].map((list) => ({ ...SMALL, order: 'first' as const, ...list }))
+  const play = (workers: number, killedSteps: number) => {
+    const token = { ...SMALL, lists, workers, killedSteps }
+    return measureFreshness(policyNamed('share 10 %'), token, 1)
+  }
+
+  it('keep its lists as fresh as one process does, within the same share, though they are killed', () => {
+    const alone = play(1, 0)
+    const killed = play(2, 0.01)
+
+    expect({ alone: alone.lost, killed: killed.lost > 20 }).toEqual({ alone: 0, killed: true })
+    expect({ untrue: killed.untrue, refreshes: killed.refreshes > 500 }).toEqual({
+      untrue: 0,
+      refreshes: true,
+    })
+    expect(killed.fullestHour).toBeLessThanOrEqual(1.02)
+    expect(killed.wrongRows).toBeLessThan(alone.wrongRows * 1.1)
+    for (const { newAges } of killed.lists) expect(quantile(newAges, 0.95)).toBeLessThan(6)
+  })
+})
+
+function quantile(ages: readonly number[], part: number): number {
+  return ages.toSorted((a, b) => a - b)[Math.floor(ages.length * part)] ?? Number.POSITIVE_INFINITY
+}
+
 describe('a list without an order', () => {
   it('is read evenly, and nothing is claimed of its new rows', () => {
     const measured = measure('share 10 %', { ...SMALL, order: 'random' })

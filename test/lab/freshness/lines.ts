@@ -9,6 +9,8 @@ export interface Line {
   lists: readonly ListSetting[]
   limit: number
   killed?: number
+  workers?: number
+  killedSteps?: number
   days?: number
   policy?: string
   /** Wrong rows of a reader that knows all rates, walks nothing and sends as many requests, executed; else it is calculated. */
@@ -48,6 +50,13 @@ export const LINES: Record<string, Line> = {
   'by update': { lists: one({ order: 'by update' }), limit: 60 },
   'in no order': { lists: one({ order: 'random' }), limit: 60 },
   '20 lists, very different': { lists: DIFFERENT, limit: 60 },
+  'the same, two workers': { lists: DIFFERENT, limit: 60, workers: 2 },
+  'two workers, killed at a hundredth of their steps': {
+    lists: DIFFERENT,
+    limit: 60,
+    workers: 2,
+    killedSteps: 0.01,
+  },
   '100 lists of 5,000 rows, 5 new together': { lists: many(100, { rows: 5000, arrivals: 0.05 }), limit: 60 },
 }
 
@@ -60,8 +69,9 @@ export const HEADING = [
 export function lineText(name: string, seed: number): string {
   const line = LINES[name]
   if (!line) throw new Error(`there is no line ${name}`)
-  const { lists, limit, killed = 0, days = 3, policy = 'share 10 %' } = line
-  const setting: TokenSetting = { lists, limit, killed, days, before: SETTING.before }
+  const { lists, limit, killed = 0, workers = 1, killedSteps = 0, days = 3, policy = 'share 10 %' } = line
+  const { before } = SETTING
+  const setting: TokenSetting = { lists, limit, killed, workers, killedSteps, days, before }
   const measured = measureFreshness(policyNamed(policy), setting, seed)
   const { newAge, changedAge, wrongRows, requestsPerDay, refreshes, untrue } = summarize(name, measured)
   const best = optimumOf(line, requestsPerDay)

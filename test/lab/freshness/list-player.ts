@@ -31,9 +31,10 @@ import {
   type RefreshState,
 } from '../../../src/sync/refresh/state.ts'
 import type { ServedPage } from './living-list.ts'
+import type { Steps } from './workers.ts'
 
 /** A page as it is read and written: one request. */
-export type ReadPage = (page: number, changes?: ChangesQuestion) => WrittenPage
+export type ReadPage = (page: number, changes?: ChangesQuestion) => Steps<WrittenPage>
 
 export interface WrittenPage extends ServedPage {
   seen: readonly ({ firstAt: number; changedAt: number } | null)[]
@@ -52,13 +53,13 @@ export interface ListPlayer {
   newestInterval(price: number): number
   newestDueAt(price: number, now: number): number
   /** Reads the newest end. False where its process is killed in the middle; nothing but the rows is kept then. */
-  refresh(now: number, price: number, isKilled: () => boolean): boolean
+  refresh(now: number, price: number, isKilled: () => boolean): Steps<boolean>
   owedSince(): number | null
   owedAt(price: number, chunk: number): number
   /** Reads an older page that is owed by now. False: none is. */
-  readOlder(price: number, now: number): boolean
+  readOlder(price: number, now: number): Steps<boolean>
   /** Asks for the first page of what changed, after the newest end was read. */
-  beginChanges(now: number): void
+  beginChanges(now: number): Steps
   onWalkedPage(page: WrittenPage, number: number, price: number): void
   onWalk(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded'>): void
 }
@@ -80,8 +81,8 @@ export function createListPlayer(
   let shown: (Moment | null)[] = []
   let readBefore = 0
 
-  function read(number: number, changes?: ChangesQuestion): WrittenPage {
-    const page = readPage(number, changes)
+  function* read(number: number, changes?: ChangesQuestion): Steps<WrittenPage> {
+    const page = yield* readPage(number, changes)
     if (!changes) verify(page)
     if (page.added > 0) added.push({ at: page.at, count: page.added })
     return page
@@ -93,7 +94,7 @@ export function createListPlayer(
 
   const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)
 
-  function readEnds(before: RefreshState, now: number, isKilled: () => boolean): RefreshState | null {
+  function* readEnds(before: RefreshState, now: number, isKilled: () => boolean): Steps<RefreshState | null> {
     let refresh: Refresh = beginRefresh(before, RULES, now)
     let met = new Map<number, number>()
     let at = now
@@ -101,7 +102,7 @@ export function createListPlayer(
     while (refresh.reading) {
       const { ask, end, answers } = refresh.reading
       if (ask === null) return null
-      const page = read(ask)
+      const page = yield* read(ask)
       if (isKilled()) return null
       shown.push(...(page.values?.() ?? []))
       written.added += page.added
@@ -127,8 +128,8 @@ export function createListPlayer(
     }
   }
 
-  function readChanges(ask: ChangesQuestion, now: number): void {
-    const page = read(ask.page, ask)
+  function* readChanges(ask: ChangesQuestion, now: number): Steps {
+    const page = yield* read(ask.page, ask)
     const { values = () => [], total, lastPage } = page
     const next = ask.page < lastPage ? ask.page + 1 : null
     state = afterChangesPage(state, RULES, { values: values(), total, next }, page.changed, now)
@@ -138,11 +139,12 @@ export function createListPlayer(
     state: () => state,
     newestInterval: (price) => newestInterval(state, pace, price),
     newestDueAt: (price, now) => newestDueAt(state, pace, price, now),
-    refresh(now, price, isKilled) {
+    *refresh(now, price, isKilled) {
       const before = { ...state, triedAt: now }
+      state = before
       shown = []
       readBefore = now - state.startedAt
-      const after = readEnds(before, now, isKilled)
+      const after = yield* readEnds(before, now, isKilled)
       const interval = after && newestInterval(after, pace, price)
       state = { ...(after ?? before), interval, ...(state.changes ? { changes: state.changes } : {}) }
       added = added.filter(({ at }) => at > state.settledAt)
@@ -150,21 +152,21 @@ export function createListPlayer(
     },
     owedSince: () => owedSince(state, pace),
     owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
-    readOlder(price, now) {
+    *readOlder(price, now) {
       if (state.changes?.ask) {
-        readChanges(state.changes.ask, now)
+        yield* readChanges(state.changes.ask, now)
         return true
       }
       const owed = takeOwed(state, pace, price, now)
       if (owed.page) {
-        const page = read(owed.page.number)
+        const page = yield* read(owed.page.number)
         state = { ...owed.page.after(page), ...(state.changes ? { changes: state.changes } : {}) }
       } else state = owed.state
       return owed.page !== null
     },
-    beginChanges(now) {
+    *beginChanges(now) {
       state = { ...state, changes: beginChanges(state.changes, CHANGED_SINCE, shown, readBefore, now) }
-      if (state.changes?.ask) readChanges(state.changes.ask, now)
+      if (state.changes?.ask) yield* readChanges(state.changes.ask, now)
     },
     onWalkedPage(page, number, price) {
       verify(page)

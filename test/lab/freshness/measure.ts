@@ -1,5 +1,5 @@
-import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
 import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
+import { isAlarmed } from '../../../src/sync/refresh/due.ts'
 import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
   charge,
@@ -18,6 +18,8 @@ import { createListPlayer, type ListPlayer, type WrittenPage } from './list-play
 import type { Order, Removals } from './living-list.ts'
 import { createFreshnessMirror, type FreshnessMirror, type Measured } from './mirror.ts'
 import type { Policy } from './policies.ts'
+import { beginWalk, readNext, type Walk } from './walk.ts'
+import { type Steps, type WorkersSetting, workInTurn } from './workers.ts'
 import { createWorld, type World, type WorldSetting } from './world.ts'
 
 export interface ListSetting extends Omit<WorldSetting, 'minutes'> {
@@ -27,7 +29,7 @@ export interface ListSetting extends Omit<WorldSetting, 'minutes'> {
   changes?: ChangesSetting | undefined
 }
 
-export interface TokenSetting {
+export interface TokenSetting extends WorkersSetting {
   lists: readonly ListSetting[]
   /** Requests a minute. */
   limit: number
@@ -39,24 +41,24 @@ export interface TokenSetting {
 }
 
 /** A token with one list. */
-export type FreshnessSetting = ListSetting & Omit<TokenSetting, 'lists'>
+export type FreshnessSetting = ListSetting & Omit<TokenSetting, 'lists' | 'workers' | 'killedSteps'>
 
 export function oneList({ limit, before, days, killed, ...list }: FreshnessSetting): TokenSetting {
-  return { lists: [list], limit, before, days, killed }
+  return { lists: [list], limit, before, days, killed, workers: 1, killedSteps: 0 }
 }
 
 export interface Freshness extends Measured {
   requestsPerDay: number
-  /** Those of refreshes, and of these those for older pages. */
+  /** Those of refreshes. */
   refreshesPerDay: number
-  olderPerDay: number
-  changesPerDay: number
   /** Refreshes that were finished, and those of them whose claim was not true. */
   refreshes: number
   untrue: number
   /** Requests of refreshes in the hour that has most of them, in parts of the share. */
   fullestHour: number
-  highestLevel: number
+  /** Workers that were killed, and readings of refreshes that were lost by it. */
+  kills: number
+  lost: number
   lists: readonly { arrivals: number; newAges: readonly number[] }[]
 }
 
@@ -64,29 +66,32 @@ const HOUR = 60
 const DAY = 24 * HOUR
 const MINUTE_MS = 60_000
 
-/** A walk of a list that moves asks so often for a page again, so far back. */
-const LOOK_EVERY = 32
-const LOOK_BACK = 64
-
-interface Walk {
-  startedAt: number
-  page: number
-  answers: number
-  total: number | null
-  isSteady: boolean
-  written: { added: number; changed: number }
-}
-
 interface PlayedList {
   setting: ListSetting
   world: World
   mirror: FreshnessMirror
   player: ListPlayer
-  read(page: number): WrittenPage
+  read(page: number): Steps<WrittenPage>
+  /** The worker that reads it; null: none does. */
+  heldBy: Worker | null
   walk: Walk | null
+  /** When the last complete one began. */
+  walkedAt: number
   nextWalk: number
   /** Between two pages of a walk, at most one older page is read. */
   mayReadOlder: boolean
+}
+
+/** A process beside others. */
+interface Worker {
+  /** As far as it has seen. */
+  isLate: boolean
+  /** Whose older pages it reads. */
+  visited: PlayedList | null
+  isRefreshing: boolean
+  /** Requests that it sent, and when the last one is answered. */
+  requests: number
+  answeredAt: number
 }
 
 /** The lists of one token under a policy. Times are minutes. */
@@ -96,15 +101,17 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   const minutes = (before + days) * DAY
   const rules = shareRules(limit, policy.share)
   const gap = 1 / limit
-  const counts = { requests: 0, refreshes: 0, older: 0, changes: 0, finished: 0, untrue: 0 }
+  const counts = { requests: 0, finished: 0, untrue: 0, kills: 0, lost: 0 }
+  /** When requests of refreshes were sent. */
   let sent: number[] = []
   let time = 0
+  /** When the limit permits the next request. */
+  let permittedAt = 0
   let at = 0
   let share = newShare(0)
-  let isLate = false
-  let highestLevel = 0
-  /** Whose older pages are being read. */
-  let visited: PlayedList | null = null
+  const workers = Array.from({ length: setting.workers }, newWorker)
+  /** Who is at work at this moment. */
+  let worker = workers[0] ?? newWorker()
   const lists = setting.lists.map((list) => createList(list, random.fork()))
   const nowMs = () => Math.round(time * MINUTE_MS)
 
@@ -132,7 +139,15 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     }
     const known = createFreshnessMirror(world.bornBefore)
     mirror = known
-    function read(page: number, asked?: ChangesQuestion): WrittenPage {
+    /** A permit counts as sent, also if the worker is killed before the answer. */
+    function* read(page: number, asked?: ChangesQuestion): Steps<WrittenPage> {
+      const permit = Math.max(time, permittedAt)
+      permittedAt = permit + gap
+      worker.answeredAt = permittedAt
+      worker.requests++
+      counts.requests++
+      if (worker.isRefreshing) sent.push(permit)
+      yield permit
       world.passTo(time)
       const since = readMoment(asked?.since)
       const served = since && changes ? changes.pageAt(since.ms, page, time) : world.pageAt(page)
@@ -140,8 +155,6 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       // What changed is only updated.
       const ids = asked ? served.ids.filter(known.knows) : served.ids
       const written = known.write(ids, time, at)
-      time += gap
-      counts.requests++
       return {
         ...served,
         ...written,
@@ -172,77 +185,89 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     }
     const player = createListPlayer(pace, read, walked)
     const nextWalk = policy.walkEvery * (setting.lists.length > 1 ? own.next() : 1)
-    return { setting: list, world, mirror: known, player, read, walk: null, nextWalk, mayReadOlder: true }
+    return {
+      setting: list,
+      world,
+      mirror: known,
+      player,
+      read,
+      heldBy: null,
+      walk: null,
+      walkedAt: 0,
+      nextWalk,
+      mayReadOlder: true,
+    }
   }
 
   function passShare(): void {
-    share = pass(share, rules, nowMs(), isLate)
+    share = pass(share, rules, nowMs(), worker.isLate)
   }
 
   /** Charges a reading of refreshes: what is expected before it, and what it really sent after. */
-  function counted(expected: number, read: () => void): number {
+  function* counted<T>(list: PlayedList, expected: number, reading: () => Steps<T>): Steps<T> {
     passShare()
     share = charge(share, rules, expected)
-    const begun = { requests: counts.requests, time }
-    read()
-    const requests = counts.requests - begun.requests
+    const sentBefore = worker.requests
+    list.heldBy = worker
+    worker.isRefreshing = true
+    const result = yield* reading()
+    worker.isRefreshing = false
+    if (!list.walk) list.heldBy = null
     passShare()
-    share = charge(share, rules, requests - expected)
-    counts.refreshes += requests
-    for (let index = 0; index < requests; index++) sent.push(begun.time + index * gap)
-    highestLevel = Math.max(highestLevel, share.level)
-    return requests
+    share = charge(share, rules, worker.requests - sentBefore - expected)
+    return result
   }
 
-  function readNewest(list: PlayedList): void {
+  function* readNewest(list: PlayedList): Steps {
     const { player, mirror } = list
     const [startedAt, startedMs] = [time, nowMs()]
     const { lastPage } = player.state()
     if (isWalkedWhole({ lastPage })) {
-      counted(lastPage + 1, () => {
-        do walkOn(list)
+      yield* counted(list, lastPage + 1, function* () {
+        do yield* walkOn(list)
         while (list.walk)
       })
       return
     }
     const isVictim = random.chance(killed)
-    let isFinished = false
-    counted(2, () => {
-      isFinished = player.refresh(startedMs, priceOf(share), () => isVictim && random.chance(0.3))
-    })
+    const isFinished = yield* counted(list, 2, () =>
+      player.refresh(startedMs, priceOf(share), () => isVictim && random.chance(0.3)),
+    )
     if (!isFinished) return
     counts.finished++
-    // What a full walk missed is its own coverage's to say.
-    if (player.state().freshAsOf === startedMs && mirror.missingSince(startedAt) > 0) counts.untrue++
-    if (list.setting.changes) counts.changes += counted(1, () => player.beginChanges(nowMs()))
+    // What came before the last full walk rests on that, and here no page of it is asked again after a deletion.
+    const isClaimed = player.state().freshAsOf === startedMs
+    if (isClaimed && mirror.missingOf(list.walkedAt, startedAt) > 0) counts.untrue++
+    if (list.setting.changes) yield* counted(list, 1, () => player.beginChanges(nowMs()))
   }
 
-  /** Reads an older page, if one is owed and the share has room for it. */
-  function readOlder(price: number): boolean {
+  /** The older page to read next, if one is owed and the share has room for it. */
+  function olderToRead(free: readonly PlayedList[], price: number): PlayedList | undefined {
     const now = nowMs()
-    const ready = lists.filter(({ walk, mayReadOlder }) => !walk || mayReadOlder)
+    const ready = free.filter(({ walk, mayReadOlder }) => !walk || mayReadOlder)
     const byAge = ready.toSorted((a, b) => bandsAt(a) - bandsAt(b))
     const owing = byAge.map((list) => {
       const since = list.player.owedSince()
       return { list, since, dueAt: since ?? list.player.owedAt(price, rules.chunk) }
     })
-    isLate ||= owing.some(({ dueAt }) => now - dueAt > LATE_MS)
-    const found = owing.find(({ list, since, dueAt }) => {
-      const goesOn = since !== null && (list === visited || list.walk !== null)
+    worker.isLate ||= owing.some(({ dueAt }) => now - dueAt > LATE_MS)
+    return owing.find(({ list, since, dueAt }) => {
+      const goesOn = since !== null && (list === worker.visited || list.walk !== null)
       return mayBegin(share, rules, goesOn ? 'older' : 'visit') && dueAt <= now
-    })
-    if (!found) return false
-    const { list } = found
-    const kind = list.player.state().changes?.ask ? 'changes' : 'older'
-    counts[kind] += counted(1, () => {
-      visited = list.player.readOlder(price, now) ? list : null
-    })
+    })?.list
+  }
+
+  function* readOlder(free: readonly PlayedList[], price: number): Steps<boolean> {
+    const list = olderToRead(free, price)
+    if (!list) return false
+    const hasRead = yield* counted(list, 1, () => list.player.readOlder(price, nowMs()))
+    worker.visited = hasRead ? list : null
     list.mayReadOlder = false
     return true
   }
 
   /** Reads what is due. False: nothing is. */
-  function refreshAny(): boolean {
+  function* refreshAny(): Steps<boolean> {
     if (policy.refreshEvery === null) return false
     passShare()
     const now = nowMs()
@@ -251,70 +276,77 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       const dueAt = list.player.newestDueAt(price, now)
       return { list, dueAt, times: (now - dueAt) / list.player.newestInterval(price) }
     })
-    isLate = waits.some(({ dueAt }) => now - dueAt > LATE_MS)
-    const [first] = waits.toSorted((a, b) => b.times - a.times)
+    worker.isLate = waits.some(({ dueAt }) => now - dueAt > LATE_MS)
+    const [first] = waits.filter(({ list }) => isFree(list)).toSorted((a, b) => b.times - a.times)
     if (!first || first.times < 0 || !mayBegin(share, rules, 'newest'))
-      return policy.readsOlder && readOlder(price)
-    visited = null
-    readNewest(first.list)
+      return policy.readsOlder && (yield* readOlder(lists.filter(isFree), price))
+    worker.visited = null
+    yield* readNewest(first.list)
     return true
   }
 
-  function walkOn(list: PlayedList): void {
-    const { player } = list
-    const walk = list.walk ?? {
-      startedAt: time,
-      page: 1,
-      answers: 0,
-      total: null,
-      isSteady: true,
-      written: { added: 0, changed: 0 },
-    }
+  function isFree({ heldBy }: PlayedList): boolean {
+    return heldBy === null || heldBy === worker
+  }
+
+  function* walkOn(list: PlayedList): Steps {
+    const { player, read } = list
+    const walk = list.walk ?? beginWalk(time)
     list.walk = walk
-    const answer = list.read(walk.page)
-    walk.answers++
-    walk.total ??= answer.total
-    walk.isSteady &&= walk.total === answer.total
-    walk.written.added += answer.added
-    walk.written.changed += answer.changed
-    player.onWalkedPage(answer, walk.page, priceOf(share))
-    if (!walk.isSteady && walk.answers % LOOK_EVERY === 0 && walk.page > LOOK_BACK)
-      list.read(walk.page - LOOK_BACK)
-    list.mayReadOlder = true
-    if (walk.page++ < answer.lastPage) return
-    const { isSteady, written } = walk
-    const totals = { first: walk.total, last: answer.total }
-    const startedAt = Math.round(walk.startedAt * MINUTE_MS)
-    player.onWalk({ startedAt, endedAt: at, lastPage: answer.lastPage, totals, isSteady, written })
+    list.heldBy = worker
+    const complete = yield* readNext(walk, read, (page, number) => {
+      player.onWalkedPage(page, number, priceOf(share))
+      list.mayReadOlder = true
+    })
+    if (!complete) return
+    player.onWalk(complete)
     list.nextWalk = Math.max(time, walk.startedAt + policy.walkEvery)
+    list.walkedAt = walk.startedAt
     list.walk = null
+    list.heldBy = null
   }
 
   let turn = 0
   /** A page of one of the walks that are due, in turn. */
-  function walkAny(): boolean {
+  function* walkAny(): Steps<boolean> {
     for (let tries = 0; tries < lists.length; tries++) {
       const list = lists[turn++ % lists.length]
-      if (!list) continue
+      if (!list || !isFree(list)) continue
       if (!list.walk && time < list.nextWalk && !isAlarmed(list.player.state())) continue
-      walkOn(list)
+      yield* walkOn(list)
       return true
     }
     return false
   }
 
+  function* work(): Steps {
+    for (;;) {
+      const hasRead = (yield* refreshAny()) || (yield* walkAny())
+      // As often as the program looks.
+      yield hasRead ? Math.max(time, worker.answeredAt) : time + 5 / 60
+    }
+  }
+
+  function onKill(index: number): void {
+    counts.kills++
+    const victim = workers[index]
+    if (victim?.isRefreshing) counts.lost++
+    for (const list of lists) if (list.heldBy === victim) list.heldBy = null
+    workers[index] = newWorker()
+  }
+
   let isMeasured = false
-  while (time < minutes) {
-    // As often as the program looks.
-    if (!refreshAny() && !walkAny()) time += 5 / 60
+  for (const next of workInTurn(setting, createRandom(seed), work, onKill)) {
+    time = next.time
+    worker = workers[next.worker] ?? worker
+    if (time >= minutes) break
     if (isMeasured || time < before * DAY) continue
     isMeasured = true
     for (const { world, mirror } of lists) {
       world.passTo(time)
       mirror.measureFrom(time)
     }
-    Object.assign(counts, { requests: 0, refreshes: 0, older: 0, changes: 0 })
-    highestLevel = 0
+    Object.assign(counts, { requests: 0, kills: 0, lost: 0 })
     sent = []
   }
   const measured = lists.map(({ setting: { arrivals }, world, mirror }) => {
@@ -326,15 +358,18 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     changedAges: measured.flatMap(({ changedAges }) => changedAges),
     wrongRows: measured.reduce((sum, { wrongRows }) => sum + wrongRows, 0),
     requestsPerDay: counts.requests / days,
-    refreshesPerDay: counts.refreshes / days,
-    olderPerDay: counts.older / days,
-    changesPerDay: counts.changes / days,
+    refreshesPerDay: sent.length / days,
     refreshes: counts.finished,
     untrue: counts.untrue,
     fullestHour: mostInAnHour(sent) / ((HOUR * limit * policy.share) / 100),
-    highestLevel,
+    kills: counts.kills,
+    lost: counts.lost,
     lists: measured,
   }
+}
+
+function newWorker(): Worker {
+  return { isLate: false, visited: null, isRefreshing: false, requests: 0, answeredAt: 0 }
 }
 
 function bandsAt({ player }: PlayedList): number {

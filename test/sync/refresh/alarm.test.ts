@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { afterDeepPage, isAlarmed, isAlarming, type Recent } from '../../../src/sync/refresh/alarm.ts'
+import { afterDeepPage, isAlarmed, isAlarming } from '../../../src/sync/refresh/due.ts'
+import type { Recent } from '../../../src/sync/refresh/state.ts'
 
 const HOUR = 3_600_000
 const NOW = Date.UTC(2026, 10, 20)
