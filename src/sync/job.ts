@@ -42,8 +42,8 @@ export interface JobOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   yieldToEventLoop: () => Promise<void>
-  /** A promise to await before the job begins; null: none. */
-  beforeStart: () => Promise<void> | null
+  /** Resolves when the job may begin; null: at once. */
+  mayBegin: () => Promise<void> | null
   observe: Observe<JobEvent>
   signal: AbortSignal
 }
@@ -57,7 +57,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
-  /** It was asked to refresh: it did, as an event has told, or nothing was due any more. */
+  /** True if the job was refreshed instead of walked, or was to be and nothing was due any more. The refresh has an event of its own. */
   isInstead: boolean
   /** Distinct items that the walk has seen, those of earlier runs of it too; an item on two pages counts once. */
   items: number
@@ -85,7 +85,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     heldBack: null,
   }
   try {
-    await options.beforeStart()
+    await options.mayBegin()
     const lease = await acquire(options)
     try {
       await openAndRun(lease, options, result)
@@ -118,7 +118,7 @@ async function refreshOrWalk(
   result: JobResult,
 ): Promise<void> {
   const refusal = await source.refusal()
-  // The token may not be used. Nothing was sent, so no line of `sync_runs` tells of it.
+  // No request may be sent. Nothing was, so `sync_runs` gets no line.
   if (refusal) throw refusal
   const times = createPageTimes(lease, options.now)
   const { store, refresh: policy, now, yieldToEventLoop, observe, signal } = options
@@ -134,12 +134,12 @@ async function refreshOrWalk(
     signal,
   })
   await refresher.heedClock()
-  const held = { source, lease, times, refresher }
-  if (!options.instead) return runWalk(held, 0, options, result)
+  const tools = { source, lease, times, refresher }
+  if (!options.instead) return runWalk(tools, 0, options, result)
   const how = { isAsked: options.instead === 'newest' }
   const isWalked = !mayRefresh(lease, refresher)
   const charged = isWalked ? await refresher.chargeWalk(how) : null
-  if (charged !== null) return runWalk(held, charged, options, result)
+  if (charged !== null) return runWalk(tools, charged, options, result)
   result.isInstead = true
   result.trigger = 'refresh'
   const done = isWalked ? null : await refresher.refresh(how)
@@ -151,8 +151,8 @@ async function refreshOrWalk(
   if (!done.error) await store.prune(options.job)
 }
 
-/** What a job has while it runs. */
-interface Held {
+/** What a job works with while it runs. */
+interface JobTools {
   lease: Lease
   source: PageSource
   refresher: Refresher
@@ -160,8 +160,13 @@ interface Held {
 }
 
 /** @param charged Requests already charged to the share of refreshes; 0 for an ordinary walk. */
-async function runWalk(held: Held, charged: number, options: JobOptions, result: JobResult): Promise<void> {
-  const { lease, refresher } = held
+async function runWalk(
+  tools: JobTools,
+  charged: number,
+  options: JobOptions,
+  result: JobResult,
+): Promise<void> {
+  const { lease, refresher } = tools
   const { job, store, observe, signal } = options
   const beginning = await begin(lease, options)
   const { run } = beginning
@@ -176,12 +181,12 @@ async function runWalk(held: Held, charged: number, options: JobOptions, result:
     const noting = (event: WalkEvent) => {
       countTraffic(traffic, event)
       if (event.kind === 'page') {
-        result.items = event.rowsInWalk
+        result.items = event.itemsInWalk
         if (!options.instead) refresher.noteWalked(event.page, event.result)
       }
       observe(event)
     }
-    const end = await walkList(held, beginning, options, noting)
+    const end = await walkList(tools, beginning, options, noting)
     result.coverage = end.coverage
     result.expectedMissed = end.expectedMissed
     result.untrusted = end.untrusted
@@ -189,7 +194,7 @@ async function runWalk(held: Held, charged: number, options: JobOptions, result:
   } catch (error) {
     result.error = runError(error, signal)
   }
-  if (charged > 0) await refresher.settle(traffic.requests - charged)
+  if (charged > 0) await refresher.correctCharge(traffic.requests - charged)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(lease, run, outcome)
   if (outcome.status === 'refused') result.walk = null
@@ -197,7 +202,7 @@ async function runWalk(held: Held, charged: number, options: JobOptions, result:
   if (!result.error) await store.prune(job)
 }
 
-/** A short list is walked instead: that costs the same, and says more. So is one that was never read whole. */
+/** Whether the list is refreshed. A short one is walked instead, which costs the same and proves more; and so is one that was never read whole. */
 function mayRefresh({ refusal }: Lease, refresher: Refresher): boolean {
   const state = refresher.state()
   return refusal === null && state !== null && !isWalkedWhole(state)
@@ -228,7 +233,7 @@ async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
 
 /** Reads the list to its end, and completes the walk. Throws as `readList` does. */
 async function walkList(
-  { lease, source, refresher, times }: Held,
+  { lease, source, refresher, times }: JobTools,
   { walk, run, replaces }: Beginning,
   { job, store, maxPasses, removals: rules, yieldToEventLoop, signal }: JobOptions,
   observe: Observe<WalkEvent>,

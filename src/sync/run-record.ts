@@ -3,7 +3,7 @@ import type { JobEvent } from './job.ts'
 import type { Lease, PageRetry, RunOutcome, RunTraffic, Store } from './store.ts'
 import type { PageSource } from './types.ts'
 
-/** The reason of an error: that the run was stopped goes before what followed from it. */
+/** The reason of an error: if the run was stopped, that, and not what followed from it. */
 export function runError(error: unknown, signal: AbortSignal): KnownError {
   return signal.aborted ? stopError(signal) : toKnownError(error)
 }
@@ -16,7 +16,7 @@ export function stopError(signal: AbortSignal): KnownError {
 }
 
 /**
- * How a run ended. One that meets a held token or too long a wait before its first request leaves no line in `sync_runs`.
+ * How a run ended. One that meets a held token, or too long a wait, before its first request is `refused`: it leaves no line in `sync_runs`.
  * @param heldBack Removals that wait for a decision.
  */
 export function runOutcome(
@@ -31,7 +31,7 @@ export function runOutcome(
   return { status, errorCode: error.code, errorMessage: error.message }
 }
 
-/** The source of a job, which saves what it asks for again and how long it waits: so others see why no page comes. */
+/** The source of a job, which also saves which page it is retrying, so that others see why no page comes. */
 export function notingRetries(
   source: PageSource,
   { store, lease, now }: { store: Pick<Store, 'noteRetry'>; lease: Lease; now: () => number },

@@ -19,7 +19,10 @@ export interface Leases {
   /** Takes the lock of a job. Returns false if another living worker has it, or this one already. */
   lock(organizationId: string, collection: string): Promise<boolean>
   unlock(organizationId: string, collection: string): Promise<void>
-  /** Takes our locks back, unless we have them. Call it now and then: after a minute of refusals nothing else tries it again. */
+  /**
+   * Takes our locks back if the connection that held them is lost. Call it regularly: `server.patiently` gives up after a minute of refusals,
+   * and then nothing else takes them back.
+   */
   renew(): Promise<void>
   /** The name of this worker. */
   name: string
@@ -27,7 +30,7 @@ export interface Leases {
 }
 
 export async function createLeases(server: Server, name: string): Promise<Leases> {
-  const held = new Set<bigint>()
+  const locked = new Set<bigint>()
   const asked = new Set<bigint>()
   let connection: Promise<OwnConnection> | null = null
   let isClosed = false
@@ -45,15 +48,15 @@ export async function createLeases(server: Server, name: string): Promise<Leases
   function forget(lost: Promise<OwnConnection>): void {
     if (connection !== lost) return
     connection = null
-    if (held.size > 0 && !isClosed) void takeBack()
+    if (locked.size > 0 && !isClosed) void takeBack()
   }
 
-  /** Takes our locks back before another worker looks for jobs that nobody has. */
+  /** Takes our locks back before another worker looks for jobs without an owner. */
   async function takeBack(): Promise<void> {
-    // A failed attempt comes here again: each would begin a wait of its own, and none would pause.
+    // After a failed attempt `forget` calls this again: each call would begin a wait of its own, and none would pause.
     if (isReturning) return
     isReturning = true
-    // Whoever needs the connection next is told why there is none.
+    // The next call that needs the connection reports the error.
     await server.patiently(connected).catch(() => {})
     isReturning = false
   }
@@ -63,7 +66,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     try {
       await assertNoPooler(opened)
       // A lock that another worker got meanwhile stays with it: its epoch keeps us from writing.
-      for (const key of held) await tryLock(opened, key)
+      for (const key of locked) await tryLock(opened, key)
       if (isClosed) await opened.close()
       return opened
     } catch (error) {
@@ -75,7 +78,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
   // Before the first job is taken, so that a wrong configuration is found at the start.
   await server.patiently(connected)
 
-  /** Waits for a server that is away. What failed may still hold locks, so it is closed. */
+  /** Runs a task on the connection; waits while the server is away. A connection on which it failed may still hold locks, so it is closed. */
   function onConnection<T>(task: (connection: OwnConnection) => Promise<T>): Promise<T> {
     return server.patiently(async () => {
       const used = connected()
@@ -95,11 +98,11 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     async lock(organizationId, collection) {
       const key = lockKey(server.address.schema, organizationId, collection)
       // The server would give the lock to this connection twice, and keep it when it is given back once.
-      if (held.has(key) || asked.has(key)) return false
+      if (locked.has(key) || asked.has(key)) return false
       asked.add(key)
       try {
         const isOurs = await onConnection((own) => tryLock(own, key))
-        if (isOurs) held.add(key)
+        if (isOurs) locked.add(key)
         return isOurs
       } finally {
         asked.delete(key)
@@ -107,7 +110,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     },
     async unlock(organizationId, collection) {
       const key = lockKey(server.address.schema, organizationId, collection)
-      if (!held.delete(key)) return
+      if (!locked.delete(key)) return
       // The server drops the locks of a connection that is lost.
       const used = connection
       const own = await used?.catch(() => null)
@@ -119,7 +122,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
       })
     },
     renew: async () => {
-      if (!connection && held.size > 0 && !isClosed) await takeBack()
+      if (!connection && locked.size > 0 && !isClosed) await takeBack()
     },
     close: async () => {
       isClosed = true
@@ -153,8 +156,8 @@ export function lockKey(schema: string, organizationId: string, collection: stri
 
 /** Gives a job another number, and returns it; null if there is no such job. A former owner can write nothing from then on. */
 export function* newEpoch(job: JobNames): Rule<number | null> {
-  // After a failover that lost commits the sequence may give numbers again that living workers have: by chance, none of them is
-  // whole the same.
+  // After a failover that lost commits the sequence may give numbers again that living workers have: with the random part, none is the
+  // same.
   const row = yield* one<{ epoch: number }>(
     `
       UPDATE sync_jobs
@@ -169,14 +172,14 @@ export function* newEpoch(job: JobNames): Rule<number | null> {
 
 // A `start` names itself in `sync_settings`, and holds a lock of that name as long as it lives.
 
-/** The number of a table, which no copy of it has: who ran on the original did not die here. */
+/** The number of a table, which no copy of the schema has: a `start` of the original did not die here. */
 async function tableNumber(sql: Pick<Sql, 'rows'>): Promise<string> {
   const [row] = await sql.rows<{ oid: string }>("SELECT 'sync_settings'::regclass::oid::text AS oid")
   return row?.oid ?? ''
 }
 
 export interface Announcement {
-  /** Call it now and then: another worker that started while this one was cut off has taken it for dead. */
+  /** Call it regularly: a worker that started while this one was cut off has taken it for dead, and deleted its record. */
   renew(): Promise<void>
   withdraw(): Promise<void>
 }
@@ -195,7 +198,7 @@ export async function announceDaemon(server: Server, leases: Leases, since: stri
       await renew()
     },
     async withdraw() {
-      // Also where the signal came while the server, or somebody's lock on it, was waited for.
+      // Even if the signal came while this process waited for the server, or for somebody's lock on it.
       await server.attempt((sql) => runRule(sql, removeSetting(name)))
       await leases.unlock(name, '')
     },
@@ -217,7 +220,7 @@ export async function readDaemons(sql: Statements, isLocked: IsLocked): Promise<
   })
 }
 
-/** Forgets those of other workers that died, so that each death is told once: until the next one starts. */
+/** Deletes the records of workers that died. Call it when a worker starts: until then `status` names those that died. */
 export async function forgetDeadDaemons(server: Server): Promise<void> {
   const isLocked = await readLocks(server, server.address.schema)
   for (const { owner } of await runRule(server, announcedDaemons()))
@@ -257,15 +260,15 @@ export interface ListNames {
   collection: string
 }
 
-/** One worker takes at most so many lists at once: the others take what is left. */
+/** The most lists that one worker takes at once: the others take what is left. */
 const MOST_TAKEN = 8
 
-/** Look at no more lists than this at once: others may have the first ones. */
+/** The most lists that are looked at at once: other workers may have the first ones. */
 const MOST_ASKED = 500
 
 /**
- * For so long no other worker takes the list: its reading has begun by then, which shows by its lock, or its worker died. A list that it
- * has read meanwhile is not due any more. Milliseconds.
+ * For how long no other worker takes a list that one has taken. By then the worker reads it, which its lock shows, or has died. Once it has read
+ * the list, that is not due any more. Milliseconds.
  */
 const TURN_MS = 10_000
 

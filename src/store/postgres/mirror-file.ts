@@ -15,7 +15,7 @@ import type { Server } from './server/server.ts'
 import { quoted, type Sql } from './sql.ts'
 import { keyNames } from './tables/views.ts'
 
-/** What no copy holds. */
+/** Internal tables that no copy holds. */
 const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_shares', 'sync_seq']
 
 /** Rows that are held in memory, and written in one step of some milliseconds. */

@@ -14,7 +14,7 @@ describe('an error of a connection pooler', () => {
 
     expect(error).toMatchObject({
       name: 'MirrorError',
-      message: expect.stringMatching(/a connection pooler stands before .* name the server/) as string,
+      message: expect.stringMatching(/a connection pooler in front of .* address of the server/) as string,
     })
   })
 

@@ -201,7 +201,9 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const page = { changes: CHANGES, run, at: 1, answer, saved: null }
 
     const once = await first.store.commit(lease, page)
-    await expect(first.store.commit(lease, page)).rejects.toThrow('answer 1 of walk 1 is not its next one')
+    await expect(first.store.commit(lease, page)).rejects.toThrow(
+      'walk 1 has already written answer 1, or lacks the one before it',
+    )
 
     expect(once.newRejects).toBe(1)
     expect(await first.rows('SELECT pages::int, rows_seen::int, new_rejects::int FROM sync_walks')).toEqual([
@@ -239,7 +241,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const { error } = await runOnce(first, list, { trigger: 'schedule' })
 
     expect(error?.message).toBe(
-      'acme orders: another process is working on it (about to begin); nothing is wrong, and the schedule comes to it again',
+      'acme orders: another process is working on it (about to begin); nothing is wrong, and the next scheduled run tries again',
     )
   })
 

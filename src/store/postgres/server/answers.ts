@@ -3,7 +3,7 @@ import type { Client, ClientBase } from 'pg'
 import { printable } from '../../../text.ts'
 import type { Sql } from '../sql.ts'
 
-/** Statements and connections that nobody hears of any more are given up, so that no process waits for them forever. */
+/** Gives up statements and connections that the server no longer answers, so that no process waits for them forever. */
 export interface Answers {
   /** The answer of a statement; fails with its connection where the server is not at work on it. */
   of<T>(client: ClientBase, answer: Promise<T>): Promise<T>
@@ -25,13 +25,13 @@ export interface AnswersOptions {
   report?: ((message: string) => void) | undefined
 }
 
-/** A statement that takes so long is looked after. */
+/** After this long the server is asked whether it still works on a statement. */
 const LOOK_AFTER_MS = 15_000
 
-/** A server that is at work says so; one look may meet the moment of the answer. */
+/** How often the server must say that it is not at work before a statement is given up: one look may come just as the answer does. */
 const LOOKS = 2
 
-/** So long is waited for an answer, or a connection, after the signal to stop. */
+/** How long an answer, or a connection, is waited for after the signal to stop. */
 const STOPPING_MS = 3000
 
 const CLOSING_MS = 1000
@@ -172,8 +172,8 @@ const AT_WORK = `
 `
 
 /**
- * Whose locks keep workers of this database waiting, each once, the oldest first. Who waits is looked up in `pg_locks`, which shows it to
- * every role. A wait of less than a second is nothing to tell of.
+ * Whose locks keep workers of this database waiting, each once, the oldest first. Which ones wait comes from `pg_locks`, which every role may
+ * read. A wait of less than a second is not reported.
  */
 const ALL_HOLDERS = `
   SELECT DISTINCT ON (since, pid) *
@@ -199,7 +199,7 @@ export async function lockHolders(sql: Pick<Sql, 'rows'>): Promise<string[]> {
   )
 }
 
-/** A word that is none of these may be anything. */
+/** The first words of statements that are shown; any other word may be data. */
 const KINDS =
   /^(?:SELECT|INSERT|UPDATE|DELETE|MERGE|WITH|COPY|LOCK|ALTER|CREATE|DROP|TRUNCATE|VACUUM|ANALYZE|CLUSTER|REINDEX|REFRESH|BEGIN|FETCH|EXPLAIN)$/
 

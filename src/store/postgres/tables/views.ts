@@ -5,7 +5,7 @@ import { parseSqlitePath } from '../../columns/flatten.ts'
 import { joinRaw, SQL_TYPES } from '../../core/sql.ts'
 import { literal, POSTGRES_LIMITS, quoted } from '../sql.ts'
 
-/** Stands in the definition of each of these views, and tells them from those of users: a function of the schema. */
+/** A function that each of our views calls: by it they are told from views of users. */
 export const VIEW_MARK = 'json_list('
 
 export function viewComment(table: string, { name, arrayColumn }: ArrayView): string[] {
@@ -44,13 +44,13 @@ FROM ${quoted(table)} AS t${join} CROSS JOIN LATERAL json_array_elements(json_li
 WHERE json_typeof(e.value) = 'object'`
 }
 
-/** Whether the item has a text at a path. The function replaces what no text can hold, in names too. */
+/** A condition: the item has a text at this path. In names, the function replaces what PostgreSQL cannot hold, so it is replaced here, too. */
 export function hasTextSql(path: string): string {
   const names = parseSqlitePath(path).map((name) => literal(name.toWellFormed().replaceAll('\0', '\u0001')))
   return `json_has_text(r."_json", ARRAY[${names.join(', ')}]::text[])`
 }
 
-/** As `fittingValue` of what `asRead` returns: the functions are in the migrations. */
+/** The SQL of `fittingValue(asRead(value))`; its functions are made by the migrations. */
 function valueSql({ path, type, role }: Column, elements: readonly Column[]): string {
   const names = parseSqlitePath(path).map((name) => literal(storableName(name)))
   const at = `e.value #> ARRAY[${names.join(', ')}]::text[]`

@@ -40,7 +40,7 @@ export function buildCopy(
     return readContents(connection)
   } catch (error) {
     const isFull = error instanceof Error && 'code' in error && error.code === 'SQLITE_FULL'
-    throw isFull ? new MirrorError(`there is not room enough for a copy of ${mirror}`) : error
+    throw isFull ? new MirrorError(`there is not enough room for a copy of ${mirror}`) : error
   } finally {
     connection.close()
   }
@@ -49,7 +49,7 @@ export function buildCopy(
 function copyTables(connection: Connection): ReturnType<typeof tablesOfCopy> {
   const tables = tablesOfCopy(connection)
   for (const { name, declaration, insert } of tables) {
-    // One statement each: `exec` would run whatever a file of somebody else had put behind it.
+    // `prepare` takes one statement: `exec` would also run what somebody else's file has put behind it.
     connection.prepare(declaration).run()
     connection.prepare(`INSERT INTO main.${quoted(name)} ${insert}`).run()
   }
@@ -58,7 +58,7 @@ function copyTables(connection: Connection): ReturnType<typeof tablesOfCopy> {
   return tables
 }
 
-/** The mirror's help tells of tables that no copy has. */
+/** The mirror's help also describes tables that no copy has. */
 const FORGET_ABSENT = `
   DELETE FROM main.sync_help
   WHERE NOT EXISTS (
@@ -109,7 +109,7 @@ function freshnessIn(connection: Connection): JobFreshness[] {
 const MOST_PAGES = 2 ** 32 - 2
 
 /**
- * Opens an empty file for a copy of up to so many bytes. Nothing is flushed to the disk before the caller does
+ * Opens an empty file for a copy of at most `mostBytes`. Nothing is flushed to the disk before the caller does
  * it, and a kill leaves a useless file.
  */
 function openEmptyCopy(file: string, mostBytes: number): Connection {

@@ -59,7 +59,7 @@ export function* ensureTables(collection: ConfiguredCollection): Rule<void> {
   yield* ensureChangesView(SQLITE, viewedTable(SQLITE, collection))
 }
 
-/** A user may have dropped one. */
+/** Makes the tables again that a user has dropped. */
 function* makeMissing(collection: ConfiguredCollection): Rule<void> {
   const { name } = collection
   if ((yield* SQLITE.columnTypes(name)).size > 0) return
@@ -88,7 +88,7 @@ function* dropAllViews(name: string): Rule<void> {
   yield* dropChangesView(name)
 }
 
-/** Up to so many rows this process goes through itself: some tenths of a second. */
+/** Work on at most this many rows is done in this process: some tenths of a second. */
 export const INLINE_ROWS = 20_000
 
 export function createFileTables(

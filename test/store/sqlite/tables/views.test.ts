@@ -68,7 +68,7 @@ describe('the view of an array of objects', () => {
       {
         level: 'warn',
         message:
-          'orders__lines: column code is INTEGER and met a value that does not fit it: such values go, as text, to column code__text',
+          'orders__lines: column code is INTEGER, and a value came that does not fit that type: such values are stored as text in column code__text',
       },
     ])
   })
