@@ -48,7 +48,7 @@ function checkName(name: string): Finding[] {
   return [
     warn(
       'configuration',
-      `the collection ${name} is none that is known, and close to ${meant}, which is mirrored beside it`,
+      `the collection ${name} is not a known one, but its name is close to ${meant}, which is mirrored beside it`,
       `is ${meant} meant? Then write ${meant} instead of ${name}`,
     ),
   ]
@@ -83,7 +83,7 @@ export function checkSchedules(
     const times = nextFires(schedule, timezone, now, 3)
     const text = `"${schedule}" of ${who}`
     if (times.length === 0)
-      return warn('schedule', `${text} does not come within a year`, 'correct it, if that is not meant')
+      return warn('schedule', `${text} does not run within a year`, 'correct it, if that is not meant')
     return ok(
       'schedule',
       `${text}: next ${times.map((time) => localTime(time, timezone)).join(', ')} (${timezone})`,
@@ -96,7 +96,7 @@ function localTime(time: number, timeZone: string): string {
   return new Intl.DateTimeFormat('sv-SE', format).format(time)
 }
 
-/** The shortest time between two of the next runs, in minutes; null if there are not two. */
+/** The shortest time between two of the next runs, in minutes; null if there are fewer than two. */
 export function minutesBetween(schedule: string, timezone: string, now: number): number | null {
   const times = nextFires(schedule, timezone, now, 5)
   const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time))
@@ -105,7 +105,7 @@ export function minutesBetween(schedule: string, timezone: string, now: number):
 
 const HTTP = 'http'
 
-/** Whether the listener's port is free. A daemon that runs has it. */
+/** Whether the listener's port is free. A running daemon uses it, which is fine. */
 export async function checkPort(
   { host, port }: { host: string; port: number },
   isDaemonRunning: boolean,
@@ -125,7 +125,7 @@ export async function checkPort(
 
 const PUBLISH = 'publish'
 
-/** Where copies are put. `origin`: of the mirror; null while there is none. */
+/** Whether copies can be published where the configuration says. `origin`: of the mirror; null while there is none. */
 export function checkPublished(file: string, origin: Origin | null): Finding[] {
   const folder = checkFolder(PUBLISH, path.dirname(file))
   try {
@@ -135,7 +135,7 @@ export function checkPublished(file: string, origin: Origin | null): Finding[] {
     return [folder]
   } catch (error) {
     if (error instanceof UsageError) return [folder, fail(PUBLISH, 2, error.message, null)]
-    // A folder that cannot be read; that is said already.
+    // A folder that cannot be read: `checkFolder` has reported it.
     if (systemCode(error) !== null) return [folder]
     throw error
   }

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { type ReadList, refreshText, statusAdvice } from '../report/advice.ts'
+import { type AdvisedList, refreshText, statusAdvice } from '../report/advice.ts'
 import { columnNotes } from '../report/column-notes.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
@@ -150,7 +150,7 @@ function readLists(
   rows: readonly StatusRow[],
   { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
   now: number,
-): ReadList[] {
+): AdvisedList[] {
   const byId = new Map(organizations.map((organization) => [organization.id, organization]))
   const period = once((schedule) => periodOf(schedule, timezone, now))
   return rows.flatMap((row) => {

@@ -34,14 +34,14 @@ export interface Runtime {
   random: () => number
   /** Runs `task` every `ms` milliseconds. Returns a function that ends this. */
   every: (ms: number, task: () => unknown) => () => void
-  /** Runs `task` once, after so many milliseconds. Returns a function that prevents it. */
+  /** Runs `task` once, after `ms` milliseconds. Returns a function that prevents it. */
   after: (ms: number, task: () => void) => () => void
   newToken: () => string
   /** From now on a signal ends the process at once. For commands that compute for long and write nothing. */
   dieOnSignal: () => void
 }
 
-/** The runtime of `--quiet`: what is no error goes nowhere, and nothing is drawn. */
+/** The runtime of `--quiet`: only errors are written, and nothing is drawn. */
 export function silenced(runtime: Runtime): Runtime {
   const stderr = new Writable({ write: (_chunk, _encoding, done) => done() })
   return { ...runtime, stderr, errors: runtime.stderr }

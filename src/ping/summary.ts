@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 
-/** How a job ended, as a ping tells it. */
+/** How a job ended, for pings. */
 export interface Outcome {
   /** Organization and collection. */
   job: string
@@ -10,9 +10,9 @@ export interface Outcome {
   state: 'succeeded' | 'failed' | 'stopped' | 'busy'
   /** Of a failure. */
   reason: string
-  /** Whether `sync_runs` tells of it, so that the list is failing in all that reads the mirror. */
+  /** Whether `sync_runs` has a line of it, so that the list is failing for everything that reads the mirror. */
   hasLine: boolean
-  /** Names its token, which is refused for runs and refreshes alike; null for another end. */
+  /** Names the refused token, which fails runs and refreshes alike; null for any other end. */
   heldToken: string | null
   rows: { seen: number; added: number; changed: number; removed: number }
 }
@@ -24,7 +24,7 @@ export function outcomeOf(
 ): Outcome {
   const code = error?.code ?? heldBack?.code
   const rows = {
-    // An item that moved to the next page meanwhile is on two answers; of a refresh nobody counts these once.
+    // Distinct items: one that moved to the next page meanwhile is in two answers. For refreshes these are not known.
     seen: walk && run ? items : 0,
     added: run?.rowsAdded ?? 0,
     changed: run?.rowsChanged ?? 0,
@@ -37,7 +37,7 @@ export function outcomeOf(
     return { job: name, state: 'stopped', reason: '', hasLine, heldToken: null, rows }
   if (code === 'BUSY' && trigger !== 'manual' && trigger !== 'backfill')
     return { job: name, state: 'busy', reason: '', hasLine, heldToken: null, rows }
-  // The words are our own, and a full disk is nothing that a code explains.
+  // The message of DATABASE is our own, and the code alone would not explain a full disk.
   const reason = code === 'DATABASE' && error ? `${code}: ${printable(error.message, 300)}` : reasonOf(code)
   return { job: name, state: 'failed', reason, hasLine, heldToken: heldBy(code, token), rows }
 }
@@ -97,7 +97,7 @@ export function outcomeText(
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** Of a service that begins. */
+/** The ping of a service that begins while lists are failing. */
 export function standingText(failed: readonly Outcome[]): string {
   return ['admin-mirror: started', ...failedLines(failed)].map((line) => `${line}\n`).join('')
 }

@@ -73,7 +73,7 @@ describe('a command that is typed wrongly', () => {
     ['verify --org globex', /--org globex/],
     ['verify --collection invoices', /--collection invoices/],
     ['rebuild orders invoices', /no collection invoices/],
-    ['forget --org acme', /only with --yes/],
+    ['forget --org acme', /it needs --yes/],
     ['forget --org globex --yes', /--org globex: .*acme/],
     ['forget --org acme --collection invoices --yes', /--collection invoices: .*orders/],
     ['sandbox --port 70000', /70000/],
@@ -379,6 +379,6 @@ it('a collection that is none that is known, and close to one, is asked about', 
 
   expect(code).toBe(0)
   expect(logs.filter(({ level }) => level === 'warn')).toMatchObject([
-    { msg: expect.stringMatching(/order is none that is known.*is orders meant\?/) },
+    { msg: expect.stringMatching(/order is not a known one.*is orders meant\?/) },
   ])
 })

@@ -210,8 +210,12 @@ describe('a service that publishes', () => {
   })
 
   it.each<[string, (target: string) => void, RegExp]>([
-    ['a file of something else', (target) => fs.writeFileSync(target, 'precious'), /is no copy of a mirror/],
-    ['a folder', (target) => fs.rmSync(target) ?? fs.mkdirSync(target), /is no copy of a mirror/],
+    [
+      'a file of something else',
+      (target) => fs.writeFileSync(target, 'precious'),
+      /is not a copy of a mirror/,
+    ],
+    ['a folder', (target) => fs.rmSync(target) ?? fs.mkdirSync(target), /is not a copy of a mirror/],
     ['a journal beside it', (target) => fs.writeFileSync(`${target}-journal`, 'hot'), /has written to/],
     [
       'numbers of something else',

@@ -37,7 +37,7 @@ describe('removals that are held back', () => {
     expect(second.logs.at(-1)?.error_message).toContain(ACCEPT)
     expect(status.stdout).toContain('30 of these 70 rows left the list and are held back')
     expect(status.stdout).toContain(`the only list needs attention`)
-    expect(status.stdout).toContain(`next: look whether they are gone, then: ${ACCEPT}`)
+    expect(status.stdout).toContain(`next: check that these rows really left the list, then: ${ACCEPT}`)
     expect(typed.logs.at(-1)).toMatchObject({ rows_removed: 30 })
     expect(value('SELECT count(*) FROM orders')).toBe(40)
     expect(after.stdout).toContain('the only list is up to date')

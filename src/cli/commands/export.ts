@@ -35,7 +35,7 @@ export async function run(
   const screen = screenOf(runtime, output)
   assertShowable(format, screen, shellWord(name))
   const configured = config?.collections.map((collection) => collection.name) ?? []
-  // Only a mirror that is there could know a name that is not in the configuration.
+  // If the mirror exists, it may know a name that is not in the configuration.
   if (config && org.length > 0 && !(await isMade(config, runtime))) selectOrganizations(config, org)
   const organizations = org.length > 0 ? splitOrganizations(config, org) : null
   const given = { since, sinceSeq, envelope, bom }
@@ -54,7 +54,7 @@ function splitOrganizations(config: Config | null, org: string[]): NamedOrganiza
   }
 }
 
-/** The number as it was typed: the greatest does not fit into a number of JavaScript. */
+/** The number as it was typed: a JavaScript number cannot hold the greatest ones. */
 function parseSeq(name: string, typed: string): string {
   if (!name.endsWith('_changes'))
     throw new UsageError(

@@ -30,7 +30,7 @@ export async function run(
     globals,
     options.database,
   )
-  // A mirror has its freshness in itself.
+  // Only a published file has its freshness beside it; a mirror holds its own.
   const beside = config ? null : await readBeside(database, runtime)
   const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })
   runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, queryCommand }))

@@ -16,7 +16,7 @@ export interface LoggerOptions {
 
 /**
  * One JSON object per line, or pretty text. Only the name and the message of an error are logged: pino would copy all fields of
- * an unforeseen one, and got's hold the request's headers.
+ * an unexpected error, and got's errors hold the request's headers.
  */
 export async function createLogger(given: LoggerOptions): Promise<Logger> {
   const { level, destination, pretty, color, configOption = '' } = given
@@ -69,7 +69,7 @@ function loggedError(error: unknown): object {
 /** A line of the log with its fields. */
 type LogFields = Record<string, unknown>
 
-/** Fields that a sentence contains already, or that a terminal does not need. */
+/** Fields that the text of a line contains already, or that a terminal does not need. */
 const HIDDEN_FIELDS =
   'event,run_id,duration_ms,lists,failed,busy,owner,left_ms,stopped,delay_ms,allowed_per_minute,organization,collection,' +
   'trigger,status,walk_id,first_page,page,pages,items,rows_seen,rows_added,rows_changed,rows_removed,requests,retries,' +
@@ -110,7 +110,7 @@ function numbers(line: LogFields): string[] {
   const changes = `${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed${removed}`
   return [
     counted(number('pages'), 'page'),
-    // A page that was asked again is counted twice in `rows_seen`. Of a refresh, nobody counts its items once.
+    // `rows_seen` counts a page twice that was asked for again; for a refresh there is no other number.
     line.items === undefined ? changes : `${counted(number('items'), 'row')} (${changes})`,
     ...(typeof line.coverage === 'string'
       ? [`${line.coverage}${missedText(number('expected_missed'))}`]

@@ -70,7 +70,7 @@ export async function check(
       return { findings: [ok('mirror', message)], origin }
     }
     try {
-      // Without it no `start` begins.
+      // Without the queue no `start` can run.
       await assertQueueSchema(server)
       origin = await originOn(server)
       if (baseUrl !== null) await assertSameApiOn(server, baseUrl)
@@ -92,7 +92,7 @@ export async function originOn(server: Server): Promise<Origin | null> {
   return runRule(server, originAt(`${host}:${port}/${database}?schema=${schema}`))
 }
 
-/** All of it is of one moment. */
+/** Reads everything of one moment. */
 export async function statusReader(place: MirrorPlace, runtime: Runtime): Promise<StatusReader | null> {
   const server = await openServerForReading(place.config, runtime)
   if (!server) return null
@@ -130,14 +130,14 @@ async function readerOf(
   }
 }
 
-/** After so long, a probe or an answer says that the server is away. Milliseconds. */
+/** After this long, a probe or an answer says that the server is away. Milliseconds. */
 const PROBE_MS = 3000
 const ANSWER_MS = 10_000
 
 /** What the listener reads of a mirror on a PostgreSQL server, on the connections of the worker. */
 export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sleep'>): ServedMirror {
   const { host, port } = server.address
-  /** Rejects after so long. The task itself continues, and later calls wait for the same one. */
+  /** Rejects after that time. The task itself continues, and later calls wait for the same one. */
   function within<T>(ms: number, task: () => Promise<T>): () => Promise<T> {
     let pending: Promise<T> | null = null
     return () => {

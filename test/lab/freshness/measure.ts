@@ -2,12 +2,12 @@ import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
 import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
 import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
+  agedShare,
   charge,
   isWalkedWhole,
   LATE_MS,
   mayBegin,
   newShare,
-  pass,
   priceOf,
   shareRules,
   turnOf,
@@ -176,7 +176,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   }
 
   function passShare(): void {
-    share = pass(share, rules, nowMs(), isLate)
+    share = agedShare(share, rules, nowMs(), isLate)
   }
 
   /** Charges a reading of refreshes: what is expected before it, and what it really sent after. */

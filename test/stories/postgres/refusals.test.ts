@@ -133,7 +133,7 @@ describe.skipIf(server.missing !== null)(
       await asAdmin(`CREATE TABLE ${scene.address.schema}.orders (theirs int)`)
       const { code, text } = await sync(scene)
       expect(code).toBe(4)
-      expect(text).toMatch(/is no mirror, and has tables of somebody else/)
+      expect(text).toMatch(/is not a mirror, and has tables of somebody else/)
       const rows = await openReader(scene.address)
       expect(
         await rows('SELECT tablename FROM pg_tables WHERE schemaname = $1', scene.address.schema),
@@ -176,7 +176,7 @@ describe.skipIf(server.missing !== null)(
       })
       const { code, text } = await sync(await at({ port: proxy.port }))
       expect(code).toBe(4)
-      expect(text).toMatch(/a connection pooler stands before/)
+      expect(text).toMatch(/there is a connection pooler in front of/)
     })
   },
 )

@@ -51,7 +51,7 @@ describe.skipIf(server.missing !== null)('workers of one PostgreSQL mirror', () 
     const { due } = await last.log(isStarted)
     const told = StatusSchema.parse(JSON.parse((await mirror.run(['status', '--json'])).stdout))
     expect(told.queue).toEqual({ waiting: 0, oldest_ms: null, running: 0, failed: 0 })
-    expect((await mirror.run(['status'])).stdout).toContain('\nqueue: no list waits; 0 in hand\n')
+    expect((await mirror.run(['status'])).stdout).toContain('\nqueue: no list waits; 0 being read\n')
 
     expect(await stopped([...workers, last])).toEqual([0, 0, 0, 0])
     expect(due).toBe(0)

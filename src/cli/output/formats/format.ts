@@ -4,7 +4,7 @@ import type { Value } from '../../../store/core/reading.ts'
 
 /** Writes rows one after another, whatever store they come from. */
 export interface Format<Row = readonly Value[], Piece extends string | Uint8Array = string> {
-  /** What stands before the rows. */
+  /** The text before the rows. */
   begin(): Piece
   /** Empty: the row comes with a later piece. */
   row(row: Row): Piece
@@ -18,10 +18,10 @@ export type Batches<Row> = Iterable<Iterable<Row>> | AsyncIterable<Iterable<Row>
 
 type Written = string | Uint8Array
 
-/** Gets a note for the user, which is no part of the output. */
+/** Gets a note for the user, which is not part of the output. */
 export type Tell = (note: string) => void
 
-/** What is written of the rows. Memory holds one batch alone, or a piece of it. */
+/** The text of the rows. Memory holds only one batch, or a piece of it. */
 export async function* formatted<Row>(
   format: Format<Row, Written>,
   batches: Batches<Row>,
