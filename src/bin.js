@@ -13,7 +13,7 @@ const NEEDED = 24
 const LOOK_AT_PARENT_EVERY_MS = 500
 
 // Node's diagnostic reports (of running out of memory, or on a signal) would hold the environment, and so the tokens.
-// Versions without this option write it all the same.
+// Versions without this option write the environment all the same.
 if (process.report) process.report.excludeEnv = true
 
 /** Where `npm ci` put the Node of the lockfile, or null if it is not installed, as outside of a checkout. */
@@ -75,21 +75,21 @@ function giveUp(reason) {
 }
 
 /**
- * Keeps compiled code from one start to the next, which more than halves the time of a start. Whoever can write that folder runs
- * code here, with our tokens. Node's own choice is a folder in the temporary one, which any user of the machine can make first.
+ * Keeps compiled code from one start to the next, which more than halves the time of a start. Whoever can write to its folder can run
+ * code here, with our tokens. Node's own choice is a subfolder of the temporary folder, which any user of the machine can make first.
  */
 function keepCompiledCode() {
   const folder = process.env.NODE_COMPILE_CACHE || ownCacheFolder()
   if (folder) module.enableCompileCache?.(folder)
 }
 
-/** A folder that only this user can write or exchange, in his home or in XDG_CACHE_HOME; null if there is none. */
+/** A folder that only this user can write to or replace, in his home or in XDG_CACHE_HOME; null if there is none. */
 function ownCacheFolder() {
   const { XDG_CACHE_HOME: named = '' } = process.env
   const isNamed = path.isAbsolute(named)
   try {
     const home = fs.realpathSync(isNamed ? named : homedir())
-    // The home first: with `sudo` it may be another user's, who could exchange all that is made in it.
+    // The home is checked first: with `sudo` it may be another user's, who could replace everything that is made in it.
     if (!isOurs(fs.statSync(home), 0o022) || canBeExchanged(home)) return null
     const parent = path.join(home, isNamed ? '' : '.cache')
     fs.mkdirSync(path.join(parent, 'admin-mirror'), { recursive: true, mode: 0o700 })

@@ -75,7 +75,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   signal: stop,
   now: Date.now,
   elapsed: () => performance.now(),
-  // A timer with more does not wait at all. Callers that wait for longer check the clock again anyway.
+  // A longer timer would end at once. Callers that wait for that long check the clock again anyway.
   sleep: (ms, signal) => sleep(Math.min(ms, 2 ** 31 - 1), undefined, signal ? { signal } : {}),
   yieldToEventLoop: async () => {
     // The first turn may have looked for bytes before the call; the second one looks after it, and in it a request leaves.
@@ -97,7 +97,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
   newToken: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
   dieOnSignal: () => {
     for (const signal of SIGNALS) process.removeAllListeners(signal)
-    // A signal that came before would otherwise be lost.
+    // For a signal that came before the listener did: nothing else would act on it.
     if (stop.aborted) process.kill(process.pid, stop.reason as NodeJS.Signals)
   },
 })

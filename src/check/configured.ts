@@ -79,7 +79,7 @@ function localTime(time: number, timeZone: string): string {
   return new Intl.DateTimeFormat('sv-SE', format).format(time)
 }
 
-/** The shortest time between two of the next runs, in minutes; null if there are not two. */
+/** The shortest time between two of the next runs, in minutes; null if there are fewer than two. */
 export function minutesBetween(schedule: string, timezone: string, now: number): number | null {
   const times = nextFires(schedule, timezone, now, 5)
   const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time))
@@ -88,7 +88,7 @@ export function minutesBetween(schedule: string, timezone: string, now: number):
 
 const HTTP = 'http'
 
-/** Whether the listener's port is free. A daemon that runs has it. */
+/** Whether the listener's port is free. A running daemon uses it, which is fine. */
 export async function checkPort(
   { host, port }: { host: string; port: number },
   isDaemonRunning: boolean,
@@ -108,7 +108,7 @@ export async function checkPort(
 
 const PUBLISH = 'publish'
 
-/** Where copies are put. `origin`: of the mirror; null while there is none. */
+/** Whether copies can be published where the configuration says. `origin`: of the mirror; null while there is none. */
 export function checkPublished(file: string, origin: Origin | null): Finding[] {
   const folder = checkFolder(PUBLISH, path.dirname(file))
   try {
@@ -118,7 +118,7 @@ export function checkPublished(file: string, origin: Origin | null): Finding[] {
     return [folder]
   } catch (error) {
     if (error instanceof UsageError) return [folder, fail(PUBLISH, 2, error.message, null)]
-    // A folder that cannot be read; that is said already.
+    // A folder that cannot be read: `checkFolder` has reported it.
     if (systemCode(error) !== null) return [folder]
     throw error
   }

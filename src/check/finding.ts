@@ -23,7 +23,7 @@ export function exitCodeOfFindings(findings: readonly Finding[]): number {
 
 const LONGEST_FINDING = 1000
 
-/** One line. */
+/** A finding as one line. */
 export function findingLine({ name, state, message, cure }: Finding): string {
   const text = cure === null ? message : `${message}; ${cure}`
   return `${state.padEnd(4)}  ${printable(name, 60).padEnd(24)}  ${printable(text, LONGEST_FINDING)}`

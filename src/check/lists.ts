@@ -14,7 +14,7 @@ export interface Asked {
 }
 
 /**
- * Asks for the first page of a list, once, through the rate limiter and the hold of its token; and once for what changed, where that is
+ * Asks for the first page of a list, once, through the rate limiter and the hold of its token; and once for what changed, if that is
  * configured. Writes no rows.
  * @param limit Aborted when the time of the whole check is up.
  */
@@ -41,7 +41,11 @@ export async function askList(
     return tried ? { ...asked, changes: changesFinding(`${name} changedSince`, tried) } : asked
   } catch (error) {
     if (limit.aborted)
-      return { job, page: null, finding: warn(name, `not tried to the end in time: it waits for ${reason}`) }
+      return {
+        job,
+        page: null,
+        finding: warn(name, `not finished in time: it was still waiting for ${reason}`),
+      }
     return { job, page: null, finding: refusedFinding(name, error, '') }
   } finally {
     await source.close()
@@ -50,7 +54,7 @@ export async function askList(
 
 function changesFinding(name: string, { isHeeded, text }: Tried): Finding {
   if (isHeeded) return ok(name, text)
-  return warn(name, text, 'correct parameter and field, or remove changedSince: refreshes do without it')
+  return warn(name, text, 'correct parameter and field, or remove changedSince: refreshes work without it')
 }
 
 function sizeText({ total, lastPage, items }: Page): string {
@@ -67,7 +71,7 @@ function refusedFinding(name: string, error: unknown, before: string): Finding {
   return fail(name, exits, before + message.replace(`${name} page 1: `, ''), cure)
 }
 
-/** More is not a matter of the way there. */
+/** A larger difference is not due to the time that the answer took. */
 const SKEW_MS = 60_000
 
 /** The clock of this machine against the server's `Date`. */

@@ -13,17 +13,17 @@ import { type Finding, fail, ok, warn } from './finding.ts'
 
 const NAME = 'mirror'
 
-/** Up to this size its pages are read; a disk may need half a minute for it. */
+/** A file of at most this size is read whole, to find damage: a disk may need half a minute for it. */
 const READ_BYTES = 4_000_000_000
 
-/** What was found about the mirror, and which it is. */
+/** What was found about the mirror, and which mirror it is. */
 export interface CheckedMirror {
   findings: Finding[]
   /** Null if there is none, or none that can be read. */
   origin: Origin | null
 }
 
-/** The mirror's file, without changing anything. `baseUrl`: whose lists it has to hold; null: not looked at. */
+/** Checks the mirror's file, and changes nothing. `baseUrl`: the API whose lists it has to hold; null: not checked. */
 export function checkMirrorFile(
   file: string,
   baseUrl: string | null,
@@ -89,7 +89,7 @@ function versionText(version: number): string {
     : String(version)
 }
 
-/** What an error of opening it means. */
+/** The finding for an error that came when the mirror was opened. */
 export function findingOf(error: unknown): Finding {
   if (error instanceof UsageError) return fail(NAME, 2, error.message, null)
   const code = systemCode(error)
@@ -113,7 +113,7 @@ const DOUBTFUL: Readonly<Record<number, string>> = {
   12805120: 'Ceph',
 }
 
-/** Below this nothing can be written for long. */
+/** With less room on the disk, syncs soon fail. */
 const LEAST_FREE = 32 * 1024 * 1024
 
 /** The file system that a file is on, or would be. */
@@ -138,7 +138,7 @@ export function checkFree(free: number, size: number): Finding {
   return ok(NAME, text)
 }
 
-/** The folder, or the nearest one above it that is there. */
+/** The folder, or the nearest one above it that exists. */
 function nearestFolder(folder: string): string {
   const parent = path.dirname(folder)
   return fs.existsSync(folder) || parent === folder ? folder : nearestFolder(parent)

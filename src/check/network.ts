@@ -7,15 +7,15 @@ import { type Finding, fail, ok, warn } from './finding.ts'
 
 const NAME = 'api'
 
-/** A certificate that ends sooner is worth a word. */
+/** A certificate that ends sooner is a warning. */
 const SOON_MS = 14 * 86_400_000
 
 /** For a connection. Milliseconds. */
 const CONNECT_MS = 10_000
 
 /**
- * Whether the API can be connected to, and its certificate is valid. No request is sent. Reports a mistyped host
- * once, instead of once a list.
+ * Whether the API can be connected to, and its certificate is valid. No request is sent. So a mistyped host is reported
+ * once, and not for each list.
  */
 export async function checkNetwork(baseUrl: string, now: number, signal: AbortSignal): Promise<Finding> {
   const url = new URL(baseUrl)

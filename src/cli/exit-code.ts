@@ -12,7 +12,7 @@ export function exitCodeOfStop(signal: AbortSignal): number {
   return EXIT_OF_SIGNAL[signal.reason as keyof typeof EXIT_OF_SIGNAL] ?? 143
 }
 
-/** The exit code of a command that a signal stopped, after a word to the user. Throws any other error. */
+/** Tells the user that a signal stopped the command, and returns its exit code. Throws any other error. */
 export function exitCodeIfStopped(
   error: unknown,
   { signal, stderr }: Pick<Runtime, 'signal' | 'stderr'>,
@@ -23,7 +23,7 @@ export function exitCodeIfStopped(
   return exitCodeOfStop(signal)
 }
 
-/** The exit code of a command whose jobs ended like this. A signal goes before their errors. */
+/** The exit code of a command by how its jobs ended. If a signal stopped it, that counts before their errors. */
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
   return worstExitCode(

@@ -11,7 +11,7 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   2: 'usage or configuration error; nothing was sent or written',
   3: `access refused (${REFUSED_STATUSES.join(', ')}): somebody has to act`,
   4: 'the mirror cannot be used: locked, not writable, disk full, damaged, not ours, too new',
-  5: 'the mirror and the API are apart: a difference, removals held back, or a list that ended early',
+  5: 'the mirror and the API differ: verify found a difference, removals are held back, or a list ended early',
   130: 'stopped by SIGINT (143: SIGTERM, 129: SIGHUP); the next run continues',
 }
 
@@ -83,7 +83,7 @@ const HELP: Readonly<Record<string, Help>> = {
       [1, 'the mirror is in use'],
       2,
       4,
-      [5, 'it was moved before, and one of both has changed since'],
+      [5, 'it was moved before, and one of the two has changed since'],
       130,
     ],
   },

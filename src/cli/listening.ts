@@ -23,7 +23,7 @@ import type { CommandSession } from './with-session.ts'
 
 export type Listening = Awaited<ReturnType<typeof listenFor>>
 
-/** The listener of a `start`, where the configuration says. Throws UsageError if the port cannot be had. */
+/** The listener of a `start`, on the configured address. Throws UsageError if the port cannot be used. */
 export async function listenFor(
   config: Config,
   address: { host: string; port: number },
@@ -147,7 +147,7 @@ function published(file: string): Published {
   return { file, created_at: stat.mtime.toISOString(), current_at: current, bytes: stat.size }
 }
 
-type RequestSums = Pick<BudgetUse, 'requests' | 'refused'>
+type RequestSums = Pick<BudgetUse, 'requests' | 'throttled'>
 
 const MINUTES = 60
 
@@ -155,7 +155,7 @@ const MINUTES = 60
 export function createLastHour(now: () => number) {
   const minutes = new Map<string, (RequestSums & { minute: number })[]>()
   const minuteNow = () => Math.floor(now() / MINUTE_MS)
-  // A minute after the present one was counted before the clock was set back.
+  // Minutes in the future were counted before the clock was set back.
   const recent = (id: string, minute: number) =>
     (minutes.get(id) ?? []).filter((one) => one.minute <= minute && one.minute > minute - MINUTES)
   return {
@@ -163,9 +163,9 @@ export function createLastHour(now: () => number) {
       const minute = minuteNow()
       const known = recent(id, minute)
       const last = known.findLast((one) => one.minute === minute)
-      const sums = last ?? { minute, requests: 0, refused: 0 }
+      const sums = last ?? { minute, requests: 0, throttled: 0 }
       sums.requests++
-      sums.refused += Number(status === 429)
+      sums.throttled += Number(status === 429)
       minutes.set(id, last ? known : [...known, sums])
     },
     /** By organization. */
@@ -176,7 +176,7 @@ export function createLastHour(now: () => number) {
 function sumOf(sums: readonly RequestSums[]): RequestSums {
   return {
     requests: sums.reduce((sum, { requests }) => sum + requests, 0),
-    refused: sums.reduce((sum, { refused }) => sum + refused, 0),
+    throttled: sums.reduce((sum, { throttled }) => sum + throttled, 0),
   }
 }
 
@@ -189,7 +189,7 @@ interface BudgetFacts {
   lastHour: ReadonlyMap<string, RequestSums>
 }
 
-/** Who spends which budget, and how much of it. A key may be the fingerprint of a token, so none is returned. */
+/** Which organizations spend which budget, and how much of it. The key of a budget may be the fingerprint of a token, so none is returned. */
 export function budgetUses({ config, gates, tokensUsed, lastHour }: BudgetFacts): BudgetUse[] {
   const { rateLimit, organizations } = config
   const known = new Map(gates.map((gate) => [gate.scope, gate.known]))

@@ -82,13 +82,13 @@ interface MirrorKind {
   readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null>
   /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe uses it. */
   writeFault(place: MirrorPlace): string | null
-  /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: whose lists it has to hold; null: not looked at. */
+  /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: the API whose lists it has to hold; null: not checked. */
   check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>
   /** Does what `query`, `export` or `describe` asks for. Throws UsageError, and JobError when the time is over. */
   read(config: Config | null, runtime: Runtime, options: ReadingOptions, write: WritePieces): Promise<void>
 }
 
-/** The one place where commands choose between the two. Nothing of PostgreSQL is loaded where the mirror is a file. */
+/** The one place where a command chooses between a file and a server. If the mirror is a file, nothing of PostgreSQL is loaded. */
 export function kindOf(config: Pick<Config, 'postgres'> | null): Promise<MirrorKind> {
   return config?.postgres ? import('./postgres/mirror.ts') : import('./file/mirror.ts')
 }
@@ -122,13 +122,13 @@ export async function withMirror(
 export interface OpenOptions {
   config: Config
   runtime: Runtime
-  /** `info` gets what this process waits for, or does, for long; `warn` what a user should know. */
+  /** `info` gets what this process does or waits for for a long time; `warn` what a user should know. */
   notes: Notes
   /** For commands that read lists: the mirror notes `api.baseUrl`. `accept`: whatever address its rows were read from. */
   address?: 'claim' | 'accept'
 }
 
-/** As a logger has it. */
+/** The part of a logger that opening a mirror uses. */
 export interface Notes {
   info(fields: NoteFields, message: string): void
   warn(fields: NoteFields, message: string): void
@@ -150,19 +150,19 @@ export interface OpenMirror extends RuleRunner {
   processName: string
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
-  /** Tells `status` that this process is a `start`. Returns a function that takes it back. */
+  /** Notes for `status` that this process is a `start`. Returns a function that deletes the note. */
   announceDaemon(): Promise<() => Promise<void>>
-  /** Of a mirror that several machines share. */
+  /** Only for a mirror that several machines share. */
   sharing?: Sharing
   /** How the copy for readers is made. */
   publishing: Publishing
-  /** What the listener reads. */
+  /** Opens what the listener reads from. */
   serve(): Promise<ServedMirror>
-  /** Makes the typed table and the views of a collection from the raw rows. Throws InterruptedError after the signal; they are whole then, too. */
+  /** Makes the typed table and the views of a collection again from the raw rows. Throws InterruptedError after the signal; they are whole even then. */
   rebuild(collection: string): Promise<Rebuilt>
   beginForgetting(): Promise<
     Forgetting & {
-      /** Where pieces of what was deleted may still be, and what to do about it. `isWhole`: whether all that was asked for is deleted. */
+      /** Where pieces of the deleted data may still be, and what to do about it. `isWhole`: whether everything that was asked for is deleted. */
       leftovers(isWhole: boolean): string[]
     }
   >
@@ -170,13 +170,13 @@ export interface OpenMirror extends RuleRunner {
 
 /** How several workers divide the lists. */
 export interface Sharing {
-  /** The lists that wait for a worker. `onTrouble` gets what its maintenance met. Throws MirrorError. */
+  /** Opens the queue of lists that wait for a worker. `onTrouble` gets errors of its maintenance. Throws MirrorError. */
   openQueue(onTrouble: (error: unknown) => void): Promise<ListQueue>
-  /** Says that this worker lives. Call it now and then. */
+  /** Says that this worker lives. Call it regularly. */
   renew(): Promise<void>
   /** Whether a living process works on a job, be it this one. */
   isOwned(organizationId: string, collection: string): Promise<boolean>
-  /** Those of the lists that no worker reads, or is about to read: they are this one's for some seconds. */
+  /** Returns the lists that no worker reads, or is about to read; for some seconds they are this worker's. */
   takeFreeLists<L extends ListNames>(lists: readonly L[]): Promise<L[]>
 }
 

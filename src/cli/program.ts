@@ -119,8 +119,8 @@ function defineCommands(define: Define): void {
       '--check',
       'exit with 4 if the mirror cannot be used or written (its disk is full), else 3 for a held token, else 5 for removals held back, else 1 for a failing or overdue list',
     )
-    .option('--max-age <duration>', 'exit with 1 when a list is older (5m, 24h)')
-    .option('--fresh <duration>', 'exit with 1 when the newest rows of a list are older')
+    .option('--max-age <duration>', 'exit with 1 if the last full walk of a list began longer ago (5m, 24h)')
+    .option('--fresh <duration>', 'exit with 1 if rows that were added longer ago may be missing (10m)')
     .addOption(databaseOption())
   define('query', 'read-only SQL on the mirror', () => import('./commands/query.ts'))
     .argument('<sql>', 'one statement; - reads it from standard input')
@@ -290,13 +290,13 @@ function numberOption(least: number, most = Number.MAX_SAFE_INTEGER) {
 
 const COMPLETION = 'completion'
 
-/** What a file's name follows. */
+/** The words after which a shell completes the name of a file. */
 const BEFORE_A_FILE = new Set(['--config', '--database', '--from', '--output', '--write-config', 'snapshot'])
 
 /** The library's `ShellCompDirectiveDefault`. */
 const SHELL_COMPLETES_FILES = 0
 
-/** With the library's own script, bash runs what the words to complete contain, such as $(...). */
+/** The script of the library would have bash run what is in the words that are completed, such as $(...). */
 const BASH_SCRIPT = `# bash completion for admin-mirror
 __admin_mirror_complete() {
   local cur=\${COMP_WORDS[COMP_CWORD]} cword=$COMP_CWORD out value
@@ -316,7 +316,7 @@ complete -o default -F __admin_mirror_complete admin-mirror
 
 /**
  * Defines `completion`, which prints a script for a shell, and the hidden `complete`, which that script calls. The library is
- * loaded only where one of them is typed; else `completion` is only listed.
+ * loaded only if one of them is typed; else `completion` is only listed among the commands.
  */
 async function defineCompletion(program: Command, argv: readonly string[]): Promise<void> {
   if (argv.some((word) => word === COMPLETION || word === 'complete')) {

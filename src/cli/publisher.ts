@@ -34,7 +34,7 @@ export interface Publishing {
   ): Promise<CopyResult>
 }
 
-/** Another mirror, or another version of the program, replaces the file. */
+/** What the file is made from and by: for another mirror, or by another version of the program, it is made again. */
 export function makerOf(origin: Origin | null): unknown {
   return [origin?.id ?? null, manifest.version]
 }
@@ -46,7 +46,7 @@ export interface PublisherOptions {
   runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'pid' | 'newToken'>
   logger: Logger
   publishing: Publishing
-  /** For a service: publishes by itself when it is time. A command does at its end. */
+  /** A service publishes by itself when it is time; a command at its end. */
   isService: boolean
 }
 
@@ -58,7 +58,7 @@ interface Found extends Publication {
   state: MirrorState
   /** When the state was read. */
   at: number
-  /** The file, where NAME.json says that it shows what the mirror holds. */
+  /** The file, if NAME.json says that it shows what the mirror holds; else null. */
   hashed: HashedFile | null
 }
 
@@ -123,7 +123,7 @@ export function createPublisher({
       const next = found && nextPublication(found, pace, now())
       if (next && next.at > now()) waiting = found
       if (!next || next.at > now()) return
-      // Another worker may have published before this one gets its turn, so that it looks again.
+      // Looks again, since another worker may have published before this one gets its turn.
       const hadTurn = await source.alone(async () => write(await look()))
       failed = hadTurn ? null : { at: begun, tookMs: 0 }
       if (!hadTurn) logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
@@ -146,7 +146,7 @@ export function createPublisher({
       if (writeFreshness(hashed, state, at, newLockName(pid, newToken)))
         logger[isService ? 'debug' : 'info'](
           { event: 'published_freshness', file: numbersFile(target), duration_ms: now() - begunAt },
-          'nothing to publish but how fresh the file is',
+          'the file is up to date; only how fresh it is was written',
         )
       return
     }
@@ -201,7 +201,7 @@ export function createPublisher({
     async finish(): Promise<void> {
       if (hasNews && !signal.aborted) await publishOnce()
     },
-    /** Ends what is under way; the old file stays. */
+    /** Stops what is in progress; the old file stays. */
     async close(): Promise<void> {
       stopLooking()
       stop.abort()
@@ -210,7 +210,7 @@ export function createPublisher({
   }
 }
 
-/** After a failure, which leaves to the next look what there is to publish. */
+/** After a failure: the next look finds out what there is to publish. */
 const NOTHING_KNOWN: Publication = {
   mirror: { contents: '', freshness: '' },
   published: null,

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
-import { type ReadList, refreshText, statusAdvice } from '../report/advice.ts'
+import { type AdvisedList, refreshText, statusAdvice } from '../report/advice.ts'
 import { columnNotes } from '../report/column-notes.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
@@ -143,7 +143,7 @@ function readLists(
   byId: Organizations,
   timezone: string,
   now: number,
-): ReadList[] {
+): AdvisedList[] {
   const period = once((schedule) => periodOf(schedule, timezone, now))
   return rows.flatMap((row) => {
     const organization = byId.get(row.organization_id)

@@ -26,7 +26,10 @@ export interface RefreshPlanOptions {
   now: () => number
 }
 
-/** With more lists, their states are read at most once in READ_EVERY_MS_A_LIST per list, since every run asks for them. */
+/**
+ * Every run needs the states of all lists. With more than FEW_LISTS they are read at most once in READ_EVERY_MS_A_LIST for each list, so that
+ * reading them does not take a growing part of the time.
+ */
 const FEW_LISTS = 100
 const READ_EVERY_MS_A_LIST = 2
 
@@ -124,18 +127,18 @@ export interface FreshJob {
 export interface KeepFreshOptions {
   jobs: readonly FreshJob[]
   plan: Pick<RefreshPlan, 'update' | 'due'>
-  /** Those of the lists that no other worker reads, or is about to read; absent: all. */
+  /** Returns the lists that no other worker reads, or is about to read; absent: all. */
   takeFree?:
     | (<L extends { organizationId: string; collection: string }>(lists: readonly L[]) => Promise<L[]>)
     | undefined
   scheduler: Pick<Scheduler, 'isRunning' | 'runBetween'>
   runtime: Pick<Runtime, 'now' | 'sleep'>
-  /** Why no refreshes can be begun, once; then null, once they can again. */
+  /** Called with the error when refreshes cannot start, and with null when they can again. */
   onTrouble: (error: unknown) => void
   signal: AbortSignal
 }
 
-/** A list becomes due without an event, since the price falls, and other processes read and write. Milliseconds. */
+/** How often to look for lists that are due: no event says so, since the price falls and other processes read and write. Milliseconds. */
 const LOOK_FOR_DUE_EVERY_MS = 5000
 const SHORTEST_PAUSE_MS = 1000
 

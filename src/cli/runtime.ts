@@ -41,7 +41,7 @@ export interface Runtime {
   dieOnSignal: () => void
 }
 
-/** The runtime of `--quiet`: what is no error goes nowhere, and nothing is drawn. */
+/** The runtime of `--quiet`: only errors are written, and nothing is drawn. */
 export function silenced(runtime: Runtime): Runtime {
   const stderr = new Writable({ write: (_chunk, _encoding, done) => done() })
   return { ...runtime, stderr, errors: runtime.stderr }

@@ -74,7 +74,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 }
 
 /**
- * With a held token, or a mirror that cannot be used, no run begins. Without its token file a run begins and fails, so that
+ * With a held token, or a mirror that cannot be used, no run begins. If the token file cannot be read, a run begins and fails, so that
  * `sync_runs` shows it.
  */
 function closedSource(error: unknown): PageSource {
@@ -123,7 +123,7 @@ function apiOptions(
   }
 }
 
-/** With `--log-level trace`: a line for each answer. Filters may hold what is personal, so only the path is shown. */
+/** With `--log-level trace`: a line for each answer. Filters may hold personal data, so only the path is shown. */
 function tracing(logger: Logger, onAnswer: ApiOptions['onAnswer']): ApiOptions['onAnswer'] {
   if (!logger.isLevelEnabled('trace')) return onAnswer
   return (answer) => {

@@ -27,7 +27,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
-    // Hundreds of lists may meet the hold at once, and to know whose token it is takes reading the files of all.
+    // Remembered for a moment: hundreds of lists may meet the hold at once, and to find out whose token it is, all token files have to be read.
     let resume: { command: string; until: number } | null = null
     const store = {
       ...tokens.holdOf(fingerprint),
@@ -95,10 +95,10 @@ export function fingerprintOf(
 const REMEMBERED_MS = 10_000
 
 const UNWRITTEN_HOLD =
-  'waiting to write the hold of a refused token into the mirror (a second signal ends this process at once, and the next ' +
-  'one sends that token once more)'
+  'waiting to write the hold of a refused token into the mirror (a second signal would end this process without it, and the next ' +
+  'process would send that token once more)'
 
-/** Between two tries of a write that fails at once (a full disk); a write that meets a lock takes 30 seconds. */
+/** The pause between two tries of a write that fails at once (a full disk); one that meets a lock takes 30 seconds by itself. */
 const TRY_EVERY_MS = 500
 
 const WAIT_TOLD_EVERY_MS = 60_000

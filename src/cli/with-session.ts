@@ -144,11 +144,11 @@ function unlessStopped(signal: AbortSignal): (error: unknown) => null {
   }
 }
 
-/** Jobs that begin together before the event loop runs. */
+/** How many jobs begin together before the event loop runs. */
 const AT_ONCE = 10
 
 /** Returns what a job waits for before it begins: hundreds may begin together, and signals and probes are answered between them. */
-function startInBatches(yieldToEventLoop: () => Promise<void>): JobOptions['beforeStart'] {
+function startInBatches(yieldToEventLoop: () => Promise<void>): JobOptions['mayBegin'] {
   let begun = 0
   let last = Promise.resolve()
   return () => {
@@ -177,15 +177,15 @@ interface RunnerOptions {
 export function createRunner(options: RunnerOptions): RunJobs {
   const { config, session, reporter, pings, publisher, runtime } = options
   const { now, sleep, yieldToEventLoop } = runtime
-  const beforeStart = startInBatches(yieldToEventLoop)
+  const mayBegin = startInBatches(yieldToEventLoop)
   return async (selected, how) => {
     const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
     const { trigger, instead, signal } = how
     // A refresh that is due is part of no schedule, and comes every few minutes.
     const isDueRefresh = instead === 'due'
-    // Before any await: what begins in one turn of the event loop is one run for pings.
+    // Before any await: jobs that begin in one turn of the event loop are one run for pings.
     const tellEnd = isDueRefresh ? pings?.note : pings?.begin(selected.map(({ job }) => job))
-    // Errors are left to the jobs. For a refresh that is due the states have just been read.
+    // The jobs report errors. For a refresh that is due, the states have just been read.
     if (!isDueRefresh) await session.refreshes.update().catch(() => {})
     const tasks = selected.map(
       ({ organization, job }) =>
@@ -203,7 +203,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
             waitForOwner,
             now,
             sleep,
-            beforeStart,
+            mayBegin,
             yieldToEventLoop,
             observe: reporter.observe(job),
             signal: stop,

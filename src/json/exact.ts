@@ -36,7 +36,7 @@ function parseRawNumbers(text: string, starts: readonly number[]): JsonValue {
     assertNoName(text, end)
     marked += `${text.slice(copied, start)}"${WRITTEN_MARK}${numbers.length}"`
     copied = end
-    // Throws if this is no number.
+    // Throws if this is not a number.
     numbers.push(JSON.rawJSON(text.slice(start, end)))
   }
   const value: JsonValue = JSON.parse(marked + text.slice(copied))
@@ -176,7 +176,7 @@ const SMALL_E = 101
 export const OPEN_OBJECT = 123
 export const CLOSE_OBJECT = 125
 
-/** The index of the first character from `start` on that is no white space of JSON. */
+/** The index of the first character from `start` on that is not white space of JSON. */
 export function skipSpace(text: string, start: number): number {
   let at = start
   while (isSpace(text.charCodeAt(at))) at++

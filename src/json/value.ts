@@ -25,15 +25,15 @@ export function isRawNumber(value: JsonValue): value is RawNumber {
   return typeof value === 'object' && value !== null && JSON.isRawJSON(value)
 }
 
-/** Whether the value is a JSON object: no list, no null, and no RawNumber, which is an object only for JavaScript. */
+/** Whether the value is a JSON object: not a list, not null, and not a RawNumber, which is an object only for JavaScript. */
 export function isJsonObject(value: JsonValue): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 }
 
-/** Returns a value that is known to be an object; throws if it is none. */
+/** Returns a value that should be an object; throws if it is not. */
 export function asJsonObject(value: JsonValue): JsonObject {
   if (isJsonObject(value)) return value
-  throw new Error('the value is no object')
+  throw new Error('the value is not an object')
 }
 
 /** A number as it was written. */

@@ -3,13 +3,13 @@ import { KnownError } from '../errors.ts'
 import { isLoopback as leadsToLoopback } from '../loopback.ts'
 import { attentionLines } from '../report/status-text.ts'
 import { healthMetricsText, metricsText } from './metrics.ts'
-import type { Overview, Source } from './overview.ts'
+import type { Overview, StatusSource } from './overview.ts'
 import { pageHtml } from './page.ts'
 import { CONTENT_SECURITY_POLICY } from './page-assets.ts'
 
 interface AppOptions {
   /** Null as long as the mirror is being opened. */
-  source(): Source | null
+  source(): StatusSource | null
   /** Whether only this machine reaches the listener. */
   isLoopback(): boolean
   /** An error of ours, which is not shown to the client. */
@@ -19,7 +19,7 @@ interface AppOptions {
   sleep(ms: number, signal: AbortSignal): Promise<void>
 }
 
-/** How long the metrics wait for a mirror that is known to be away: most scrapers give up after ten seconds. */
+/** How long /metrics waits for a mirror that is known to be away: most scrapers give up after ten seconds. */
 const AWAY_MS = 3000
 
 /** Lists that /check names. */
@@ -29,7 +29,7 @@ const STARTING = 'the mirror is being opened'
 
 /** The routes of the listener. GET and HEAD alone; no answer holds a token or data of items. */
 export function createApp({ source, isLoopback, onError, now, sleep }: AppOptions): Hono {
-  // It waits for a server rather than to compute, so it is not kept for long.
+  // Takes long only if it waits for a server, not because it computes: so it is kept only for as long as it took.
   const health = cached(() => source()?.health() ?? { stalled: null, unusable: STARTING }, now, 1)
   const overview = cached(() => source()?.overview() ?? null, now)
   /** A text that is made of the overview; null as long as there is none. */
@@ -50,7 +50,7 @@ export function createApp({ source, isLoopback, onError, now, sleep }: AppOption
     if (unusable === null) return all
     const over = new AbortController()
     const late = sleep(AWAY_MS, over.signal).then(() => alone(unusable))
-    // Aborted, it has lost the race.
+    // It is aborted once the metrics have come first.
     late.catch(() => {})
     return Promise.race([all, late]).finally(() => over.abort())
   }
@@ -88,11 +88,12 @@ export function createApp({ source, isLoopback, onError, now, sleep }: AppOption
     // The messages of our own errors are made to be shown.
     if (error instanceof KnownError) return context.text(`${error.message}\n`, 503)
     onError(error)
-    return context.text('an unforeseen error; the log has it\n', 500)
+    return context.text('an internal error; the log has the details\n', 500)
   })
   return app
 }
 
+/** For one machine, or one network: no other site may embed an answer, read it or open it in a frame, and no cache keeps it. */
 const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': CONTENT_SECURITY_POLICY,
@@ -129,15 +130,15 @@ export function isLoopbackHost(host: string): boolean {
   return leadsToLoopback(name.replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** The shortest time for which an answer is used again. Milliseconds. */
+/** How long an answer is used again at least. Milliseconds. */
 const LEAST_MS = 1000
 
-/** An answer is used again for this many times as long as it took to compute: the sync gets 95 % of the time at least. */
+/** An answer is used this many times as long as it took to compute: so the sync gets at least 95 % of the time. */
 const KEPT_TIMES = 20
 
 /**
- * Returns a function that uses its last answer again, since reading the mirror blocks the event loop. An error is kept, too,
- * for as long as it took to come.
+ * Returns a function that computes an answer and then repeats it for a while, since reading the mirror blocks the event loop. An error is
+ * repeated, too, for as long as it took to come.
  * `now` is in epoch milliseconds.
  */
 export function cached<T>(
@@ -157,7 +158,7 @@ export function cached<T>(
       const ended = now()
       entry.until = ended + Math.max(LEAST_MS, so * (ended - begun))
     }
-    // What failed after a long wait for a server may succeed at once when that is back.
+    // An error is kept for a shorter time: what failed after a long wait may succeed as soon as the server is back.
     answer.then(keep(times), keep(1))
     return answer
   }

@@ -6,7 +6,7 @@ import { UsageError } from '../errors.ts'
 import { isLoopback } from '../loopback.ts'
 import { createApp } from './app.ts'
 import { createConnections, createPace, createTurns } from './load.ts'
-import type { Source } from './overview.ts'
+import type { StatusSource } from './overview.ts'
 
 export interface ListenerOptions {
   host: string
@@ -19,7 +19,7 @@ export interface ListenerOptions {
   every: (ms: number, task: () => void) => () => void
 }
 
-/** The time of a client for its request, and for reading the answer. Milliseconds. */
+/** How long a client may take to send its request, and to read the answer. Milliseconds. */
 const REQUEST_MS = 5000
 const ANSWER_MS = 20_000
 
@@ -43,7 +43,7 @@ const LIMITS = {
  */
 export async function openListener(options: ListenerOptions) {
   const { now, sleep, every } = options
-  let serving: { source: Source; onError: (error: unknown) => void } | null = null
+  let serving: { source: StatusSource; onError: (error: unknown) => void } | null = null
   let boundTo = ''
   const app = createApp({
     source: () => serving?.source ?? null,
@@ -55,7 +55,7 @@ export async function openListener(options: ListenerOptions) {
   const answer = getRequestListener(app.fetch, {
     hostname: 'localhost',
     overrideGlobalObjects: false,
-    errorHandler: () => new Response('a request that is not understood\n', { status: 400 }),
+    errorHandler: () => new Response('bad request\n', { status: 400 }),
   })
   // A flood of anything else does not delay a probe.
   const [probeTurn, turn] = [createTurns(createPace(now), sleep), createTurns(createPace(now), sleep)]
@@ -80,12 +80,12 @@ export async function openListener(options: ListenerOptions) {
       // hono's own answer to a request without it would be 500.
       requireHostHeader: true,
     },
-    // A failed sleep is the process's end, which closes the connection.
+    // A sleep fails only when the process ends.
     (request, response) => void respond(request, response).catch(() => request.socket.destroy()),
   )
   server.on('connection', connections.admit)
   server.maxRequestsPerSocket = LIMITS.requestsAConnection
-  // No bytes in either direction. A client that reads slowly all the time is ended below.
+  // Ends connections without any bytes. A client that reads slowly all the time is ended by `sweep` below.
   server.timeout = ANSWER_MS
   const stopSweeping = every(1000, connections.sweep)
 
@@ -98,7 +98,7 @@ export async function openListener(options: ListenerOptions) {
     /** Of the status page. */
     url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${bound.port}/`,
     /** From now on it answers from this source; before, it says that the mirror is being opened. */
-    serve(source: Source, onError: (error: unknown) => void): void {
+    serve(source: StatusSource, onError: (error: unknown) => void): void {
       serving = { source, onError }
     },
     /** Ends all connections at once. */
@@ -122,7 +122,7 @@ async function listen(
   } catch (error) {
     throw listenError(error as NodeJS.ErrnoException, host, port)
   }
-  // Such as no more file handles: the sync must go on.
+  // An error such as no more file handles must not end the sync.
   server.on('error', () => {})
   return server.address() as AddressInfo
 }

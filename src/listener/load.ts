@@ -4,17 +4,17 @@ import type { Socket } from 'node:net'
 // What bounds the load that clients cause, beside the limits that Node has of its own.
 
 export interface ConnectionLimits {
-  /** Open at the same time. */
+  /** The most that are open at the same time. */
   most: number
-  /** Of them, kept for probes while the others are owed an answer. */
+  /** Places that stay free for probes while the others wait for their answers. */
   forProbes: number
-  /** The longest time for an answer, slow reading included. Milliseconds. */
+  /** How long an answer may take, slow reading included. Milliseconds. */
   answerMs: number
 }
 
-/** Node would refuse what comes when all places are taken, so clients that ask nothing would keep a health probe out. */
+/** Node itself would refuse new connections when all places are taken: idle clients would keep a health probe out. */
 export function createConnections(now: () => number, { most, forProbes, answerMs }: ConnectionLimits) {
-  // In the order in which they were last owed nothing: the first one has been idle for longest.
+  // In the order in which they became idle: the first one has been idle for longest.
   const idle = new Set<Socket>()
   const owed = new Map<Socket, { since: number; answers: number }>()
   return {
@@ -23,11 +23,11 @@ export function createConnections(now: () => number, { most, forProbes, answerMs
       const isFull = idle.size + owed.size >= most
       const [leaving = socket] = idle
       idle.add(socket)
-      // Where it is owed an answer, that closes with it.
+      // A connection that is owed an answer is in `owed`: the answer closes with it.
       socket.once('close', () => idle.delete(socket))
       if (isFull) leaving.destroy()
     },
-    /** Notes that an answer is owed on its connection, until it is sent; ends the connection if all places but those of probes are taken. */
+    /** Notes that a connection is owed an answer, until that is sent. Ends the connection if all places except those for probes are taken. */
     watch(response: ServerResponse, isProbe: boolean): void {
       const { socket } = response
       if (!socket) return
@@ -54,8 +54,8 @@ export function createConnections(now: () => number, { most, forProbes, answerMs
 }
 
 /**
- * Returns a function that resolves when a request may be answered: one after another, each as late as `waitMs` says. A request
- * whose client is gone by its turn takes none, or clients that ask and leave would keep all others waiting for minutes.
+ * Returns a function that resolves when a request may be answered: one after another, each after `waitMs`. A request whose client has gone
+ * before its turn takes no turn: clients that ask and leave would keep all others waiting for minutes.
  */
 export function createTurns(
   waitMs: () => number,
@@ -76,12 +76,12 @@ export function createTurns(
 const PER_SECOND = 50
 
 /**
- * Returns a function that says how long (milliseconds) a request waits for its answer: as many requests as a browser and a
- * few scrapers send wait for nothing, and a flood is answered as slowly as PER_SECOND allows. `now` is in epoch milliseconds.
+ * Returns a function that says how long (milliseconds) a request waits for its answer: not at all for as many as a browser and a
+ * few scrapers send, while a flood gets PER_SECOND answers a second. `now` is in epoch milliseconds.
  */
 export function createPace(now: () => number): () => number {
   const step = 1000 / PER_SECOND
-  // The time of the last answer that was given away.
+  // The time at which the last request may be answered.
   let last = 0
   return () => {
     const time = now()
@@ -92,7 +92,7 @@ export function createPace(now: () => number): () => number {
   }
 }
 
-/** Answers that need not be spread. */
+/** How many answers may come at once. */
 const BURST = 50
 
 /** No queue is longer: the connections, and the requests on each, are limited. */

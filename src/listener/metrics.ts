@@ -16,7 +16,7 @@ export async function metricsText(overview: Overview, health: Health): Promise<s
   return (await Promise.all([registry.metrics(), overview.counters.text()])).join('')
 }
 
-/** What is left of it while the mirror cannot be read. */
+/** The metrics that are left while the mirror cannot be read. */
 export function healthMetricsText(health: Health): Promise<string> {
   const registry = new Registry()
   healthMetrics(health, gaugesIn(registry))

@@ -19,13 +19,13 @@ export interface Overview {
   published: Published | null
 }
 
-/** The requests of one budget in the last hour, by this process. */
+/** The requests that this process sent with one budget in the last hour. */
 export interface BudgetUse {
   /** Names of the organizations that share it. */
   organizations: readonly string[]
   requests: number
-  /** Of these, answered with 429. */
-  refused: number
+  /** How many of them were answered with 429. */
+  throttled: number
   /** Requests a minute that we may send; null if nothing is known to limit them. */
   per_minute: number | null
 }
@@ -34,7 +34,7 @@ export interface Published {
   file: string
   /** When it was made; null if it is not there yet. */
   created_at: string | null
-  /** When the mirror last had nothing that it lacks; null if that is not known. */
+  /** When the file last had everything that the mirror had; null if that is not known. */
   current_at: string | null
   bytes: number | null
 }
@@ -48,7 +48,7 @@ export interface Health {
 }
 
 /** What the listener answers from. Called at most once a second; a call may take some tens of milliseconds. */
-export interface Source {
+export interface StatusSource {
   health(): Health | Promise<Health>
   /** Throws MirrorError. */
   overview(): Overview | Promise<Overview>

@@ -62,7 +62,7 @@ function toneOf({ check_exit_code: code, jobs }: Overview['status']): Tone {
   return isOpen ? 'warn' : 'good'
 }
 
-/** Budgets that stand unfolded. */
+/** How many budgets are shown unfolded. */
 const BUDGETS_UNFOLDED = 5
 
 function requestsSection({ budgets, started_at: started, status }: Overview) {
@@ -80,14 +80,14 @@ function partOf({ requests, per_minute: limit }: BudgetUse): number {
 }
 
 function budgetItem(budget: BudgetUse) {
-  const { organizations, requests, refused, per_minute: limit } = budget
+  const { organizations, requests, throttled, per_minute: limit } = budget
   const names = organizations.slice(0, 3).map((name) => printable(name, 60))
   const more = organizations.length > 3 ? ` and ${grouped(organizations.length - 3)} more` : ''
   const of = limit === null ? ', no limit is known' : ` of ${grouped(Math.floor(limit * 60))}`
-  const throttled = refused > 0 && html` <span class="warn">${grouped(refused)} answered with 429</span>`
+  const warning = throttled > 0 && html` <span class="warn">${grouped(throttled)} answered with 429</span>`
   const used =
     limit !== null && bar(partOf(budget), `${Math.round(partOf(budget) * 100)} % of an hour's requests`)
-  return html`<li class="row"><bdi class="name">${names.join(', ')}${more}</bdi><span>${grouped(requests)}${of}${throttled || ''}</span>${used || ''}</li>`
+  return html`<li class="row"><bdi class="name">${names.join(', ')}${more}</bdi><span>${grouped(requests)}${of}${warning || ''}</span>${used || ''}</li>`
 }
 
 function notesSection({ status }: Overview) {
@@ -163,7 +163,7 @@ function inWordsOf(marks: string): string {
   return `${marks.length === 1 ? 'the only run' : `last ${marks.length} runs`}: ${counts.join(', ')}`
 }
 
-/** Colours are not all: a failed run is the highest, and a refresh lower than a walk. */
+/** The heights of runs, for those who cannot tell the colours apart: a failed run is the highest, and a refresh is lower than a walk. */
 function markPath({ mark, left }: { mark: string; left: number }): string {
   const isRefresh = mark !== mark.toLowerCase()
   const height = mark.toLowerCase() === 'f' ? HEIGHT : isRefresh ? 6 : 11
@@ -176,10 +176,10 @@ function bar(part: number, said: string) {
   return html`<svg class="bar" viewBox="0 0 1000 7" preserveAspectRatio="none" role="img" aria-label="${said}"><rect width="${width}" height="7"/></svg>`
 }
 
-/** Steps that stand unfolded. */
+/** How many steps are shown unfolded. */
 const STEPS_UNFOLDED = 8
 
-/** What a user has to do, with the command to type; nothing where there is nothing to do. */
+/** What somebody has to do, with the command to type; nothing if there is nothing to do. */
 function stepsSection({ status }: Overview) {
   const now = Date.parse(status.now)
   const worst = worstFirst(status.jobs, now).map(({ job }) => job)
@@ -219,7 +219,7 @@ function splitStep(next: string): { advice: string; command: string } {
   return command === '' ? { advice: next, command } : { advice, command }
 }
 
-/** Lists that stand unfolded; those that are not well do anyway, up to ten times as many. */
+/** How many lists are shown unfolded; of lists that are not well, ten times as many. */
 const LISTS_UNFOLDED = 30
 
 type RankedList = ReturnType<typeof worstFirst>[number]
@@ -268,7 +268,7 @@ function asOf({ as_of: time, age_ms: age, fresh_as_of: fresh }: JobStatus) {
   return html`<span title="${known}">${inWords(age)} ago</span>`
 }
 
-/** Nothing is sent with a held token. */
+/** When a list is read next; not while its token is held, since nothing is sent then. */
 function nextRunCell({ next_run_at: next, schedule, held_since: held }: JobStatus, now: number) {
   if (next === null || held !== null) return html`<span class="quiet">-</span>`
   return html`<span title="${next}, by the schedule ${schedule ?? ''}">in ${inWords(Date.parse(next) - now)}</span>`
@@ -348,7 +348,7 @@ function worstFirst(jobs: readonly JobStatus[], now: number): { job: JobStatus; 
     .toSorted((a, b) => a.state.rank - b.state.rank || (a.job.as_of ?? '').localeCompare(b.job.as_of ?? ''))
 }
 
-/** The items of a list that do not stand unfolded; nothing where there are none. `id` keeps it unfolded in the next reading. */
+/** The items of a list that are folded; nothing if there are none. By `id` they stay unfolded in the next reading. */
 function foldedItems(id: string, items: readonly unknown[], noun: string) {
   if (items.length === 0) return ''
   return html`<details id="${id}"><summary>${counted(items.length, noun)}</summary><ul>${items}</ul></details>`

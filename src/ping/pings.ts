@@ -4,7 +4,7 @@ import { createLine, type Line, type LineOptions, type PingKind } from './send.t
 import { type Outcome, outcomeOf, outcomeText, standingOutcome, standingText, startText } from './summary.ts'
 
 export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onSent'> {
-  /** The address that gets the pings of an organization's jobs; null for none. */
+  /** The address for the pings about an organization's jobs; null for none. */
   addressOf: (organizationId: string) => string | null
   /** Names the token of an organization. */
   tokenOf: (organizationId: string) => string
@@ -17,7 +17,7 @@ export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onS
 
 export type Pings = ReturnType<typeof createPings>
 
-/** A list that an earlier process left failed. */
+/** A list that was failing when an earlier process ended. */
 export interface StandingTrouble {
   organizationId: string
   organization: string
@@ -29,7 +29,7 @@ export interface StandingTrouble {
   endsByRefresh: boolean
 }
 
-/** Jobs that began together, of one address. */
+/** Jobs that began together and have one address. */
 interface Batch {
   target: Target
   running: number
@@ -37,29 +37,29 @@ interface Batch {
   outcomes: Outcome[]
   /** Aborted when all have ended. */
   over: AbortController
-  /** A failure waits to be reported before the end, or was reported a moment ago. */
+  /** Whether a failure is about to be reported before the end, or was lately. */
   isToldEarly: boolean
 }
 
-/** A run that still goes on reports a failure after this time. A shorter run reports it at its end. Milliseconds. */
+/** How long after a failure a run that is still in progress reports it. A short run reports everything at its end. */
 const EARLY_AFTER_MS = 10_000
 
-/** How often it reports further failures. Milliseconds. */
+/** How often it reports further ones. */
 const EARLY_EVERY_MS = 50_000
 
 interface Target {
   line: Line
   /** The jobs whose last run failed: another schedule's success must not hide them. */
   failed: Map<string, Outcome>
-  /** Those of them that a refresh found out, or a held token without a line in `sync_runs`: a refresh that succeeds clears them. */
+  /** The failed jobs that a refresh that succeeds clears: a refresh failed, or a held token kept the run from having a line in `sync_runs`. */
   byRefresh: Set<string>
-  /** The refused tokens that the last outcome reported. */
+  /** The refused tokens that the last ping reported. */
   toldTokens: Set<string | null>
-  /** The last ping of a failure did not arrive: the next failure is reported, known or not. */
+  /** Whether the last ping about a failure did not arrive: then the next failure is reported even if it is known. */
   isUntold: boolean
 }
 
-/** Tells the configured addresses when jobs begin, and how they end. Nothing here delays or fails a run. */
+/** Sends pings to the configured addresses when jobs begin and end. Nothing here delays or fails a run. */
 export function createPings(options: PingsOptions) {
   const { addressOf, tokenOf, send, onLost, onSent, now, sleep, signal, ...others } = options
   const targets = new Map<string, Target>()
@@ -168,7 +168,7 @@ export function createPings(options: PingsOptions) {
     const target = targetOf(address)
     const { failed, byRefresh, toldTokens, isUntold } = target
     const before = failed.get(outcome.job)
-    // A walk clears all. A refresh that was no longer due has read nothing.
+    // A walk clears any failure. A refresh that was no longer due has read nothing, so it clears none.
     const mayClear = result.run !== null && (!result.isInstead || byRefresh.has(outcome.job))
     if (outcome.state === 'failed') {
       if (before?.reason === outcome.reason && !isUntold) return
@@ -179,15 +179,15 @@ export function createPings(options: PingsOptions) {
       if (!before || !mayClear) return
       failed.delete(outcome.job)
       byRefresh.delete(outcome.job)
-      // After a ping about many lists there is none for each that is well again.
+      // While other lists fail, no ping is sent for each that is well again.
       if (failed.size > 0) return
     }
     tellOutcome(target, [outcome], null)
   }
 
   /**
-   * Call it before the first run of a service: what failed under an earlier process is not hidden by the success of another list,
-   * and what waits for a user is reported again at once.
+   * Call it before the first run of a service: so the success of another list does not hide what failed under an earlier process, and what needs
+   * somebody to act is reported again at once.
    */
   function recall(troubles: readonly StandingTrouble[]): void {
     const waiting = new Set<Target>()
@@ -218,8 +218,8 @@ export function createPings(options: PingsOptions) {
         })
     },
     /**
-     * For a refresh that is part of no schedule: reports when it fails after it was well, and when all is well again; a refused token
-     * once, however many lists meet it. A short list that is walked instead is reported in the same way.
+     * For refreshes that are due, which are no runs of a schedule: reports when a list fails that was well, and when all lists are well again; a
+     * refused token once, however many lists meet it. The same for a short list that is walked instead.
      */
     note: (results: readonly JobResult[]): void => results.forEach(noteRefresh),
     /** Resolves when no ping is left to send. */

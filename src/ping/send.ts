@@ -1,19 +1,19 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 
-/** For one try. Milliseconds. */
+/** The longest that one try takes. Milliseconds. */
 const TRY_MS = 10_000
 
-/** For one try of a start that the run's end already waits behind. */
+/** The same for a `start` ping while the ping about the run's end already waits behind it. */
 const LATE_TRY_MS = 500
 
-/** Before the second and the third try. */
+/** The pauses before the second and the third try. */
 const PAUSES_MS = [1000, 2000]
 
 export interface LineOptions {
   send: (kind: PingKind, text: string, signal: AbortSignal) => Promise<void>
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** A ping that could not be delivered, and why. */
+  /** Called for a ping that could not be delivered, with the reason. */
   onLost: (kind: PingKind, reason: string) => void
   onSent: (kind: PingKind) => void
   /** Aborted when the process is told to stop: then no ping is worth a wait. */
@@ -24,8 +24,8 @@ export interface LineOptions {
 export type Line = ReturnType<typeof createLine>
 
 /**
- * Sends the pings to one address, one after another. Delivers each ping in at most three tries of ten seconds. An outcome that another one follows is tried no further. The start
- * of a run that is over has its other tries at once, and short ones. So the program waits for 45 seconds at most.
+ * Sends the pings to one address, one after another, each in at most three tries of ten seconds. An outcome is not tried again once a newer one
+ * waits. The further tries of a `start` whose run is over follow at once, and are short. So nothing waits for more than 45 seconds.
  */
 export function createLine(options: LineOptions) {
   const { send, sleep, onLost, onSent, signal, limitMs = TRY_MS } = options
@@ -64,11 +64,11 @@ export function createLine(options: LineOptions) {
 /** What a ping says; the end of its address. */
 export type PingKind = 'start' | 'success' | 'fail'
 
-/** The response matters, and no byte of its body. */
+/** Only the status of the response matters, so nothing more is asked for. */
 const LEAST_HEADERS = { 'content-type': 'text/plain; charset=utf-8' }
 
 /**
- * Sends one ping. Throws an Error whose message names neither the address nor anything of it: who knows it can send
+ * Sends one ping. Throws an Error whose message holds no part of the address: whoever knows it can send
  * pings. Follows no redirect, and takes no proxy from the environment.
  */
 export function sendPing(
@@ -79,7 +79,7 @@ export function sendPing(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const url = pingUrl(address, kind)
-    if (!url) return reject(new Error('its address is none'))
+    if (!url) return reject(new Error('its address is not a URL'))
     const body = Buffer.from(text)
     const headers = { ...LEAST_HEADERS, 'content-length': body.length, 'user-agent': userAgent }
     // An agent of our own: the global one may take a proxy from the environment.
@@ -97,7 +97,7 @@ export function sendPing(
   })
 }
 
-/** Null for a text that is no address. */
+/** Null for a text that is not an address. */
 function pingUrl(address: string, kind: PingKind): URL | null {
   if (!URL.canParse(address)) return null
   const url = new URL(address)

@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 
-/** How a job ended, as a ping reports it. */
+/** How a job ended, for pings. */
 export interface Outcome {
   /** Organization and collection. */
   job: string
@@ -10,9 +10,9 @@ export interface Outcome {
   state: 'succeeded' | 'failed' | 'stopped' | 'busy'
   /** Of a failure. */
   reason: string
-  /** Whether `sync_runs` has a line of it, so that all that reads the mirror shows the list as failing. */
+  /** Whether `sync_runs` has a line of it, so that the list is failing for everything that reads the mirror. */
   hasLine: boolean
-  /** Names its token, which is refused for runs and refreshes alike; null for another end. */
+  /** Names the refused token, which fails runs and refreshes alike; null for any other end. */
   heldToken: string | null
   rows: { seen: number; added: number; changed: number; removed: number }
 }
@@ -24,7 +24,7 @@ export function outcomeOf(
 ): Outcome {
   const code = error?.code ?? heldBack?.code
   const rows = {
-    // The walk's distinct items: one that moved to the next page meanwhile is on two answers. A refresh does not count them.
+    // Distinct items: one that moved to the next page meanwhile is in two answers. For refreshes these are not known.
     seen: walk && run ? items : 0,
     added: run?.rowsAdded ?? 0,
     changed: run?.rowsChanged ?? 0,
@@ -95,7 +95,7 @@ export function outcomeText(
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** Of a service that begins. */
+/** The ping of a service that begins while lists are failing. */
 export function standingText(failed: readonly Outcome[]): string {
   return ['admin-mirror: started', ...failedLines(failed)].map((line) => `${line}\n`).join('')
 }

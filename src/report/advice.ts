@@ -5,7 +5,7 @@ import { counted, grouped, inWords, printable } from '../text.ts'
 export const ALARM = 'many more changes than usual in older pages: reading the whole list now'
 
 /** How a list was read, and what is configured for it. */
-export interface ReadList
+export interface AdvisedList
   extends Pick<
     StatusRow,
     | 'organization'
@@ -30,21 +30,21 @@ const BUSY = 1 / 2
 const SHORTEST_WALK_MS = 5 * 60_000
 
 /**
- * Where the configuration asks for more than the rate limit carries, or the API does not do as it says: a line for each list that is read
- * at once, one about the end that refreshes read, one about `changedSince`, and one about full walks.
+ * Advice where the configuration asks for more than the rate limit carries, or the API does not behave as configured: a line for each list that
+ * is read whole after an alarm, one about the end that refreshes read, one about `changedSince`, and one about full walks.
  */
-export function statusAdvice(lists: readonly ReadList[]): string[] {
+export function statusAdvice(lists: readonly AdvisedList[]): string[] {
   return [...aboutAlarms(lists), ...aboutNewest(lists), ...aboutChanges(lists), ...aboutWalks(lists)]
 }
 
-function aboutAlarms(lists: readonly ReadList[]): string[] {
+function aboutAlarms(lists: readonly AdvisedList[]): string[] {
   return lists
     .filter(({ alarm_since: since }) => since !== null)
     .map(({ organization, collection }) => `${printable(organization, 40)} ${collection}: ${ALARM}`)
 }
 
 /** A full walk found new rows where refreshes do not look, so these claim nothing. */
-function aboutNewest(lists: readonly ReadList[]): string[] {
+function aboutNewest(lists: readonly AdvisedList[]): string[] {
   const refuted = lists.find(
     ({ newest, newestConfigured, refreshed_every_ms: every }) =>
       newestConfigured !== 'auto' && newest === null && every !== null,
@@ -52,11 +52,11 @@ function aboutNewest(lists: readonly ReadList[]): string[] {
   if (!refuted) return []
   const { organization, collection, newestConfigured: wrong } = refuted
   return [
-    `refreshes of ${printable(organization, 40)} ${collection} read its ${wrong} page, since newest is ${wrong}, but new rows were found at its other end: newest: auto finds out by itself`,
+    `refreshes of ${printable(organization, 40)} ${collection} read its ${wrong} page, since newest is ${wrong}, but new rows were found at its other end: set newest: auto, and refreshes learn the end by themselves`,
   ]
 }
 
-function aboutChanges(lists: readonly ReadList[]): string[] {
+function aboutChanges(lists: readonly AdvisedList[]): string[] {
   const off = lists.filter(({ changed_since_off: why }) => why !== null)
   const [first] = off
   if (!first) return []
@@ -65,7 +65,7 @@ function aboutChanges(lists: readonly ReadList[]): string[] {
   return [`changedSince of ${name}${others} is off: ${printable(first.changed_since_off ?? '', 300)}`]
 }
 
-function aboutWalks(lists: readonly ReadList[]): string[] {
+function aboutWalks(lists: readonly AdvisedList[]): string[] {
   const slow = lists.flatMap((list) => {
     const took = tookOf(list)
     if (took < SHORTEST_WALK_MS) return []
@@ -82,7 +82,7 @@ function aboutWalks(lists: readonly ReadList[]): string[] {
   ]
 }
 
-function tookOf({ as_of: start, last_complete_at: end }: ReadList): number {
+function tookOf({ as_of: start, last_complete_at: end }: AdvisedList): number {
   return start === null || end === null ? 0 : Date.parse(end) - Date.parse(start)
 }
 
@@ -109,15 +109,15 @@ function scheduleFor(walkMinutes: number): string {
 /** What is known of the lists that share one budget. */
 export interface AdviceFacts {
   lists: number
-  /** Of one full walk of each. */
+  /** Requests of one full walk of each list. */
   requests: number
   /** How long sending these takes, at the present budget. Milliseconds. */
   walksMs: number
   /** Requests a minute that are ours. */
   perMinute: number
-  /** The most frequent schedule, and the minutes between two of its times; null if it has not two. */
+  /** The most frequent schedule, and the minutes between two of its times; null if it has fewer than two. */
   configured: { schedule: string; minutes: number } | null
-  /** Percent of them for refreshes, and milliseconds between two refreshes of a list. */
+  /** The percentage of requests for refreshes, and milliseconds between two refreshes of a list. */
   refresh: { share: number; every: number }
 }
 
@@ -127,7 +127,7 @@ export function walkAdvice({ lists, requests, walksMs, perMinute, configured, re
   const fits = configured !== null && minutes <= configured.minutes * AT_MOST
   const schedule = fits ? configured.schedule : scheduleFor(minutes)
   const rate = Number.isInteger(perMinute) ? grouped(perMinute) : String(perMinute)
-  // What leaves at once takes as long as the server does, which one answer does not tell.
+  // If all requests may leave at once, the time depends on the server, and one answer does not show how fast that is.
   const take =
     walksMs > 0
       ? `about ${inWords(walksMs)} at ${rate} requests a minute`
@@ -135,11 +135,11 @@ export function walkAdvice({ lists, requests, walksMs, perMinute, configured, re
   const { share, every } = refresh
   const asTyped = every % 60_000 === 0 ? `${every / 60_000}m` : `${Math.round(every / 1000)}s`
   return {
-    /** Whether its time comes again before full walks can end. */
+    /** Whether the configured schedule comes again before full walks can end. */
     isTight: configured !== null && minutes > configured.minutes,
     schedule,
-    walks: `full walks of ${counted(lists, 'list')} take ${take}; schedule: "${schedule}" leaves most of them free`,
-    refreshes: `refresh: { every: ${asTyped}, share: ${share} } reads the newest end of the busiest list every ${inWords(every)}, others as often as their new rows are worth the requests, and older pages with what is left of ${share} %`,
+    walks: `full walks of ${counted(lists, 'list')} take ${take}; schedule: "${schedule}" leaves most requests free`,
+    refreshes: `refresh: { every: ${asTyped}, share: ${share} } reads the newest end of the busiest list every ${inWords(every)}, that of other lists less often (the fewer new rows they have), and older pages with the rest of ${share} %`,
   }
 }
 
@@ -179,7 +179,7 @@ export function refreshText(lists: readonly RefreshedList[]): string[] {
   return [`${who} ${rate} requests a minute for refreshes: ${looks}; older pages get ${older} of it`]
 }
 
-/** Of a reading of the newest end; a short list is read whole. */
+/** Requests of a reading of the newest end; a short list is read whole. */
 function requestsOf(rows: number): number {
   const lastPage = Math.max(1, Math.ceil(rows / PER_PAGE))
   return isWalkedWhole({ lastPage }) ? lastPage + 1 : END_COST

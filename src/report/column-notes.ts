@@ -2,7 +2,7 @@ import type { ColumnTrouble } from '../store/core/overview.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { counted, grouped, jobKey, printable } from '../text.ts'
 
-/** Columns that get a line of their own. */
+/** How many columns get a line of their own. */
 const MOST_COLUMNS = 10
 
 /** What a value is that does not fit its column, in words that hold nothing of it. */
@@ -65,7 +65,7 @@ function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: str
   return [`${shownColumn(worst)}: ${of}${where} (${whose(worst, others)}${exampleOf(worst)}${move})`]
 }
 
-/** `: a text among numbers`; nothing where no example was looked for. */
+/** `: a text among numbers`; nothing if no example was looked for. */
 function exampleOf({ misfit, type }: ColumnTrouble): string {
   if (misfit === null) return ''
   const others = type === 'TEXT' ? 'texts' : misfit === 'fraction' ? 'whole numbers' : 'numbers'

@@ -17,10 +17,10 @@ export function nextStep(
   const org = orgWord(row)
   const sync = syncCommand(row)
   if (row.held_since)
-    return `give ${printable(row.organization, 80)} a new token${tokenPlace === null ? '' : ` (${printable(tokenPlace, 300)})`}, or if it is valid again: admin-mirror resume --org ${org}`
+    return `give ${printable(row.organization, 80)} a new token${tokenPlace === null ? '' : ` (${printable(tokenPlace, 300)})`}, or if the old one is valid again: admin-mirror resume --org ${org}`
   if (row.configured === 0) return null
   if (row.removals_held > 0)
-    return `look whether they are gone, then: ${syncListCommand(row)} --accept-removals`
+    return `check that these rows really left the list, then: ${syncListCommand(row)} --accept-removals`
   if (row.running) return whileRunning(row, isOverdue)
   if (row.last_run_at === null) return sync
   if (mustWait(row, now))
@@ -32,18 +32,19 @@ export function nextStep(
   return row.as_of === null || isTooOld || isOverdue ? sync : null
 }
 
-/** A run under way may end what is wrong, so the user waits for it first. */
+/** A run in progress may fix what is wrong, so there is nothing to type yet. */
 function whileRunning({ failing_since: failingSince }: StatusRow, isOverdue: boolean): string | null {
-  if (isOverdue) return 'look into the log of the process that reads it: it has written nothing for an hour'
+  if (isOverdue)
+    return 'look at the log of the process that is reading the list: it has written nothing for an hour'
   return failingSince === null
     ? null
-    : 'wait for the run that is under way, and look again: admin-mirror status'
+    : 'wait for the run in progress to end, and look again: admin-mirror status'
 }
 
 /** With a wrong total, nothing is removed from a list until its configuration changes. */
 function ignoreTotal(row: StatusRow): string {
   const { collection } = row
-  return `the total of ${collection} cannot be counted by, so nothing that left the list is removed: set collections.${collection}.total: ignore in the configuration, then: ${syncListCommand(row)}`
+  return `the total of ${collection} cannot be relied on, so no row is removed: set collections.${collection}.total: ignore in the configuration, then: ${syncListCommand(row)}`
 }
 
 /** True if no run sends anything before the time that the server asked for. */

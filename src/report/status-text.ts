@@ -39,12 +39,12 @@ function daemonLine({ daemon, timezone, now }: Status, configOption: string): st
     if (running === true) return `runs ${ago}, process ${pid}`
     return running === null
       ? `process ${pid} began ${ago}; this user cannot see whether it still runs`
-      : `process ${pid}, at work ${ago}, died without being stopped`
+      : `process ${pid}, running ${ago}, died without being stopped`
   })
   if (told.length > 0) return `daemon: ${told.join('; ')}`
   return timezone === null
-    ? 'daemon: none on this file'
-    : `daemon: none runs; begin it by its service or admin-mirror start${configOption}`
+    ? 'daemon: none is known to use this file'
+    : `daemon: none runs; start it by its service or admin-mirror start${configOption}`
 }
 
 /** What waits for the workers, in words. */
@@ -54,7 +54,7 @@ export function queueText({ waiting, oldest_ms: oldest, running, failed }: Queue
       ? 'no list waits'
       : `${counted(waiting, 'list')} ${waiting === 1 ? 'waits' : 'wait'}, the first for ${inWords(oldest)}`
   const failures = failed === 0 ? '' : `; ${counted(failed, 'run')} failed in the last hour`
-  return `${wait}; ${grouped(running)} in hand${failures}`
+  return `${wait}; ${grouped(running)} being read${failures}`
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */
@@ -62,7 +62,7 @@ function nextLines(status: Status, configOption: string, queryCommand: string): 
   const { jobs, daemon, timezone, unusable } = status
   const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
   const begin = isDead
-    ? [`begin the daemon again, by its service where it has one: admin-mirror start${configOption}`]
+    ? [`start the daemon again, by its service if it has one: admin-mirror start${configOption}`]
     : []
   const room = unusable === null ? [] : ['fix the problem above; nothing is written until then']
   const all = [
@@ -82,7 +82,7 @@ function nextLines(status: Status, configOption: string, queryCommand: string): 
 
 const MOST_STEPS = 5
 
-/** Workers share a queue. Where there is none, each daemon reads every list. */
+/** Workers that share a queue divide the lists. Without a queue, each daemon reads every list. */
 function stopOthers({ daemon, queue }: Status): string[] {
   const running = daemon.processes.filter((one) => one.running === true)
   if (queue || running.length < 2) return []
@@ -95,8 +95,7 @@ function stopOthers({ daemon, queue }: Status): string[] {
 const MOST_WHOLE = 50
 
 /**
- * The lists. If they do not fit on a screen: those of which there is something to report, then those being read; the rest is
- * summarized.
+ * The lists, if they fit on a screen; else those with something to report, then those being read, and a summary of the others.
  */
 export function listsText(status: Status, queryCommand: string): string[] {
   const { jobs } = status
@@ -130,7 +129,7 @@ function sumsOf(jobs: readonly JobStatus[], are: string, { now }: Status): strin
     if (oldest !== null) parts.push(`the oldest as of ${when(oldest)}`)
     const fresh = earliest(some.flatMap((job) => (isRefreshed(job) ? (job.fresh_as_of ?? []) : [])))
     if (fresh !== null) parts.push(`new rows as of ${when(fresh)} at the oldest`)
-    if (missed > 0) parts.push(`${counted(missed, 'row')} did not come in the last walk`)
+    if (missed > 0) parts.push(`the last walk did not see ${counted(missed, 'row')}`)
     if (uncertain > 0) parts.push(`walks of ${counted(uncertain, 'list')} miss items on average`)
     return [...parts, ...waitsOf(some, Date.parse(now))].join(', ')
   })
@@ -161,13 +160,13 @@ function earliest(times: readonly string[]): string | null {
   return times.reduce<string | null>((one, other) => (one === null || other < one ? other : one), null)
 }
 
-/** What is said of a list below its line. `usual`: said of healthy lists, too. */
+/** A text below the line of a list. `usual`: healthy lists have it, too. */
 interface Note {
   kind: 'problem' | 'progress' | 'usual'
   text: string
 }
 
-/** A list: its rows, as of when and how sure; below it what is to be said of it. */
+/** A list: its rows, as of when and how sure; below it its notes. */
 function jobLines(job: JobStatus, status: Status): string[] {
   const now = Date.parse(status.now)
   const name = `${printable(job.organization, 40)} ${job.collection}`.padEnd(28)
@@ -239,7 +238,7 @@ function tooOldNote({ as_of: asOf }: JobStatus, maxAge: string | null): string {
 function tooStaleNote({ fresh_as_of: freshAsOf }: JobStatus, fresh: string | null): string {
   return freshAsOf === null
     ? `too stale: nothing says how fresh its newest rows are, and --fresh is ${fresh}`
-    : `too stale: its newest rows are those of ${freshAsOf}, and --fresh is ${fresh}`
+    : `too stale: rows added after ${freshAsOf} may be missing, and --fresh is ${fresh}`
 }
 
 /** Since when a list fails, and why; null for one that is not failing. */
@@ -256,7 +255,7 @@ function errorText(code: string, message: string | null): string {
 
 function overdueNote({ due_at: dueAt, schedule }: JobStatus, now: number): string {
   const ago = inWords(now - Date.parse(dueAt ?? ''))
-  return `overdue: by its schedule (${printable(schedule ?? '', 60)}) it was to be read at ${dueAt}, ${ago} ago`
+  return `overdue: by its schedule (${printable(schedule ?? '', 60)}) it should have been read at ${dueAt}, ${ago} ago`
 }
 
 /** Only a daemon reads by the schedule, and sends nothing with a held token. */
@@ -269,14 +268,14 @@ function nextTime(
   return `, next in ${inWords(Date.parse(at) - now)}`
 }
 
-/** Between two readings such rows count like any others. */
+/** About rows that one trusted walk missed. Until the next walk they count like any others. */
 function missedNote({ rows_missed: missed }: JobStatus): string {
-  return `${counted(missed, 'row')} did not come in the last walk; what the next one does not see either is removed, or held back`
+  return `the last walk did not see ${counted(missed, 'row')}; what the next walk does not see either is removed, or held back`
 }
 
 /** How many removals of a list are held back, and why. */
 export function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
-  const reason = why === 'empty' ? 'the list came without items' : 'more than the brake lets go at once'
+  const reason = why === 'empty' ? 'the list came without items' : 'more than the brake allows in one walk'
   return `${grouped(held)} of these ${counted(rows, 'row')} left the list and are held back: ${reason}`
 }
 

@@ -75,7 +75,9 @@ const Trouble = {
   failing_by: z
     .enum(['walk', 'refresh'])
     .nullable()
-    .describe('A refresh that succeeds ends what a refresh began'),
+    .describe(
+      'refresh: a part of the list failed, and any run that succeeds ends it; walk: only a full walk ends it',
+    ),
   failing_code: z.string().nullable().describe('error_code of the last run that failed'),
   failing_message: z.string().nullable(),
   removals_held: count(),
@@ -95,8 +97,10 @@ const Progress = {
     .enum(['schedule', 'manual', 'backfill', 'refresh', 'verify'])
     .nullable()
     .describe('What that process does; null: nothing, or it is about to begin'),
-  retry_since: time().nullable().describe('When a page failed first that it asks for again; null: none does'),
-  retry_until: time().nullable().describe('When it asks for it next'),
+  retry_since: time()
+    .nullable()
+    .describe('When the page that is being retried first failed; null: none is being retried'),
+  retry_until: time().nullable().describe('When that page is asked for next'),
   retry_error: z.string().nullable().describe('How the page failed last'),
   walk_origin: z.enum(['sync', 'backfill']).nullable(),
   walk_page: count().nullable(),
@@ -127,7 +131,7 @@ const Job = z.object({
 export const StatusSchema = z
   .object({
     version: z.literal(1).describe('Another number: a field has changed its meaning, or is gone'),
-    program_version: z.string().describe('Of the admin-mirror that says this'),
+    program_version: z.string().describe('Version of the admin-mirror that wrote this'),
     database: z.string(),
     now: time(),
     verdict: z.string().describe('How things are, in a sentence'),
@@ -155,10 +159,14 @@ export const StatusSchema = z
     waiting_until: time().nullable(),
     max_age: z.string().nullable().describe('As typed'),
     fresh: z.string().nullable().describe('As typed'),
-    advice: z.array(z.string()).describe('Where the configuration asks for more than the rate limit carries'),
+    advice: z
+      .array(z.string())
+      .describe('What to change where the configuration asks for more than the rate limit carries'),
     refreshes: z
       .array(z.string())
-      .describe('How the lists of each rate limit share what refreshes may use of it, once it is known'),
+      .describe(
+        'A sentence for each rate limit: how its lists share the part that refreshes may use; none until that is known',
+      ),
     notes: z
       .array(z.string())
       .describe('What needs nobody to act: columns whose values do not fit them, or that became empty'),
@@ -231,7 +239,7 @@ export interface JobContext {
   tokenPlace?: string | null
 }
 
-/** A job as `status` reports it. */
+/** A job as `status` shows it. */
 export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const { now, configOption, maxAge = null, fresh = null, plan = null, tokenPlace = null } = context
   const isConfigured = row.configured === 1
@@ -293,7 +301,7 @@ const WORK_WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string
 }
 
 /**
- * One note for each open walk of a job: how far it is, and what continues it; and one for what is asked for again. `now`: epoch
+ * One note for each open walk of a job: how far it is, and what continues it; and one for a page that is being retried. `now`: epoch
  * milliseconds.
  */
 export function progressNotes(job: JobStatus, now: number): string[] {
@@ -319,7 +327,7 @@ export function progressNotes(job: JobStatus, now: number): string[] {
   return notes
 }
 
-/** What no page comes for: when it is asked for next, since when it fails, and how. */
+/** The note of a page that is being retried: when it is asked for next, since when it has failed, and how. */
 function retryText({ retry_until: until, retry_error: error }: JobStatus, since: string, now: number) {
   const left = Date.parse(until ?? '') - now
   const next = left > 0 ? `waits until ${until} (${inWords(left)}) to ask again` : 'asks again'
@@ -373,7 +381,7 @@ export function walkProgress(row: StatusRow, now: number) {
 
 function walkTimeLeft(row: StatusRow, now: number): number | null {
   const { running, last_run_status: status, last_run_pages: pages, last_run_rows_seen: rowsSeen } = row
-  // How long a page will fail that is asked for again is unknown.
+  // How long a page that is being retried will keep failing is not known.
   const isOfRun =
     running === true && status === 'running' && row.work !== 'verify' && row.retry_since === null
   if (!isOfRun || row.last_run_at === null || pages === null || rowsSeen === null) return null

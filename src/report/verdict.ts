@@ -44,12 +44,12 @@ export function verdict(status: Facts): string {
 /** What is said of one list, and of several. */
 type Words = readonly [one: string, several: string]
 
-/** The first problem that there is. Only what `checkExitCode` counts "needs attention". */
+/** The gravest problem; null: none. Only for what `checkExitCode` counts it says "needs attention". */
 function problemOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
   const inNeed = jobs.filter(needsAttention)
   if (inNeed.length > 0)
     return `${some(inNeed.length, jobs.length, ['needs attention', 'need attention'])}${reasonsOf(inNeed, jobs.length)}`
-  const lacks = `may lack what was added within ${fresh}`
+  const lacks = `may lack what was added in the last ${fresh}`
   const problems: [isMeant: (job: JobStatus) => boolean, ...words: Words][] = [
     [(job) => job.too_old === true, `is older than ${maxAge}`, `are older than ${maxAge}`],
     [(job) => job.too_stale === true, lacks, lacks],
@@ -60,7 +60,11 @@ function problemOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
       'is being read, or was interrupted',
       'are being read, or were interrupted',
     ],
-    [(job) => job.untrusted !== null, 'was read without certainty', 'were read without certainty'],
+    [
+      (job) => job.untrusted !== null,
+      'was read, but something may be missing',
+      'were read, but something may be missing',
+    ],
     [(job) => job.next !== null, 'has a next step', 'have a next step'],
   ]
   for (const [isMeant, ...words] of problems) {
@@ -75,7 +79,7 @@ function some(number: number, of: number, [one, several]: Words): string {
   return `${grouped(number)} of ${grouped(of)} lists ${number === 1 ? one : several}`
 }
 
-/** Not while its token is held: that is the reason. */
+/** Whether a list is late by its schedule. While its token is held it is not: the hold is named instead. */
 function isLate({ held_since: held, overdue }: JobStatus): boolean {
   return held === null && overdue === true
 }
@@ -102,16 +106,16 @@ function daemonText({ daemon, timezone }: Facts): string {
   const lost = processes.filter(({ running }) => running === false).length
   if (daemon.running === true)
     return lost === 0 ? '' : `; ${grouped(lost)} of ${grouped(processes.length)} daemons died`
-  if (daemon.running === null) return '; whether a daemon runs, this user cannot see'
+  if (daemon.running === null) return '; this user cannot see whether a daemon is running'
   return daemon.processes.length > 0
-    ? '; the daemon died: nothing is read by itself'
-    : '; no daemon runs: nothing is read by itself'
+    ? '; the daemon died: only commands read lists'
+    : '; no daemon runs: only commands read lists'
 }
 
 /** A run may start this late: it may wait 30 seconds for the file's lock. */
 const GRACE_MS = 30_000
 
-/** All tries of a page together take less, unless the server asks for a pause, which the mirror records. */
+/** All attempts at a page together take less, unless the server asks for a pause: then `waiting_until` is set. */
 const STALLED_MS = 3_600_000
 
 /**

@@ -8,7 +8,7 @@ import { createDice, hash, uuid } from './words.ts'
  * cost no memory. For `tick` see `OrderSource`.
  */
 export interface Collection {
-  /** Indexes in use by then, the deleted ones included. */
+  /** How many indexes are in use by then, the deleted ones included. */
   countAt: (tick: number) => number
   /** Deleted indexes, ascending. */
   deletedAt: (tick: number) => readonly number[]
@@ -98,7 +98,7 @@ function insertSorted(sorted: number[], value: number | null): void {
 export interface Organization {
   id: string
   name: string
-  /** Of the only member. Made up, and visibly so. */
+  /** The token of the only member. It is visibly made up. */
   token: string
 }
 

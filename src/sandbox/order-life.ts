@@ -29,7 +29,7 @@ const DAY = 24 * HOUR
 
 const USUAL_PATH = ['pending', 'paid', 'shipped', 'delivered'] as const
 const CANCELLED_PATH = ['pending', 'cancelled'] as const
-/** Where an order stays for good: not all are paid or delivered one day. */
+/** The stages in which an order may stay for good: not all are paid or delivered one day. */
 const LAST_STAGES = [0, 1, 1, 2, 2, 3, 3, 3, 3, 3] as const
 
 /** Seconds from each stage to the next: five minutes, an hour and a day after the order came. Medians. */
@@ -42,7 +42,7 @@ const TOUCHES = [
 /** Standard deviation of the logarithm of these seconds. */
 const SPREAD = 0.8
 
-/** A list that lives is younger, so that more of its orders still change. */
+/** The orders of a live list are younger, so that more of them still change. */
 const SECONDS_BETWEEN = { still: 600, live: 20 }
 
 // A salt for each property, so that those of one order do not depend on each other.

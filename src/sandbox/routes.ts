@@ -63,7 +63,7 @@ export function answer(api: Api, request: Request): Answer {
   return withHeaders(answerMember(api, user, collection, request), limits)
 }
 
-/** For people, who type it: `POST /sandbox/acme/revoke`. No API has it. */
+/** What people type to try things: `POST /sandbox/acme/revoke`. No real API has it. */
 function answerAccident({ organizations, accidents }: Api, name: string, accident: string): Answer {
   const headers = { 'Content-Type': 'text/plain; charset=UTF-8' }
   const organization = organizations.find((known) => known.name === name)
@@ -147,7 +147,7 @@ function withHeaders(plain: Answer, headers: Record<string, string>): Answer {
 export type Accidents = ReturnType<typeof createAccidents>
 
 /**
- * What people let happen to an organization, to see what their mirror says of it.
+ * What people can make happen to an organization, to see what their mirror says then.
  * @param middleOf The index of the order in the middle of what is listed.
  */
 export function createAccidents(middleOf: (organization: Organization) => number) {

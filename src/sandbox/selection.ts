@@ -37,7 +37,7 @@ export function requestedPage(query: Query): number {
   return Number.isSafeInteger(page) ? page : 1
 }
 
-/** The filters that this API knows, or the name of the one that is no date. */
+/** The filters that this API knows, or the name of a filter that should be a date and is not. */
 export function readFilters(query: Query): Filters | string {
   const states = [...(query.get('state')?.values() ?? [])].filter((state) => state !== '')
   const momentOf = (name: string) => parseMoment(query.get(name)?.get('') ?? '')

@@ -28,7 +28,7 @@ export interface SandboxOptions {
   seed: number
   /** Orders come, change and go while the sandbox runs. Otherwise nothing ever changes. */
   live: boolean
-  /** So many times faster than real time passes in the made-up world; not for the rate limit. */
+  /** How many times faster than real time passes in the made-up world; not for the rate limit. */
   speed: number
   /** The end of the list of orders where new ones appear. */
   order: 'first' | 'last'

@@ -21,12 +21,12 @@ export const OF_THE_MIRROR: Readonly<
       organization: 'its name',
       collection: 'the name of the collection',
       rows: 'live rows of this list',
-      as_of: 'start of the last complete full walk: what was listed then, and all the time since, is here',
+      as_of: 'start of the last complete full walk: every item that has been in the list ever since is here',
       last_complete_at: 'end of that walk',
       coverage:
         'how sure it is to have seen all: steady (nothing moved), repaired (the list moved, and all of it is accounted for), drifted (it is not: some may be missing); null: the list has no total to count by',
       expected_missed:
-        'how many items a walk like it misses on average; null: not known, so of drifted walks, too',
+        'how many items a walk like it misses on average; null: not known, as for drifted walks',
       fresh_as_of:
         'what was added at the newest end of the list before then is here; says nothing of changes and removals',
       newest: 'the end of the list where new items appear: first, last; null: not known yet',
@@ -48,7 +48,7 @@ export const OF_THE_MIRROR: Readonly<
       status: 'running, succeeded, failed, interrupted',
       started_at: 'when it began',
       finished_at: 'when it ended; null while it runs, or if it was killed',
-      first_page: 'the page after the last one that the walk had written before',
+      first_page: 'the page at which it began: the one after the last that the walk had written',
       pages: 'answers read',
       rows_seen: 'items on them, rejects too',
       rows_added: 'new rows written',
@@ -74,7 +74,7 @@ export const OF_THE_MIRROR: Readonly<
       next_page: 'the page after the last one written; null: none is left',
       pages: 'answers read',
       rows_seen: 'distinct items, rejects too',
-      total: 'how many items the list said to have',
+      total: 'how many items the list says it has',
       passes: 'how often it was read from the first page',
       coverage: 'as in sync_status',
       expected_missed: 'as in sync_status',
@@ -99,7 +99,7 @@ export const OF_THE_MIRROR: Readonly<
     },
   ],
   sync_rejects: [
-    'items that could not be placed: without a usable key, or no object',
+    'items that could not be placed: without a usable key, or not an object',
     {
       organization_id: 'the UUID of the organization',
       collection: 'the name of the collection',
@@ -123,23 +123,22 @@ export const OF_THE_MIRROR: Readonly<
   ],
 }
 
-/** Their columns are our own affair, and each version may have others. */
+/** Tables of the program itself. Their columns are internal: each version may have others. */
 export const WORKINGS: Readonly<Record<string, string>> = {
-  sync_jobs: 'a working of the program: its lists, and who is at work on them',
-  sync_known_columns: 'a working of the program: the columns of sync_columns',
-  sync_column_counts: 'a working of the program: the counts of sync_columns, of each list',
-  sync_pages: 'a working of the program: the keys on each page that was read, until its walk is closed',
-  sync_missing: 'a working of the program: live rows that the last walk did not see',
-  sync_refreshed:
-    'a working of the program: the keys on pages that refreshes read while a full walk was open',
-  sync_view_columns: 'a working of the program: the fields of the elements of arrays',
-  sync_gates: 'a working of the program: the budgets of requests',
-  sync_shares: 'a working of the program: what refreshes pay for requests',
-  sync_seq: 'a working of the program: the greatest seq of each collection',
-  sync_settings: 'a working of the program',
+  sync_jobs: 'internal: the lists, and which process works on each',
+  sync_known_columns: 'internal: the columns of sync_columns',
+  sync_column_counts: 'internal: the counts of sync_columns, for each list',
+  sync_pages: 'internal: the keys on each page that was read, until its walk is closed',
+  sync_missing: 'internal: live rows that the last walk did not see',
+  sync_refreshed: 'internal: the keys on pages that refreshes read while a full walk was open',
+  sync_view_columns: 'internal: the fields of the elements of arrays',
+  sync_gates: 'internal: the budgets of requests',
+  sync_shares: 'internal: what refreshes pay for requests',
+  sync_seq: 'internal: the greatest seq of each collection',
+  sync_settings: 'internal: what the program notes about the mirror',
 }
 
-/** Such columns among those that people read. */
+/** Internal columns of the tables that people read. */
 export const WORKING_COLUMNS: Readonly<Record<string, string>> = {
   organizations: 'held_fingerprint last_fingerprint',
   sync_runs: 'brief',

@@ -43,7 +43,7 @@ const MOST_PATHS = 10
 /** Candidates of each kind kept in memory, with their texts. */
 const MOST_CANDIDATES = 50_000
 
-/** `moved`: the item changed, came or left during the reading. */
+/** `moved`: the item changed, was added or left during the reading. */
 type Judgement = 'suspected' | 'certain' | 'moved'
 
 interface Candidate extends Omit<Difference, 'key' | 'hasMorePaths'> {

@@ -45,7 +45,7 @@ function nextRefresh({ lease, walk, writer, refresher, times }: EndOptions, read
   const { coverage, state } = reading
   const { lastPage } = state
   const rules = rulesOf(lease.job)
-  // What is no number of the list's items for the walk is none for refreshes, whatever the API says.
+  // A total that the walk could not count by is not used by refreshes either, whatever the API says.
   const isCounted = rules.total === 'check' && state.counted
   const complete = {
     scope: scopeText(lease.job),

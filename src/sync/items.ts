@@ -52,7 +52,7 @@ export function isRejectId(id: string): boolean {
 }
 
 function identifyItem(keyPaths: readonly string[], item: Item): ListedItem {
-  if (!isJsonObject(item.value)) return { item, id: fingerprint(item.text), reject: 'is no object' }
+  if (!isJsonObject(item.value)) return { item, id: fingerprint(item.text), reject: 'is not an object' }
   const reading = readKey(keyPaths, item.value)
   if (!reading.ok) return { item, id: fingerprint(item.text), reject: reading.reason }
   return { item, id: reading.key.id, key: reading.key }
@@ -87,7 +87,7 @@ export interface KeyPart {
 
 type KeyReading = { ok: true; key: Key } | { ok: false; reason: string }
 
-/** Of both stores: a PostgreSQL index takes entries of 2,704 bytes, with the organization, and with the collection's name. */
+/** The same in both stores: an entry of a PostgreSQL index has at most 2,704 bytes, and holds the organization and the collection's name, too. */
 const LONGEST_ID_BYTES = 2400
 
 /**
@@ -126,7 +126,7 @@ function keyPart(value: JsonValue | undefined): KeyPart | string {
   if (typeof value === 'string') return textPart(value, false)
   if (Array.isArray(value)) return 'is a list'
   if (typeof value === 'object' && !isRawNumber(value)) return 'is an object'
-  // As nearly all keys are; what follows returns the same, more slowly.
+  // Nearly all keys are such numbers. What follows would return the same, more slowly.
   if (typeof value === 'number' && Number.isSafeInteger(value)) return { text: String(value), integer: true }
   const text = canonicalNumber(numberText(value))
   return textPart(text, isInteger(text))

@@ -42,8 +42,8 @@ export interface JobOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   yieldToEventLoop: () => Promise<void>
-  /** A promise to await before the job begins; null: none. */
-  beforeStart: () => Promise<void> | null
+  /** Resolves when the job may begin; null: at once. */
+  mayBegin: () => Promise<void> | null
   observe: Observe<JobEvent>
   signal: AbortSignal
 }
@@ -57,7 +57,7 @@ export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
   trigger: Trigger
   walk: Walk | null
   run: (RunRecord & RunTraffic) | null
-  /** It was asked to refresh: it did, as an event reported, or nothing was due by then. */
+  /** True if the job was refreshed instead of walked, or was to be and nothing was due any more. The refresh has an event of its own. */
   isInstead: boolean
   /** Distinct items that the walk has seen, those of earlier runs of it too; an item on two pages counts once. */
   items: number
@@ -85,7 +85,7 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     heldBack: null,
   }
   try {
-    await options.beforeStart()
+    await options.mayBegin()
     await withLease(options, (lease, source) => refreshOrWalk(source, lease, options, result))
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
@@ -155,7 +155,7 @@ async function runWalk(
     const noting = (event: WalkEvent) => {
       countTraffic(traffic, event)
       if (event.kind === 'page') {
-        result.items = event.rowsInWalk
+        result.items = event.itemsInWalk
         if (!options.instead) refresher.noteWalked(event.page, event.result)
       }
       observe(event)
@@ -168,7 +168,7 @@ async function runWalk(
   } catch (error) {
     result.error = runError(error, signal)
   }
-  if (charged > 0) await refresher.settle(traffic.requests - charged)
+  if (charged > 0) await refresher.correctCharge(traffic.requests - charged)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(lease, run, outcome)
   if (outcome.status === 'refused') result.walk = null
@@ -176,7 +176,7 @@ async function runWalk(
   if (!result.error) await store.prune(job)
 }
 
-/** A short list is walked instead: that costs the same, and says more. So is one that was never read whole. */
+/** Whether the list is refreshed. A short one is walked instead, which costs the same and proves more; and so is one that was never read whole. */
 function mayRefresh({ refusal }: Lease, refresher: Refresher): boolean {
   const state = refresher.state()
   return refusal === null && state !== null && !isWalkedWhole(state)

@@ -8,7 +8,7 @@ import type { Observe, PageSource } from './types.ts'
 // How often to check whether another process has released the job: each look takes the mirror's lock for a moment.
 const FIRST_LOOK_MS = 250
 const LONGEST_LOOK_MS = 2000
-/** Of the time waited so far: a wait of hours needs no look four times a second. */
+/** The pause as a part of the time waited so far: a wait of hours needs no look four times a second. */
 const LOOK_SHARE = 0.05
 
 /** Another process has the job; this one waits for its end, and says so at each look. `owner`: the name of its lock. */
@@ -62,7 +62,8 @@ async function acquire(options: LeaseOptions): Promise<Lease> {
     if (!waitForOwner) {
       const place = jobName(job)
       const owner = `${ownerName(heldBy, work)} ${workText(work, now())}`
-      const then = trigger === 'schedule' ? 'the schedule comes to it again' : '--wait waits for its end'
+      const then =
+        trigger === 'schedule' ? 'the next scheduled run tries again' : '--wait waits until that is done'
       throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)
     }
     observe({ kind: 'busy', owner: heldBy, work })

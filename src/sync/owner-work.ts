@@ -45,7 +45,7 @@ export function workText(work: OwnerWork | null, now: number): string {
   return `is working on it (${parts.join(', ')})`
 }
 
-/** How long its work still takes about, if that is known. Milliseconds. */
+/** About how long the owner's work will still take, in milliseconds; null: not known. */
 export function leftOf(work: OwnerWork | null, now: number): number | null {
   return work?.run ? walkLeft(work.run, now) : null
 }
@@ -56,7 +56,7 @@ interface WalkPace {
   /** Of this run. */
   pages: number
   rowsSeen: number
-  /** When the run had written its pages but two thirds of them, and but one; null: not known. */
+  /** When the run had written the first third of its pages, and the second; null: not known. */
   thirdAt: string | null
   twoThirdsAt: string | null
   /** Its waits for the rate limit together. Milliseconds. */
@@ -69,7 +69,7 @@ interface WalkPace {
   waitingUntil: string | null
 }
 
-/** Parts of a run that can be compared. */
+/** A run with fewer pages has no three parts to compare. */
 const LEAST_PAGES = 3
 
 /** The longest wait for a rate limit; a later time was written by a wrong clock. */
@@ -95,8 +95,8 @@ export function walkLeft(pace: WalkPace, now: number): number | null {
 }
 
 /**
- * What the pages of a run took. A wait for another process's lock, or for a server that was away, does not predict the next pages: of three
- * parts of the run the one in the middle decides, by the time a page took in it, and waits for the rate limit come on top.
+ * How long the pages of a run took. A wait for somebody's lock, or for a server that was away, says nothing of the pages to come. So the run is
+ * cut into three parts, and the one with the middle time a page decides; waits for the rate limit are added.
  */
 function spentMs(pace: WalkPace): number | null {
   const { pages, startedAt, thirdAt, twoThirdsAt, updatedAt, rateLimitWaitMs } = pace
@@ -112,7 +112,7 @@ function spentMs(pace: WalkPace): number | null {
 
 /** How far a walk is, in whole percent of its items; null if its length is unknown. */
 export function walkPercent(seen: number | null, total: number | null): number | null {
-  // An item that came since the first answer is no part of its total.
+  // Items that came since the first answer are not in its total, so more may be seen than it says.
   return seen === null || total === null || total === 0
     ? null
     : Math.floor((100 * Math.min(seen, total)) / total)

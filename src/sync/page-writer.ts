@@ -69,7 +69,7 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     /** As of `Lease`, with the last page written. */
     rowsAdded: () => rowsAdded,
     /**
-     * When rows new to the mirror first came in front of the list, on a page asked for again; unread rows may follow them.
+     * When a page that was asked for again first showed rows in front of the list that the mirror did not have; unread rows may follow them.
      * Epoch milliseconds; null: none came.
      */
     addedBehindAt: () => (addedBehind?.isInFront ? addedBehind.at : null),
@@ -174,7 +174,7 @@ export function createPageTimes(
   now: () => number,
 ) {
   let last = lastPageAt
-  // What is written after a finished refresh is news to the next one.
+  // What is written after a finished refresh is new to the next one, so no page may carry an earlier time.
   let least = Math.max(lastPageAt, (refresh?.settledAt ?? 0) + 1)
   return {
     /** For a page of a walk. */

@@ -1,7 +1,7 @@
 import { JobError } from '../errors.ts'
 import { counted, grouped, jobName, shellWord } from '../text.ts'
 import type { CoverageState } from './coverage/state.ts'
-import type { HeldRemovals, HoldReason, MissingCounts, Removals } from './store.ts'
+import type { HeldBackReason, HeldRemovals, MissingCounts, Removals } from './store.ts'
 import type { Job, Reading } from './types.ts'
 
 // What becomes of a row that the list no longer shows. Only a trusted full walk judges it, at its end (end-walk.ts):
@@ -34,9 +34,9 @@ export function whyUntrusted(
   newRejects: number,
 ): string | null {
   if (newRejects > 0) return `${counted(newRejects, 'item')} without a usable key came for the first time`
-  if (coverage === 'drifted') return why ?? 'its accounts are not settled'
+  if (coverage === 'drifted') return why ?? 'it does not account for all items'
   if (coverage !== null) return null
-  if (state.passShort) return 'it ended on a page that says itself that there are more'
+  if (state.passShort) return 'the last page that it read says that there are more pages'
   return state.repeatedAcrossPages ? 'an item came on two pages, and there is no total to tell why' : null
 }
 
@@ -67,7 +67,7 @@ export function decideRemovals(missing: MissingCounts & { listed: number }, rule
 function holdReason(
   { removable, live, listed }: Pick<MissingCounts, 'removable' | 'live'> & { listed: number },
   { brakePercent, brakeRows }: RemovalRules,
-): HoldReason | null {
+): HeldBackReason | null {
   if (listed === 0) return 'empty'
   return removable > brakeRows && removable * 100 > live * brakePercent ? 'brake' : null
 }
@@ -77,12 +77,12 @@ export function heldError(job: Job, held: HeldRemovals, untrusted: string | null
   const reason =
     held.why === 'empty'
       ? 'the list came without items'
-      : 'removals.brakePercent and brakeRows let fewer go at once'
+      : 'that is more than removals.brakePercent and brakeRows allow in one walk'
   return new JobError(
     'REMOVALS_HELD',
     `${jobName(job)}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list and are held back, ` +
-      `since ${reason}. ${untrusted ? `This reading is not trusted (${untrusted}), so none went. ` : ''}` +
-      `If they are to go: ${acceptCommand(job)}`,
+      `since ${reason}. ${untrusted ? `This reading is not trusted (${untrusted}), so none was removed. ` : ''}` +
+      `If these rows really left the list, run: ${acceptCommand(job)}`,
   )
 }
 

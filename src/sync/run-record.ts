@@ -2,7 +2,7 @@ import { InterruptedError, type KnownError, toKnownError } from '../errors.ts'
 import type { JobEvent } from './job.ts'
 import type { RunOutcome, RunTraffic } from './store.ts'
 
-/** The reason of an error: that the run was stopped goes before what followed from it. */
+/** The reason of an error: if the run was stopped, that, and not what followed from it. */
 export function runError(error: unknown, signal: AbortSignal): KnownError {
   if (!signal.aborted) return toKnownError(error)
   // A failed mirror stops all jobs and is then the reason.
@@ -12,7 +12,7 @@ export function runError(error: unknown, signal: AbortSignal): KnownError {
 }
 
 /**
- * How a run ended. One that meets a held token or too long a wait before its first request leaves no line in `sync_runs`.
+ * How a run ended. One that meets a held token, or too long a wait, before its first request is `refused`: it leaves no line in `sync_runs`.
  * @param heldBack Removals that wait for a decision.
  */
 export function runOutcome(

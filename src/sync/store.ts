@@ -8,14 +8,15 @@ import type { JobRefresh, RefreshState, SavedRefresh } from './refresh/state.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
 /**
- * All that `sync` asks of the place where rows are kept, with sets in and sets out. What a method writes is written together or
- * not at all; only `prune` works in batches, and `commit` may add columns first. Throws MirrorError if the store cannot be used.
+ * All that `sync` asks of the place where rows are kept. Each method handles a whole page or list at once, not single rows. What it writes is
+ * written together or not at all; only `prune` works in batches, and `commit` may add columns first. Throws MirrorError if the store cannot
+ * be used.
  *
  * A new store is a folder beside store/sqlite that implements this and `Tokens` of store/core. It takes the columns of items from
  * store/columns, and the rules from store/core. test/store/contract.ts tests each promise; `kindOf` of cli/mirror.ts chooses it.
  */
 export interface Store {
-  /** Takes a job for this process, unless another process that is alive has it. `isVerify`: to compare the list, for those who look. */
+  /** Takes a job for this process, unless another process that is alive has it. `isVerify`: only to compare the list; `status` shows that. */
   acquire(job: Job, isVerify?: boolean): Promise<Acquired>
   release(lease: Lease): Promise<void>
   /** The job's unfinished walks, the oldest first. */
@@ -28,7 +29,7 @@ export interface Store {
   lookup(job: Job, items: readonly ListedItem[]): Promise<StoredItem[]>
   /** Writes one page. */
   commit(lease: Lease, page: PageCommit): Promise<CommitResult>
-  /** Writes where a walk goes on, when a pass begins. `at`: see `PageCommit`. */
+  /** Writes where a walk continues, when a pass begins. `at`: see `PageCommit`. */
   saveCheckpoint(lease: Lease, walk: Walk, next: Checkpoint, at: number): Promise<void>
   /** Records the live rows that a trusted walk missed. The same walk may be judged any number of times. */
   findMissing(lease: Lease, rule: MissingRule): Promise<MissingCounts>
@@ -40,11 +41,11 @@ export interface Store {
   saveRefresh(lease: Lease, saved: SavedRefresh): Promise<void>
   /** What is saved of the refreshes of all jobs of the store. */
   refreshes(): Promise<JobRefresh[]>
-  /** What refreshes pay, of those of these budgets for which any has paid. */
+  /** What refreshes of these budgets pay; no entry for a budget that no refresh has used yet. */
   shares(scopes: readonly string[]): Promise<StoredShare[]>
   /** Writes a share if the stored version is one less (0: there is none). False: another process was faster. */
   writeShare(share: StoredShare): Promise<boolean>
-  /** Saves which page the owner of the job asks for again, for those who look; null: none. It ends with the lease. */
+  /** Saves which page the owner of the job is retrying, for `status`; null: none. Ends with the lease. */
   noteRetry(lease: Lease, retry: PageRetry | null): Promise<void>
   /** Closes the run's line, or deletes it if the run was refused before its first request. */
   finishRun(lease: Lease, run: Run, outcome: RunOutcome): Promise<RunRecord>
@@ -126,11 +127,11 @@ export interface Walk {
   startedAt: number
   /** `rowsAdded` of the lease when it began. */
   rowsAddedBefore: number
-  /** Distinct items that its earlier runs saw. */
+  /** Distinct items that its earlier runs saw; rows in the words of `sync_walks`. */
   rowsSeen: number
   /** Items without a usable key that are new to the store, so far. */
   newRejects: number
-  /** Why its result is not trusted, whatever it reads; null: the reading decides. */
+  /** Why its result is not trusted, whatever the walk reads; null: that depends on the reading. */
   untrusted: string | null
 }
 
@@ -209,22 +210,23 @@ export interface MissingRule {
 export interface MissingCounts {
   /** Rows missed by two trusted walks, or by one whose list came in one answer, and not held back. */
   removable: number
+  /** Rows that are held back already. */
   held: number
   /** Live rows of the job. */
   live: number
 }
 
 /** Why rows were held back: more than the brake allows, or a list without items. */
-export type HoldReason = 'brake' | 'empty'
+export type HeldBackReason = 'brake' | 'empty'
 
-/** What happens to removable rows; `earlier`: they are held back for the same reason as those held already. */
-export type Removals = 'none' | 'remove' | { hold: HoldReason | 'earlier' }
+/** What happens to removable rows; `earlier`: they are held back for the same reason as those held back already. */
+export type Removals = 'none' | 'remove' | { hold: HeldBackReason | 'earlier' }
 
 /** How many rows of a job are held back, of how many live ones, and why. */
 export interface HeldRemovals {
   rows: number
   live: number
-  why: HoldReason
+  why: HeldBackReason
 }
 
 export interface WalkClosing {

@@ -60,7 +60,7 @@ export type RequestEvent =
   | { kind: 'retry'; reason: string; delayMs: number }
   | { kind: 'throttled' }
   | { kind: 'wait'; reason: string; until: number }
-  /** Told when the request has left, or never will. */
+  /** When the request has left, or never will. */
   | { kind: 'waited'; ms: number }
 
 /** Receives what happens, in order. */
@@ -106,7 +106,7 @@ export interface BudgetStore {
    * clock, so it is called with the lock held, and again if the transaction is rolled back.
    */
   compareAndSet(budgetKey: string, version: string, next: () => StoredBudget): Promise<string | null>
-  /** Before then it is unknown what was sent in the last minute, since the clock was set. Epoch milliseconds. */
+  /** Until then it is not known what was sent lately, since the clock was set. Epoch milliseconds. */
   sureAt?: () => number
 }
 
@@ -118,7 +118,7 @@ export interface Checkpoint {
   /** What to ask for next: that page, or an earlier one; null: the pass is complete. */
   ask: Question | null
   state: CoverageState
-  /** Absent where no row that is new to the mirror came behind the reader. */
+  /** Absent if no row that is new to the mirror came behind the reader. */
   addedBehind?: AddedBehind
 }
 

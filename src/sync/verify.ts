@@ -61,21 +61,21 @@ function withoutSync(job: Job, error: KnownError): KnownError {
   if (error.code !== 'INCOMPLETE') return error
   return new JobError(
     'INCOMPLETE',
-    `${jobName(job)}: the list ends before its own total, in every pass, so the mirror cannot be ` +
+    `${jobName(job)}: in every pass, the list ended before its own total, so the mirror cannot be ` +
       'compared with it; a sync says what to do about it',
   )
 }
 
 async function compare(source: PageSource, lease: Lease, options: VerifyOptions): Promise<Differences> {
   const candidates = createCandidates(new Set(options.job.collection.ignore))
-  const scene = { ...options, source, lease, candidates }
-  const first = await readWhole(scene, (answer, stored, seen) => readFirst(candidates, answer, stored, seen))
-  await lookAgain(scene)
+  const tools = { ...options, source, lease, candidates }
+  const first = await readWhole(tools, (answer, stored, seen) => readFirst(candidates, answer, stored, seen))
+  await lookAgain(tools)
   let isExtraKnown = first.isTrusted
   if (isExtraKnown) {
-    await addUnseen(scene, first.seen)
+    await addUnseen(tools, first.seen)
     if (candidates.hasExtra()) {
-      isExtraKnown = (await readWhole(scene, ({ items }) => clear(candidates, items))).isTrusted
+      isExtraKnown = (await readWhole(tools, ({ items }) => clear(candidates, items))).isTrusted
       if (isExtraKnown) candidates.confirmExtra()
     }
   }
@@ -83,7 +83,8 @@ async function compare(source: PageSource, lease: Lease, options: VerifyOptions)
   return { items: seen.items, ...candidates.differences(), coverage, isExtraKnown, isNeverSynced: false }
 }
 
-interface Scene extends Omit<VerifyOptions, 'source'> {
+/** What a verification works with. */
+interface VerifyTools extends Omit<VerifyOptions, 'source'> {
   source: PageSource
   lease: Lease
   candidates: Candidates
@@ -110,10 +111,10 @@ type Compare = (answer: Answer, stored: readonly StoredItem[], seen: SeenItems) 
 
 /** Reads the whole list; compares each answer before it is added to what was seen. */
 async function readWhole(
-  scene: Scene,
+  tools: VerifyTools,
   compareAnswer: Compare,
 ): Promise<{ coverage: Coverage | null; seen: SeenItems; isTrusted: boolean }> {
-  const { job, lease, store, observe, now } = scene
+  const { job, lease, store, observe, now } = tools
   const seen = createSeenItems(now())
   const checkpoint = startCheckpoint(1, lease.lastWalk)
   const walk = { id: 0, kind: 'full', firstPage: 1, checkpoint, resumed: false, rowsSeen: 0 } as const
@@ -131,7 +132,7 @@ async function readWhole(
     async giveUp() {},
   }
   observe({ kind: 'start', walk })
-  const reading = await readList({ ...scene, walk, seen, handler })
+  const reading = await readList({ ...tools, walk, seen, handler })
   return { coverage: reading.coverage, seen, isTrusted: whyUntrusted(reading, newRejects) === null }
 }
 
@@ -152,7 +153,7 @@ function clear(candidates: Candidates, items: readonly ListedItem[]): void {
 
 /** Adds the live rows that the first reading did not meet. */
 async function addUnseen(
-  { job, store, candidates, yieldToEventLoop, signal }: Scene,
+  { job, store, candidates, yieldToEventLoop, signal }: VerifyTools,
   seen: SeenItems,
 ): Promise<void> {
   let from: string | null = null
@@ -176,16 +177,16 @@ function* pairs(
 const REACH = 2
 
 /**
- * Asks again for the candidates' pages, each once, and for the next ones: an insertion pushes an item there. Then for the
- * pages before them, where an item is after one in front of it left the list.
+ * Asks again for the pages of the candidates, each once, and for the pages after them, where an insertion pushes an item; then for the pages
+ * before them, where a deletion in front of it pulls an item.
  */
-async function lookAgain(scene: Scene): Promise<void> {
-  await lookFrom(scene, (page, last) => Math.max(page, last + 1), REACH)
-  await lookFrom(scene, (page) => page - 1, 0)
+async function lookAgain(tools: VerifyTools): Promise<void> {
+  await lookFrom(tools, (page, last) => Math.max(page, last + 1), REACH)
+  await lookFrom(tools, (page) => page - 1, 0)
 }
 
 async function lookFrom(
-  { job, store, source, candidates, observe, signal }: Scene,
+  { job, store, source, candidates, observe, signal }: VerifyTools,
   pageFor: (candidatePage: number, lastAsked: number) => number,
   reach: number,
 ): Promise<void> {

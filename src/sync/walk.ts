@@ -11,7 +11,7 @@ import type { Checkpoint, Job, Notice, Observe, Page, PageSource, Reading, Reque
 
 export type WalkEvent =
   | RequestEvent
-  | { kind: 'page'; page: Page; result: PageResult; rowsInWalk: number }
+  | { kind: 'page'; page: Page; result: PageResult; itemsInWalk: number }
   /** The list is read once more. */
   | { kind: 'pass'; why: string; pass: number }
 
@@ -61,7 +61,7 @@ export interface PageResult {
   changed: number
   rejected: number
   notices: readonly Notice[]
-  /** Those rows; absent where none are written. */
+  /** The rows that were added or changed; absent where none are written. */
   upserts?: readonly Upsert[]
 }
 
@@ -115,7 +115,7 @@ async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint
       const result = await handler.handle({ page, items, newToWalk: match.newToWalk, entry, next })
       seen.add(entry)
       checkpoint = next
-      observe({ kind: 'page', page, result, rowsInWalk: seen.items })
+      observe({ kind: 'page', page, result, itemsInWalk: seen.items })
       if (givesWay) await betweenPages.run()
     }
   } finally {
@@ -137,7 +137,7 @@ function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, mat
 function incomplete(job: Job, why: string, state: CoverageState): JobError {
   return new JobError(
     'INCOMPLETE',
-    `${jobName(job)}: the list ends before its own total, in every pass: ${why}. ` +
+    `${jobName(job)}: in every pass, the list ended before its own total: ${why}. ` +
       `What came is in the mirror and nothing was removed; ${afterIncomplete(job, state)}`,
   )
 }

@@ -25,8 +25,8 @@ describe('the counts of requests', () => {
     const half = counts.requests().get('a')
 
     expect([whole, half]).toEqual([
-      { requests: 2, refused: 1 },
-      { requests: 1, refused: 1 },
+      { requests: 2, throttled: 1 },
+      { requests: 1, throttled: 1 },
     ])
   })
 
@@ -37,7 +37,7 @@ describe('the counts of requests', () => {
     clock.now -= 1440 * MINUTE
     counts.note('a', 200)
 
-    expect(counts.requests().get('a')).toEqual({ requests: 1, refused: 0 })
+    expect(counts.requests().get('a')).toEqual({ requests: 1, throttled: 0 })
   })
 })
 
@@ -53,8 +53,8 @@ const organizations = [
   { id: 'b', name: 'globex' },
 ] as never
 const lastHour = new Map([
-  ['a', { requests: 10, refused: 1 }],
-  ['b', { requests: 5, refused: 0 }],
+  ['a', { requests: 10, throttled: 1 }],
+  ['b', { requests: 5, throttled: 0 }],
 ])
 
 function gate(scope: string, limit: number) {
@@ -82,7 +82,7 @@ describe('the use of budgets', () => {
       lastHour,
     })
 
-    expect(uses).toEqual([{ organizations: ['acme', 'globex'], requests: 15, refused: 1, per_minute: 60 }])
+    expect(uses).toEqual([{ organizations: ['acme', 'globex'], requests: 15, throttled: 1, per_minute: 60 }])
     expect(JSON.stringify(uses)).not.toContain('fingerprint')
   })
 

@@ -375,6 +375,6 @@ it('a collection that is none that is known, and close to one, is asked about', 
 
   expect(code).toBe(0)
   expect(logs.filter(({ level }) => level === 'warn')).toMatchObject([
-    { msg: expect.stringMatching(/order is none that is known.*is orders meant\?/) },
+    { msg: expect.stringMatching(/order is not a known one.*is orders meant\?/) },
   ])
 })

@@ -196,7 +196,11 @@ describe('a service that publishes', () => {
   })
 
   it.each<[string, (target: string) => void, RegExp]>([
-    ['a file of something else', (target) => fs.writeFileSync(target, 'precious'), /is no copy of a mirror/],
+    [
+      'a file of something else',
+      (target) => fs.writeFileSync(target, 'precious'),
+      /is not a copy of a mirror/,
+    ],
     [
       'numbers of something else',
       (target) => fs.writeFileSync(`${target}.json`, '{"name":"my-package"}'),

@@ -35,7 +35,7 @@ export function jobOptions(
     refresh: null,
     now: clock.now,
     sleep: clock.sleep,
-    beforeStart: () => null,
+    mayBegin: () => null,
     yieldToEventLoop: async () => {},
     observe: hearing(),
     signal: new AbortController().signal,

@@ -175,7 +175,7 @@ describe('health', () => {
     ],
     [
       { overdue: true, due_at: at(9), next: 'sync' },
-      `the only list needs attention (overdue)\nacme orders: overdue: by its schedule (*/15 * * * *) it was to be read at ${at(9)}, 9 minutes ago; next: sync\n`,
+      `the only list needs attention (overdue)\nacme orders: overdue: by its schedule (*/15 * * * *) it should have been read at ${at(9)}, 9 minutes ago; next: sync\n`,
     ],
   ])('as an uptime monitor asks for it says what needs somebody: %j', async (wrong, told) => {
     const { url } = await listen(source(overview([job('acme', 'orders', wrong)])))

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ListenerOptions, openListener } from '../../src/listener/listener.ts'
-import type { Source } from '../../src/listener/overview.ts'
+import type { StatusSource } from '../../src/listener/overview.ts'
 import { atEndOfFile } from '../helpers/at-end-of-file.ts'
 
 /** A listener on a free port of loopback, with what it failed at. */
-export async function listen(given: Source | null, more: Partial<ListenerOptions> = {}) {
+export async function listen(given: StatusSource | null, more: Partial<ListenerOptions> = {}) {
   const listener = await openListener({
     host: '127.0.0.1',
     port: 0,

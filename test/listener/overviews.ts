@@ -1,5 +1,5 @@
 import { createCounters } from '../../src/listener/metrics.ts'
-import type { Overview, Source } from '../../src/listener/overview.ts'
+import type { Overview, StatusSource } from '../../src/listener/overview.ts'
 import { createStatus, type JobStatus, jobStatus } from '../../src/report/status.ts'
 import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
 import { jobKey } from '../../src/text.ts'
@@ -82,8 +82,8 @@ export function overview(
 /** A source that is well, and counts how often it was asked. */
 export function source(
   known: Overview,
-  more: Partial<Source> = {},
-): Source & { asked: { overviews: number } } {
+  more: Partial<StatusSource> = {},
+): StatusSource & { asked: { overviews: number } } {
   const asked = { overviews: 0 }
   return {
     asked,

@@ -95,7 +95,7 @@ function hostileOverview(): Overview {
     ),
   ]
   return overview(jobs, {
-    budgets: [{ organizations: HOSTILE, requests: 60, refused: 2, per_minute: 60 }],
+    budgets: [{ organizations: HOSTILE, requests: 60, throttled: 2, per_minute: 60 }],
     new_columns: HOSTILE.map((name) => ({
       collection: name,
       column: name,

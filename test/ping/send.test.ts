@@ -110,6 +110,6 @@ describe('the request of a ping', () => {
 
     expect(asked).toEqual(['POST /secret-id?a=1', 'POST /secret-id/fail'])
     await expect(sendPing(address, 'start', '', OPTIONS)).rejects.toThrow(/^ECONNREFUSED$/)
-    await expect(sendPing('secret-id', 'start', '', OPTIONS)).rejects.toThrow(/^its address is none$/)
+    await expect(sendPing('secret-id', 'start', '', OPTIONS)).rejects.toThrow(/^its address is not a URL$/)
   })
 })

@@ -17,15 +17,15 @@ describe('the advice', () => {
       isTight: false,
       schedule: '0 3 * * *',
       walks:
-        'full walks of 1 list take about 66 minutes at 60 requests a minute; schedule: "0 3 * * *" leaves most of them free',
+        'full walks of 1 list take about 66 minutes at 60 requests a minute; schedule: "0 3 * * *" leaves most requests free',
       refreshes:
-        'refresh: { every: 5m, share: 10 } reads the newest end of the busiest list every 5 minutes, others as often as their new rows are worth the requests, and older pages with what is left of 10 %',
+        'refresh: { every: 5m, share: 10 } reads the newest end of the busiest list every 5 minutes, that of other lists less often (the fewer new rows they have), and older pages with the rest of 10 %',
     })
   })
 
   it('names no time for walks whose requests leave at once', () => {
     expect(walkAdvice({ ...ORDERS, walksMs: 0 }).walks).toBe(
-      'full walks of 1 list take no more requests than leave at once, at 60 a minute; schedule: "0 3 * * *" leaves most of them free',
+      'full walks of 1 list take no more requests than leave at once, at 60 a minute; schedule: "0 3 * * *" leaves most requests free',
     )
   })
 

@@ -115,7 +115,7 @@ describe('the lists in the text of status', () => {
     ]
 
     expect(told(jobs)).toEqual([
-      `9,999 lists of orders are well, 14,998,500 rows, the oldest as of ${at(8)} (8 minutes ago), 18 rows did not come in the last walk`,
+      `9,999 lists of orders are well, 14,998,500 rows, the oldest as of ${at(8)} (8 minutes ago), the last walk did not see 18 rows`,
       `1 list of establishments is well, 1,500 rows, the oldest as of ${at(5)} (5 minutes ago)`,
       'each of them: admin-mirror query "SELECT * FROM sync_status"',
     ])
@@ -166,7 +166,7 @@ describe('the lists in the text of status', () => {
     ['is no longer configured', { configured: false, forget: 'admin-mirror forget' }],
     ['was interrupted', { last_run_status: 'interrupted' }],
     ['waits though nobody reads it', { waiting_until: at(-9), waiting_for: 'the rate limit' }],
-    ['was read without certainty', { untrusted: 'it met a new reject' }],
+    ['was read, but something may be missing', { untrusted: 'it met a new reject' }],
   ])('shows whole, and first, one that %s', (_what, more) => {
     const lines = told([...many(60), job('troubled', 'orders', more), ...many(40)])
 

@@ -65,18 +65,18 @@ describe('the next step', () => {
     [
       'of one of which rows are held back',
       { removals_held: 3, held_why: 'brake' },
-      `look whether they are gone, then: ${SYNC} --collection orders --accept-removals`,
+      `check that these rows really left the list, then: ${SYNC} --collection orders --accept-removals`,
     ],
     [
       'of one whose total is wrong',
       { total_is_wrong: true },
-      `the total of orders cannot be counted by, so nothing that left the list is removed: set collections.orders.total: ignore in the configuration, then: ${SYNC} --collection orders`,
+      `the total of orders cannot be relied on, so no row is removed: set collections.orders.total: ignore in the configuration, then: ${SYNC} --collection orders`,
     ],
     ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
     [
       'of one that failed and is tried again',
       { ...FAILED, running: true },
-      'wait for the run that is under way, and look again: admin-mirror status',
+      'wait for the run in progress to end, and look again: admin-mirror status',
     ],
     ['of one whose last run was killed', { last_run_status: 'running' }, SYNC],
     ['of an interrupted backfill', STOPPED_BACKFILL, BACKFILL],
@@ -134,7 +134,7 @@ describe('the text', () => {
   })
 
   it.each<[Partial<StatusRow>, string, string]>([
-    [{ rows_missed: 12 }, '12 rows did not come in the last walk; what the next one', 'the only list'],
+    [{ rows_missed: 12 }, 'the last walk did not see 12 rows; what the next walk', 'the only list'],
     [{ untrusted: 'it ended' }, 'its last walk removed nothing: it ended', 'the only list was'],
   ])('says what its last reading leaves open: %o', (row, words, head) => {
     const text = textOf(rowOf(row))
@@ -144,7 +144,7 @@ describe('the text', () => {
   })
 
   it.each([
-    ['brake', 'more than the brake lets go at once'],
+    ['brake', 'more than the brake allows in one walk'],
     ['empty', 'the list came without items'],
   ] as const)('says once how many rows are held back, and why: %s', (why, reason) => {
     const held = { error_code: 'REMOVALS_HELD', error_message: 'the same at length' }
@@ -204,6 +204,6 @@ it('a refused token is to be replaced where it is', () => {
   const next = nextStep(rowOf({ held_since: timeAt(0) }), START, false, false, '/run/secrets/acme')
 
   expect(next).toBe(
-    'give acme a new token (/run/secrets/acme), or if it is valid again: admin-mirror resume --org acme',
+    'give acme a new token (/run/secrets/acme), or if the old one is valid again: admin-mirror resume --org acme',
   )
 })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { type ReadList, statusAdvice } from '../../src/report/advice.ts'
+import { type AdvisedList, statusAdvice } from '../../src/report/advice.ts'
 
 const MINUTE = 60_000
 
-const LIST: ReadList = {
+const LIST: AdvisedList = {
   organization: 'acme',
   collection: 'orders',
   as_of: '2026-11-01T03:00:00.000Z',
@@ -46,10 +46,10 @@ describe('what the configuration asks for, and the rate limit does not carry', (
   })
 
   it('is an end where full walks found no new rows', () => {
-    const right: ReadList = { ...LIST, newest: 'last', newestConfigured: 'last' }
+    const right: AdvisedList = { ...LIST, newest: 'last', newestConfigured: 'last' }
 
     expect(statusAdvice([right, { ...right, newest: null }])).toEqual([
-      'refreshes of acme orders read its last page, since newest is last, but new rows were found at its other end: newest: auto finds out by itself',
+      'refreshes of acme orders read its last page, since newest is last, but new rows were found at its other end: set newest: auto, and refreshes learn the end by themselves',
     ])
   })
 

@@ -21,9 +21,9 @@ describe('the verdict', () => {
   it.each<[daemons: (boolean | null)[], verdict: string]>([
     [[true], 'the only list is well'],
     [[true, false], 'the only list is well; 1 of 2 daemons died'],
-    [[], 'the only list is up to date; no daemon runs: nothing is read by itself'],
-    [[false], 'the only list is up to date; the daemon died: nothing is read by itself'],
-    [[false, null], 'the only list is up to date; whether a daemon runs, this user cannot see'],
+    [[], 'the only list is up to date; no daemon runs: only commands read lists'],
+    [[false], 'the only list is up to date; the daemon died: only commands read lists'],
+    [[false, null], 'the only list is up to date; this user cannot see whether a daemon is running'],
   ])('of daemons that run, died, or cannot be seen: %j', (running, expected) => {
     expect(verdictOf(running)).toBe(expected)
   })

@@ -28,7 +28,7 @@ describe('a job that another command is working on', () => {
         event: 'run_not_begun',
         organization: 'acme',
         collection: 'orders',
-        error_message: `acme orders: the scheduler of process ${process.pid} is working on it (page 2, 33 %); nothing is wrong, and --wait waits for its end`,
+        error_message: `acme orders: the scheduler of process ${process.pid} is working on it (page 2, 33 %); nothing is wrong, and --wait waits until that is done`,
       },
     ])
     expect(workspace.rows('SELECT trigger, count(*) AS runs FROM sync_runs GROUP BY 1')).toEqual([

@@ -26,10 +26,10 @@ const REJECTED: [json: string, why: string][] = [
   ['{"id":"a\\u0000b"}', 'holds a NUL character'],
   ['{"id":"\\ud800"}', 'holds half of a surrogate pair'],
   [`{"id":"${'k'.repeat(2401)}"}`, 'is longer than 2,400 bytes'],
-  ['5', 'is no object'],
-  ['"\\u001b[2J"', 'is no object'],
-  ['null', 'is no object'],
-  ['[]', 'is no object'],
+  ['5', 'is not an object'],
+  ['"\\u001b[2J"', 'is not an object'],
+  ['null', 'is not an object'],
+  ['[]', 'is not an object'],
 ]
 
 const list = [...PLACED, ...REJECTED.map(([json]) => json)].map((json) => JSON.parse(json) as unknown)

@@ -109,10 +109,10 @@ describe.concurrent('somebody is told of', () => {
 
     // Of one that died nobody is warned.
     expect(logs.filter(({ event }) => event === 'daemon_beside')).toEqual([])
-    expect(stdout).toMatch(/^daemon: process \d+, at work since .* died without being stopped$/m)
-    expect(stdout).toContain('the daemon died: nothing is read by itself')
+    expect(stdout).toMatch(/^daemon: process \d+, running since .* died without being stopped$/m)
+    expect(stdout).toContain('the daemon died: only commands read lists')
     expect(stdout).toMatch(
-      /^next: begin the daemon again, by its service where it has one: admin-mirror .*start$/m,
+      /^next: start the daemon again, by its service if it has one: admin-mirror .*start$/m,
     )
     await expect(fetch(`${url}healthz`)).rejects.toThrow()
     expect(watch.pings.map(({ path: at }) => at).slice(0, 2)).not.toContain('/switch')

@@ -85,7 +85,7 @@ describe('the error about removals held back', () => {
   it.each<[HeldRemovals, string]>([
     [
       { rows: 300, live: 1000, why: 'brake' },
-      '300 of 1,000 rows left the list and are held back, since removals.brakePercent',
+      '300 of 1,000 rows left the list and are held back, since that is more than removals.brakePercent',
     ],
     [
       { rows: 40, live: 40, why: 'empty' },

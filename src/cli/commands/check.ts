@@ -48,7 +48,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   return exitCode
 }
 
-/** Its commands can be pasted. */
+/** The finding with commands that can be pasted. */
 function pasteable(finding: Finding, configOption: string): Finding {
   const { message, cure } = finding
   return {
@@ -66,14 +66,14 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     if (!(error instanceof Error && error.name === 'ConfigError')) throw error
     return error.message.split('\n').map((line) => fail('configuration', 2, line, null))
   }
-  // Online, opening the session finds it out.
+  // Online, opening the session finds that out.
   const baseUrl = isOffline ? config.api.baseUrl : null
   const kind = await kindOf(config)
   const mirror = await kind.check(config, runtime, baseUrl)
   // The finding of the mirror says why it cannot be read.
   const options = { database: config.database, config, configOption: typedConfig(globals) }
   const status = await readStatus(runtime, options).catch(() => null)
-  // Of a mirror on a server it may run on another machine, whose port is another one.
+  // With a mirror on a server, the daemon may run on another machine, and this machine's port be free.
   const isDaemonHere = !config.postgres && status !== null && status.daemon.running !== false
   const offline = [
     ...checkConfigured(config),
@@ -105,7 +105,7 @@ function adviceOf(status: Status | null): Finding[] {
 /** For all requests together: a rate limit may ask for long waits. */
 const REQUESTS_MS = 120_000
 
-/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run: so the mirror is made where there is none. */
+/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run, so the mirror is made if there is none. */
 async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const { now, signal } = runtime
   const reached = await checkNetwork(config.api.baseUrl, now(), signal)
@@ -196,7 +196,7 @@ function adviceOn(
     .toSorted((a, b) => a.minutes - b.minutes)
   const requests = pagesOf(group)
   const budgets = group.flatMap(({ page }) => budgetNow(page, rateLimit, group.length) ?? [])
-  // The answer that came last knows the budget best, and it left the least.
+  // The last answer, which left the fewest requests, shows the budget best.
   const walksMs = Math.max(...budgets.map((budget) => msToSend(requests, budget)))
   const id = group[0]?.job.organization.id
   const own = organizations.find((organization) => organization.id === id)?.refresh
@@ -217,8 +217,8 @@ function pagesOf(group: readonly { page: Page }[]): number {
 const PINGED_WITHIN_MS = 10_000
 
 /**
- * Sends one ping to each address, and says what came back. `isWell`: whether nothing failed. A success would end the alarm of
- * a list that still fails, so the test reports a failure then.
+ * Sends one ping to each address, and reports what came back. `isWell`: whether no list is failing. If one is, the ping says `fail`: a success
+ * would end its alarm.
  */
 async function checkPings(
   { organizations }: Pick<Config, 'organizations'>,
@@ -236,7 +236,7 @@ async function checkPings(
         return ok('ping', `${hostOf(address)} took a test ping${how}`)
       } catch (error) {
         const reason = error instanceof Error ? error.message : 'unknown'
-        const cure = 'look at ping in the configuration, and at the way there'
+        const cure = 'look at ping in the configuration, and at the network'
         return warn('ping', `${hostOf(address)} did not take a test ping: ${reason}`, cure)
       }
     }),

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** Under the working folder, where users find it. A new demo deletes the former one. */
+/** Under the working folder, where users find it. A new demo deletes the folder of the former one. */
 const DEMO_FOLDER = path.join('data', 'demo')
 
 /** What people type: only an installed package has a command of its own. */
@@ -29,7 +29,7 @@ const QUESTIONS = [
   },
 ]
 
-/** The one new order comes this time after the last one. Milliseconds. */
+/** How many milliseconds after the last order another one comes, once. */
 const BETWEEN_ORDERS = 20_000
 
 const NEWEST_ORDER = `SELECT number, state, total, _first_seen_at FROM orders
@@ -44,7 +44,7 @@ export async function demo(
   const folder = path.resolve(cwd, DEMO_FOLDER)
   fs.rmSync(folder, { recursive: true, force: true })
   fs.mkdirSync(path.dirname(folder), { recursive: true })
-  // Throws where another user has made it meanwhile.
+  // Throws if another user has made the folder meanwhile.
   fs.mkdirSync(folder)
   const config = path.join(DEMO_FOLDER, 'admin-mirror.yaml')
   const say = (text: string) => stdout.write(`${text}\n`)
@@ -53,7 +53,7 @@ export async function demo(
     return runProgram([...words, '--config', path.resolve(cwd, config)], runtime)
   }
 
-  // The made-up world stands still, so that each demo shows the same, but for the moment in which an order comes.
+  // The made-up world stands still, so that each demo shows the same, except for the moment in which an order comes.
   const opened = now()
   let passed = 0
   const sandbox = await startSandbox({

@@ -49,7 +49,7 @@ function splitOrganizations(config: Config | null, org: string[]): NamedOrganiza
   }
 }
 
-/** The number as it was typed: the greatest does not fit into a number of JavaScript. */
+/** The number as it was typed: a JavaScript number cannot hold the greatest ones. */
 function parseSeq(name: string, typed: string): string {
   if (!name.endsWith('_changes'))
     throw new UsageError(

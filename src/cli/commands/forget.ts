@@ -32,7 +32,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   if (isNew) await find(null)
   if (options.yes !== true)
     throw new UsageError(
-      `forget deletes for good, and only with --yes${await whatWouldGo(config, runtime, find)}`,
+      `forget deletes for good, so it needs --yes${await whatWouldGo(config, runtime, find)}`,
     )
   if (isNew) {
     runtime.stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
@@ -56,7 +56,7 @@ async function findTarget(
   return { organization, collections: collectionsToForget(collections, known, names) }
 }
 
-/** The end of the sentence that refuses. */
+/** The end of the message without --yes: what would be deleted. */
 async function whatWouldGo(
   config: Config,
   runtime: Runtime,
@@ -68,12 +68,12 @@ async function whatWouldGo(
     mirror = await openToAsk(config, runtime)
   } catch (error) {
     if (!(error instanceof MirrorError)) throw error
-    return `. What would go is unknown: ${error.message}`
+    return `. What would be deleted is unknown: ${error.message}`
   }
   if (!mirror) return '; there is nothing to forget yet'
   try {
     const { organization, collections } = await find(mirror)
-    const lines = ['. What would go:']
+    const lines = ['. What would be deleted:']
     for (const collection of collections) {
       const job = { organization: organization.id, collection }
       const held = await mirror.run((dialect) => holdingsOf(dialect, job))
@@ -164,7 +164,7 @@ export function organizationToForget(
 }
 
 /**
- * The collections that the mirror has of the organization; of these the typed ones, if any. Throws UsageError for one that
+ * The collections that the mirror has of the organization, or only the typed ones of them. Throws UsageError for a collection that
  * neither the mirror nor the configuration has.
  */
 function collectionsToForget(

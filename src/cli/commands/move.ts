@@ -44,9 +44,9 @@ export async function run(runtime: Runtime, _globals: Globals, { from, to }: Opt
   return moveToPostgres(runtime, file, postgres)
 }
 
-const WHAT = 'it is moved to a PostgreSQL server'
+const WHAT = 'it is being moved to a PostgreSQL server'
 
-/** Other processes that want to write the file wait, and say for what. Returns the exit code. */
+/** Moves the mirror. Other processes that want to write the file wait meanwhile, and say for what. Returns the exit code. */
 async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettings): Promise<number> {
   const { now, signal, stderr, pid, newToken } = runtime
   const report = (message: string) => stderr.write(`${message}\n`)
@@ -56,7 +56,7 @@ async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettin
     const serverLeases = await createServerLeases(server, workerName(runtime))
     try {
       if (!(await serverLeases.lock('move', '')))
-        throw new JobError('BUSY', `another process moves a mirror to ${to.shown} right now`)
+        throw new JobError('BUSY', `another process is moving a mirror to ${to.shown} right now`)
       const { connection, patience } = await openConnection(file, runtime, {
         info: (_, message) => report(message),
         warn: () => {},
@@ -97,7 +97,7 @@ async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettin
   }
 }
 
-/** What another process reads now would be written into the file, and be missing on the server. */
+/** Throws JobError if another process uses the file: what it reads now would be written there, and be missing on the server. */
 function assertUnused(connection: Connection, file: string): void {
   const daemon = readDaemons(connection, file).find(({ running }) => running === true)
   if (daemon) throw inUse(file, `"admin-mirror start" runs on it (process ${daemon.pid})`)
@@ -140,7 +140,7 @@ function reportEnd(
   for (const notice of notices) stderr.write(`${notice}\n`)
   if (different.length > 0) {
     stderr.write(
-      `${file} was moved to ${shown} before, and nothing was written now: ${different.join(', ')} ${different.length === 1 ? 'differs' : 'differ'}, since one of both has changed meanwhile\n`,
+      `${file} was moved to ${shown} before, and nothing was written now: ${different.join(', ')} ${different.length === 1 ? 'differs' : 'differ'}, since one of the two has changed meanwhile\n`,
     )
     return 5
   }
@@ -148,7 +148,7 @@ function reportEnd(
   stdout.write(wasDone ? `moved before; ${all}\n` : `moved: ${all}\n`)
   if (!wasDone)
     stderr.write(
-      `now name it as "database" in the configuration; ${file} is as it was, and no longer needed\n`,
+      `now put that address into "database" in the configuration; ${file} is unchanged and no longer needed\n`,
     )
   return 0
 }

@@ -35,7 +35,7 @@ export async function run(
 /** SQLite's own limit for a statement. */
 const LONGEST_SQL = 1_000_000
 
-/** The SQL on standard input; null if a signal came before its end. Throws UsageError if it is longer than SQLite takes, or no UTF-8. */
+/** The SQL on standard input; null if a signal came before its end. Throws UsageError if it is longer than SQLite takes, or not UTF-8. */
 async function readSql({ stdin, signal }: Runtime): Promise<string | null> {
   const pieces: Uint8Array[] = []
   let length = 0

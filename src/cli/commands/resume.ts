@@ -25,7 +25,7 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
   })
 }
 
-/** A time of the schedule that came under the hold is not made up for. */
+/** Scheduled runs that the hold prevented are not made up for. */
 function nextText(configOption: string, org: readonly string[]): string {
   const words = ['admin-mirror sync', ...org.flatMap((name) => ['--org', shellWord(name)])]
   return `to read their lists before their next time: ${words.join(' ')}${configOption}`

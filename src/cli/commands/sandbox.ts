@@ -51,7 +51,7 @@ export async function run(runtime: Runtime, _globals: Globals, options: Options)
   }
 }
 
-/** Throws UsageError for a file that no sandbox wrote: it may be the user's own configuration. */
+/** Throws UsageError if the file exists and no sandbox wrote it: it may be the user's own configuration. */
 function assertOurs({ shown, place, isRegular, before }: OutputFile): void {
   if (!isRegular) throw new UsageError(`${shown} is a pipe or a device; name a file`)
   if (before === null || before.size === 0) return

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Globals, Runtime } from '../runtime.ts'
 
-/** `schema`: with it, editors know every key of the configuration, and programs what commands write as JSON. */
+/** `schema`: by it editors know every key of the configuration, and programs know what commands write as JSON. */
 export async function run({ stdout }: Runtime, _globals: Globals, name: string): Promise<number> {
   stdout.write(await schemaText(name))
   return 0
@@ -21,7 +21,7 @@ const SCHEMAS: Readonly<Record<string, () => Promise<object>>> = {
   status: async () => outputSchema((await import('../../report/status.ts')).StatusSchema),
 }
 
-/** As seen by a reader, who must expect further fields. */
+/** The schema for readers, who must expect further fields. */
 async function outputSchema(schema: z.ZodType): Promise<object> {
   const { z: zod } = await import('zod')
   return zod.toJSONSchema(schema, { io: 'input', target: 'draft-7' })

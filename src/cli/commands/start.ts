@@ -60,7 +60,7 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
   }
 }
 
-/** Without a listener, nothing of it is loaded. */
+/** Loads the listener's code only if there is one. */
 async function openListening(config: Config, runtime: Runtime, globals: Globals): Promise<Listening | null> {
   if (config.http === null) return null
   const { listenFor } = await import('../listening.ts')
@@ -117,11 +117,11 @@ async function runScheduled(
       const times = skipped === 1 ? '' : ` (${counted(skipped, 'time')} since this was last said)`
       logger.warn(
         { event: 'schedule_skipped', job: name, skipped },
-        `its time has come again while it still runs; this time is skipped${times}`,
+        `the list is still being read, so this scheduled run is skipped${times}`,
       )
     },
     onError: (name, error) =>
-      logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended in an unforeseen way'),
+      logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended with an unexpected error'),
   }
   const scheduler = session.sharing
     ? await startShared(session.sharing, { runtime, planned, session, events, signal, onResult })
@@ -152,7 +152,7 @@ async function runScheduled(
   return runtime.signal.aborted ? 0 : 4
 }
 
-/** Reports what an earlier process left for a user to do. Among workers that share a mirror, the others still know it. */
+/** Reports what an earlier process left for a user to do. Not among workers that share a mirror: the others still know it. */
 async function recallTrouble(config: Config, session: CommandSession, configOption: string): Promise<void> {
   const { sharing, serve, now, logger, recall } = session
   if (sharing) return
@@ -164,13 +164,13 @@ async function recallTrouble(config: Config, session: CommandSession, configOpti
 
 function logRefreshTrouble(logger: Logger, error: unknown): void {
   if (error === null) {
-    logger.info({ event: 'refreshes_possible' }, 'refreshes can be begun again')
+    logger.info({ event: 'refreshes_possible' }, 'refreshes work again')
     return
   }
   const { code, message } = toKnownError(error)
   logger.warn(
     { event: 'refreshes_impossible', error_code: code, error_message: message },
-    'no refresh can be begun; trying again',
+    'refreshes cannot start; trying again',
   )
 }
 
@@ -190,13 +190,13 @@ function logStop(logger: Logger, { reason }: AbortSignal): void {
 /** Runs a job by itself, and reports how it ended. It never rejects. */
 type RunOne = (selected: SelectedJob, how: Pick<HowToRun, 'instead' | 'waitForOwner'>) => Promise<void>
 
-/** Nothing of it is loaded where the mirror is a file. */
+/** Its code is loaded only if the mirror is on a server. */
 async function startShared(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
   const { startSharing } = await import('../postgres/start-sharing.ts')
   return startSharing(sharing, options)
 }
 
-/** A line of the log once a list and hour. */
+/** The log has one such line a list and hour. */
 const HOUR_MS = 3_600_000
 
 /**
@@ -221,7 +221,7 @@ export function createSkips(now: () => number): (name: string) => number | null 
 
 type Planned = Pick<ScheduledJob, 'name' | 'expression' | 'timezone'>
 
-/** Returns the line of a service at rest. The next time is searched only when the one found last has passed. */
+/** Returns the line of an idle service. The next time is searched only when the one found last has passed. */
 function nextRunText(jobs: readonly Planned[], now: () => number): () => string {
   let next: { at: number; names: string[] } | null = null
   return () => {
@@ -239,11 +239,11 @@ export function nextRun(jobs: readonly Planned[], now: number): { at: number; na
   return { at, names: jobs.flatMap(({ name }, index) => (times[index] === at ? name : [])) }
 }
 
-/** `at rest; next run in 6 hours (2026-11-23T03:00:00Z): acme orders and 19 more` */
+/** `idle; next run in 6 hours (2026-11-23T03:00:00Z): acme orders and 19 more` */
 export function restLine({ at, names }: { at: number; names: readonly string[] }, now: number): string {
   const [first = '', ...others] = names
-  if (!Number.isFinite(at)) return 'at rest; no run within a year'
+  if (!Number.isFinite(at)) return 'idle; no run is scheduled within a year'
   const more = others.length === 0 ? '' : ` and ${grouped(others.length)} more`
   const time = new Date(at).toISOString().replace('.000Z', 'Z')
-  return `at rest; next run in ${inWords(at - now)} (${time}): ${printable(first, 60)}${more}`
+  return `idle; next run in ${inWords(at - now)} (${time}): ${printable(first, 60)}${more}`
 }

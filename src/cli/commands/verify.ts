@@ -59,7 +59,7 @@ function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSign
   )
 }
 
-/** 1 if the reading could not find out what the mirror has too much: then neither 0 nor 5 is proved. */
+/** 1 if the reading could not find out which rows the mirror has too many: then neither 0 nor 5 is proved. */
 function exitCodeOfReading(differences: Differences | null): number {
   if (isApart(differences)) return 5
   return differences?.isExtraKnown === false || differences?.isCut ? 1 : 0
@@ -113,10 +113,12 @@ function summaryText(differences: Differences): string {
   const reading = `${counted(items, 'item')}${coverage ? `, ${coverage}` : ''}`
   return [
     `${apart.length > 0 ? `${isCut ? 'at least ' : ''}${apart.join(', ')}` : 'no difference'} (${reading})`,
-    ...(isCut ? ['more items seemed to differ than can be looked at twice'] : []),
-    ...(moved > 0 ? [`${grouped(moved)} moved meanwhile, which counts as no difference`] : []),
+    ...(isCut ? ['more items seemed to differ than can be checked again'] : []),
+    ...(moved > 0 ? [`${grouped(moved)} moved meanwhile, which is no difference`] : []),
     ...(apart.length > 0 && hasMoved(differences)
-      ? ['the list moved meanwhile, so what came, went or changed since the verify began may be among them']
+      ? [
+          'the list moved meanwhile, so items that were added, left or changed since the verify began may be among them',
+        ]
       : []),
     ...(isExtraKnown ? [] : ['this reading cannot say whether the mirror has more than the list']),
   ].join('; ')

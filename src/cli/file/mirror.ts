@@ -54,15 +54,15 @@ export function writeFault({ database, config }: MirrorPlace): string | null {
   return config ? unwritableNow(database, false) : unwritableNamed(database)
 }
 
-/** Why the mirror cannot be written now; null if it can, or is not there yet. `isWriter`: whether this process is one that writes it. */
+/** Why the mirror cannot be written now; null if it can, or there is none yet. `isWriter`: whether this process writes it. */
 export function unwritableNow(file: string, isWriter: boolean): string | null {
   const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
   return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
 }
 
 /**
- * The same for a file that the user named: its disk is full. Which user writes it, and with what rights, is not known. No process
- * writes a copy, which is not in WAL mode.
+ * The same for a file that the user named. It is not known who writes it, nor with what rights, but on a full disk nobody can. A copy, which is
+ * not in WAL mode, is never written.
  */
 function unwritableNamed(file: string): string | null {
   const header = headerOf(file)

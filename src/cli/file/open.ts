@@ -42,7 +42,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
   const own = <T>(task: () => T) => translatingErrors(file, task)
   let leases: Leases | undefined
   try {
-    // A refused token is noted whatever became of this process' lock file.
+    // A refused token is noted even if this process's lock file is gone.
     const transactAnyway = own(() => createTransact({ connection, ...patience }))
     const warning = await transactAnyway(() => {
       const adopted = address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', file))
@@ -127,9 +127,9 @@ const DAEMON_BESIDE =
   'another start is at work on this mirror: what one of them has read, the other reads again, so the API is asked twice; end ' +
   'one of them, unless it is stopping already'
 
-/** SQLite does not overwrite the unused middle of a database page that gets another use. */
+/** SQLite does not overwrite the unused middle of a database page when it uses the page for something else. */
 const VACUUM_TOO =
-  'where not even scraps may stay in the file, run VACUUM on it while nothing else does: sqlite3 FILE VACUUM'
+  'if not even fragments may stay in the file, run VACUUM on it while nothing else uses it: sqlite3 FILE VACUUM'
 
 const LOG_IS_HELD =
   'another process reads the mirror, so deleted data may still be in its file, or in the write-ahead log beside it; it ' +
@@ -161,7 +161,7 @@ export function createFilePublishing(
   }
 }
 
-/** What the listener reads: on the connection of the sync, between two of its transactions. */
+/** What the listener reads from: the connection of the sync, between two of its transactions. */
 function createServedFile(connection: Connection, file: string, processName: string): ServedMirror {
   const reader = createFileStatus(connection, file, processName)
   const assertSameFile = createFileCheck(file)

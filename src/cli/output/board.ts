@@ -41,7 +41,7 @@ export function createBoard({ now, every }: Pick<Runtime, 'now' | 'every'>, term
   return {
     jobs: (): readonly JobProgress[] => [...running],
     add(job: JobProgress) {
-      // A service runs its jobs again and again: what ran before is another whole.
+      // A service runs its jobs again and again: the sums of an earlier round do not count.
       if (running.size === 0) whole = NOTHING_DONE
       running.add(job)
     },
@@ -73,7 +73,7 @@ interface Whole {
   /** The pages and rows of these. */
   pagesDone: number
   rowsDone: number
-  /** The most that was shown: the percent of the whole never falls. */
+  /** The percentage that was shown last: it never falls. */
   percent: number
 }
 

@@ -16,7 +16,7 @@ export interface LoggerOptions {
 
 /**
  * One JSON object per line, or pretty text. Only the name and the message of an error are logged: pino would copy all fields of
- * an unforeseen one, and got's hold the request's headers.
+ * an unexpected error, and got's errors hold the request's headers.
  */
 export async function createLogger(given: LoggerOptions): Promise<Logger> {
   const { level, destination, pretty, color, configOption = '' } = given
@@ -140,7 +140,7 @@ function numbers(line: LogFields): string[] {
   const changes = `${grouped(number('rows_added'))} new, ${grouped(number('rows_changed'))} changed${removed}`
   return [
     counted(number('pages'), 'page'),
-    // `rows_seen` counts a page twice that was asked for again. A refresh has no count of distinct items.
+    // `rows_seen` counts a page twice that was asked for again; for a refresh there is no other number.
     line.items === undefined ? changes : `${counted(number('items'), 'row')} (${changes})`,
     ...(typeof line.coverage === 'string'
       ? [`${line.coverage}${missedText(number('expected_missed'))}`]

@@ -35,14 +35,14 @@ export interface Unfinished {
   mirror: string | null
 }
 
-/** Looks at the file of `option`, an absolute path. Throws UsageError for a folder, and for what cannot be reached. */
+/** Looks at the file of `option`, an absolute path. Throws UsageError for a folder, and for a file that cannot be reached. */
 export function outputFile(option: string, file: string): OutputFile {
   const shown = `${option} ${file}`
   try {
     const named = withoutLinks(file)
     const before = fs.statSync(file, { throwIfNoEntry: false }) ?? null
     if (before?.isDirectory()) throw new UsageError(`${shown} is a folder; name a file in it`)
-    // A pipe without a name of its own (`/dev/fd/63`) opens by its link alone.
+    // A pipe without a name of its own (`/dev/fd/63`) can only be opened by its link.
     const place = before && !before.isFile() ? file : named
     const folder = path.dirname(place)
     if (!before && !fs.existsSync(folder))
@@ -87,7 +87,7 @@ export function assertMayReplace(
 
 /**
  * Writes the whole file or, after an error or the signal, nothing. Throws UsageError, and AbortError on the signal.
- * @param until What it is called until it is whole.
+ * @param until The file's name until it is whole.
  */
 export async function writeOutput(
   output: OutputFile,
@@ -133,7 +133,7 @@ async function replaceWhole(
   }
 }
 
-/** A copy has none. */
+/** Whether a mirror has lock files beside it; a copy has none. */
 function hasLocks(mirror: string): boolean {
   return fs.existsSync(mirror) && fs.existsSync(leasesFolder(mirror))
 }

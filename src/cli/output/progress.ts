@@ -19,17 +19,17 @@ export interface JobProgress {
   markedAt: number | null
   /** Waits since then that are over. */
   waitedMs: number
-  /** What the last answers took until their pages were written, without waits. */
+  /** How long the last answers took until their pages were written, without waits. */
   spentMs: number[]
   wait: { reason: string; since: number; until: number } | null
-  /** Who has the job, and how long that one still takes about (milliseconds), if it is known. */
+  /** Which process has the job, and about how long it will still take, in milliseconds; null: not known. */
   owner: { name: string; left: number | null } | null
   /** The page read last (0: none yet), the furthest of this pass, and the last of the list, if known. */
   page: number
   furthest: number
   lastPage: number | null
   pass: number
-  /** Of the list; it never falls. Null: unknown. */
+  /** How much of the list is read; it never falls. Null: unknown. */
   percent: number | null
   rows: number
   /** Requests a minute that the budget leaves us; null if nothing is known to limit them. */
@@ -68,7 +68,7 @@ export function noteBusy(job: JobProgress, name: string, left: number | null): v
   job.owner = { name: printable(name, 60), left }
 }
 
-/** A walk begins, or goes on at this page. */
+/** A walk begins, or continues at this page. */
 export function noteStart(job: JobProgress, nextPage: number | null, pass: number, rows: number): void {
   job.state = 'walking'
   job.furthest = nextPage === null ? 0 : nextPage - 1
@@ -89,7 +89,7 @@ export function noteWait(job: JobProgress, reason: string, until: number, now: n
   job.inFlight = 0
 }
 
-/** A page is read and kept. The next request may have left before, or wait already. */
+/** A page is read and written. The next request may have left before, or may be waiting. */
 export function notePage(
   job: JobProgress,
   page: { number: number; lastPage: number | null },
@@ -131,7 +131,7 @@ export const ENOUGH_ANSWERS = 3
 /** Answers whose time is kept: a server's speed may change. */
 const KEPT_ANSWERS = 15
 
-/** What most pages take, without waits; null before a few came. The median, since one may be slow, or wait for another process's lock on the mirror. */
+/** How long a usual page takes, without waits; null before a few came. A single one may be slow, or wait for somebody's lock on the mirror. */
 export function msPerPage({ spentMs }: JobProgress): number | null {
   if (spentMs.length < ENOUGH_ANSWERS) return null
   return spentMs.toSorted((one, other) => one - other)[Math.floor((spentMs.length - 1) / 2)] ?? null
@@ -151,9 +151,9 @@ export function estimate(
   const { allowedPerMinute: allowed } = job
   if (pages === null || pages === 0 || (each === null && allowed === null)) return null
   const others = othersOf(job, all)
-  // The lists of a budget take turns: a longer one sends no more than this one meanwhile. One without an answer is taken to be as long.
+  // The lists of a budget take turns, so a longer list sends no more than this one meanwhile. One without an answer is assumed to be as long.
   const requests = others.reduce((sum, other) => sum + Math.min(pagesLeft(other) ?? pages, pages), pages)
-  // The latest answer of any of them knows the budget best.
+  // The latest answer of all these lists shows the budget best.
   const [latest = null] = [job, ...others]
     .flatMap(({ budgetNow: one }) => one ?? [])
     .toSorted((one, other) => other.at - one.at)
@@ -179,9 +179,9 @@ export function timeLeft(job: JobProgress, all: readonly JobProgress[], now: num
   return known && Math.max(known.ms, (job.wait?.until ?? now) - now)
 }
 
-/** Until the last of the jobs is done; null while nothing is known. Those without an answer are taken to be no longer. */
+/** Milliseconds until the last of the jobs is done; null while nothing is known. Jobs without an answer are assumed to take no longer. */
 export function timeLeftOfAll(all: readonly JobProgress[], now: number): number | null {
-  // Of each budget the longest list alone: to ask of each of thousands takes seconds.
+  // Only for the longest list of each budget: for each of thousands it would take seconds.
   const longest = [...Map.groupBy(all, ({ budget }) => budget).values()].flatMap((jobs) => {
     const job = jobs.reduce((one, other) => ((pagesLeft(other) ?? 0) > (pagesLeft(one) ?? 0) ? other : one))
     return timeLeft(job, jobs, now) ?? []
@@ -189,14 +189,14 @@ export function timeLeftOfAll(all: readonly JobProgress[], now: number): number 
   return longest.length === 0 ? null : Math.max(...longest)
 }
 
-/** Pages read, and all that are known of; null while a job's list is unknown. */
+/** Pages read, and all pages of the lists; null while the length of a list is unknown. */
 export function pagesOfAll(all: readonly JobProgress[]): { read: number; known: number | null } {
   const read = all.reduce((sum, job) => sum + job.furthest, 0)
   if (all.some(({ lastPage }) => lastPage === null)) return { read, known: null }
   return { read, known: all.reduce((sum, job) => sum + Math.max(job.lastPage ?? 0, job.furthest), 0) }
 }
 
-/** What a budget lets us send: `open` requests at once, and `each` in each further window, the first of which begins in `freshMs`. */
+/** What a budget lets us send: `open` requests at once, and `each` more in each window, the first of which begins in `freshMs`. */
 export interface BudgetNow {
   open: number
   freshMs: number
@@ -232,7 +232,7 @@ export function budgetLater(budget: BudgetNow, ms: number): BudgetNow {
   return { ...budget, open: budget.each, freshMs: budget.windowMs }
 }
 
-/** Milliseconds until this number of requests may have left. */
+/** Milliseconds until this many requests may have left. */
 export function msToSend(requests: number, { open, freshMs, each, windowMs }: BudgetNow): number {
   if (requests <= open) return 0
   return freshMs + Math.floor((requests - open - 1) / each) * windowMs

@@ -27,13 +27,13 @@ import {
 import { addList, logRefresh, logRun, logTotals, logVerified, newTotals } from './run-lines.ts'
 import type { Terminal } from './terminal.ts'
 
-/** A shorter wait is the normal spreading of requests, and logged for debugging only. */
+/** A shorter wait only spreads requests as usual, and is logged for debugging only. */
 const LOGGED_WAIT_MS = 5000
 
 /** How often a line of the log says that a job is still waited for. */
 const BUSY_TOLD_EVERY_MS = 300_000
 
-/** A shorter estimate is of no use to anybody. */
+/** A shorter estimate is logged for debugging only. */
 const LONG_MS = 60_000
 
 export type Reporter = ReturnType<typeof createReporter>
@@ -65,7 +65,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
     progress.allowedPerMinute = allowedPerMinute(page.announcedLimit, config.rateLimit)
   }
 
-  /** After the first answer by the rate limit; after a few by the server's speed, where that decides. */
+  /** Logs the estimate after the first answer, by the rate limit; and after a few, by the server's speed if that is slower. */
   function logEstimate(log: Logger, page: Page, progress: JobProgress): void {
     const { answers } = progress
     if ((answers !== 1 && answers !== ENOUGH_ANSWERS) || page.next === null) return
@@ -116,9 +116,9 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           return
         }
         case 'page': {
-          const { page, result, rowsInWalk } = event
+          const { page, result, itemsInWalk } = event
           const { added, changed, notices } = result
-          notePage(progress, page, rowsInWalk, at)
+          notePage(progress, page, itemsInWalk, at)
           noteBudget(page, progress, at)
           logEstimate(log, page, progress)
           const items = page.items.length
@@ -173,7 +173,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
         }
         case 'throttled':
         case 'waited':
-          // The line of the run has their sums.
+          // The line of the run has the sums of these.
           return
         case 'verified':
           end(event.result.error, null)

@@ -7,7 +7,7 @@ import { asCalled, printableJson } from '../../text.ts'
 
 // What `sync --json` and `verify --json` write. The schemas below describe it; fields may be added, never changed.
 
-/** Raised when a field changes its meaning or goes. */
+/** Is raised when a field changes its meaning or is removed. */
 const RESULTS_VERSION = 1 as const
 
 /** An object as a command writes it, safe for a terminal. */
@@ -84,7 +84,7 @@ function comparisonOf(found: Differences) {
   return {
     items,
     missing: counts.missing,
-    // What a reading that is not sure enough did not see may still be there.
+    // A reading that is not trusted may have overlooked rows that are still in the list.
     extra: isExtraKnown ? counts.extra : null,
     different: counts.different,
     at_least: isCut,

@@ -40,11 +40,11 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
   const { run, runId, walk, items, trigger, coverage, expectedMissed, error, heldBack, untrusted } = result
   const level = error ? levelOf(result) : heldBack ? 'warn' : 'info'
   if (!run) {
-    // Nothing is wrong where another process works on the list.
+    // If another process works on the list, nothing is wrong.
     const lost =
       error?.code === 'BUSY'
         ? 'run left to another worker'
-        : 'run ended, and the mirror cannot say what it did'
+        : 'run ended, but its numbers could not be read from the mirror'
     const message = walk ? lost : 'run not begun'
     const event = walk ? 'run_lost' : 'run_not_begun'
     const known = error ?? heldBack
@@ -108,12 +108,12 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
     log.warn(
       { event: 'refresh_stopped_early', run_id: runId },
       'the last refreshes met 1,000 changed rows in a row and stopped there, so fresh_as_of stays until the next full ' +
-        `walk; a field that changes in every answer belongs into collections.${collection.name}.ignore`,
+        `walk; a field that changes in every answer belongs in collections.${collection.name}.ignore`,
     )
   logStack(log, error)
 }
 
-/** A refresh that waits its turn comes again every few minutes: what delays it was reported where it began, or passes. */
+/** A refresh is tried again every few minutes: what keeps it from running was reported where that began, or ends by itself. */
 function isExpected({ trigger, error }: JobResult): boolean {
   return trigger === 'refresh' && ['BUSY', 'UNAUTHORIZED', 'RATE_LIMITED'].includes(error?.code ?? '')
 }
@@ -133,7 +133,7 @@ function because(message: string, error: KnownError | null): string {
   return error ? `${message}: ${error.code}: ${error.message}` : message
 }
 
-/** Whoever asked by hand for a list that another process works on did not get it: that is no trouble, but a warning. */
+/** BUSY is no error. But somebody who asked for the list by hand did not get it, which is a warning. */
 function levelOf({
   error,
   trigger = 'manual',
@@ -150,7 +150,7 @@ function failure(error: KnownError | null): object {
 
 function logStack(log: Logger, error: KnownError | null): void {
   if (error?.code === 'INTERNAL')
-    log.debug({ event: 'error_stack', stack: error.stack }, 'where the unforeseen error came from')
+    log.debug({ event: 'error_stack', stack: error.stack }, 'where the unexpected error came from')
 }
 
 /** What a command has done, of all its lists together. */
@@ -159,7 +159,7 @@ interface CommandTotals {
   failed: number
   /** Left to another process that works on them. */
   busy: number
-  /** By a signal. */
+  /** Stopped by a signal. */
   stopped: number
   requests: number
   /** Null: the command writes nothing. */

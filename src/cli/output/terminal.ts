@@ -21,7 +21,7 @@ export function createTerminal(output: Output, term: string | undefined) {
   const width = () => columns() - 1
 
   function clear(): void {
-    // A window that became narrower has wrapped what was drawn.
+    // A window that became narrower has wrapped the drawn lines.
     const rows = drawn.reduce((sum, line) => sum + Math.max(Math.ceil(cellsOf(line) / columns()), 1), 0)
     // Erases from the last drawn line up to the first, then whatever is below. If the first is at the top of the
     // screen, tmux would keep in its history what the second erases.
@@ -49,11 +49,11 @@ export function createTerminal(output: Output, term: string | undefined) {
     canDraw,
     width,
     height: () => output.rows || 24,
-    /** Replaces the drawn lines by these. Does nothing where it cannot draw. */
+    /** Replaces the drawn lines by these. Does nothing on a terminal that cannot draw. */
     draw(lines: readonly string[]): void {
       if (!canDraw) return
       const next = lines.map((line) => cut(line, width()))
-      // Lines that are already there must not flicker.
+      // Lines that are already there are not drawn again: they would flicker.
       if (width() === drawnWidth && next.join('\n') === drawn.join('\n')) return
       clear()
       drawn = next
@@ -77,7 +77,7 @@ function cells(character: string): number {
   return TWO_WIDE.test(character) ? 2 : 1
 }
 
-/** The text in at most `most` cells, with `…` where it is cut. */
+/** The text in at most this many cells, with a sign if it is cut. */
 export function cut(text: string, most: number): string {
   if (cellsOf(text) <= most) return text
   let used = 0
@@ -93,7 +93,7 @@ export function cut(text: string, most: number): string {
 const SHORTEST_LABEL = 12
 
 /**
- * A label and as many of its parts, the important ones first, as fit whole: a number without its unit misleads. A label that leaves
+ * A label and as many of its parts as fit whole, the most important ones first: a number without its unit would mislead. A label that leaves
  * no room for the first part is cut.
  */
 export function fitted(label: string, parts: readonly string[], width: number): string {
@@ -108,7 +108,7 @@ export function fitted(label: string, parts: readonly string[], width: number): 
   return line
 }
 
-/** Pads to `width` cells. */
+/** The text with spaces up to this many cells. */
 export function padded(text: string, width: number): string {
   return text + ' '.repeat(Math.max(width - cellsOf(text), 0))
 }

@@ -65,7 +65,7 @@ export async function connect(
 ): Promise<Server> {
   if (!postgres) throw new Error('the configuration names no PostgreSQL server')
   const { elapsed, after, sleep, signal } = runtime
-  // Until the signal at the longest; after it for the whole time, so that no attempt follows the last one at once.
+  // Ends at the signal. A sleep that begins after it lasts its whole time, so that attempts do not follow each other at once.
   const pause = (ms: number) => (signal.aborted ? sleep(ms) : sleep(ms, signal))
   return connectServer(
     serverAddress(postgres, runtime),
@@ -79,7 +79,7 @@ export function workerName({ host, pid, newToken }: Runtime): string {
   return `${host}-${pid}-${newToken().slice(0, 12)}`
 }
 
-/** The address of the server, with what belongs to this machine. Throws MirrorError. */
+/** The address of the server, with the password and the certificate that this machine has. Throws MirrorError. */
 function serverAddress(
   { tls, authority, password, shown: _shown, ...settings }: PostgresSettings,
   runtime: Runtime,
@@ -91,7 +91,7 @@ function serverAddress(
   }
 }
 
-/** Of a certificate, or a password file. Bytes. */
+/** The largest certificate, or password file, that is read. Bytes. */
 const LONGEST_FILE = 1_000_000
 
 function readAuthority(file: string): string {
@@ -121,15 +121,15 @@ export async function openServerForReading(
   }
 }
 
-/** Who may read it besides its owner. */
+/** The bits by which users other than the owner may read a file. */
 const OTHERS = 0o077
 
 type Login = Pick<PostgresSettings, 'host' | 'port' | 'database' | 'user'>
 
 /**
- * The password in PostgreSQL's password file, of the first line that fits; undefined: none there. `PGPASSFILE` names the
- * file, else it is `~/.pgpass`, which need not be there. One that others may read is not read, as by PostgreSQL's own
- * programs. Throws MirrorError for a file that PGPASSFILE names and that cannot be used.
+ * The password in the first line of PostgreSQL's password file that fits; undefined: none does. `PGPASSFILE` names the
+ * file, else it is `~/.pgpass`, which need not exist. Like PostgreSQL's own programs, it ignores a file that others may read.
+ * Throws MirrorError for a file that PGPASSFILE names and that cannot be used.
  */
 function passwordFromFile(login: Login, { env, cwd }: Pick<Runtime, 'env' | 'cwd'>): string | undefined {
   const { PGPASSFILE: named, HOME: home } = env

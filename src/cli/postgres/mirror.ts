@@ -70,7 +70,7 @@ export async function check(
       return { findings: [ok('mirror', message)], origin }
     }
     try {
-      // Without it no `start` begins.
+      // Without the queue no `start` can run.
       await assertQueueSchema(server)
       origin = await originOn(server)
       if (baseUrl !== null) await runRule(server, assertSameApi(baseUrl, placeOf(server.address)))
@@ -114,14 +114,14 @@ async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
   }
 }
 
-/** A probe, or what the listener shows, that takes longer says that the server is away. Milliseconds. */
+/** After this long, a probe or an answer says that the server is away. Milliseconds. */
 const PROBE_MS = 3000
 const OVERVIEW_MS = 10_000
 
 /** What the listener reads of a mirror on a PostgreSQL server, on the connections of the worker. */
 export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sleep'>): ServedMirror {
   const { host, port } = server.address
-  /** Rejects after `ms`. The task itself continues, and later calls wait for the same one. */
+  /** Rejects after that time. The task itself continues, and later calls wait for the same one. */
   function within<T>(ms: number, task: () => Promise<T>): () => Promise<T> {
     let pending: Promise<T> | null = null
     return () => {

@@ -129,7 +129,7 @@ function createPublishing(
   }
 }
 
-/** Runs `task` with the name of a file in a folder of its own beside the target, which no other user can read. */
+/** Runs `task` with the name of a file beside the target, in a folder of its own that nobody else can read. */
 async function throughFolder<T>(
   { target, mode }: Pick<CopyTask, 'target' | 'mode'>,
   task: (file: string) => Promise<T>,

@@ -36,7 +36,7 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
   const { runtime, planned, session, events, signal } = options
   const { logger, now, budgetOf } = session
   const onQueueError = (error: unknown) => {
-    // What waits for a server that is away is ended by the signal.
+    // The signal has ended what waited for a server that is away.
     if (signal.aborted) return
     const { code, message } = toKnownError(error)
     logger.warn(
@@ -118,8 +118,8 @@ interface Following {
 }
 
 /**
- * Puts the lists of workers that died back into the queue. Their leases tell it within seconds, at no writing, and of a worker
- * that died before it had the lease the silence of its claims.
+ * Puts the lists of workers that died back into the queue. Their leases show the death within seconds, without any writing; for a worker that
+ * died before it had the lease, the silence of its claims does.
  */
 async function followTheDead(
   { renew }: Sharing,

@@ -43,13 +43,13 @@ export function splitKey(key: readonly string[]): string[][] {
   return key.map((path) => path.split('.'))
 }
 
-/** Throws JobError if a collection that the mirror knows has another key there. Both as dotted paths. */
+/** Throws JobError if the mirror keeps a collection by another key. Both keys as dotted paths. */
 export function assertSameKey(name: string, known: readonly string[], wanted: readonly string[]): void {
   if (JSON.stringify(known) === JSON.stringify(wanted)) return
   throw new JobError(
     'CONFIGURATION',
-    `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${wanted.join(', ')}: give it ` +
-      `back its key; or, to read everything again by the other one, run "admin-mirror forget --org ORG --collection ${name} ` +
+    `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${wanted.join(', ')}: configure the former ` +
+      `key again; or, to read everything again by the new one, run "admin-mirror forget --org ORG --collection ${name} ` +
       '--yes" for every organization, and then sync',
   )
 }

@@ -10,7 +10,7 @@ export type ColumnType = 'INTEGER' | 'REAL' | 'TEXT'
 export function columnType(text: string): ColumnType {
   if (text === 'INTEGER' || text === 'REAL' || text === 'TEXT') return text
   throw new MirrorError(
-    `the mirror names a type of a column that there is not (${printable(text, 100)}): it was not made by admin-mirror, or was changed since; nothing was done with it`,
+    `the mirror has a column of the unknown type ${printable(text, 100)}: it was not made by admin-mirror, or was changed since; nothing was done with it`,
   )
 }
 
@@ -26,15 +26,15 @@ export interface Column {
   /** `text` is the column NAME__text beside a `value` column of the same path. */
   role: 'key' | 'value' | 'text'
   /**
-   * Of INTEGER: holds a number that a double would round, or a view's holds a boolean, so it must not become REAL. Of TEXT: holds a text that reads like a list, so
-   * what is a list shows in the item alone.
+   * The type must stay INTEGER: the column holds a number that a double would round, or, in a view, a boolean, or something of a user depends on
+   * it. For TEXT: some value begins like a list, so that only the item tells lists from texts.
    */
   wide: boolean
 }
 
 /** How a column of one catalog differs from that of an earlier one; `column` is the later one. */
 export interface ColumnChange {
-  /** `type`: it has another type. `wide`: its type stays. */
+  /** `type`: it has another type. `wide`: the type stays, and `Column.wide` is set. */
   kind: 'add' | 'type' | 'wide'
   column: Column
 }
@@ -50,9 +50,9 @@ export interface ColumnLimits {
   cut(name: string, room: number): string
   /** Names that every table has already: a field of that name gets the next free one. */
   reserved: readonly string[]
-  /** Those of them that not even a key may have. */
+  /** The reserved names that not even a key may have. */
   reservedForKeys: readonly string[]
-  /** A value as the SQL of a view sees it; absent: as it is. */
+  /** Returns a value as the SQL of a view sees it; absent: unchanged. */
   asRead?: (value: Leaf) => Leaf
 }
 
@@ -68,8 +68,7 @@ export const SQLITE_LIMITS: ColumnLimits = {
  * The column name for a path: its parts joined with `__`. An empty part becomes `field`; a name with `_` in
  * front, as ours have, gets the prefix `field`; NUL and lone surrogates, which SQLite cannot store, become
  * `_`.
- * @param isTaken Whether SQLite takes a name for one in use (see `foldName`); then `_2`, `_3` ... is
- *   appended.
+ * @param isTaken Whether a name is in use for SQLite (see `foldName`); then `_2`, `_3` ... is appended.
  */
 export function columnName(
   path: readonly string[],

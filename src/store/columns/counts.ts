@@ -11,7 +11,7 @@ import { fittingValue, ownValue } from './row.ts'
 /** A line of `sync_column_counts`. `T`: how the store writes a time. */
 export interface ColumnCount<T> {
   column: string
-  /** Live rows with a value in it; of a column of a view that cannot have misfits only whether there are any: 1 or 0. */
+  /** Live rows with a value in it. For a column of a view that cannot have misfits: 1 if there are any, else 0. */
   filled: number
   /** Live rows whose value is in the column NAME__text beside it. */
   misfits: number
@@ -25,7 +25,7 @@ export interface ColumnCount<T> {
   emptied: 0 | 1
 }
 
-/** The class of a value in NAME__text. `fitting`: was stored before its column could hold it, as `rebuild` has it do. */
+/** The class of a value in NAME__text. `fitting`: it came before its column could hold it, and a `rebuild` would move it there. */
 export type Misfit = 'text' | 'boolean' | 'list' | 'object' | 'fraction' | 'large' | 'fitting'
 
 /** A column, the one beside it for what does not fit, and those of the fields of objects that came in its place. */
@@ -57,7 +57,7 @@ export function countingSql(
       fields.length === 0
         ? []
         : [`count(CASE WHEN ${isObject(counted, quoted)} THEN 1 END) AS objects_${index}`]
-    // PHP writes an object without fields as a list: then the others are no misfits.
+    // PHP writes an object without fields as an empty list: if all other values are objects, these are no misfits.
     if (fields.length > 0 && main.type === 'TEXT')
       objects.push(`count(CASE WHEN ${quoted(main.name)} = '[]' THEN 1 END) AS empty_${index}`)
     const isMisfit = isMisfitSql(counted, quoted)
@@ -98,7 +98,7 @@ export function foundIn<R>(columns: readonly Column[], row: CountedRow): Found<R
   return countedOf(columns).map(({ main }, index) => {
     const count = (name: string) => Number(row[`${name}_${index}`] ?? 0)
     const [filled, texts] = [count('filled'), count('misfits')]
-    // Without any other value the column is empty: that is told.
+    // Without any other value the column is simply empty, and that is reported instead.
     const isAlone = filled - count('empty') + texts === 0
     return {
       column: main.name,
@@ -111,7 +111,7 @@ export function foundIn<R>(columns: readonly Column[], row: CountedRow): Found<R
   })
 }
 
-/** The columns of a view that can have misfits. Of the others only a first value is looked for: to count all would take much longer. */
+/** The columns of a view that can have misfits. For the others only one value is looked for: counting all would take much longer. */
 export function withMisfits(columns: readonly Column[]): Column[] {
   const chosen = countedOf(columns).filter(({ text, fields }) => text || fields.length > 0)
   const needed = new Set(
@@ -131,8 +131,8 @@ function countedOf(columns: readonly Column[]): Counted[] {
 }
 
 /**
- * The lines after a count. `before`: the lines of the count before, and of which walk; a column that the job never had a value
- * in has none.
+ * The lines to store after a count. `before`: the lines of the last count, and its walk's start. A column in which the job never had a value
+ * has no line.
  */
 export function nextCounts<T>(
   found: readonly (Found<unknown> & Pick<ColumnCount<T>, 'misfit'>)[],
@@ -161,7 +161,7 @@ export function nextCounts<T>(
   })
 }
 
-/** What the value of an item is that is not in its column; null if it has none there. */
+/** The class of the value that an item has at the column's path and that is not in the column; null if it has none there. */
 export function misfitIn(
   item: JsonObject,
   { path, type }: Pick<Column, 'path' | 'type'>,

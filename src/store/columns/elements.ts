@@ -37,7 +37,7 @@ export function extendElements(
   if (objects.length === 0) return null
   const catalog = catalogOf(known, limits)
   if (objects.every((object) => toRow(catalog, object) !== null)) return null
-  // Those left out are told of once: before the view has as many columns as it can have.
+  // Columns that are left out are reported only once, while the view is not full yet.
   const isTold = known.length >= limits.mostColumns
   const extension = extendCatalog({ ...catalog, isFullReported: isTold }, [], objects)
   return { elements: extension.catalog.columns, warnings: extension.warnings }
@@ -52,12 +52,12 @@ function catalogOf(known: readonly Column[], limits: ColumnLimits): Catalog {
   return catalog
 }
 
-/** A double keeps this number of digits of any decimal number. */
+/** How many digits of any decimal number a double keeps. */
 const EXACT_DIGITS = 15
 
 const LONGEST_FRACTION = 100
 
-/** No column but one of texts holds it. */
+/** A value that only a TEXT column can hold. */
 const TOO_LONG = JSON.rawJSON('1e400')
 
 /**
@@ -66,7 +66,7 @@ const TOO_LONG = JSON.rawJSON('1e400')
  */
 export function asRead(value: Leaf): Leaf {
   if (typeof value === 'boolean' || Array.isArray(value)) return value
-  // Lists in lists have no view, so nothing is to be known of texts that read like one.
+  // Lists within lists have no view, so a text that begins like a list needs no mark.
   if (typeof value === 'string') return isLossy(value) || value.trimStart().startsWith('[') ? '' : value
   const text = numberText(value)
   return /[.eE]/.test(text) && !(Math.abs(Number(text)) <= Number.MAX_SAFE_INTEGER) ? TOO_LONG : value

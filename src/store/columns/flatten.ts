@@ -10,7 +10,7 @@ import {
 export type Leaf = boolean | string | number | RawNumber | JsonValue[]
 
 /**
- * What is known about each path, in the shape of the items, so that no path is spelled out for each field.
+ * What is known about each path, as a tree in the shape of the items, so that the path of a field is never put together.
  */
 export interface PathNode<T> {
   at: T | undefined

@@ -55,14 +55,14 @@ export function columnFor({ main, text }: ColumnSlot, value: Leaf, own: OwnValue
   return main && fittingValue(main.type, value, own) === undefined ? text : main
 }
 
-/** Whether SQL takes the text for a list, as which a column stores lists. */
+/** Whether the text begins like JSON of a list, which is how a TEXT column stores lists. */
 function readsLikeList(value: Leaf): boolean {
   return typeof value === 'string' && /^[ \t\n\r]*\[/.test(value)
 }
 
 /**
- * Whether a column of this type has to be marked for a value that it holds. A view has no values of its own: were its column to become
- * REAL, the booleans in it would be gone.
+ * Whether a column of this type has to be marked (`Column.wide`) for a value that it holds. A view reads its values from the items each time: if
+ * its column became REAL, the booleans would no longer fit it.
  */
 export function isWideFor(type: ColumnType, value: Leaf, own: OwnValue, limits: ColumnLimits): boolean {
   if (type === 'TEXT') return readsLikeList(value)
@@ -158,7 +158,8 @@ export const WRITTEN = { INTEGER: /^-?(?:0|[1-9]\d*)$/, REAL: /^-?(?:0|[1-9]\d*)
 const LONGEST_WRITTEN = 400
 
 /**
- * The number that a text writes out: an API that begins to send numbers as texts must not shrink sums. Undefined for any other text, and for digits that the column would lose.
+ * The number that a text writes out: when an API begins to send its numbers as texts, SUM() must not lose them. Undefined for any other
+ * text, and for digits that the column would lose.
  */
 function numberInText(type: 'INTEGER' | 'REAL', text: string): OwnValue | undefined {
   if (text.length > LONGEST_WRITTEN || !WRITTEN[type].test(text)) return undefined

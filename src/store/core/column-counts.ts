@@ -55,7 +55,7 @@ export function* recordColumns(dialect: Dialect, job: JobNames, walkId: number):
   )
 }
 
-/** The jobs of a collection whose values were counted: a rebuild counts them again. */
+/** The jobs of a collection whose values were counted: a rebuild has to count them again. */
 export function countedJobs(collection: string): Rule<JobNames[]> {
   return all(
     `
@@ -94,7 +94,7 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
 
 type FoundMisfit = Found<string | number> & { misfit: Misfit | null }
 
-/** For how many columns of a view an example of their misfits is looked for, with a statement each. */
+/** For how many columns of a view an example of a misfit is looked for: each takes a statement. */
 const MOST_EXAMPLES = 20
 
 /** `rows`: how many the job has. */
@@ -149,16 +149,16 @@ function* countElements(
       misfitRow: null,
       misfit: null,
     })
-  // Where all lists are empty now, their fields are emptied, too.
+  // Also if all arrays are empty now: their fields have become empty, too.
   yield* saveCounts(dialect, { organization, collection }, name, found, rows)
 }
 
-/** Elements among which nearly every field of them is met. */
+/** How many elements are sampled: nearly every field occurs in one of them. */
 const SAMPLE = 1000
 
 /**
- * The columns of a view that hold a value. All elements are read only for those that held one before and are not met in a sample: to read them for
- * fields that the organization never had takes much longer. Two statements, since SQLite compiles all of the view for each.
+ * The columns of a view that hold a value. All elements are read only for columns that held one before and have none in a sample: reading them for
+ * fields that the organization never had would take much longer. At most two statements, since SQLite compiles the whole view for each.
  */
 function* filledFields(
   organization: string,
@@ -182,7 +182,7 @@ function* filledFields(
   return sample.union(whole)
 }
 
-/** @param from What stands behind FROM. */
+/** @param from Which elements are looked at: the SQL after FROM. */
 function* filledAmong(organization: string, columns: readonly Column[], from: string): Rule<Set<Column>> {
   if (columns.length === 0) return new Set()
   const some = columns.map(

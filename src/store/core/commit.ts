@@ -84,7 +84,8 @@ function* saveAnswer(
       at,
     },
   )
-  if (counted === 0) throw new Error(`answer ${entry.ordinal} of walk ${walk.id} is not its next one`)
+  if (counted === 0)
+    throw new Error(`walk ${walk.id} has already written answer ${entry.ordinal}, or lacks the one before it`)
   yield* run(
     `
       INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
@@ -142,7 +143,7 @@ function* saveRejects(
   return count
 }
 
-/** Counts the new rows of a page, and notes which list it is of. Most pages change nothing of that, and then nothing is written. */
+/** Counts the new rows of a page, and notes which list they came from. Most pages change neither, and then nothing is written. */
 function* countInJob(job: Job, added: number, row: JobRow): Rule<void> {
   const scope = scopeOf(job)
   const isKnown = row.path !== null

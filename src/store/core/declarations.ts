@@ -113,7 +113,7 @@ function commentsOf(dialect: Dialect, shape: TableShape, kind: TableKind): strin
   ]
 }
 
-/** A path may have a megabyte. */
+/** The most characters of a path in a comment: it may be a megabyte long. */
 const LONGEST_COMMENT = 1000
 
 function commentOf({ comment }: Dialect, table: string, { name, path, role }: Column): string[] {
@@ -142,7 +142,7 @@ export function addColumnSql(dialect: Dialect, table: string, column: Column): s
   ]
 }
 
-/** Adds what tables of earlier versions lack: columns, indexes, and a next number above those of all their events. */
+/** Adds what tables of earlier versions lack: columns, indexes, and a `seq` above the numbers of all their events. */
 export function* completeTables(
   dialect: Dialect,
   shape: Pick<TableShape, 'name' | 'keyColumns'>,

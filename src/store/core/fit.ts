@@ -39,15 +39,15 @@ export interface KnownTables {
   told: Told
 }
 
-/** What a process has reported of a collection: each is reported once. */
+/** What a process has already reported of a collection, so that it reports it only once. */
 export interface Told {
   /** Whether it has said that there is no room for further columns. */
   isFull: boolean
   /** Columns whose arrays get no view, since its name is taken, or whose view stays as it is. */
-  strangers: ReadonlySet<string>
+  withoutView: ReadonlySet<string>
 }
 
-export const NOTHING_TOLD: Told = { isFull: false, strangers: new Set() }
+export const NOTHING_TOLD: Told = { isFull: false, withoutView: new Set() }
 
 export function* knownTables(
   dialect: Dialect,
@@ -82,7 +82,7 @@ export function typedRows(
   const rows: TypedRow[] = []
   for (const item of items) {
     const row = toRow(catalog, item)
-    if (!row || row.arrays.some((array) => extendedView(dialect, views, told.strangers, array) !== null))
+    if (!row || row.arrays.some((array) => extendedView(dialect, views, told.withoutView, array) !== null))
       return null
     rows.push(dialect.stored(catalog, row))
   }
@@ -95,10 +95,10 @@ const NO_ELEMENTS: readonly Column[] = []
 function extendedView(
   { limits }: Dialect,
   views: ReadonlyMap<string, ArrayView>,
-  strangers: ReadonlySet<string>,
+  withoutView: ReadonlySet<string>,
   { column, array }: ArrayValue,
 ): ExtendedElements | null {
-  if (strangers.has(column)) return null
+  if (withoutView.has(column)) return null
   return extendElements(views.get(column)?.elements ?? NO_ELEMENTS, array, limits)
 }
 
@@ -108,7 +108,7 @@ export type Outcome<T> = { result: T; wanted?: never } | { result?: never; wante
 /** Writes rows where the tables can hold them. */
 export type Writing<T> = (tables: KnownTables) => Rule<Outcome<T>>
 
-/** How a store gets at the tables of a collection. */
+/** How a store gives access to the tables of a collection. */
 export interface TableAccess {
   /** Runs a rule in a transaction, with the tables as they are then. `begin` begins it: again, if the transaction runs twice. */
   withTables<T>(collection: ConfiguredCollection, begin: Writing<T>): Promise<Outcome<T>>
@@ -140,13 +140,15 @@ export async function writeFitting<T>(
     for (const notice of fitted.notices) notices.set(notice.message, notice)
     ;({ outcome } = fitted)
   }
-  throw new Error(`the tables of ${collection.name} do not hold the items for which they were changed`)
+  throw new Error(
+    `the tables of ${collection.name} were changed ${MOST_FITTINGS} times, and still cannot hold the items of this page`,
+  )
 }
 
 /** How a database changes tables that have rows, and views that somebody may read. */
 export interface Alteration {
   dialect: Dialect
-  /** Makes all changes of columns; or none, where something keeps the types of some of them. */
+  /** Makes all changes of columns; or none, if something of a user depends on the type of one, and returns that. */
   alterTables(collection: ConfiguredCollection, changes: readonly ColumnChange[]): Rule<KeptTypes | null>
   /** Views that every mirror in this database has beside those of `views.ts`. */
   furtherViews: readonly OwnView[]
@@ -219,7 +221,7 @@ export function* fitTables(
   const views = yield* extendViews(alteration, shape, extension, arrays, told, at)
   return {
     notices: [...kept, ...extensionNotices(extension), ...views.notices],
-    told: { isFull: catalog.isFullReported, strangers: views.strangers },
+    told: { isFull: catalog.isFullReported, withoutView: views.withoutView },
   }
 }
 
@@ -240,7 +242,7 @@ function keptNotice(collection: string, { columns, obstacle }: KeptTypes): Notic
 }
 
 function dependent(obstacle: string): string {
-  return `since ${obstacle} depends on it and could not be made again as it is`
+  return `since ${obstacle} depends on it and cannot be made again unchanged`
 }
 
 /** After `changes` of columns. */
@@ -251,50 +253,50 @@ function* extendViews(
   arrays: readonly ArrayValue[],
   told: Told,
   at: string,
-): Rule<{ notices: Notice[]; strangers: Set<string> }> {
+): Rule<{ notices: Notice[]; withoutView: Set<string> }> {
   const { dialect } = alteration
   const { name: collection } = shape
   const views = yield* viewsByColumn(dialect, collection)
-  const strangers = new Set(told.strangers)
+  const withoutView = new Set(told.withoutView)
   const notices: Notice[] = []
-  /** As it is known already, of each view that changes. */
-  const due = new Map<string, ArrayView | undefined>()
+  /** The views to make again, by the column of their array, as they were; undefined for a new one. */
+  const toChange = new Map<string, ArrayView | undefined>()
   // From now on these views tell lists from texts that read like one.
   const wide = changes.filter(({ kind }) => kind === 'wide').map(({ column }) => column.name)
   for (const [column, view] of views)
-    if (wide.includes(column) && !(yield* isTaken(dialect, view.name))) due.set(column, view)
+    if (wide.includes(column) && !(yield* isTaken(dialect, view.name))) toChange.set(column, view)
   for (const array of arrays) {
     const { column } = array
-    const extended = extendedView(dialect, views, strangers, array)
+    const extended = extendedView(dialect, views, withoutView, array)
     if (!extended) continue
     const known = views.get(column)
     const others = [...views.values()].map((view) => view.name)
     const name = known?.name ?? arrayViewName(collection, column, others, dialect.limits)
     if (yield* isTaken(dialect, name)) {
-      strangers.add(column)
+      withoutView.add(column)
       notices.push({ level: 'warn', message: `the name ${name} is taken, so there is no view of that array` })
       continue
     }
     const own = catalog.columns.find((other) => other.name === column)
     const sentAt = own ? sentAtOf(own) : null
     views.set(column, { name, arrayColumn: column, elements: extended.elements, sentAt })
-    if (!due.has(column)) due.set(column, known)
+    if (!toChange.has(column)) toChange.set(column, known)
     for (const message of extended.warnings) notices.push({ level: 'warn', message: `${name}: ${message}` })
   }
-  for (const [column, known] of due) {
+  for (const [column, known] of toChange) {
     const view = views.get(column)
     if (!view) continue
     const obstacle = yield* changeView(alteration, shape, view, at)
     if (obstacle === null) continue
     const kept = known && withKeptTypes(dialect, known, view, arrays)
     const isKept = kept !== undefined && (yield* changeView(alteration, shape, kept, at)) === null
-    if (!isKept) strangers.add(column)
+    if (!isKept) withoutView.add(column)
     const message = isKept
       ? `columns of ${view.name} cannot hold fractions, ${dependent(obstacle)}: they go to NAME__text`
       : `the view ${view.name} stays as it was, ${dependent(obstacle)}: drop that, and run "admin-mirror rebuild ${collection}"`
     notices.push({ level: 'warn', message: printable(message, 500) })
   }
-  return { notices, strangers }
+  return { notices, withoutView }
 }
 
 /** Returns what is in the way; null: the view is changed. */
@@ -310,7 +312,7 @@ function changeView(
   })
 }
 
-/** The view with the types that its columns had: a column that is only added is in nobody's way. */
+/** The view with the types that its columns had: what depends on a view allows further columns. */
 function withKeptTypes(
   { limits }: Dialect,
   known: ArrayView,

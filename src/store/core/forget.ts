@@ -18,7 +18,7 @@ export interface Holdings {
 }
 
 /**
- * A set of a job's rows. Several tables lose the same rows at once, so that none is left without its raw row.
+ * A set of a job's rows. All its tables lose the same rows at once, so that no typed row is left without its raw row.
  */
 interface Part {
   /** The number of `Holdings` that counts them; null: none. */
@@ -53,7 +53,7 @@ function* partsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<Pa
   const ofWalks = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
   return [
     lines(null, 'sync_missing', 'organization_id, collection, key'),
-    // Those of the views of its arrays, too.
+    // Also the counts of the views of its arrays.
     lines(
       null,
       'sync_column_counts',
@@ -109,7 +109,7 @@ function* markForgotten(job: JobNames, at: string): Rule<void> {
   yield* run(`DELETE FROM sync_runs WHERE ${OF_JOB}`, job)
 }
 
-/** Deletes at most `rows` rows of a job after `markForgotten`. Returns true when none is left. */
+/** Deletes up to `rows` rows of a job, after `markForgotten`. Returns true when none is left. */
 function* deleteHoldings(dialect: Dialect, job: JobNames, rows: number): Rule<boolean> {
   let left = rows
   for (const { counts, tables, where, key, order } of yield* partsOf(dialect, job)) {
@@ -182,7 +182,7 @@ export interface ForgettingWork extends Runner {
   release(taken: OwnJob): Promise<void>
   /** Rows of one batch. */
   batchRows: number
-  /** Drops the tables of an unused collection, and makes those that are configured. Returns whether it did the first. */
+  /** Drops the tables of an unused collection, and makes them again if it is configured. Returns whether it dropped any. */
   dropUnused(collection: string): Promise<boolean>
 }
 

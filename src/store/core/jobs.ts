@@ -16,7 +16,7 @@ type NamedJob = Pick<Job, 'organization' | 'collection'>
 /** The condition for the rows of a job, with the parameters of `namesOf`. */
 export const OF_JOB = 'organization_id = :organization::text AND collection = :collection::text'
 
-/** The same of the job that an outer query names `job`. */
+/** The same for the job that an outer query names `job`. */
 export const OF_OUTER_JOB = 'organization_id = job.organization_id AND collection = job.collection'
 
 export function namesOf({ organization, collection }: NamedJob): JobNames {
@@ -53,8 +53,8 @@ export interface JobRow {
 }
 
 /**
- * Locks the job's row, and runs `begin`. Throws JobError (`BUSY`) if another worker has the job by now. It sees all that
- * others wrote of the job, since they lock this row, too.
+ * Locks the job's row, and runs `begin`. Throws JobError (`BUSY`) if another worker has the job by now. `begin` sees everything that other
+ * workers wrote of the job, since they lock the same row.
  */
 export function* asOwner<T>(
   { ofOwner }: Dialect,
@@ -187,7 +187,7 @@ function refreshIn(text: string | null): RefreshState | null {
   }
 }
 
-// `sync_shares`: what refreshes of all lists with one budget pay, by the scope of the budget.
+// `sync_shares`: what the refreshes of all lists with one budget pay, by the key of the budget (the column `scope`).
 
 export function* readShares(dialect: Dialect, scopes: readonly string[]): Rule<StoredShare[]> {
   const rows = yield* all<Omit<StoredShare, 'at'> & { at: StoredTime }>(

@@ -7,7 +7,7 @@ import { assertAddress } from './settings.ts'
 import { all, one, type Rule, run, type StoredTime, timeOf, timeOrNull } from './sql.ts'
 import { RUNNING_RUN } from './status.ts'
 
-// Which process works on which job, and which process is a `start`. Whether that process lives is told by its lock, not by its row.
+// Which process works on which job, and which process is a `start`. Whether that process lives shows in its lock, not in these rows.
 
 /** Throws JobError if this process must not read lists into the mirror any more. Call it before a job is taken. */
 export function* prepareJob({ organization: { id, name } }: Job, baseUrl: string): Rule<void> {
@@ -38,7 +38,7 @@ export function noteOwner(job: JobNames, owner: string, isVerify: boolean): Rule
   )
 }
 
-/** Gives a job back, unless another process has taken it. `own`: tells our ownership, by name or by epoch. */
+/** Gives a job back, unless another process has taken it since. `own`: this process's name, or on a server the epoch of its lease. */
 export function releaseJob(job: JobNames, own: { owner: string } | { epoch: number }): Rule<number> {
   const [name] = Object.keys(own)
   return run(`UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND ${name} = :${name}`, {
@@ -83,7 +83,7 @@ function lastOutcome(job: Job): Rule<Lease['lastWalk']> {
   )
 }
 
-/** The owner of a job that cannot be taken, and what it is doing. */
+/** Which process has a job that cannot be taken, and what it is doing. */
 export function* heldByOther(job: Job): Rule<Extract<Acquired, { heldBy: string }>> {
   const owner = yield* ownerOf(namesOf(job))
   return owner === null
@@ -120,7 +120,7 @@ function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
   }
 }
 
-/** A `start` that has not ended in good order. */
+/** A `start` that runs, or died before it could remove its record. */
 export interface DaemonRecord {
   pid: number
   /** When it began. */

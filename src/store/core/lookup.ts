@@ -32,7 +32,7 @@ export function* lookUp(
   job: Job,
   items: readonly ListedItem[],
 ): Rule<StoredItem[]> {
-  // An item has no row if its key is not like the others: 007 is not 7.
+  // An item has no row if the key columns cannot hold its key exactly: 007 is not 7.
   const ids = items.flatMap((listed) =>
     keys && 'key' in listed && keyValues(listed.key.parts, keys.keyTypes) ? [listed.id] : [],
   )
@@ -94,8 +94,8 @@ export function keyIn(row: Readonly<Record<string, string>>, { keyColumns }: Key
 }
 
 /**
- * For WHERE: the rows behind a position, in order of the key. All rows, if a sync of another organization made a key column TEXT: the order
- * has changed. `first`: columns before the key.
+ * For WHERE: the rows after a position, in the order of the key. If a sync of another organization has made a key column TEXT since, the order is
+ * another one, so all rows are read again. `first`: columns before the key.
  */
 export function rowsBehind(
   { keyColumns, keyTypes }: Keys,

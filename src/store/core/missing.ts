@@ -1,4 +1,4 @@
-import type { HoldReason, MissingCounts, MissingRule } from '../../sync/store.ts'
+import type { HeldBackReason, MissingCounts, MissingRule } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { jobState, namesOf, OF_JOB } from './jobs.ts'
 import { tableName } from './names.ts'
@@ -36,7 +36,7 @@ export function* isOverlapped(dialect: Dialect, job: Job, walkId: number): Rule<
   return (yield* one(`SELECT 1 ${pagesOfOthers(dialect)} LIMIT 1`, { ...namesOf(job), walkId })) !== null
 }
 
-/** Whether no row can be missing: as many items were seen as there are rows, and nobody else has read pages. */
+/** Whether no row can be missing: as many items were seen as there are rows, none was missing before, and no other walk or refresh read pages. */
 export function* isComplete(dialect: Dialect, job: Job, { walkId, keyed }: MissingRule): Rule<boolean> {
   if ((yield* jobState(job)).rows !== keyed) return false
   if ((yield* one(`SELECT 1 FROM sync_missing WHERE ${OF_JOB} LIMIT 1`, namesOf(job))) !== null) return false
@@ -90,7 +90,7 @@ export function* countMissing(job: Job): Rule<MissingCounts> {
 }
 
 /** Holds back all removable rows; `why` null: for the same reason as the rows that are already held. */
-export function* holdMissing(job: Job, why: HoldReason | null): Rule<void> {
+export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<void> {
   yield* run(`UPDATE sync_missing SET state = 'held' WHERE ${OF_JOB} AND state = 'removable'`, namesOf(job))
   yield* countHeld(job, why)
 }
@@ -141,7 +141,7 @@ export function* removeMissing(dialect: Dialect, keys: Keys | null, job: Job, at
 }
 
 /** Counts the held rows of a job again. */
-export function countHeld(job: Job, why: HoldReason | null = null): Rule<number> {
+export function countHeld(job: Job, why: HeldBackReason | null = null): Rule<number> {
   return run(
     `
       UPDATE sync_jobs

@@ -17,7 +17,7 @@ export function changesViewName(collection: string): string {
   return collection + CHANGES_END
 }
 
-/** Of indexes beside the keys. */
+/** The ends of the names of indexes beside the keys. */
 export const INDEX_ENDS = [
   '_history_by_key',
   '_history_by_end',

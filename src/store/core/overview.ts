@@ -34,8 +34,8 @@ const LETTER = `
  */
 const RUN_MARK = `CASE trigger WHEN 'refresh' THEN upper(${LETTER}) ELSE ${LETTER} END`
 
-// One text per job: 30,000 rows for a thousand jobs would block the event loop five times as long. By the index, since a window
-// function would read all lines that `keepRuns` keeps.
+// One text per job: 30,000 rows for a thousand jobs would block the event loop five times as long. A query for each job, which uses the index: a
+// window function would read all lines that `keepRuns` keeps.
 function lastRunsSql({ joinFirst }: Dialect): string {
   const last = (as: string, which: string) =>
     joinFirst('sync_runs', as, `${OF_OUTER_JOB} AND finished_at IS NOT NULL AND ${which}`, 'id DESC')
@@ -117,7 +117,7 @@ export interface StoredGate {
 
 export interface MirrorSize {
   bytes: number
-  /** Null: the mirror is no file. */
+  /** Null: the mirror is not a file. */
   walBytes: number | null
   /** That this user may use on the mirror's disk; null if the system does not say. */
   freeBytes: number | null
@@ -144,7 +144,7 @@ export interface ColumnTrouble {
   emptied: 0 | 1
 }
 
-/** All of them, by column. Jobs that lost all rows have nothing to tell. A copy has none: the mirror alone has the counts of each list. */
+/** All columns with such trouble. Jobs without rows have none to report. In a copy there is none: it lacks the counts of each list. */
 export function columnTroubles(): Rule<ColumnTrouble[]> {
   return all(`
     WITH

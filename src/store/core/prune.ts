@@ -3,14 +3,14 @@ import { namesOf, OF_JOB } from './jobs.ts'
 import { tableName } from './names.ts'
 import { type Dialect, one, quoted, type Rule, run } from './sql.ts'
 
-// What a job's runs left and no walk needs.
+// Deletes what runs of a job have left and no walk needs any more.
 
-/** How long the ledger of other walks is kept for an interrupted one: a backfill may stay open for ever. Milliseconds. */
+/** For how long the pages of other walks are kept for an interrupted one: a backfill may stay open for ever. Milliseconds. */
 const OVERLAP_KEPT_MS = 3 * 86_400_000
 
 const NOT_TRUSTED = 'it was interrupted for more than three days, and other walks read the list meanwhile'
 
-/** How long refreshes that found nothing, and walks in their place, are kept. Milliseconds. */
+/** For how long refreshes that found nothing, and walks in their place, are kept. Milliseconds. */
 const BRIEF_KEPT_MS = 86_400_000
 
 /** Rows of one batch: some tens of milliseconds. */
@@ -22,7 +22,7 @@ const VERSIONS_AT_ONCE = 1000
 /**
  * Deletes a batch: the page ledger of closed walks, except the last two complete full ones; closed walks and rows of `sync_runs`
  * that are older than `keepRuns`, except the last run and the last complete full walk. Returns true when nothing is left.
- * @param ago The time that was `ms` milliseconds ago.
+ * @param ago Returns the time that many milliseconds ago.
  */
 export function* pruneWalks(
   dialect: Dialect,

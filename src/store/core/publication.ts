@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { all, type Rule, type StoredTime, timeOrNull } from './sql.ts'
 
-// A short digest of what a published file shows of its mirror, so that a look at it says whether the file is still up to date.
+// A summary of what the published file shows of a mirror, small enough to compare: it tells whether the file is up to date without a look at
+// the rows.
 
 /** How fresh a list is. Times are ISO 8601; null where the mirror does not know. */
 export interface JobFreshness {
@@ -103,18 +104,18 @@ export interface NextPublication {
   at: number
 }
 
-/** The file shows `as_of`, too: that it is older in there than in truth, is said no longer than this. */
+/** A file is not made again where only freshness changed, but after this time it is: the `as_of` in it lags behind the mirror's by no more. */
 const OLDEST_MS = 86_400_000
 
-/** NAME.json costs next to nothing. */
+/** How often NAME.json is written: it costs next to nothing. */
 const NUMBERS_EVERY_MS = 60_000
 
-/** Making the file takes no more than a tenth of the time. */
+/** Making the file takes at most one part in this many of the time. */
 const PARTS_OF_TIME = 10
 
 /**
- * What is written next, and when; null: nothing, until the mirror changes. `every`: the least time between two files, in milliseconds;
- * null: at once, for the end of a command. A time that the clock has not reached, after it was set back, holds nothing up.
+ * What is written next, and when; null: nothing, until the mirror changes. `every`: the file is made at most once in this many milliseconds;
+ * null: at once, for the end of a command. After the clock was set back, times in the future delay nothing.
  */
 export function nextPublication(
   { mirror, published, made, toldAt, failed }: Publication,

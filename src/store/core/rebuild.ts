@@ -76,7 +76,7 @@ export async function rebuildTables(work: RebuildWork, name: string): Promise<Re
   const views = await writing(() => replaceViews(alteration, viewedTable(dialect, collection)))
   await writing(() => recount(name))
   for (const job of await reading(countedJobs(name))) await writing(() => countAgain(dialect, job))
-  // No event, but the published file is made again where the last number is another one.
+  // Taken without an event: the published file is made again when the last number has changed.
   await writing(() => takeSeq(name, time()))
   return { rows, strays, views, notices: [...notices] }
 }
@@ -84,7 +84,7 @@ export async function rebuildTables(work: RebuildWork, name: string): Promise<Re
 function* collectionOf(dialect: Dialect, name: string): Rule<ConfiguredCollection> {
   const [key, raw] = [yield* knownKey(name), tableName(name, 'raw')]
   if (key && (yield* dialect.columnTypes(raw)).size > 0) return { name, key }
-  throw new MirrorError(`the mirror has no table ${raw}, of which ${name} is made`)
+  throw new MirrorError(`the mirror has no table ${raw}, from which ${name} is made`)
 }
 
 /** Writes the typed rows of the raw ones of a batch. */
@@ -134,7 +134,7 @@ function* readRaw({ forShare }: Dialect, name: string, keys: Keys, last: Positio
 function itemOf(name: string, json: string): JsonObject {
   const item = parseExact(json)
   if (isJsonObject(item)) return item
-  throw new MirrorError(`${name}_raw holds a row that is no JSON object`)
+  throw new MirrorError(`${name}_raw holds a row that is not a JSON object`)
 }
 
 /** Deletes the typed rows that have no raw one. */

@@ -70,7 +70,7 @@ const RECORD = `
   rows_removed AS "rowsRemoved"
 `
 
-/** Closes a run's line, or deletes it. One that another process has closed since it took the job over stays as it is. */
+/** Closes a run's line, or deletes it. A line that another process closed when it took the job over stays as it is. */
 export function* finishRun({ id, traffic }: Run, outcome: RunOutcome, at: string): Rule<RunRecord> {
   const { status, errorCode, errorMessage } = outcome
   if (status === 'refused') {
@@ -107,9 +107,9 @@ const failed = (value: string) => `CASE run.status WHEN 'failed' THEN ${value} E
 const OF_A_PART = `(run.trigger = 'refresh' OR EXISTS (SELECT 1 FROM sync_walks WHERE id = run.walk_id AND kind = 'partial'))`
 
 /**
- * After the end of a run: a job is failing from the end of a run that failed until the end of one that succeeded. One that was
- * interrupted changes nothing. A part of the list that could be read ends no failing of whole walks, and one that could not adds nothing to it.
- * The run's line is finished already. A run whose job another worker has since is "interrupted".
+ * After the end of a run: a job is failing from the end of a run that failed until the end of one that succeeded. An interrupted run changes
+ * nothing. While whole walks fail, a refresh or partial backfill changes nothing either, whether it succeeds or fails.
+ * The run's line is finished already. If another worker has taken the job since, that line says "interrupted".
  */
 const NOTE_FAILING = `
   UPDATE sync_jobs
@@ -136,7 +136,7 @@ export interface LastRuns {
   unfinished: boolean
 }
 
-/** `LastRuns` of `sync_jobs AS job`. By id, which the indexes end with: ordered by time, every run of three months is read. */
+/** `LastRuns` of `sync_jobs AS job`. Ordered by id, which the indexes end with: ordered by time, every run of three months would be read. */
 const LAST_RUNS = `
   (
     SELECT started_at

@@ -1,14 +1,14 @@
 import { JobError, UsageError } from '../../errors.ts'
 import { one, type Rule, run } from './sql.ts'
 
-// `sync_settings`: what the program notes of the mirror itself; the address of the API among it.
+// `sync_settings`: what the program notes about the mirror itself, such as the address of its API.
 
 export function* setting(name: string): Rule<string | null> {
   const row = yield* one<{ value: string }>('SELECT value FROM sync_settings WHERE name = :name', { name })
   return row?.value ?? null
 }
 
-/** A value that is so already is not written. `program` is the version of the program that used the mirror last. */
+/** Writes a setting unless it has that value already. `program` is the version of the program that used the mirror last. */
 export function saveSetting(name: string, value: string): Rule<number> {
   return run(
     `
@@ -60,7 +60,7 @@ export function* assertSameApi(baseUrl: string, place: string): Rule<void> {
   )
 }
 
-/** Before the first page the noted address may be a typing error, which any other replaces. */
+/** Whether the mirror holds anything of its API. Before the first page its address may be a typing error, so any other may replace it. */
 function* holdsAnything(): Rule<boolean> {
   const found = yield* one(`
     SELECT 1 FROM sync_walks WHERE pages > 0
@@ -78,7 +78,7 @@ export function* assertAddress(baseUrl: string): Rule<void> {
   if (known === null || known === address) return
   throw new JobError(
     'CONFIGURATION',
-    `the mirror holds the lists of ${known} by now, and this process was started with ${address}: nothing is sent. Start ` +
-      'it again with the configuration that is right',
+    `the mirror now holds the lists of ${known}, and this process was started with ${address}: nothing is sent. Start ` +
+      'it again with the right configuration',
   )
 }

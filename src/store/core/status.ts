@@ -3,9 +3,9 @@ import { OF_OUTER_JOB } from './jobs.ts'
 import { all, type Dialect, msOf, one, type Rule, type StoredTime, timeOf } from './sql.ts'
 import { JOIN_LAST_RUN } from './views.ts'
 
-// What `status`, and those who wait for a list, are shown.
+// What `status` shows, and what a command that waits for a list shows.
 
-/** The error message of a run whose process was killed. The next run of its job writes it. */
+/** The message of a run whose process was killed; the next run of its job writes it. `statusSql` finds such runs by it: it must stay as it is. */
 export const DIED = 'the process ended without a word'
 
 /** A row of `status`: `sync_status` and details. Times as in the mirror. */
@@ -119,7 +119,7 @@ interface BackfillRow extends Omit<OpenBackfill, 'filters' | 'is_last_run'> {
   filters: string
 }
 
-/** A job as the mirror describes it: who has it may be dead. */
+/** A job as the mirror describes it. Its owner may have died since. */
 export interface JobLine {
   owner: string | null
   row: Omit<StatusRow, 'running'>
@@ -130,7 +130,7 @@ export function statusOf({ row }: JobLine, running: boolean | null): StatusRow {
   return { ...row, ...(running === false ? NO_WORK : {}), running }
 }
 
-/** All jobs that `sync_status` shows, by organization and collection. `has`: which columns there are; an older mirror has not all. */
+/** All jobs that `sync_status` shows, by organization and collection. `has`: which columns there are; an older mirror lacks some. */
 export function* jobLines(dialect: Dialect, has: HasColumn = () => true): Rule<JobLine[]> {
   const jobs = yield* all<JobRow>(statusSql(dialect, has))
   const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
@@ -172,7 +172,7 @@ interface Budget {
   waiting_until: StoredTime | null
 }
 
-/** What a job waits for: of all budgets that it spends, the one that takes longest. */
+/** What a job waits for: of all budgets that it spends, the one with the longest wait. */
 function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'waiting_until'> {
   const waits = budgets.map(({ closed_until: closed, waiting_for: reason, waiting_until: waiting }) =>
     waiting !== null && msOf(closed) < msOf(waiting)
@@ -189,7 +189,7 @@ export function* gateClosedUntil(): Rule<string | null> {
   return row?.at == null ? null : timeOf(row.at)
 }
 
-/** What a process that died has left in the row is not true any more. */
+/** Replaces what a process that died has left: it is no longer true. */
 const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
 
 export type HasColumn = (table: 'sync_status' | 'sync_jobs', column: string) => boolean
@@ -212,7 +212,7 @@ const BY_PLAN = "trigger IN ('schedule', 'manual')"
 /** The later of two times: the end of a budget's pause, and the end of what it waits for. */
 const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
 
-/** When the run `run` of the open walk `walk` had written all its pages but the last `thirds` thirds. */
+/** For SELECT: when the run had written all but this many thirds of its pages. `run` and `walk` are rows of the outer query. */
 function writtenBut(thirds: number): string {
   return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
 }
@@ -222,7 +222,7 @@ function columnsOf(
   { numberIn, textIn }: Pick<Dialect, 'numberIn' | 'textIn'>,
   has: HasColumn,
 ): Record<keyof ReadRow, string> {
-  // In a file alone. On a server the view may still be that of an earlier version, so a new column has to be read from the tables.
+  // Only for files: on a server a new column has to be read from the tables, since the view may still be that of an earlier version.
   const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : 'NULL')
   const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
   const isRefreshed = has('sync_status', 'newest')
@@ -351,7 +351,7 @@ export const RUNNING_RUN = `
   LIMIT 1
 `
 
-/** Only the names are used. */
+/** Only the names matter here, so any function will do. */
 const NAMES = Object.keys(columnsOf({ numberIn: String, textIn: String }, () => true))
 const NO_VALUES = Object.fromEntries(NAMES.map((name) => [name, null])) as Record<keyof ReadRow, null>
 

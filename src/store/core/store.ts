@@ -43,7 +43,7 @@ export type Untimed<T> = Omit<T, 'at'>
 export interface Machinery extends Runner, TableAccess {
   /** Runs a rule that reads the rows of a collection; with null where it has no tables. */
   readingRows<T>(job: Job, begin: (keys: Keys | null) => Rule<T>): Promise<T>
-  /** The rules that may go through all rows of a job, at a time of their transaction. `size`: for who runs them elsewhere, if there are many. */
+  /** Rules that may go through all rows of a job; their `at` is a time of their transaction. `size`: by it a store may run them in another process. */
   noteMissing(lease: Lease, judged: Untimed<Judged>, size: () => Rule<TaskSize>): Promise<void>
   closeWalk(
     lease: Lease,

@@ -48,8 +48,8 @@ export function* loadColumns({ sequence }: Dialect, collection: string): Rule<Co
 }
 
 /**
- * The views of a collection. Earlier versions made one view for two arrays whose names PostgreSQL cuts to the same one: it is the first array's.
- * No collection's name has two underscores, so a view belongs to one.
+ * The views of a collection. Earlier versions made one view for two arrays whose names are the same once PostgreSQL has cut them: it is that of
+ * the first one. No collection's name has two underscores, so a view belongs to one collection.
  */
 export function* loadArrayViews({ sequence }: Dialect, collection: string): Rule<ArrayView[]> {
   type Row = Omit<Column, 'wide'> & { view: string; arrayColumn: string; wide: number; sentAt: string | null }
@@ -115,7 +115,7 @@ export function saveView(
   return noteColumns(dialect, 'sync_view_columns', { view, array_column: arrayColumn }, elements, at)
 }
 
-/** `of`: what the lines of all columns say, its key first. */
+/** `of`: the columns that are the same in all lines, the key's first. */
 function* noteColumns(
   dialect: Dialect,
   table: string,
@@ -180,8 +180,8 @@ export function* isWithoutRows(collection: string): Rule<boolean> {
 }
 
 /**
- * What has to be done so that the tables of a collection are there: `remake`: they have another key, and no rows. Throws JobError if they
- * have rows by another key.
+ * What has to be done so that a collection has its tables. `remake`: they have another key and no rows. Throws JobError if they have rows by
+ * another key.
  */
 export function* planTables({ name, key }: ConfiguredCollection): Rule<'nothing' | 'make' | 'remake'> {
   const known = yield* knownKey(name)
@@ -223,7 +223,7 @@ function* assertNamesFree(dialect: Dialect, name: string): Rule<void> {
   if (Buffer.byteLength(name) > longestCollection)
     throw new JobError(
       'CONFIGURATION',
-      `the name ${name} is too long for tables of PostgreSQL: give the collection one of at most ${longestCollection} bytes, and the address as its path`,
+      `the name ${name} is too long for tables of PostgreSQL: give the collection a name of at most ${longestCollection} bytes, and put the address of the list into its path`,
     )
   const found = yield* dialect.relationNamed(namesOfTables(dialect, name))
   if (!found) return

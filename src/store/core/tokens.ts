@@ -72,7 +72,7 @@ export function* saltOf(): Rule<string> {
   return row?.value ?? ''
 }
 
-/** `newSalt`: makes the salt where there is none; only the first one of all processes is used. */
+/** Returns the mirror's salt. `newSalt` makes one if there is none; of several processes the first one's is used. */
 export function* makeSalt(newSalt: () => string): Rule<string> {
   const known = yield* saltOf()
   if (known !== '') return known
@@ -102,8 +102,8 @@ export function* register(dialect: Dialect, organizations: readonly RegisteredOr
 }
 
 /**
- * Makes these rows those that are configured. Rows that are so already are not written: on a server, workers that write pages have the
- * rows of their jobs locked, and would wait for this one while it waits for them.
+ * Marks these rows as configured, and all others as not. Rows that are marked already are not written: on a server, workers that write pages
+ * have the rows of their jobs locked, and would wait for this process while it waits for them.
  */
 function* configure(
   dialect: Dialect,
@@ -201,7 +201,7 @@ function* heldReasonOf(id: string, fingerprint: string): Rule<string | null> {
   return row?.reason ?? null
 }
 
-/** Returns why the token is held now: null where none of these organizations is there any more. */
+/** Returns why the token is held now; null if the mirror has none of these organizations any more. */
 export function* hold(
   dialect: Dialect,
   ...[organizationIds, fingerprint, reason, at]: Parameters<Tokens['hold']>
@@ -244,11 +244,11 @@ function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<str
 
 // `sync_gates`: the budgets of requests, by scope.
 
-/** What an answer about a budget tells. */
+/** What reading or writing a budget returns, too. */
 export interface BudgetNews {
   /** Grows with each change. */
   version: number
-  /** Why the token is held that the scope names: so a request asks once. */
+  /** If the scope is a token: why it is held. With the budget, so that a request asks once. */
   held: string | null
   /** The database's time, in epoch milliseconds. */
   at: number

@@ -5,8 +5,8 @@ import { OF_OUTER_JOB } from './jobs.ts'
 import { saveSetting, setting } from './settings.ts'
 import { type Dialect, quoted, type Rule } from './sql.ts'
 
-// The views that every mirror has. They are made after the steps of the migrations, and anew where their text has changed: to add a column,
-// add it here, at the end, since views of users may read them, and say in help-texts.ts what it is.
+// The views that every mirror has. They are made after the steps of the migrations, and again where their text has changed. To add a column,
+// add it here and say in help-texts.ts what it is. Add it at the end: views of users may depend on the others.
 
 /** A view, as its SELECT: the columns by name, and what follows them. */
 export interface OwnView {
@@ -30,7 +30,7 @@ function lastRun(where: string): string {
   return `(SELECT max(id) FROM sync_runs WHERE ${OF_OUTER_JOB}${where})`
 }
 
-// A column that is an expression needs a CAST to have a type: strict readers of a file take it for bytes otherwise.
+// A CAST declares the type of a column that is not a table's: otherwise strict readers of a file take its values for bytes.
 
 function statusView({ joinFirst, declared }: Dialect): OwnView {
   return {
@@ -112,7 +112,7 @@ export function* hasOwnViews(alteration: Alteration): Rule<boolean> {
   return (yield* setting(VIEWS)) === textsOf(alteration)
 }
 
-/** Makes the views, or makes them anew. Leaves one with a column that is unknown here, which a later version made, and a table of that name, which is a user's. */
+/** Makes the views, or makes them again. Leaves a view with a column that is unknown here (a later version made it), and a table of that name (a user's). */
 export function* makeOwnViews(alteration: Alteration): Rule<void> {
   const { dialect, makeView } = alteration
   for (const view of ownViews(alteration)) {

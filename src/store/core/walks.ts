@@ -52,7 +52,7 @@ export function* beginWalk(
       brief: brief ? 1 : 0,
     },
   )
-  if (!row) throw new Error('the database gave a new walk no id')
+  if (!row) throw new Error('the database returned no id for a new walk')
   const { kind, firstPage } = plan
   const fresh = { resumed: false, rowsSeen: 0, newRejects: 0, untrusted: null, startedAt: Date.parse(at) }
   return { ...row, kind, firstPage, checkpoint: first, ...fresh }
@@ -155,7 +155,7 @@ function* completeWalk(
   yield* forgetRefreshed(walkId)
 }
 
-/** Rows that an abandoned walk was the first to miss are no longer missed; those that another one missed before stay. */
+/** Abandons a walk. Rows that only this walk missed are no longer missed; rows that another walk missed before it stay missed. */
 export function* abandonWalk(walkId: number, at: string): Rule<void> {
   const abandoned = yield* run(
     "UPDATE sync_walks SET status = 'abandoned', updated_at = :at, finished_at = :at WHERE id = :walkId AND status = 'open'",

@@ -28,7 +28,7 @@ export const POSTGRES: Dialect = {
   sequence: 'sequence',
   versionSequence: '"_sequence"',
   join: 'JOIN',
-  // As in a file, it would take twice as long.
+  // The join that a file has would take twice as long here.
   joinFirst: (table, as, where, order) =>
     `LEFT JOIN LATERAL (SELECT * FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1) AS ${as} ON true`,
   later: 'greatest',
@@ -164,7 +164,7 @@ const SHOWN_TYPES: Readonly<Record<string, string>> = {
   'timestamp with time zone': OWN_TIME,
 }
 
-/** Each text before it is part of JSON, where NUL is written otherwise. */
+/** Replaces what PostgreSQL cannot store before a value becomes part of JSON, which writes NUL in another way. */
 function jsonValue(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
   return typeof value === 'string' ? storable(value) : value

@@ -70,7 +70,7 @@ function dropUnused(server: Server, collection: string): Promise<boolean> {
     if ((await runRule(sql, knownKey(collection))) === null) return false
     await sql.exec(`LOCK TABLE ${quoted(collection)} IN ACCESS EXCLUSIVE MODE`)
     if (!(await runRule(sql, isUnused(collection)))) return false
-    // Empty tables stay that a user's view or policy reads: they hold nothing of anybody.
+    // Empty tables that a user's view or policy reads stay: they hold nobody's data.
     const inTheWay = await runRule(
       sql,
       tried(() => dropCollection(POSTGRES, collection)),

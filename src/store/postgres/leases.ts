@@ -18,7 +18,10 @@ export interface Leases {
   /** Takes the lock of a job. Returns false if another living worker has it, or this one already. */
   lock(organizationId: string, collection: string): Promise<boolean>
   unlock(organizationId: string, collection: string): Promise<void>
-  /** Takes our locks back, unless we have them. Call it now and then: after a minute of refusals nothing else tries it again. */
+  /**
+   * Takes our locks back if the connection that held them is lost. Call it regularly: `server.patiently` gives up after a minute of refusals,
+   * and then nothing else takes them back.
+   */
   renew(): Promise<void>
   /** The name of this worker. */
   name: string
@@ -47,12 +50,12 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     if (ours.size > 0 && !isClosed) void takeBack()
   }
 
-  /** Takes our locks back before another worker looks for jobs that nobody has. */
+  /** Takes our locks back before another worker looks for jobs without an owner. */
   async function takeBack(): Promise<void> {
-    // A failed attempt comes here again: each would begin a wait of its own, and none would pause.
+    // After a failed attempt `forget` calls this again: each call would begin a wait of its own, and none would pause.
     if (isReturning) return
     isReturning = true
-    // Whoever needs the connection next is told why there is none.
+    // The next call that needs the connection reports the error.
     await server.patiently(connected).catch(() => {})
     isReturning = false
   }
@@ -74,7 +77,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
   // Before the first job is taken, so that a wrong configuration is found at the start.
   await server.patiently(connected)
 
-  /** Waits for a server that is away. What failed may still hold locks, so it is closed. */
+  /** Runs a task on the connection; waits while the server is away. A connection on which it failed may still hold locks, so it is closed. */
   function onConnection<T>(task: (connection: OwnConnection) => Promise<T>): Promise<T> {
     return server.patiently(async () => {
       const used = connected()
@@ -152,8 +155,8 @@ export function lockKey(schema: string, organizationId: string, collection: stri
 
 /** Gives a job another number, and returns it; null if there is no such job. A former owner can write nothing from then on. */
 export function* newEpoch(job: JobNames): Rule<number | null> {
-  // After a failover that lost commits the sequence may give numbers again that living workers have: by chance, none of them is
-  // whole the same.
+  // After a failover that lost commits the sequence may give numbers again that living workers have: with the random part, none is the
+  // same.
   const row = yield* one<{ epoch: number }>(
     `
       UPDATE sync_jobs
@@ -168,14 +171,14 @@ export function* newEpoch(job: JobNames): Rule<number | null> {
 
 // A `start` names itself in `sync_settings`, and holds a lock of that name as long as it lives.
 
-/** The number of a table, which no copy of it has: who ran on the original did not die here. */
+/** The number of a table, which no copy of the schema has: a `start` of the original did not die here. */
 async function tableNumber(sql: Pick<Sql, 'rows'>): Promise<string> {
   const [row] = await sql.rows<{ oid: string }>("SELECT 'sync_settings'::regclass::oid::text AS oid")
   return row?.oid ?? ''
 }
 
 export interface Announcement {
-  /** Call it now and then: another worker that started while this one was cut off has taken it for dead. */
+  /** Call it regularly: a worker that started while this one was cut off has taken it for dead, and deleted its record. */
   renew(): Promise<void>
   withdraw(): Promise<void>
 }
@@ -194,7 +197,7 @@ export async function announceDaemon(server: Server, leases: Leases, since: stri
       await renew()
     },
     async withdraw() {
-      // Also where the signal came while the server, or somebody's lock on it, was waited for.
+      // Even if the signal came while this process waited for the server, or for somebody's lock on it.
       await server.attempt((sql) => runRule(sql, removeSetting(name)))
       await leases.unlock(name, '')
     },
@@ -216,7 +219,7 @@ export async function readDaemons(sql: Statements, isLocked: IsLocked): Promise<
   })
 }
 
-/** Forgets those of other workers that died, so that each death is told once: until the next one starts. */
+/** Deletes the records of workers that died. Call it when a worker starts: until then `status` names those that died. */
 export async function forgetDeadDaemons(server: Server): Promise<void> {
   const isLocked = await readLocks(server, server.address.schema)
   for (const { owner } of await runRule(server, announcedDaemons()))
@@ -259,12 +262,12 @@ export interface ListNames {
 /** The most lists that one worker takes at once: the others take what is left. */
 const MOST_TAKEN = 8
 
-/** Look at no more lists than this at once: others may have the first ones. */
+/** The most lists that are looked at at once: other workers may have the first ones. */
 const MOST_ASKED = 500
 
 /**
- * How long no other worker takes the list: by then its reading has begun, which shows by its lock, or its worker has died. A list that it
- * has read meanwhile is not due any more. Milliseconds.
+ * For how long no other worker takes a list that one has taken. By then the worker reads it, which its lock shows, or has died. Once it has read
+ * the list, that is not due any more. Milliseconds.
  */
 const TURN_MS = 10_000
 

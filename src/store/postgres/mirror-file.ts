@@ -14,7 +14,7 @@ import type { Cursor, Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 import { POSTGRES_LIMITS } from './storable.ts'
 
-/** What no copy holds. */
+/** Internal tables that no copy holds. */
 const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_shares', 'sync_seq']
 
 /** Rows that are held in memory, and written in one step of some milliseconds. */

@@ -12,10 +12,10 @@ export function literal(text: string): string {
     : `'${text.replaceAll("'", "''")}'`
 }
 
-/** PostgreSQL cuts longer names without a word. */
+/** PostgreSQL cuts longer names without saying so. */
 const LONGEST_NAME_BYTES = 63
 
-/** The beginning of a name that fits, with room for `room` more bytes. */
+/** The beginning of a name that fits, and leaves room for this many more bytes. */
 function cutName(name: string, room = 0): string {
   let bytes = Buffer.byteLength(name)
   if (bytes <= LONGEST_NAME_BYTES - room) return name
@@ -61,7 +61,7 @@ const OWN_BYTES = 37 + 3 + 2 * 8
 /** The most that a text takes in its row: a compressed one of 24 bytes, aligned; longer ones leave a pointer of 18. */
 const TEXT_BYTES = 27
 
-/** A column that holds nothing takes a bit. */
+/** The header of a row; beside it, each column takes a bit. */
 const HEADER_BYTES = 23
 
 /** Columns that somebody else may have added, or dropped. */

@@ -76,7 +76,7 @@ export function openPostgresStore({
       try {
         await reading(releaseJob(job, { epoch }))
       } finally {
-        // Nobody could read a list whose lock stays while this process lives.
+        // Else no process could read the list as long as this one lives.
         await leases.unlock(job.organization, job.collection)
       }
     },
@@ -91,7 +91,7 @@ export async function claimAddressOn(
 ): Promise<string | null> {
   if (await runRule(server, isOfAddress(baseUrl))) return null
   return server.transaction(async (sql) => {
-    // One after another, since each may find none.
+    // One process after another: several at once could each find no address.
     await sql.exec('LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE')
     return runRule(sql, claimAddress(baseUrl, accept, placeOf(server.address)))
   })

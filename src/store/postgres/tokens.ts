@@ -18,7 +18,7 @@ import { POSTGRES, runRule } from './driver.ts'
 import type { ServerClock } from './server/clock.ts'
 import type { Server } from './server/server.ts'
 
-/** `newSalt`: only the first one of all workers is used. */
+/** `newSalt` makes the mirror's salt; of several workers the first one's is used. */
 export async function createTokens(
   server: Server,
   clock: ServerClock,
@@ -29,7 +29,7 @@ export async function createTokens(
   const salt = await reading(makeSalt(newSalt))
   /** Why tokens are held, as they were read last. */
   const reasons = new Map<string, string | null>()
-  /** Tokens whose permit was taken since they were asked about: it has brought the news. */
+  /** Tokens whose permit was taken just now: its answer said whether they are held. */
   const permitted = new Set<string>()
 
   /** How often this process has written each token's hold. */
@@ -79,7 +79,7 @@ export async function createTokens(
       },
     }),
     async hold(organizationIds, fingerprint, reason, at) {
-      // A worker that is told to stop while the server is away still writes it, and its caller tries again.
+      // Tried once, even after the signal: the caller repeats it while the server is away (`untilHoldIsWritten`).
       const held = await server.attempt((sql) =>
         runRule(sql, hold(POSTGRES, organizationIds, fingerprint, reason, at)),
       )
@@ -100,10 +100,10 @@ export async function createTokens(
   }
 }
 
-/** A permit that was written later than this after its time, or by a wrong clock, counts too early, and is written again. Milliseconds. */
+/** A permit that was written this long after its time, or by a wrong clock, would count too early, and is written again. Milliseconds. */
 const LATE_MS = 250
 
-/** A server that is always so slow is late by a known time. */
+/** How often a late permit is written, and a late hold read: a server that is always this slow would never be on time. */
 const MOST_TRIES = 3
 
 /**

@@ -64,7 +64,7 @@ export type ChildMessage =
  * Runs a program that calls `serveParent`, and returns the result of its task. The child dies with this process, and is killed on
  * the signal to stop. Resolves after its end: its locks are free then, and all its messages are read. Throws what the task threw,
  * and InterruptedError after the signal.
- * @param task With the mirror and what the child does, for messages.
+ * @param task What the child gets. `file` and `what`, the mirror and the work in words, are for messages.
  */
 export function runChild(
   program: URL,

@@ -43,7 +43,7 @@ export const SQLITE: Dialect = {
   rowNotices: () => [],
   forShare: '',
   forUpdate: '',
-  // Only functions that programs with an older SQLite know, too: they read the view, and the indexes on this expression.
+  // Only functions that an older SQLite has, too: other programs read the view, and use the indexes on this expression.
   seqOf(time, row) {
     const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))
     return `CAST(coalesce(${seq}, strftime('%s', ${at}) * 1000 + substr(${at}, 21, 3)) AS INTEGER)`
@@ -114,7 +114,7 @@ export const OWN_TIMES: readonly string[] = ['_first_seen_at', '_changed_at', '_
 /** Types of parameters and columns; all others are texts. */
 const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL' }
 
-/** More than there are, for the tables of some dozen collections. */
+/** More statements than the tables of some dozen collections need. */
 const MOST_PREPARED = 500
 
 /** Prepared statements by their text, for as long as their connection is open. */
@@ -151,8 +151,8 @@ export function withCasts(text: string): string {
 }
 
 /**
- * Where no unique index settles the plan, SQLite compiles a statement again for each value bound to a bare parameter, which takes
- * ten times as long as the query. A CAST prevents that.
+ * SQLite compiles a statement again for each value of a bare parameter, unless a unique index settles the plan. That takes ten times as long
+ * as the query; a CAST prevents it.
  */
 function parameter(name: string, type: string | undefined): string {
   return type === undefined ? `:${name}` : `CAST(:${name} AS ${TYPES[type] ?? 'TEXT'})`

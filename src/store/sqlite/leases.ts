@@ -33,17 +33,17 @@ export interface Leases {
 /** A younger file may belong to a process that has created it and not locked it yet. */
 const SWEPT_AFTER_MS = 3_600_000
 
-/** @param name That no other process ever has, from `newLockName`. */
+/** @param name From `newLockName`: no other process ever has it. */
 export function createLeases(connection: Connection, name: string, now: () => number): Leases {
   const file = connection.name
   const folder = leasesFolder(file)
-  // The lock file tells a daemon that died from one that ended, or ran on the file that this is a copy of.
+  // Stays for `status`: by its lock file a daemon that died is told from one that ended, or that ran on the original of this file.
   const isDaemon = (owner: string) => runRule(connection, setting(DAEMON + owner)) !== null
   const sweptBefore = now() - SWEPT_AFTER_MS
   // Locked before the name is written anywhere: a name without a lock is a dead process's.
   const lock = holdLock(file, name, (other, madeAt) => madeAt < sweptBefore && !isDaemon(other))
 
-  // The jobs of this process. The rows do not say: a release that could not be written leaves our name in one.
+  // The jobs of this process. The rows do not show them: a release that could not be written leaves our name in one.
   const working = new Set<string>()
 
   function isAlive(owner: string): boolean {
@@ -84,7 +84,7 @@ export function isOwnerAlive(mirrorFile: string, owner: string): boolean | null 
   return state && state === 'alive'
 }
 
-/** The same; `dead` is a process that was killed, and `gone` one that ended, or never ran on this file. */
+/** What became of a process: `dead` was killed, `gone` ended or never ran on this file; null if this user cannot tell. */
 function ownerState(mirrorFile: string, owner: string): 'alive' | 'dead' | 'gone' | null {
   try {
     const state = lockState(leasesFolder(mirrorFile), owner)
@@ -110,8 +110,8 @@ export function withdrawDaemon(connection: Connection, owner: string): void {
 }
 
 /**
- * Every `start` that runs, or died. One that was stopped has left no lock file, and no record unless the file is a copy from before
- * then. The oldest first. `own`: the name of this process's lock file, which must not be opened here.
+ * Every `start` that runs, or died; the oldest first. One that was stopped left no lock file, and a record only in a copy that was made before.
+ * `own`: the name of this process's lock file, which must not be opened here.
  */
 export function readDaemons(connection: Connection, file: string, own: string | null = null): DaemonRecord[] {
   return daemonsOf(connection).flatMap(({ owner, value: since }) => {
@@ -138,7 +138,7 @@ const MAINTENANCE = 'maintenance'
 type MaintenanceNotice = Record<'owner' | 'what', string>
 
 /**
- * Notes which process works on the file for long: others wait as long as it lives. Returns false, and changes
+ * Notes that a process does long work on the file: others wait for it as long as it lives. Returns false, and changes
  * nothing, if another living process has done so. Call it inside an immediate transaction.
  */
 export function announceMaintenance(connection: Connection, notice: MaintenanceNotice): boolean {

@@ -51,7 +51,7 @@ export interface ChildTask<N extends TaskName = TaskName> {
   what: string
 }
 
-/** Between two lines of progress. Milliseconds. */
+/** How often progress is reported. Milliseconds. */
 const REPORT_EVERY_MS = 5000
 
 const PROGRAM = new URL(`./maintenance-child${path.extname(import.meta.url)}`, import.meta.url)
@@ -76,28 +76,28 @@ export function createMaintenance(file: string, { now, signal, report }: Omit<Pa
   }
 }
 
-// What SQLite's planner knows of the tables that people query. Without it, it takes each organization for one of ten rows, and goes
-// through all orders of one for each establishment.
+// Statistics for SQLite's planner, of the tables that people query. Without them it assumes that each organization has ten rows, and reads all
+// orders of one again for each of its establishments.
 
 /**
- * Rows of each index that are read. With fewer, the planner takes a large organization for a small one; without a limit,
- * values of the API are kept in `sqlite_stat4`.
+ * How many rows of each index are read. With fewer, the planner assumes that a large organization has only that many; without a limit, SQLite
+ * keeps values of the API in `sqlite_stat4`.
  */
 export const ANALYZED_ROWS = 100_000
 
 /**
- * A table with fewer rows has none: with those of one or two rows the planner reads the whole table rather than its index, also in our own
- * statements, and goes on so while thousands of rows come.
+ * A table with fewer rows gets no statistics: with those of one or two rows the planner reads the whole table instead of its index, in our own
+ * statements too, and keeps doing so while thousands of rows come.
  */
 const LEAST_ROWS = 10
 
-/** The tables whose statistics are missing, or of a time when they had a tenth of their rows, or ten times as many. */
+/** The tables without statistics, and those that had a tenth of their rows, or ten times as many, when these were made. */
 export function tablesToAnalyze(connection: Connection): string[] {
   const names = connection
     .prepare('SELECT name FROM sync_collections ORDER BY name')
     .pluck()
     .all() as string[]
-  // 0x02: what has changed much, 0x10000: of all tables, 0x01: only says so.
+  // 0x02: tables that have changed much, 0x10000: look at all tables, 0x01: only list them.
   const due = connection.pragma('optimize = 0x10003') as { optimize: string }[]
   const isDue = new Set(due.map(({ optimize }) => optimize))
   return names

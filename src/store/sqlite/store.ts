@@ -64,7 +64,7 @@ export function openSqliteStore({
     return transact(() => task(connection, { ...begun, at: time() }))
   }
 
-  /** After runs that changed much, the first one of a mirror too, people's queries are planned by what is in the tables now. */
+  /** After runs that changed much, also the first one of a mirror, renews the statistics by which people's queries are planned. */
   async function analyze(): Promise<void> {
     const due = await transact(() => tablesToAnalyze(connection))
     if (due.length === 0) return

@@ -19,7 +19,7 @@ import { type Connection, runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Transact } from './transaction.ts'
 
-/** `newSalt`: only its first value in a mirror's life is used. */
+/** `newSalt` makes the mirror's salt; only the first one in a mirror's life is used. */
 export function createTokens(connection: Connection, write: Transact, newSalt: () => string): Tokens {
   const reading = <T>(rule: Rule<T>): T => translatingErrors(connection.name, () => runRule(connection, rule))
   const writing = <T>(begin: () => Rule<T>) => write(() => runRule(connection, begin()))

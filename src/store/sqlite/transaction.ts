@@ -22,7 +22,7 @@ export interface Patience {
  */
 export type Transact = <T>(task: () => T, kind?: 'rebuilding') => Promise<T>
 
-/** How long a task waits for another process's lock, and how often it tries. */
+/** How long a task waits for the lock of another process, and how often it tries. */
 const PATIENCE_MS = 30_000
 const TRY_LOCK_EVERY_MS = 50
 
@@ -33,8 +33,8 @@ const LOOK_AT_WORK_EVERY_MS = 250
 const STOPPING_MS = 2000
 
 /**
- * Waits for locks outside SQLite, where a wait would block the event loop and with it signals. The first try
- * is synchronous. `underWay` returns what another living process does on the file for long, if anything; that
+ * Waits for locks outside SQLite: a wait inside it would block the event loop, and signals with it. The first try
+ * is synchronous. `underWay` returns the long work of another living process on the file, if there is any; the wait for that
  * has no time limit. Returns a function that retries a task while it finds the file locked, and throws MirrorError.
  */
 export function createLockWait(
@@ -73,7 +73,7 @@ export function createLockWait(
   }
 }
 
-/** `leases`: those of this process, whose jobs others take once its lock file is gone. */
+/** `leases`: this process's. Once its lock file is gone, other processes take its jobs. */
 export function createTransact({
   connection,
   leases,
@@ -95,7 +95,7 @@ export function createTransact({
   }
 }
 
-/** Between two batches, so that other processes get the file's lock. Milliseconds. */
+/** The pause between two batches, so that other processes get the file's lock. Milliseconds. */
 const REST_MS = 20
 
 /**
@@ -165,7 +165,7 @@ function statOf(file: string): Stat {
   return fs.statSync(file, { bigint: true, throwIfNoEntry: false })
 }
 
-/** The two numbers identify a file among all that exist at the same time. */
+/** A file by the two numbers that identify it among all files that exist at the same time. */
 function isSame(one: Stat, other: Stat): boolean {
   return one?.dev === other?.dev && one?.ino === other?.ino
 }

@@ -60,8 +60,8 @@ function isAfter(place: ListPosition, other: ListPosition): boolean {
 
 /**
  * Sets the rise of the total against the repeated items. The server counts before it reads, so a rise may show one
- * answer later than its repeats. Repeats may fill more than a page: the rest of a rise, below 0 in `carried`,
- * explains the next.
+ * answer later than its repeats: these are carried on (above 0). Repeats may fill more than a page, so what is left of a rise is carried on
+ * as well (below 0), and explains the next ones.
  */
 function explainRepeats(state: CoverageState, near: number, rise: number): CoverageState {
   const { carried, pagesWithoutNews } = state
@@ -89,7 +89,7 @@ const CIRCLE_PAGES = 1000
  */
 const FALSE_PAGES = 10
 
-/** The same for empty pages of a list without a length: an API that filters after paging leaves some. */
+/** The same for empty pages of a list that names no last page: an API that filters after paging leaves some pages empty. */
 const EMPTY_PAGES = 100
 
 /** Throws BAD_RESPONSE on an endless list. */

@@ -118,7 +118,7 @@ function narrow(from: Checkpoint, look: LookBack, page: number, more: number, fo
 function halve(from: Checkpoint, look: LookBack): Checkpoint {
   if (look.low < look.high) return askOldPage(from, look, middle(look))
   if (look.rounds >= ROUNDS) return giveUp(from, look)
-  // Perhaps nothing was missed: the list may have slid since the frontier was read.
+  // Perhaps nothing was missed: the list may have slid since the frontier was read. That is no failure, and `waitForFrontier` counts one.
   return waitForFrontier(from, { ...look, left: null, rounds: look.rounds + 1, fails: look.fails - 1 })
 }
 
@@ -143,7 +143,7 @@ function giveUp(from: Checkpoint, look: LookBack): Checkpoint {
 /** Pages between two samples. */
 const APART = 40
 
-/** Whether repeated items are left unexplained that insertions behind the reader may explain. */
+/** Whether there are unexplained repeats that insertions behind the reader may explain. */
 export function wantsSamples({
   closed,
   unexplained,
@@ -221,7 +221,7 @@ export function continueFront(from: Checkpoint, page: Page, { previous, newToPas
     : askFront(next, page.number + 1)
 }
 
-/** Keys with a fraction were found later and do not count: they are neighbours of whatever they were found with. */
+/** Keys at a fractional position were found later and do not count: they are neighbours of whatever they were found with. */
 function areNeighbours(
   before: ListPosition | null | undefined,
   last: ListPosition | null | undefined,

@@ -131,7 +131,7 @@ export function askReread(from: Checkpoint, page: number): Checkpoint {
   return { ...from, ask: { why: 'reread', page, until: null, before: null } }
 }
 
-/** The same, where unread items may stand on that page; the pass is not settled if no more may be asked. */
+/** The same, if that page may hold unread items. If no more pages may be asked again, the pass is unsettled. */
 export function rereadOrDoubt(from: Checkpoint, page: number): Checkpoint {
   return mayAskAgain(from.state) ? askReread(from, page) : markUnsettled(from)
 }

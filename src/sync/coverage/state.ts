@@ -102,7 +102,7 @@ export interface Movement {
   pushes: number
   /** Looks back that found one item, at a page boundary: the reader had skipped it unnoticed. */
   skips: number
-  /** Items that looks back found several at a time: many left at once, and as many were added. */
+  /** Items that a look back found together with others: many left at once, and as many were added. */
   together: number
   /** Items that are new to the whole walk. */
   newToWalk: number
@@ -134,7 +134,7 @@ export interface CoverageState {
   passTotal: number | null
   /** The list moved during this pass. */
   passMoved: boolean
-  /** The list ended before the last page that it names itself. */
+  /** The list ended before the last page that it names. */
   passShort: boolean
   /** Answers of this pass. */
   passAnswers: number
@@ -154,7 +154,7 @@ export interface CoverageState {
   anchor: number | null
   /** Repeated items that no rise of the total explains. */
   unexplained: number
-  /** > 0: repeats of the last answer that the next total may explain; < 0: rise left over for the next repeats. */
+  /** Set by `explainRepeats`. Above 0: repeats of the last answers that the next rise may explain; below 0: a rise that explains the next repeats. */
   carried: number
   /** Items met again far from where they were read: each was moved, and may hide one that moved the other way. */
   relocated: number

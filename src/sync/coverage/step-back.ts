@@ -50,8 +50,8 @@ function stepFurther(rules: WalkRules, from: Checkpoint, page: number): Checkpoi
 }
 
 /**
- * Ends the step. If the total changed meanwhile, unread items slid onto the page where the step began: reads that again. The next
- * page may not show the fall: as many items may have come since.
+ * Ends the step. If the total changed meanwhile, unread items may have slid onto the page where the step began, so it is read again. The
+ * next page may not show that fall: as many items may have come since.
  */
 function endStepBack(from: Checkpoint): Checkpoint {
   const { state } = from
@@ -62,8 +62,8 @@ function endStepBack(from: Checkpoint): Checkpoint {
 }
 
 /**
- * An answer to `reread`: continues after it, or from the new end if the list became shorter than this page. Where it holds no
- * known item, what it held before is on an earlier page now, and unread items may have slid there with it.
+ * An answer to `reread`: continues after it, or from the new end if the list became shorter than this page. If it holds no known item, the
+ * items that it held are on an earlier page now, and unread ones may have slid there with them.
  */
 export function finishReread(rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
   const { state } = from

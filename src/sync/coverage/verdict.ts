@@ -14,9 +14,9 @@ type Verdict =
   | { kind: 'incomplete'; why: string }
 
 /**
- * Judges the end of a pass; `distinct`: items of the whole walk. Equal sums prove a pass only if nothing moved: an
+ * Judges the end of a pass; `distinct`: items of the whole walk. An equal number proves a pass only if nothing moved: an
  * item that slid past the reader and a new one cancel out. Steady: a first pass without movement. Repaired: a later
- * one without, or one whose movements are all explained.
+ * pass without movement, or any pass whose movements are all explained.
  */
 export function judgePass(checkpoint: Checkpoint, distinct: number, rules: PassRules): Verdict {
   const { pass, state } = checkpoint
@@ -51,7 +51,7 @@ function isSettled(state: CoverageState): boolean {
 function hint(state: CoverageState): string {
   const { totalChanged, passDistinct, passTotal } = state
   const isTooLow = !totalChanged && passTotal !== null && passDistinct > passTotal
-  if (isTotalWrong(state)) return `; ${wrongness(state)}, so nothing can be counted by it`
+  if (isTotalWrong(state)) return `; ${wrongness(state)}, so it proves nothing`
   return isTooLow ? '; if the total is never right, set total: ignore' : ''
 }
 
@@ -81,9 +81,9 @@ export function expectedMissed(coverage: Coverage | null, state: CoverageState):
   if (coverage === 'steady') return 0
   if (coverage !== 'repaired' || state.movement === null) return null
   const { newToWalk } = state.movement
-  // Earlier passes saw nearly all that this one missed: as large a part as of what this one saw.
+  // Earlier passes saw most of what this pass missed: as large a part of it as of what this pass saw.
   const share = state.passDistinct > 0 ? newToWalk / state.passDistinct : 0
-  // Differences of nearly equal floats: what is below one in a billion is rounding, also below 0.
+  // A difference of nearly equal floats: below 1e-9, and if it is negative, it is rounding.
   const missed = Math.max(0, missedInPass(state, state.movement) * share)
   return missed < 1e-9 ? 0 : Number(missed.toPrecision(3))
 }
@@ -91,24 +91,27 @@ export function expectedMissed(coverage: Coverage | null, state: CoverageState):
 /**
  * An item is skipped unnoticed if one behind the reader is deleted and, before the next answer, another one is added
  * ahead (the total stays), or pushes it away from where a step back looks. Looks back find it, unless none reaches so
- * far back, or an item between the two ends of the look left as well, so that the distances agree.
+ * far back, or an item between the two ends of the look left as well, so that the distances agree. test/simulation/README.md compares
+ * the estimate with what walks really miss.
  */
 function missedInPass(state: CoverageState, movement: Movement): number {
   const rates = ratesOf(state, movement)
   const { pages, watched, window } = spansOf(state)
   const before = 1 - watched / pages
-  const { anywhere, pulled, hiding } = rates
+  const { anywhere, pulled, openGaps } = rates
+  // Skipped where no look reaches.
   const early = (pulled - anywhere / 2) * before + (anywhere / 2) * before ** 2
   // Items leave from between the ends of a look, which are half a window apart on average.
   const gone = (anywhere * window) / 2 / pages
   const moved = (2 * rates.pushed * window) / 2 / pages
-  const isOwn = gone + pulled > 0 ? gone / (gone + pulled) : 0
-  const stays = 1 - (1 - isOwn) * Math.exp((-(gone + moved) * window) / watched)
-  const skipped = Math.max(0, pulled - early) * hiding
+  const partBetween = gone + pulled > 0 ? gone / (gone + pulled) : 0
+  // The part of skipped items that a look does not find.
+  const stays = 1 - (1 - partBetween) * Math.exp((-(gone + moved) * window) / watched)
+  const skipped = Math.max(0, pulled - early) * openGaps
   // Weighted mean of two estimates: by movement (1), and found plus still hidden (2).
   const found = Math.max(0, movement.skips - state.relocated)
   const hidden = (skipped * (1 + 2 * stays) + 2 * found) / 3
-  return hidden * stays + early * hiding + ofGroups(state, movement, window / pages, before)
+  return hidden * stays + early * openGaps + ofGroups(state, movement, window / pages, before)
 }
 
 /**
@@ -121,7 +124,7 @@ function ofGroups({ perPage }: CoverageState, { together }: Movement, gone: numb
   return together * (gone / perPage + before ** 2 / (1 - before ** 2))
 }
 
-/** The movements of a pass, corrected for hidden ones; `hiding`: those in each gap that can hide a skip. */
+/** The movements of a pass, corrected for those that stayed unseen. `openGaps`: in a gap between two answers, those that can hide a skip. */
 function ratesOf({ passAnswers, askedAgain }: CoverageState, { rises, falls, pulled, pushes }: Movement) {
   const gaps = Math.max(1, passAnswers - askedAgain)
   // A second movement in the same gap may stay unseen: half of a gap that showed one was open to others.
@@ -131,7 +134,7 @@ function ratesOf({ passAnswers, askedAgain }: CoverageState, { rises, falls, pul
     // Deletions anywhere: half of the falls are ahead of the reader. Only behind: the front of the list is deleted.
     anywhere: Math.min(falls, 2 * (falls - pulled)) * more,
     pushed: pushes * more,
-    hiding: ((rises + pushes) * more) / gaps,
+    openGaps: ((rises + pushes) * more) / gaps,
   }
 }
 
@@ -159,7 +162,7 @@ export function totalsOfNextPass(state: CoverageState): Totals {
   return { ...state.totals, listed, isDoubted: isOff(state) }
 }
 
-/** The total of a moving list turns rarely, a few times more by chance; a random one turns most of the time. */
+/** The total of a moving list seldom changes its direction, a few times more by chance; a random total does so most of the time. */
 const TURNS = 0.2
 const BY_CHANCE = 0.5
 const ENOUGH = 20

@@ -5,36 +5,36 @@ import type { Filters, Job, Page } from '../types.ts'
 import { type Moment, momentIn, readMoment } from './moment.ts'
 import { MINUTE, PER_PAGE } from './price.ts'
 
-/** A parameter of the API that leaves out of a list what has not changed since a moment, and the field that holds when an item changed. */
+/** A parameter of the API that returns only the items that have changed since a time, and the field that holds when an item changed. */
 export interface ChangedSinceRules {
   parameter: string
   /** Dotted path. */
   field: string
 }
 
-/** A page of what changed since a moment, to be asked for. */
+/** A page of what changed since a time, to be asked for. */
 export interface ChangesQuestion {
   /** As the API writes it. */
   since: string
   page: number
-  /** Of the answer before. */
+  /** The total of the answer before. */
   total: number | null
-  /** The largest value of the pages before it; null: they do not begin with the oldest changes. */
+  /** The largest value of the pages before it; null: they are not sorted from the oldest changes on. */
   above: number | null
 }
 
-/** What is known of an API that can be asked so, between refreshes. It claims nothing: full walks and older pages find what it hides. */
+/** What is known of such an API between refreshes. It claims nothing: full walks and older pages find what the API hides. */
 export interface ChangedSince {
-  /** As configured: of another parameter or field nothing is known. */
+  /** The configured rules: what is known is about these alone. */
   rules: ChangedSinceRules
   /**
-   * The largest value of the field up to the first answer of a reading, as the API writes it: values of later answers are younger than
-   * changes that those before them missed. Null: it is learned at the newest end.
+   * The largest value of the field up to the first answer of a reading, as the API writes it. Later answers do not raise it: the answers before
+   * them may have missed changes that are older than their values. Null: it is learned at the newest end.
    */
   mark: string | null
-  /** The largest value of all answers: the mark of the reading after them, whatever its first answer holds. */
+  /** The largest value of all answers so far; it becomes the mark of the next reading. */
   seen?: string | null
-  /** Younger changes are found by asking so. By the API's clock, as all times that are compared with its values. */
+  /** Changes after this time are found by asking for them. By the API's clock, like all times that are compared with its values. */
   from: number
   /** What its values are rounded to, milliseconds. */
   unit: number
@@ -42,19 +42,19 @@ export interface ChangedSince {
   overlap: number
   /** The page to ask for; null: all is read for now. */
   ask: ChangesQuestion | null
-  /** What was read to its end last: no page of it is asked for again until something is added to it. */
+  /** The last question that was read to its end: none of its pages is asked for again until something is added to it. */
   read: { since: string; total: number | null } | null
-  /** When others found a change that this should have found, by our clock; absent: never since the overlap was doubled. */
+  /** When a page of the list showed a change that this should have found, by our clock; absent: never since the overlap was doubled. */
   lateAt?: number | undefined
   /** Whether the API gives the oldest changes first; absent: not known to. */
   isRising?: boolean
   /** Whether rows have changed without their field. */
   hasUntouched: boolean
-  /** Tries in a row that were of no use; a refusal counts as half of those that turn it off. */
+  /** Useless answers in a row; a refusal counts as MOST_USELESS / 2 of them. */
   useless?: number
-  /** Why it is not asked; null: it is. Stays until a question was answered to its end. */
+  /** Why the API is not asked; null: it is. Stays until a question was answered to its end. */
   off: string | null
-  /** When it is tried again, by our clock; null: never; absent: at once, since an earlier version has turned it off. */
+  /** When it is tried again, by our clock; null: never; absent: at once, since an earlier version turned it off. */
   againAt?: number | null
 }
 
@@ -69,14 +69,14 @@ export interface ChangedRow {
 const DAY = 86_400_000
 const HOUR = 3_600_000
 
-/** What APIs round to. It shows in so many different values. */
+/** What APIs round times to. This many different values are enough to show it. */
 const UNITS = [DAY, HOUR, MINUTE]
 const ENOUGH_VALUES = 3
 
 const LEAST_OVERLAP = 120_000
 const MOST_OVERLAP = HOUR
 
-/** After so many tries in a row that gave nothing, or more than half of the list, the API is not asked for a day: an hour of them, if it is each five minutes. */
+/** After this many answers in a row that held nothing, or more than half of the list, the API is not asked for a day. Asked each five minutes, that is after an hour. */
 const MOST_USELESS = 12
 
 const NOTHING: Omit<ChangedSince, 'rules'> = {
@@ -121,7 +121,7 @@ export function beginChanges(
 /** A clock that was set back delays no try by more than a day. */
 function isOff({ off, againAt }: ChangedSince, now: number): boolean {
   if (off === null) return false
-  // An earlier version kept no time: of a token that it held, the text alone tells.
+  // An earlier version kept no time. If it turned this off because a token was held, only its text says so.
   const next = againAt === undefined ? (off.endsWith('(UNAUTHORIZED)') ? null : 0) : againAt
   return next === null || (now < next && next - now <= DAY)
 }
@@ -142,11 +142,11 @@ function withMark(
     const overlap = Math.max(state.overlap, unit)
     return { ...state, mark: largest.write(from), from, unit, overlap, read: null }
   }
-  // Rows may get one with their first change.
+  // No row has such a time yet: rows may get one with their first change.
   return state
 }
 
-/** A row that is dated ahead says nothing of the API's clock, which may be some hours ahead itself: an older mark asks for more, a younger one misses some. */
+/** The largest time that may be the API's now. Rows may be dated ahead, and its clock may be hours ahead, too: too old a mark only asks for more, too young a one misses changes. */
 function largestOf(times: readonly Moment[], now: number): Moment | null {
   const until = (end: number) => later(...times.filter(({ ms }) => ms <= end))
   return until(now + HOUR) ?? until(now + DAY)
@@ -173,7 +173,7 @@ export interface ChangesAnswer {
   next: number | null
 }
 
-/** What an answer says, and which page to ask for next. @param listTotal Of the whole list. */
+/** What an answer says, and which page to ask for next. @param listTotal The total of the whole list. */
 export function afterChanges(
   state: ChangedSince,
   { values, total, next }: ChangesAnswer,
@@ -184,7 +184,7 @@ export function afterChanges(
   const since = readMoment(ask?.since)
   if (!ask || !since) return { ...state, ask: null }
   const times = values.filter((moment) => moment !== null)
-  // It may compare with less than it shows.
+  // The API may compare times more coarsely than it shows them.
   if (times.some(({ ms }) => ms < since.ms - Math.max(unit, MINUTE))) {
     const why = `the API gave rows whose ${rules.field} is older than ${rules.parameter}: it ignores the parameter, or goes by another field`
     return turnOff(state, why, now)
@@ -197,27 +197,27 @@ export function afterChanges(
   const mark = readMoment(state.mark ?? undefined)
   const moved = later(mark, isFirst ? before : null, isFirst || isSorted ? shown : null)
   const rises = isSorted && (times[0]?.ms ?? 0) < (times.at(-1)?.ms ?? 0)
-  // One page may rise by chance.
+  // `isRising` becomes true at the second sorted page in a row: one page may be sorted by chance.
   const isRising = isSorted && (state.isRising || (rises && !isFirst))
   const after = { ...state, isRising, mark: textOf(moved), seen: textOf(later(before, shown)), ask: null }
   const rows = total ?? ask.page * PER_PAGE
-  // Nearly all has changed at once, which a walk reads as well; or the parameter is ignored.
+  // Nearly everything has changed at once, which a walk reads as well; or the API ignores the parameter.
   if (listTotal !== null && rows > listTotal / 2 && rows > PER_PAGE)
     return afterUseless(forgetMark(after), 'gave more than half of the list', now)
   if (isFirst && values.length === 0)
     return afterUseless(after, 'gave nothing, though rows have changed', now)
-  // What was taken out of the pages before has drawn as many rows to them.
+  // Rows that left the pages before have drawn as many rows from later pages to them: step back as far.
   const fell = Math.max(0, (ask.total ?? 0) - (total ?? ask.total ?? 0))
   const isRead = state.read?.since === ask.since && state.read.total === total
   if ((next === null && fell === 0) || (isFirst && isRead))
     return { ...after, useless: 0, off: null, read: { since: ask.since, total } }
-  // From the oldest change on, a page of younger ones cannot lose what moves behind it meanwhile.
+  // Sorted from the oldest change on: asking again from the new mark loses nothing, since what changes meanwhile moves behind it.
   if (isFirst && isRising && rises && moved !== mark) return { ...after, ask: firstPage(after) }
   const page = fell > 0 ? Math.max(1, ask.page - Math.ceil(fell / PER_PAGE)) : ask.page + 1
   return { ...after, ask: { ...ask, page, total, above: isSorted ? (times.at(-1)?.ms ?? above) : null } }
 }
 
-/** An answer of no use says little: the row that the mark comes from may have gone. So it is learned anew before the API is not asked any more. */
+/** One useless answer proves little: the row that the mark came from may be gone. So after half of the tries the mark is learned again, and only after all of them is the API no longer asked. */
 function afterUseless(state: ChangedSince, what: string, now: number): ChangedSince {
   const useless = (state.useless ?? 0) + 1
   if (useless >= MOST_USELESS)
@@ -225,7 +225,7 @@ function afterUseless(state: ChangedSince, what: string, now: number): ChangedSi
   return { ...(useless === MOST_USELESS / 2 ? forgetMark(state) : state), useless }
 }
 
-/** One request a day then shows whether that has passed, as after an hour in which nearly all changed. */
+/** Then one request a day shows whether the API has recovered, for example after an hour in which nearly everything changed. */
 function turnOff(state: ChangedSince, why: string, now: number): ChangedSince {
   return { ...forgetMark(state), ask: null, off: `${why}; it is tried again each day`, againAt: now + DAY }
 }
@@ -234,7 +234,7 @@ function forgetMark(state: ChangedSince): ChangedSince {
   return { ...state, mark: null, seen: null }
 }
 
-/** The request itself displeases an API that has just answered one without the parameter: it may even fail by it, or search for too long. */
+/** Errors of the question itself: the API has just answered the same request without the parameter. It may even fail because of it, or search for too long. */
 const REFUSED: readonly ErrorCode[] = [
   'BAD_REQUEST',
   'FORBIDDEN',
@@ -262,7 +262,7 @@ export function afterRefusal(before: ChangedSince, code: ErrorCode, now: number)
   const again = before.ask && before.ask.page > 1 ? { mark: before.ask.since, seen: null } : {}
   const state = { ...before, ...again, ask: null, useless }
   const why = `the API refuses requests with ${state.rules.parameter} (${code})`
-  // Each of these holds the token.
+  // Each such refusal holds the token, so it is never tried again.
   if (code === 'UNAUTHORIZED' && useless >= MOST_USELESS) return { ...state, off: why, againAt: null }
   return useless >= MOST_USELESS ? turnOff(state, why, now) : state
 }
@@ -282,14 +282,16 @@ export function changedRows(
     })
 }
 
-/** What has to be told of a change of the state, once. */
+/** The warnings about a change of the state, each once. */
 export function changesWarnings(before: ChangedSince | undefined, after: ChangedSince): string[] {
   const { off, hasUntouched, rules } = after
   return [
-    ...(off !== null && !before?.off ? [`changedSince is off: ${off}. Changes come as without it`] : []),
+    ...(off !== null && !before?.off
+      ? [`changedSince is off: ${off}. Meanwhile older pages and full walks find what changed`]
+      : []),
     ...(off === null && before?.off ? [`changedSince is on again: the API gives what changed`] : []),
     ...(hasUntouched && !before?.hasUntouched
-      ? [`a row changed and its ${rules.field} did not: such changes come with older pages and full walks`]
+      ? [`a row changed but its ${rules.field} did not: only older pages and full walks find such changes`]
       : []),
   ]
 }
@@ -311,7 +313,7 @@ export function verifyChanges(
   if (!isLate) return { ...state, hasUntouched }
   if (lateAt === undefined || Math.abs(now - lateAt) >= DAY) return { ...state, hasUntouched, lateAt: now }
   const wider = Math.max(overlap, Math.min(MOST_OVERLAP, 2 * overlap))
-  // What others were late with before says nothing of the wider one.
+  // Changes that were late before say nothing of the wider overlap.
   return { ...state, hasUntouched, overlap: wider, from: mark.ms, lateAt: undefined }
 }
 

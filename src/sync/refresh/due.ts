@@ -19,9 +19,9 @@ import { knownRates, type Recent, type RefreshState } from './state.ts'
 export interface RefreshPace {
   /** Its newest end is read no more often. */
   every: number
-  /** Milliseconds in which the newest ends of all lists of the budget have their turn. */
+  /** Milliseconds in which the newest end of each list of the budget is read once: see `turnOf`. */
   turn: number
-  /** Between two full walks by the schedule. */
+  /** Milliseconds between two full walks by the schedule. */
   walkEvery: number
   newest: End | 'auto'
   /** Whether the whole list is walked at once when far more older rows change than usual. */
@@ -44,7 +44,7 @@ export function newestInterval(
   return newestEvery(price, knownRates(state, newest, state.startedAt).news, { every, turn, lastPage })
 }
 
-/** When the newest end is read next, in epoch milliseconds. Missed ones are not made up for; a clock that was set back delays none for long. */
+/** When the newest end is read next, in epoch milliseconds. Missed times are not made up for, and a clock that was set back delays it by one interval at most. */
 export function newestDueAt(state: RefreshState, pace: RefreshPace, price: number, now: number): number {
   const interval = newestInterval(state, pace, price)
   const last = Math.max(state.startedAt, state.triedAt)
@@ -91,8 +91,8 @@ export interface OwedPage {
 }
 
 /**
- * The next older page that is owed by now; null where none is.
- * @returns Beside it the state without those that a reading of the newest end has just shown.
+ * The next older page that is owed by now; null if none is. Pages that a reading of the newest end has just shown are no longer owed: the
+ * returned state leaves them out.
  */
 export function takeOwed(
   before: RefreshState,
@@ -106,10 +106,10 @@ export function takeOwed(
     const { band, depth } = next
     const rates = notOwed(state.rates, band)
     const period = periods[band] ?? 0
-    const shown = depth <= (state.newestRead ?? 0) ? (now - state.startedAt) / MINUTE : period
-    if (shown >= period) {
+    const minutesSinceShown = depth <= (state.newestRead ?? 0) ? (now - state.startedAt) / MINUTE : period
+    if (minutesSinceShown >= period) {
       const number = pageAt(depth, state, pace)
-      const elapsed = Math.min(shown, sinceWalk(number, state, now))
+      const elapsed = Math.min(minutesSinceShown, sinceWalk(number, state, now))
       return {
         state,
         page: {
@@ -136,7 +136,7 @@ export function takeOwed(
   return { state, page: null }
 }
 
-/** The state once a page of what changed is read, which updated so many rows. Such pages are owed before older ones. */
+/** The state once a page of what changed is read. `changed`: how many rows it updated. Such pages are owed before older ones. */
 export function afterChangesPage(
   state: RefreshState,
   { newest }: Pick<RefreshPace, 'newest'>,
@@ -145,12 +145,12 @@ export function afterChangesPage(
   now: number,
 ): RefreshState {
   const changes = state.changes && afterChanges(state.changes, answer, state.total, now)
-  // What refreshes find says how often they are worth it.
+  // What is found so counts like what is found at the newest end: it says how often refreshes are worth their price.
   const rates = afterNewestEnd(knownRates(state, newest, now), { added: 0, changed }, 0)
   return { ...state, rates, ...(changes ? { changes } : {}) }
 }
 
-/** The state once a full walk has read a page: it tells how often rows change where older pages are left to walks. */
+/** The state once a full walk has read a page. For bands of pages that only walks read, that shows how often their rows change. */
 export function afterWalked(
   state: RefreshState,
   pace: RefreshPace,
@@ -160,7 +160,7 @@ export function afterWalked(
 ): RefreshState {
   const { number, found } = page
   const { rates, walkEvery, periods } = planOf(state, pace, price, now)
-  // It looks back at pages that it has read.
+  // A look back at a page that the walk has read before does not move its position.
   const isOn = number === 1 || number > (state.walked?.page ?? 0)
   const after = isOn ? { ...state, walked: { page: number, at: now } } : state
   const depth = pageAt(number, state, pace)
@@ -178,7 +178,7 @@ function sinceWalk(page: number, state: RefreshState, now: number): number {
   return Math.max(0, now - readAt) / MINUTE
 }
 
-/** The page that stands so many pages from the newest end, or the depth of that page. */
+/** The page at this depth, counted from the newest end; or the depth of a page. */
 function pageAt(depth: number, { places, lastPage }: RefreshState, { newest }: RefreshPace): number {
   return newestEnd(places, newest) === 'last' ? Math.max(1, lastPage - depth + 1) : depth
 }
@@ -243,13 +243,13 @@ export interface KnownList<L> {
   isRead: boolean
 }
 
-/** So long older pages wait that were just tried, and a walk at once. Milliseconds. */
+/** How long after a try the older pages of a list are tried again, and a walk that an alarm asked for. Milliseconds. */
 const AFTER_OLDER_MS = 60_000
 const AFTER_WALK_MS = 600_000
 
 /**
- * Which lists of one budget have something to read now, as far as the share has room: newest ends first, that one first which has waited
- * longest for its time; then the older pages of the list that has waited longest for them. Whoever reads a list charges it.
+ * Which lists of one budget have something to read now, as far as the share has room: newest ends, the one that has waited longest first; then
+ * the older pages of the list that has waited longest for them. Whoever reads a list charges the share for it.
  */
 export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list: L; reads: Reads }[] {
   const share = lists[0]?.policy.share
@@ -273,7 +273,7 @@ export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list
     isLate: Math.max(older ? now - owedOf(older) : 0, ...waits.map(({ waited }) => waited)) > LATE_MS,
     longest: Math.max(...waits.map(({ times }) => times)),
   })
-  // It is no refresh: whatever the share has room for.
+  // A walk after an alarm is not a refresh, so it does not need room in the share.
   const due: { list: L; reads: Reads }[] = free
     .filter(({ state, policy }) => policy.alarm && isAlarmed(state))
     .filter(({ tried }) => lastTry(tried.walk, now) + AFTER_WALK_MS <= now)
@@ -290,7 +290,7 @@ function bandsAtOf({ state }: { state: RefreshState }): number {
   return state.rates?.bandsAt ?? state.startedAt
 }
 
-/** Once the clock was set back, nobody knows how long ago that was. */
+/** When something was tried last. A time in the future was written before the clock was set back: how long ago it is is not known. */
 function lastTry(triedAt: number | undefined, now: number): number {
   return triedAt === undefined || triedAt > now ? Number.NEGATIVE_INFINITY : triedAt
 }

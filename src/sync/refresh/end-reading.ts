@@ -1,7 +1,7 @@
 import type { End, RefreshRules } from './ends.ts'
 import { type News, NO_NEWS } from './news.ts'
 
-/** An item of an answer, with its row as it stands once the answer is written. */
+/** An item of an answer, by its row as it is once the answer is written. */
 export interface RefreshRow {
   /** Epoch milliseconds; null where the item has no usable key, and so no row. */
   seen: { firstAt: number; changedAt: number } | null
@@ -26,7 +26,7 @@ export interface RefreshAnswer {
   found: number
 }
 
-/** The pages before are asked again, since the total fell while they were read. */
+/** The reading goes back over pages that it has read, since an item may have slid past it. */
 export interface StepBack {
   /** The page from which it goes back, and the number of its answer. */
   from: number
@@ -36,8 +36,8 @@ export interface StepBack {
 }
 
 /**
- * `settled`: known rows were met. They were, but a row may have slid past: `unproven`, without a total; `doubtful`, since the list moved
- * too often. `hole`: given up after 1,000 rows without a new one. `unsettled`: the list ends before its own total.
+ * `settled`: known rows were met. `unproven`, `doubtful`: they were met, but a row may have slid past, since there is no total, or since the list
+ * moved too often. `hole`: given up after 1,000 rows without a new one. `unsettled`: the list ends before its own total.
  */
 export type ReadingOutcome = 'settled' | 'unproven' | 'doubtful' | 'hole' | 'unsettled'
 
@@ -53,7 +53,7 @@ export interface EndReading {
   top: number | null
   /** By page, the number of its last answer. */
   answerOf: ReadonlyMap<number, number>
-  /** Whether a page past the end was met in that search. */
+  /** Whether the search for the last page met a page past the end. */
   isPastEnd: boolean
   news: News
   /** Items without a usable key that were met for the first time. */
@@ -67,13 +67,12 @@ export interface EndReading {
   lastPage: number | null
   stepBack: StepBack | null
   /**
-   * When the reading first stepped back towards the last page, epoch milliseconds: what it read there may stand in front of rows that
-   * nobody has read.
+   * When the reading first stepped back towards the last page, epoch milliseconds: rows that it has not read may follow those that it read there.
    */
   outwardsAt: number | null
-  /** Pages with news only, if no total shows whether a row slid past them. */
+  /** How many pages from the first one on hold only news, if no total shows whether a row slid past them. */
   unproven: number
-  /** How many of these were asked again to see that. */
+  /** How many of these were asked again to see whether one did. */
   askedAgain: number
   /** Answers whose keys may stand after a gap, since the list moved while it stepped back. */
   doubtful: readonly number[]
@@ -84,7 +83,7 @@ export interface ReadingRules extends Pick<RefreshRules, 'total'> {
   settledAt: number
 }
 
-/** @param lastPage The last page as the refresh before met it: where the end was is where it is looked for. */
+/** @param lastPage The last page by the refresh before: the search for the end begins there. */
 export function beginReading(end: End, lastPage: number): EndReading {
   return {
     end,

@@ -12,12 +12,12 @@ export interface RefreshRules {
 export interface Places {
   first: number
   last: number
-  /** Those that no end showed: the total rose by them, or older pages held them. */
+  /** New items that neither end showed: the total rose by them, or older pages held them. */
   elsewhere: number
 }
 
-/** What a refresh found out about where items are new. */
-export interface Found {
+/** What a refresh counted, from which `learnPlaces` learns. */
+export interface EndCounts {
   /** Rows that it added at each end, and that older pages added since the refresh before. */
   first: number
   last: number
@@ -31,28 +31,28 @@ export interface Found {
 export const NO_PLACES: Places = { first: 0, last: 0, elsewhere: 0 }
 
 /**
- * The list moved, and nothing new was found where it was looked for: something may be new elsewhere. Less than an item, so
- * that the first ones found at an end outweigh it.
+ * The list moved, and nothing new was found at the ends that were read: something may be new elsewhere. Half an item, so that the first item
+ * that is really found at an end outweighs it.
  */
 export const DOUBT: Places = { ...NO_PLACES, elsewhere: 0.5 }
 
-/** So many new items are remembered: a list that turns round is learned after about half as many. */
+/** How many new items are remembered: a list that turns round is learned after about half as many. */
 const MEMORY = 20
 
-/** Below so many, chance decides where they were found. */
+/** With fewer items, chance decides where they were found. */
 const LEAST = 3
 
 /** The share of new items that makes an end worth reading, and the share that makes it the newest end. */
 const YOUNG = 0.2
 const NEWEST = 0.8
 
-/** An end that is not young is read this often too, but not at every refresh: a list that turns round may hide it in its total. Milliseconds. */
+/** How often an end that is not young is read, too: the total may hide that a list turns round. Milliseconds, and refreshes between two such readings. */
 const OTHER_END_EVERY = 3_600_000
 const OTHER_END_REFRESHES = 12
 
 const BOTH: readonly End[] = ['first', 'last']
 
-export function learnPlaces(places: Places, found: Found): Places {
+export function learnPlaces(places: Places, found: EndCounts): Places {
   const { first, last, older } = found
   return withinMemory({
     first: places.first + first,
@@ -69,12 +69,12 @@ function withinMemory(places: Places): Places {
 }
 
 /** New items that the total counts, and that nothing has found. */
-export function hidden({ rise, all }: Pick<Found, 'rise' | 'all'>): number {
+export function hidden({ rise, all }: Pick<EndCounts, 'rise' | 'all'>): number {
   return Math.max(0, (rise ?? 0) - all)
 }
 
-/** As many items may have come as went, and more: only the rest shows in the total. */
-function isDoubtful({ first, last, all, rise }: Found): boolean {
+/** The total fell and nothing new was found: deletions may hide new items elsewhere. */
+function isDoubtful({ first, last, all, rise }: EndCounts): boolean {
   return first + last + all === 0 && (rise ?? 0) < 0
 }
 
@@ -86,7 +86,7 @@ export function youngEnds(places: Places, newest: End | 'auto'): readonly End[] 
   return count < LEAST ? ends : ends.filter((end) => places[end] >= YOUNG * count)
 }
 
-/** What a full walk found at ends that refreshes do not read counts, too. */
+/** The places after a full walk: what it found at ends that refreshes do not read counts, too. */
 export function learnFromWalk(places: Places, newest: End | 'auto', added: AddedEnds): Places {
   const young = youngEnds(places, newest)
   const unread = (end: End) => (young.includes(end) ? 0 : added[end])

@@ -16,10 +16,10 @@ const TEXT = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?(?:\.(\d{1,9}))?(Z|[
 /** Seconds or milliseconds since 1970, of the years 2001 to 2286. */
 const EPOCH = /^\d{10}(?:\d{3})?$/
 
-/** Some write a time of the first centuries for none. */
+/** Some APIs write a time such as 0001-01-01 for "no time". */
 const LEAST = Date.UTC(1900)
 
-/** Returns null for what is no time. */
+/** Returns null for a value that is not a time. */
 export function readMoment(value: JsonValue | undefined): Moment | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null
   const text = String(value)

@@ -2,17 +2,17 @@ import type { RefreshRow } from './end-reading.ts'
 
 /** What a reading from one end has met so far. */
 export interface News {
-  /** Whether all rows so far are new or changed: a list by update has its news in one block at its end. */
+  /** Whether all rows so far are new or changed: a list that is sorted by update has its news in one block at its end. */
   inBlock: boolean
   /** Rows in a row that are old news, after the block. */
   oldInRow: number
-  /** Rows in a row that are not new, changed ones too. */
+  /** Rows in a row that are not new, changed ones included. */
   withoutNew: number
-  /** Rows that the mirror did not have before, without those that stand too far inside to show where items are new. */
+  /** Rows that the mirror did not have before, except those too far inside to show where items are new. */
   added: number
-  /** Those of them that stand before all rows that it had. */
+  /** The added rows that come before all rows that the mirror had. */
   leading: number
-  /** Distinct items, and those whose rows their answer left unchanged, new ones or not. */
+  /** Distinct items; and those whose rows their answer left unchanged, also if they are news of an earlier answer. */
   items: number
   unchanged: number
 }
@@ -39,7 +39,7 @@ export interface Judging {
   top: number
 }
 
-/** An answer without items counts as so many that are not new, or a list of empty pages would be read for ever. */
+/** An answer without items counts as this many rows that are not new: else a list of empty pages would be read for ever. */
 const EMPTY_ANSWER = 25
 
 /**
@@ -53,7 +53,7 @@ export function countNews(news: News, rows: readonly RefreshRow[], judging: Judg
 
 function countRow(news: News, row: RefreshRow, judging: Judging): News {
   const { settledAt, at, top } = judging
-  // What was pushed here by an insertion says nothing of what stands after it.
+  // An item that an insertion pushed here says nothing of the rows after it.
   if (isMet(row, top)) return { ...news, withoutNew: news.withoutNew + 1 }
   const items = news.items + 1
   const unchanged = news.unchanged + (isUnchanged(row, at) ? 1 : 0)
@@ -74,7 +74,7 @@ function countRow(news: News, row: RefreshRow, judging: Judging): News {
   }
 }
 
-/** Counts a page that was read before: what is new there slid out of the pages that follow, and they have to be read. */
+/** Counts a page that was read before. What is new there slid out of the pages that follow, so these have to be read. */
 export function countSlid(news: News, rows: readonly RefreshRow[], { settledAt, at, top }: Judging): News {
   const slid = rows.filter((row) => !isMet(row, top))
   const added = news.added + countAdded(slid, at)
@@ -85,14 +85,14 @@ export function countSlid(news: News, rows: readonly RefreshRow[], { settledAt, 
 }
 
 /**
- * The news of a list that was read to its other end: what was added after a row that the mirror had may be new at that end. Where
- * it had none, nothing shows which end is the newest.
+ * The news of a list that was read to its other end: rows added after one that the mirror had may be new at that other end. If the mirror had
+ * none, nothing shows which end is the newest.
  */
 export function ofWholeList(news: News): News {
   return { ...news, added: news.unchanged > 0 ? news.leading : 0 }
 }
 
-/** Counts what an answer added that the reading does not rest on. */
+/** Counts what an answer added that does not decide whether the reading has met known rows. */
 export function noteAdded(news: News, rows: readonly RefreshRow[], at: number): News {
   return { ...news, added: news.added + countAdded(rows, at) }
 }
@@ -110,7 +110,7 @@ export function isMet({ metIn }: RefreshRow, top: number): boolean {
   return metIn !== null && metIn >= top
 }
 
-/** Whatever an unfinished reading wrote is new, too: gaps may stand after it. */
+/** Rows that an unfinished reading wrote are new, too: there may be gaps after them. */
 function isNew({ seen }: RefreshRow, settledAt: number): boolean {
   return seen !== null && seen.firstAt > settledAt
 }

@@ -1,9 +1,9 @@
 import type { Store, StoredShare } from '../store.ts'
 
 /**
- * What refreshes of all lists with one budget pay: a page is read once the rows that have probably changed on it, times how long they
- * wait, are worth the price of a request. The price rises with each request of refreshes and falls with time, so that the share is used,
- * and no more. One row of the store, for all processes.
+ * What refreshes of all lists with one budget pay. A page is read once the rows that have probably changed on it, times how long they have been
+ * outdated, are worth the price of a request. The price rises with each request of refreshes and falls with time, so that refreshes use the
+ * share, and no more. One row of the store, for all processes.
  */
 export interface Share {
   /** The time of the other two, epoch milliseconds. */
@@ -22,44 +22,58 @@ export interface ShareRules {
   chunk: number
 }
 
-/** Where nothing announces a limit, none was learned and none is configured. Requests a minute. */
+/** The limit that is assumed if none is announced, learned or configured. Requests a minute. */
 const USUAL_LIMIT = 60
 
 const LEAST_CHUNK = 6
 
-/** A newest end begins up to a level of so many chunks. An hour holds what was charged before it, and a reading that has begun, too: the share is less by as much. */
+/**
+ * A reading of a newest end may begin up to this level, in chunks. So an hour may also hold what was charged before it and a reading that has
+ * begun: `shareRules` makes the share smaller by as much.
+ */
 const NEWEST_CHUNKS = 1.5
 
-/** How strictly that one comes first which has waited longest. A list that is walked asks between two pages only, so none waits for it alone. */
+/**
+ * How strictly the list that has waited longest comes first. Not absolutely: a list that is being walked can take its turn only between two
+ * pages, and the others must not wait for it.
+ */
 const IN_TURN = 4
 
-/** Minutes in which an unused share lowers the price, and in which one used twice raises it, by the factor e. */
+/** Minutes in which the price falls by the factor e while the share is unused, or rises by it while twice the share is used. */
 const INERTIA = 60
 
-/** Low enough for a new mirror to find its busy lists in minutes: it rises as soon as the share is used. */
+// What these and the following constants achieve is in the tables of freshness in test/simulation/README.md: change one only after
+// `npm run simulate -- --freshness`.
+
+/** Low enough for a new mirror to find its busy lists in minutes: the price rises as soon as the share is used. */
 const START_PRICE = 20
 const LEAST_PRICE = 0.03
 
-/** While something waits for so long the price falls more slowly by this part. */
+/** While something due has waited for LATE_MS, the price falls more slowly, by this part: a falling price would make still more due. */
 export const LATE_MS = 600_000
 const SLOWER = 0.2
 
 export const MINUTE = 60_000
 
-/** @param percent Of the limit, for refreshes. */
+/** @param percent The part of the limit that refreshes may use. */
 export function shareRules(limit: number | null, percent: number): ShareRules {
   const share = ((limit ?? USUAL_LIMIT) * percent) / 100
   const chunk = Math.max(LEAST_CHUNK, share)
   return { perMinute: (share * 60) / (60 + (NEWEST_CHUNKS * chunk + END_COST) / share), chunk }
 }
 
-/** Of a budget that no refresh has used. */
+/** The share of a budget that no refresh has used yet. */
 export function newShare(now: number): Share {
   return { at: now, level: 0, logPrice: Math.log(START_PRICE) }
 }
 
-/** The share by now. `isLate`: something that is due has waited for more than LATE_MS. */
-export function pass({ at, level, logPrice }: Share, rules: ShareRules, now: number, isLate = false): Share {
+/** The share now: since `at`, its level has drained and its price has fallen. `isLate`: something that is due has waited for LATE_MS. */
+export function agedShare(
+  { at, level, logPrice }: Share,
+  rules: ShareRules,
+  now: number,
+  isLate = false,
+): Share {
   const minutes = Math.max(0, now - at) / MINUTE
   const fall = (minutes / INERTIA) * (isLate ? 1 - SLOWER : 1)
   return {
@@ -69,7 +83,7 @@ export function pass({ at, level, logPrice }: Share, rules: ShareRules, now: num
   }
 }
 
-/** The share after so many requests; fewer than none, where fewer were sent than were charged. */
+/** The share after these requests were charged; a number below 0 takes back what was charged and not sent. */
 export function charge({ at, level, logPrice }: Share, { perMinute }: ShareRules, requests: number): Share {
   return { at, level: level + requests, logPrice: logPrice + requests / (perMinute * INERTIA) }
 }
@@ -78,26 +92,31 @@ export function priceOf({ logPrice }: Pick<Share, 'logPrice'>): number {
   return Math.exp(logPrice)
 }
 
-/** What may be read: the newest end of a list, the first older page of a visit, another one of it. */
-export type Reading = 'newest' | 'visit' | 'older'
+/** What a refresh asks the share for: a reading of the newest end, the first older page of a visit, a further one of it. */
+export type RefreshRequest = 'newest' | 'visit' | 'older'
 
 /**
- * Whether the share has room for a reading to begin.
- * @param part Of the longest wait of a newest end, in its own intervals: where more of them are due than the share carries, none is
- * left out because others ask more often.
+ * Whether the share has room for this to begin.
+ * @param part How long this newest end has waited, as a part of the longest wait of any, each in its own intervals. If more ends are due than
+ * the share carries, none is left out because others ask more often.
  */
-export function mayBegin({ level }: Share, { chunk }: ShareRules, reading: Reading, part = 1): boolean {
+export function mayBegin(
+  { level }: Share,
+  { chunk }: ShareRules,
+  request: RefreshRequest,
+  part = 1,
+): boolean {
   const newest = (1 + (NEWEST_CHUNKS - 1) * Math.min(1, part) ** IN_TURN) * chunk
-  return level <= { newest, visit: 0, older: chunk }[reading]
+  return level <= { newest, visit: 0, older: chunk }[request]
 }
 
-/** A missing row counts as so many outdated ones. */
+/** A missing row counts as this many outdated ones. */
 export const MISSING = 16
 
-/** Requests for an end that do not grow with its new rows. */
+/** Requests that a reading of an end takes even without new rows. */
 export const END_COST = 2
 
-/** A list of at most so many pages is walked whole: that takes as many requests, and claims more. */
+/** A list of at most this many pages is walked instead of refreshed: that takes as many requests, and proves more. */
 const SHORT_PAGES = 4
 
 /** Whether a full walk takes the place of the refresh. */
@@ -105,17 +124,20 @@ export function isWalkedWhole({ lastPage }: { lastPage: number }): boolean {
   return lastPage <= SHORT_PAGES
 }
 
-/** New rows should show within this, as long as the price allows it: of a list with two rows an hour, and of any other. Minutes. */
+/**
+ * Within how many minutes new rows should show as long as the price allows it: for a list with two new rows an hour or more, and for any other.
+ * Above the price DEAR both grow.
+ */
 const BUSY_CAP = 28
 const LONGEST_CAP = 60
 const DEAR = 400
 
-/** The part of a share that is enough for the turns of all newest ends. */
+/** The part of a share with which all newest ends are read in turn. */
 const TURNS_PART = 0.14
 
 /**
- * Milliseconds in which a part of the share reads the newest ends of so many lists once. A quiet list, and one whose news are not known
- * yet, waits no longer: where there are few lists, `every` is kept from the first refresh on.
+ * Milliseconds in which that part of the share reads the newest end of each of these lists once. No list waits longer, even if it is quiet or
+ * its news are not known yet: with few lists, `every` is kept from the first refresh on.
  */
 export function turnOf(lists: number, { perMinute }: ShareRules): number {
   return (MINUTE * lists * END_COST) / (TURNS_PART * perMinute)
@@ -141,8 +163,8 @@ export function newestEvery(
 export const PER_PAGE = 25
 
 /**
- * Minutes until a page is worth the price, if nothing else reads it. Infinite where its rows change so often that they are outdated
- * again at once: reading it gains less than it costs.
+ * Minutes until a page is worth the price, if nothing else reads it. Infinite if its rows change so often that they are outdated
+ * again at once: then reading it gains less than it costs.
  * @param rate Rows that change on it, a minute.
  */
 export function period(rate: number, price: number): number {
@@ -180,12 +202,12 @@ export function createShareUse(
 ) {
   let last: StoredShare | null = null
   let waits = { isLate: false, longest: 0 }
-  /** By now, as far as this process knows: others may have charged it since. */
-  const known = () => pass(last ?? newShare(now()), rules(), now(), waits.isLate)
+  /** The share now, as far as this process knows: others may have charged it since. */
+  const known = () => agedShare(last ?? newShare(now()), rules(), now(), waits.isLate)
   return {
     rules,
     known,
-    /** Takes what was read of it; null: no refresh has used it yet. */
+    /** Notes the stored share; null: no refresh has used this budget yet. */
     note(stored: StoredShare | null) {
       last = stored
     },
@@ -195,7 +217,7 @@ export function createShareUse(
     },
     /** This wait as a part of the longest one that was noted. */
     partOfLongest: (times: number) => (waits.longest > 0 ? Math.max(0, times) / waits.longest : 1),
-    /** Charges as many requests as `wanted` returns for the share as it stands now, and returns them. Who is killed leaves them charged. */
+    /** Charges as many requests as `wanted` returns for the stored share, and returns them. A process that is killed leaves them charged. */
     async take(wanted: (share: Share) => number): Promise<number> {
       for (;;) {
         last = (await store.shares([scope]))[0] ?? null

@@ -1,27 +1,27 @@
 import { between, MINUTE, MISSING, PER_PAGE } from './price.ts'
 
 /**
- * How often rows of a list come and change, and how far its older pages are read. Rates are learned from what readings find, and forget
- * by found rows, not by days: one row moves a rate by 5 %, so small numbers mislead nobody.
+ * How often rows of a list come and change, and how far its older pages are read. Rates are learned from what readings find. Each found row
+ * replaces about 5 % of what was known, however long it took to come, so that a few rows change little.
  */
 export interface Rates {
   /** At the newest end, a minute: rows that change, and those that are added MISSING times. */
   news: number
-  /** Whether pages are counted from the end where new items appear; else all of them are one band. */
+  /** Whether the newest end is known, from which pages are counted; if not, all pages are one band. */
   hasNewestEnd: boolean
-  /** Since when these are learned, and when pages were last owed. Epoch milliseconds. */
+  /** Since when the bands have been learned, and up to when their pages are owed. Epoch milliseconds. */
   since: number
   bandsAt: number
   bands: readonly Band[]
 }
 
-/** Pages that are read equally often, as so many pages from the newest end, which is 1. */
+/** Pages that are read equally often, by their depth: 1 is the page at the newest end. */
 export interface Band {
   from: number
   to: number
   /** Rows that are added to a page or change on it, a minute. */
   rate: number
-  /** Pages that were owed so far, with the part of the next one, and how many of them are read. From old to new, over and over. */
+  /** How many pages were owed so far, with a fraction for the next one, and how many of them were read: from old to new, over and over. */
   phase: number
   read: number
 }
@@ -29,16 +29,16 @@ export interface Band {
 /** Found rows after which half of what was known is forgotten. */
 const MEMORY = 20
 
-/** All rows of a list are taken to be new within so many minutes, before anything is known. */
+/** Before anything is known, all rows of a list are assumed to be replaced within this many minutes. */
 const USUAL_LIFE = 144_000
 
-/** Of a longer time no more pages are owed. Minutes. */
+/** A longer time counts as this many minutes: pages are not owed for all of an outage. */
 const LONGEST = 60
 
-/** No more often than once a minute, and only for as many pages as are read together. */
+/** Older pages are owed at most once a minute, and only once there are as many as are read together. */
 const LEAST_VISIT = 1
 
-/** @param rows Of a reading, in which a row that changed twice is found once. */
+/** @param rows The rows of a reading: one that changed twice is found once. */
 export function learn(
   rate: number,
   found: number,
@@ -51,7 +51,7 @@ export function learn(
   return (memory + found) / (memory / rate + seen)
 }
 
-/** The rates of a list as it is now. Null: nothing is known. Where its newest end became known, what was learned of bands is forgotten. */
+/** The rates for a list as it is now. `known`: null if nothing is. If its newest end has become known, what was learned of bands is forgotten. */
 export function ratesOf(
   known: Rates | null,
   list: { pages: number; total: number | null; hasNewestEnd: boolean },
@@ -108,14 +108,14 @@ export function owe(rates: Rates, periods: readonly number[], now: number): Rate
   return { ...rates, bandsAt: now, bands }
 }
 
-/** The next page that is owed; null: none is. From old to new: rows drift to older pages, and who went with them would miss them. */
+/** The next page that is owed; null: none is. From the oldest page to the newest: rows drift to older pages, and a reader that moved the same way would miss them. */
 export function nextOlder({ bands }: Rates): { band: number; depth: number } | null {
   const index = bands.findIndex(({ phase, read }) => Math.floor(phase) > read)
   const band = bands[index]
   return band ? { band: index, depth: band.to - (band.read % sizeOf(band)) } : null
 }
 
-/** The rates once a page of a band is read, so many minutes after it was before. */
+/** The rates once a page of a band is read, `elapsed` minutes after it was read before. */
 export function afterPage(rates: Rates, band: number, found: number, elapsed: number): Rates {
   const learned = (one: Band) => ({ ...one, rate: learn(one.rate, found, elapsed, MEMORY, PER_PAGE) })
   return { ...rates, bands: rates.bands.map((one, index) => (index === band ? learned(one) : one)) }

@@ -11,13 +11,13 @@ import {
   unprovenPages,
 } from './step-back.ts'
 
-/** So many rows in a row that are old news settle a reading: items that come a little late stand among them. */
+/** This many rows in a row that are old news settle a reading. More than one, since items that come a little late are among them. */
 const OLD_NEWS = 25
 
 /** Without a total no answer shows that an item slid past, so the reading goes further. */
 const OLD_NEWS_UNCOUNTED = 50
 
-/** So many rows in a row without a new one are a bulk update, or a field that changes always. */
+/** This many rows in a row without a new one are a bulk update, or a field that changes in every answer. */
 const CEILING = 1000
 
 /** What an answer means for a reading from one end, and which page to ask next. */
@@ -35,7 +35,7 @@ export function readInward(before: EndReading, rules: ReadingRules, answer: Refr
   return readPage(before, reading, reading.top, rules, answer)
 }
 
-/** The page is past the end by now, or empty by mistake: from `last` inwards, the end is looked for again. */
+/** Whether the page is past the end by now, or empty by mistake: a reading from `last` then looks for the end again. */
 function isCutShort({ end }: EndReading, answer: RefreshAnswer): boolean {
   return end === 'last' && isPastEnd(answer)
 }
@@ -65,7 +65,7 @@ function nextInward(reading: EndReading, { page, next }: RefreshAnswer): number 
   return reading.end === 'first' && next === null ? null : inwards(reading, page)
 }
 
-/** Ends the reading where known rows were met or too many changed ones came, else asks for the page. */
+/** Ends the reading if enough known rows were met, or too many changed ones came; else asks for the next page. */
 function goOn(
   reading: EndReading,
   { total }: ReadingRules,
@@ -90,12 +90,12 @@ function isWhole({ news, leastTotal }: EndReading, { rows }: RefreshAnswer): boo
   return leastTotal === null ? rows.length > 0 : news.items > 0 && news.items >= leastTotal
 }
 
-/** An answer that names no last page leads one page further; so many of them find no end. */
+/** An answer that names no last page leads one page further; after this many the search gives up. */
 const MOST_ANSWERS = 40
 
 /**
- * Looks for the last page from where it was before. The page is asked again when its turn comes: an insertion hides a
- * deletion in the total, and what its first answer held may have moved since.
+ * Looks for the last page from where it was before. A page that this search passes is asked for again when its turn comes: its items may have
+ * moved since, and an insertion hides a deletion in the total.
  * @returns The reading with the page to ask, or with this answer as the first that counts, or unsettled.
  */
 function seekLastPage(reading: EndReading, answer: RefreshAnswer): EndReading {
@@ -133,8 +133,8 @@ export function seekFromFirst(reading: EndReading, error: JobError): EndReading 
 }
 
 /**
- * A list that grows would be chased for ever: the last page that the first answer named is taken for it. After a page past the
- * end each answer is heeded, since that one may have been empty by mistake.
+ * The later page to ask for; null: this is the last one. A list that grows would be followed for ever, so only the first answer may name a later
+ * page. After a page past the end each answer may: that page may have been empty by mistake.
  */
 function laterPage(reading: EndReading, { page, next, lastPage }: RefreshAnswer): number | null {
   const { answers, isPastEnd: wasPastEnd } = reading

@@ -36,7 +36,7 @@ export interface RefreshedPage {
   written: Written
 }
 
-/** How many rows a page added and changed, and those. */
+/** The rows that a page added and changed, and how many they are. */
 export type Written = Pick<Required<PageResult>, 'added' | 'changed' | 'upserts'>
 
 /**
@@ -72,7 +72,7 @@ export async function refreshPage(
     seen: seenOf(stored[index], ids.get(item.id), at),
     isNewReject: 'reject' in item && stored[index]?.state === 'absent',
   }))
-  // A reject stands there at each refresh, and is told of at the first one.
+  // The same reject comes with every refresh; only the first one reports it.
   const isRejectNew = items.some(({ isNewReject }) => isNewReject)
   const told = isRejectNew ? pageResult(changes, committed.notices).notices : committed.notices
   observe({ kind: 'notices', page: number, notices: told })
@@ -80,8 +80,9 @@ export async function refreshPage(
 }
 
 /**
- * What is written of an answer to further filters. Only the list itself says which rows it has: an API may give others there (deleted ones,
- * or without the configured filters), so these are not added, and none counts as seen. Throws JobError for items that are not whole.
+ * What is written of an answer to further filters. Only the list itself shows which rows it has: with further filters an API may return others
+ * (deleted ones, or those that the configured filters leave out), so none is added, and none counts as seen. Throws JobError for items that
+ * lack most of their fields.
  */
 function knownOnly(
   job: Job,
@@ -92,7 +93,7 @@ function knownOnly(
   if (listed.some((item, index) => 'key' in item && isPartOf(item.item.value, stored[index])))
     throw new JobError(
       'BAD_RESPONSE',
-      `${jobName(job)} page ${changes.page}: asked for what changed, the API gives items without most of their fields`,
+      `${jobName(job)} page ${changes.page}: asked for what changed, the API returned items that lack most of their fields`,
     )
   const upserts = changes.upserts.filter(({ change }) => change === 'changed')
   return { ...changes, keys: [], rejects: [], upserts }

@@ -14,7 +14,7 @@ export interface Refresh {
   done: readonly EndReading[]
 }
 
-/** What the list moved too much to read is read again by the next refresh, whose gap is longer: after so many in a row it is left to a walk. */
+/** A refresh of a list that moved too much is repeated by the next one, which has more to read: after this many in a row that is left to a walk. */
 const MOST_DOUBTS = 3
 
 /** Begins a refresh. If new items appear at neither end, it reads nothing, but from time to time both ends. */
@@ -46,7 +46,7 @@ function readNext(refresh: Refresh, { lastPage }: RefreshState): Refresh {
   return { ...refresh, waiting, reading: beginReading(end, known) }
 }
 
-/** The end that was not read, where the total says that more is new than was found. */
+/** The end that was not read, if the total says that more is new than was found. */
 function otherEnd(
   state: RefreshState,
   { newest }: RefreshRules,
@@ -85,10 +85,10 @@ export function finishRefresh(
   const rowsAdded = state.rowsAdded + found
   const outwards = done.flatMap(({ outwardsAt }) => outwardsAt ?? [])
   const settledAt = Math.min(at, ...outwards)
-  // Rows that came meanwhile were found, too.
+  // The total must be of the time of `settledAt`: a reading that stepped back outwards has found rows that came meanwhile, too.
   const total = outwards.length > 0 ? firstRead.total : firstRead.topTotal
   const settled = { ...read, settledAt, places, older: 0, total, rowsAdded, doubts: 0 }
-  // Of later refreshes none reads what a hole left unread, or what slid past: only a walk does.
+  // No later refresh reads what a hole left unread, or what slid past: only a walk does.
   if (outcome === 'hole') return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
   if (outcome === 'unproven' || outcome === 'doubtful') return { ...settled, holeSince: startedAt, holes: 0 }
   const freshAsOf =
@@ -104,19 +104,19 @@ export function pagesRead({ done }: Refresh, end: End | null): number {
   return top === null ? 0 : [...answerOf.values()].filter((answer) => answer >= top).length
 }
 
-/** After an answer that lacked items by mistake, a long list is no short one, which would be walked. */
+/** An answer that lacked items by mistake must not shorten a long list: a short one would be walked instead of refreshed. */
 function lastPageShown(state: RefreshState, done: readonly EndReading[]): number {
   const named = done.at(-1)?.lastPage ?? state.lastPage
   return done.some(({ news }) => news.items > 0) ? Math.max(named, state.lastPage) : named
 }
 
-/** While no end is known to be the newest one, both are read; one of them is, as long as nothing is new elsewhere. */
+/** Whether the newest end was read. While none is known both are read, and one of them is the newest as long as nothing is new elsewhere. */
 function isNewestRead(places: RefreshState['places'], newest: RefreshRules['newest']): boolean {
   const areBothRead = places.elsewhere === 0 && youngEnds(places, newest).length > 1
   return areBothRead || newestEnd(places, newest) !== null
 }
 
-/** How the young ends came out: an end that is read once in a while only has no say beside them. */
+/** The outcome of the young ends; that of an end which is only read now and then does not count beside theirs. */
 function judge(done: readonly EndReading[], young: readonly End[]): ReadingOutcome {
   const read = done.filter(({ end }) => young.includes(end))
   const outcomes = (read.length > 0 ? read : done).map(({ outcome }) => outcome)
@@ -133,7 +133,7 @@ function learnFrom(state: RefreshState, done: readonly EndReading[], found: numb
   return learnPlaces(state.places, { first: at('first'), last: at('last'), older: state.older, rise, all })
 }
 
-/** They are no rows, and were found all the same. */
+/** New items without a usable key: they are no rows, but the total counts them. */
 function rejectsOf(done: readonly EndReading[]): number {
   return done.reduce((sum, { rejected }) => sum + rejected, 0)
 }

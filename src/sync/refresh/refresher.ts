@@ -50,7 +50,7 @@ import {
   stateOf,
 } from './state.ts'
 
-/** Of what changed, in a refresh that somebody asked for: the next one reads on. */
+/** The most pages of changed rows that a refresh reads if somebody asked for it; the next refresh continues. */
 const MOST_PAGES = 40
 
 /** How many requests a job wants to send by now. */
@@ -71,7 +71,7 @@ export interface RefresherOptions {
 
 export type RefreshEvent =
   | RefreshPageEvent
-  /** What is to be known of an API that is asked for changes. */
+  /** A warning about an API that is asked for changes. */
   | { kind: 'changed_since'; message: string }
   | { kind: 'refresh'; result: RefreshResult }
 
@@ -97,7 +97,7 @@ export function createRefresher(options: RefresherOptions) {
   const rules = rulesOf(lease.job)
   const { changedSince: since = null, ignore } = lease.job.collection
   let state = keepChanges(stateOf(lease.refresh, scopeText(lease.job)), since)
-  /** Of the last refresh: older pages that a walk gives way to count there. */
+  /** The run of the last refresh: older pages that are read between two pages of a walk count there. */
   let last: Run | null = null
 
   const toolsOf = (run: Run): RefreshTools => ({
@@ -151,7 +151,7 @@ export function createRefresher(options: RefresherOptions) {
     }
   }
 
-  /** The state with what becomes of `changes`; tells what has to be told of it. */
+  /** The state with its next `changes`. Reports the warnings about them. */
   function withChanges(
     from: RefreshState,
     next: (known: ChangedSince | undefined) => ChangedSince | undefined,
@@ -229,7 +229,8 @@ export function createRefresher(options: RefresherOptions) {
     !isWalkedWhole(state) &&
     wanted(policy.share.known(), state, policy) > 0
 
-  async function settle(requests: number): Promise<void> {
+  /** Corrects a charge: `requests` were sent beyond it, or, below 0, were charged and not sent. */
+  async function correctCharge(requests: number): Promise<void> {
     if (requests !== 0) await policy?.share.take(() => requests)
   }
 
@@ -246,8 +247,8 @@ export function createRefresher(options: RefresherOptions) {
     state = owed.state
     const { page } = owed
     if (!page) {
-      // All of them were just shown.
-      await settle(-1)
+      // The newest end has just shown all of them.
+      await correctCharge(-1)
       await store.saveRefresh(lease, savedRefresh(state, rules))
       return false
     }
@@ -265,7 +266,7 @@ export function createRefresher(options: RefresherOptions) {
     return true
   }
 
-  /** Charges what is sent beyond what was charged. */
+  /** Runs `read`, for which `charged` requests are charged already, and charges the others. */
   async function paying(
     charged: number,
     begin: () => Promise<Run>,
@@ -279,7 +280,7 @@ export function createRefresher(options: RefresherOptions) {
         sent = tools.run.traffic.requests - before
       })
     } finally {
-      await settle(sent - charged)
+      await correctCharge(sent - charged)
     }
   }
 
@@ -306,12 +307,12 @@ export function createRefresher(options: RefresherOptions) {
           const share = policy ? { share: policy.share.rules().perMinute } : {}
           state = notAfter({ ...after, interval, ...share }, now())
           await store.saveRefresh(lease, savedRefresh(state, rules))
-          // Who asked for it waits for all that changed; else the share says when more of it is read.
+          // Somebody who asked for it waits for all that changed; else the share decides when more is read.
           for (let pages = 0; pages < (how.isAsked ? MOST_PAGES : 1); pages++)
             await readChanges(tools, 'refresh')
         })
       }
-      // Between two pages of a walk, the walk says when the next one may be read.
+      // Within a walk, the walk decides when the next older page may be read.
       let isMore = !how.isAsked && !within
       for (let goesOn = false; isMore; goesOn = true) isMore = await readOlder(goesOn, begin, 'older')
     } catch (cause) {
@@ -372,8 +373,8 @@ export function createRefresher(options: RefresherOptions) {
       state = verified(afterWalked(state, policy, priceNow(), { number, found }, now()), written)
     },
     /**
-     * Refreshes the job: its newest end, now if it `isAsked`; else if that is due, and the older pages that are owed, as far as the share
-     * has room. Null: there was nothing to do.
+     * Refreshes the job. If it `isAsked`: its newest end, now. Else its newest end if that is due, and the older pages that are owed, as far as
+     * the share has room. Null: there was nothing to do.
      */
     async refresh(how: { isAsked: boolean }): Promise<RefreshResult | null> {
       const charged = await takeNewest(how.isAsked)
@@ -385,8 +386,7 @@ export function createRefresher(options: RefresherOptions) {
       const charged = await takeNewest(isAsked)
       return charged === 0 && !isAsked && policy && state ? null : charged
     },
-    /** Charges what was sent beyond that. */
-    settle,
+    correctCharge,
   }
 }
 

@@ -19,13 +19,13 @@ import { afterNewestEnd, type Rates, ratesOf } from './rates.ts'
 export interface RefreshState {
   /** The path and filters that it is about, as one text. */
   scope: string
-  /** Rows first seen later are new to the next refresh. Moves only at the end of one, or of a full walk: a killed one leaves no gap. */
+  /** Rows first seen later are new to the next refresh. Moves only at the end of a refresh or a full walk, so a killed one leaves no gap. */
   settledAt: number
   /** Items added at the newest end before then are in the mirror. */
   freshAsOf: number
   /**
-   * Rows may be missing that only a full walk finds: the start of the last refresh that ended as `hole`, `unproven` or too often `doubtful`, or the end of
-   * a first walk that may have missed some. Null once a later full walk is complete.
+   * Since when rows may be missing that only a full walk finds: the start of the last refresh that ended as `hole`, `unproven` or too often
+   * `doubtful`, or the end of a first walk that may have missed some. Null once a later full walk is complete.
    */
   holeSince: number | null
   /** Refreshes in a row that ended as `hole`. */
@@ -53,11 +53,11 @@ export interface RefreshState {
   newestRead?: number
   /** Milliseconds between two readings of the newest end, as the price allowed last; null before the first one that was due. */
   interval: number | null
-  /** Requests a minute of the share then, for people; absent: none is known. */
+  /** Requests a minute that the share allowed then, for `status`; absent: not known. */
   share?: number
   /** How often its rows come and change; absent: nothing is known. */
   rates?: Rates
-  /** What deep pages held lately; and when that was so much that the whole list was to be read at once, epoch milliseconds. Absent: nothing, never. */
+  /** What deep pages held lately, and when that was so much that the whole list was to be read at once (epoch milliseconds). Absent: nothing; never. */
   recent?: Recent
   alarmedAt?: number
   /** Rows that older pages added since the last refresh. */
@@ -106,7 +106,7 @@ export interface CompleteWalk {
   addedEnds?: AddedEnds
   /** `rowsAdded` of the lease, at the start of the walk and now. */
   rowsAdded: { first: number; last: number }
-  /** What its last run has written. Of a short list, which is walked instead of refreshed, that tells how often rows come. */
+  /** What its last run has written. For a short list, which is walked instead of refreshed, that shows how often rows come. */
   written?: { added: number; changed: number }
 }
 
@@ -115,7 +115,7 @@ export function stateOf(state: RefreshState | null, scope: string): RefreshState
   return state?.scope === scope ? state : null
 }
 
-/** The state once the clock was set back: it claims nothing of its own, and the next refresh is due one interval from now. */
+/** The state after the clock was set back: claims of a time in the future are withdrawn, and the next refresh is due one interval from now. */
 export function notAfter(state: RefreshState, now: number): RefreshState {
   const { freshAsOf, holeSince, startedAt } = state
   return {
@@ -127,9 +127,9 @@ export function notAfter(state: RefreshState, now: number): RefreshState {
 }
 
 /**
- * The state after a full walk. `settledAt` is its start, so a refresh reads through its rows; after the first walk, which has no older
- * rows to stop at, it is the end. If rows came in front while the first walk read, it is just before these were written: more may
- * stand between them and the first page that it had read.
+ * The state after a full walk. `settledAt` becomes the start of the walk, so that a refresh reads through the rows of the walk. After the first
+ * walk, which has no older rows to stop at, it is the end. If rows came in front while the first walk read, it is just before these were
+ * written: unread ones may be between them and the first page that the walk had read.
  */
 export function afterFullWalk(
   before: RefreshState | null,
@@ -149,7 +149,7 @@ export function afterFullWalk(
   } = walk
   const hasRead = state.holeSince === null || startedAt > state.holeSince
   const isHoleRead = state.holeSince !== null && hasRead
-  // Without a total, rows that slid past the walk before were taken for new ones, at whichever end these stand.
+  // Without a total, rows that had slid past the walk before were taken for new ones, so what was learned of the ends may be wrong.
   const isMislearned = isHoleRead && totals.last === null && newest === 'auto'
   const places = learnFromWalk(isMislearned ? DOUBT : state.places, newest, addedEnds)
   return {
@@ -163,7 +163,7 @@ export function afterFullWalk(
       : {}),
     walkAt: startedAt,
     walkTook: endedAt - startedAt,
-    // Refreshes of the wrong end have claimed what they did not read.
+    // Refreshes that read the wrong end have claimed what they did not read.
     freshAsOf: isRefuted(places, newest) ? startedAt : Math.max(state.freshAsOf, startedAt),
     places,
     startedAt: Math.max(state.startedAt, startedAt),
@@ -198,7 +198,7 @@ function firstState(walk: CompleteWalk): RefreshState {
   }
 }
 
-/** Whether the clock was set back since: what is claimed by a clock that ran ahead is not true yet. */
+/** Whether the state claims a time in the future, by a clock that ran ahead and was set back. */
 export function isAhead({ freshAsOf, startedAt }: RefreshState, now: number): boolean {
   return freshAsOf > now || startedAt > now
 }

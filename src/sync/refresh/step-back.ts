@@ -8,18 +8,18 @@ import {
 } from './end-reading.ts'
 import { countSlid, isMet, noteAdded } from './news.ts'
 
-/** What slides past between each two answers would be followed for ever. After so many answers in doubt it is left. */
+/** A list that moves between every two answers would be followed for ever. After this many doubtful answers the reading only goes on inwards, and proves nothing. */
 const MOST_DOUBTFUL = 8
 
-/** Whether the reading goes on inwards only: there may be a gap behind it. */
+/** Whether the reading no longer steps back, although there may be a gap behind it. */
 function isLeft({ doubtful }: EndReading): boolean {
   return doubtful.length >= MOST_DOUBTFUL
 }
 
 /**
- * Whether something may have slid past the reading, to pages already read, since nothing came twice. From `first` inwards that is so
- * after a deletion there: the total fell. From `last` inwards it is after an insertion further inside: the total rises as if items came
- * at the end. Once old news is met, it no longer matters.
+ * Whether an item may have slid past the reading, onto pages already read, because no item came twice. Read from `first` inwards, that happens
+ * after a deletion on those pages: the total fell. Read from `last` inwards, it happens after an insertion further inside: the total rises as
+ * if items had come at the end. Once old news is met, it no longer matters.
  */
 export function hasSlid(
   before: EndReading,
@@ -59,7 +59,7 @@ export function continueStepBack(
   const { settledAt } = rules
   const reading = { ...noted, news: countSlid(noted.news, rows, { settledAt, at, top: noted.top ?? 1 }) }
   const { doubtful, answers, news, end } = reading
-  // A list that grows would be chased for ever.
+  // The page where the reading began is far enough: a list that grows would be followed for ever.
   const isAtEnd = end === 'first' ? page === 1 : next === null || back.answer === noted.top
   if (!isAtEnd && !isJoined(noted, rows, back.answer)) {
     const further = { ...reading, doubtful: [...doubtful, answers] }
@@ -68,8 +68,8 @@ export function continueStepBack(
   }
   if (!moved && end === 'last')
     return { ...reading, stepBack: null, doubtful: isDeepest(reading, back.from) ? [] : doubtful }
-  // Items may have moved across the bounds of the pages after this one meanwhile: these are read again. From `first` inwards always,
-  // since an insertion in front hides a deletion further inside: the total stands still, and the lost row has gone back again.
+  // Meanwhile items may have moved between the pages after this one, so these are read again. From `first` inwards that is always done:
+  // an insertion in front hides a deletion further inside, since the total stays and the row that was pulled forward is pushed back.
   return { ...reading, ask: inwards(reading, page), stepBack: null, news: { ...news, oldInRow: 0 } }
 }
 
@@ -84,7 +84,7 @@ export function inwards({ end }: EndReading, page: number): number | null {
   return page > 1 ? page - 1 : null
 }
 
-/** Whether no page further inside was read. Doubt that is only laid aside there comes to an end, however the list moves. */
+/** Whether no page further inside was read. Only there may the doubt be dropped: that happens once a page, so it ends however much the list moves. */
 function isDeepest({ top, answerOf }: EndReading, from: number): boolean {
   return ![...answerOf].some(([page, answer]) => answer >= (top ?? 1) && page < from)
 }
@@ -98,8 +98,8 @@ function isJoined({ top, doubtful }: EndReading, rows: readonly RefreshRow[], be
 }
 
 /**
- * Whether items may have moved over the bounds of pages behind this one, since the reading stepped back. The total does not show changed
- * items of a list by update, which come to its newest end; from `last` inwards it rises by those that are added there, too.
+ * Whether items may have moved between pages further inside since the reading stepped back. The total does not show changed items of a list
+ * that is sorted by update, which come to its newest end; and from `last` inwards it rises also by items that are added there.
  */
 function isMoved(before: EndReading, reading: EndReading, { page, rows }: RefreshAnswer): boolean {
   const isOther = (rows[0]?.metIn ?? null) !== (before.answerOf.get(page) ?? null)
@@ -107,13 +107,13 @@ function isMoved(before: EndReading, reading: EndReading, { page, rows }: Refres
   return isOther || rise < 0 || (reading.end === 'first' && rise > 0)
 }
 
-// Without a total nothing shows that an item was deleted from pages already read, and that another one slid past the reading.
-// Between pages of news that one may be new. Where these pages hold the same items once more, none has.
+// Without a total nothing shows that an item was deleted from pages already read and another one slid past the reading, which may be new if
+// the pages around it hold news. Such pages are asked for again: if they hold the same items, none has slid.
 
-/** Of more pages, some would hardly ever be the same, and each costs a request. */
+/** The most pages that are asked for again: of more, one would nearly always have changed, and each costs a request. */
 const MOST_AGAIN = 8
 
-/** How many pages, from the first one on, end with news: what slid past them may be new. */
+/** How many pages from the first one on end with news, so that an item that slid past them may be new. */
 export function unprovenPages(
   before: EndReading,
   { end, total, top, answers, unproven }: EndReading,

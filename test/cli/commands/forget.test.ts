@@ -34,7 +34,7 @@ describe('forget', () => {
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(8)
     fs.writeFileSync(workspace.mirror, 'no database '.repeat(100))
     expect((await workspace.run(['forget', '--org', 'acme'])).stderr).toMatch(
-      /only with --yes\. What would go is unknown: .*no SQLite database/,
+      /it needs --yes\. What would be deleted is unknown: .*no SQLite database/,
     )
   })
 

@@ -65,7 +65,7 @@ describe('verify', () => {
     expect(verified.stdout).toContain('this reading cannot say whether')
     expect(synced.logs.map(({ msg }) => msg)).toContain(note)
     expect(status.stdout).toContain(note.replace('this', 'its last'))
-    expect(status.stdout).toContain('1 of 2 lists was read without certainty')
+    expect(status.stdout).toContain('1 of 2 lists was read, but something may be missing')
   })
 
   it('stops at a signal, and leaves nothing behind', async ({ synced: { workspace, api, server } }) => {

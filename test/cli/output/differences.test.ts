@@ -71,7 +71,7 @@ describe('what verify prints', () => {
       'of a reading that cannot tell all',
       { moved: 2, coverage: 'drifted', isExtraKnown: false },
       [
-        'acme orders: no difference (4,000 items, drifted); 2 moved meanwhile, which counts as no difference; ' +
+        'acme orders: no difference (4,000 items, drifted); 2 moved meanwhile, which is no difference; ' +
           'this reading cannot say whether the mirror has more than the list',
       ],
     ],
@@ -79,7 +79,7 @@ describe('what verify prints', () => {
       'of more items than are looked at twice',
       { isCut: true, counts: { missing: 50_000, extra: 0, different: 0 } },
       [
-        'acme orders: at least 50,000 missing (4,000 items, steady); more items seemed to differ than can be looked at twice',
+        'acme orders: at least 50,000 missing (4,000 items, steady); more items seemed to differ than can be checked again',
       ],
     ],
     [

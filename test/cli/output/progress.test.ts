@@ -265,7 +265,7 @@ describe('the line at rest', () => {
     }))
 
     expect(restLine(nextRun(jobs, NOW), NOW)).toBe(
-      'at rest; next run in 6 hours (2026-11-23T03:00:00Z): acme orders and 1 more',
+      'idle; next run in 6 hours (2026-11-23T03:00:00Z): acme orders and 1 more',
     )
   })
 })

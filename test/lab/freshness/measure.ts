@@ -2,12 +2,12 @@ import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts
 import { isAlarmed } from '../../../src/sync/refresh/due.ts'
 import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
+  agedShare,
   charge,
   isWalkedWhole,
   LATE_MS,
   mayBegin,
   newShare,
-  pass,
   priceOf,
   shareRules,
   turnOf,
@@ -200,7 +200,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   }
 
   function passShare(): void {
-    share = pass(share, rules, nowMs(), worker.isLate)
+    share = agedShare(share, rules, nowMs(), worker.isLate)
   }
 
   /** Charges a reading of refreshes: what is expected before it, and what it really sent after. */

@@ -141,7 +141,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const { error } = await runOnce(first, list, { trigger: 'schedule' })
 
     expect(error?.message).toBe(
-      'acme orders: another process is working on it (about to begin); nothing is wrong, and the schedule comes to it again',
+      'acme orders: another process is working on it (about to begin); nothing is wrong, and the next scheduled run tries again',
     )
   })
 

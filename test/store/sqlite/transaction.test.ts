@@ -82,7 +82,7 @@ describe('a transaction on a mirror that another process has locked', () => {
     const writing = transact(write(test))
 
     await expect(writing).rejects.toThrow(MirrorError)
-    await expect(writing).rejects.toThrow(/locked by another process.*see who has it open/)
+    await expect(writing).rejects.toThrow(/locked by another process.*see which program has it open/)
     expect(clock.now() - begun).toBeGreaterThanOrEqual(30_000)
     expect(clock.now() - begun).toBeLessThan(31_000)
     expect(test.value(WRITTEN)).toBe(0)

@@ -153,7 +153,7 @@ describe.skipIf(server.missing !== null)(
       const { code, text } = await sync(scene)
       expect([code, text]).toEqual([
         4,
-        expect.stringMatching(/is no mirror, and has tables of somebody else/),
+        expect.stringMatching(/is not a mirror, and has tables of somebody else/),
       ])
       const rows = await openReader(scene.address)
       expect(

@@ -304,6 +304,6 @@ describe('a full walk', () => {
 
     expect(list.wrong()).toEqual([])
     expect(list.changes()).toMatchObject({ lateAt: expect.any(Number), hasUntouched: true })
-    expect(list.warned).toEqual([expect.stringContaining('a row changed and its updated_at did not')])
+    expect(list.warned).toEqual([expect.stringContaining('a row changed but its updated_at did not')])
   })
 })

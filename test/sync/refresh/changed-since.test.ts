@@ -369,7 +369,7 @@ describe('what pages of the list itself changed', () => {
 
     expect(after).toMatchObject({ hasUntouched: true })
     expect(changesWarnings(read, after)).toEqual([
-      'a row changed and its updated_at did not: such changes come with older pages and full walks',
+      'a row changed but its updated_at did not: only older pages and full walks find such changes',
     ])
     expect(changesWarnings(after, after)).toEqual([])
   })

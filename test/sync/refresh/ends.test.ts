@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import {
   DOUBT,
+  type EndCounts,
   endsToRead,
-  type Found,
   learnFromWalk,
   learnPlaces,
   NO_PLACES,
@@ -11,7 +11,7 @@ import {
   youngEnds,
 } from '../../../src/sync/refresh/ends.ts'
 
-const NOTHING: Found = { first: 0, last: 0, older: 0, rise: 0, all: 0 }
+const NOTHING: EndCounts = { first: 0, last: 0, older: 0, rise: 0, all: 0 }
 const HOUR = 3_600_000
 
 describe('where new items appear', () => {

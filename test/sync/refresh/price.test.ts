@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  agedShare,
   between,
   charge,
   isWalkedWhole,
@@ -7,7 +8,6 @@ import {
   mayBegin,
   newestEvery,
   newShare,
-  pass,
   period,
   priceOf,
   shareRules,
@@ -37,13 +37,13 @@ describe('the share of a budget', () => {
     let steady = newShare(NOW)
     let twice = newShare(NOW)
     for (let minute = 1; minute <= 60; minute++) {
-      steady = charge(pass(steady, RULES, NOW + minute * MINUTE), RULES, RULES.perMinute)
-      twice = charge(pass(twice, RULES, NOW + minute * MINUTE), RULES, 2 * RULES.perMinute)
+      steady = charge(agedShare(steady, RULES, NOW + minute * MINUTE), RULES, RULES.perMinute)
+      twice = charge(agedShare(twice, RULES, NOW + minute * MINUTE), RULES, 2 * RULES.perMinute)
     }
 
     expect(priceOf(newShare(NOW))).toBeCloseTo(20)
     expect(priceOf(steady)).toBeCloseTo(20)
-    expect(priceOf(pass(newShare(NOW), RULES, NOW + HOUR))).toBeCloseTo(20 / Math.E)
+    expect(priceOf(agedShare(newShare(NOW), RULES, NOW + HOUR))).toBeCloseTo(20 / Math.E)
     expect(priceOf(twice)).toBeCloseTo(20 * Math.E)
   })
 
@@ -52,7 +52,7 @@ describe('the share of a budget', () => {
     { what: 'the clock was set back', at: NOW - HOUR, isLate: false, price: 20 },
     { what: 'something waits for long', at: NOW + HOUR, isLate: true, price: 20 * Math.exp(-0.8) },
   ])('has the price $price where $what', ({ at, isLate, price }) => {
-    const share = pass(newShare(NOW), RULES, at, isLate)
+    const share = agedShare(newShare(NOW), RULES, at, isLate)
 
     expect(priceOf(share)).toBeCloseTo(price)
     expect(share).toMatchObject({ at, level: 0 })
@@ -70,14 +70,14 @@ describe('the share of a budget', () => {
 
     for (const reading of ['newest', 'visit', 'older'] as const)
       expect(mayBegin(share, RULES, reading)).toBe(row[reading])
-    expect(pass(share, RULES, NOW + 2 * MINUTE).level).toBe(0)
+    expect(agedShare(share, RULES, NOW + 2 * MINUTE).level).toBe(0)
   })
 
   it('is given back what was charged and not sent', () => {
     const charged = charge(newShare(NOW), RULES, 8)
 
     expect(charge(charged, RULES, -8)).toEqual(newShare(NOW))
-    expect(pass(charge(newShare(NOW), RULES, -3), RULES, NOW).level).toBe(0)
+    expect(agedShare(charge(newShare(NOW), RULES, -3), RULES, NOW).level).toBe(0)
   })
 
   it('counts ten minutes as long', () => expect(LATE_MS).toBe(10 * MINUTE))

@@ -18,10 +18,10 @@ export type Batches<Row> = Iterable<Iterable<Row>> | AsyncIterable<Iterable<Row>
 
 type Written = string | Uint8Array
 
-/** Gets a note for the user, which is no part of the output. */
+/** Gets a note for the user, which is not part of the output. */
 export type Tell = (note: string) => void
 
-/** What is written of the rows. Memory holds one batch alone, or a piece of it. */
+/** The text of the rows. Memory holds only one batch, or a piece of it. */
 export async function* formatted<Row>(
   format: Format<Row, Written>,
   batches: Batches<Row>,

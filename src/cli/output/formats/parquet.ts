@@ -16,7 +16,7 @@ type Kind = 'INTEGER' | 'REAL' | 'TEXT' | 'TIME'
 interface ParquetColumn {
   name: string
   kind: Kind
-  /** Whether the values of the first group were to show the kind, and there was none. */
+  /** Whether the first group should have shown the kind, and had no value. */
   isGuess: boolean
 }
 
@@ -73,7 +73,7 @@ function describedBy(columns: readonly string[], types: readonly string[], { dat
   })
 }
 
-/** Null where the store does not know. */
+/** Null if the store does not know the type. */
 function kindOfType(type: string): Kind | null {
   if (type === '') return null
   if (type === OWN_TIME) return 'TIME'
@@ -81,7 +81,7 @@ function kindOfType(type: string): Kind | null {
   return /REAL|FLOA|DOUB/i.test(type) ? 'REAL' : 'TEXT'
 }
 
-/** Anything can be read as text. */
+/** Text if nothing else fits: anything can be read as text. */
 function kindOfValues(values: readonly Value[]): Kind {
   if (values.length === 0) return 'TEXT'
   if (values.every((value) => typeof value === 'bigint')) return 'INTEGER'
@@ -92,7 +92,7 @@ function kindOfValues(values: readonly Value[]): Kind {
 /** Our times have one form: `2026-11-20T08:30:00.000Z`. */
 const OUR_FORM = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** Without it DuckDB takes the times for local ones, and compares them with now() as if they were of its own time zone. */
+/** Without this flag DuckDB takes the times for local times of its own zone, and compares them so with now(). */
 const INSTANT = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } as const
 
 function schemaOf(columns: readonly ParquetColumn[]): Schema {
@@ -138,7 +138,7 @@ function cellOf(value: Value, { name, kind, isGuess }: ParquetColumn): Cell {
   return realOf(value) ?? unfit(name, kind)
 }
 
-/** Null for what a double does not hold. */
+/** Null for a value that a double cannot hold. */
 function realOf(value: Value): number | null {
   if (typeof value === 'number') return value
   return typeof value === 'bigint' && BigInt(Number(value)) === value ? Number(value) : null
@@ -149,7 +149,7 @@ function timeCell(value: Value): bigint | null {
   return Number.isNaN(time) ? null : BigInt(time)
 }
 
-/** Happens with tables that are not ours and with computed columns alone: our tables are STRICT, and our views cast. */
+/** Throws UsageError for a value of another type than its column's. Our tables are STRICT and our views cast, so it comes from somebody else's table or an expression. */
 function unfit(name: string, kind: Kind): never {
   const what = kind === 'TIME' ? 'time' : kind
   throw new UsageError(
@@ -167,7 +167,7 @@ function writeGroup({ parquet, columns }: ParquetFile, bytes: ByteWriter, { data
   return taken(bytes)
 }
 
-/** What was written since, as a copy: the writer uses its buffer again. */
+/** Returns what was written since the last call, as a copy: the writer uses its buffer again. */
 function taken(bytes: ByteWriter): Uint8Array {
   const copy = bytes.getBytes().slice()
   bytes.index = 0

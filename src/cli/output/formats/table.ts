@@ -2,7 +2,7 @@ import type { Value } from '../../../store/core/reading.ts'
 import { printable } from '../../../text.ts'
 import type { Format } from './format.ts'
 
-/** On a terminal longer cells are cut. Elsewhere they are whole, and stand out of their column. */
+/** On a terminal longer cells are cut. Elsewhere they are whole, and wider than their column. */
 const WIDEST = 60
 const BETWEEN = '  '
 

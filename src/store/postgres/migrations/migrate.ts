@@ -28,11 +28,11 @@ const STEPS = [
 
 export const LATEST_VERSION = STEPS.length
 
-/** The version of a schema into which a mirror is being moved: until it is whole nobody uses it. */
+/** The version of a schema into which a mirror is being moved: no worker uses the schema until the mirror is whole. */
 export const MOVING = 'moving'
 
-/** A number of our own, so that only migrations wait for each other. */
-const LOCK = 7_362_004_117
+/** Any number that nothing else uses for a lock, so that only migrations wait for each other. All versions share it. */
+const LOCK = 919_553_173
 
 /**
  * Creates the schema and brings our own tables up to date, in one transaction. Any number of workers may call it at once. Throws MirrorError
@@ -50,7 +50,7 @@ export async function migrate(server: Server): Promise<void> {
     return
   await server.transaction(async (sql) => {
     // Before the schema is looked at: another worker may have been faster.
-    await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK % 2 ** 31, schema])
+    await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK, schema])
     const known = await sql.rows('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
     if (known.length === 0) await sql.exec(`CREATE SCHEMA ${quoted(schema)}`)
     const done = (await hasSettings(sql, schema))
@@ -98,7 +98,7 @@ async function versionOf(sql: Pick<Sql, 'rows'>, { address }: Pick<Server, 'addr
   const [row] = await sql.rows<{ value: string }>("SELECT value FROM sync_settings WHERE name = 'version'")
   if (row?.value === MOVING)
     throw new MirrorError(
-      `a mirror is being moved into ${placeOf(address)}, and it is not whole yet: wait for ` +
+      `a mirror is being moved into the schema ${address.schema} of the database ${address.database}, and is not whole yet: wait for ` +
         '"admin-mirror move", or run the same move again if it was stopped',
     )
   return Number(row?.value ?? 0)
@@ -125,8 +125,8 @@ async function assertEmpty(sql: Sql, { address }: Server): Promise<0> {
   )
   if (!stranger) return 0
   throw new MirrorError(
-    `${placeOf(address)} is no mirror, and has tables of somebody else: name an ` +
-      'empty or a new one with schema=NAME in "database"',
+    `the schema ${address.schema} of the database ${address.database} is not a mirror, and has tables of somebody else: name an ` +
+      'empty or a new schema with schema=NAME in "database"',
   )
 }
 

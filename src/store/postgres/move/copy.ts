@@ -44,7 +44,9 @@ async function digestOf(
   const digest = { rows: 0, sum: 0n }
   for await (const batch of batches) {
     if (signal.aborted)
-      throw new InterruptedError('stopped; the same command goes on with the tables that are not copied yet')
+      throw new InterruptedError(
+        'stopped; the same command continues with the tables that are not copied yet',
+      )
     for (const texts of batch) {
       const hash = createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, DIGITS)
       digest.sum += BigInt(`0x${hash}`)
@@ -56,7 +58,7 @@ async function digestOf(
   return digest
 }
 
-/** The most rows that one statement writes, and the characters after which it takes no further row. */
+/** One statement writes at most this many rows, and ends with the row that reaches this many characters. */
 const COPIED_AT_ONCE = 2000
 const MOST_CHARACTERS = 2_000_000
 
@@ -85,7 +87,7 @@ function* rowsInFile(
 
 const TIME = 'timestamp with time zone'
 
-/** Throws MirrorError for a time that is none. */
+/** Throws MirrorError for a value of a time's column that is not a time. */
 function storedText(value: SqlValue, type: string, isList: boolean): string | null {
   if (value === null) return null
   const text = String(value)
@@ -93,7 +95,7 @@ function storedText(value: SqlValue, type: string, isList: boolean): string | nu
   const at = Date.parse(text)
   if (!Number.isNaN(at)) return new Date(at).toISOString()
   throw new MirrorError(
-    'the file holds a time that is none, so it was changed by something else; nothing more is copied',
+    'the file holds something that is not a time where a time should be, so it was changed by something else; nothing more is copied',
   )
 }
 
@@ -107,7 +109,7 @@ async function typesOf(
   return found.length === to.length ? found : null
 }
 
-/** Whether the table holds the same on both sides; and what it holds in the file. */
+/** What the table holds in the file, and whether it holds the same on the server. */
 export async function compareTable(
   server: Server,
   connection: Connection,
@@ -149,7 +151,7 @@ export async function fillTable(
   options: CopyOptions,
 ): Promise<Digest> {
   const types = await typesOf(sql, table)
-  if (!types) throw new Error(`${table.name} has not the columns of the file`)
+  if (!types) throw new Error(`${table.name} lacks columns that the file has`)
   const names = table.to.map(quoted).join(', ')
   const arrays = types.map((type, index) => `$${index + 1}::${type}[]`)
   const insert = `INSERT INTO ${quoted(table.name)} (${names}) SELECT * FROM unnest(${arrays.join(', ')})`
@@ -161,7 +163,7 @@ export async function fillTable(
   )
 }
 
-/** Fills a table anew, and compares. Throws MirrorError. */
+/** Empties a table, fills it, and compares. Throws MirrorError. */
 export async function copyTable(
   server: Server,
   connection: Connection,
@@ -169,7 +171,7 @@ export async function copyTable(
   options: CopyOptions,
 ): Promise<Digest> {
   await server.transaction((sql) => sql.exec(`TRUNCATE ${quoted(table.name)}`))
-  // A statement alone is sent again after its answer was lost: its rows would stand there twice.
+  // A statement outside a transaction is sent again if its answer was lost: its rows would be there twice.
   const inTransactions: Pick<Server, 'rows' | 'count'> = {
     rows: (text, values) => server.transaction((sql) => sql.rows(text, values)),
     count: server.count,

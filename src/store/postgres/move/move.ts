@@ -26,31 +26,31 @@ import {
 } from './tables.ts'
 
 export interface MoveOptions {
-  /** Of the file, in a transaction that nobody else writes beside. */
+  /** Of the file, in a transaction that keeps all others from writing. */
   connection: Connection
   server: Server
   signal: AbortSignal
-  /** Told of each table, once it is equal on both sides. */
+  /** Called for each table, once it is the same on both sides. */
   onTable: (table: string, rows: number, how: 'copied' | 'as it was') => void
-  /** Told of the rows of a table that are copied so far. */
+  /** Called with the rows of a table that are copied so far. */
   onRows: (table: string, rows: number) => void
 }
 
 export interface Moved {
   tables: number
   rows: number
-  /** Whether an earlier move had brought all. */
+  /** Whether an earlier move had already copied everything. */
   wasDone: boolean
   /** Tables that differ from the file since then. */
   different: string[]
-  /** What is not there, or has another name, in words. */
+  /** What was not copied, or has another name on the server, in words. */
   notices: string[]
 }
 
 /**
  * Copies a mirror into an empty schema, and compares each table by its count and a checksum. It can be repeated after any
- * end: tables that are whole are only compared, and where all had been moved nothing is written, since workers may have gone
- * on with it. Throws MirrorError, and InterruptedError after the signal.
+ * end: tables that are whole are only compared, and once everything was moved nothing is written, since workers may have used the schema
+ * since. Throws MirrorError, and InterruptedError after the signal.
  */
 export async function move({ connection, server, signal, onTable, onRows }: MoveOptions): Promise<Moved> {
   const collections = movedCollections(connection)
@@ -142,7 +142,7 @@ async function inspectTarget(server: Server, source: string): Promise<'new' | 'b
   return 'begun'
 }
 
-/** Organizations and jobs alone are what any command notes of its configuration. */
+/** Organizations and jobs do not count: any command notes those of its configuration. */
 async function isUsed(server: Server): Promise<boolean> {
   const found = await server.rows(`
     SELECT 1 FROM sync_runs
@@ -194,7 +194,7 @@ function begin(
   })
 }
 
-/** Sets the counters of these tables behind the highest copied number. Not those of other tables: somebody may have put one in the schema. */
+/** Sets the identity columns of these tables behind the highest copied number. Other tables in the schema may be somebody else's. */
 const COUNTERS = `
   SELECT format('SELECT setval(%L, max(%I)) FROM %s', pg_get_serial_sequence(attrelid::regclass::text, attname), attname, attrelid::regclass) AS set
   FROM pg_attribute

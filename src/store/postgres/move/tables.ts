@@ -10,7 +10,7 @@ import { type Connection, runRule, SQLITE } from '../../sqlite/driver.ts'
 import { POSTGRES, runRule as runOnServer, type Statements } from '../driver.ts'
 import { POSTGRES_LIMITS } from '../storable.ts'
 
-/** They describe the tables and views of the collections, which are made from them. */
+/** The tables that describe the tables and views of the collections: these are made by what they say. */
 export const DESCRIBING = ['sync_collections', 'sync_known_columns', 'sync_view_columns']
 
 /** Our own tables that are the same on both sides. */
@@ -33,7 +33,7 @@ export const OWN_TABLES = [
 /** What is known to one process, or one machine, alone. */
 const OF_A_PROCESS = ['owner', 'verifying', 'retry_since', 'retry_until', 'retry_error']
 
-/** The order of rows: in the file that of their row ids. */
+/** The column that keeps the order of rows; a file has their row ids for that. */
 const SEQUENCE = 'sequence'
 
 /** One of our own tables; `columns`: those of both sides, without the order of rows. */
@@ -81,7 +81,7 @@ export function movedCollections(connection: Connection): MovedCollection[] {
   )
 }
 
-/** Columns keep their names, since saved queries have them, where PostgreSQL can have such names. Those beyond its limit are left out. */
+/** Columns keep their names where PostgreSQL can have such names, since saved queries use them. Columns beyond its limit are left out. */
 function movedCollection(connection: Connection, name: string, key: string[]): MovedCollection {
   const keyPaths = splitKey(key)
   const keys = keyColumnNames(keyPaths, POSTGRES_LIMITS)
@@ -127,7 +127,7 @@ export interface MovedTable {
   from: string[]
   to: string[]
   order: string
-  /** A row as the server has it; null for one that it has not. */
+  /** Returns a row as the server has it; null for one that is not copied. */
   map: (row: SqlValue[]) => SqlValue[] | null
   /** Texts from this column on may be lists, from which views read elements; a key that looks like one is none. */
   listsFrom: number
@@ -153,7 +153,7 @@ export async function movedTables(
   return [...own, ...collections.flatMap(tablesOfCollection)]
 }
 
-/** A row that tells of a column of a collection or view. */
+/** A row about a column of a collection or view, with the names that they have on the server. */
 function renamedRow(
   row: SqlValue[],
   columns: readonly string[],

@@ -5,12 +5,12 @@ import { assertQueueSchema, queueSchema } from './schema.ts'
 /** The one queue of a mirror. A job of it is one run of one list. */
 export const LISTS = 'lists'
 
-/** A job whose worker is silent for longer is handed out again, if no worker has noticed its death before (`listsOfTheDead`). */
+/** A job whose worker is silent for this long is handed out again, if no worker has noticed its death before (`listsOfTheDead`). */
 const HEARTBEAT_SECONDS = 30
 
 export const TOUCH_EVERY_MS = 8000
 
-/** How long ended jobs are kept, for the numbers of `status`, and how often old ones are deleted. */
+/** For how long ended jobs are kept, for the numbers of `status`; and how often those that are older are deleted. */
 const KEPT_SECONDS = 3600
 const DELETE_EVERY_SECONDS = 600
 
@@ -27,7 +27,7 @@ const QUEUE = {
   retryDelayMax: 15,
 }
 
-/** A number of our own: workers that start at once make the schema one after the other, where pg-boss alone met a conflict. */
+/** Any number that nothing else uses for a lock. Workers that start at once make the schema one after another: pg-boss alone met a conflict there. */
 const LOCK = 918_273_645
 
 /**

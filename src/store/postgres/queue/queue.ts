@@ -22,34 +22,34 @@ export interface Claim extends ListNames {
 }
 
 /**
- * The lists that wait for a worker: at most one entry a list, waiting or taken. A claim is no lease: a list may be handed out
- * twice, and whoever has the lease reads it. Throws MirrorError.
+ * The lists that wait for a worker: at most one entry a list, waiting or taken. A claim is not a lease: a list may be handed out
+ * twice, and the worker with the lease reads it. Throws MirrorError.
  */
 export interface ListQueue {
   /**
    * Adds the lists of a schedule whose time `at` (epoch milliseconds) has come, once for all workers. Returns the lists that
-   * wait or run still, or null if another worker has made this tick.
+   * still wait or are being read, or null if another worker has made this tick.
    */
   tick(schedule: string, at: number, lists: readonly QueuedList[]): Promise<QueuedList[] | null>
   /** Adds lists, unless they are there. */
   add(lists: readonly QueuedList[]): Promise<void>
-  /** The first ones, except those of some budgets. */
+  /** Takes the first lists, without those of some budgets. */
   take(most: number, except?: readonly string[]): Promise<Claim[]>
   /** Says that this worker lives. */
   touch(claims: readonly Claim[]): Promise<void>
   /** Ends a job. `errorCode`: why its run failed. */
   finish(claim: Claim, errorCode: string | null): Promise<void>
-  /** Some worker takes it again, in a second or, the more often this happens, in some more. */
+  /** Some worker takes it again: in a second, and later the more often this happens. */
   giveBack(claim: Claim): Promise<void>
   /** Hands out again what workers that died have left unread. `find`: a list of this worker's configuration. */
   rescue(find: (list: ListNames) => QueuedList | undefined): Promise<void>
   close(): Promise<void>
 }
 
-/** The most lists that one statement adds. */
+/** The lists that one statement adds. */
 const BATCH = 5000
 
-/** From this number of new lists on, the server's statistics are renewed. */
+/** After this many new lists, the server's statistics are renewed. */
 const MANY_LISTS = 1000
 
 export async function openQueue(server: Server, onTrouble: (error: unknown) => void): Promise<ListQueue> {
@@ -149,9 +149,9 @@ function createQueue(
         if (!list) continue
         const jobs = await translating(boss.findJobs(LISTS, { key: keyOf(list) }))
         const taken = jobs.filter(({ state }) => state === 'active')
-        // With the number of its handing-out, so that of several workers one succeeds.
+        // With its retryCount, so that of several workers one succeeds.
         if (taken.length > 0) await translating(boss.fail(LISTS, taken, { reason: 'its worker is gone' }))
-        // A command by hand had it.
+        // A command by hand had the list: the queue has no entry of it.
         else await this.add([list])
       }
     },
@@ -200,7 +200,7 @@ const CLAIM_TICK = `
   RETURNING pg_current_xact_id()::text AS claim
 `
 
-/** Those of schedules that are no longer configured. */
+/** Ticks of schedules that are no longer configured. */
 const DELETE_OLD_TICKS = `
   DELETE FROM sync_settings
   WHERE starts_with(name, '${PREFIX}') AND value COLLATE "C" < to_char(now() - interval '2 days', 'YYYY-MM-DD')
@@ -227,9 +227,9 @@ export function inTurns<L extends { budget: string }>(lists: readonly L[]): L[] 
 const SILENT_MS = TOUCH_EVERY_MS + 2000
 
 /**
- * Lists of workers that died, or were cut off, and that nobody reads: jobs that nobody has given back, whose lock is gone; and what a
- * silent worker has taken from the queue. The lock alone does not tell that once another process had the list meanwhile, such as for
- * a refresh, or where the worker died before it had it.
+ * Lists whose worker died or was cut off, and that no process reads: jobs that still name an owner whose lock is gone, and queue entries whose
+ * worker has been silent. The job alone does not show it if another process had the list meanwhile, as for a refresh, or if the worker died
+ * before it took the lease.
  */
 export async function listsOfTheDead(server: Server): Promise<ListNames[]> {
   const { schema } = server.address
@@ -250,8 +250,8 @@ export async function listsOfTheDead(server: Server): Promise<ListNames[]> {
 }
 
 /**
- * Lets lists be taken that were added, or given back, before the server's clock was set back: they would wait until it says
- * again what it said then. No list waits so long by itself.
+ * Lets workers take lists that were added, or given back, before the server's clock was set back: they would wait until the clock reaches
+ * that time again. No list is given back for as long as a minute.
  */
 export async function wakeFuture(server: Server): Promise<void> {
   await server.rows(

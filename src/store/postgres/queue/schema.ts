@@ -6,7 +6,7 @@ import { strangeOwner } from '../migrations/migrate.ts'
 import { type PostgresAddress, placeOf } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
 
-// The queue has a schema of its own: pg-boss names its tables `job`, `queue`, `version`, as a collection may be named.
+// The queue has a schema of its own: pg-boss names its tables `job`, `queue`, `version`, and a collection may have such a name.
 
 const SUFFIX = '_queue'
 
@@ -27,7 +27,7 @@ interface Found {
   /** Whether the role may make a schema, and tables in this one. */
   mayMake: boolean
   mayFill: boolean
-  /** One that is not pg-boss' own; null if there is none. */
+  /** The first table or view in the schema; null if there is none. Without pg-boss in it, that is somebody else's. */
   stranger: string | null
   isInstalled: boolean
   mayUse: boolean
@@ -60,7 +60,7 @@ export async function assertQueueSchema(server: Server): Promise<boolean> {
 
 function lacking({ host, port, user, database }: PostgresAddress, schema: string, cure: string): MirrorError {
   return new MirrorError(
-    `the PostgreSQL server at ${host}:${port}: the role ${user} lacks rights for the queue of the workers, which stands in the ` +
+    `the PostgreSQL server at ${host}:${port}: the role ${user} lacks rights for the queue of the workers, which is in the ` +
       `schema ${schema} of the database ${database}: run ${cure} there, and start all workers with this role`,
   )
 }

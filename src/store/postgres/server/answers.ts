@@ -15,13 +15,13 @@ interface AnswersOptions {
   report?: ((message: string) => void) | undefined
 }
 
-/** When a statement takes longer than this, the server is asked whether it works on it. */
+/** After this long the server is asked whether it still works on a statement. */
 const LOOK_AFTER_MS = 15_000
 
-/** How often it has to say that it does not: one question may meet the moment of the answer. */
+/** How often the server must say that it is not at work before a statement is given up: one look may come just as the answer does. */
 const LOOKS = 2
 
-/** How long to wait for an answer, or a connection, after the signal to stop. */
+/** How long an answer, or a connection, is waited for after the signal to stop. */
 const STOPPING_MS = 3000
 
 const CLOSING_MS = 1000
@@ -166,8 +166,8 @@ const AT_WORK = `
 `
 
 /**
- * Whose locks keep workers of this database waiting, each once, the oldest first. Who waits is looked up in `pg_locks`, which shows it to
- * every role. A wait of less than a second is nothing to tell of.
+ * Whose locks keep workers of this database waiting, each once, the oldest first. Which ones wait comes from `pg_locks`, which every role may
+ * read. A wait of less than a second is not reported.
  */
 const ALL_HOLDERS = `
   SELECT DISTINCT ON (since, pid) *
@@ -193,7 +193,7 @@ export async function lockHolders(sql: Pick<Sql, 'rows'>): Promise<string[]> {
   )
 }
 
-/** A word that is none of these may be anything. */
+/** The first words of statements that are shown; any other word may be data. */
 const KINDS =
   /^(?:SELECT|INSERT|UPDATE|DELETE|MERGE|WITH|COPY|LOCK|ALTER|CREATE|DROP|TRUNCATE|VACUUM|ANALYZE|CLUSTER|REINDEX|REFRESH|BEGIN|FETCH|EXPLAIN)$/
 

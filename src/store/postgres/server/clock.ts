@@ -15,22 +15,22 @@ export interface ServerClock {
    */
   compare(): (at: number) => boolean
   /**
-   * No request that is counted should leave before then, in epoch milliseconds: after the clock was set forward, what was sent just
+   * No request that is counted should leave before this time (epoch milliseconds): after the clock was set forward, what was sent just
    * before seems to be longer ago than it is.
    */
   sureAt(): number
 }
 
-/** The clock was set if the server's time lies further than this outside of the time between question and answer. Milliseconds. */
+/** A clock was set if the server's time is this far outside of the time between the question and its answer. Milliseconds. */
 const TOLERANCE_MS = 250
 
 /** The server's time, by an answer that says it. */
 export const SERVER_TIME = 'extract(epoch FROM clock_timestamp())::double precision * 1000'
 
-/** Requests count for their window plus this margin: a clock that is set forward by less changes nothing. Milliseconds. */
+/** Requests count for this much longer than their window, so that setting the clock forward by less changes nothing. Milliseconds. */
 const COVERED_MS = 1000
 
-/** After the window, all that was sent before counts no longer, however far the clock was set. Milliseconds. */
+/** Added to the window: after both, nothing that was sent before counts any more, however far the clock was set. Milliseconds. */
 const MARGIN_MS = 2000
 
 const MINUTE_MS = 60_000
@@ -41,7 +41,7 @@ const TRIES = 3
 export interface ClockOptions {
   /** For how long requests count. Milliseconds. */
   windowMs?: number
-  /** Called each time that the clock was set forward, with the time for which no request that is counted should leave. */
+  /** Called each time that the clock was set forward, with how long no request that is counted should leave. */
   onForward?: (waitMs: number) => void
 }
 

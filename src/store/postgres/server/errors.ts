@@ -10,8 +10,8 @@ export class StaleTablesError extends KnownError {
 
 function refusedOnTables(server: string, sqlstate: string): StaleTablesError {
   return new StaleTablesError(
-    `${server} refuses a statement on the tables of this list (SQLSTATE ${sqlstate}), also after they were looked at anew: somebody has changed ` +
-      'them, or something that was made on them, such as a trigger or a policy, is in the way',
+    `${server} refuses a statement on the tables of this list (SQLSTATE ${sqlstate}), even after their columns were read again: somebody has ` +
+      'changed them, or something that was added to them, such as a trigger or a policy, is in the way',
   )
 }
 
@@ -59,7 +59,7 @@ export function isAway(error: unknown): boolean {
   )
 }
 
-/** Whether the server is there and ends this statement: with luck it succeeds later, but it may never. */
+/** Whether the server is there but ends this statement, by a time-out for example: it may succeed later, or never. */
 export function isRefusedEachTime(error: unknown): boolean {
   return ['57014', '25P03', '25P04', '55000'].includes(failureOf(error).code)
 }
@@ -69,7 +69,7 @@ export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(failureOf(error).code)
 }
 
-/** Whether the server refuses the statement, and would again. Of pg's own errors, inside a transaction. */
+/** Whether the server refuses the statement, and would again. For pg's own errors, inside a transaction. */
 export function isRefusal(error: unknown): boolean {
   if (error instanceof KnownError || isAway(error) || isConflict(error)) return false
   return /^[0-9A-Z]{5}$/.test(failureOf(error).code)
@@ -85,7 +85,7 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   const server = `the PostgreSQL server at ${address.host}:${address.port}`
   const known = messageFor(code, server, address)
   if (known !== undefined) return new MirrorError(known)
-  // It refuses our settings, or hands statements to connections on which they were not prepared.
+  // A pooler refuses our settings, or hands statements to connections on which they were not prepared.
   if (code === '08P01' && /startup parameter/.test(message)) return behindPooler()
   if (code === '42P05' || code === '26000') return behindPooler()
   if (CHANGED_TABLES.includes(code)) return refusedOnTables(server, code)
@@ -118,17 +118,17 @@ function messageFor(
     case '3D000':
       return `${server} has no database ${database}: create it (CREATE DATABASE ${database} OWNER ${user}), or name another one as "database"`
     case '42501':
-      return `${server}: the role ${user} lacks rights in the database ${database}: name the role that owns the schema ${schema}; for a new one run GRANT CREATE ON DATABASE ${database} TO ${user}, or CREATE SCHEMA ${schema} AUTHORIZATION ${user}`
+      return `${server}: the role ${user} lacks rights in the database ${database}: connect as the role that owns the schema ${schema} (the user in "database"); for a new schema run GRANT CREATE ON DATABASE ${database} TO ${user}, or CREATE SCHEMA ${schema} AUTHORIZATION ${user}`
     case '53100':
       return `${server} has no room on its disk`
     case '57P01':
     case '57P02':
     case '57P03':
-      return `${server} stops, or starts (SQLSTATE ${code})`
+      return `${server} is shutting down or starting up (SQLSTATE ${code})`
     case '57014':
       return `${server} has ended a statement by its statement_timeout: raise it for the role ${user}`
     case '55000':
-      return `${server} is not ready for a statement (SQLSTATE ${code}), as a standby that is being promoted is not`
+      return `${server} is not ready for this statement (SQLSTATE ${code}), like a standby that is being promoted`
     case '25P03':
     case '25P04':
       return `${server} has ended a transaction by a time-out (SQLSTATE ${code})`
@@ -143,8 +143,8 @@ function messageFor(
 
 export function behindPooler(): MirrorError {
   return new MirrorError(
-    'a connection pooler stands before the PostgreSQL server, and locks and settings of a session do not work through it: name ' +
-      'the server itself as "database"',
+    'there is a connection pooler in front of the PostgreSQL server, and locks and settings of a session do not work through it: put the ' +
+      'address of the server itself into "database"',
   )
 }
 

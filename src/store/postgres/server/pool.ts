@@ -57,7 +57,7 @@ export interface OwnConnection {
   close(): Promise<void>
 }
 
-/** Few, since a server has few: a page's statements take a millisecond. */
+/** Few, since a server has few to give, and a page's statements take a millisecond. */
 const MOST_CONNECTIONS = 3
 
 /** Milliseconds. */
@@ -79,7 +79,7 @@ export function createPool(
   const pool = new ClientPool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
   // The next statement that needs the connection reports it.
   pool.on('error', () => {})
-  // The pool does not listen to a connection that is in use: without this, a cut between two statements would end the process.
+  // The pool does not listen to a connection in use: without this, a cut between two statements would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
 
   /**
@@ -209,7 +209,7 @@ function clientConfig({ host, port, user, database, schema, tls, password }: Pos
   }
 }
 
-/** `host` is named, since pg names no IP address: then any certificate for `localhost` would do. */
+/** With `host`: pg passes on no IP address, and then any certificate for `localhost` would be accepted. */
 function tlsOptions(host: string, authority: string | null) {
   return { rejectUnauthorized: true, host, ...(authority === null ? {} : { ca: authority }) }
 }

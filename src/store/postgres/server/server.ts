@@ -12,7 +12,7 @@ import {
 /** What waiting for the server needs. */
 export interface Patience {
   now: () => number
-  /** May end early at the signal, and lasts its whole time after it. */
+  /** May end early when the signal comes; one that begins after it lasts its whole time. */
   sleep: (ms: number) => Promise<void>
   /** Runs a task after `ms` milliseconds. Returns a function that prevents it. */
   after: (ms: number, task: () => void) => () => void
@@ -22,12 +22,12 @@ export interface Patience {
   report?: ((message: string) => void) | undefined
 }
 
-/** The PostgreSQL server. Once it has answered, it is waited for when it goes away. Throws MirrorError. */
+/** The PostgreSQL server. Once it has answered, every call waits while it is away. Throws MirrorError. */
 export interface Server extends Pick<Sql, 'rows' | 'count'> {
   address: PostgresAddress
   /** Runs `task` in one transaction: all of it is written, or nothing. It runs again after a conflict, or an outage. */
   transaction<T>(task: (sql: Sql) => Promise<T>): Promise<T>
-  /** The same, tried once: for what has to be written even after the signal, where the caller tries again. */
+  /** The same, tried once: for what has to be written even after the signal, by a caller that tries again. */
   attempt<T>(task: (sql: Sql) => Promise<T>): Promise<T>
   /** Runs `task` in a transaction that can only read, on one snapshot. */
   reading<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
@@ -36,7 +36,7 @@ export interface Server extends Pick<Sql, 'rows' | 'count'> {
   connect(onLost: () => void): Promise<OwnConnection>
   /** Repeats a task on a connection of `connect` until the server is there. */
   patiently<T>(task: () => Promise<T>): Promise<T>
-  /** Statements of a library, with pg's own results and errors. A server that is away is waited for, as everywhere. */
+  /** Runs statements of a library, with pg's own results and errors. Waits while the server is away, as all calls do. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
 }
@@ -62,7 +62,7 @@ const MOST_REFUSED = 15
 
 /**
  * Connects. Throws MirrorError for a server that cannot be reached, refuses the role or is too old, and, where the mirror is
- * to be written, for one that only reads: a standby that is named by mistake would be waited for forever.
+ * to be written, for one that only reads: the program would wait forever for a standby that is named by mistake.
  */
 export async function connectServer(
   address: PostgresAddress,
@@ -123,8 +123,8 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
       return result
     })
   /**
-   * Repeated after its COMMIT got no answer, a transaction could be written twice: a second walk, a second run. So the
-   * server is asked what became of the first one.
+   * A transaction that is repeated because its COMMIT got no answer could be written twice: a second walk, a second run. So the
+   * server is asked first what became of it.
    */
   function transaction<T>(task: (sql: Sql) => Promise<T>): Promise<T> {
     let inDoubt: { id: string; result: T } | null = null
@@ -173,10 +173,10 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
 
 /** Returns a function that repeats a task until the server is there and nothing conflicts. */
 function createPersistence(address: PostgresAddress, { now, sleep, signal, report }: Patience) {
-  /** As far as anybody has noticed. */
+  /** Whether the server was away at the last try of any task. */
   let isAwayNow = false
   let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
-  /** When each reason was told. Of all tasks together: hundreds of lists may wait at once, and some may succeed meanwhile. */
+  /** When each reason was reported last, by any task: hundreds of lists may wait at once, and some may succeed meanwhile. */
   const told = new Map<string, number>()
   let isTold = false
   signal.addEventListener('abort', () => {
@@ -230,10 +230,10 @@ function stoppedWhileAway(): InterruptedError {
 /** The server does not know a transaction of this number: another one has taken over, without it. */
 const INVALID = '22023'
 
-/** SQLSTATE of a transaction of which nobody knows yet: it is asked for again, as from a server that is away. */
+/** SQLSTATE of a transaction whose end is not known yet: it is asked for again, as if the server were away. */
 const UNKNOWN = '08007'
 
-/** Whether a transaction was written whose COMMIT got no answer. Fails as a server that is away while that is not decided. */
+/** Whether a transaction whose COMMIT got no answer was written. As long as that is not decided, fails as if the server were away. */
 async function wasCommitted(pool: Pick<Pool, 'rows'>, id: string): Promise<boolean> {
   try {
     const [row] = await pool.rows<{ status: string | null }>(
@@ -255,7 +255,7 @@ async function readOnce<T>(
   task: (sql: Sql & Cursor) => Promise<T>,
   { stop, meaning }: ReadingOnce,
 ): Promise<T> {
-  // Errors of statements alone: others, such as that of a closed output, have the same codes as those of the network.
+  // Only errors of statements are translated: others, such as that of a closed output, have the same codes as errors of the network.
   const told = async <R>(answer: Promise<R>): Promise<R> => {
     try {
       return await answer
@@ -273,7 +273,7 @@ async function readOnce<T>(
       exec: (text) => told(sql.exec(text)),
       arrays: (text, values) => told(sql.arrays(text, values)),
     })
-    // Nothing is to be written, and EXPLAIN ANALYZE would write what it explains in a transaction that can only read, too.
+    // Nothing must be written, and EXPLAIN ANALYZE writes what it explains even in a transaction that can only read.
     await told(sql.exec('ROLLBACK'))
     return result
   }

@@ -60,8 +60,8 @@ function* changeKeys(collection: string, changes: readonly ColumnChange[]): Rule
   const statements: string[] = []
   for (const table of tablesOf(collection)) {
     const types = yield* POSTGRES.columnTypes(table)
-    const due = keys.filter(({ name, type }) => types.get(name) !== SQL_TYPES[type])
-    if (due.length > 0) statements.push(alterSql(table, due))
+    const toAlter = keys.filter(({ name, type }) => types.get(name) !== SQL_TYPES[type])
+    if (toAlter.length > 0) statements.push(alterSql(table, toAlter))
   }
   if (statements.length === 0) return
   const names = keys.map(({ name }) => name)
@@ -93,7 +93,7 @@ interface View {
   grants: string[] | null
 }
 
-/** Something depends on a table or view that has to change, and could not be made again as it is. */
+/** Something depends on a table or view that has to change, and this role cannot make it again unchanged. */
 class DependentError extends JobError {
   /** In words of PostgreSQL: `policy mine on table orders`. */
   readonly object: string
@@ -101,7 +101,7 @@ class DependentError extends JobError {
   constructor(object: string) {
     super(
       'DATABASE',
-      `the tables of this list have to change, and ${printable(object)} depends on them, which this role cannot make again as it is: ` +
+      `the tables of this list have to change, and ${printable(object)} depends on them, and this role cannot make it again unchanged: ` +
         'drop it, sync, and make it again',
     )
     this.object = object
@@ -167,7 +167,7 @@ function* restoreRights({ name, options, depth, owner, comments, grants }: View)
   yield* exec([...given.map(({ revoke }) => revoke), ...(grants ?? []), ...(comments ?? [])])
 }
 
-/** Changes types of columns by `change`. Where something keeps them, undoes all and returns what: it cannot be made again as it is. */
+/** Runs statements that change the types of columns. If something that depends on them cannot be made again unchanged, undoes all and returns it. */
 function* changingTypes(
   tables: readonly string[],
   columns: readonly string[],

@@ -22,8 +22,8 @@ const LOCK_TABLES =
   "SELECT pg_advisory_xact_lock(hashtext('admin-mirror tables'), hashtext(current_schema()))"
 
 /**
- * Makes the tables of every configured collection, so that queries work before the first row. Makes tables without rows
- * anew if the key has changed.
+ * Makes the tables of every configured collection, so that queries work before the first row. If the key has changed, tables without rows
+ * are made again.
  */
 export async function makeConfigured(
   server: Server,
@@ -121,7 +121,10 @@ function* versionOf(name: string): Rule<number> {
   return row?.version ?? 0
 }
 
-/** Whoever changes the tables of a collection waits for those that write to them. */
+/**
+ * Locks what a writer relies on: whoever changes the tables of the collection waits for it. Without a row, the tables or the version of the
+ * program are not as this process knows them.
+ */
 const AS_KNOWN = `
   SELECT 1
   FROM sync_collections
@@ -134,7 +137,7 @@ function* asKnown<T>(name: string, tables: OpenTables, begin: (tables: KnownTabl
   const { version } = tables
   const same = yield* one(AS_KNOWN, { name, version, latest: String(LATEST_VERSION) })
   if (same) return yield* begin(tables)
-  throw new StaleTablesError(`other workers change the tables of ${name} all the time`)
+  throw new StaleTablesError(`other workers keep changing the tables of ${name}`)
 }
 
 /** See core/rebuild.ts. */

@@ -2,7 +2,7 @@ import { parseSqlitePath } from '../../columns/flatten.ts'
 import type { ElementSql } from '../../core/array-views.ts'
 import { literal } from '../storable.ts'
 
-/** A function of the schema that each of these views calls, and no view of a user's does. */
+/** A function that each of our views calls: by it they are told from views of users. */
 export const VIEW_MARK = 'json_list('
 
 export const ELEMENTS: ElementSql = {
@@ -28,7 +28,7 @@ WHERE json_typeof(e.value) = 'object'`
   },
 }
 
-/** Whether the item has a text at a path. The function replaces what no text can hold, in names too. */
+/** A condition: the item has a text at this path. In names, the function replaces what PostgreSQL cannot hold, so it is replaced here, too. */
 export function hasTextSql(path: string): string {
   const names = parseSqlitePath(path).map((name) => literal(name.toWellFormed().replaceAll('\0', '\u0001')))
   return `json_has_text(r."_json", ARRAY[${names.join(', ')}]::text[])`

@@ -27,7 +27,7 @@ export function explainSqliteError(file: string, error: { code: string; message:
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return damaged(file, message)
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
     return new MirrorError(
-      `${file} is locked by another process for too long (${message}); see who has it open`,
+      `${file} was locked by another process for too long (${message}); see which program has it open`,
     )
   }
   if (code.startsWith('SQLITE_FULL'))
@@ -41,13 +41,13 @@ export function explainSqliteError(file: string, error: { code: string; message:
 export function damaged(file: string, what: string): MirrorLostError {
   // SQLite's report may have several lines, and an error has one.
   return new MirrorLostError(
-    `${file} is damaged (${what.replaceAll(/\s+/g, ' ')}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything anew`,
+    `${file} is damaged (${what.replaceAll(/\s+/g, ' ')}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything again`,
   )
 }
 
 function unwritable(file: string, why: string): MirrorError {
   return new MirrorError(
-    `${file} cannot be written (${why}); ${NEEDS_RIGHTS}, and to its -wal and -shm where they are there`,
+    `${file} cannot be written (${why}); ${NEEDS_RIGHTS}, and to its -wal and -shm if they exist`,
   )
 }
 
@@ -83,7 +83,7 @@ export function assertMayRead(file: string): void {
   )
 }
 
-/** Throws MirrorError if it cannot be told whether there is a file. */
+/** Throws MirrorError if this user cannot see whether the file exists. */
 function assertMayLook(file: string): void {
   try {
     fs.statSync(file, { throwIfNoEntry: false })
@@ -101,8 +101,8 @@ export function assertMayWrite(file: string): void {
 }
 
 /**
- * Why nobody of this user's can write a mirror, by its rights and its folder's; null if they can, or it is not there. Opens nothing.
- * `isWriters`: whether its writers run as this user. Those of another one may have the rights that this one has not.
+ * Why processes of this user cannot write a mirror, by its rights and its folder's; null if they can, or there is no mirror. Opens nothing.
+ * `isWriters`: whether the mirror's writers run as this user. Those of another user may have the rights that this one lacks.
  */
 export function rightsMissing(file: string, isWriters: boolean): string | null {
   try {

@@ -22,14 +22,15 @@ export function leasesFolder(mirrorFile: string): string {
 
 /** A lock that this process holds until it releases it or ends. */
 export interface HeldLock {
-  /** Throws MirrorLostError once the file was deleted, replaced or written to: others then take this process for dead. */
+  /** Throws MirrorLostError once the file was deleted, replaced or written to: other processes then assume that this one died. */
   assertInPlace(): void
   release(): void
 }
 
 /**
  * Creates a lock file and locks it. Every user who may write the mirror can try the lock, and delete it after
- * the process's death. `isSwept`: whether that of a dead process goes, by its name and its age (epoch milliseconds).
+ * the process's death. `isSwept`: whether the lock file of a dead process is deleted, by its name and the time when it was made (epoch
+ * milliseconds).
  */
 export function holdLock(
   mirrorFile: string,
@@ -154,14 +155,14 @@ function tryLock(file: string): Connection | null {
 function untestable(file: string, error: unknown): MirrorError {
   const why = error instanceof Error ? error.message : String(error)
   return new MirrorError(
-    `another process has ${file}, and this user may not try whether that lock is held (${why}), so the process counts as ` +
+    `${file} is the lock file of another process, and this user may not test the lock (${why}), so the process counts as ` +
       `alive. Let this user write to ${path.dirname(file)} and to the files in it; if the process is gone, delete its file`,
   )
 }
 
 function lost(file: string): MirrorLostError {
   return new MirrorLostError(
-    `${file} was deleted, so other processes take this one for dead; leave that folder alone while anything runs, and ` +
+    `${file} was deleted, so other processes assume that this one died; leave that folder alone while anything runs, and ` +
       'run the command again',
   )
 }

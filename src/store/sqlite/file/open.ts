@@ -38,7 +38,7 @@ export function openForReading(file: string, isCopy = false, mayBeOld = isCopy):
   })
 }
 
-/** False for a file without tables, as a process leaves it that was killed while it created the mirror. */
+/** False for a file without tables: a process that was killed while it created the mirror leaves one. */
 function hasTables(connection: Connection, file: string, mayBeOld: boolean): boolean {
   assertOwnWal(connection, file)
   const version = schemaVersion(connection)
@@ -55,8 +55,8 @@ export function connect(file: string, readonly = false): Connection {
 }
 
 /**
- * Opens a file, and gives it this owner and group and at least these rights, as far as this user may. What root makes beside another
- * user's files is else closed to that user.
+ * Opens a file, and gives it this owner and group and at least these rights, as far as this user may. Else that user could not use what root
+ * makes beside his files.
  */
 export function share(file: string, flags: number, owner: Ownership, mode: number): void {
   const handle = fs.openSync(file, flags | fs.constants.O_NOFOLLOW, mode)
@@ -117,7 +117,7 @@ export function openInMemory(): Connection {
   return new Database(':memory:')
 }
 
-/** Opens a file as it is, without a wait for locks: a lock file, into which nothing is ever written, or an empty copy. */
+/** Opens a file without changing it or waiting for locks: a lock file, into which nothing is ever written, or an empty copy. */
 export function openAsItIs(file: string): Connection {
   return new Database(file, { fileMustExist: true, timeout: 0 })
 }

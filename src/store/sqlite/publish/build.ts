@@ -41,7 +41,7 @@ export function buildCopy(
     return readContents(connection)
   } catch (error) {
     const isFull = error instanceof Error && 'code' in error && error.code === 'SQLITE_FULL'
-    throw isFull ? new MirrorError(`there is not room enough for a copy of ${mirror}`) : error
+    throw isFull ? new MirrorError(`there is not enough room for a copy of ${mirror}`) : error
   } finally {
     connection.close()
   }
@@ -50,7 +50,7 @@ export function buildCopy(
 function copyTables(connection: Connection): ReturnType<typeof tablesOfCopy> {
   const tables = tablesOfCopy(connection)
   for (const { name, declaration, insert } of tables) {
-    // One statement each: `exec` would run whatever a file of somebody else had put behind it.
+    // `prepare` takes one statement: `exec` would also run what somebody else's file has put behind it.
     connection.prepare(declaration).run()
     connection.prepare(`INSERT INTO main.${quoted(name)} ${insert}`).run()
   }
@@ -59,7 +59,7 @@ function copyTables(connection: Connection): ReturnType<typeof tablesOfCopy> {
   return tables
 }
 
-/** The mirror's help tells of tables that no copy has. */
+/** The mirror's help also describes tables that no copy has. */
 const FORGET_ABSENT = `
   DELETE FROM main.sync_help
   WHERE NOT EXISTS (

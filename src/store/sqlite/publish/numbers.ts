@@ -9,7 +9,7 @@ import { translatingErrors } from '../file/open.ts'
 import type { CopyContents } from './build.ts'
 import { finishFile, makeUnfinished, numbersFile, type Place, syncFolder } from './place.ts'
 
-// `mirror.db.json`: what is in the copy beside it, for those who must not open it to know, and how fresh that is by now.
+// `mirror.db.json`: what is in the copy beside it, so that nobody has to open that to know, and how fresh it is by now.
 
 export interface Numbers extends CopyContents {
   /** ISO 8601: the moment that the copy shows. */
@@ -47,7 +47,7 @@ export function numbersText(numbers: Record<string, unknown> | Numbers): string 
   return `${JSON.stringify(numbers, null, 2)}\n`
 }
 
-/** Throws UsageError if something else stands there than numbers of a copy. */
+/** Throws UsageError if there is a file that does not hold numbers of a copy. */
 export function assertNumbersOrNothing(file: string): void {
   if (!fs.lstatSync(file, { throwIfNoEntry: false }) || readNumbers(file)) return
   throw new UsageError(
@@ -55,7 +55,7 @@ export function assertNumbersOrNothing(file: string): void {
   )
 }
 
-/** Null if something else stands there, or nothing. */
+/** The numbers in the file; null if it holds something else, or does not exist. */
 export function readNumbers(file: string): FoundNumbers | null {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false })
   if (!stat?.isFile() || stat.size > MOST_BYTES) return null
@@ -109,7 +109,7 @@ function freshnessIn(job: Record<string, unknown>): JobFreshness {
 export interface Origin {
   /** The same for a mirror that was moved, or restored from a backup; it reveals nothing. */
   id: string
-  /** Where the mirror stands, as a hash: the same for one that was made anew there. */
+  /** The place of the mirror, as a hash: the same for a new mirror in that place. */
   place: string
   /** When the mirror was filled first, epoch milliseconds; null while it is empty. */
   since: number | null
@@ -144,19 +144,19 @@ export function assertOwnCopy(named: string, { file, before }: Place, origin: Or
   if (!numbers || isOwn(numbers, origin)) return
   throw new UsageError(
     `${named} is the copy of another mirror, made at ${numbers.created_at}, so it is left as it is, and nothing is published. Give ` +
-      `each configuration a "publish" of its own. If that mirror is used no more, delete ${named}`,
+      `each configuration a "publish" of its own. If that mirror is no longer used, delete ${named}`,
   )
 }
 
 function isOwn({ mirror, created_at: at }: FoundNumbers, own: Origin): boolean {
   if (mirror === null || mirror.id === own.id) return true
-  // Made before this mirror, by one that stood here and was deleted.
+  // Made before this mirror was: by a mirror that was here and was deleted.
   return mirror.place === own.place && (own.since === null || Date.parse(at) < own.since)
 }
 
-// How fresh a published file is by now, as NAME.json says: read and written without the file, whose sha256 shows that both belong together.
+// How fresh a published file is by now, as NAME.json says. It is read and written without the file; the sha256 in it shows that both belong together.
 
-/** How fresh a published file is by what stands beside it; null where that is about another file, or there is nothing. */
+/** How fresh a published file is by the NAME.json beside it; null if there is none, or it is about another file. */
 export async function freshnessBeside(copy: string, signal: AbortSignal): Promise<JobFreshness[] | null> {
   try {
     const file = fs.realpathSync(copy)
@@ -165,7 +165,7 @@ export async function freshnessBeside(copy: string, signal: AbortSignal): Promis
     const hashed = await hashFile(file, signal)
     return hashed?.sha256 === numbers.sha256 ? numbers.jobs : null
   } catch (error) {
-    // Who opens the copy says what is wrong with it.
+    // Whoever opens the copy reports what is wrong with it.
     if (error instanceof Error && 'syscall' in error) return null
     throw error
   }
@@ -189,7 +189,7 @@ const IDENTITY = ['dev', 'ino', 'size', 'mtimeMs', 'ctimeMs'] as const
 
 const PIECE_BYTES = 1 << 20
 
-/** A gigabyte takes about a second. Null if there is no file, or something else. Throws InterruptedError after the signal. */
+/** Hashes a file; a gigabyte takes about a second. Null if there is no regular file. Throws InterruptedError after the signal. */
 export async function hashFile(file: string, signal: AbortSignal): Promise<HashedFile | null> {
   // Before, since opening a device may have effects; after, since the file may have been replaced.
   if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return null
@@ -211,8 +211,8 @@ export async function hashFile(file: string, signal: AbortSignal): Promise<Hashe
 }
 
 /**
- * Writes NAME.json anew, for a file that still shows all that the mirror holds. Returns false where NAME.json is about another file:
- * it then stays, or another process has replaced the file at this moment, and what stands beside it may be ours. Throws MirrorError.
+ * Writes NAME.json again, for a file that still shows all that the mirror holds. Returns false if NAME.json is about another file, and leaves it;
+ * also if another process replaced the file at this moment: NAME.json may then be ours. Throws MirrorError.
  * @param hashed The published file.
  * @param at When the mirror held this state, epoch milliseconds.
  */

@@ -7,7 +7,8 @@ import { inspectHeader } from '../file/header.ts'
 import { holdLock, leasesFolder, lockState } from '../file/lock-file.ts'
 import { COPY_ID, giveTo, makeFolder, type Ownership } from '../file/open.ts'
 
-// Where a copy is put, and whose it is. Other users may write to its folder.
+// Where a copy may be put, who owns it, and the unfinished files beside it; the rename that replaces the older copy is in publish.ts. Other
+// users may write to its folder.
 
 /** The file that a copy is to replace. */
 export interface Place {
@@ -20,9 +21,9 @@ export interface Place {
 const MOST_LINKS = 40
 
 /**
- * The path without links, also of a file that is not there. Throws UsageError for a link or a pipe that another user has put into a folder
- * that all may write to (/tmp): what is written would go where he wants, or to him. Linux refuses them itself where
- * `fs.protected_symlinks` and `fs.protected_fifos` are set, which is not so everywhere.
+ * The path without links, also of a file that does not exist. Throws UsageError for a link or a pipe that another user has put into a folder
+ * that all may write to (/tmp): he would choose where the data goes, or receive it. Linux itself refuses them only where
+ * `fs.protected_symlinks` and `fs.protected_fifos` are set.
  */
 export function withoutLinks(named: string): string {
   let place = path.parse(named).root
@@ -54,18 +55,18 @@ function isTrap({ uid }: fs.Stats, folder: fs.Stats): boolean {
   return (folder.mode & 0o022) !== 0 && uid !== folder.uid && uid !== process.getuid?.()
 }
 
-/** Throws UsageError where something else stands than a copy that nobody writes to. Changes nothing. */
+/** Throws UsageError if the target is anything but a copy that no program writes to. Changes nothing. */
 export function inspectPlace(named: string): Place {
   const place = withoutLinks(path.resolve(named))
   const before = fs.statSync(named, { throwIfNoEntry: false }) ?? null
   const file = before ? place : named
   if (before && !isCopyFile(file))
     throw new UsageError(
-      `${named} exists and is no copy of a mirror, so it is left as it is; name another file, or move it away`,
+      `${named} exists and is not a copy of a mirror, so it is left as it is; name another file, or move it away`,
     )
   if (!before && fs.lstatSync(named, { throwIfNoEntry: false }))
     throw new UsageError(`${named} is a link that leads nowhere; name another file, or delete it`)
-  // SQLite would take it for a part of the new file.
+  // SQLite would take such a file for a part of the new copy.
   const beside = ['-journal', '-wal'].map((end) => file + end).find((one) => bytesOf(one) > 0)
   if (beside !== undefined)
     throw new UsageError(
@@ -74,7 +75,7 @@ export function inspectPlace(named: string): Place {
   return { file, before }
 }
 
-/** Call it while this process has the file not open: closing any handle of it drops SQLite's locks. */
+/** Call it while this process does not have the file open: closing any handle of it drops SQLite's locks. */
 export function isCopyFile(file: string): boolean {
   try {
     const header = inspectHeader(file)
@@ -88,10 +89,10 @@ function bytesOf(file: string): number {
   return fs.lstatSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** Free on the disk for other things, whatever is copied. */
+/** Stays free on the disk for other things. */
 const RESERVE_BYTES = 64 * 1024 * 1024
 
-/** How many bytes a copy may have; null if there is not room enough for it. */
+/** How many bytes a copy may have; null if there is not enough room for it. */
 export function roomFor(mirror: string, { file, before }: Place): number | null {
   const { bavail, bsize } = fs.statfsSync(path.dirname(file))
   const most = bavail * bsize - RESERVE_BYTES
@@ -103,8 +104,8 @@ export function roomFor(mirror: string, { file, before }: Place): number | null 
 }
 
 /**
- * Makes a folder and its missing parents: for those who may read files of this mode, whatever umask says. It belongs to whom the mirror
- * belongs to, as far as this user may, since the first sync may be one of root.
+ * Makes a folder and its missing parents, open to those who may read files of this mode, whatever umask says. Gives it to the owner of the
+ * mirror, as far as this user may: the first sync may be root's.
  */
 export function makePublicFolder(folder: string, mode: number, mirror: Ownership | null): void {
   if (fs.existsSync(folder)) return
@@ -121,7 +122,7 @@ export function makePublicFolder(folder: string, mode: number, mirror: Ownership
   }
 }
 
-/** Of a folder: what is made in it gets the group of the folder. */
+/** The bit of a folder by which new files in it get its group. */
 const SETGID = 0o2000
 
 /**
@@ -144,7 +145,7 @@ export function ownershipOfPublic(mirror: Ownership, { file, before }: Place): O
 
 /**
  * Gives a written file its owner, as far as this user may, its rights and its time, and waits for the disk.
- * @param mode Null: as umask has made it, or as that of `like`.
+ * @param mode Null: the mode of `like`, or what umask has made it.
  * @param at The moment that it shows; null: now.
  */
 export function finishFile(
@@ -156,7 +157,7 @@ export function finishFile(
   const handle = fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NOFOLLOW)
   try {
     const isGroup = like === null || giveTo(handle, like)
-    // If the group stays ours, it gets no rights.
+    // If the file could not be given to the wanted group, the group that it has gets no rights.
     const wanted = mode ?? like?.mode
     if (wanted !== undefined) fs.fchmodSync(handle, wanted & (isGroup ? 0o777 : 0o707))
     if (at) fs.futimesSync(handle, at, at)
@@ -190,8 +191,8 @@ export function sha256(file: string): string {
   return hash.digest('hex')
 }
 
-// A file while it is made: a copy, its numbers, an export. Other users may write to its folder: it has a name that nobody can guess, and
-// nothing is deleted there that is not a file of this user by its name and by its kind.
+// A file while it is made: a copy, its numbers, an export. Other users may write to its folder: so it has a name that nobody can guess, and only
+// regular files of this user with such names are deleted there.
 
 /** `.mirror.db.12345-9f86d081d6c1.unfinished`: between the dots the name of a lock, which its process holds if it can. */
 const UNFINISHED = /^\.(.+)\.(\d{1,10}-[0-9a-f]{12})\.unfinished(?:-journal)?$/
@@ -209,7 +210,7 @@ export function makeUnfinished(file: string, lock: string, mode: number): string
   return unfinished
 }
 
-/** The mode that a new file has here, as umask says. What is written is its owner's alone until it is whole. */
+/** The mode that umask gives a new file here. Only its owner may read the file until it is whole, so it cannot be made with that mode. */
 export function modeOfNew(file: string, lock: string): number {
   const unfinished = makeUnfinished(file, lock, 0o666)
   const { mode } = fs.lstatSync(unfinished)
@@ -227,7 +228,7 @@ export function removeUnfinished(file: string, lock: string): void {
   for (const one of [copy, `${copy}-journal`, numbers]) fs.rmSync(one, { force: true })
 }
 
-/** Holds the lock of this process, in this folder of the mirror's locks; null for who may only read the mirror. */
+/** Takes a lock with the name of this process among the mirror's lock files; null if this user may only read the mirror. */
 export function lockIfPossible(mirror: string, name: string): { folder: string; release(): void } | null {
   try {
     const { release } = holdLock(mirror, name)
@@ -237,12 +238,12 @@ export function lockIfPossible(mirror: string, name: string): { folder: string; 
   }
 }
 
-/** A process that holds no lock may still be at work on a younger file. */
+/** A younger file may belong to a process that holds no lock and is still at work on it. */
 const SWEPT_AFTER_MS = 3_600_000
 
 /**
- * Deletes what killed processes of this user left beside a file: at once with a lock of this process, since it then sees theirs. `own`:
- * the stat of a file of ours, just made.
+ * Deletes what killed processes of this user left beside a file. With a lock of its own this process sees theirs, and deletes at once; without,
+ * only what is old. `own`: the stat of a file that this process has just made.
  */
 export function sweepUnfinished(lock: { folder: string } | null, file: string, own: fs.Stats): void {
   const folder = path.dirname(file)

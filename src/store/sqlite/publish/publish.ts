@@ -31,11 +31,11 @@ export interface CopyTask {
   mirror: string
   /** Where the copy goes. */
   target: string
-  /** Of the files; null: as umask says, or as the file that is replaced. */
+  /** The mode of the files; null: what umask says, or the mode of the file that is replaced. */
   mode: number | null
-  /** For the published file: its folder is made, and these are among the numbers beside it. Null: a snapshot. */
+  /** For the published file: its folder is made, and these go into the numbers beside it. Null: a snapshot. */
   published: PublishedCopy | null
-  /** The moment that the copy shows, where it is not that of the copying. Epoch milliseconds. */
+  /** The moment that the copy shows, if it is not the time of copying. Epoch milliseconds. */
   at?: number
 }
 
@@ -46,7 +46,7 @@ export interface PublishedCopy {
   origin: Origin | null
   /** What the mirror held before the moment that the copy shows: see `MirrorState`. */
   contents: string
-  /** When the work began of which the copy is the end. Epoch milliseconds. */
+  /** When the work began that ends with this copy. Epoch milliseconds. */
   begunAt: number
 }
 
@@ -59,7 +59,7 @@ export interface CopyResult {
 }
 
 /**
- * Makes a copy in a file beside the target, and moves it there when it is whole: readers of the old one keep it, and a kill leaves it.
+ * Makes a copy in a file beside the target, and renames it to the target when it is whole: readers of the old one keep that, and a kill leaves it.
  * Throws UsageError for a target that must not be touched, and MirrorError.
  * @param lockName As `newLockName` makes it: no other process ever has it.
  */
@@ -76,10 +76,10 @@ export function makeCopy(task: CopyTask, lockName: string, now: () => number): C
     try {
       const fileMode = isNew ? modeOfNew(place.file, lockName) : mode
       const copy = makeUnfinished(place.file, lockName, 0o600)
-      // Before the disk is measured: what killed processes left may be what fills it.
+      // Before the free space is measured: what killed processes left may fill the disk.
       const own = fs.lstatSync(copy)
       sweepUnfinished(lock, place.file, own)
-      // Both files of a mirror of a service may be that service's, though root writes them.
+      // The files may belong to the service whose mirror this is, even if root writes them now.
       const owners = published ? [own, like] : [own]
       for (const file of published ? [place.file, numbersFile(place.file)] : [place.file])
         assertNotOfAnother(file, owners)
@@ -107,7 +107,7 @@ function fill(
   const mostBytes = roomFor(mirror, place)
   if (mostBytes === null)
     throw new MirrorError(
-      `there is not room enough for a copy of ${mirror} on the disk of ${target}: make room, or name a file on another disk`,
+      `there is not enough room for a copy of ${mirror} on the disk of ${target}: make room, or name a file on another disk`,
     )
   let at = new Date(shown ?? now())
   const onBegin = () => {
@@ -137,12 +137,12 @@ function fill(
     finishFile(unfinished, mode, like, at)
     renames.push([unfinished, numbers])
   }
-  // Another process may have been at it, too: the later moment stays. And what stood there may have been replaced.
+  // Another process may have made a copy meanwhile: the one of the later moment stays. And the target may have been replaced by something else.
   const found = inspectPlace(target)
   const { before } = found
   if (published?.origin) assertOwnCopy(target, found, published.origin)
   const isPlaced = before === null || before.mtimeMs <= at.getTime() || before.mtimeMs > now()
-  // When both are whole, so that a full disk does not part them.
+  // Once both files are whole, so that a full disk cannot leave a new copy with old numbers.
   if (isPlaced) for (const [from, to] of renames) fs.renameSync(from, to)
   syncFolder(place.file)
   return { rows: Object.values(contents.rows).reduce((sum, rows) => sum + rows, 0), bytes, isPlaced }
@@ -166,7 +166,7 @@ export async function startCopy(task: CopyTask, lockName: string, signal: AbortS
   }
 }
 
-/** What a killed process leaves can be larger than the mirror, and nobody may ever make this copy again. */
+/** Deletes what a killed process has left: it can be larger than the mirror, and this copy may never be made again. */
 function clearAway(mirror: string, target: string, lockName: string): void {
   try {
     removeUnfinished(fs.existsSync(target) ? fs.realpathSync(target) : target, lockName)

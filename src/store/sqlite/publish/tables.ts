@@ -6,8 +6,8 @@ import { quoted } from '../../core/sql.ts'
 import { knownKey } from '../../core/tables.ts'
 import { type Connection, runRule } from '../driver.ts'
 
-// What a copy holds: the tables that the public interface names, and no columns that it does not. Nothing else of the mirror
-// gets into a copy, so that its own workings stay out: what comes new has to be added here.
+// What a copy holds: the tables and columns that README.md and `sync_help` promise to people, and nothing internal. What is new in a mirror has
+// to be added here.
 
 /** A table of the copy, as SQL. */
 export interface CopiedTable {
@@ -107,7 +107,7 @@ function elementsByView(connection: Connection, collection: string): [string, Co
 
 const ORGANIZATION: CopiedColumn = { name: '_organization_id', type: 'TEXT' }
 
-/** A table of the same declaration: SQLite then copies its rows without looking into them. */
+/** A table with the same declaration as the mirror's: SQLite then copies its rows without parsing them. */
 function sameTable(
   connection: Connection,
   name: string,
@@ -120,7 +120,7 @@ function sameTable(
   if (declaration === undefined) return []
   const columns = copiedColumns(connection, name)
   const isPlain = columnCount(connection, name) === columns.length
-  // A column that a user has let SQLite compute cannot be inserted.
+  // A generated column that a user has added cannot be inserted.
   const list = columns.map((column) => quoted(column.name)).join(', ')
   const insert = isPlain
     ? `SELECT * FROM ${MIRROR}.${quoted(name)}`
@@ -165,7 +165,7 @@ function copiedColumns(connection: Connection, table: string): CopiedColumn[] {
   return connection.prepare(sql).all(table) as CopiedColumn[]
 }
 
-/** None for a view that a user has made over what is no longer there. */
+/** The columns of a view; none if it reads something that is no longer there. */
 function readableColumnsOf(connection: Connection, view: string): CopiedColumn[] {
   try {
     return copiedColumns(connection, view)
@@ -186,17 +186,17 @@ const REFERENCE = /(^|_)(id|uuid|sku|ean|email)$/i
 /** Times, by which people sort and cut. */
 const TIME = /(_at|_on|(^|_)date)$/i
 
-// What people add up, and what they tell apart meanwhile: within the index of a reference, so that the table is not read. One currency at a
-// time is added up, so rows are in that order; whose the reference is comes last.
+// Amounts, which people add up, and what they separate them by: within the index of a reference, so that the table is not read. People add up
+// one currency at a time, so that comes first; the organization comes last.
 const AMOUNT = /(^|_)(total|amount|price|cents|quantity|qty)(_|$)/i
 const CURRENCY = /(^|_)currency$/i
 const STATE = /(^|_)(state|status)$/i
 const ORGANIZATION_ID = '_organization_id'
 
-/** In elements of arrays, beside the reference that it spells out. */
+/** In elements of arrays: the name of what the reference beside it refers to. */
 const NAME = /^(name|title)$/i
 
-/** Each index takes a part of the time in which a copy is made. */
+/** The most columns of each kind: every index adds to the time that a copy takes. */
 const MOST_TIMES = 4
 const MOST_REFERENCES = 4
 const MOST_CURRENCIES = 1

@@ -46,10 +46,10 @@ export interface AlterPlan {
   at: string
 }
 
-/** Adding more columns than this to a table takes longer than copying it. */
+/** Copying a table takes as long as adding this many columns to it. */
 const MANY_COLUMNS = 6
 
-/** Changes the tables by a plan, and notes the columns. Returns false, and changes nothing, if another process changed these columns since. */
+/** Changes the tables as planned, and notes the columns. Returns false, and changes nothing, if another process has changed these columns since. */
 export function* alterAsPlanned(
   { collection, changes, at }: AlterPlan,
   onRows: (rows: number) => void,
@@ -71,7 +71,7 @@ function* alterTables(
     const table = tableName(collection, kind)
     const ofTable = yield* changesOf(collection, changes, kind)
     if (isRebuilt(ofTable)) yield* rebuildTable(table, ofTable, onRows)
-    // SQLite reads every row of a STRICT table for each.
+    // For each added column SQLite reads every row of a STRICT table.
     else yield* exec(ofTable.added.flatMap((column) => addColumnSql(SQLITE, table, column)))
   }
 }
@@ -228,7 +228,7 @@ function declaredColumns(table: string): Rule<{ name: string; type: string }[]> 
   })
 }
 
-/** Names, texts and comments, and the type behind a name: what a field is called may look like any SQL. */
+/** Names, texts and comments, with the type behind a name. A field's name may look like any SQL, so only whole tokens are replaced. */
 const TOKENS =
   /("(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\/)(?: (?:INTEGER|REAL|TEXT)\b)?/g
 
@@ -257,7 +257,7 @@ function* copyRows(
     SELECT ${['_rowid_', ...values].join(', ')} FROM ${from} WHERE _rowid_ > :last::bigint ORDER BY _rowid_ LIMIT ${BATCH_ROWS}
   `
   for (let rows = BATCH_ROWS; rows === BATCH_ROWS; ) {
-    // As text: a row id may be too large for a number. None is below the least one.
+    // As text: a row id may be too large for a number. LEAST_ROW_ID is below all row ids that rows have.
     const last = yield* one<{ last: string }>(
       `SELECT CAST(coalesce(max(_rowid_), ${LEAST_ROW_ID}) AS TEXT) AS last FROM ${to}`,
     )

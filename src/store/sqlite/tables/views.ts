@@ -33,7 +33,7 @@ function listSql(column: string, sentAt: string | null): string {
   return `CASE WHEN ${kindSql(sentAt)} IS NOT 'text' THEN ${list} END`
 }
 
-/** What stands at a path of the item: `text`, `array`. SQLite reads no JSON that is nested more than 1,000 deep. */
+/** The JSON type of the value at a path of the item: `text`, `array`. NULL for items nested deeper than 1,000, which SQLite cannot read. */
 export function kindSql(path: string): string {
   return `CASE WHEN json_valid(r."_json") THEN json_type(r."_json", ${literal(path)}) END`
 }
@@ -49,7 +49,7 @@ function fittingSql(type: ColumnType, path: string): string {
     return `CASE WHEN json_type(${at}) NOT IN ('true', 'false') THEN ${ELEMENTS.text(path)} END`
   const value = `json_extract(${at})`
   const whole = `CAST(${value} AS INTEGER)`
-  // What SQLite writes as it was read is whole, and within 64 bits.
+  // A text that SQLite writes again unchanged after the cast is a whole number within 64 bits.
   const isWhole = `(CAST(${whole} AS TEXT) = ${value} OR ${value} = '-0')`
   const isExact = `${value} BETWEEN -9007199254740991 AND 9007199254740991`
   if (type === 'INTEGER')
@@ -127,7 +127,7 @@ function linesSql(): string {
   const array = `(SELECT DISTINCT view, substr(view, 1, instr(view, '__') - 1) AS collection FROM sync_view_columns)`
   const workings = Object.entries(WORKINGS).map(([table, says]) => [table, null, says])
   const workingColumns = Object.entries(WORKING_COLUMNS).flatMap(([table, columns]) =>
-    columns.split(' ').map((column) => [table, column, 'a working of the program']),
+    columns.split(' ').map((column) => [table, column, 'internal']),
   )
   const [own, made, arrays] = [
     [...lines(OF_THE_MIRROR), ...workings, ...workingColumns],

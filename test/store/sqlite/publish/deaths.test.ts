@@ -150,7 +150,7 @@ it.skipIf(!IS_ROOT || !canMount())(
     const { folder, before, filler } = await createSmallDisk()
     fs.writeFileSync(filler, FILLER)
 
-    expect(() => publishIn(folder)).toThrow(/not room enough.*copy\.db.*make room/)
+    expect(() => publishIn(folder)).toThrow(/not enough room.*copy\.db.*make room/)
 
     expect(publishedIn(folder)).toEqual({ ...before, names: [...WHOLE, 'filler'] })
     fs.rmSync(filler)
