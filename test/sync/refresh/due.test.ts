@@ -91,7 +91,6 @@ it.each([
 
 it('an older page that could not be read is passed over; rows that came and rows that changed count alike', () => {
   const { state, page } = firstOwed()
-  const rateOf = ({ rates }: RefreshState) => rates?.bands[1]?.rate ?? 0
   const passed = page.after(null)
   const [came, changed] = [page.after({ added: 2, changed: 0 }), page.after({ added: 1, changed: 1 })]
 
@@ -224,3 +223,7 @@ describe('of the lists of one budget', () => {
     expect(due({})).toEqual([])
   })
 })
+
+function rateOf({ rates }: RefreshState): number {
+  return rates?.bands[1]?.rate ?? 0
+}
