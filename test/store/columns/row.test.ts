@@ -178,7 +178,14 @@ describe('an item’s row', () => {
 
     expect(placements.map(({ warnings }) => warnings)).toMatchObject([
       [],
-      [{ kind: 'text-sibling', column: 'a__text', path: '$.a' }],
+      [
+        {
+          kind: 'text-sibling',
+          column: 'a__text',
+          path: '$.a',
+          message: expect.stringContaining('such values go, as text, to column a__text'),
+        },
+      ],
       [],
     ])
   })
