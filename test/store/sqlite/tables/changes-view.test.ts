@@ -7,7 +7,7 @@ import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { beforeElements } from '../../../helpers/before-elements.ts'
 import { beforeSeq } from '../../../helpers/before-seq.ts'
 import { timeAt } from '../../../helpers/clock.ts'
-import { ACME, jobOf } from '../../../helpers/jobs.ts'
+import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
 import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -170,6 +170,26 @@ describe('orders_changes', () => {
       ).toEqual([])
     },
   )
+
+  it('keeps organizations apart', async () => {
+    const test = openTestMirror()
+    for (const [organization, a] of [
+      [ACME, 1],
+      [GLOBEX, 2],
+      [ACME, 3],
+    ] as const) {
+      const { saveItems } = await beginTestWalk(test, jobOf({}, organization))
+      await saveItems(`{"id":1,"a":${a}}`)
+    }
+
+    expect(
+      test.rows('SELECT _organization_id AS org, change, after FROM orders_changes ORDER BY 1, 2'),
+    ).toEqual([
+      { org: GLOBEX.id, change: 'added', after: '{"id":1,"a":2}' },
+      { org: ACME.id, change: 'added', after: '{"id":1,"a":1}' },
+      { org: ACME.id, change: 'changed', after: '{"id":1,"a":3}' },
+    ])
+  })
 
   it('is there in a mirror of an earlier version, whose old versions have no list of fields', async () => {
     const test = openTestMirror()
