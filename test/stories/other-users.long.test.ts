@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items } from '../helpers/list-server.ts'
-import { ACME, createScene as createPlain } from '../helpers/scene.ts'
+import { ACME, createScene } from '../helpers/scene.ts'
 import { IS_ROOT, runs } from '../helpers/system.ts'
 import { createWorkspace } from '../helpers/workspace.ts'
 import { written } from '../helpers/written.ts'
@@ -22,10 +22,10 @@ const ITEMS = items(6)
 const onSecondPage = ({ page }: Asked) => page === 2
 
 /** A mirror of the service's user, and a server that keeps the second page behind a door once it is shut. */
-async function createScene() {
+async function createMirror() {
   let door = createDoor()
   door.open()
-  const { server, workspace, configure } = await createPlain({
+  const { server, workspace, configure } = await createScene({
     list: ITEMS,
     database: 'data/mirror.db',
     instead: async ({ page }) => {
@@ -67,7 +67,7 @@ const BACKFILL = ['backfill', '--org', 'acme']
 
 describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on (needs root)', () => {
   it('has a busy job for its own user while root is at work on it', async () => {
-    const { workspace, startWorking } = await createScene()
+    const { workspace, startWorking } = await createMirror()
     const { running, open } = await startWorking(BACKFILL, {})
 
     const sync = await workspace.run(['sync'], as(SERVICE))
@@ -82,7 +82,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
   })
 
   it('is taken over by its own user when the process of root is killed, whose lock file can go', async () => {
-    const { workspace, startWorking } = await createScene()
+    const { workspace, startWorking } = await createMirror()
     const { running, open, lock } = await startWorking(BACKFILL, {})
     running.killAll('SIGKILL')
     await running.ended
@@ -93,7 +93,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
   })
 
   it('keeps its job where the lock of a living process may not be tried, and says what right is missing', async () => {
-    const { workspace, server, asked, startWorking } = await createScene()
+    const { workspace, server, asked, startWorking } = await createMirror()
     const { running, open, lock } = await startWorking(BACKFILL, {})
     // As root's lock files were made once, or are where root may not give files away.
     fs.chownSync(lock, 0, 0)
@@ -123,7 +123,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
   })
 
   it('is for its owner alone when it is new, with all that lies beside it', async () => {
-    const { workspace, startWorking } = await createScene()
+    const { workspace, startWorking } = await createMirror()
     const { running, open, lock } = await startWorking(BACKFILL, as(SERVICE))
     const { mirror } = workspace
 
@@ -145,7 +145,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
   })
 
   it("is made by root for the owner of its folder, whatever root's first command was", async () => {
-    const { workspace } = await createPlain({ list: ITEMS, database: 'data/below/mirror.db' })
+    const { workspace } = await createScene({ list: ITEMS, database: 'data/below/mirror.db' })
     fs.chmodSync(workspace.folder, 0o755)
     fs.mkdirSync(workspace.file('data'))
     fs.chownSync(workspace.file('data'), SERVICE, SERVICE)
@@ -168,7 +168,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
   })
 
   it('is shared by a group in the way that the README says', async () => {
-    const { workspace, startWorking } = await createScene()
+    const { workspace, startWorking } = await createMirror()
     const { mirror } = workspace
     fs.chownSync(workspace.file('data'), SERVICE, GROUP)
     fs.chmodSync(workspace.file('data'), 0o2770)
@@ -199,7 +199,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
 
 describe.skipIf(!CAN_BE_OTHERS)('a configuration in a folder for all (needs root)', () => {
   it('that nobody has named is not read where another user has put it there', async () => {
-    const { server, workspace } = await createPlain()
+    const { server, workspace } = await createScene()
     const shared = workspace.file('shared')
     const file = path.join(shared, 'config/admin-mirror.yaml')
     fs.mkdirSync(path.dirname(file), { recursive: true })
@@ -226,7 +226,7 @@ describe.skipIf(!CAN_BE_OTHERS)('a configuration in a folder for all (needs root
     const secret = path.join(createWorkspace(undefined).folder, 'secret')
     fs.writeFileSync(secret, 'only-root-may-read-this', { mode: 0o600 })
     const { token: _, ...acme } = ACME
-    const { server, workspace } = await createPlain({
+    const { server, workspace } = await createScene({
       settings: { organizations: [{ ...acme, tokenFile: secret }] },
     })
     const home = workspace.file('home')

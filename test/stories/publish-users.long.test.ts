@@ -3,7 +3,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { items } from '../helpers/list-server.ts'
 import type { LogLine } from '../helpers/processes.ts'
-import { createScene as createPlain } from '../helpers/scene.ts'
+import { createScene } from '../helpers/scene.ts'
 import { IS_ROOT, runs } from '../helpers/system.ts'
 
 // Whose the published file is, and who can open it. Only root can start processes of other users.
@@ -19,9 +19,9 @@ const withUmask = (mask: string, { through: command = [] as string[] } = {}) => 
 })
 
 /** A mirror in a folder of the service's user, which publishes outside of it. */
-async function createScene(settings: object = {}) {
+async function createPublishing(settings: object = {}) {
   const publish = 'public/new/copy.db'
-  const { workspace } = await createPlain({
+  const { workspace } = await createScene({
     list: items(6),
     database: 'data/mirror.db',
     settings: { publish, ...settings },
@@ -47,7 +47,7 @@ const warnings = (logs: readonly LogLine[]) => logs.filter(({ level }) => level 
 
 describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', () => {
   it('can be opened by others where this program has made its folder, whatever umask says', async () => {
-    const { workspace, rights, query } = await createScene()
+    const { workspace, rights, query } = await createPublishing()
 
     await workspace.run(['sync'], withUmask('077', as(SERVICE)))
 
@@ -57,7 +57,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
   })
 
   it('is for those whom publishMode names', async () => {
-    const { workspace, copy, rights, query } = await createScene({ publishMode: '0640' })
+    const { workspace, copy, rights, query } = await createPublishing({ publishMode: '0640' })
     await workspace.run(['sync'], withUmask('077', as(SERVICE)))
     fs.chownSync(path.dirname(copy), SERVICE, GROUP)
     fs.chownSync(copy, SERVICE, GROUP)
@@ -73,7 +73,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
   })
 
   it("has the group of a folder that hands it on, and the mirror's owner though root has made it", async () => {
-    const { workspace, rights } = await createScene()
+    const { workspace, rights } = await createPublishing()
     fs.chownSync(workspace.file('public'), SERVICE, GROUP)
     fs.chmodSync(workspace.file('public'), 0o2775)
     await workspace.run(['sync'], as(SERVICE))
@@ -86,7 +86,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
   })
 
   it("is replaced by the mirror's owner after root was first", async () => {
-    const { workspace, rights } = await createScene({ publishMode: '0600' })
+    const { workspace, rights } = await createPublishing({ publishMode: '0600' })
     const data = workspace.file('data')
     await workspace.run(['sync'], withUmask('077', as(SERVICE)))
     fs.rmSync(workspace.file('public/new'), { recursive: true })

@@ -1,10 +1,8 @@
 import fs from 'node:fs'
-import { beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Ended } from '../helpers/processes.ts'
-import { createScene, EVERY_SECOND, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
+import { createScene, EVERY_SECOND, NEVER, type Scene } from '../helpers/scene.ts'
 import { organization, type Settings, variable, type Workspace } from '../helpers/workspace.ts'
-
-const it = sceneTests()
 
 // A 401 at the command. What holds whom: test/api/token-hold.test.ts and test/store/sqlite/tokens.test.ts.
 
@@ -139,16 +137,6 @@ describe('an organization that is held', () => {
     expect(stdout).not.toMatch(/Nothing more is sent|admin-mirror resume/)
     expect((await workspace.run(['resume'])).stderr).toMatch(/no organization was held/)
   })
-})
-
-it('resume before the first sync has nothing to do, and makes no mirror', async ({
-  scene: { workspace },
-}) => {
-  const { code, stdout, stderr } = await workspace.run(['resume'])
-
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-  expect(stderr).toMatch(/nothing to resume/)
-  expect(fs.readdirSync(workspace.folder)).toEqual(['admin-mirror.yaml'])
 })
 
 /** An organization whose token stands in a file, beside one with its own. */

@@ -2,14 +2,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { items, pageOf } from '../../helpers/list-server.ts'
-import { createScene as createPlain } from '../../helpers/scene.ts'
+import { createScene } from '../../helpers/scene.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 
-async function createScene() {
+async function createLogged() {
   let failures = 1
   const filters = { email: 'mr@secret.example' }
-  const { workspace } = await createPlain({
+  const { workspace } = await createScene({
     settings: { collections: { orders: { filters }, establishments: false } },
     instead: (asked) => {
       if (asked.page === 2 && failures-- > 0) return { status: 500, body: {} }
@@ -50,7 +50,7 @@ describe('the log', () => {
   )
 
   it('names the event of every line, its run and walk where it ends, and says after some pages how long a list will take', async () => {
-    const workspace = await createScene()
+    const workspace = await createLogged()
 
     const { code, logs } = await workspace.run(['sync', '--log-level', 'trace'])
 
@@ -69,7 +69,7 @@ describe('the log', () => {
   })
 
   it('shows each request at the level trace, without tokens and values of filters', async () => {
-    const workspace = await createScene()
+    const workspace = await createLogged()
 
     const { logs, stderr } = await workspace.run(['sync', '--log-level', 'trace'])
     const requests = logs.filter(({ event }) => event === 'request_answered')
@@ -90,13 +90,13 @@ describe('the log', () => {
       rate_limit_remaining: 500,
     })
     expect(stderr).not.toMatch(/mr@secret|mr%40secret|Bearer|authorization/i)
-    expect((await (await createScene()).run(['sync', '--log-level', 'debug'])).stderr).not.toContain(
+    expect((await (await createLogged()).run(['sync', '--log-level', 'debug'])).stderr).not.toContain(
       'request_answered',
     )
   })
 
   it('tells of a failure once', async () => {
-    const { workspace } = await createPlain({ instead: () => ({ status: 404, body: {} }) })
+    const { workspace } = await createScene({ instead: () => ({ status: 404, body: {} }) })
 
     const { logs } = await workspace.run(['sync', '--log-level', 'trace'])
 
