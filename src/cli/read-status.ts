@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import type { OrganizationConfig } from '../config/organizations.ts'
 import { type ReadList, refreshText, statusAdvice } from '../report/advice.ts'
 import { columnNotes } from '../report/column-notes.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
@@ -55,6 +56,9 @@ export async function readStatus(
   return mirrorStatus(facts, { ...options, now: runtime.now(), unusable })
 }
 
+/** The configured organizations, by id. */
+type Organizations = ReadonlyMap<string, OrganizationConfig>
+
 /** What `status` says of a mirror; null for none yet. */
 export function mirrorStatus(
   facts: MirrorFacts | null,
@@ -72,9 +76,9 @@ export function mirrorStatus(
   const known = (facts?.jobs ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
   const pausedUntil = Date.parse(facts?.pausedUntil ?? '')
   const isPause = pausedUntil > now && pausedUntil <= now + LONGEST_WAIT_MS
-  const rows = config ? [...asConfigured(config, known), ...unknownJobs(config, known)] : known
-  const planOf = config ? createPlanner(config, now) : () => null
-  const places = new Map(config?.organizations.map(({ id, tokenPlace }) => [id, tokenPlace]))
+  const byId = new Map(config?.organizations.map((organization) => [organization.id, organization]))
+  const rows = config ? [...asConfigured(byId, known), ...unknownJobs(config, known)] : known
+  const planOf = config ? createPlanner(byId, config.timezone, now) : () => null
   const context = { now, configOption, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
   return createStatus(
     {
@@ -87,14 +91,14 @@ export function mirrorStatus(
       waiting_until: isPause ? new Date(pausedUntil).toISOString() : null,
       max_age: maxAge?.typed ?? null,
       fresh: fresh?.typed ?? null,
-      advice: config ? statusAdvice(readLists(rows, config, now)) : [],
-      refreshes: config ? refreshSentences(rows, config) : [],
+      advice: config ? statusAdvice(readLists(rows, byId, config.timezone, now)) : [],
+      refreshes: config ? refreshSentences(rows, byId, config) : [],
       notes: columnNotes(facts?.columnTroubles ?? [], rows).map((note) => asCalled(note, configOption)),
       jobs: rows.map((row) =>
         jobStatus(row, {
           ...context,
           plan: planOf(row),
-          tokenPlace: places.get(row.organization_id) ?? null,
+          tokenPlace: byId.get(row.organization_id)?.tokenPlace ?? null,
         }),
       ),
     },
@@ -117,13 +121,13 @@ function once<T>(search: (schedule: string) => T): (schedule: string) => T {
 
 /** Returns the times of a job's schedule. */
 function createPlanner(
-  { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
+  byId: Organizations,
+  timezone: string,
   now: number,
 ): (row: StatusRow) => JobPlan | null {
-  const scheduleOf = new Map(organizations.map(({ id, schedule }) => [id, schedule]))
   const nextRun = once((schedule) => nextFireAfter(schedule, timezone, now))
   return (row) => {
-    const schedule = scheduleOf.get(row.organization_id)
+    const schedule = byId.get(row.organization_id)?.schedule
     if (schedule === undefined || row.configured !== 1) return null
     const attempt = lastAttempt(row)
     return {
@@ -137,10 +141,10 @@ function createPlanner(
 /** The configured lists, with how they were read. */
 function readLists(
   rows: readonly StatusRow[],
-  { organizations, timezone }: Pick<Config, 'organizations' | 'timezone'>,
+  byId: Organizations,
+  timezone: string,
   now: number,
 ): ReadList[] {
-  const byId = new Map(organizations.map((organization) => [organization.id, organization]))
   const period = once((schedule) => periodOf(schedule, timezone, now))
   return rows.flatMap((row) => {
     const organization = byId.get(row.organization_id)
@@ -165,12 +169,12 @@ function readLists(
 /** A sentence for each budget whose lists were refreshed. */
 function refreshSentences(
   rows: readonly StatusRow[],
-  config: Pick<Config, 'organizations' | 'rateLimit'>,
+  byId: Organizations,
+  config: Pick<Config, 'rateLimit'>,
 ): string[] {
-  const refreshed = new Set(
-    config.organizations.filter(({ refresh }) => refresh !== false).map(({ id }) => id),
+  const lists = rows.filter(
+    (row) => row.configured === 1 && (byId.get(row.organization_id)?.refresh ?? false) !== false,
   )
-  const lists = rows.filter((row) => row.configured === 1 && refreshed.has(row.organization_id))
   const budgetOf = ({ organization_id: id, token }: StatusRow) => budgetKey(config, id, token)
   return [...Map.groupBy(lists, budgetOf).values()].flatMap(refreshText)
 }
@@ -179,11 +183,7 @@ function refreshSentences(
  * The rows with the names of the present configuration; the mirror has those of the last sync. Keeps a job that is not
  * configured as long as it has rows.
  */
-function asConfigured(
-  { organizations }: Pick<Config, 'organizations'>,
-  known: readonly StatusRow[],
-): StatusRow[] {
-  const byId = new Map(organizations.map((organization) => [organization.id, organization]))
+function asConfigured(byId: Organizations, known: readonly StatusRow[]): StatusRow[] {
   return known
     .map((row) => {
       const organization = byId.get(row.organization_id)

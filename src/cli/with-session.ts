@@ -29,7 +29,10 @@ export interface CommandSession extends Session {
 export type RunJobs = (jobs: readonly SelectedJob[], how: HowToRun) => Promise<JobResult[]>
 
 export interface HowToRun
-  extends Pick<JobOptions, 'plan' | 'trigger' | 'waitForOwner' | 'instead' | 'signal'> {
+  extends Pick<JobOptions, 'trigger' | 'instead' | 'signal'>,
+    Partial<Pick<JobOptions, 'waitForOwner'>> {
+  /** Absent: that of a sync. */
+  plan?: WalkPlan
   /** `--accept-removals`: remove what is held back, and what would be. */
   acceptRemovals?: boolean
 }
@@ -175,10 +178,9 @@ export function createRunner(options: RunnerOptions): RunJobs {
   const { config, session, reporter, pings, publisher, runtime } = options
   const { now, sleep, yieldToEventLoop } = runtime
   const beforeStart = startInBatches(yieldToEventLoop)
-  return async (
-    selected,
-    { plan, trigger, waitForOwner, acceptRemovals: accept = false, instead, signal },
-  ) => {
+  return async (selected, how) => {
+    const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
+    const { trigger, instead, signal } = how
     // A refresh that is due is part of no schedule, and comes every few minutes.
     const isDueRefresh = instead === 'due'
     // Before any await: what begins in one turn of the event loop is one run for pings.

@@ -50,7 +50,6 @@ interface NumberShape {
   type: 'number' | 'integer'
   minimum?: number
   maximum?: number
-  exclusiveMinimum?: number
 }
 
 /** A finite number of YAML. */

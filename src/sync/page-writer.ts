@@ -40,9 +40,9 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
   async function handle({ page, items, newToWalk, entry, next }: Answer): Promise<PageResult> {
     const { changes } = await compareWithStore(store, lease.job, page, items)
     const at = options.times.ofWalk()
-    const added = changes.upserts.filter(({ change }) => change === 'added')
-    if (entry.why === 'forward') ends.note(page.number, items, new Set(added.map(({ key }) => key.id)))
-    else if (beginsWithAdded(entry, new Set(added.map(({ key }) => key.id)))) {
+    const added = new Set(changes.upserts.filter(({ change }) => change === 'added').map(({ key }) => key.id))
+    if (entry.why === 'forward') ends.note(page.number, items, added)
+    else if (beginsWithAdded(entry, added)) {
       addedBehind = { at: addedBehind?.at ?? at, isInFront: addedBehind?.isInFront || entry.why === 'front' }
     }
     const answer = { walk, entry, newToWalk, next: withAddedBehind(next) }

@@ -44,12 +44,11 @@ export function whyUntrusted(
  * Whether the list came in one answer, so that nothing can have moved during the reading. A later pass in a single
  * answer does not count: the list changed meanwhile.
  */
-export function cameAtOnce({ passes, state }: Pick<Reading, 'passes'> & AtOnce): boolean {
+export function cameAtOnce({
+  passes,
+  state,
+}: Pick<Reading, 'passes'> & { state: Pick<CoverageState, 'passAnswers' | 'passShort'> }): boolean {
   return passes === 1 && state.passAnswers === 1 && !state.passShort
-}
-
-interface AtOnce {
-  state: Pick<CoverageState, 'passAnswers' | 'passShort'>
 }
 
 /**

@@ -4,17 +4,10 @@ import { isRejectId, type ListedItem } from './items.ts'
 import type { LedgerEntry } from './store.ts'
 import type { Checkpoint, Page } from './types.ts'
 
-/** The order of a walk's items. */
-interface ListOrder {
-  /** The next, the previous and the first position of an answer; null if there is none. */
-  after(position: ListPosition): number | null
-  before(position: ListPosition): number | null
-  first(segment: number): number | null
-  /** How many items follow the first position, up to and including the second. */
-  distance(from: ListPosition, to: ListPosition): number
-}
-
 export type SeenItems = ReturnType<typeof createSeenItems>
+
+/** The order of a walk's items. */
+type ListOrder = Pick<SeenItems, 'after' | 'before' | 'first' | 'distance'>
 
 /**
  * The distinct items that a walk has seen, each with its answer and its position there. 36 bytes per item, in memory;
@@ -101,6 +94,7 @@ export function createSeenItems(salt: number) {
         if (position) put(id, position)
       }
     },
+    /** The next position of an answer; null if there is none. So are `before` and `first`, the previous and the first one. */
     after: ({ segment, position }: ListPosition) =>
       least(positionsIn(segment).filter((other) => other > position)),
     before({ segment, position }: ListPosition) {
@@ -108,7 +102,8 @@ export function createSeenItems(salt: number) {
       return below.reduce<number | null>((most, other) => Math.max(most ?? other, other), null)
     },
     first: (segment: number) => least(positionsIn(segment)),
-    distance(from: ListPosition, to: ListPosition) {
+    /** How many items follow the first position, up to and including the second. */
+    distance(from: ListPosition, to: ListPosition): number {
       let rows = 0
       for (let segment = from.segment; segment < to.segment; segment++) rows += counts.get(segment)
       return rows - countUpTo(from) + countUpTo(to)

@@ -8,15 +8,15 @@ import { type BusyEvent, withLease } from './lease.ts'
 import { whyUntrusted } from './removals.ts'
 import { runError } from './run-record.ts'
 import { createSeenItems, type SeenItems } from './seen.ts'
-import type { Lease, Store, Walk } from './store.ts'
+import type { Lease, Store } from './store.ts'
 import type { Coverage, Job, Observe, PageSource } from './types.ts'
-import { type Answer, type PageHandler, readList, type WalkEvent } from './walk.ts'
+import { type Answer, type PageHandler, readList, type StartedWalk, type WalkEvent } from './walk.ts'
 
 /** What happens while a list is compared. */
 export type VerifyEvent =
   | WalkEvent
   | BusyEvent
-  | { kind: 'start'; walk: Walk }
+  | { kind: 'start'; walk: StartedWalk }
   | { kind: 'verified'; result: VerifyResult }
 
 export interface VerifyOptions
@@ -116,18 +116,7 @@ async function readWhole(
   const { job, lease, store, observe, now } = scene
   const seen = createSeenItems(now())
   const checkpoint = startCheckpoint(1, lease.lastWalk)
-  const walk: Walk = {
-    id: 0,
-    kind: 'full',
-    firstPage: 1,
-    checkpoint,
-    resumed: false,
-    startedAt: 0,
-    rowsAddedBefore: 0,
-    rowsSeen: 0,
-    newRejects: 0,
-    untrusted: null,
-  }
+  const walk = { id: 0, kind: 'full', firstPage: 1, checkpoint, resumed: false, rowsSeen: 0 } as const
   let newRejects = 0
   const handler: PageHandler = {
     async handle(answer) {

@@ -15,9 +15,12 @@ export type WalkEvent =
   /** The list is read once more. */
   | { kind: 'pass'; why: string; pass: number }
 
+/** What is reported of a walk that begins or continues. */
+export type StartedWalk = Pick<Walk, 'id' | 'checkpoint' | 'resumed' | 'rowsSeen'>
+
 export interface ReadOptions {
   job: Job
-  walk: Walk
+  walk: Pick<Walk, 'kind' | 'firstPage' | 'checkpoint' | 'resumed'>
   /** What the walk has seen so far; each page that is handled is added. */
   seen: SeenItems
   source: PageSource

@@ -23,7 +23,7 @@ import { mirrorStatus } from '../read-status.ts'
 import { keepFresh } from '../refreshes.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
-import { type CommandSession, type HowToRun, syncPlan, withSession } from '../with-session.ts'
+import { type CommandSession, type HowToRun, withSession } from '../with-session.ts'
 
 /**
  * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP, and at once what is due already. Exits
@@ -83,9 +83,9 @@ async function runScheduled(
     listening?.onResult(result)
     if (result.error instanceof MirrorLostError) lost.abort(result.error)
   }
-  const runOne: RunOne = async (selected, { waitForOwner = false, instead }) => {
-    const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner, instead, signal } as const
-    for (const result of await session.runJobs([selected], how)) onResult(result)
+  const runOne: RunOne = async (selected, how) => {
+    const results = await session.runJobs([selected], { ...how, trigger: 'schedule', signal })
+    for (const result of results) onResult(result)
   }
   const lastRuns = await session.run(lastRunsOfAll)
   const begunAt = now()
@@ -124,7 +124,7 @@ async function runScheduled(
       logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended in an unforeseen way'),
   }
   const scheduler = session.sharing
-    ? await startShared(session.sharing, { config, runtime, planned, session, events, signal, onResult })
+    ? await startShared(session.sharing, { runtime, planned, session, events, signal, onResult })
     : startScheduler(scheduled, events, runtime)
   await listening?.serve(session, scheduler)
   session.reporter.showAtRest(nextRunText(scheduled, now))
@@ -188,10 +188,7 @@ function logStop(logger: Logger, { reason }: AbortSignal): void {
 }
 
 /** Runs a job by itself, and reports how it ended. It never rejects. */
-type RunOne = (
-  selected: SelectedJob,
-  how: Pick<HowToRun, 'instead'> & { waitForOwner?: boolean },
-) => Promise<void>
+type RunOne = (selected: SelectedJob, how: Pick<HowToRun, 'instead' | 'waitForOwner'>) => Promise<void>
 
 /** Nothing of it is loaded where the mirror is a file. */
 async function startShared(sharing: Sharing, options: SharedStart): Promise<Scheduler> {

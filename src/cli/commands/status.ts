@@ -26,14 +26,15 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   const target = await readTarget(runtime, globals, options.database)
   const { database, config, configOption, queryCommand } = target
   // A mirror has its freshness in itself.
-  const beside = config ? null : await readBeside(database, runtime)
+  const beside = config ? null : await freshnessOf(database, runtime)
   const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })
   runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, queryCommand }))
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return worstExitCode([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
 }
 
-async function readBeside(copy: string, { signal }: Runtime): Promise<JobFreshness[] | null> {
+/** The freshness that is written beside a copy. */
+async function freshnessOf(copy: string, { signal }: Runtime): Promise<JobFreshness[] | null> {
   const { freshnessBeside } = await import('../../store/sqlite/publish/numbers.ts')
   return freshnessBeside(copy, signal)
 }

@@ -4,7 +4,7 @@ import { exitCodeOfJobs } from '../exit-code.ts'
 import { jsonText, runsReport } from '../output/results.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { type HowToRun, syncPlan, withSession } from '../with-session.ts'
+import { type HowToRun, withSession } from '../with-session.ts'
 
 interface Options extends JobSelection {
   refresh?: boolean
@@ -28,9 +28,8 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
   return withSession(config, runtime, globals, { byHand: true, acceptAddress }, async ({ runJobs }) => {
-    const plan = syncPlan(config)
     const instead = refresh ? 'newest' : undefined
-    const how: HowToRun = { plan, trigger: 'manual', waitForOwner, acceptRemovals, instead, signal }
+    const how: HowToRun = { trigger: 'manual', waitForOwner, acceptRemovals, instead, signal }
     const results = await runJobs(jobs, how)
     const exitCode = exitCodeOfJobs(results, signal)
     if (options.json) runtime.stdout.write(jsonText(runsReport(results, exitCode, typedConfig(globals))))

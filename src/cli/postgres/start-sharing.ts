@@ -1,4 +1,3 @@
-import type { Config } from '../../config/config.ts'
 import { InterruptedError, KnownError, toKnownError } from '../../errors.ts'
 import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/scheduler.ts'
 import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
@@ -12,7 +11,7 @@ import { jobKey } from '../../text.ts'
 import type { Sharing } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import type { SelectedJob } from '../selection.ts'
-import { type CommandSession, syncPlan } from '../with-session.ts'
+import type { CommandSession } from '../with-session.ts'
 
 /** A list that `start` reads, and its schedule. */
 export interface PlannedJob {
@@ -21,7 +20,6 @@ export interface PlannedJob {
 }
 
 export interface SharedStart {
-  config: Config
   runtime: Runtime
   planned: readonly PlannedJob[]
   session: CommandSession
@@ -95,7 +93,7 @@ async function runOnce(
   { isOwned }: Sharing,
   selected: SelectedJob,
   schedule: Pick<ScheduledJob, 'expression' | 'timezone'>,
-  { config, session, signal, onResult }: SharedStart,
+  { session, signal, onResult }: SharedStart,
 ): Promise<RunEnd> {
   const { organization, job } = selected
   const name = [organization.id, job.collection.name] as const
@@ -105,12 +103,7 @@ async function runOnce(
   const now = session.now()
   if (!last.unfinished && !beganAhead(last, now) && !isDue(last, schedule, now)) return OVER
   if (await isOwned(...name)) return { again: true }
-  const [result] = await session.runJobs([selected], {
-    plan: syncPlan(config),
-    trigger: 'schedule',
-    waitForOwner: false,
-    signal,
-  })
+  const [result] = await session.runJobs([selected], { trigger: 'schedule', signal })
   if (!result) return OVER
   onResult(result)
   const { error } = result
