@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { BudgetStore, Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { onHold, shellWord } from '../text.ts'
-import { createConnectionPool, createHttpGet, type HttpGet, type HttpOptions } from './http.ts'
+import { createConnectionPool, createHttpGet, type HttpGet, type HttpOptions, isSuccess } from './http.ts'
 import { createLinkReader, pageAddress } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
@@ -139,7 +139,7 @@ function createPageSource(
     }
     report.answered(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
     await judgeToken(response.status, hold, job, page)
-    if (response.status < 200 || response.status > 299) throw errorOfStatus(response, announced, job, baseUrl)
+    if (!isSuccess(response.status)) throw errorOfStatus(response, announced, job, baseUrl)
     return readPage(response, announced, page, list.rules)
   }
 
@@ -185,5 +185,5 @@ async function judgeToken(status: number, hold: TokenHold, job: Job, page: numbe
         onHold(`admin-mirror resume --org ${shellWord(name)}`),
     )
   }
-  if ((status >= 200 && status <= 299) || status === 403) await hold.accepted()
+  if (isSuccess(status) || status === 403) await hold.accepted()
 }

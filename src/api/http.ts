@@ -98,8 +98,8 @@ function receive(request: Request, maxResponseBytes: number): Promise<Response> 
 /** A longer error body is a debug page, of which nothing is shown. */
 const LONGEST_REFUSAL = 100_000
 
-function isSuccess(status: number | undefined): boolean {
-  return status !== undefined && status >= 200 && status <= 299
+export function isSuccess(status = 0): boolean {
+  return status >= 200 && status <= 299
 }
 
 /** The status alone decides what happens next, and the body may never end. */

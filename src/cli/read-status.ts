@@ -10,7 +10,7 @@ import type { ColumnTrouble } from '../store/core/overview.ts'
 import type { JobFreshness } from '../store/core/publication.ts'
 import { neverSynced, type StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
-import { LONGEST_WAIT_MS } from '../sync/owner-work.ts'
+import { waitLeft } from '../sync/owner-work.ts'
 import { asCalled, jobKey } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
@@ -74,8 +74,7 @@ export function mirrorStatus(
   }: StatusOptions,
 ): Status {
   const known = (facts?.jobs ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
-  const pausedUntil = Date.parse(facts?.pausedUntil ?? '')
-  const isPause = pausedUntil > now && pausedUntil <= now + LONGEST_WAIT_MS
+  const pausedUntil = facts?.pausedUntil ?? null
   const byId = new Map(config?.organizations.map((organization) => [organization.id, organization]))
   const rows = config ? [...asConfigured(byId, known), ...unknownJobs(config, known)] : known
   const planOf = config ? createPlanner(byId, config.timezone, now) : () => null
@@ -88,7 +87,7 @@ export function mirrorStatus(
       queue: facts?.queue ?? null,
       locks: facts?.locks ?? [],
       timezone: config?.timezone ?? null,
-      waiting_until: isPause ? new Date(pausedUntil).toISOString() : null,
+      waiting_until: waitLeft(pausedUntil, now) > 0 ? pausedUntil : null,
       max_age: maxAge?.typed ?? null,
       fresh: fresh?.typed ?? null,
       advice: config ? statusAdvice(readLists(rows, byId, config.timezone, now)) : [],

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import { LONGEST_WAIT_MS, walkLeft, walkPercent } from '../sync/owner-work.ts'
+import { waitLeft, walkLeft, walkPercent } from '../sync/owner-work.ts'
 import { asCalled, grouped, inWords, ON_HOLD, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'
 import { checkExitCode, isOverdue, verdict } from './verdict.ts'
@@ -280,10 +280,10 @@ function timeText(ms: number | null | undefined): string | null {
 
 /** The wait of a job that runs, or whose last run failed, while it lasts. */
 function presentWait({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {
-  const wait = Date.parse(waiting_until ?? '') - now
   const isMeant = running !== false || (last !== null && last !== 'succeeded')
-  const isWaiting = isMeant && wait > 0 && wait <= LONGEST_WAIT_MS
-  return isWaiting ? { waiting_for, waiting_until } : { waiting_for: null, waiting_until: null }
+  return isMeant && waitLeft(waiting_until, now) > 0
+    ? { waiting_for, waiting_until }
+    : { waiting_for: null, waiting_until: null }
 }
 
 /** What is done without a run of a walk, or before it begins. */

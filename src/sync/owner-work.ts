@@ -73,7 +73,13 @@ interface WalkPace {
 const LEAST_PAGES = 3
 
 /** The longest wait for a rate limit; a later time was written by a wrong clock. */
-export const LONGEST_WAIT_MS = 86_400_000
+const LONGEST_WAIT_MS = 86_400_000
+
+/** Milliseconds that a wait still lasts; 0: it is over, or there is none. `until`: ISO 8601; `now`: epoch milliseconds. */
+export function waitLeft(until: string | null, now: number): number {
+  const left = Date.parse(until ?? '') - now
+  return left > 0 && left <= LONGEST_WAIT_MS ? left : 0
+}
 
 /**
  * Milliseconds that a walk still takes at the speed of its run so far, waits for the rate limit included, and not less than the
@@ -84,9 +90,8 @@ export function walkLeft(pace: WalkPace, now: number): number | null {
   if (walkSeen === null || total === null || rowsSeen === 0) return null
   const spent = spentMs(pace)
   if (spent === null) return null
-  const until = waitingUntil === null ? 0 : Date.parse(waitingUntil) - now
-  const wait = until <= LONGEST_WAIT_MS ? until : 0
-  return Math.round(Math.max((spent / rowsSeen) * Math.max(total - walkSeen, 0), wait, 0))
+  const toRead = (spent / rowsSeen) * Math.max(total - walkSeen, 0)
+  return Math.round(Math.max(toRead, waitLeft(waitingUntil, now)))
 }
 
 /**
