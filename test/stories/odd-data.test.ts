@@ -21,7 +21,7 @@ const REJECTED: [json: string, why: string][] = [
   ['{"id":{"a":1}}', 'is an object'],
   ['{"__proto__":{"id":9}}', 'is missing'],
   ['5', 'is not an object'],
-  ['"\u001b[2J"', 'is not an object'],
+  ['"\\u001b[2J"', 'is not an object'],
   ['null', 'is not an object'],
   ['[]', 'is not an object'],
 ]
