@@ -99,7 +99,7 @@ describe('a lock that another program holds before a transaction', () => {
       const { code, stderr } = await workspace.run(['sync'], { clock })
 
       expect(code, `before transaction ${number}: ${stderr}`).toBe(4)
-      expect(stderr).toContain('is locked by another process')
+      expect(stderr).toContain('was locked by another process')
       expect(clock.now() - (lock.takenAt ?? 0)).toBeGreaterThan(29_000)
       await expectToGoOn(scene)
     }
@@ -163,7 +163,7 @@ it('a lock that is held for longer than we wait, when a token is refused, makes 
   expect(waiting).toMatchObject({
     level: 'warn',
     reason: expect.stringContaining('401'),
-    msg: expect.stringMatching(/mirror\.db is locked by another process/),
+    msg: expect.stringMatching(/mirror\.db was locked by another process/),
   })
   expect((await sync.ended).code).toBe(3)
   const next = workspace.startHere(['start'], { clock })
