@@ -1,5 +1,5 @@
 import { UsageError } from '../../errors.ts'
-import { collectionNames } from '../../store/core/tables.ts'
+import { knownCollections } from '../../store/core/tables.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { noMirror } from '../file/mirror.ts'
@@ -15,7 +15,7 @@ export async function run(runtime: Runtime, globals: Globals, typed: readonly st
     throw noMirror(config.database)
   }
   return withMirror(config, runtime, async (mirror) => {
-    const mirrored = await mirror.run(collectionNames)
+    const mirrored = (await mirror.run(knownCollections)).map(({ name }) => name)
     assertKnown(typed, [...new Set([...mirrored, ...configured])])
     for (const name of typed.length === 0 ? mirrored : new Set(typed)) await rebuild(runtime, mirror, name)
     return 0

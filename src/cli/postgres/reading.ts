@@ -19,10 +19,10 @@ import {
   meaningOf,
   meaningOfSql,
   openCursor,
-  type Statement,
   type StreamedRows,
   selectedItems,
   selectedRows,
+  type UserStatement,
   withPlaceholders,
 } from '../../store/postgres/read/query.ts'
 import type { Cursor } from '../../store/postgres/server/pool.ts'
@@ -109,14 +109,14 @@ function readableServer(sql: Statements & Cursor): ReadableMirror {
 }
 
 /** The statement as the server takes it. Throws UsageError if it does not only read, and for parameters that do not match. */
-function statementOf({ sql, parameters }: Pick<QueryWork, 'sql' | 'parameters'>): Statement {
+function statementOf({ sql, parameters }: Pick<QueryWork, 'sql' | 'parameters'>): UserStatement {
   const statement = withPlaceholders(sql, new Map(parameters))
   if (ROWS.includes(statement.firstWord) || NO_CURSOR.includes(statement.firstWord)) return statement
   throw new UsageError('query only reads: write one SELECT (or WITH, VALUES, TABLE, EXPLAIN, SHOW)')
 }
 
 /** The statement planned instead of run. */
-function explaining(statement: Statement): Statement {
+function explaining(statement: UserStatement): UserStatement {
   const isPlan = NO_CURSOR.includes(statement.firstWord)
   return isPlan ? statement : { ...statement, text: `EXPLAIN ${statement.text}` }
 }
@@ -124,7 +124,7 @@ function explaining(statement: Statement): Statement {
 const ROWS = ['SELECT', 'WITH', 'VALUES', 'TABLE']
 const NO_CURSOR = ['EXPLAIN', 'SHOW']
 
-async function run(sql: Cursor, { text, values, firstWord }: Statement): Promise<StreamedRows> {
+async function run(sql: Cursor, { text, values, firstWord }: UserStatement): Promise<StreamedRows> {
   if (ROWS.includes(firstWord)) return openCursor(sql, text, values)
   const { rows, ...head } = await sql.arrays(text, values)
   return { ...head, batches: onlyOne(rows as Value[][]) }

@@ -170,7 +170,10 @@ function* countSampled(
     return `SELECT ${at} AS at, count(*), coalesce(sum(n), 0), count(*) FILTER (WHERE n = 1) FROM (${groups}) AS g`
   })
   yield* exec(sample.make)
-  const found = yield* arrays(`${sample.with} ${counts.join(' UNION ALL ')} ORDER BY at`)
+  // Of rows that stand in a table, a statement for each column takes two thirds of the time.
+  const texts = sample.with === '' ? counts : [`${sample.with} ${counts.join(' UNION ALL ')} ORDER BY at`]
+  const found: Value[][] = []
+  for (const text of texts) found.push(...(yield* arrays(text)))
   yield* exec(sample.drop)
   return found.map(([, distinct, sampled, once]) => ({
     distinct: Number(distinct),

@@ -5,7 +5,7 @@ import type { Job } from '../../sync/types.ts'
 import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'
 import { assertAddress } from './settings.ts'
 import { all, one, type Rule, run, type StoredTime, timeOf, timeOrNull } from './sql.ts'
-import { RUNNING_RUN } from './status.ts'
+import { budgetWaits, writtenBut } from './status.ts'
 
 // Which process works on which job, and which process is a `start`. Whether that process lives shows in its lock, not in these rows.
 
@@ -102,23 +102,53 @@ function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
     `,
     { ...job, daemon: DAEMON + owner },
   )
-  type Time = 'thirdAt' | 'twoThirdsAt' | 'updatedAt' | 'waitingUntil'
-  type Row = Omit<RunningRun, 'startedAt' | Time> &
-    Record<Time, StoredTime | null> & { startedAt: StoredTime }
-  const running = yield* one<Row>(RUNNING_RUN, job)
+  return { isDaemon: known?.isDaemon === 1, isVerify: known?.isVerify === 1, run: yield* runningRun(job) }
+}
+
+function* runningRun(job: JobNames): Rule<RunningRun | null> {
+  type Time = 'thirdAt' | 'twoThirdsAt' | 'updatedAt'
+  type Row = Omit<RunningRun, 'startedAt' | 'waitingUntil' | Time> &
+    Record<Time, StoredTime | null> & { startedAt: StoredTime; token: string | null }
+  const row = yield* one<Row>(RUNNING_RUN, job)
+  if (!row) return null
+  const { token, ...known } = row
+  const waitOf = yield* budgetWaits()
   return {
-    isDaemon: known?.isDaemon === 1,
-    isVerify: known?.isVerify === 1,
-    run: running && {
-      ...running,
-      startedAt: timeOf(running.startedAt),
-      thirdAt: timeOrNull(running.thirdAt),
-      twoThirdsAt: timeOrNull(running.twoThirdsAt),
-      updatedAt: timeOrNull(running.updatedAt),
-      waitingUntil: timeOrNull(running.waitingUntil),
-    },
+    ...known,
+    startedAt: timeOf(known.startedAt),
+    thirdAt: timeOrNull(known.thirdAt),
+    twoThirdsAt: timeOrNull(known.twoThirdsAt),
+    updatedAt: timeOrNull(known.updatedAt),
+    waitingUntil: waitOf(job.organization, token).waiting_until,
   }
 }
+
+/** The run of a job that another process has. */
+const RUNNING_RUN = `
+  SELECT
+    run.trigger,
+    run.started_at AS "startedAt",
+    run.pages,
+    run.rows_seen AS "rowsSeen",
+    ${writtenBut(2)} AS "thirdAt",
+    ${writtenBut(1)} AS "twoThirdsAt",
+    run.rate_limit_wait_ms AS "rateLimitWaitMs",
+    walk.next_page AS "nextPage",
+    walk.rows_seen AS "walkSeen",
+    walk.total,
+    walk.updated_at AS "updatedAt",
+    organizations.last_fingerprint AS token
+  FROM sync_runs AS run
+  LEFT JOIN organizations ON organizations.id = run.organization_id
+  LEFT JOIN sync_walks AS walk ON walk.id = run.walk_id
+  -- A process that compares a list has no run: a run that is open then was left by one that died.
+  JOIN sync_jobs AS job
+    ON job.organization_id = run.organization_id AND job.collection = run.collection AND job.verifying = 0
+  WHERE run.organization_id = :organization AND run.collection = :collection AND run.status = 'running'
+  -- A refresh may run within a walk.
+  ORDER BY run.walk_id IS NULL, run.id DESC
+  LIMIT 1
+`
 
 /** A `start` that runs, or died before it could remove its record. */
 export interface DaemonRecord {

@@ -3,6 +3,7 @@ import { printable } from '../../text.ts'
 import { keyColumnNames, splitKey } from '../columns/catalog.ts'
 import { belongsTo, changesViewName } from './names.ts'
 import { all, type Dialect, type Rule } from './sql.ts'
+import { knownCollections } from './tables.ts'
 
 // Which tables and views `query`, `export` and `describe` know: of a mirror of either kind, and of a copy.
 
@@ -56,12 +57,10 @@ export function isOfChanges({ name, collection }: Pick<Listed, 'name' | 'collect
 
 /** The collections with tables, by name. */
 export function* listedCollections({ limits }: Dialect): Rule<Pick<Listed, 'collection' | 'keys'>[]> {
-  const rows = yield* all<{ name: string; key: string }>(
-    'SELECT name, key FROM sync_collections ORDER BY name',
-  )
-  return rows.map(({ name, key }) => ({
+  const collections = yield* knownCollections()
+  return collections.map(({ name, key }) => ({
     collection: name,
-    keys: keyColumnNames(splitKey(JSON.parse(key) as string[]), limits),
+    keys: keyColumnNames(splitKey(key), limits),
   }))
 }
 

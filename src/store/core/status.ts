@@ -3,7 +3,7 @@ import { OF_OUTER_JOB } from './jobs.ts'
 import { all, type Dialect, msOf, one, type Rule, type StoredTime, timeOf } from './sql.ts'
 import { JOIN_LAST_RUN } from './views.ts'
 
-// What `status` shows, and what a command that waits for a list shows.
+// What `status` shows of each job.
 
 /** The message of a run whose process was killed; the next run of its job writes it. `statusSql` finds such runs by it: it must stay as it is. */
 export const DIED = 'the process ended without a word'
@@ -134,13 +134,12 @@ export function statusOf({ row }: JobLine, running: boolean | null): StatusRow {
 export function* jobLines(dialect: Dialect, has: HasColumn = () => true): Rule<JobLine[]> {
   const jobs = yield* all<JobRow>(statusSql(dialect, has))
   const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
-  const budgets = yield* all<Budget>('SELECT scope, closed_until, waiting_for, waiting_until FROM sync_gates')
-  const byScope = new Map(budgets.map((budget) => [budget.scope, budget]))
+  const waitOf = yield* budgetWaits()
   return jobs.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({
     owner,
     row: {
       ...withTimes(job),
-      ...waitOf(['all', job.organization_id, job.token ?? ''].flatMap((scope) => byScope.get(scope) ?? [])),
+      ...waitOf(job.organization_id, job.token),
       total_is_wrong: totalOff === 'again',
       backfills: (backfills.get(nameOf(job)) ?? []).map(
         ({ id, filters, organization_id: _id, collection: _collection, ...walk }) => ({
@@ -172,8 +171,18 @@ interface Budget {
   waiting_until: StoredTime | null
 }
 
-/** What a job waits for: of all budgets that it spends, the one with the longest wait. */
-function waitOf(budgets: readonly Budget[]): Pick<StatusRow, 'waiting_for' | 'waiting_until'> {
+type Wait = Pick<StatusRow, 'waiting_for' | 'waiting_until'>
+
+/** Returns what jobs wait for, by their organization and the fingerprint of its token. */
+export function* budgetWaits(): Rule<(organization: string, token: string | null) => Wait> {
+  const budgets = yield* all<Budget>('SELECT scope, closed_until, waiting_for, waiting_until FROM sync_gates')
+  const byScope = new Map(budgets.map((budget) => [budget.scope, budget]))
+  return (organization, token) =>
+    longestWait(['all', organization, token ?? ''].flatMap((scope) => byScope.get(scope) ?? []))
+}
+
+/** Of all budgets that a job spends, the one with the longest wait. */
+function longestWait(budgets: readonly Budget[]): Wait {
   const waits = budgets.map(({ closed_until: closed, waiting_for: reason, waiting_until: waiting }) =>
     waiting !== null && msOf(closed) < msOf(waiting)
       ? { waiting_for: reason, waiting_until: timeOf(waiting) }
@@ -209,11 +218,8 @@ const BEFORE = {
 
 const BY_PLAN = "trigger IN ('schedule', 'manual')"
 
-/** The later of two times: the end of a budget's pause, and the end of what it waits for. */
-const WAITS_UNTIL = 'CASE WHEN closed_until < waiting_until THEN waiting_until ELSE closed_until END'
-
-/** For SELECT: when the run had written all but this many thirds of its pages. `run` and `walk` are rows of the outer query. */
-function writtenBut(thirds: number): string {
+/** When the run `run` of the open walk `walk` had written all its pages but the last `thirds` thirds. */
+export function writtenBut(thirds: number): string {
   return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
 }
 
@@ -319,37 +325,6 @@ function backfillsSql({ join }: Dialect): string {
     ORDER BY walk.id
   `
 }
-
-/** The run of a job that another process has. */
-export const RUNNING_RUN = `
-  SELECT
-    run.trigger,
-    run.started_at AS "startedAt",
-    run.pages,
-    run.rows_seen AS "rowsSeen",
-    ${writtenBut(2)} AS "thirdAt",
-    ${writtenBut(1)} AS "twoThirdsAt",
-    run.rate_limit_wait_ms AS "rateLimitWaitMs",
-    walk.next_page AS "nextPage",
-    walk.rows_seen AS "walkSeen",
-    walk.total,
-    walk.updated_at AS "updatedAt",
-    (
-      SELECT max(${WAITS_UNTIL})
-      FROM sync_gates
-      WHERE scope IN ('all', run.organization_id, organizations.last_fingerprint)
-    ) AS "waitingUntil"
-  FROM sync_runs AS run
-  LEFT JOIN organizations ON organizations.id = run.organization_id
-  LEFT JOIN sync_walks AS walk ON walk.id = run.walk_id
-  -- A process that compares a list has no run: a run that is open then was left by one that died.
-  JOIN sync_jobs AS job
-    ON job.organization_id = run.organization_id AND job.collection = run.collection AND job.verifying = 0
-  WHERE run.organization_id = :organization AND run.collection = :collection AND run.status = 'running'
-  -- A refresh may run within a walk.
-  ORDER BY run.walk_id IS NULL, run.id DESC
-  LIMIT 1
-`
 
 /** Only the names matter here, so any function will do. */
 const NAMES = Object.keys(columnsOf({ numberIn: String, textIn: String }, () => true))

@@ -8,15 +8,18 @@ import { all, type Dialect, exec, type Keys, one, quoted, type Rule, run } from 
 
 // `sync_collections`, `sync_known_columns` and `sync_view_columns`: which collections have tables, and what these and the views are like.
 
-/** A collection of the configuration, its key as dotted paths. */
+/** A collection by its name and its key, as dotted paths. */
 export interface ConfiguredCollection {
   name: string
   key: readonly string[]
 }
 
-export function* collectionNames(): Rule<string[]> {
-  const rows = yield* all<{ name: string }>('SELECT name FROM sync_collections ORDER BY name')
-  return rows.map(({ name }) => name)
+/** The collections that the mirror knows, by name. */
+export function* knownCollections(): Rule<ConfiguredCollection[]> {
+  const rows = yield* all<{ name: string; key: string }>(
+    'SELECT name, key FROM sync_collections ORDER BY name',
+  )
+  return rows.map(({ name, key }) => ({ name, key: JSON.parse(key) as string[] }))
 }
 
 /** The dotted paths of a collection's key; null if the mirror does not know the collection. */

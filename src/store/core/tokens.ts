@@ -1,17 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
-import {
-  all,
-  type Dialect,
-  msOf,
-  one,
-  type Rule,
-  run,
-  type StoredTime,
-  timeOf,
-  upsert,
-  type Values,
-} from './sql.ts'
+import type { BudgetStore } from '../../sync/types.ts'
+import { all, type Dialect, one, type Rule, run, timeOf, upsert, type Values } from './sql.ts'
 
 // `organizations`: what is configured, and whose token is held.
 
@@ -170,7 +159,7 @@ function* useToken(id: string, fingerprint: string): Rule<void> {
 }
 
 /** An expression: why a token is held, unless one of the organizations that use it is free. */
-function heldReasonSql(fingerprint: string): string {
+export function heldReasonSql(fingerprint: string): string {
   return `(
     SELECT held_reason
     FROM organizations
@@ -240,73 +229,6 @@ function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<str
     { ids },
   )
   return lifted.map(({ name }) => name).toSorted()
-}
-
-// `sync_gates`: the budgets of requests, by scope.
-
-/** What reading or writing a budget returns, too. */
-export interface BudgetNews {
-  /** Grows with each change. */
-  version: number
-  /** If the scope is a token: why it is held. With the budget, so that a request asks once. */
-  held: string | null
-  /** The database's time, in epoch milliseconds. */
-  at: number
-}
-
-export interface BudgetRow extends BudgetNews {
-  closedUntil: StoredTime
-  known: string | null
-}
-
-/** The version of a budget that nobody has written yet. */
-export const UNWRITTEN = 0
-
-export function budgetIn(row: BudgetRow | null): Awaited<ReturnType<BudgetStore['read']>> {
-  return {
-    closedUntil: msOf(row?.closedUntil ?? 0),
-    known: row?.known ?? null,
-    version: String(row?.version ?? UNWRITTEN),
-  }
-}
-
-const news = ({ now }: Dialect) => `version, ${heldReasonSql(':scope::text')} AS held, ${now} AS at`
-
-/** Null if nobody has written it yet. */
-export function readBudget(dialect: Dialect, scope: string): Rule<BudgetRow | null> {
-  return one(
-    `SELECT closed_until AS "closedUntil", known, ${news(dialect)} FROM sync_gates WHERE scope = :scope::text`,
-    { scope },
-  )
-}
-
-/** Writes a budget if its version is still this one. Returns null if another process was faster. */
-export function writeBudget(
-  dialect: Dialect,
-  scope: string,
-  version: number,
-  { closedUntil, known, waitingFor, waitingUntil }: StoredBudget,
-): Rule<BudgetNews | null> {
-  const write =
-    version === UNWRITTEN
-      ? `
-        INSERT INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)
-        VALUES (:scope::text, :closedUntil, :known, :waitingFor, :waitingUntil)
-        ON CONFLICT (scope) DO NOTHING
-      `
-      : `
-        UPDATE sync_gates
-        SET closed_until = :closedUntil, known = :known, waiting_for = :waitingFor, waiting_until = :waitingUntil, version = version + 1
-        WHERE scope = :scope::text AND version = :version
-      `
-  return one(`${write} RETURNING ${news(dialect)}`, {
-    scope,
-    version,
-    closedUntil: timeOf(closedUntil),
-    known,
-    waitingFor,
-    waitingUntil: waitingUntil === 0 ? null : timeOf(waitingUntil),
-  })
 }
 
 /** Ends the pauses that organizations may wait for. `chosen`: a query for their `:ids`. Requests of the last minute still count. */

@@ -1,14 +1,15 @@
-import { keyColumnNames, shapeOf, splitKey } from '../columns/catalog.ts'
+import { keyColumnNames, shapeOf, splitKey, type TableShape } from '../columns/catalog.ts'
 import type { SqlValue } from '../columns/column.ts'
 import { replaceViews } from '../core/array-views.ts'
 import { ensureTables } from '../core/collections.ts'
 import { ownColumns } from '../core/declarations.ts'
 import { KINDS, tableName } from '../core/names.ts'
 import { quoted } from '../core/sql.ts'
-import { loadCatalog } from '../core/tables.ts'
+import { knownCollections, loadCatalog } from '../core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../sqlite/driver.ts'
 import { openForWriting } from '../sqlite/file/open-for-writing.ts'
 import { ALTERATION } from '../sqlite/tables/alter.ts'
+import { runRule as runOnServer } from './driver.ts'
 import { ownTables } from './move/tables.ts'
 import type { Cursor, Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
@@ -43,10 +44,8 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
       // Nobody reads a half of it.
       connection.pragma('synchronous = OFF')
       const copy = copier(sql, connection)
-      const collections = await sql.rows<{ name: string; key: string }>(
-        'SELECT name, key FROM sync_collections ORDER BY name',
-      )
-      const keys = new Map(collections.map(({ name, key }) => [name, splitKey(JSON.parse(key) as string[])]))
+      const collections = await runOnServer(sql, knownCollections())
+      const keys = new Map(collections.map(({ name, key }) => [name, splitKey(key)]))
       for (const { name, columns, isOrdered } of await ownTables(sql, connection))
         if (!WORKINGS.includes(name))
           await copy({
@@ -55,21 +54,11 @@ export function writeMirrorFile(server: Server, file: string, begin: () => void)
             ...(isOrdered ? { order: 'sequence' } : {}),
             ...(columns.includes('column') ? { map: (row) => withKeysOfFile(row, columns, keys) } : {}),
           })
-      for (const [name, keyPaths] of keys) {
-        const collection = { name, key: keyPaths.map((path) => path.join('.')) }
+      for (const collection of collections) {
         runRule(connection, ensureTables(ALTERATION, collection))
-        const shape = shapeOf(name, runRule(connection, loadCatalog(SQLITE, collection)))
+        const shape = shapeOf(collection.name, runRule(connection, loadCatalog(SQLITE, collection)))
         runRule(connection, replaceViews(ALTERATION, shape))
-        const [from, to] = [keyColumnNames(keyPaths, POSTGRES_LIMITS), keyColumnNames(keyPaths)].map(
-          (all) => ['_organization_id', ...all],
-        )
-        await copyCollection(
-          copy,
-          name,
-          from ?? [],
-          to ?? [],
-          shape.columns.map((column) => column.name),
-        )
+        await copyCollection(copy, shape, keyColumnNames(splitKey(collection.key), POSTGRES_LIMITS))
       }
     } finally {
       connection.close()
@@ -89,21 +78,21 @@ function withKeysOfFile(
   return key === -1 ? row : row.with(at, keyColumnNames(paths)[key] ?? null)
 }
 
+/** `keys`: the names of the key columns on the server. */
 async function copyCollection(
   copy: (copied: Copied) => Promise<void>,
-  name: string,
-  from: readonly string[],
-  to: readonly string[],
-  columns: readonly string[],
+  { name, keyColumns, columns }: TableShape,
+  keys: readonly string[],
 ): Promise<void> {
-  const order = from.map(quoted).join(', ')
   for (const kind of KINDS) {
-    const own = [...ownColumns(kind).map((column) => column.name), ...(kind === 'typed' ? columns : [])]
+    const own = ownColumns(kind).map((column) => column.name)
+    if (kind === 'typed') own.push(...columns.map((column) => column.name))
+    const from = ['_organization_id', ...keys]
     await copy({
       table: tableName(name, kind),
       from: [...from, ...own],
-      to: [...to, ...own],
-      order: kind === 'history' ? '_sequence' : order,
+      to: ['_organization_id', ...keyColumns, ...own],
+      order: kind === 'history' ? '_sequence' : from.map(quoted).join(', '),
     })
   }
 }

@@ -1,18 +1,15 @@
 import type { BudgetStore } from '../../sync/types.ts'
+import { type BudgetNews, budgetIn, readBudget, writeBudget } from '../core/budgets.ts'
 import type { Rule } from '../core/sql.ts'
 import {
-  type BudgetNews,
-  budgetIn,
   commonTokens,
   fingerprintOf,
   heldReason,
   hold,
   liftHold,
   makeSalt,
-  readBudget,
   register,
   type Tokens,
-  writeBudget,
 } from '../core/tokens.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import type { ServerClock } from './server/clock.ts'

@@ -5,11 +5,11 @@ import { type Judged, noteMissing } from '../core/missing.ts'
 import { KINDS, tableName } from '../core/names.ts'
 import { type Keys, quoted } from '../core/sql.ts'
 import type { TaskSize } from '../core/store.ts'
-import { knownKeys } from '../core/tables.ts'
+import { knownCollections, knownKeys } from '../core/tables.ts'
 import { type Closing, closeWalk } from '../core/walks.ts'
 import { runChild } from './child-process.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
-import { type AlterPlan, alterAsPlanned } from './tables/alter.ts'
+import { type AlterPlan, alterAsPlanned, rowsIn } from './tables/alter.ts'
 import type { Patience } from './transaction.ts'
 
 /**
@@ -91,37 +91,21 @@ export const ANALYZED_ROWS = 100_000
  */
 const LEAST_ROWS = 10
 
-/** The tables without statistics, and those that had a tenth of their rows, or ten times as many, when these were made. */
-export function tablesToAnalyze(connection: Connection): string[] {
-  const names = connection
-    .prepare('SELECT name FROM sync_collections ORDER BY name')
-    .pluck()
-    .all() as string[]
+/** The tables without statistics, and those that had a tenth of their rows, or ten times as many, when these were made; and their rows. */
+export function tablesToAnalyze(connection: Connection): { tables: string[]; rows: number } {
   // 0x02: tables that have changed much, 0x10000: look at all tables, 0x01: only list them.
   const due = connection.pragma('optimize = 0x10003') as { optimize: string }[]
   const isDue = new Set(due.map(({ optimize }) => optimize))
-  return names
-    .flatMap((name) => KINDS.map((kind) => tableName(name, kind)))
-    .filter(
-      (table) => isDue.has(`ANALYZE "main".${quoted(table)}`) && rowsIn(connection, [table]) >= LEAST_ROWS,
-    )
+  const found = runRule(connection, knownCollections())
+    .flatMap(({ name }) => KINDS.map((kind) => tableName(name, kind)))
+    .filter((table) => isDue.has(`ANALYZE "main".${quoted(table)}`))
+    .map((table) => ({ table, rows: runRule(connection, rowsIn(table)) }))
+    .filter(({ rows }) => rows >= LEAST_ROWS)
+  return { tables: found.map(({ table }) => table), rows: found.reduce((sum, { rows }) => sum + rows, 0) }
 }
 
 /** Call it inside a transaction. */
 function analyzeTables(connection: Connection, { tables }: { tables: readonly string[] }): void {
   connection.pragma(`analysis_limit = ${ANALYZED_ROWS}`)
   for (const table of tables) connection.exec(`ANALYZE main.${quoted(table)}`)
-}
-
-/** About how many rows they have. */
-export function rowsIn(connection: Connection, tables: readonly string[]): number {
-  const counts = tables.map((table) =>
-    Number(
-      connection
-        .prepare(`SELECT max(_rowid_) FROM ${quoted(table)}`)
-        .pluck()
-        .get() ?? 0,
-    ),
-  )
-  return counts.reduce((sum, rows) => sum + rows, 0)
 }

@@ -9,7 +9,6 @@ import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import {
   createMaintenance,
-  rowsIn,
   TASKS,
   type TaskArgument,
   type TaskName,
@@ -43,7 +42,6 @@ export function openSqliteStore({
   const keys = createSchemaCache<Keys | null>(connection)
   const maintain = createMaintenance(connection.name, patience)
   const time = () => new Date(now()).toISOString()
-  const read = <T>(task: () => T): T => translatingErrors(connection.name, task)
   const runner = runnerOn(connection, transact, patience)
   const { reading } = runner
   const tables = createFileTables(connection, transact, maintain)
@@ -66,16 +64,15 @@ export function openSqliteStore({
 
   /** After runs that changed much, also the first one of a mirror, renews the statistics by which people's queries are planned. */
   async function analyze(): Promise<void> {
-    const due = await transact(() => tablesToAnalyze(connection))
+    const { tables: due, rows } = await transact(() => tablesToAnalyze(connection))
     if (due.length === 0) return
-    const rows = read(() => rowsIn(connection, due))
     await runTask('analyzeTables', { tables: due }, { what: `statistics of ${due.join(', ')}`, rows })
   }
 
   const machinery: Machinery = {
     ...runner,
     readingRows: async (job, begin) =>
-      read(() => {
+      translatingErrors(connection.name, () => {
         const { name } = job.collection
         return runRule(connection, begin(keys.get(name, () => runRule(connection, knownKeys(SQLITE, name)))))
       }),

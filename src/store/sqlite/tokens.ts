@@ -1,19 +1,16 @@
 import type { BudgetStore } from '../../sync/types.ts'
+import { budgetIn, readBudget, UNWRITTEN, writeBudget } from '../core/budgets.ts'
 import type { Rule } from '../core/sql.ts'
 import {
-  budgetIn,
   commonTokens,
   fingerprintOf,
   heldReason,
   hold,
   liftHold,
   makeSalt,
-  readBudget,
   register,
   saltOf,
   type Tokens,
-  UNWRITTEN,
-  writeBudget,
 } from '../core/tokens.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'

@@ -6,7 +6,7 @@ import { dropCollection, ensureChangesView } from '../../core/collections.ts'
 import { tablesSql } from '../../core/declarations.ts'
 import { tableName } from '../../core/names.ts'
 import { quoted } from '../../core/sql.ts'
-import { collectionNames, loadCatalog } from '../../core/tables.ts'
+import { knownCollections, loadCatalog } from '../../core/tables.ts'
 import type { Connection } from '../../sqlite/driver.ts'
 import { POSTGRES, runRule } from '../driver.ts'
 import { readLocks } from '../leases.ts'
@@ -180,7 +180,7 @@ function begin(
     await sql.rows("DELETE FROM sync_settings WHERE starts_with(name, 'daemon ')")
     const mark: Mark = { source, version: LATEST_VERSION }
     await note(sql, MARK, JSON.stringify(mark))
-    for (const name of await runRule(sql, collectionNames()))
+    for (const { name } of await runRule(sql, knownCollections()))
       await runRule(sql, dropCollection(POSTGRES, name))
     await sql.exec(`TRUNCATE ${OWN_TABLES.map(quoted).join(', ')}`)
     const options = { signal: new AbortController().signal, onRows: () => {} }

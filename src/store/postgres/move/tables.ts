@@ -5,7 +5,12 @@ import { arrayViewName, parentNames } from '../../columns/elements.ts'
 import { ownColumns } from '../../core/declarations.ts'
 import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
 import { quoted } from '../../core/sql.ts'
-import { loadArrayViews, loadColumns } from '../../core/tables.ts'
+import {
+  type ConfiguredCollection,
+  knownCollections,
+  loadArrayViews,
+  loadColumns,
+} from '../../core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../../sqlite/driver.ts'
 import { POSTGRES, runRule as runOnServer, type Statements } from '../driver.ts'
 import { POSTGRES_LIMITS } from '../storable.ts'
@@ -59,7 +64,7 @@ export async function ownTables(server: Statements, connection: Connection): Pro
 /** A collection of the file. */
 export interface MovedCollection {
   name: string
-  key: string[]
+  key: readonly string[]
   /** What its table, and each view of an array, is called on the server, by their names in the file. */
   renamed: Map<string, Renamed>
   /** Columns that have another name on the server, or none, in words. */
@@ -75,14 +80,11 @@ interface Renamed {
 }
 
 export function movedCollections(connection: Connection): MovedCollection[] {
-  const rows = connection.prepare('SELECT name, key FROM sync_collections ORDER BY name').all()
-  return (rows as { name: string; key: string }[]).map(({ name, key }) =>
-    movedCollection(connection, name, JSON.parse(key) as string[]),
-  )
+  return runRule(connection, knownCollections()).map((collection) => movedCollection(connection, collection))
 }
 
 /** Columns keep their names where PostgreSQL can have such names, since saved queries use them. Columns beyond its limit are left out. */
-function movedCollection(connection: Connection, name: string, key: string[]): MovedCollection {
+function movedCollection(connection: Connection, { name, key }: ConfiguredCollection): MovedCollection {
   const keyPaths = splitKey(key)
   const keys = keyColumnNames(keyPaths, POSTGRES_LIMITS)
   const values = runRule(connection, loadColumns(SQLITE, name)).filter(({ role }) => role !== 'key')

@@ -5,8 +5,8 @@ import { type Parts, type SentItem, sentItem } from '../../core/selection.ts'
 import { numberedValues } from '../driver.ts'
 import type { Arrays, Cursor } from '../server/pool.ts'
 
-/** One statement as the server takes it. */
-export interface Statement {
+/** A statement of the user's as the server takes it. */
+export interface UserStatement {
   /** With `$1` for the first name, and so on. */
   text: string
   values: string[]
@@ -21,7 +21,7 @@ export interface Statement {
  * In brackets, where `[1:n]` is a slice, only names that have a value count. Throws UsageError for a name without a value, a value
  * without a name, and for `$1` itself.
  */
-export function withPlaceholders(sql: string, parameters: ReadonlyMap<string, string>): Statement {
+export function withPlaceholders(sql: string, parameters: ReadonlyMap<string, string>): UserStatement {
   if (sql.includes('\0'))
     throw new UsageError('the SQL holds a NUL character, which PostgreSQL has in no text')
   const names: string[] = []

@@ -3,7 +3,7 @@ import { columnType, foldName, freeName, SQLITE_LIMITS } from '../../columns/col
 import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../core/changes-view.ts'
 import { tableName } from '../../core/names.ts'
 import { quoted } from '../../core/sql.ts'
-import { knownKey } from '../../core/tables.ts'
+import { type ConfiguredCollection, knownCollections } from '../../core/tables.ts'
 import { type Connection, runRule } from '../driver.ts'
 
 // What a copy holds: the tables and columns that README.md and `sync_help` promise to people, and nothing internal. What is new in a mirror has
@@ -40,10 +40,9 @@ const OURS: Readonly<Record<string, string | null>> = {
 
 /** The tables of a copy. Call it while the copy is empty, with the mirror attached. */
 export function tablesOfCopy(connection: Connection): CopiedTable[] {
-  const collections = connection.prepare(`SELECT name FROM ${MIRROR}.sync_collections ORDER BY name`).pluck()
   return [
     ...Object.entries(OURS).flatMap(([name, columns]) => ownTable(connection, name, columns)),
-    ...(collections.all() as string[]).flatMap((name) => tablesOfCollection(connection, name)),
+    ...runRule(connection, knownCollections()).flatMap((known) => tablesOfCollection(connection, known)),
   ]
 }
 
@@ -62,12 +61,12 @@ function ownTable(connection: Connection, name: string, wanted: string | null): 
   return [{ name, declaration: declare(name, columns, id), insert, indexes: [] }]
 }
 
-function tablesOfCollection(connection: Connection, name: string): CopiedTable[] {
+function tablesOfCollection(connection: Connection, { name, key }: ConfiguredCollection): CopiedTable[] {
   const [raw, history] = [tableName(name, 'raw'), tableName(name, 'history')]
   const types = new Map(copiedColumns(connection, raw).map((column) => [column.name, column.type]))
-  const keyNames = keyColumnNames(splitKey(runRule(connection, knownKey(name)) ?? []))
-  const keys = keyNames.map((key) => ({ name: key, type: types.get(key) ?? 'TEXT' }))
-  const parents = keys.map((key) => ({ ...key, name: `_parent_${key.name}` }))
+  const keyNames = keyColumnNames(splitKey(key))
+  const keys = keyNames.map((column) => ({ name: column, type: types.get(column) ?? 'TEXT' }))
+  const parents = keys.map((column) => ({ ...column, name: `_parent_${column.name}` }))
   const eventKeys = eventKeyNames(keyNames)
   return [
     ...sameTable(connection, name, (columns) => columnsToIndex(columns, keyNames)),

@@ -80,12 +80,17 @@ function* alterTables(
 export function* rowsToRead(collection: string, changes: readonly ColumnChange[]): Rule<number> {
   let sum = 0
   for (const kind of KINDS) {
-    const text = `SELECT max(_rowid_) AS rows FROM ${quoted(tableName(collection, kind))}`
-    const rows = (yield* one<{ rows: number | null }>(text))?.rows ?? 0
+    const rows = yield* rowsIn(tableName(collection, kind))
     const ofTable = yield* changesOf(collection, changes, kind)
     sum += isRebuilt(ofTable) ? rows : rows * ofTable.added.length
   }
   return sum
+}
+
+/** About how many rows a table has. */
+export function* rowsIn(table: string): Rule<number> {
+  const row = yield* one<{ rows: number | null }>(`SELECT max(_rowid_) AS rows FROM ${quoted(table)}`)
+  return row?.rows ?? 0
 }
 
 /** The plan in words: `orders: column id becomes TEXT, 3 columns are added`. */

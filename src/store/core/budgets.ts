@@ -1,0 +1,70 @@
+import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
+import { type Dialect, msOf, one, type Rule, type StoredTime, timeOf } from './sql.ts'
+import { heldReasonSql } from './tokens.ts'
+
+// `sync_gates`: the budgets of requests, by scope.
+
+/** What an answer about a budget tells. */
+export interface BudgetNews {
+  /** Grows with each change. */
+  version: number
+  /** Why the token is held that the scope names: so a request asks once. */
+  held: string | null
+  /** The database's time, in epoch milliseconds. */
+  at: number
+}
+
+export interface BudgetRow extends BudgetNews {
+  closedUntil: StoredTime
+  known: string | null
+}
+
+/** The version of a budget that nobody has written yet. */
+export const UNWRITTEN = 0
+
+export function budgetIn(row: BudgetRow | null): Awaited<ReturnType<BudgetStore['read']>> {
+  return {
+    closedUntil: msOf(row?.closedUntil ?? 0),
+    known: row?.known ?? null,
+    version: String(row?.version ?? UNWRITTEN),
+  }
+}
+
+const news = ({ now }: Dialect) => `version, ${heldReasonSql(':scope::text')} AS held, ${now} AS at`
+
+/** Null if nobody has written it yet. */
+export function readBudget(dialect: Dialect, scope: string): Rule<BudgetRow | null> {
+  return one(
+    `SELECT closed_until AS "closedUntil", known, ${news(dialect)} FROM sync_gates WHERE scope = :scope::text`,
+    { scope },
+  )
+}
+
+/** Writes a budget if its version is still this one. Returns null if another process was faster. */
+export function writeBudget(
+  dialect: Dialect,
+  scope: string,
+  version: number,
+  { closedUntil, known, waitingFor, waitingUntil }: StoredBudget,
+): Rule<BudgetNews | null> {
+  const write =
+    version === UNWRITTEN
+      ? `
+        INSERT INTO sync_gates (scope, closed_until, known, waiting_for, waiting_until)
+        VALUES (:scope::text, :closedUntil, :known, :waitingFor, :waitingUntil)
+        ON CONFLICT (scope) DO NOTHING
+      `
+      : `
+        UPDATE sync_gates
+        SET closed_until = :closedUntil, known = :known, waiting_for = :waitingFor, waiting_until = :waitingUntil, version = version + 1
+        WHERE scope = :scope::text AND version = :version
+      `
+  return one(`${write} RETURNING ${news(dialect)}`, {
+    scope,
+    version,
+    closedUntil: timeOf(closedUntil),
+    known,
+    waitingFor,
+    waitingUntil: waitingUntil === 0 ? null : timeOf(waitingUntil),
+  })
+}
