@@ -1,4 +1,4 @@
-import { UsageError } from '../../../errors.ts'
+import { systemCode, UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import { SQLITE_LIMITS } from '../../columns/column.ts'
 import { belongsTo } from '../../core/names.ts'
@@ -60,9 +60,9 @@ function listedColumns(connection: Connection, name: string): ListedColumn[] {
   try {
     return connection.prepare('SELECT name, type FROM pragma_table_info(?)').all(name) as ListedColumn[]
   } catch (error) {
+    if (!(error instanceof Error) || systemCode(error) !== 'SQLITE_ERROR') throw error
     // A view over what is no longer there.
-    const isOfView = error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR'
-    throw isOfView ? foreign(name, `cannot be read (${printable(error.message, 200)})`) : error
+    throw foreign(name, `cannot be read (${printable(error.message, 200)})`)
   }
 }
 
