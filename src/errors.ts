@@ -132,7 +132,7 @@ export function toKnownError(error: unknown): KnownError {
   return unexpected
 }
 
-/** What the system calls an error of a file or a connection (`EACCES`); null for any other error. */
+/** What the system calls an error of a file or a connection (`EACCES`), or SQLite one of its own; null for any other error. */
 export function systemCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error ? String(error.code) : null
 }

@@ -4,6 +4,7 @@ import { advance } from '../../../src/sync/coverage/advance.ts'
 import { forwardTo } from '../../../src/sync/coverage/observe.ts'
 import {
   type CoverageState,
+  NO_MOVEMENT,
   nextPass,
   startCheckpoint,
   type WalkRules,
@@ -236,6 +237,7 @@ describe('the next pass', () => {
       totalChanged: true,
       unexplained: 2,
       counted: false,
+      movement: { ...NO_MOVEMENT, rises: 3 },
     })
 
     expect(nextPass({ ...before, pass: 2 })).toEqual({

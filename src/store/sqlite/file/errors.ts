@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import { MirrorError, MirrorLostError, systemCode } from '../../../errors.ts'
 import { inspectHeader } from './header.ts'
 
 const NEEDS_RIGHTS = 'this user needs to write to the file and to its folder'
@@ -88,7 +88,7 @@ function assertMayLook(file: string): void {
   try {
     fs.statSync(file, { throwIfNoEntry: false })
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EACCES')
+    if (systemCode(error) === 'EACCES')
       throw new MirrorError(
         `${file} cannot be read: a folder above it does not let this user through (it needs the right x for all of them)`,
       )

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import { MirrorError, MirrorLostError, systemCode } from '../../../errors.ts'
 import type { Connection } from '../driver.ts'
 import { attempt, isBusy, openAsItIs, share, translate } from './open.ts'
 
@@ -174,7 +174,7 @@ function refused(folder: string, error: Error): MirrorError {
 }
 
 function isRefusal(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && ['EACCES', 'EPERM'].includes(String(error.code))
+  return ['EACCES', 'EPERM'].includes(systemCode(error) ?? '')
 }
 
 function isAbsent(file: string): boolean {

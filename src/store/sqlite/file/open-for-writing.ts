@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { systemCode } from '../../../errors.ts'
 import { completeCollections } from '../../core/collections.ts'
 import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
 import { type Connection, runRule } from '../driver.ts'
@@ -83,7 +84,7 @@ function assertUsable(file: string): void {
     if (fs.statSync(file).size <= CHECKED_BYTES) assertSound(connection, file)
   } catch (error) {
     // In a mirror outside WAL mode, only a writer can roll back an interrupted transaction.
-    if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_READONLY_ROLLBACK')) throw error
+    if (systemCode(error) !== 'SQLITE_READONLY_ROLLBACK') throw error
   } finally {
     connection.close()
   }

@@ -1,4 +1,4 @@
-import { MirrorError } from '../../../errors.ts'
+import { MirrorError, systemCode } from '../../../errors.ts'
 import { inOrder, type JobFreshness } from '../../core/publication.ts'
 import { quoted } from '../../core/sql.ts'
 import type { Connection } from '../driver.ts'
@@ -40,8 +40,8 @@ export function buildCopy(
     connection.exec('ANALYZE')
     return readContents(connection)
   } catch (error) {
-    const isFull = error instanceof Error && 'code' in error && error.code === 'SQLITE_FULL'
-    throw isFull ? new MirrorError(`there is not enough room for a copy of ${mirror}`) : error
+    if (systemCode(error) !== 'SQLITE_FULL') throw error
+    throw new MirrorError(`there is not enough room for a copy of ${mirror}`)
   } finally {
     connection.close()
   }

@@ -1,3 +1,4 @@
+import { systemCode } from '../../../errors.ts'
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { columnType, foldName, freeName, SQLITE_LIMITS } from '../../columns/column.ts'
 import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../core/changes-view.ts'
@@ -169,7 +170,7 @@ function readableColumnsOf(connection: Connection, view: string): CopiedColumn[]
   try {
     return copiedColumns(connection, view)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR') return []
+    if (systemCode(error) === 'SQLITE_ERROR') return []
     throw error
   }
 }
