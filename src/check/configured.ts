@@ -36,7 +36,7 @@ export function suspiciousNames(collections: readonly { name: string }[]): Findi
   return collections.flatMap(({ name }) => {
     const meant = nearest(name, DEFAULT_COLLECTIONS)
     if (meant === null || meant === name) return []
-    const text = `the collection ${name} is none that is known, and close to ${meant}, which is mirrored beside it`
+    const text = `the collection ${name} is not a known one, but its name is close to ${meant}, which is mirrored beside it`
     return warn('configuration', text, `is ${meant} meant? Then write ${meant} instead of ${name}`)
   })
 }
@@ -68,7 +68,7 @@ export function checkSchedules(
     const times = nextFires(schedule, timezone, now, 3)
     const text = `"${schedule}" of ${who}`
     if (times.length === 0)
-      return warn('schedule', `${text} does not come within a year`, 'correct it, if that is not meant')
+      return warn('schedule', `${text} does not run within a year`, 'correct it, if that is not meant')
     const local = times.map((time) => localTime(time, timezone)).join(', ')
     return ok('schedule', `${text}: next ${local} (${timezone})`)
   })

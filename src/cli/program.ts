@@ -169,7 +169,7 @@ function defineCommands(define: Define): void {
   )
     .addOption(oneOrgOption())
     .addOption(collectionOption())
-    .option('--yes', 'delete it; without, only list what would go')
+    .option('--yes', 'delete; without this option, only list what would be deleted')
 
   // The commands that copy the mirror.
   define(

@@ -181,7 +181,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
   return async (selected, how) => {
     const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
     const { trigger, instead, signal } = how
-    // A refresh that is due is part of no schedule, and comes every few minutes.
+    // A refresh that is due is not a run of a schedule, and comes every few minutes.
     const isDueRefresh = instead === 'due'
     // Before any await: jobs that begin in one turn of the event loop are one run for pings.
     const tellEnd = isDueRefresh ? pings?.note : pings?.begin(selected.map(({ job }) => job))

@@ -35,7 +35,7 @@ export function outcomeOf(
   if (code === undefined) return { ...known, state: 'succeeded' }
   if (code === 'INTERRUPTED') return { ...known, state: 'stopped' }
   if (code === 'BUSY' && trigger !== 'manual' && trigger !== 'backfill') return { ...known, state: 'busy' }
-  // The words are our own, and a full disk is nothing that a code explains.
+  // The message of DATABASE is our own, and the code alone would not explain a full disk.
   const reason = code === 'DATABASE' && error ? `${code}: ${printable(error.message, 300)}` : reasonOf(code)
   return { ...known, state: 'failed', reason, heldToken: heldBy(code, token) }
 }

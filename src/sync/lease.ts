@@ -73,7 +73,7 @@ async function acquire(options: LeaseOptions): Promise<Lease> {
   }
 }
 
-/** The source of a job, which saves what it asks for again and how long it waits: so others see why no page comes. */
+/** The source of a job, which also saves which page it is retrying, so that others see why no page comes. */
 function notingRetries(
   source: PageSource,
   lease: Lease,

@@ -206,7 +206,7 @@ describe('health', () => {
 
     expect([first.status, await first.text()]).toEqual([503, 'mirror.db is damaged; restore a copy\n'])
     expect(second.status).toBe(500)
-    expect(await second.text()).toBe('an unforeseen error; the log has it\n')
+    expect(await second.text()).toBe('an internal error; the log has the details\n')
     expect(unknown.errors).toHaveLength(1)
   })
 })

@@ -86,7 +86,7 @@ describe('the lists in the text of status', () => {
     [
       'removals that are held back',
       { removals_held: 3, held_why: 'brake', error_code: 'REMOVALS_HELD' },
-      ['3 of these 1,500 rows left the list and are held back: more than the brake lets go at once'],
+      ['3 of these 1,500 rows left the list and are held back: more than the brake allows in one walk'],
     ],
     [
       'an error after which the list is not failing',

@@ -190,7 +190,7 @@ describe('a list without a total', () => {
       for (let again = 0; again < 2; again++) {
         const { untrusted } = await walk(ALL, { job: IGNORED })
 
-        expect(untrusted).toBe('it ended on a page that says itself that there are more')
+        expect(untrusted).toBe('the last page that it read says that there are more pages')
       }
 
       expect(mirroredIds(test)).toEqual(ALL)

@@ -34,7 +34,7 @@ export async function run(
   const { config } = place
   const output = await outputFor(runtime, options.output, place)
   assertShowable(runtime, output, format, shellWord(name))
-  // Only a mirror that is there could know a name that is not in the configuration.
+  // If the mirror exists, it may know a name that is not in the configuration.
   if (config && org.length > 0 && !(await isMade(config, runtime))) selectOrganizations(config, org)
   const organizations = org.length > 0 ? splitOrganizations(config, org) : null
   const work = { kind: 'export', name, format, organizations, since, sinceSeq, envelope, bom } as const

@@ -25,7 +25,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   const fresh = typedDuration('--fresh', options.fresh, LIKES)
   const target = await readTarget(runtime, globals, options.database)
   const { database, config, configOption, queryCommand } = target
-  // A mirror has its freshness in itself.
+  // Only a published file has its freshness beside it; a mirror holds its own.
   const beside = config ? null : await freshnessOf(database, runtime)
   const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })
   runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, queryCommand }))

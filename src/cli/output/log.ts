@@ -69,7 +69,7 @@ function loggedError(error: unknown): object {
 /** A line of the log with its fields. */
 type LogFields = Record<string, unknown>
 
-/** Fields that a sentence contains already, or that a terminal does not need. */
+/** Fields that the text of a line contains already, or that a terminal does not need. */
 const HIDDEN_FIELDS = [
   'event',
   'run_id',

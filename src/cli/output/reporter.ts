@@ -123,7 +123,10 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           logEstimate(log, page, progress)
           const items = page.items.length
           const fields = { walk_id: walkId, page: page.number, items, added, changed }
-          log.debug({ event: pageMessage.replace(' ', '_'), ...fields }, pageMessage)
+          log.debug(
+            { event: pageMessage === 'page saved' ? 'page_saved' : 'page_compared', ...fields },
+            pageMessage,
+          )
           logBeyondEnd(log, page)
           logNotices(log, page.number, notices)
           return

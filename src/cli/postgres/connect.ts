@@ -18,7 +18,7 @@ import type { Runtime } from '../runtime.ts'
 
 // Loaded only if the configuration names a PostgreSQL server, so that a mirror in a file starts as fast without it.
 
-/** How often the server's clock is measured, for lists without a limit of requests too. */
+/** How often the server's clock is measured, even if no list has a limit of requests. */
 const MEASURE_EVERY_MS = 60_000
 
 /** Connects to the server and brings the schema up to date. Throws MirrorError. `clock`: of the server, the same for all workers. */

@@ -39,7 +39,7 @@ export interface ColumnChange {
   column: Column
 }
 
-/** The most characters of a column's name: a field's name may have a megabyte, and statements repeat it. */
+/** The most characters of a column's name: the name of a field may be a megabyte long, and statements repeat it. */
 const LONGEST_NAME = 2000
 
 /** What names and tables of a database can be. */

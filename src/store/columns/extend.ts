@@ -28,7 +28,7 @@ export interface Extension {
 
 interface Work extends Draft {
   warnings: string[]
-  /** The current reading of the items has changed it. */
+  /** Whether the current pass over the items has changed it. */
   isChanged: boolean
 }
 
@@ -122,7 +122,7 @@ function addText(work: Work, slot: ColumnSlot, path: string[], value: Leaf, own:
   const wide = isWideFor('TEXT', value, own, work.limits)
   slot.text = { name, path: sqlitePath(path), type: 'TEXT', role: 'text', wide }
   add(work, slot.text)
-  const message = `column ${main} is ${type} and met a value that does not fit it: such values go, as text, to column ${name}`
+  const message = `column ${main} is ${type}, and a value came that does not fit that type: such values are stored as text in column ${name}`
   work.warnings.push(message)
 }
 

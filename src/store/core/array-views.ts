@@ -65,7 +65,7 @@ function valueSql(
   return type === 'TEXT' && isAlone ? text(path) : fitting(type, path)
 }
 
-/** Makes those views of a collection again that are ours. Returns how many. */
+/** Makes the views of a collection that are ours again. Returns how many. */
 export function* replaceViews(alteration: Alteration, table: ViewedTable): Rule<number> {
   let replaced = 0
   for (const view of yield* loadArrayViews(alteration.dialect, table.name)) {
@@ -76,7 +76,7 @@ export function* replaceViews(alteration: Alteration, table: ViewedTable): Rule<
   return replaced
 }
 
-/** Drops those views of a collection's arrays that are ours, and deletes their columns. */
+/** Drops the views of a collection's arrays that are ours, and deletes their columns. */
 export function* dropArrayViews(dialect: Dialect, collection: string): Rule<void> {
   for (const { name } of yield* loadArrayViews(dialect, collection))
     if (!(yield* isTaken(dialect, name))) yield* exec([`DROP VIEW IF EXISTS ${quoted(name)}`])

@@ -4,11 +4,11 @@ import { heldReasonSql } from './tokens.ts'
 
 // `sync_gates`: the budgets of requests, by scope.
 
-/** What an answer about a budget tells. */
+/** What reading or writing a budget returns, too. */
 export interface BudgetNews {
   /** Grows with each change. */
   version: number
-  /** Why the token is held that the scope names: so a request asks once. */
+  /** If the scope is a token: why it is held. With the budget, so that a request asks once. */
   held: string | null
   /** The database's time, in epoch milliseconds. */
   at: number

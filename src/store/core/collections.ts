@@ -56,7 +56,7 @@ export function* ensureChangesView(
   yield* makeView(name, changes(shape), dialect.comment(`VIEW ${quoted(name)}`, says))
 }
 
-/** Gives the collections of a mirror of an earlier version what their tables and views have not, also those that the configuration does not name any more. */
+/** Adds what the tables and views of a mirror of an earlier version lack, also for collections that the configuration no longer names. */
 export function* completeCollections(alteration: Alteration): Rule<void> {
   const { dialect } = alteration
   const known = yield* all<{ name: string; key: string }>('SELECT name, key FROM sync_collections')

@@ -190,11 +190,11 @@ const DEEP = 64
 const PAGES = 30
 const LEAST_PAGES = 10
 
-/** So many rows more than expected, and so many times the expected ones, are no chance. */
+/** TIMES as many rows as expected, and MORE beyond that, are no chance. */
 const MORE = 12
 const TIMES = 2
 
-/** No alarm before a list is known for so long, nor sooner than a day after the last one. Milliseconds. */
+/** No alarm before a list has been known for KNOWN_MS, nor within AGAIN_MS of the last one. Milliseconds. */
 const KNOWN_MS = 43_200_000
 const AGAIN_MS = 86_400_000
 
@@ -225,7 +225,7 @@ export function isAlarming(
   return isMore && now - since >= KNOWN_MS && (alarmedAt === undefined || now - alarmedAt >= AGAIN_MS)
 }
 
-/** Whether the whole list is to be read since then: no full walk that began later is complete. */
+/** Whether the whole list still has to be read after an alarm: no full walk that began later is complete. */
 export function isAlarmed({ alarmedAt, walkAt }: { alarmedAt?: number; walkAt?: number }): boolean {
   return alarmedAt !== undefined && alarmedAt > (walkAt ?? 0)
 }

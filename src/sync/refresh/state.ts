@@ -81,7 +81,7 @@ export interface JobRefresh {
   state: RefreshState
 }
 
-/** Older pages that were read lately: how many, and the rows that were found on them and expected. The older ones count less and less. */
+/** What older pages showed lately: how many were read, and the changed rows that were found on them and expected. Earlier ones count less and less. */
 export interface Recent {
   pages: number
   found: number

@@ -58,7 +58,9 @@ describe('an error of a connection pooler', () => {
 
     expect(error).toMatchObject({
       name: 'MirrorError',
-      message: expect.stringMatching(/a connection pooler stands before .* name the server/) as string,
+      message: expect.stringMatching(
+        /there is a connection pooler in front of .* the address of the server itself/,
+      ) as string,
     })
   })
 

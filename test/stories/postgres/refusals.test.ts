@@ -100,7 +100,7 @@ describe.skipIf(server.missing !== null)(
       [
         'a pooler stands before the server',
         () => behind(anotherProcess),
-        /a connection pooler stands before/,
+        /there is a connection pooler in front of/,
       ],
     ])('where %s', async (_what, place, says) => {
       const { code, text } = await sync(await place())

@@ -206,7 +206,7 @@ describe('a refresh of a list whose API can be asked for changes', () => {
     await list.refresh()
 
     expect(list.wrong()).toEqual([])
-    expect(list.warned).toEqual([expect.stringContaining('a row changed and its updated_at did not')])
+    expect(list.warned).toEqual([expect.stringContaining('a row changed but its updated_at did not')])
   })
 
   it('asks for what was left over after it was stopped', async () => {

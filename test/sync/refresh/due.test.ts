@@ -71,7 +71,7 @@ it.each([
 
 /** The first older page that is owed a day after the walk. */
 function firstOwed(more: Partial<RefreshState> = {}) {
-  const { state, page } = takeOwed({ ...STATE, ...more }, PACE, PRICE, DAY + 100 * MINUTE)
+  const { state, page } = takeOwed({ ...STATE, ...more }, PACE, PRICE, 6, DAY + 100 * MINUTE)
   return { state, page: page ?? expect.fail('nothing is owed') }
 }
 
