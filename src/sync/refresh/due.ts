@@ -98,10 +98,11 @@ export function takeOwed(
   before: RefreshState,
   pace: RefreshPace,
   price: number,
+  chunk: number,
   now: number,
 ): { state: RefreshState; page: OwedPage | null } {
   const { rates: known, periods } = planOf(before, pace, price, now)
-  const state = { ...before, rates: nextOlder(known) ? known : owe(known, periods, now) }
+  const state = { ...before, rates: nextOlder(known) ? known : owe(known, periods, chunk, now) }
   for (let next = nextOlder(state.rates); next; next = nextOlder(state.rates)) {
     const { band, depth } = next
     const rates = notOwed(state.rates, band)

@@ -32,7 +32,7 @@ const MEMORY = 20
 /** All rows of a list are taken to be new within so many minutes, before anything is known. */
 const USUAL_LIFE = 144_000
 
-/** Of a longer time no more pages are owed. Minutes. */
+/** Of a longer time no more pages are owed, unless those of a visit take longer, as where many quiet lists share a budget. Minutes. */
 const LONGEST = 60
 
 /** No more often than once a minute, and only for as many pages as are read together. */
@@ -93,13 +93,18 @@ export function periodsOf(
 
 /** When older pages are owed next, epoch milliseconds. */
 export function visitAt({ bandsAt, bands }: Rates, periods: readonly number[], chunk: number): number {
-  const perMinute = bands.reduce((sum, band, index) => sum + sizeOf(band) / (periods[index] ?? 0), 0)
-  return bandsAt + Math.max(LEAST_VISIT, chunk / perMinute) * MINUTE
+  return bandsAt + Math.max(LEAST_VISIT, minutesOf(chunk, bands, periods)) * MINUTE
+}
+
+/** Minutes in which so many pages are owed. */
+function minutesOf(chunk: number, bands: readonly Band[], periods: readonly number[]): number {
+  return chunk / bands.reduce((sum, band, index) => sum + sizeOf(band) / (periods[index] ?? 0), 0)
 }
 
 /** The rates once the pages of the time since the last visit are owed. */
-export function owe(rates: Rates, periods: readonly number[], now: number): Rates {
-  const minutes = Math.min(LONGEST, Math.max(0, now - rates.bandsAt) / MINUTE)
+export function owe(rates: Rates, periods: readonly number[], chunk: number, now: number): Rates {
+  const longest = Math.max(LONGEST, minutesOf(chunk, rates.bands, periods))
+  const minutes = Math.min(longest, Math.max(0, now - rates.bandsAt) / MINUTE)
   const bands = rates.bands.map((band, index) => {
     const size = sizeOf(band)
     const phase = band.phase + Math.min(size, (minutes * size) / (periods[index] ?? 0))

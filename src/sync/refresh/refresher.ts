@@ -242,7 +242,7 @@ export function createRefresher(options: RefresherOptions) {
     }
     // A walk reads the whole list already.
     const pace = { ...policy, alarm: policy.alarm && urgency === 'older' }
-    const owed = takeOwed(state, pace, priceNow(), now())
+    const owed = takeOwed(state, pace, priceNow(), policy.share.rules().chunk, now())
     state = owed.state
     const { page } = owed
     if (!page) {

@@ -57,7 +57,7 @@ export interface ListPlayer {
   owedSince(): number | null
   owedAt(price: number, chunk: number): number
   /** Reads an older page that is owed by now. False: none is. */
-  readOlder(price: number, now: number): Steps<boolean>
+  readOlder(price: number, chunk: number, now: number): Steps<boolean>
   /** Asks for the first page of what changed, after the newest end was read. */
   beginChanges(now: number): Steps
   onWalkedPage(page: WrittenPage, number: number, price: number): void
@@ -152,12 +152,12 @@ export function createListPlayer(
     },
     owedSince: () => owedSince(state, pace),
     owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
-    *readOlder(price, now) {
+    *readOlder(price, chunk, now) {
       if (state.changes?.ask) {
         yield* readChanges(state.changes.ask, now)
         return true
       }
-      const owed = takeOwed(state, pace, price, now)
+      const owed = takeOwed(state, pace, price, chunk, now)
       if (owed.page) {
         const page = yield* read(owed.page.number)
         state = { ...owed.page.after(page), ...(state.changes ? { changes: state.changes } : {}) }

@@ -260,7 +260,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   function* readOlder(free: readonly PlayedList[], price: number): Steps<boolean> {
     const list = olderToRead(free, price)
     if (!list) return false
-    const hasRead = yield* counted(list, 1, () => list.player.readOlder(price, nowMs()))
+    const hasRead = yield* counted(list, 1, () => list.player.readOlder(price, rules.chunk, nowMs()))
     worker.visited = hasRead ? list : null
     list.mayReadOlder = false
     return true

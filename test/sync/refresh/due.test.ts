@@ -44,7 +44,7 @@ const STATE: RefreshState = {
 function rateAfter(state: RefreshState, now: number): number {
   let left = state
   for (;;) {
-    const owed = takeOwed(left, PACE, PRICE, now)
+    const owed = takeOwed(left, PACE, PRICE, 6, now)
     const { number, after } = owed.page ?? expect.fail('nothing is owed')
     left = after({ added: 0, changed: 0 })
     if (number > 63) return left.rates?.bands.at(-1)?.rate ?? 0

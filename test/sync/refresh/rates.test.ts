@@ -126,6 +126,7 @@ function read(rates: Rates): [Rates, number[]] {
 describe('a visit to older pages', () => {
   const PERIODS = [10, 20, 40, Number.POSITIVE_INFINITY]
   const RATES = ratesOf(null, LIST, NOW)
+  const CHUNK = 6
 
   it.each([
     { periods: PERIODS, chunk: 6, minutes: 10 },
@@ -136,24 +137,35 @@ describe('a visit to older pages', () => {
   })
 
   it('reads as many pages of each band as its period says, from old to new, and goes on there', () => {
-    const [first, one] = read(owe(RATES, PERIODS, NOW + 10 * MINUTE))
-    const [second, two] = read(owe(first, PERIODS, NOW + 20 * MINUTE))
+    const [first, one] = read(owe(RATES, PERIODS, CHUNK, NOW + 10 * MINUTE))
+    const [second, two] = read(owe(first, PERIODS, CHUNK, NOW + 20 * MINUTE))
 
     expect(one).toEqual([3, 2, 7, 6, 15, 14])
     expect(two).toEqual([3, 2, 5, 4, 13, 12])
     expect(second.bandsAt).toBe(NOW + 20 * MINUTE)
-    expect(read(owe(second, PERIODS, NOW + 20 * MINUTE))[1]).toEqual([])
+    expect(read(owe(second, PERIODS, CHUNK, NOW + 20 * MINUTE))[1]).toEqual([])
   })
 
   it('owes no page twice, none of more than an hour, and none to a clock that was set back', () => {
-    const [, pages] = read(owe(RATES, PERIODS, NOW + 1e9 * MINUTE))
+    const [, pages] = read(owe(RATES, PERIODS, CHUNK, NOW + 1e9 * MINUTE))
 
     expect(new Set(pages).size).toBe(pages.length)
     expect(pages).toHaveLength(2 + 4 + 8)
-    expect(read(owe(RATES, PERIODS, NOW - MINUTE))[1]).toEqual([])
+    expect(read(owe(RATES, PERIODS, CHUNK, NOW - MINUTE))[1]).toEqual([])
     // What is not read stays owed, once.
-    const twice = owe(owe(RATES, PERIODS, NOW + 60 * MINUTE), PERIODS, NOW + 120 * MINUTE)
+    const twice = owe(owe(RATES, PERIODS, CHUNK, NOW + 60 * MINUTE), PERIODS, CHUNK, NOW + 120 * MINUTE)
     expect(read(twice)[1]).toHaveLength(2 + 4 + 8)
+  })
+
+  it('owes the pages of a visit that comes less often than once an hour, and no more', () => {
+    const rare = PERIODS.map((period) => 100 * period)
+    const due = visitAt(RATES, rare, CHUNK)
+
+    expect((due - NOW) / MINUTE).toBeGreaterThan(60)
+    const [, pages] = read(owe(RATES, rare, CHUNK, due))
+    expect(pages.length).toBeGreaterThanOrEqual(CHUNK - rare.length)
+    expect(pages.length).toBeLessThanOrEqual(CHUNK)
+    expect(read(owe(RATES, rare, CHUNK, NOW + 1e9 * MINUTE))[1]).toEqual(pages)
   })
 
   it('stays within a list that grows and shrinks meanwhile', () => {
@@ -168,7 +180,7 @@ describe('a visit to older pages', () => {
           now += minutes * MINUTE
           rates = ratesOf(rates, { ...LIST, pages }, now)
           const times = { every: 5 * MINUTE, walkEvery: 1440 * MINUTE }
-          rates = owe(rates, periodsOf(rates, 1, times), now)
+          rates = owe(rates, periodsOf(rates, 1, times), CHUNK, now)
           for (let next = nextOlder(rates); next; next = nextOlder(rates)) {
             expect(next.depth).toBeGreaterThanOrEqual(2)
             expect(next.depth).toBeLessThanOrEqual(pages)
