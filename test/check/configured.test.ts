@@ -48,7 +48,7 @@ it('the next times of each schedule are told once, by the clock of its zone, and
       state: 'ok',
       message: `"${daily}" of 2 organizations: next 2026-11-20 03:00:00, 2026-11-21 03:00:00, 2026-11-22 03:00:00 (Europe/Berlin)`,
     },
-    { state: 'warn', message: `"${never}" of initech does not come within a year` },
+    { state: 'warn', message: `"${never}" of initech does not run within a year` },
   ])
   expect(minutesBetween('0 3,4 * * *', 'UTC', now)).toBe(60)
   expect(minutesBetween(never, 'UTC', now)).toBeNull()

@@ -178,7 +178,7 @@ describe('an item’s row', () => {
 
     expect(placements.map(({ warnings }) => warnings)).toEqual([
       [],
-      [expect.stringContaining('such values go, as text, to column a__text')],
+      [expect.stringContaining('such values are stored as text in column a__text')],
       [],
     ])
   })
