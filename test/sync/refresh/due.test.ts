@@ -89,9 +89,10 @@ it.each([
   },
 )
 
+const rateOf = ({ rates }: RefreshState) => rates?.bands[1]?.rate ?? 0
+
 it('an older page that could not be read is passed over; rows that came and rows that changed count alike', () => {
   const { state, page } = firstOwed()
-  const rateOf = ({ rates }: RefreshState) => rates?.bands[1]?.rate ?? 0
   const passed = page.after(null)
   const [came, changed] = [page.after({ added: 2, changed: 0 }), page.after({ added: 1, changed: 1 })]
 
