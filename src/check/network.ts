@@ -58,7 +58,12 @@ export function connectFailure(
   return [`${place} cannot be used (${code ?? 'unknown error'})`, 'look at the way there']
 }
 
-function checkCertificate({ valid_to: end }: PeerCertificate, host: string, now: number): Finding {
+/** How long a certificate that is accepted is still valid. */
+export function checkCertificate(
+  { valid_to: end }: Pick<PeerCertificate, 'valid_to'>,
+  host: string,
+  now: number,
+): Finding {
   const left = Date.parse(end) - now
   const text = `the certificate of ${host} is valid for ${inWords(left)}`
   return left < SOON_MS ? warn(NAME, text, 'whoever runs the API should renew it') : ok(NAME, text)

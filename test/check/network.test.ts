@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { checkNetwork, connectFailure } from '../../src/check/network.ts'
+import { checkCertificate, checkNetwork, connectFailure } from '../../src/check/network.ts'
 
 const LOOK = 'look at the way there'
 
@@ -39,4 +39,14 @@ it('a port that answers is let go again, and one that is looked at too late is t
     message: expect.stringContaining('did not answer in time'),
     cure: `correct api.baseUrl, or ${LOOK}`,
   })
+})
+
+it.each([
+  [14, 'ok', 'the certificate of api.example is valid for 14 days'],
+  [13, 'warn', 'the certificate of api.example is valid for 13 days'],
+])('a certificate that ends in %i days: %s', (days, state, message) => {
+  const now = Date.UTC(2026, 10, 20)
+  const end = new Date(now + days * 86_400_000).toUTCString()
+
+  expect(checkCertificate({ valid_to: end }, 'api.example', now)).toMatchObject({ state, message })
 })

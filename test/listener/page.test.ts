@@ -65,6 +65,29 @@ it.each([
   expect(html).toContain(`<header class="verdict ${tone}">`)
 })
 
+function pageOfSteps(count: number) {
+  const jobs = Array.from({ length: count }, (_, step) => job('acme', `c${step}`, { next: `${step}` }))
+  return pageHtml(overview(jobs))
+}
+
+describe('what needs somebody', () => {
+  it.each([
+    ['admin-mirror sync --wait', '<code class="command">admin-mirror sync --wait</code>'],
+    [
+      'put in a new token: admin-mirror resume --org acme',
+      '<p>put in a new token</p>\n<code class="command">admin-mirror resume --org acme</code>',
+    ],
+    ['free the disk', '<p>free the disk</p>\n</li>'],
+  ])('says what to do, and what to type: %s', async (next, shown) => {
+    expect(await pageHtml(overview([job('acme', 'orders', { next })]))).toContain(shown)
+  })
+
+  it('folds what is more than eight steps', async () => {
+    expect(await pageOfSteps(8)).not.toContain('more-steps')
+    expect(await pageOfSteps(10)).toMatch(/<details id="more-steps"><summary>2 more steps<\/summary><ul><li>/)
+  })
+})
+
 /** The rows of the table, as text. */
 async function rowsOf(more: Partial<JobStatus>): Promise<string[]> {
   const html = await pageHtml(overview([job('acme', 'orders', more)]))

@@ -26,3 +26,15 @@ it.each<[string, Partial<JobResult>[], number | null, string]>([
 
   expect(outcomeText(outcomes, [], ms)).toBe(text)
 })
+
+it.each([
+  [20, /20 lists failed:\n(.*\n){20}$/],
+  [22, /22 lists failed:\n(.*\n){20}and 2 more\n$/],
+])('the text of an outcome names at most twenty lists that failed, of %i', (count, text) => {
+  const error = new JobError('NETWORK', 'no answer')
+  const failed = Array.from({ length: count }, (_, index) => {
+    return outcomeOf(resultOf(`org-${index}`, { error }), () => 'a')
+  })
+
+  expect(outcomeText([], failed, null)).toMatch(text)
+})

@@ -89,6 +89,8 @@ it.each([
   },
 )
 
+const rateOf = ({ rates }: RefreshState) => rates?.bands[1]?.rate ?? 0
+
 it('an older page that could not be read is passed over; rows that came and rows that changed count alike', () => {
   const { state, page } = firstOwed()
   const passed = page.after(null)
