@@ -225,7 +225,3 @@ describe('of the lists of one budget', () => {
     expect(due({})).toEqual([])
   })
 })
-
-function rateOf({ rates }: RefreshState): number {
-  return rates?.bands[1]?.rate ?? 0
-}
