@@ -24,8 +24,8 @@ export function readPage(response: Response, announced: RateHeaders, page: numbe
   }
   if (!paging && page > 1) {
     throw new EnvelopeError(
-      `asked for page ${page}, but got a list without pages: the API no longer pages this list, so an open walk must start over. ` +
-        'A sync does that by itself once resumeWithin is over, a backfill with --restart',
+      `asked for page ${page}, but got a list without pages: the API no longer pages this list, so an open walk must start over: ` +
+        'run backfill --restart, or wait until the walk has stood still for resumeWithin',
     )
   }
   const next = nextPage(envelope, page, rules.readLink)

@@ -44,7 +44,7 @@ export async function askList(
       return {
         job,
         page: null,
-        finding: warn(name, `not finished in time: it was still waiting for ${reason}`),
+        finding: warn(name, `not finished in time; it was waiting: ${reason}`),
       }
     return { job, page: null, finding: refusedFinding(name, error, '') }
   } finally {

@@ -11,7 +11,7 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   2: 'usage or configuration error; nothing was sent or written',
   3: `access refused (${REFUSED_STATUSES.join(', ')}): somebody has to act`,
   4: 'the mirror cannot be used: locked, not writable, disk full, damaged, not ours, too new',
-  5: 'the mirror and the API differ: verify found a difference, removals are held back, or a list ended early',
+  5: 'the mirror and the API are apart: verify found a difference, removals are held back, or a list ended early',
   130: 'stopped by SIGINT (143: SIGTERM, 129: SIGHUP); the next run continues',
 }
 

@@ -229,7 +229,7 @@ const POSTGRES_LIKE = 'postgres://user@host:5432/name?schema=admin_mirror'
  */
 export function fileMode() {
   const text = must(
-    'a file mode in octal digits by which the owner may read, and also everybody who may write. Write it like "0644" or "0640"; 420 is 0644 in decimal',
+    'a file mode in octal digits that lets the owner read, and lets nobody write who may not read. Write it like "0644" or "0640"; 420 is 0644 in decimal',
   )
   return z
     .string(text)

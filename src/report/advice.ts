@@ -139,7 +139,7 @@ export function walkAdvice({ lists, requests, walksMs, perMinute, configured, re
     isTight: configured !== null && minutes > configured.minutes,
     schedule,
     walks: `full walks of ${counted(lists, 'list')} take ${take}; schedule: "${schedule}" leaves most requests free`,
-    refreshes: `refresh: { every: ${asTyped}, share: ${share} } reads the newest end of the busiest list every ${inWords(every)}, that of other lists less often (the fewer new rows they have), and older pages with the rest of ${share} %`,
+    refreshes: `refresh: { every: ${asTyped}, share: ${share} } reads the newest end of the busiest list every ${inWords(every)}, other lists less often, the less often the fewer new rows they have, and older pages with the rest of ${share} %`,
   }
 }
 

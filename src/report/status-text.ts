@@ -54,7 +54,7 @@ export function queueText({ waiting, oldest_ms: oldest, running, failed }: Queue
       ? 'no list waits'
       : `${counted(waiting, 'list')} ${waiting === 1 ? 'waits' : 'wait'}, the first for ${inWords(oldest)}`
   const failures = failed === 0 ? '' : `; ${counted(failed, 'run')} failed in the last hour`
-  return `${wait}; ${grouped(running)} being read${failures}`
+  return `${wait}; ${grouped(running)} taken by workers${failures}`
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */

@@ -114,7 +114,7 @@ describe('an answer that is refused', () => {
       'a list without pages',
       200,
       '{"data":[]}',
-      'asked for page 2, but got a list without pages: the API no longer pages this list, so an open walk must start over. A sync does that by itself once resumeWithin is over, a backfill with --restart',
+      'asked for page 2, but got a list without pages: the API no longer pages this list, so an open walk must start over: run backfill --restart, or wait until the walk has stood still for resumeWithin',
     ],
   ])('because it is %s is not asked for again, and is BAD_RESPONSE', async (_case, status, body, says) => {
     foresee(2).reply(status, body)

@@ -74,7 +74,7 @@ describe('a list that is asked for its first page', () => {
 
     expect(await found({ fetchPage }, null, limit.signal)).toMatchObject({
       state: 'warn',
-      message: `not finished in time: it was still waiting for ${reason}`,
+      message: `not finished in time; it was waiting: ${reason}`,
     })
   })
 

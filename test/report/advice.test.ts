@@ -19,7 +19,7 @@ describe('the advice', () => {
       walks:
         'full walks of 1 list take about 66 minutes at 60 requests a minute; schedule: "0 3 * * *" leaves most requests free',
       refreshes:
-        'refresh: { every: 5m, share: 10 } reads the newest end of the busiest list every 5 minutes, that of other lists less often (the fewer new rows they have), and older pages with the rest of 10 %',
+        'refresh: { every: 5m, share: 10 } reads the newest end of the busiest list every 5 minutes, other lists less often, the less often the fewer new rows they have, and older pages with the rest of 10 %',
     })
   })
 

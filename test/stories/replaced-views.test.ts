@@ -15,6 +15,8 @@ beforeAll(async () => {
     DROP VIEW orders_changes;
     CREATE VIEW orders_changes AS SELECT id, _changed_at AS at FROM orders;
     CREATE VIEW orders__mine AS SELECT _organization_id, 'mine' AS _organization, id FROM orders;
+    CREATE TABLE orders__table (name TEXT PRIMARY KEY, _organization_id TEXT) WITHOUT ROWID;
+    INSERT INTO orders__table SELECT 'kept', _organization_id FROM orders;
   `)
 })
 
@@ -51,6 +53,8 @@ describe('a view of a user under one of our names', () => {
   it('is exported as it is where it says whose its rows are', async () => {
     expect(await mine('csv')).toBe(`_organization_id,_organization,id\n${ACME.id},mine,1\n`)
     expect(await mine('ndjson')).toBe(`{"_organization_id":"${ACME.id}","_organization":"mine","id":1}\n`)
+    const table = await workspace.run(['export', 'orders__table', '--format', 'ndjson'])
+    expect(table.stdout).toBe(`{"name":"kept","_organization_id":"${ACME.id}"}\n`)
   })
 
   it('goes, and ours comes back, as the message says', async () => {

@@ -31,6 +31,8 @@ export async function readFile(
   // Without its end, `write` would wait for the next piece.
   const kill = () => child.kill('SIGKILL')
   for (const stop of [signal, late]) stop.addEventListener('abort', kill)
+  // The time may be over already.
+  if (late.aborted) kill()
   try {
     // If it cannot be sent, the end of the child says so.
     child.send(task, () => {})

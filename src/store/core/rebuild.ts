@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from '../../json/value.ts'
 import { type KeyType, keyColumnNames, splitKey } from '../columns/catalog.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { replaceViews } from './array-views.ts'
+import { ensureChangesView } from './collections.ts'
 import { countColumns, countedJobs } from './column-counts.ts'
 import {
   type Alteration,
@@ -73,7 +74,11 @@ export async function rebuildTables(work: RebuildWork, name: string): Promise<Re
   if (!isDone)
     throw new InterruptedError('stopped before everything was rebuilt; the same command does the rest')
   const strays = await writing(() => deleteStrays(dialect, collection))
-  const views = await writing(() => replaceViews(alteration, viewedTable(dialect, collection)))
+  const views = await writing(function* () {
+    const table = viewedTable(dialect, collection)
+    yield* ensureChangesView(alteration, table)
+    return yield* replaceViews(alteration, table)
+  })
   await writing(() => recount(name))
   for (const job of await reading(countedJobs(name))) await writing(() => countAgain(dialect, job))
   // Taken without an event: the published file is made again when the last number has changed.

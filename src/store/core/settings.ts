@@ -56,7 +56,7 @@ export function* assertSameApi(baseUrl: string, place: string): Rule<void> {
   throw new UsageError(
     `${place} holds the lists of ${known}, and api.baseUrl of the configuration names ${addressOf(baseUrl)}: nothing was ` +
       'sent or written. If that is another address of the same API, run "admin-mirror sync --accept-address"; if it is ' +
-      'another API, name another "database"',
+      'another API, name another file, or another schema=NAME, in "database"',
   )
 }
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { withinPage } from '../../../src/store/postgres/storable.ts'
+import { makeConfigured } from '../../../src/store/postgres/tables/collection.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { emptySchema } from '../../helpers/kept-schema.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
@@ -281,6 +282,16 @@ describe.skipIf(server.missing !== null)(
       expect(await mirror.rows(`SELECT two::int, more::int FROM ${view.slice(0, 61)}_2`)).toEqual([
         { two: 2, more: 3 },
       ])
+    })
+
+    it('gets another key before it has rows, also if a user has put a comment of his own on its view', async () => {
+      expect((await sync([])).error).toBeNull()
+      await mirror.rows("COMMENT ON VIEW orders_changes IS 'for controlling'")
+      const job = jobOf({ key: ['number'] })
+
+      await makeConfigured(mirror.server, [{ name: 'orders', key: ['number'] }])
+      expect((await sync([{ number: 7 }], job)).error).toBeNull()
+      expect(await mirror.rows('SELECT number::int FROM orders_changes')).toEqual([{ number: 7 }])
     })
 
     it('has the key columns of a view numbered, too', async () => {

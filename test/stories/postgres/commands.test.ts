@@ -27,7 +27,9 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
     expect(await run(['query', 'DELETE FROM orders'])).toMatchObject({ code: 2 })
     expect(await run(['query', 'SELECT 1; DROP TABLE orders'])).toMatchObject({ code: 2 })
     expect(await run(['verify'])).toMatchObject({ code: 0 })
+    await (await rows())('DROP VIEW orders_changes')
     expect((await run(['rebuild'])).stdout).toMatch(/^orders: 9 rows rebuilt/)
+    expect(await (await rows())('SELECT count(*)::int FROM orders_changes')).toEqual([{ count: 9 }])
     expect(await run(['resume'])).toMatchObject({ code: 0 })
     await (await rows())('UPDATE sync_jobs SET fresh_as_of = now()')
     expect(await run(['forget', '--org', 'acme', '--yes'])).toMatchObject({

@@ -25,7 +25,7 @@ describe.skipIf(server.missing !== null)('the listener of start on a PostgreSQL 
 
     await expect
       .poll(async () => (await run(['status'])).stdout)
-      .toContain('\nqueue: no list waits; 0 being read\n')
+      .toContain('\nqueue: no list waits; 0 taken by workers\n')
 
     const read = await rows()
     await read('BEGIN')

@@ -67,7 +67,10 @@ export function createReader(connection: Connection, file: string) {
 /** Throws UsageError for a view that a user has made over what is no longer there. */
 function find(connection: Connection, name: string): Listed | null {
   try {
-    return runRule(connection, findListed(SQLITE, name))
+    const listed = runRule(connection, findListed(SQLITE, name))
+    // A user's table WITHOUT ROWID has no order of its own, as a view has none.
+    const rowless = "SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND name = ? AND wr = 1"
+    return listed && connection.prepare(rowless).get(name) ? { ...listed, isTable: false } : listed
   } catch (error) {
     const isOfView = error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR'
     throw isOfView ? foreign(name, `cannot be read (${printable(error.message, 200)})`) : error
@@ -88,7 +91,8 @@ function* selectedRows<T extends Value>(connection: Connection, parts: Parts): G
       }
     }
   } finally {
-    connection.exec('COMMIT')
+    // After some errors, such as a full disk, SQLite has ended the transaction itself.
+    if (connection.inTransaction) connection.exec('COMMIT')
   }
 }
 
