@@ -9,6 +9,13 @@ import type { PostgresAddress } from '../../src/store/postgres/server/pool.ts'
 // A PostgreSQL server of the tests' own, from npm: on loopback, with a port and a folder that nobody else has. Or the one
 // that TEST_POSTGRES_URL names.
 
+// What the package loads ends its process with code 0 once there is nothing left to do: also a run in which tests failed.
+process.prependListener('beforeExit', (code) => {
+  process.once('exit', () => {
+    process.exitCode = code
+  })
+})
+
 export interface TestServer {
   /** With the password: of a superuser. */
   url: string

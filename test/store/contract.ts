@@ -519,12 +519,13 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
 
       it('is of its own organization', async () => {
         const other = await begin(store, jobOf({}, GLOBEX))
-        await other.page('{"id":1}')
+        await other.page('{"id":1}', '{"id":9}')
         await other.close()
 
-        await walked(store, TEXTS.slice(2), 'remove', true)
+        const { missing } = await walked(store, TEXTS.slice(2), 'remove', true)
 
-        expect(Object.keys(await opened.live(jobOf({}, GLOBEX)))).toEqual(['1'])
+        expect(missing.removable).toBe(2)
+        expect(Object.keys(await opened.live(jobOf({}, GLOBEX)))).toEqual(['1', '9'])
       })
     })
 

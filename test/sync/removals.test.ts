@@ -221,6 +221,20 @@ describe('an item that left the list', () => {
     expect(mirroredIds(test)).toEqual(GONE)
   })
 
+  it('is kept by a walk that is not trusted, though it accepts removals', async () => {
+    let isRejecting = false
+    const { test, walk } = createScene({
+      instead: (page) => (isRejecting ? { ...page, items: [...page.items, itemOf('{"no":"key"}')] } : page),
+    })
+    for (const ids of [ALL, GONE]) await walk(ids)
+    isRejecting = true
+
+    const { untrusted } = await walk(GONE, { removals: { ...RULES, accept: true } })
+
+    expect(untrusted).toEqual(expect.any(String))
+    expect(mirroredIds(test)).toEqual(ALL)
+  })
+
   it('is kept by a walk that began while the list was full, though it was empty for a moment', async () => {
     const scene = createScene({
       before: (answer, list) => {

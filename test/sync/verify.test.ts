@@ -77,6 +77,7 @@ describe('verify', () => {
     ['a row that is not listed', [1, 2, 3, 4, 5, 7], {}, ['extra 6']],
     ['another value', upTo(7), { 4: '{"id":4,"state":"paid"}' }, ['different 4 state']],
     ['an additional field', upTo(7), { 4: '{"id":4,"state":"open","c":{"a":1}}' }, ['different 4 c']],
+    ['another value of a field that is ignored', upTo(7), { 4: '{"id":4,"state":"open","seen":1}' }, []],
     ['the same value in another spelling', upTo(7), { 4: '{ "state":"open", "id":4.0 }' }, []],
     ['an item without a usable key', upTo(7), { 4: '{"id":null}' }, ['missing key "id" is null']],
     ['no items', [], {}, upTo(7).map((id) => `extra ${id}`)],

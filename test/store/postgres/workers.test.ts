@@ -388,4 +388,22 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
 
     expect(halted.tokens.holdOf(fingerprint).heldReason()).toBe('refused')
   })
+
+  it('learn with a permit that another one holds the token', async () => {
+    const second = await another()
+    const fingerprint = first.tokens.fingerprint('token-1')
+    await first.tokens.useToken(ACME.id, fingerprint)
+    const { budgets, holdOf } = second.tokens
+    const { version } = await budgets.read(fingerprint)
+    const at = new Date(first.clock.now()).toISOString()
+    await first.tokens.hold([ACME.id], fingerprint, 'refused (401)', at)
+
+    const sent = { closedUntil: 0, known: '{}', waitingFor: null, waitingUntil: 0 }
+    await budgets.compareAndSet(fingerprint, version, () => sent)
+
+    const hold = holdOf(fingerprint)
+    expect(hold.heldReason()).toBe('refused (401)')
+    await hold.refresh?.()
+    expect(hold.heldReason()).toBe('refused (401)')
+  })
 })

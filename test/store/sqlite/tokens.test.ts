@@ -134,6 +134,7 @@ describe('a budget', () => {
   it('is not written over what another process made of it', async () => {
     const test = openTestMirror()
     const { budgets } = test.tokens
+    await budgets.compareAndSet('all', (await budgets.read('all')).version, () => kept)
     const { version } = await budgets.read('all')
     const { budgets: others } = openTestMirror({ file: test.file }).tokens
     await others.compareAndSet('all', version, () => ({ ...kept, known: 'of the other' }))

@@ -21,6 +21,18 @@ function write(test: TestMirror): () => void {
   return () => test.connection.exec(`INSERT INTO sync_settings VALUES ('written', '')`)
 }
 
+/** A clock on which a wait without a deadline fails: it would not even let the test run into its time limit. */
+function createBoundedClock() {
+  const clock = createClock()
+  let sleeps = 0
+  const sleep = async (ms: number) => {
+    sleeps++
+    if (sleeps > 100_000) throw new Error('the wait does not end')
+    clock.advance(ms)
+  }
+  return { ...clock, sleep }
+}
+
 const NEVER = new AbortController().signal
 
 const WRITTEN = `SELECT count(*) FROM sync_settings WHERE name = 'written'`
@@ -49,14 +61,15 @@ describe('a transaction on a mirror that another process has locked', () => {
   })
 
   it('is given up soon after the signal to stop', async () => {
-    const test = openTestMirror()
+    const clock = createBoundedClock()
+    const test = openTestMirror({ clock })
     lock(test)
-    const { connection, clock } = test
+    const { connection } = test
     connection.pragma('busy_timeout = 0')
     const stop = new AbortController()
     const begun = clock.now()
     const sleep = async (ms: number) => {
-      clock.advance(ms)
+      await clock.sleep(ms)
       if (clock.now() - begun === 5000) stop.abort()
     }
     const options = { connection, now: clock.now, sleep, signal: stop.signal }
@@ -70,7 +83,7 @@ describe('a transaction on a mirror that another process has locked', () => {
   })
 
   it('is given up after 30 seconds, with nothing written', async () => {
-    const clock = createClock()
+    const clock = createBoundedClock()
     const test = openTestMirror({ clock })
     lock(test)
     const begun = clock.now()
@@ -118,13 +131,13 @@ function lockedForLong({
   workFor: number
   stopAfter?: number
 }) {
-  const clock = createClock()
+  const clock = createBoundedClock()
   const begun = clock.now()
   const passed = () => clock.now() - begun
   const stop = new AbortController()
   const reports: string[] = []
   const sleep = async (ms: number) => {
-    clock.advance(ms)
+    await clock.sleep(ms)
     if (stopAfter !== undefined && passed() >= stopAfter) stop.abort()
   }
   let tries = 0

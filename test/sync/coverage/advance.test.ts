@@ -6,6 +6,7 @@ import {
   type CoverageState,
   NO_MOVEMENT,
   nextPass,
+  type Overlap,
   startCheckpoint,
   type WalkRules,
 } from '../../../src/sync/coverage/state.ts'
@@ -157,12 +158,33 @@ describe('an answer to forward', () => {
   it.each<[string, number, Checkpoint, Page, number | null]>([
     ['does so in a walk from a later page', 4, reading(9, BEGUN), beyond(), 4],
     ['but never for a page before its first', 5, reading(9, BEGUN), beyond(), null],
+    ['nor for one, when it knows no item to look for', 3, reading(9), beyond({ lastPage: 2 }), null],
     ['nor for more pages than the list has', 1, reading(9, { ...BEGUN, askedAgain: 4 }), beyond(), null],
   ])('%s', (_title, firstPage, from, page, expected) => {
     const next = advance({ ...RULES, kind: 'partial', firstPage }, from, page, NOTHING_NEW)
 
     expect(next.ask?.page ?? null).toBe(expected)
     expect(next.state).toMatchObject({ moved: true, passMoved: true })
+  })
+
+  it('never looks for a known item in front of its first page', () => {
+    const overlap: Overlap = {
+      until: KNOWN,
+      index: 2,
+      total: 12,
+      top: { page: 4, next: null, total: 12 },
+      rose: false,
+      jumps: 0,
+      isFree: true,
+    }
+    const from = reading(3, { ...BEGUN, overlap })
+
+    const next = advance({ ...RULES, kind: 'partial', firstPage: 3 }, from, answer({ number: 3 }), {
+      ...NOTHING_NEW,
+      why: 'overlap',
+    })
+
+    expect(next.state.overlap).toBeNull()
   })
 
   it.each<[string, number, Page]>([

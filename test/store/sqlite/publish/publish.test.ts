@@ -4,8 +4,13 @@ import { describe, expect, it } from 'vitest'
 import { createFilePublishing } from '../../../../src/cli/file/open.ts'
 import { leasesFolder } from '../../../../src/store/sqlite/file/lock-file.ts'
 import { assertOwnCopy, type Numbers, originOf } from '../../../../src/store/sqlite/publish/numbers.ts'
-import { inspectPlace, numbersFile, sweepUnfinished } from '../../../../src/store/sqlite/publish/place.ts'
-import { makeCopy } from '../../../../src/store/sqlite/publish/publish.ts'
+import {
+  inspectPlace,
+  makeUnfinished,
+  numbersFile,
+  sweepUnfinished,
+} from '../../../../src/store/sqlite/publish/place.ts'
+import { makeCopy, startCopy } from '../../../../src/store/sqlite/publish/publish.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { IS_ROOT } from '../../../helpers/system.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
@@ -184,3 +189,44 @@ it.each<[string, (mirror: TestMirror, walk: Awaited<ReturnType<typeof createWalk
 
   expect((await state()).contents).toBe(contents)
 })
+
+/** The processes that this one has started. */
+function ownChildren(): number[] {
+  const list = fs.readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
+  return list.split(' ').filter(Boolean).map(Number)
+}
+
+it.each<[how: string, end: (stop: AbortController, child: number) => void, name: string, message: RegExp]>([
+  ['on the signal to stop', (stop) => stop.abort(), 'InterruptedError', /nothing has changed$/],
+  [
+    'by somebody else',
+    (_stop, child) => process.kill(child, 'SIGKILL'),
+    'MirrorError',
+    /was ended \(SIGKILL\), and nothing has changed; run the command again$/,
+  ],
+])(
+  'leaves nothing but the older copy where the process that makes a new one is killed %s',
+  async (_how, end, name, message) => {
+    const { file: mirror } = openTestMirror()
+    const target = path.join(tempFolder(), 'copy.db')
+    const task = { mirror, target, mode: 0o644, published: null }
+    makeCopy(task, LOCK, Date.now)
+    const folders = [path.dirname(target), leasesFolder(mirror)]
+    const found = () => [fs.readFileSync(target), ...folders.map((folder) => fs.readdirSync(folder))]
+    const before = found()
+    // What the process has when it copies.
+    makeUnfinished(target, LOCK, 0o600)
+    fs.writeFileSync(path.join(leasesFolder(mirror), LOCK), '')
+    const others = ownChildren()
+    const stop = new AbortController()
+
+    const copying = startCopy(task, LOCK, stop.signal)
+    const [child = 0] = ownChildren().filter((pid) => !others.includes(pid))
+    // Nobody else is killed: 0 would be all processes of the group.
+    expect(child).toBeGreaterThan(0)
+    end(stop, child)
+
+    await expect(copying).rejects.toMatchObject({ name, message: expect.stringMatching(message) })
+    expect(found()).toEqual(before)
+  },
+)

@@ -25,20 +25,20 @@ interface Event {
 }
 
 /** A mirror to which items are written, and from which they are removed, one by one. */
-function createStage(test: TestMirror) {
+function createStage(test: TestMirror, organization = ACME) {
   const history = { keep: true as boolean | number }
   return {
     history,
     async write(text: string): Promise<void> {
-      const { saveItems } = await beginTestWalk(test, jobOf({ history: history.keep }))
+      const { saveItems } = await beginTestWalk(test, jobOf({ history: history.keep }, organization))
       await saveItems(text)
     },
     remove(id: number, reason: string): void {
       const { connection } = test
       connection
         .prepare(`INSERT INTO sync_missing VALUES (?, 'orders', ?, 'removable', 1, '', ?)`)
-        .run(ACME.id, String(id), reason)
-      const job = jobOf({ history: history.keep })
+        .run(organization.id, String(id), reason)
+      const job = jobOf({ history: history.keep }, organization)
       const at = new Date(test.clock.now()).toISOString()
       runRule(
         connection,
@@ -87,6 +87,26 @@ async function play(
   }
   return log
 }
+
+/** The same keys in two organizations: other versions between those of one; a first version after a change, a removal, and before a removal. */
+const OF_TWO: [organization: typeof ACME, id: number, what: 'write' | 'removed'][] = [
+  [ACME, 1, 'write'],
+  [ACME, 1, 'write'],
+  [GLOBEX, 1, 'write'],
+  [GLOBEX, 1, 'write'],
+  [GLOBEX, 1, 'write'],
+  [ACME, 1, 'write'],
+  [ACME, 2, 'write'],
+  [ACME, 2, 'write'],
+  [GLOBEX, 2, 'write'],
+  [ACME, 3, 'write'],
+  [ACME, 3, 'removed'],
+  [GLOBEX, 3, 'write'],
+  [ACME, 4, 'write'],
+  [ACME, 4, 'write'],
+  [GLOBEX, 4, 'write'],
+  [GLOBEX, 4, 'removed'],
+]
 
 const inOrder = (events: readonly unknown[]) => events.map((event) => JSON.stringify(event)).toSorted()
 
@@ -171,24 +191,29 @@ describe('orders_changes', () => {
     },
   )
 
-  it('keeps organizations apart', async () => {
-    const test = openTestMirror()
-    for (const [organization, a] of [
-      [ACME, 1],
-      [GLOBEX, 2],
-      [ACME, 3],
-    ] as const) {
-      const { saveItems } = await beginTestWalk(test, jobOf({}, organization))
-      await saveItems(`{"id":1,"a":${a}}`)
+  it.each([
+    { pause: 0, keeps: true },
+    { pause: 1000, keeps: true },
+    { pause: 1000, keeps: false },
+  ])('keeps organizations apart: %o', async ({ pause, keeps }) => {
+    /** What a mirror of these organizations tells, with the same times. */
+    async function eventsOf(...organizations: (typeof ACME)[]) {
+      const test = openTestMirror()
+      for (const [step, [organization, id, what]] of OF_TWO.entries()) {
+        const stage = createStage(test, organization)
+        stage.history.keep = keeps || organization === ACME
+        const isThere = organizations.includes(organization)
+        if (isThere && what === 'removed') stage.remove(id, what)
+        else if (isThere) await stage.write(`{"id":${id},"a":${step}}`)
+        test.clock.advance(pause)
+      }
+      const events = EVENTS.replace('id', '_organization_id, id')
+      return inOrder(test.rows(events))
     }
 
-    expect(
-      test.rows('SELECT _organization_id AS org, change, after FROM orders_changes ORDER BY 1, 2'),
-    ).toEqual([
-      { org: GLOBEX.id, change: 'added', after: '{"id":1,"a":2}' },
-      { org: ACME.id, change: 'added', after: '{"id":1,"a":1}' },
-      { org: ACME.id, change: 'changed', after: '{"id":1,"a":3}' },
-    ])
+    const [ofAcme, ofGlobex] = [await eventsOf(ACME), await eventsOf(GLOBEX)]
+
+    expect(await eventsOf(ACME, GLOBEX)).toEqual([...ofAcme, ...ofGlobex].toSorted())
   })
 
   it('is there in a mirror of an earlier version, whose old versions have no list of fields', async () => {
