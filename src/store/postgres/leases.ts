@@ -31,6 +31,8 @@ export interface Leases {
 export async function createLeases(server: Server, name: string): Promise<Leases> {
   const ours = new Set<bigint>()
   const asked = new Set<bigint>()
+  /** Those of ours that a new connection did not get. */
+  const missing = new Set<bigint>()
   let connection: Promise<OwnConnection> | null = null
   let isClosed = false
   let isReturning = false
@@ -64,14 +66,25 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     const opened = await server.connect(onLost)
     try {
       await assertNoPooler(opened)
-      // A lock that another worker got meanwhile stays with it: its epoch keeps us from writing.
-      for (const key of ours) await tryLock(opened, key)
+      missing.clear()
+      for (const key of ours) missing.add(key)
+      await takeMissing(opened)
+      // The server tells a client of the end of its connection before it drops the locks of that.
+      if (missing.size > 0) {
+        await opened.rows('SELECT pg_sleep(1)', [])
+        await takeMissing(opened)
+      }
       if (isClosed) await opened.close()
       return opened
     } catch (error) {
       await opened.close().catch(() => {})
       throw error
     }
+  }
+
+  /** A lock that another worker got meanwhile stays with it: its epoch keeps us from writing. */
+  async function takeMissing(own: OwnConnection): Promise<void> {
+    for (const key of missing) if (await tryLock(own, key)) missing.delete(key)
   }
 
   // Before the first job is taken, so that a wrong configuration is found at the start.
@@ -110,6 +123,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     async unlock(organizationId, collection) {
       const key = lockKey(server.address.schema, organizationId, collection)
       if (!ours.delete(key)) return
+      missing.delete(key)
       // The server drops the locks of a connection that is lost.
       const used = connection
       const own = await used?.catch(() => null)
@@ -121,7 +135,9 @@ export async function createLeases(server: Server, name: string): Promise<Leases
       })
     },
     renew: async () => {
-      if (!connection && ours.size > 0 && !isClosed) await takeBack()
+      if (ours.size === 0 || isClosed) return
+      if (!connection) await takeBack()
+      else if (missing.size > 0) await onConnection(takeMissing)
     },
     close: async () => {
       isClosed = true

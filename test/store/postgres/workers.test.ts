@@ -122,6 +122,16 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect((await first.store.beginRun(lease, BEGIN)).runId).toBeGreaterThan(0)
   })
 
+  it('take a lock back later that the server had not dropped when they came back', async () => {
+    await taken(first)
+    await cutOff()
+    expect(await first.rows(`SELECT 1 ${LOCKS}`)).toEqual([])
+
+    await first.leases.renew()
+
+    expect(await first.rows(`SELECT 1 ${LOCKS}`)).toHaveLength(1)
+  })
+
   it('write nothing after a failover that lost the number of their lease, which another one is given then', async () => {
     const second = await another()
     const lease = await taken(first)
