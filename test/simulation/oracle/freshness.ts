@@ -70,6 +70,8 @@ export function watchFreshness(
       isFiltered: false,
     }),
   )
+  /** Whether the end where new items appear was configured meanwhile. */
+  let isEndConfigured = false
   const isoNow = () => new Date(wall.now()).toISOString()
 
   function statusOf(job: string): Status {
@@ -88,8 +90,9 @@ export function watchFreshness(
       complain(`fresh_as_of is ${fresh}, before ${asOf}, which is as_of`, job)
     if (before.fresh_as_of === fresh) return
     const isBack = before.fresh_as_of !== null && (fresh === null || fresh < before.fresh_as_of)
-    // A walk that finds new items at the other end than the configured one takes back what was claimed of that.
-    const isRefuted = status.newest === null && before.newest !== null && fresh === asOf
+    // A walk that finds new items at the other end than the configured one takes back what was claimed of that, also what was claimed of
+    // both ends before one of them was configured.
+    const isRefuted = status.newest === null && (before.newest !== null || isEndConfigured) && fresh === asOf
     if (isBack && !known.isFiltered && !wall.wasSet() && !isRefuted)
       complain(`fresh_as_of goes back from ${before.fresh_as_of} to ${fresh}`, job)
     // Claims of a clock that ran ahead are withdrawn once it was set back: the walk's own stays, and hides younger ones until the next walk.
@@ -210,6 +213,9 @@ export function watchFreshness(
       'list changed': onChange,
       'filters changed'() {
         for (const [, known] of jobs.entries()) known.isFiltered = true
+      },
+      'newest changed'() {
+        isEndConfigured = true
       },
       killed: ({ process }) => {
         if ([...jobs.entries()].some(([, { underWay }]) => underWay?.process === process))
