@@ -22,6 +22,7 @@ export function watchHolds(context: OracleContext): Tell {
   const refusedRuns = new Map<string, SimulatedProcess>()
   /** Jobs that `start` took while their organization was held. */
   const takenHeld = new Map<string, SimulatedProcess>()
+  const resuming = new Set<SimulatedProcess>()
 
   function isHeldInMirror({ organizations }: Hold): boolean {
     const held = mirror.rows('SELECT id FROM organizations WHERE held_since IS NOT NULL')
@@ -99,6 +100,14 @@ export function watchHolds(context: OracleContext): Tell {
       if (hold.by === process && mayBeUnwritten(hold) && !isHeldInMirror(hold)) holds.delete(token)
   }
 
+  /** A `resume` that is killed once it has written says nothing any more, but has lifted what the mirror no longer has. */
+  function liftWritten(): void {
+    const held = new Set(
+      mirror.rows('SELECT id FROM organizations WHERE held_since IS NOT NULL').map(({ id }) => String(id)),
+    )
+    lift(setting.tenants.map(({ id }) => id).filter((id) => !held.has(id)))
+  }
+
   return listenWith({
     claimed({ process, job: { organization, collection } }) {
       onClaimed(process, organization.id, jobName(organization.id, collection.name))
@@ -115,7 +124,13 @@ export function watchHolds(context: OracleContext): Tell {
     'refresh began'({ job: { organization, collection }, within }) {
       if (within === null) refusedRuns.delete(jobName(organization.id, collection.name))
     },
-    killed: ({ process }) => forgetUnwritten(process),
+    started({ process, command }) {
+      if (command.includes('"kind":"resume"')) resuming.add(process)
+    },
+    killed({ process }) {
+      forgetUnwritten(process)
+      if (resuming.has(process)) liftWritten()
+    },
     ended: ({ process }) => forgetUnwritten(process),
   })
 }
