@@ -42,7 +42,9 @@ export function* dropCollection(dialect: Dialect, name: string): Rule<void> {
 function* dropAllViews(dialect: Dialect, name: string): Rule<void> {
   yield* dropArrayViews(dialect, name)
   const changes = changesViewName(name)
-  if (yield* dialect.isOwnView(changes)) yield* exec([`DROP VIEW ${quoted(changes)}`])
+  // Also where a user has put a comment of his own on it, or a view of his own in its place: it would keep the tables.
+  const isView = dialect.areTablesKeptByViews && (yield* dialect.relationNamed([changes]))?.kind === 'view'
+  if (isView || (yield* dialect.isOwnView(changes))) yield* exec([`DROP VIEW ${quoted(changes)}`])
 }
 
 /** Makes the view of changes, or makes it anew. Leaves what a user has under its name. */

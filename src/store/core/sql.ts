@@ -63,6 +63,8 @@ export interface Dialect {
   hasId(keys: Keys, row: string, id: string): string
   /** Whether a view of this name is there, and the program has made it: a user may have put another one in its place. */
   isOwnView(name: string): Rule<boolean>
+  /** Whether a table cannot be dropped while a view reads it. */
+  areTablesKeptByViews: boolean
   /** A typed row as its table can hold it. */
   stored(catalog: Catalog, row: TypedRow): TypedRow
   /** Notices about rows that are not stored as they were sent. */

@@ -51,15 +51,14 @@ export const POSTGRES: Dialect = {
       })
       .join(' AND ')
   },
+  areTablesKeptByViews: true,
   *isOwnView(view) {
-    // By what it reads, too: a user may have given the view of changes a comment of his own, and a view that stays blocks its tables.
     const found = yield* all(
       `
         SELECT 1
         FROM pg_class, pg_get_viewdef(oid) AS definition
         WHERE oid = to_regclass(:name::text) AND relkind = 'v' AND (
           strpos(definition, '${VIEW_MARK}') > 0
-          OR strpos(definition, '${SEQ_COLUMNS._changed_at}') > 0 AND strpos(definition, '${SEQ_COLUMNS._valid_to}') > 0
           OR starts_with(obj_description(oid, 'pg_class'), '${CHANGES_COMMENT}')
         )
       `,

@@ -32,6 +32,7 @@ export const SQLITE: Dialect = {
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
   },
+  areTablesKeptByViews: false,
   *isOwnView(view) {
     const found = yield* all<{ sql: string }>(
       "SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = :view COLLATE NOCASE",
