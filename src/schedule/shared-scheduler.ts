@@ -67,7 +67,7 @@ const MOST_TAKEN = 8
  * How often a list that is not configured here is given back, since another worker may already have a newer configuration. That takes five
  * minutes; then the list leaves the queue.
  */
-const MOST_TRIES = 20
+const MOST_GIVEN_BACK = 20
 
 const LOOK_AT_QUEUE_EVERY_MS = 1000
 const AFTER_FULL_MS = 100
@@ -152,7 +152,9 @@ export function startSharedScheduler<L, C extends Handed>(
     const isBusy = signal.aborted || (job !== undefined && inProgress.has(job.name))
     const settle = async () => {
       const end: RunEnd =
-        isBusy || !job ? { again: isBusy || claim.retryCount < MOST_TRIES, errorCode: null } : await job.run()
+        isBusy || !job
+          ? { again: isBusy || claim.retryCount < MOST_GIVEN_BACK, errorCode: null }
+          : await job.run()
       if (end.again) await queue.giveBack(claim)
       else await queue.finish(claim, end.errorCode)
     }

@@ -48,7 +48,7 @@ export async function createTokens(
     }
   }
 
-  async function readReason(fingerprint: string, tries = MOST_TRIES): Promise<void> {
+  async function readReason(fingerprint: string, tries = MOST_LATE): Promise<void> {
     const note = beginAsking(fingerprint)
     const { isNews, isLate } = note(await reading(heldReason(fingerprint)))
     if (!isNews) return readReason(fingerprint, tries)
@@ -101,7 +101,7 @@ export async function createTokens(
 const LATE_MS = 250
 
 /** How often a late permit is written, and a late hold read: a server that is always this slow would never be on time. */
-const MOST_TRIES = 3
+const MOST_LATE = 3
 
 /**
  * The budgets of requests, for many workers: the version decides who was first. `beginAsking` is called before each statement, and
@@ -129,7 +129,7 @@ export function createBudgets(
     },
     async compareAndSet(scope, version, next) {
       let known = Number(version)
-      for (let tries = 0; tries < MOST_TRIES; tries++) {
+      for (let tries = 0; tries < MOST_LATE; tries++) {
         const written = await ask(scope, writeBudget(POSTGRES, scope, known, next()))
         if (!written) return null
         known = written.version

@@ -30,7 +30,7 @@ const TRY_LOCK_EVERY_MS = 50
 const LOOK_AT_WORK_EVERY_MS = 250
 
 /** All waits for locks together, after the signal to stop. */
-const STOPPING_MS = 2000
+const WAITS_WHEN_STOPPING_MS = 2000
 
 /**
  * Waits for locks outside SQLite: a wait inside it would block the event loop, and signals with it. The first try
@@ -46,7 +46,7 @@ export function createLockWait(
   signal.addEventListener('abort', () => {
     stoppedAt = now()
   })
-  const isStopped = () => now() >= stoppedAt + STOPPING_MS
+  const isStopped = () => now() >= stoppedAt + WAITS_WHEN_STOPPING_MS
 
   /** Waits for long work of another process; returns whether there was any. Does not try the lock meanwhile: each try blocks for a moment. */
   async function waitForMaintenance(): Promise<boolean> {

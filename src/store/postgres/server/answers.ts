@@ -22,7 +22,7 @@ const LOOK_AFTER_MS = 15_000
 const LOOKS = 2
 
 /** How long an answer, or a connection, is waited for after the signal to stop. */
-const STOPPING_MS = 3000
+const ANSWER_WHEN_STOPPING_MS = 3000
 
 const CLOSING_MS = 1000
 
@@ -46,7 +46,7 @@ export function createAnswers({ newClient, signal, after, now, report }: Answers
   function whenStopped(giveUp: () => void): () => void {
     let prevent: (() => void) | undefined
     const begin = () => {
-      prevent = after(STOPPING_MS, giveUp)
+      prevent = after(ANSWER_WHEN_STOPPING_MS, giveUp)
     }
     if (signal.aborted) begin()
     else signal.addEventListener('abort', begin, { once: true })

@@ -53,7 +53,7 @@ const LONGEST_WAIT_MS = 5000
 const REPORT_EVERY_MS = 60_000
 
 /** All waits together, after the signal to stop. */
-const STOPPING_MS = 2000
+const WAITS_WHEN_STOPPING_MS = 2000
 
 const MOST_CONFLICTS = 20
 
@@ -197,7 +197,7 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
     let waitMs = FIRST_WAIT_MS
     for (;;) {
       // Each further try would take its time, and there may be many of them.
-      if (isAwayNow && now() >= stoppedAt + STOPPING_MS) throw stoppedWhileAway()
+      if (isAwayNow && now() >= stoppedAt + WAITS_WHEN_STOPPING_MS) throw stoppedWhileAway()
       try {
         const result = await task()
         isAwayNow = false
@@ -212,7 +212,7 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
         // A list that fails is seen, and read again at its next time; one that waits forever is not.
         if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw known
         isAwayNow = true
-        if (now() >= stoppedAt + STOPPING_MS) throw stoppedWhileAway()
+        if (now() >= stoppedAt + WAITS_WHEN_STOPPING_MS) throw stoppedWhileAway()
         tell(`waiting for the mirror: ${known instanceof Error ? known.message : ''}`)
       }
       waited = true
