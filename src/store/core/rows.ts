@@ -2,6 +2,7 @@ import type { Key } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { keyValues, type TableShape } from '../columns/catalog.ts'
+import type { SqlValue } from '../columns/column.ts'
 import { sqlitePath } from '../columns/flatten.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { namesOf } from './jobs.ts'
@@ -31,11 +32,11 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
   }
 
   function* writeTyped(rows: readonly TypedLine[]): Rule<void> {
-    const lines = rows.map(({ organization, key, typed: { values } }) => [
-      organization,
-      ...keyOf(key),
-      ...shape.columns.map(({ name }) => values.get(name) ?? null),
-    ])
+    const lines = rows.map(({ organization, key, typed: { values } }) => {
+      const line: SqlValue[] = [organization, ...keyOf(key)]
+      for (const { name } of shape.columns) line.push(values.get(name) ?? null)
+      return line
+    })
     yield* dialect.eachLine(restore, columns.typed, lines)
   }
 
