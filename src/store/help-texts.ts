@@ -1,9 +1,10 @@
-// What each table and column of ours is, in `sync_help`. The columns of the API are in `sync_columns`.
+import { type Described, OF_ORGANIZATION } from './core/declarations.ts'
 
-/** Tables that every mirror has: what they are, then their columns. */
-export const OF_THE_MIRROR: Readonly<
-  Record<string, readonly [says: string, columns: Readonly<Record<string, string>>]>
-> = {
+// What each table and column of ours is, in `sync_help`; those of a collection are in core/declarations.ts. The columns of the API are in
+// `sync_columns`.
+
+/** Tables and views that every mirror has, with the columns that people read: only these are in a copy. */
+export const OF_THE_MIRROR: Readonly<Record<string, Described>> = {
   organizations: [
     'one row per organization',
     {
@@ -147,66 +148,11 @@ export const WORKING_COLUMNS: Readonly<Record<string, string>> = {
   sync_rejects: 'fingerprint only_refreshed',
 }
 
-const ORGANIZATION = 'the organization whose item it is: organizations.id'
-
-/** Tables of each collection, by the end of their names; a column `KEY` is each of the key columns. */
-export const OF_A_COLLECTION: typeof OF_THE_MIRROR = {
-  '': [
-    "live items, one row each; what the other columns hold is in sync_columns, too. Ids are an organization's own: join by _organization_id, too",
-    {
-      _organization_id: ORGANIZATION,
-      KEY: 'the key, which tells the items of an organization apart',
-      _first_seen_at: 'when it was first seen; of one that had been removed: when it came back',
-      _changed_at: 'when its last change was seen',
-    },
-  ],
-  _raw: [
-    'the same rows as they were sent',
-    {
-      _organization_id: ORGANIZATION,
-      KEY: 'the key, which tells the items of an organization apart',
-      _json: 'the item as it was sent, every number exact',
-      _first_seen_at: 'as in the table without _raw',
-      _changed_at: 'as in the table without _raw',
-      _first_seen_seq: 'seq of the event at _first_seen_at; null: an earlier program wrote it',
-      _changed_seq: 'seq of the event at _changed_at; null: an earlier program wrote it',
-    },
-  ],
-  _history: [
-    'superseded versions, one row each: an item as it was for a while',
-    {
-      _organization_id: ORGANIZATION,
-      KEY: 'the key, which tells the items of an organization apart',
-      _json: 'the item as it was',
-      _valid_from: 'since when it was so',
-      _valid_to: 'until when: another version, or the end, was seen',
-      _reason: 'why it ended: changed, removed, out_of_scope (the filters changed)',
-      _first_seen_at: 'when the item had first been seen; null in versions of an earlier program',
-      _changed_fields: 'JSON list of the paths that the next version changed; null: removed, or not known',
-      _valid_from_seq: 'seq of the event at _valid_from; null: an earlier program wrote it',
-      _valid_to_seq: 'seq of the event at _valid_to; null: an earlier program wrote it',
-    },
-  ],
-  _changes: [
-    'one row per event, of history and live rows',
-    {
-      seq: 'grows with the order in which events became visible; to follow, ask for those greater than the greatest that you have read',
-      _organization_id: ORGANIZATION,
-      KEY: 'the key, which tells the items of an organization apart',
-      change: 'added, changed, removed, out_of_scope (the filters changed), returned (after a removal)',
-      at: 'when the mirror learned of it',
-      changed_fields: 'JSON list of paths ($.customer.email), of changed; null: not known',
-      before: 'JSON before it; null: there was none, or it was not kept',
-      after: 'JSON after it; null: there is none, or it was not kept',
-    },
-  ],
-}
-
 /** Of each array of objects: `orders__items`. */
-export const OF_AN_ARRAY: (typeof OF_THE_MIRROR)[string] = [
+export const OF_AN_ARRAY: Described = [
   'one row for each element of an array of objects; the other columns are the fields of the elements',
   {
-    _organization_id: ORGANIZATION,
+    _organization_id: OF_ORGANIZATION,
     _parent_KEY: 'the key of the item that has the array',
     _index: 'the place in the array, from 0',
   },

@@ -1,14 +1,15 @@
 import { shapeOf } from '../columns/catalog.ts'
 import { dropArrayViews, isTaken, replaceViews } from './array-views.ts'
 import { CHANGES_COMMENT } from './changes-view.ts'
-import { completeTables, tablesSql } from './declarations.ts'
+import { completeTables } from './declarations.ts'
 import { type Alteration, type ViewedTable, viewedTable } from './fit.ts'
 import { changesViewName } from './names.ts'
-import { all, type Dialect, exec, joinRaw, one, quoted, type Rule, run } from './sql.ts'
+import { type Dialect, exec, joinRaw, one, quoted, type Rule, run } from './sql.ts'
 import {
   type ConfiguredCollection,
   dropForOtherKey,
   dropTables,
+  knownCollections,
   loadCatalog,
   loadColumns,
   makeTables,
@@ -29,7 +30,7 @@ export function* ensureTables(alteration: Alteration, collection: ConfiguredColl
   if (plan !== 'nothing') yield* makeTables(dialect, collection)
   // A user may have dropped one.
   else if ((yield* dialect.columnTypes(name)).size === 0)
-    yield* exec(tablesSql(dialect, shapeOf(name, yield* loadCatalog(dialect, collection))))
+    yield* completeTables(dialect, shapeOf(name, yield* loadCatalog(dialect, collection)))
   yield* ensureChangesView(alteration, viewedTable(dialect, collection))
 }
 
@@ -61,10 +62,9 @@ export function* ensureChangesView(
 /** Adds what the tables and views of a mirror of an earlier version lack, also for collections that the configuration no longer names. */
 export function* completeCollections(alteration: Alteration): Rule<void> {
   const { dialect } = alteration
-  const known = yield* all<{ name: string; key: string }>('SELECT name, key FROM sync_collections')
-  for (const { name, key } of known) {
-    if ((yield* dialect.columnTypes(name)).size === 0) continue
-    const shape = viewedTable(dialect, { name, key: JSON.parse(key) as string[] })
+  for (const collection of yield* knownCollections()) {
+    const { name } = collection
+    const shape = shapeOf(name, yield* loadCatalog(dialect, collection))
     yield* completeTables(dialect, shape)
     yield* ensureChangesView(alteration, shape)
     yield* markWideTexts(alteration, shape)

@@ -2,8 +2,8 @@ import { JobError } from '../../errors.ts'
 import { assertSameKey, type Catalog, createCatalog, shapeOf, splitKey } from '../columns/catalog.ts'
 import { type Column, columnType } from '../columns/column.ts'
 import type { ArrayView } from '../columns/elements.ts'
-import { tablesSql } from './declarations.ts'
-import { KINDS, namesOfTables, tableName } from './names.ts'
+import { namesOfTables, tablesSql } from './declarations.ts'
+import { KINDS, tableName } from './names.ts'
 import { all, type Dialect, exec, type Keys, one, quoted, type Rule, run } from './sql.ts'
 
 // `sync_collections`, `sync_known_columns` and `sync_view_columns`: which collections have tables, and what these and the views are like.

@@ -121,17 +121,18 @@ export function* makeOwnViews(alteration: Alteration): Rule<void> {
     if (found && found.kind !== 'view') continue
     const known = yield* dialect.columnTypes(name)
     if ([...known.keys()].some((column) => !(column in columns))) continue
-    yield* makeView(name, selectOf(view), commentsOf(dialect, name))
+    yield* makeView(name, selectOf(view), commentsOf(dialect, name, known))
   }
   yield* saveSetting(VIEWS, textsOf(alteration))
 }
 
-function commentsOf({ comment }: Dialect, view: string): string[] {
+/** What says what the view and its columns are; of one that is there already, of its new columns alone: a user may have his own words on the others. */
+function commentsOf({ comment }: Dialect, view: string, known: ReadonlyMap<string, string>): string[] {
   const [says, columns] = OF_THE_MIRROR[view] ?? ['', {}]
   return [
-    ...comment(`VIEW ${quoted(view)}`, says),
-    ...Object.entries(columns).flatMap(([column, text]) =>
-      comment(`COLUMN ${quoted(view)}.${quoted(column)}`, text),
-    ),
+    ...(known.size === 0 ? comment(`VIEW ${quoted(view)}`, says) : []),
+    ...Object.entries(columns)
+      .filter(([column]) => !known.has(column))
+      .flatMap(([column, text]) => comment(`COLUMN ${quoted(view)}.${quoted(column)}`, text)),
   ]
 }

@@ -2,7 +2,8 @@ import { MirrorError, systemCode } from '../../../errors.ts'
 import { inOrder, type JobFreshness } from '../../core/publication.ts'
 import { quoted } from '../../core/sql.ts'
 import type { Connection } from '../driver.ts'
-import { COPY_ID, openAsItIs, openForReading } from '../file/open.ts'
+import { isDamage } from '../file/errors.ts'
+import { COPY_ID, openAsItIs, openForReading, translate } from '../file/open.ts'
 import { ANALYZED_ROWS } from '../maintenance.ts'
 import { LATEST_VERSION } from '../migrations/migrate.ts'
 import { createIndexesSql, MIRROR, tablesOfCopy } from './tables.ts'
@@ -40,8 +41,10 @@ export function buildCopy(
     connection.exec('ANALYZE')
     return readContents(connection)
   } catch (error) {
-    if (systemCode(error) !== 'SQLITE_FULL') throw error
-    throw new MirrorError(`there is not enough room for a copy of ${mirror}`)
+    if (systemCode(error) === 'SQLITE_FULL')
+      throw new MirrorError(`there is not enough room for a copy of ${mirror}`)
+    // The copy is new, so what is damaged is the mirror.
+    throw isDamage(error) ? translate(mirror, error) : error
   } finally {
     connection.close()
   }

@@ -62,6 +62,10 @@ function mirrorOfVersion(version: number): string {
   if (version < 11) beforeSeq(connection)
   for (const table of tablesOf(connection)) for (const number of [1, 2, 3]) fill(connection, table, number)
   connection.exec(
+    "DELETE FROM sync_collections; INSERT INTO sync_collections (name, key) VALUES ('orders', '[\"id\"]')",
+  )
+  if (version >= 11) connection.exec("INSERT INTO sync_seq VALUES ('orders', 3)")
+  connection.exec(
     // As some version may have made it.
     'CREATE VIEW sync_status AS SELECT organization_id, collection, rows FROM sync_jobs; CREATE VIEW my_rejects AS SELECT * FROM sync_rejects; CREATE VIEW broken AS SELECT * FROM gone',
   )
@@ -280,6 +284,17 @@ describe('a mirror of an earlier version', () => {
     const file = mirrorOfVersion(version)
 
     expectMigrated(file, contents(file))
+  })
+
+  it('whose tables a user has dropped gets them again', () => {
+    const file = mirrorOfVersion(9)
+    new Database(file).exec('DROP TABLE orders; DROP TABLE orders_history').close()
+
+    const connection = openForWriting(file)
+
+    expect(connection.prepare('SELECT count(*) FROM orders').pluck().get()).toBe(0)
+    expect(connection.prepare('SELECT count(*) FROM orders_changes').pluck().get()).toBe(3)
+    connection.close()
   })
 
   it('keeps all its rows when a process dies at any moment', async () => {
