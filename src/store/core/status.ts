@@ -20,7 +20,6 @@ export interface StatusRow {
   coverage: 'steady' | 'repaired' | 'drifted' | null
   /** How many items a walk like the last complete full one misses on average. */
   expected_missed: number | null
-  /** Null also of a mirror that has no such column. */
   fresh_as_of: string | null
   newest: 'first' | 'last' | null
   /** How often its newest end is read, as its rate limit allows; null before the first time. Milliseconds. */
@@ -130,9 +129,9 @@ export function statusOf({ row }: JobLine, running: boolean | null): StatusRow {
   return { ...row, ...(running === false ? NO_WORK : {}), running }
 }
 
-/** All jobs that `sync_status` shows, by organization and collection. `has`: which columns there are; an older mirror lacks some. */
-export function* jobLines(dialect: Dialect, has: HasColumn = () => true): Rule<JobLine[]> {
-  const jobs = yield* all<JobRow>(statusSql(dialect, has))
+/** All jobs that `sync_status` shows, by organization and collection. */
+export function* jobLines(dialect: Dialect): Rule<JobLine[]> {
+  const jobs = yield* all<JobRow>(statusSql(dialect))
   const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
   const waitOf = yield* budgetWaits()
   return jobs.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({
@@ -201,21 +200,6 @@ export function* gateClosedUntil(): Rule<string | null> {
 /** Replaces what a process that died has left: it is no longer true. */
 const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
 
-export type HasColumn = (table: 'sync_status' | 'sync_jobs', column: string) => boolean
-
-/** The columns of `sync_jobs` that an older mirror does not have: there the last run alone is known. */
-const BEFORE = {
-  failing_since: "CASE run.status WHEN 'failed' THEN run.started_at END",
-  failing_by:
-    "CASE run.status WHEN 'failed' THEN CASE run.trigger WHEN 'refresh' THEN 'refresh' ELSE 'walk' END END",
-  failing_code: "CASE run.status WHEN 'failed' THEN run.error_code END",
-  failing_message: "CASE run.status WHEN 'failed' THEN run.error_message END",
-  verifying: '0',
-  retry_since: 'NULL',
-  retry_until: 'NULL',
-  retry_error: 'NULL',
-}
-
 const BY_PLAN = "trigger IN ('schedule', 'manual')"
 
 /** When the run `run` of the open walk `walk` had written all its pages but the last `thirds` thirds. */
@@ -224,15 +208,11 @@ export function writtenBut(thirds: number): string {
 }
 
 /** The columns of a job's line, and what is read for each. */
-function columnsOf(
-  { numberIn, textIn }: Pick<Dialect, 'numberIn' | 'textIn'>,
-  has: HasColumn,
-): Record<keyof ReadRow, string> {
-  // Only for files: on a server a new column has to be read from the tables, since the view may still be that of an earlier version.
-  const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : 'NULL')
-  const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
-  const isRefreshed = has('sync_status', 'newest')
-  const kept = (name: string) => (isRefreshed ? numberIn('job.refresh', name) : 'NULL')
+function columnsOf({
+  numberIn,
+  textIn,
+}: Pick<Dialect, 'numberIn' | 'textIn'>): Record<keyof ReadRow, string> {
+  const kept = (name: string) => numberIn('job.refresh', name)
   return {
     organization_id: 'job.organization_id',
     organization: 'organizations.name',
@@ -243,11 +223,11 @@ function columnsOf(
     last_complete_at: 'sync_status.last_complete_at',
     coverage: 'sync_status.coverage',
     expected_missed: 'sync_status.expected_missed',
-    fresh_as_of: fresh('fresh_as_of'),
-    newest: fresh('newest'),
+    fresh_as_of: 'sync_status.fresh_as_of',
+    newest: 'sync_status.newest',
     refreshed_every_ms: kept('interval'),
     refresh_share: kept('share'),
-    changed_since_off: isRefreshed ? textIn('job.refresh', 'changes', 'off') : 'NULL',
+    changed_since_off: textIn('job.refresh', 'changes', 'off'),
     alarm_since: `CASE WHEN ${kept('alarmedAt')} > ${kept('walkAt')} THEN ${kept('alarmedAt')} END`,
     last_run_at: 'run.started_at',
     last_run_status: 'run.status',
@@ -261,18 +241,18 @@ function columnsOf(
     last_run_wait_ms: 'run.rate_limit_wait_ms',
     last_sync_finished_at: 'attempt.finished_at',
     tried_since: `(SELECT min(started_at) FROM sync_runs WHERE ${OF_OUTER_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0))`,
-    failing_since: late('failing_since'),
-    failing_by: late('failing_by'),
-    failing_code: late('failing_code'),
-    failing_message: late('failing_message'),
+    failing_since: 'job.failing_since',
+    failing_by: 'job.failing_by',
+    failing_code: 'job.failing_code',
+    failing_message: 'job.failing_message',
     work: `CASE
-      WHEN ${late('verifying')} = 1 THEN 'verify'
+      WHEN job.verifying = 1 THEN 'verify'
       WHEN latest.status = 'running' THEN latest.trigger
       WHEN walked.status = 'running' THEN walked.trigger
     END`,
-    retry_since: late('retry_since'),
-    retry_until: late('retry_until'),
-    retry_error: late('retry_error'),
+    retry_since: 'job.retry_since',
+    retry_until: 'job.retry_until',
+    retry_error: 'job.retry_error',
     removals_held: 'job.removals_held',
     held_why: 'CASE WHEN job.removals_held > 0 THEN job.held_why END',
     untrusted: 'complete.untrusted',
@@ -290,8 +270,8 @@ function columnsOf(
   }
 }
 
-function statusSql(dialect: Dialect, has: HasColumn): string {
-  const columns = Object.entries(columnsOf(dialect, has)).map(([name, value]) => `${value} AS ${name}`)
+function statusSql(dialect: Dialect): string {
+  const columns = Object.entries(columnsOf(dialect)).map(([name, value]) => `${value} AS ${name}`)
   const joinFirst = (table: string, as: string, where: string, order = 'id DESC') =>
     dialect.joinFirst(table, as, `${OF_OUTER_JOB} AND ${where}`, order)
   return `
@@ -327,7 +307,7 @@ function backfillsSql({ join }: Dialect): string {
 }
 
 /** Only the names matter here, so any function will do. */
-const NAMES = Object.keys(columnsOf({ numberIn: String, textIn: String }, () => true))
+const NAMES = Object.keys(columnsOf({ numberIn: String, textIn: String }))
 const NO_VALUES = Object.fromEntries(NAMES.map((name) => [name, null])) as Record<keyof ReadRow, null>
 
 /** The row of a configured job that is not in the mirror yet. */
