@@ -1,7 +1,18 @@
 import { type Described, OF_ORGANIZATION } from './core/declarations.ts'
+import { COLUMNS_VIEW, describedView, STATUS_VIEW } from './core/views.ts'
 
-// What each table and column of ours is, in `sync_help`; those of a collection are in core/declarations.ts. The columns of the API are in
-// `sync_columns`.
+// What each table and column of ours is, in `sync_help`. Those of a collection are in core/declarations.ts, those of two views in core/views.ts.
+// The columns of the API are in `sync_columns`.
+
+/** Of `sync_help` itself. */
+export const HELP: Described = [
+  'this table: what each table and column of ours is',
+  {
+    table: 'the name of a table or view',
+    column: 'the name of a column; null: the line is about the whole table',
+    says: 'what it holds',
+  },
+]
 
 /** Tables and views that every mirror has, with the columns that people read: only these are in a copy. */
 export const OF_THE_MIRROR: Readonly<Record<string, Described>> = {
@@ -15,29 +26,7 @@ export const OF_THE_MIRROR: Readonly<Record<string, Described>> = {
       held_reason: 'why, and what to do',
     },
   ],
-  sync_status: [
-    'one row per list (a collection of an organization): how fresh and how sure it is',
-    {
-      organization_id: 'the UUID of the organization',
-      organization: 'its name',
-      collection: 'the name of the collection',
-      rows: 'live rows of this list',
-      as_of: 'start of the last complete full walk: every item that has been in the list ever since is here',
-      last_complete_at: 'end of that walk',
-      coverage:
-        'how sure it is to have seen all: steady (nothing moved), repaired (the list moved, and all of it is accounted for), drifted (it is not: some may be missing); null: the list has no total to count by',
-      expected_missed:
-        'how many items a walk like it misses on average; null: not known, as for drifted walks',
-      fresh_as_of:
-        'what was added at the newest end of the list before then is here; says nothing of changes and removals',
-      newest: 'the end of the list where new items appear: first, last; null: not known yet',
-      last_run_at:
-        'start of the last run, complete or not; a refresh counts only while it is the last and failed',
-      last_run_status: 'running, succeeded, failed, interrupted',
-      error_code: 'why the last run failed, or REMOVALS_HELD',
-      removals_held: 'rows that left the list and are still here, until somebody decides',
-    },
-  ],
+  sync_status: describedView(STATUS_VIEW),
   sync_runs: [
     'one row per run: one attempt of one process at a list',
     {
@@ -84,21 +73,7 @@ export const OF_THE_MIRROR: Readonly<Record<string, Described>> = {
       finished_at: 'when it was complete or abandoned',
     },
   ],
-  sync_columns: [
-    'one row per discovered column: where in an item it comes from',
-    {
-      collection: 'the name of the collection, and of its table',
-      column: 'the name of the column',
-      path: "where its values are in _json, for SQLite's JSON functions: $.customer.email",
-      type: 'INTEGER, REAL, TEXT',
-      first_seen_at: 'when its first value came',
-      last_changed_at: 'when its type last changed',
-      filled:
-        'live rows with a value in it, as of the last complete full walk of each list; null before the first one',
-      misfits: 'live rows whose value did not fit it: it is, as text, in the column NAME__text',
-      last_filled_at: 'start of the last such walk that found any value',
-    },
-  ],
+  sync_columns: describedView(COLUMNS_VIEW),
   sync_rejects: [
     'items that could not be placed: without a usable key, or not an object',
     {
@@ -114,14 +89,7 @@ export const OF_THE_MIRROR: Readonly<Record<string, Described>> = {
     'one row per collection that has tables here',
     { name: 'its name, and that of its table', key: 'JSON list of the paths of its key' },
   ],
-  sync_help: [
-    'this table: what each table and column of ours is',
-    {
-      table: 'the name of a table or view',
-      column: 'the name of a column; null: the line is about the whole table',
-      says: 'what it holds',
-    },
-  ],
+  sync_help: HELP,
 }
 
 /** Tables of the program itself. Their columns are internal: each version may have others. */

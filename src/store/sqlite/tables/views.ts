@@ -6,7 +6,7 @@ import type { ViewedTable } from '../../core/fit.ts'
 import { tableName } from '../../core/names.ts'
 import { type Dialect, quoted } from '../../core/sql.ts'
 import type { OwnView } from '../../core/views.ts'
-import { OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
+import { HELP, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
 
 /** Views that read elements need SQLite 3.38 or later. */
 export const ELEMENTS: ElementSql = {
@@ -104,12 +104,11 @@ ${selectChanges(dialect, shape)}`
 // `sync_help` is a view, so that it knows new collections and arrays without being written.
 
 export function helpView(): OwnView {
-  const columns = {
-    table: 'CAST("table" AS TEXT)',
-    column: 'CAST("column" AS TEXT)',
-    says: 'CAST(says AS TEXT)',
-  }
-  return { name: 'sync_help', columns, from: `FROM (${linesSql()})` }
+  const [says, texts] = HELP
+  const columns = Object.entries(texts).map(
+    ([name, text]) => [name, [`CAST(${quoted(name)} AS TEXT)`, text]] as const,
+  )
+  return { name: 'sync_help', says, columns: Object.fromEntries(columns), from: `FROM (${linesSql()})` }
 }
 
 function linesSql(): string {
