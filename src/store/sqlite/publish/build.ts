@@ -1,5 +1,5 @@
 import { MirrorError, systemCode } from '../../../errors.ts'
-import { inOrder, type JobFreshness } from '../../core/publication.ts'
+import { freshnessOf, type JobFreshness } from '../../core/publication.ts'
 import { quoted } from '../../core/sql.ts'
 import type { Connection } from '../driver.ts'
 import { isDamage } from '../file/errors.ts'
@@ -97,16 +97,8 @@ function readContents(connection: Connection): CopyContents {
       .prepare(`SELECT count(*) FROM ${quoted(name)}`)
       .pluck()
       .get() as number
-  return { rows: Object.fromEntries(names.map((name) => [name, count(name)])), jobs: freshnessIn(connection) }
-}
-
-function freshnessIn(connection: Connection): JobFreshness[] {
-  const has = connection.prepare("SELECT 1 FROM pragma_table_info('sync_status') WHERE name = 'fresh_as_of'")
-  const sql = `
-    SELECT organization_id, organization, collection, as_of, last_complete_at, ${has.get() ? 'fresh_as_of' : 'NULL AS fresh_as_of'}
-    FROM sync_status
-  `
-  return inOrder(connection.prepare(sql).all() as JobFreshness[])
+  const jobs = freshnessOf(connection.prepare('SELECT * FROM sync_status').all() as Partial<JobFreshness>[])
+  return { rows: Object.fromEntries(names.map((name) => [name, count(name)])), jobs }
 }
 
 /** The most database pages that SQLite allows. */

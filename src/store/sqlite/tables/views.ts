@@ -14,7 +14,7 @@ export const ELEMENTS: ElementSql = {
   from: (column, sentAt) => `, json_each(${listSql(column, sentAt)}) AS e\nWHERE e."type" = 'object'`,
   fitting: fittingSql,
   text(path) {
-    const { at, written } = valueAt(path)
+    const { at, written } = elementAt(path)
     return `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE ${written} END`
   },
 }
@@ -40,12 +40,12 @@ export function kindSql(path: string): string {
 }
 
 /** `written`: numbers, booleans and arrays as they are in the JSON; json_extract would round the number. */
-function valueAt(path: string): { at: string; written: string } {
+function elementAt(path: string): { at: string; written: string } {
   return { at: `e."value", ${literal(path)}`, written: `e."value" -> ${literal(path)}` }
 }
 
 function fittingSql(type: ColumnType, path: string): string {
-  const { at, written } = valueAt(path)
+  const { at, written } = elementAt(path)
   if (type === 'TEXT')
     return `CASE WHEN json_type(${at}) NOT IN ('true', 'false') THEN ${ELEMENTS.text(path)} END`
   const value = `json_extract(${at})`
