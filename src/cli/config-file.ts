@@ -4,7 +4,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
 import { UsageError } from '../errors.ts'
 import { checkCron } from '../schedule/cron.ts'
-import { NAME_ENDS } from '../store/core/names.ts'
+import { NAME_ENDS } from '../store/core/declarations.ts'
 import { shellWord } from '../text.ts'
 import type { Globals, Runtime } from './runtime.ts'
 

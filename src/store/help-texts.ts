@@ -1,9 +1,21 @@
-// What each table and column of ours is, in `sync_help`. The columns of the API are in `sync_columns`.
+import { type Described, OF_ORGANIZATION } from './core/declarations.ts'
+import { COLUMNS_VIEW, describedView, STATUS_VIEW } from './core/views.ts'
 
-/** Tables that every mirror has: what they are, then their columns. */
-export const OF_THE_MIRROR: Readonly<
-  Record<string, readonly [says: string, columns: Readonly<Record<string, string>>]>
-> = {
+// What each table and column of ours is, in `sync_help`. Those of a collection are in core/declarations.ts, those of two views in core/views.ts.
+// The columns of the API are in `sync_columns`.
+
+/** Of `sync_help` itself. */
+export const HELP: Described = [
+  'this table: what each table and column of ours is',
+  {
+    table: 'the name of a table or view',
+    column: 'the name of a column; null: the line is about the whole table',
+    says: 'what it holds',
+  },
+]
+
+/** Tables and views that every mirror has, with the columns that people read: only these are in a copy. */
+export const OF_THE_MIRROR: Readonly<Record<string, Described>> = {
   organizations: [
     'one row per organization',
     {
@@ -14,29 +26,7 @@ export const OF_THE_MIRROR: Readonly<
       held_reason: 'why, and what to do',
     },
   ],
-  sync_status: [
-    'one row per list (a collection of an organization): how fresh and how sure it is',
-    {
-      organization_id: 'the UUID of the organization',
-      organization: 'its name',
-      collection: 'the name of the collection',
-      rows: 'live rows of this list',
-      as_of: 'start of the last complete full walk: every item that has been in the list ever since is here',
-      last_complete_at: 'end of that walk',
-      coverage:
-        'how sure it is to have seen all: steady (nothing moved), repaired (the list moved, and all of it is accounted for), drifted (it is not: some may be missing); null: the list has no total to count by',
-      expected_missed:
-        'how many items a walk like it misses on average; null: not known, as for drifted walks',
-      fresh_as_of:
-        'what was added at the newest end of the list before then is here; says nothing of changes and removals',
-      newest: 'the end of the list where new items appear: first, last; null: not known yet',
-      last_run_at:
-        'start of the last run, complete or not; a refresh counts only while it is the last and failed',
-      last_run_status: 'running, succeeded, failed, interrupted',
-      error_code: 'why the last run failed, or REMOVALS_HELD',
-      removals_held: 'rows that left the list and are still here, until somebody decides',
-    },
-  ],
+  sync_status: describedView(STATUS_VIEW),
   sync_runs: [
     'one row per run: one attempt of one process at a list',
     {
@@ -83,21 +73,7 @@ export const OF_THE_MIRROR: Readonly<
       finished_at: 'when it was complete or abandoned',
     },
   ],
-  sync_columns: [
-    'one row per discovered column: where in an item it comes from',
-    {
-      collection: 'the name of the collection, and of its table',
-      column: 'the name of the column',
-      path: "where its values are in _json, for SQLite's JSON functions: $.customer.email",
-      type: 'INTEGER, REAL, TEXT',
-      first_seen_at: 'when its first value came',
-      last_changed_at: 'when its type last changed',
-      filled:
-        'live rows with a value in it, as of the last complete full walk of each list; null before the first one',
-      misfits: 'live rows whose value did not fit it: it is, as text, in the column NAME__text',
-      last_filled_at: 'start of the last such walk that found any value',
-    },
-  ],
+  sync_columns: describedView(COLUMNS_VIEW),
   sync_rejects: [
     'items that could not be placed: without a usable key, or not an object',
     {
@@ -113,14 +89,7 @@ export const OF_THE_MIRROR: Readonly<
     'one row per collection that has tables here',
     { name: 'its name, and that of its table', key: 'JSON list of the paths of its key' },
   ],
-  sync_help: [
-    'this table: what each table and column of ours is',
-    {
-      table: 'the name of a table or view',
-      column: 'the name of a column; null: the line is about the whole table',
-      says: 'what it holds',
-    },
-  ],
+  sync_help: HELP,
 }
 
 /** Tables of the program itself. Their columns are internal: each version may have others. */
@@ -147,66 +116,11 @@ export const WORKING_COLUMNS: Readonly<Record<string, string>> = {
   sync_rejects: 'fingerprint only_refreshed',
 }
 
-const ORGANIZATION = 'the organization whose item it is: organizations.id'
-
-/** Tables of each collection, by the end of their names; a column `KEY` is each of the key columns. */
-export const OF_A_COLLECTION: typeof OF_THE_MIRROR = {
-  '': [
-    "live items, one row each; what the other columns hold is in sync_columns, too. Ids are an organization's own: join by _organization_id, too",
-    {
-      _organization_id: ORGANIZATION,
-      KEY: 'the key, which tells the items of an organization apart',
-      _first_seen_at: 'when it was first seen; of one that had been removed: when it came back',
-      _changed_at: 'when its last change was seen',
-    },
-  ],
-  _raw: [
-    'the same rows as they were sent',
-    {
-      _organization_id: ORGANIZATION,
-      KEY: 'the key, which tells the items of an organization apart',
-      _json: 'the item as it was sent, every number exact',
-      _first_seen_at: 'as in the table without _raw',
-      _changed_at: 'as in the table without _raw',
-      _first_seen_seq: 'seq of the event at _first_seen_at; null: an earlier program wrote it',
-      _changed_seq: 'seq of the event at _changed_at; null: an earlier program wrote it',
-    },
-  ],
-  _history: [
-    'superseded versions, one row each: an item as it was for a while',
-    {
-      _organization_id: ORGANIZATION,
-      KEY: 'the key, which tells the items of an organization apart',
-      _json: 'the item as it was',
-      _valid_from: 'since when it was so',
-      _valid_to: 'until when: another version, or the end, was seen',
-      _reason: 'why it ended: changed, removed, out_of_scope (the filters changed)',
-      _first_seen_at: 'when the item had first been seen; null in versions of an earlier program',
-      _changed_fields: 'JSON list of the paths that the next version changed; null: removed, or not known',
-      _valid_from_seq: 'seq of the event at _valid_from; null: an earlier program wrote it',
-      _valid_to_seq: 'seq of the event at _valid_to; null: an earlier program wrote it',
-    },
-  ],
-  _changes: [
-    'one row per event, of history and live rows',
-    {
-      seq: 'grows with the order in which events became visible; to follow, ask for those greater than the greatest that you have read',
-      _organization_id: ORGANIZATION,
-      KEY: 'the key, which tells the items of an organization apart',
-      change: 'added, changed, removed, out_of_scope (the filters changed), returned (after a removal)',
-      at: 'when the mirror learned of it',
-      changed_fields: 'JSON list of paths ($.customer.email), of changed; null: not known',
-      before: 'JSON before it; null: there was none, or it was not kept',
-      after: 'JSON after it; null: there is none, or it was not kept',
-    },
-  ],
-}
-
 /** Of each array of objects: `orders__items`. */
-export const OF_AN_ARRAY: (typeof OF_THE_MIRROR)[string] = [
+export const OF_AN_ARRAY: Described = [
   'one row for each element of an array of objects; the other columns are the fields of the elements',
   {
-    _organization_id: ORGANIZATION,
+    _organization_id: OF_ORGANIZATION,
     _parent_KEY: 'the key of the item that has the array',
     _index: 'the place in the array, from 0',
   },

@@ -6,7 +6,7 @@ import type { Connection } from '../../store/sqlite/driver.ts'
 import { assertMayRead, rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { type Header, inspectHeader } from '../../store/sqlite/file/header.ts'
 import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
-import { createFileStatus, type FileStatus, freeBytes, fullDisk } from '../../store/sqlite/read/status.ts'
+import { freeBytes, fullDisk, readFacts as readFileFacts } from '../../store/sqlite/read/status.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
 import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
@@ -31,23 +31,16 @@ export async function openToAsk({ database }: Config): Promise<RuleRunner | null
 export async function readFacts({ database, config }: MirrorPlace): Promise<MirrorFacts | null> {
   const connection = config ? openForReading(database) : openMirror(database, true)
   if (!connection) return null
-  const reader = createFileStatus(connection, database)
   try {
-    return factsOf(reader)
+    return factsOf(connection, database)
   } finally {
-    reader.close()
+    connection.close()
   }
 }
 
-export function factsOf(reader: FileStatus): MirrorFacts {
-  return {
-    jobs: reader.status(),
-    daemons: reader.daemons(),
-    pausedUntil: reader.gateClosedUntil(),
-    columnTroubles: reader.columnTroubles(),
-    queue: null,
-    locks: [],
-  }
+/** `own`: the name of this process's lock file. */
+export function factsOf(connection: Connection, file: string, own: string | null = null): MirrorFacts {
+  return { ...readFileFacts(connection, file, own), queue: null, locks: [] }
 }
 
 export function writeFault({ database, config }: MirrorPlace): string | null {

@@ -4,6 +4,7 @@ import { overviewOf } from '../../store/core/overview.ts'
 import { mirrorState } from '../../store/core/publication.ts'
 import { claimAddress, saveSetting } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
+import { gateClosedUntil } from '../../store/core/status.ts'
 import { type Connection, runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { emptyWal, openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
@@ -17,7 +18,7 @@ import {
 } from '../../store/sqlite/leases.ts'
 import { originIn } from '../../store/sqlite/publish/numbers.ts'
 import { startCopy } from '../../store/sqlite/publish/publish.ts'
-import { createFileStatus, mirrorSize } from '../../store/sqlite/read/status.ts'
+import { mirrorSize } from '../../store/sqlite/read/status.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
 import { makeConfigured, rebuildCollection } from '../../store/sqlite/tables/collection.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
@@ -163,18 +164,17 @@ export function createFilePublishing(
 
 /** What the listener reads from: the connection of the sync, between two of its transactions. */
 function createServedFile(connection: Connection, file: string, processName: string): ServedMirror {
-  const reader = createFileStatus(connection, file, processName)
   const assertSameFile = createFileCheck(file)
   return {
     async probe() {
       assertSameFile()
       // Any read shows whether the mirror can be read; what it returns is not needed.
-      reader.gateClosedUntil()
+      translatingErrors(file, () => runRule(connection, gateClosedUntil()))
     },
     writeFault: () => unwritableNow(file, true),
     overview: async (newSince) =>
       translatingErrors(file, () => ({
-        facts: factsOf(reader),
+        facts: factsOf(connection, file, processName),
         ...runRule(connection, overviewOf(SQLITE, newSince)),
         size: mirrorSize(file),
       })),

@@ -22,11 +22,13 @@ export interface ElementSql {
 }
 
 /** Makes the view of an array, or makes it anew. */
-export function makeArrayView(alteration: Alteration, table: ViewedTable, view: ArrayView): Rule<void> {
+export function* makeArrayView(alteration: Alteration, table: ViewedTable, view: ArrayView): Rule<void> {
   const { dialect, makeView } = alteration
   const says = `One row for each element of ${view.arrayColumn} of ${table.name}.`
-  const comments = dialect.comment(`VIEW ${quoted(view.name)}`, says)
-  return makeView(view.name, selectElements(alteration, table, view), comments)
+  // A user may have put a comment of his own on a view that is there.
+  const isNew = (yield* dialect.relationNamed([view.name])) === null
+  const comments = isNew ? dialect.comment(`VIEW ${quoted(view.name)}`, says) : []
+  yield* makeView(view.name, selectElements(alteration, table, view), comments)
 }
 
 function selectElements(

@@ -22,18 +22,29 @@ export const CHANGES_COMMENT = 'One row an event of '
 
 export type EventTime = keyof typeof SEQ_COLUMNS
 
-/** The first column of `orders_changes`. */
+/** The first column of `orders_changes`, and what it is. */
 export const SEQ = 'seq'
+export const SEQ_SAYS =
+  'grows with the order in which events became visible; to follow, ask for those greater than the greatest that you have read'
 
-/** The columns of `orders_changes` behind the key. */
-export const EVENT_COLUMNS = ['change', 'at', 'changed_fields', 'before', 'after'] as const
+/** The columns of `orders_changes` behind the key, and what they hold. */
+export const EVENT_COLUMNS = {
+  change: 'added, changed, removed, out_of_scope (the filters changed), returned (after a removal)',
+  at: 'when the mirror learned of it',
+  changed_fields: 'JSON list of paths ($.customer.email), of changed; null: not known',
+  before: 'JSON before it; null: there was none, or it was not kept',
+  after: 'JSON after it; null: there is none, or it was not kept',
+}
+
+/** The names of all columns of an event beside the key. */
+export const EVENT_NAMES: readonly string[] = [SEQ, ...Object.keys(EVENT_COLUMNS)]
 
 /**
  * The names of the key columns in `orders_changes`: a key that has the name of a column of an event gets the next free one
  * (`at_2`), so that a query on events means the same in every mirror.
  */
 export function eventKeyNames(keyColumns: readonly string[], limits = SQLITE_LIMITS): string[] {
-  const taken = new Set<string>([SEQ, ...EVENT_COLUMNS])
+  const taken = new Set(EVENT_NAMES)
   const own = new Set(keyColumns.map(foldName))
   return keyColumns.map((key) => {
     const name = taken.has(foldName(key))

@@ -1,53 +1,99 @@
 import type { TableShape } from '../columns/catalog.ts'
 import type { Column } from '../columns/column.ts'
-import { OF_A_COLLECTION } from '../help-texts.ts'
-import { type EventTime, SEQ_COLUMNS } from './changes-view.ts'
-import { type INDEX_ENDS, KINDS, type TableKind, tableName } from './names.ts'
+import { EVENT_COLUMNS, type EventTime, SEQ, SEQ_COLUMNS, SEQ_SAYS } from './changes-view.ts'
+import { changesViewName, KINDS, type TableKind, tableName } from './names.ts'
 import { type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 
-// What the tables of a collection are like, with their indexes.
+// What the tables of a collection are like, and what their columns hold; with their indexes.
 
-/** A column of ours beside the key. `isLater`: tables of earlier versions get it, and it is null in the rows that those wrote. */
+/** A column of ours. `isLater`: tables of earlier versions get it, and it is null in the rows that those wrote. */
 interface OwnColumn {
   type: 'text' | 'timestamptz' | 'bigint'
+  says: string
   isLater?: true
 }
 
-const TEXT: OwnColumn = { type: 'text' }
-const TIME: OwnColumn = { type: 'timestamptz' }
+/** What a table or view is, then its columns. */
+export type Described = readonly [says: string, columns: Readonly<Record<string, string>>]
 
-const seqColumns = (...times: EventTime[]): Record<string, OwnColumn> =>
-  Object.fromEntries(times.map((time) => [SEQ_COLUMNS[time], { type: 'bigint', isLater: true }]))
+const text = (says: string): OwnColumn => ({ type: 'text', says })
+const time = (says: string): OwnColumn => ({ type: 'timestamptz', says })
 
-const OWN: Record<TableKind, Readonly<Record<string, OwnColumn>>> = {
-  typed: { _first_seen_at: TIME, _changed_at: TIME },
+/** The column of `seq` beside one of a time. */
+function seqColumn(at: EventTime): Record<string, OwnColumn> {
+  const says = `seq of the event at ${at}; null: an earlier program wrote it`
+  return { [SEQ_COLUMNS[at]]: { type: 'bigint', says, isLater: true } }
+}
+
+/** The tables, with our own columns beside `_organization_id` and the key. */
+const TABLES: Record<TableKind, { says: string; own: Readonly<Record<string, OwnColumn>> }> = {
+  typed: {
+    says: "live items, one row each; what the other columns hold is in sync_columns, too. Ids are an organization's own: join by _organization_id, too",
+    own: {
+      _first_seen_at: time('when it was first seen; of one that had been removed: when it came back'),
+      _changed_at: time('when its last change was seen'),
+    },
+  },
   raw: {
-    _json: TEXT,
-    _first_seen_at: TIME,
-    _changed_at: TIME,
-    ...seqColumns('_first_seen_at', '_changed_at'),
+    says: 'the same rows as they were sent',
+    own: {
+      _json: text('the item as it was sent, every number exact'),
+      _first_seen_at: time('as in the table without _raw'),
+      _changed_at: time('as in the table without _raw'),
+      ...seqColumn('_first_seen_at'),
+      ...seqColumn('_changed_at'),
+    },
   },
   history: {
-    _json: TEXT,
-    _valid_from: TIME,
-    _valid_to: TIME,
-    _reason: TEXT,
-    _first_seen_at: { ...TIME, isLater: true },
-    _changed_fields: { ...TEXT, isLater: true },
-    ...seqColumns('_valid_from', '_valid_to'),
+    says: 'superseded versions, one row each: an item as it was for a while',
+    own: {
+      _json: text('the item as it was'),
+      _valid_from: time('since when it was so'),
+      _valid_to: time('until when: another version, or the end, was seen'),
+      _reason: text('why it ended: changed, removed, out_of_scope (the filters changed)'),
+      _first_seen_at: {
+        ...time('when the item had first been seen; null in versions of an earlier program'),
+        isLater: true,
+      },
+      _changed_fields: {
+        ...text('JSON list of the paths that the next version changed; null: removed, or not known'),
+        isLater: true,
+      },
+      ...seqColumn('_valid_from'),
+      ...seqColumn('_valid_to'),
+    },
   },
 }
 
-/** Our own columns of a table of a collection, beside the key. */
-export function ownColumns(kind: TableKind): ({ name: string } & Pick<OwnColumn, 'type'>)[] {
-  return Object.entries(OWN[kind]).map(([name, { type }]) => ({ name, type }))
+/** The names of our own columns of a table of a collection, beside `_organization_id` and the key. */
+export function ownColumns(kind: TableKind): string[] {
+  return Object.keys(TABLES[kind].own)
+}
+
+export const OF_ORGANIZATION = 'the organization whose item it is: organizations.id'
+const OF_KEY = 'the key, which tells the items of an organization apart'
+
+/** What a table of a collection holds. A column `KEY` stands for each of the key columns. */
+function describedTable(kind: TableKind): Described {
+  const { says, own } = TABLES[kind]
+  const texts = Object.entries(own).map(([name, column]) => [name, column.says])
+  return [says, { _organization_id: OF_ORGANIZATION, KEY: OF_KEY, ...Object.fromEntries(texts) }]
+}
+
+/** The tables and the view of changes of a collection, by the end of their names. */
+export const OF_A_COLLECTION: Readonly<Record<string, Described>> = {
+  ...Object.fromEntries(KINDS.map((kind) => [tableName('', kind), describedTable(kind)])),
+  [changesViewName('')]: [
+    'one row per event, of history and live rows',
+    { [SEQ]: SEQ_SAYS, _organization_id: OF_ORGANIZATION, KEY: OF_KEY, ...EVENT_COLUMNS },
+  ],
 }
 
 const IS_CHANGED = ' WHERE "_changed_at" > "_first_seen_at"'
 
 /** Indexes beside the keys: of the history; and for `orders_changes`, by time and by `seq`. The partial ones cost a first sync nothing. */
 const INDEXES: readonly [
-  end: (typeof INDEX_ENDS)[number],
+  end: string,
   kind: TableKind,
   on: (keys: string, seqOf: Dialect['seqOf']) => string,
 ][] = [
@@ -63,20 +109,31 @@ const INDEXES: readonly [
   ['_raw_seq_at_change', 'raw', (_, seqOf) => `((${seqOf('_changed_at')}))${IS_CHANGED}`],
 ]
 
-/** The statements that make the tables of a collection, as far as they are missing. */
-export function tablesSql(dialect: Dialect, shape: TableShape): string[] {
-  return [
-    ...KINDS.flatMap((kind) => [tableSql(dialect, shape, kind), ...commentsOf(dialect, shape, kind)]),
-    ...indexesSql(dialect, shape),
-  ]
+/** The ends of the names of a collection's tables, indexes and views, apart from those of arrays. */
+export const NAME_ENDS: readonly string[] = [
+  ...KINDS.map((kind) => tableName('', kind)).filter((end) => end !== ''),
+  ...INDEXES.map(([end]) => end),
+  changesViewName(''),
+]
+
+/** Their names; also those that users might have taken. */
+export function namesOfTables({ limits }: Pick<Dialect, 'limits'>, collection: string): string[] {
+  return ['', ...NAME_ENDS].map((end) => limits.cut(collection, end.length) + end)
 }
 
-function tableSql({ declared, more }: Dialect, shape: TableShape, kind: TableKind): string {
+/** The statements that make the tables of a collection, with what says what they hold. */
+export function tablesSql(dialect: Dialect, shape: TableShape): string[] {
+  return [...KINDS.flatMap((kind) => tableSql(dialect, shape, kind)), ...indexesSql(dialect, shape)]
+}
+
+function tableSql(dialect: Dialect, shape: TableShape, kind: TableKind): string[] {
+  const { declared, more } = dialect
+  const table = tableName(shape.name, kind)
   const keys = shape.keyColumns.map((name, index) => {
     const type = SQL_TYPES[shape.keyTypes[index] ?? 'TEXT']
     return `${quoted(name)} ${declared(type)} NOT NULL`
   })
-  const own = Object.entries(OWN[kind]).map(
+  const own = Object.entries(TABLES[kind].own).map(
     ([name, { type, isLater }]) => `${quoted(name)} ${declared(type)}${isLater ? '' : ' NOT NULL'}`,
   )
   const discovered = shape.columns.map(({ name, type }) => `${quoted(name)} ${declared(SQL_TYPES[type])}`)
@@ -88,27 +145,24 @@ function tableSql({ declared, more }: Dialect, shape: TableShape, kind: TableKin
       ? Object.entries(more.history).map(([name, { type }]) => `${quoted(name)} ${type}`)
       : [`PRIMARY KEY (${primary})`]),
   ]
-  return `CREATE TABLE IF NOT EXISTS ${quoted(tableName(shape.name, kind))} (\n  ${lines.join(',\n  ')}\n)${more.ending}`
+  return [
+    `CREATE TABLE ${quoted(table)} (\n  ${lines.join(',\n  ')}\n)${more.ending}`,
+    ...commentsOf(dialect, shape, kind),
+  ]
 }
 
 function commentsOf(dialect: Dialect, shape: TableShape, kind: TableKind): string[] {
   const table = tableName(shape.name, kind)
-  const [says, columns] = OF_A_COLLECTION[kind === 'typed' ? '' : `_${kind}`] ?? ['', {}]
-  const { KEY: ofKey = '', ...own } = columns
-  const more =
-    kind === 'history'
-      ? Object.entries(dialect.more.history).map(([name, { says: text }]): [string, string] => [name, text])
-      : []
-  const texts: Record<string, string> = {
-    ...own,
-    ...Object.fromEntries(more),
-    ...Object.fromEntries(shape.keyColumns.map((name) => [name, ofKey])),
-  }
+  const [says, { KEY: ofKey = '', ...own }] = describedTable(kind)
+  const further = kind === 'history' ? Object.entries(dialect.more.history) : []
+  const texts = [
+    ...Object.entries(own),
+    ...further.map(([name, column]) => [name, column.says] as const),
+    ...shape.keyColumns.map((name) => [name, ofKey] as const),
+  ]
   return [
     ...dialect.comment(`TABLE ${quoted(table)}`, says),
-    ...Object.entries(texts).flatMap(([name, text]) =>
-      dialect.comment(`COLUMN ${quoted(table)}.${quoted(name)}`, text),
-    ),
+    ...texts.flatMap(([name, said]) => dialect.comment(`COLUMN ${quoted(table)}.${quoted(name)}`, said)),
     ...(kind === 'typed' ? shape.columns.flatMap((column) => commentOf(dialect, table, column)) : []),
   ]
 }
@@ -142,26 +196,25 @@ export function addColumnSql(dialect: Dialect, table: string, column: Column): s
   ]
 }
 
-/** Adds what tables of earlier versions lack: columns, indexes, and a `seq` above the numbers of all their events. */
-export function* completeTables(
-  dialect: Dialect,
-  shape: Pick<TableShape, 'name' | 'keyColumns'>,
-): Rule<void> {
+/** Makes what is missing of a collection's tables: one that a user has dropped, and columns and indexes that earlier versions did not have. */
+export function* completeTables(dialect: Dialect, shape: TableShape): Rule<void> {
   for (const kind of KINDS) {
     const table = tableName(shape.name, kind)
     const known = yield* dialect.columnTypes(table)
-    const missing = Object.entries(OWN[kind]).filter(([name, { isLater }]) => isLater && !known.has(name))
-    yield* exec(
-      missing.map(
-        ([name, { type }]) =>
-          `ALTER TABLE ${quoted(table)} ADD COLUMN ${quoted(name)} ${dialect.declared(type)}`,
-      ),
+    const missing = Object.entries(TABLES[kind].own).filter(
+      ([name, { isLater }]) => isLater && !known.has(name),
     )
+    const added = missing.map(
+      ([name, { type }]) =>
+        `ALTER TABLE ${quoted(table)} ADD COLUMN ${quoted(name)} ${dialect.declared(type)}`,
+    )
+    yield* exec(known.size === 0 ? tableSql(dialect, shape, kind) : added)
   }
   yield* exec(indexesSql(dialect, shape))
   yield* raiseSeq(dialect, shape.name)
 }
 
+/** The numbers of new events are greater than those of all events that the tables hold. */
 function* raiseSeq({ seqOf }: Dialect, collection: string): Rule<void> {
   const [raw, history] = (['raw', 'history'] as const).map((kind) => quoted(tableName(collection, kind)))
   yield* run(

@@ -84,68 +84,57 @@ const AT_ONCE = 400
 
 /** Reads the whole table or view a few times: some seconds for a million rows. */
 export function* describeColumns(dialect: Dialect, listed: Listed): Rule<ColumnSummary[]> {
+  const paths = yield* pathsOf(dialect, listed)
   const summaries: ColumnSummary[] = []
   for (let at = 0; at < listed.columns.length; at += AT_ONCE) {
     const columns = listed.columns.slice(at, at + AT_ONCE)
-    summaries.push(...(yield* describeSome(dialect, { ...listed, columns })))
+    summaries.push(...(yield* describeSome(dialect, { ...listed, columns }, paths)))
   }
-  const paths = yield* pathsOf(dialect, listed)
-  return summaries.map((summary) => ({ ...summary, path: paths.get(summary.column) ?? null }))
+  return summaries
 }
 
-function* describeSome(dialect: Dialect, listed: Listed): Rule<ColumnSummary[]> {
-  const { name, columns } = listed
+function* describeSome(
+  dialect: Dialect,
+  listed: Listed,
+  paths: ReadonlyMap<string, string>,
+): Rule<ColumnSummary[]> {
+  const { columns } = listed
+  const name = quoted(listed.name)
   const values = columns.map((column) => dialect.comparable(column))
-  const { rows, extremes } = yield* extremesOf(name, values)
+  const extremes = values.map((value) => `count(${value}), min(${value}), max(${value})`)
+  const [whole = []] = yield* arrays(`SELECT count(*), ${extremes.join(', ')} FROM ${name}`)
+  const rows = Number(whole[0])
   const isExact = rows <= SAMPLE_ROWS
   const samples = yield* countSampled(dialect, listed, values, isExact ? null : SAMPLE_ROWS / rows)
-  const few = samples.map(({ distinct }) => !isExact && distinct <= FEW)
-  const counts = yield* oneOfEach(
-    values.map((value, index) =>
-      few[index]
-        ? `SELECT count(*) FROM (SELECT DISTINCT ${value} AS v FROM ${quoted(name)} WHERE ${value} IS NOT NULL) AS d`
-        : null,
-    ),
-  )
-  const examples = yield* oneOfEach(
-    values.map((value, index) =>
-      extremes[index]?.filled === 0
-        ? null
-        : `SELECT ${value} FROM ${quoted(name)} WHERE ${value} IS NOT NULL LIMIT 1`,
-    ),
-  )
-  return columns.map((column, index): ColumnSummary => {
-    const { filled = 0, smallest = null, largest = null } = extremes[index] ?? {}
+  const isCounted = samples.map(({ distinct }) => !isExact && distinct <= FEW)
+  const more = values.flatMap((value, index) => [
+    isCounted[index]
+      ? `(SELECT count(*) FROM (SELECT DISTINCT ${value} AS v FROM ${name} WHERE ${value} IS NOT NULL) AS d)`
+      : 'NULL',
+    Number(whole[index * 3 + 1]) > 0
+      ? `(SELECT ${value} FROM ${name} WHERE ${value} IS NOT NULL LIMIT 1)`
+      : 'NULL',
+  ])
+  const [found = []] = yield* arrays(`SELECT ${more.join(', ')}`)
+  return columns.map((column, index) => {
+    const [count, smallest = null, largest = null] = whole.slice(index * 3 + 1)
+    const [counted = null, example = null] = found.slice(index * 2)
+    const filled = Number(count)
     const sample = samples[index] ?? { distinct: 0, sampled: 0, once: 0 }
     const type = dialect.shownType(column, listed)
     return {
       column: column.name,
-      path: null,
+      path: paths.get(column.name) ?? null,
       type: type === OWN_TIME ? 'TEXT' : type,
       rows,
       nulls: rows - filled,
-      distinct: isExact
-        ? sample.distinct
-        : few[index]
-          ? Number(counts[index])
-          : estimateDistinct({ filled, ...sample }),
-      isExact: isExact || few[index] === true,
+      distinct: Number(counted ?? (isExact ? sample.distinct : estimateDistinct({ filled, ...sample }))),
+      isExact: isExact || isCounted[index] === true,
       smallest,
       largest,
-      example: examples[index] ?? null,
+      example,
     }
   })
-}
-
-/** How many rows there are; and of each column how many have a value, the smallest, and the largest. */
-function* extremesOf(name: string, values: readonly string[]) {
-  const asked = values.flatMap((value) => [`count(${value})`, `min(${value})`, `max(${value})`])
-  const [found = []] = yield* arrays(`SELECT count(*), ${asked.join(', ')} FROM ${quoted(name)}`)
-  const extremes = values.map((_, index) => {
-    const [filled, smallest = null, largest = null] = found.slice(index * 3 + 1)
-    return { filled: Number(filled), smallest, largest }
-  })
-  return { rows: Number(found[0]), extremes }
 }
 
 /** What a sample holds of a column. */
@@ -180,13 +169,6 @@ function* countSampled(
     sampled: Number(sampled),
     once: Number(once),
   }))
-}
-
-/** The value that each of these queries returns, all of one statement; null: none is asked for. */
-function* oneOfEach(queries: readonly (string | null)[]): Rule<Value[]> {
-  const asked = queries.map((query) => (query === null ? 'NULL' : `(${query})`))
-  const [found = []] = yield* arrays(`SELECT ${asked.join(', ')}`)
-  return found
 }
 
 /**

@@ -1,9 +1,10 @@
 import { InterruptedError } from '../../errors.ts'
 import { keyColumnNames, splitKey } from '../columns/catalog.ts'
+import { isWithoutRows } from './collections.ts'
 import { asOwner, type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
 import { type TableKind, tableName } from './names.ts'
 import { all, type Dialect, one, quoted, type Rule, type Runner, run, timeOf } from './sql.ts'
-import { isWithoutRows, knownKey } from './tables.ts'
+import { knownKey } from './tables.ts'
 
 // What `forget` deletes of a job, and of an organization.
 

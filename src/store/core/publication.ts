@@ -37,39 +37,37 @@ const JOBS = `
   ORDER BY organization_id, collection
 `
 
-/** Times as the store has them. */
-type JobLine = Omit<JobFreshness, Time> & Record<Time, StoredTime | null>
+/** A row of `sync_status`, with times as the store has them. */
+type JobRow = Omit<JobFreshness, Time> & Record<Time, StoredTime | null>
 type Time = (typeof TIMES)[number]
 const TIMES = ['as_of', 'last_complete_at', 'fresh_as_of'] as const
+
+/** How fresh lists are by their rows of `sync_status`, in an order that no database decides. Earlier versions had no `fresh_as_of`. */
+export function freshnessOf(rows: readonly Partial<JobRow>[]): JobFreshness[] {
+  const jobs = rows.map((row) => ({
+    organization_id: row.organization_id ?? '',
+    organization: row.organization ?? '',
+    collection: row.collection ?? '',
+    as_of: timeOrNull(row.as_of ?? null),
+    last_complete_at: timeOrNull(row.last_complete_at ?? null),
+    fresh_as_of: timeOrNull(row.fresh_as_of ?? null),
+  }))
+  const keyOf = ({ organization, collection }: JobFreshness) => `${organization}\0${collection}`
+  return jobs.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
+}
 
 /** Reads the state, all of one snapshot. `maker`: what else the file depends on: which mirror it is, and which version of the program makes it. */
 export function* mirrorState(maker: unknown): Rule<MirrorState> {
   const lines: Record<string, unknown[]> = {}
   for (const [name, text] of Object.entries(CONTENTS)) lines[name] = yield* all(text)
-  const jobs = yield* all<JobLine>(JOBS)
-  const freshness = jobs.map(({ organization_id, organization, collection, ...times }) => ({
-    organization_id,
-    organization,
-    collection,
-    as_of: timeOrNull(times.as_of),
-    last_complete_at: timeOrNull(times.last_complete_at),
-    fresh_as_of: timeOrNull(times.fresh_as_of),
-  }))
+  const jobs = yield* all<JobRow>(JOBS)
   const text = JSON.stringify([maker, lines, jobs], (name, value) =>
     (TIMES as readonly string[]).includes(name) ? undefined : (value as unknown),
   )
   return {
     contents: createHash('sha256').update(text).digest('hex').slice(0, 32),
-    jobs: inOrder(freshness),
+    jobs: freshnessOf(jobs),
   }
-}
-
-/** The same whatever database has sorted them. */
-export function inOrder<T extends Pick<JobFreshness, 'organization' | 'collection'>>(
-  jobs: readonly T[],
-): T[] {
-  const keyOf = ({ organization, collection }: T) => `${organization}\0${collection}`
-  return jobs.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
 }
 
 /** What decides whether the published file is made again. All times are epoch milliseconds. */

@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import type { ColumnLimits } from '../columns/column.ts'
 import { parentNames } from '../columns/elements.ts'
-import { isOfChanges, type Listed, type ListedColumn, type Value } from './reading.ts'
+import { isOfChanges, type Listed, type Value } from './reading.ts'
 import { type Dialect, quoted, type Values } from './sql.ts'
 
 // What `export` selects of a table or view.
@@ -17,22 +17,6 @@ export interface Selection {
 }
 
 const NAME_COLUMN = { name: '_organization', type: 'TEXT' }
-
-/** The columns of a result, with the organization's name (of `o`) behind its id, and what is selected (of `x`) for each. */
-function selectedColumns(listed: Pick<Listed, 'columns'>): {
-  columns: ListedColumn[]
-  expressions: string[]
-} {
-  // A view of a user may have the name of the organization.
-  const isNamed = listed.columns.some(({ name }) => name === NAME_COLUMN.name)
-  const columns = listed.columns.flatMap((column) =>
-    column.name === '_organization_id' && !isNamed ? [column, NAME_COLUMN] : [column],
-  )
-  const expressions = columns.map((column) =>
-    column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`,
-  )
-  return { columns, expressions }
-}
 
 /** A statement whose rows are counted, or read. */
 export interface Part {
@@ -50,11 +34,16 @@ export function selectRows(
   listed: Listed,
   selection: Selection,
 ): { columns: string[]; types: string[]; parts: Parts } {
-  const { columns, expressions } = selectedColumns(listed)
+  // A view of a user may have the name of the organization.
+  const isNamed = listed.columns.some(({ name }) => name === NAME_COLUMN.name)
+  const columns = listed.columns.flatMap((column) =>
+    column.name === '_organization_id' && !isNamed ? [column, NAME_COLUMN] : [column],
+  )
+  const list = columns.map((column) => (column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`))
   return {
     columns: columns.map(({ name }) => name),
     types: columns.map((column) => dialect.shownType(column, listed)),
-    parts: partsOf(dialect, listed, selection, expressions.join(', ')),
+    parts: partsOf(dialect, listed, selection, list.join(', ')),
   }
 }
 
@@ -65,45 +54,29 @@ export function selectItems(dialect: Dialect, raw: Listed, selection: Selection)
 
 function partsOf(dialect: Dialect, listed: Listed, selection: Selection, list: string): Parts {
   const { sinceSeq = null } = selection
+  const { from, where, values } = rowsOf(listed, selection, dialect.limits)
   const order = [...(sinceSeq === null ? [] : ['x."seq"']), ...dialect.rowOrder(listed)]
   const orderBy = order.length === 0 ? '' : ` ORDER BY ${order.join(', ')}`
-  const rows = { ...rowsOf(listed, selection, dialect.limits), list, orderBy }
-  // The table of a copy has an index on the numbers.
-  return sinceSeq === null || listed.isTable ? inOne(rows) : inWindows(rows, BigInt(sinceSeq))
-}
-
-function* inOne(rows: SelectedRows): Parts {
-  yield readPart(rows, rows.where)
-}
-
-function* inWindows(rows: SelectedRows, since: bigint): Parts {
-  const windows = seqWindows(since)
-  for (let next = windows.next(); !next.done; ) {
-    const { ask, most, ...window } = next.value
-    const where = `${rows.where} AND ${withinWindow(window)}`
-    next = windows.next(yield ask === 'read' ? readPart(rows, where) : countPart(rows, where, most))
-  }
-}
-
-function readPart({ list, from, orderBy, values }: SelectedRows, where: string): Part {
-  return { ask: 'read', text: `SELECT ${list} ${from} WHERE ${where}${orderBy}`, values }
-}
-
-function countPart({ from, values }: SelectedRows, where: string, most: number): Part {
-  return {
-    ask: 'count',
-    text: `SELECT count(*) FROM (SELECT 1 ${from} WHERE ${where} LIMIT ${most}) AS found`,
+  const read = (also = ''): Part => ({
+    ask: 'read',
+    text: `SELECT ${list} ${from} WHERE ${where}${also}${orderBy}`,
     values,
-  }
+  })
+  const count = (also: string, most: number): Part => ({
+    ask: 'count',
+    text: `SELECT count(*) FROM (SELECT 1 ${from} WHERE ${where}${also} LIMIT ${most}) AS found`,
+    values,
+  })
+  // The table of a copy has an index on the numbers.
+  if (sinceSeq === null || listed.isTable) return only(read())
+  return seqWindows(BigInt(sinceSeq), ({ ask, after, upTo, most }) => {
+    const also = ` AND x."seq" > ${after}${upTo === null ? '' : ` AND x."seq" <= ${upTo}`}`
+    return ask === 'read' ? read(also) : count(also, most)
+  })
 }
 
-/** A SELECT, for parameters as in a rule. */
-interface SelectedRows {
-  list: string
-  from: string
-  where: string
-  orderBy: string
-  values: Values
+function* only(part: Part): Parts {
+  yield part
 }
 
 /** Throws UsageError if nothing in it says what `since` or `sinceSeq` asks for. */
@@ -111,7 +84,7 @@ function rowsOf(
   listed: Listed,
   { organizationIds, since, sinceSeq = null }: Selection,
   limits: ColumnLimits,
-): Omit<SelectedRows, 'list' | 'orderBy'> {
+): Record<'from' | 'where', string> & { values: Values } {
   if (sinceSeq !== null) assertHasSeq(listed)
   const ids = Object.fromEntries((organizationIds ?? []).map((id, index) => [`id${index}`, id]))
   const conditions = [
@@ -192,25 +165,20 @@ interface SeqWindow {
 
 /**
  * Cuts the events after a number into windows that are read one after another: the first ones of a million come at once, and nobody
- * sorts all of them. Yields questions, and receives the counts.
+ * sorts all of them. Yields what `part` makes of each question, and receives the counts.
  */
-export function* seqWindows(since: bigint): Generator<SeqWindow, void, number> {
+export function* seqWindows<T>(since: bigint, part: (window: SeqWindow) => T): Generator<T, void, number> {
   let [after, width] = [since, FIRST_WIDTH]
   for (;;) {
     const upTo = after + width
-    const events = yield { ask: 'count', after, upTo, most: MOST_EVENTS + 1 }
+    const events = yield part({ ask: 'count', after, upTo, most: MOST_EVENTS + 1 })
     if (events > MOST_EVENTS && width > 1n) {
       width = width > 4n ? width / 4n : 1n
       continue
     }
-    if (events > 0) yield { ask: 'read', after, upTo, most: events }
-    else if ((yield { ask: 'count', after: upTo, upTo: null, most: 1 }) === 0) return
+    if (events > 0) yield part({ ask: 'read', after, upTo, most: events })
+    else if ((yield part({ ask: 'count', after: upTo, upTo: null, most: 1 })) === 0) return
     after = upTo
     if (events < MOST_EVENTS / 4) width *= events === 0 ? 8n : 2n
   }
-}
-
-/** A condition for the events of a window. */
-function withinWindow({ after, upTo }: Pick<SeqWindow, 'after' | 'upTo'>): string {
-  return `x."seq" > ${after}${upTo === null ? '' : ` AND x."seq" <= ${upTo}`}`
 }

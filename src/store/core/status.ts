@@ -8,85 +8,125 @@ import { JOIN_LAST_RUN } from './views.ts'
 /** The message of a run whose process was killed; the next run of its job writes it. `statusSql` finds such runs by it: it must stay as it is. */
 export const DIED = 'the process ended without a word'
 
-/** A row of `status`: `sync_status` and details. Times as in the mirror. */
-export interface StatusRow {
-  organization_id: string
-  organization: string
-  collection: string
-  configured: number
-  rows: number
-  as_of: string | null
-  last_complete_at: string | null
-  coverage: 'steady' | 'repaired' | 'drifted' | null
+/** What is read of a job by one statement: by its name a value, and the expression for it. */
+interface Read<T> {
+  sql: (dialect: Dialect) => string
+  /** Only its type is used. */
+  of?: T
+}
+
+function read<T>(sql: string | Read<T>['sql']): Read<T> {
+  return { sql: typeof sql === 'string' ? () => sql : sql }
+}
+
+/** What the last refresh noted. */
+function kept(name: string): Read<unknown>['sql'] {
+  return ({ numberIn }) => numberIn('job.refresh', name)
+}
+
+const BY_PLAN = "trigger IN ('schedule', 'manual')"
+
+/** When the run `run` of the open walk `walk` had written all its pages but the last `thirds` thirds. */
+export function writtenBut(thirds: number): string {
+  return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
+}
+
+/** `sync_status` and details. Times as in the mirror. */
+const COLUMNS = {
+  organization_id: read<string>('job.organization_id'),
+  organization: read<string>('organizations.name'),
+  collection: read<string>('job.collection'),
+  configured: read<number>('job.configured'),
+  rows: read<number>('job.rows'),
+  as_of: read<string | null>('sync_status.as_of'),
+  last_complete_at: read<string | null>('sync_status.last_complete_at'),
+  coverage: read<'steady' | 'repaired' | 'drifted' | null>('sync_status.coverage'),
   /** How many items a walk like the last complete full one misses on average. */
-  expected_missed: number | null
-  /** Null also of a mirror that has no such column. */
-  fresh_as_of: string | null
-  newest: 'first' | 'last' | null
+  expected_missed: read<number | null>('sync_status.expected_missed'),
+  fresh_as_of: read<string | null>('sync_status.fresh_as_of'),
+  newest: read<'first' | 'last' | null>('sync_status.newest'),
   /** How often its newest end is read, as its rate limit allows; null before the first time. Milliseconds. */
-  refreshed_every_ms: number | null
+  refreshed_every_ms: read<number | null>(kept('interval')),
   /** Requests a minute that refreshes of all lists with its budget shared then; null: as above. */
-  refresh_share: number | null
+  refresh_share: read<number | null>(kept('share')),
   /** The fingerprint of the token that it used last. Keep it out of all output. */
-  token: string | null
+  token: read<string | null>('organizations.last_fingerprint'),
   /** Since when the whole list is to be read at once, since far more older rows changed than usual; null: it is not. */
-  alarm_since: string | null
+  alarm_since: read<string | null>((dialect) => {
+    const [alarmed, walked] = [kept('alarmedAt')(dialect), kept('walkAt')(dialect)]
+    return `CASE WHEN ${alarmed} > ${walked} THEN ${alarmed} END`
+  }),
   /** Why the API is not asked for what changed since a moment, though it is configured so; null: it is asked, or not configured. */
-  changed_since_off: string | null
-  last_run_at: string | null
+  changed_since_off: read<string | null>(({ textIn }) => textIn('job.refresh', 'changes', 'off')),
+  last_run_at: read<string | null>('run.started_at'),
   /** As in `sync_runs`: `running` also after the process was killed. */
-  last_run_status: 'running' | 'succeeded' | 'failed' | 'interrupted' | null
-  last_run_trigger: string | null
-  error_code: string | null
-  error_message: string | null
+  last_run_status: read<'running' | 'succeeded' | 'failed' | 'interrupted' | null>('run.status'),
+  last_run_trigger: read<string | null>('run.trigger'),
+  error_code: read<string | null>('run.error_code'),
+  error_message: read<string | null>('run.error_message'),
   /** End of the first run that failed since one succeeded; null: none did. */
-  failing_since: string | null
+  failing_since: read<string | null>('job.failing_since'),
   /** `refresh`: a part of the list could not be read, and any run that succeeds ends it; `walk`: only one that may read the whole list does. */
-  failing_by: 'walk' | 'refresh' | null
+  failing_by: read<'walk' | 'refresh' | null>('job.failing_by'),
   /** Of the last run that failed. */
-  failing_code: string | null
-  failing_message: string | null
-  removals_held: number
+  failing_code: read<string | null>('job.failing_code'),
+  failing_message: read<string | null>('job.failing_message'),
+  removals_held: read<number>('job.removals_held'),
   /** Why they are held back; null if none are. */
-  held_why: 'brake' | 'empty' | null
+  held_why: read<'brake' | 'empty' | null>('CASE WHEN job.removals_held > 0 THEN job.held_why END'),
   /** Why the last complete full walk is not trusted for removals; null if it is. */
-  untrusted: string | null
+  untrusted: read<string | null>('complete.untrusted'),
+  /** Rows missed by one trusted walk. If a second one misses them too, they are removed or held back. */
+  rows_missed: read<number>(`(SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'missed')`),
+  held_since: read<string | null>('organizations.held_since'),
+  held_reason: read<string | null>('organizations.held_reason'),
+  /** The open walk: the sync's, or else the latest backfill's. */
+  walk_origin: read<'sync' | 'backfill' | null>('walk.origin'),
+  walk_page: read<number | null>('walk.next_page'),
+  walk_pages: read<number | null>('walk.pages'),
+  walk_rows_seen: read<number | null>('walk.rows_seen'),
+  walk_total: read<number | null>('walk.total'),
+  walk_started_at: read<string | null>('walk.started_at'),
+  walk_updated_at: read<string | null>('walk.updated_at'),
+  /** What that process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
+  work: read<'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null>(`CASE
+      WHEN job.verifying = 1 THEN 'verify'
+      WHEN latest.status = 'running' THEN latest.trigger
+      WHEN walked.status = 'running' THEN walked.trigger
+    END`),
+  /** A page that it asks for again: when that failed first, when it is asked for next, and how it failed last. */
+  retry_since: read<string | null>('job.retry_since'),
+  retry_until: read<string | null>('job.retry_until'),
+  retry_error: read<string | null>('job.retry_error'),
+  /** End of the last run by schedule or by hand whose process was not killed. */
+  last_sync_finished_at: read<string | null>('attempt.finished_at'),
+  /** Start of the first such run since then; null: none began. */
+  tried_since: read<string | null>(
+    `(SELECT min(started_at) FROM sync_runs WHERE ${OF_OUTER_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0))`,
+  ),
+  /** What the last run has read so far. */
+  last_run_pages: read<number | null>('run.pages'),
+  last_run_rows_seen: read<number | null>('run.rows_seen'),
+  last_run_third_at: read<string | null>(writtenBut(2)),
+  last_run_two_thirds_at: read<string | null>(writtenBut(1)),
+  last_run_wait_ms: read<number | null>('run.rate_limit_wait_ms'),
+}
+
+type Columns = typeof COLUMNS
+
+/** What is read of a job by one statement. */
+type ReadRow = { [Name in keyof Columns]: Columns[Name] extends Read<infer T> ? T : never }
+
+/** A row of `status`. */
+export interface StatusRow extends ReadRow {
   /** Whether its last two passes found the total to be wrong. */
   total_is_wrong: boolean
-  /** Rows missed by one trusted walk. If a second one misses them too, they are removed or held back. */
-  rows_missed: number
-  held_since: string | null
-  held_reason: string | null
-  /** The open walk: the sync's, or else the latest backfill's. */
-  walk_origin: 'sync' | 'backfill' | null
-  walk_page: number | null
-  walk_pages: number | null
-  walk_rows_seen: number | null
-  walk_total: number | null
-  walk_started_at: string | null
-  walk_updated_at: string | null
   /** Whether a process works on it now; null if this user cannot tell. */
   running: boolean | null
-  /** What that process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
-  work: 'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null
-  /** A page that it asks for again: when that failed first, when it is asked for next, and how it failed last. */
-  retry_since: string | null
-  retry_until: string | null
-  retry_error: string | null
   /** What its budget waits for, or waited for last, and until when. */
   waiting_for: string | null
   waiting_until: string | null
   backfills: OpenBackfill[]
-  /** End of the last run by schedule or by hand whose process was not killed. */
-  last_sync_finished_at: string | null
-  /** Start of the first such run since then; null: none began. */
-  tried_since: string | null
-  /** What the last run has read so far. */
-  last_run_pages: number | null
-  last_run_rows_seen: number | null
-  last_run_third_at: string | null
-  last_run_two_thirds_at: string | null
-  last_run_wait_ms: number | null
 }
 
 /** A backfill that is not complete. */
@@ -102,9 +142,6 @@ export interface OpenBackfill {
   /** Whether the last run of the job is this backfill's. */
   is_last_run: boolean
 }
-
-/** What is read of a job by one statement. */
-type ReadRow = Omit<StatusRow, 'running' | 'backfills' | 'total_is_wrong' | 'waiting_for' | 'waiting_until'>
 
 interface JobRow extends ReadRow {
   total_off: WalkOutcome['totalOff']
@@ -130,9 +167,9 @@ export function statusOf({ row }: JobLine, running: boolean | null): StatusRow {
   return { ...row, ...(running === false ? NO_WORK : {}), running }
 }
 
-/** All jobs that `sync_status` shows, by organization and collection. `has`: which columns there are; an older mirror lacks some. */
-export function* jobLines(dialect: Dialect, has: HasColumn = () => true): Rule<JobLine[]> {
-  const jobs = yield* all<JobRow>(statusSql(dialect, has))
+/** All jobs that `sync_status` shows, by organization and collection. */
+export function* jobLines(dialect: Dialect): Rule<JobLine[]> {
+  const jobs = yield* all<JobRow>(statusSql(dialect))
   const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
   const waitOf = yield* budgetWaits()
   return jobs.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({
@@ -201,97 +238,8 @@ export function* gateClosedUntil(): Rule<string | null> {
 /** Replaces what a process that died has left: it is no longer true. */
 const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
 
-export type HasColumn = (table: 'sync_status' | 'sync_jobs', column: string) => boolean
-
-/** The columns of `sync_jobs` that an older mirror does not have: there the last run alone is known. */
-const BEFORE = {
-  failing_since: "CASE run.status WHEN 'failed' THEN run.started_at END",
-  failing_by:
-    "CASE run.status WHEN 'failed' THEN CASE run.trigger WHEN 'refresh' THEN 'refresh' ELSE 'walk' END END",
-  failing_code: "CASE run.status WHEN 'failed' THEN run.error_code END",
-  failing_message: "CASE run.status WHEN 'failed' THEN run.error_message END",
-  verifying: '0',
-  retry_since: 'NULL',
-  retry_until: 'NULL',
-  retry_error: 'NULL',
-}
-
-const BY_PLAN = "trigger IN ('schedule', 'manual')"
-
-/** When the run `run` of the open walk `walk` had written all its pages but the last `thirds` thirds. */
-export function writtenBut(thirds: number): string {
-  return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
-}
-
-/** The columns of a job's line, and what is read for each. */
-function columnsOf(
-  { numberIn, textIn }: Pick<Dialect, 'numberIn' | 'textIn'>,
-  has: HasColumn,
-): Record<keyof ReadRow, string> {
-  // Only for files: on a server a new column has to be read from the tables, since the view may still be that of an earlier version.
-  const fresh = (name: string) => (has('sync_status', name) ? `sync_status.${name}` : 'NULL')
-  const late = (name: keyof typeof BEFORE) => (has('sync_jobs', name) ? `job.${name}` : BEFORE[name])
-  const isRefreshed = has('sync_status', 'newest')
-  const kept = (name: string) => (isRefreshed ? numberIn('job.refresh', name) : 'NULL')
-  return {
-    organization_id: 'job.organization_id',
-    organization: 'organizations.name',
-    collection: 'job.collection',
-    configured: 'job.configured',
-    rows: 'job.rows',
-    as_of: 'sync_status.as_of',
-    last_complete_at: 'sync_status.last_complete_at',
-    coverage: 'sync_status.coverage',
-    expected_missed: 'sync_status.expected_missed',
-    fresh_as_of: fresh('fresh_as_of'),
-    newest: fresh('newest'),
-    refreshed_every_ms: kept('interval'),
-    refresh_share: kept('share'),
-    changed_since_off: isRefreshed ? textIn('job.refresh', 'changes', 'off') : 'NULL',
-    alarm_since: `CASE WHEN ${kept('alarmedAt')} > ${kept('walkAt')} THEN ${kept('alarmedAt')} END`,
-    last_run_at: 'run.started_at',
-    last_run_status: 'run.status',
-    last_run_trigger: 'run.trigger',
-    error_code: 'run.error_code',
-    error_message: 'run.error_message',
-    last_run_pages: 'run.pages',
-    last_run_rows_seen: 'run.rows_seen',
-    last_run_third_at: writtenBut(2),
-    last_run_two_thirds_at: writtenBut(1),
-    last_run_wait_ms: 'run.rate_limit_wait_ms',
-    last_sync_finished_at: 'attempt.finished_at',
-    tried_since: `(SELECT min(started_at) FROM sync_runs WHERE ${OF_OUTER_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0))`,
-    failing_since: late('failing_since'),
-    failing_by: late('failing_by'),
-    failing_code: late('failing_code'),
-    failing_message: late('failing_message'),
-    work: `CASE
-      WHEN ${late('verifying')} = 1 THEN 'verify'
-      WHEN latest.status = 'running' THEN latest.trigger
-      WHEN walked.status = 'running' THEN walked.trigger
-    END`,
-    retry_since: late('retry_since'),
-    retry_until: late('retry_until'),
-    retry_error: late('retry_error'),
-    removals_held: 'job.removals_held',
-    held_why: 'CASE WHEN job.removals_held > 0 THEN job.held_why END',
-    untrusted: 'complete.untrusted',
-    rows_missed: `(SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'missed')`,
-    held_since: 'organizations.held_since',
-    held_reason: 'organizations.held_reason',
-    walk_origin: 'walk.origin',
-    walk_page: 'walk.next_page',
-    walk_pages: 'walk.pages',
-    walk_rows_seen: 'walk.rows_seen',
-    walk_total: 'walk.total',
-    walk_started_at: 'walk.started_at',
-    walk_updated_at: 'walk.updated_at',
-    token: 'organizations.last_fingerprint',
-  }
-}
-
-function statusSql(dialect: Dialect, has: HasColumn): string {
-  const columns = Object.entries(columnsOf(dialect, has)).map(([name, value]) => `${value} AS ${name}`)
+function statusSql(dialect: Dialect): string {
+  const columns = Object.entries(COLUMNS).map(([name, { sql }]) => `${sql(dialect)} AS ${name}`)
   const joinFirst = (table: string, as: string, where: string, order = 'id DESC') =>
     dialect.joinFirst(table, as, `${OF_OUTER_JOB} AND ${where}`, order)
   return `
@@ -326,9 +274,10 @@ function backfillsSql({ join }: Dialect): string {
   `
 }
 
-/** Only the names matter here, so any function will do. */
-const NAMES = Object.keys(columnsOf({ numberIn: String, textIn: String }, () => true))
-const NO_VALUES = Object.fromEntries(NAMES.map((name) => [name, null])) as Record<keyof ReadRow, null>
+const NO_VALUES = Object.fromEntries(Object.keys(COLUMNS).map((name) => [name, null])) as Record<
+  keyof Columns,
+  null
+>
 
 /** The row of a configured job that is not in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore } from '../../sync/types.ts'
+import { setting } from './settings.ts'
 import { all, type Dialect, one, type Rule, run, timeOf, upsert, type Values } from './sql.ts'
 
 // `organizations`: what is configured, and whose token is held.
@@ -57,8 +58,7 @@ export function commonTokens(
 
 /** The mirror's salt; empty if there is none yet. */
 export function* saltOf(): Rule<string> {
-  const row = yield* one<{ value: string }>("SELECT value FROM sync_settings WHERE name = 'salt'")
-  return row?.value ?? ''
+  return (yield* setting('salt')) ?? ''
 }
 
 /** Returns the mirror's salt. `newSalt` makes one if there is none; of several processes the first one's is used. */

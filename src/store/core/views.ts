@@ -1,23 +1,34 @@
 import { createHash } from 'node:crypto'
-import { OF_THE_MIRROR } from '../help-texts.ts'
+import type { Described } from './declarations.ts'
 import type { Alteration } from './fit.ts'
 import { OF_OUTER_JOB } from './jobs.ts'
 import { saveSetting, setting } from './settings.ts'
 import { type Dialect, quoted, type Rule } from './sql.ts'
 
-// The views that every mirror has. They are made after the steps of the migrations, and again where their text has changed. To add a column,
-// add it here and say in help-texts.ts what it is. Add it at the end: views of users may depend on the others.
+// The views that every mirror has. They are made after the steps of the migrations, and again where their text has changed. Add a new column at
+// the end: views of users may depend on the others.
 
 /** A view, as its SELECT: the columns by name, and what follows them. */
 export interface OwnView {
   name: string
-  columns: Readonly<Record<string, string>>
-  from: string
+  says: string
+  columns: Readonly<Record<string, ViewColumn>>
+  from: string | ((dialect: Dialect) => string)
 }
 
-function selectOf({ columns, from }: Pick<OwnView, 'columns' | 'from'>): string {
-  const list = Object.entries(columns).map(([name, value]) => `  ${value} AS ${quoted(name)}`)
-  return `SELECT\n${list.join(',\n')}\n${from}`
+/** How its values are read, and what they are. `says`: null for one of the program's own workings. */
+type ViewColumn = readonly [sql: string | ((dialect: Dialect) => string), says: string | null]
+
+function selectOf({ columns, from }: OwnView, dialect: Dialect): string {
+  const written = (sql: ViewColumn[0]) => (typeof sql === 'string' ? sql : sql(dialect))
+  const list = Object.entries(columns).map(([name, [sql]]) => `  ${written(sql)} AS ${quoted(name)}`)
+  return `SELECT\n${list.join(',\n')}\n${written(from)}`
+}
+
+/** What people read in a view. */
+export function describedView({ says, columns }: OwnView): Described {
+  const texts = Object.entries(columns).map(([name, [, text]]) => [name, text])
+  return [says, Object.fromEntries(texts.filter(([, text]) => text !== null)) as Record<string, string>]
 }
 
 /** Joins the run that `last_run_*` tell of: that of the last walk (`walked`), unless the latest run is a refresh that failed after its end. */
@@ -30,56 +41,87 @@ function lastRun(where: string): string {
   return `(SELECT max(id) FROM sync_runs WHERE ${OF_OUTER_JOB}${where})`
 }
 
-// A CAST declares the type of a column that is not a table's: otherwise strict readers of a file take its values for bytes.
+/** Declares the type of a column that is not a table's: otherwise strict readers of a file take its values for bytes. */
+function typed(type: string, sql: string): ViewColumn[0] {
+  return ({ declared }) => `CAST(${sql} AS ${declared(type)})`
+}
 
-function statusView({ joinFirst, declared }: Dialect): OwnView {
-  return {
-    name: 'sync_status',
-    columns: {
-      organization_id: 'job.organization_id',
-      organization: 'organizations.name',
-      collection: 'job.collection',
-      rows: 'job.rows',
-      as_of: 'walk.started_at',
-      last_complete_at: 'walk.finished_at',
-      coverage: 'walk.coverage',
-      expected_missed: 'walk.expected_missed',
-      fresh_as_of: `CAST(CASE WHEN job.fresh_as_of > walk.started_at THEN job.fresh_as_of ELSE walk.started_at END AS ${declared('timestamptz')})`,
-      newest: 'job.newest',
-      last_run_at: 'run.started_at',
-      last_run_status: 'run.status',
-      error_code: 'run.error_code',
-      removals_held: 'job.removals_held',
-    },
-    from: `FROM sync_jobs AS job
+export const STATUS_VIEW: OwnView = {
+  name: 'sync_status',
+  says: 'one row per list (a collection of an organization): how fresh and how sure it is',
+  columns: {
+    organization_id: ['job.organization_id', 'the UUID of the organization'],
+    organization: ['organizations.name', 'its name'],
+    collection: ['job.collection', 'the name of the collection'],
+    rows: ['job.rows', 'live rows of this list'],
+    as_of: [
+      'walk.started_at',
+      'start of the last complete full walk: every item that has been in the list ever since is here',
+    ],
+    last_complete_at: ['walk.finished_at', 'end of that walk'],
+    coverage: [
+      'walk.coverage',
+      'how sure it is to have seen all: steady (nothing moved), repaired (the list moved, and all of it is accounted for), drifted (it is not: some may be missing); null: the list has no total to count by',
+    ],
+    expected_missed: [
+      'walk.expected_missed',
+      'how many items a walk like it misses on average; null: not known, as for drifted walks',
+    ],
+    fresh_as_of: [
+      typed(
+        'timestamptz',
+        'CASE WHEN job.fresh_as_of > walk.started_at THEN job.fresh_as_of ELSE walk.started_at END',
+      ),
+      'what was added at the newest end of the list before then is here; says nothing of changes and removals',
+    ],
+    newest: ['job.newest', 'the end of the list where new items appear: first, last; null: not known yet'],
+    last_run_at: [
+      'run.started_at',
+      'start of the last run, complete or not; a refresh counts only while it is the last and failed',
+    ],
+    last_run_status: ['run.status', 'running, succeeded, failed, interrupted'],
+    error_code: ['run.error_code', 'why the last run failed, or REMOVALS_HELD'],
+    removals_held: [
+      'job.removals_held',
+      'rows that left the list and are still here, until somebody decides',
+    ],
+  },
+  from: ({ joinFirst }) => `FROM sync_jobs AS job
 JOIN organizations ON organizations.id = job.organization_id
 ${joinFirst('sync_walks', 'walk', `${OF_OUTER_JOB} AND status = 'complete' AND kind = 'full'`, 'id DESC')}
 LEFT JOIN sync_runs AS walked ON walked.id = ${lastRun(" AND trigger <> 'refresh'")}
 LEFT JOIN sync_runs AS latest ON latest.id = ${lastRun('')}
 ${JOIN_LAST_RUN}
 WHERE job.configured = 1 OR job.rows > 0`,
-  }
 }
 
-function columnsView({ sequence, declared }: Dialect): OwnView {
-  const [whole, time] = [declared('bigint'), declared('timestamptz')]
-  return {
-    name: 'sync_columns',
-    columns: {
-      collection: 'known.collection',
-      column: 'known."column"',
-      path: 'known.path',
-      type: 'known.type',
-      first_seen_at: 'known.first_seen_at',
-      last_changed_at: 'known.last_changed_at',
-      filled: `CAST(counted.filled AS ${whole})`,
-      misfits: `CAST(counted.misfits AS ${whole})`,
-      last_filled_at: `CAST(counted.last_filled_at AS ${time})`,
-      role: 'known.role',
-      wide: 'known.wide',
-      sequence: `known.${sequence}`,
-    },
-    from: `FROM sync_known_columns AS known
+export const COLUMNS_VIEW: OwnView = {
+  name: 'sync_columns',
+  says: 'one row per discovered column: where in an item it comes from',
+  columns: {
+    collection: ['known.collection', 'the name of the collection, and of its table'],
+    column: ['known."column"', 'the name of the column'],
+    path: ['known.path', "where its values are in _json, for SQLite's JSON functions: $.customer.email"],
+    type: ['known.type', 'INTEGER, REAL, TEXT'],
+    first_seen_at: ['known.first_seen_at', 'when its first value came'],
+    last_changed_at: ['known.last_changed_at', 'when its type last changed'],
+    filled: [
+      typed('bigint', 'counted.filled'),
+      'live rows with a value in it, as of the last complete full walk of each list; null before the first one',
+    ],
+    misfits: [
+      typed('bigint', 'counted.misfits'),
+      'live rows whose value did not fit it: it is, as text, in the column NAME__text',
+    ],
+    last_filled_at: [
+      typed('timestamptz', 'counted.last_filled_at'),
+      'start of the last such walk that found any value',
+    ],
+    role: ['known.role', null],
+    wide: ['known.wide', null],
+    sequence: [({ sequence }) => `known.${sequence}`, null],
+  },
+  from: ({ sequence }) => `FROM sync_known_columns AS known
 LEFT JOIN (
   SELECT
     count.collection,
@@ -92,18 +134,19 @@ LEFT JOIN (
   GROUP BY 1, 2
 ) AS counted ON counted.collection = known.collection AND counted."column" = known."column"
 ORDER BY known.${sequence}`,
-  }
 }
 
-function ownViews({ dialect, furtherViews }: Alteration): OwnView[] {
-  return [statusView(dialect), columnsView(dialect), ...furtherViews]
+function ownViews({ furtherViews }: Alteration): OwnView[] {
+  return [STATUS_VIEW, COLUMNS_VIEW, ...furtherViews]
 }
 
 /** The setting that says of which texts the views were made. */
 const VIEWS = 'views'
 
 function textsOf(alteration: Alteration): string {
-  const texts = ownViews(alteration).map(selectOf).join('\n')
+  const texts = ownViews(alteration)
+    .map((view) => selectOf(view, alteration.dialect))
+    .join('\n')
   return createHash('sha256').update(texts).digest('hex').slice(0, 16)
 }
 
@@ -121,17 +164,19 @@ export function* makeOwnViews(alteration: Alteration): Rule<void> {
     if (found && found.kind !== 'view') continue
     const known = yield* dialect.columnTypes(name)
     if ([...known.keys()].some((column) => !(column in columns))) continue
-    yield* makeView(name, selectOf(view), commentsOf(dialect, name))
+    yield* makeView(name, selectOf(view, dialect), commentsOf(dialect, view, known))
   }
   yield* saveSetting(VIEWS, textsOf(alteration))
 }
 
-function commentsOf({ comment }: Dialect, view: string): string[] {
-  const [says, columns] = OF_THE_MIRROR[view] ?? ['', {}]
+/** What says what the view and its columns are; of one that is there already, of its new columns alone: a user may have his own words on the others. */
+function commentsOf({ comment }: Dialect, view: OwnView, known: ReadonlyMap<string, string>): string[] {
+  const [says, columns] = describedView(view)
+  const name = quoted(view.name)
   return [
-    ...comment(`VIEW ${quoted(view)}`, says),
-    ...Object.entries(columns).flatMap(([column, text]) =>
-      comment(`COLUMN ${quoted(view)}.${quoted(column)}`, text),
-    ),
+    ...(known.size === 0 ? comment(`VIEW ${name}`, says) : []),
+    ...Object.entries(columns)
+      .filter(([column]) => !known.has(column))
+      .flatMap(([column, text]) => comment(`COLUMN ${name}.${quoted(column)}`, text)),
   ]
 }

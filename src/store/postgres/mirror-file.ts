@@ -85,7 +85,7 @@ async function copyCollection(
   keys: readonly string[],
 ): Promise<void> {
   for (const kind of KINDS) {
-    const own = ownColumns(kind).map((column) => column.name)
+    const own = ownColumns(kind)
     if (kind === 'typed') own.push(...columns.map((column) => column.name))
     const from = ['_organization_id', ...keys]
     await copy({

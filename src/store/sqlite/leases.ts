@@ -12,29 +12,18 @@ import { removeSetting, saveSetting, setting } from '../core/settings.ts'
 import { type Connection, runRule } from './driver.ts'
 import { holdLock, leasesFolder, lockState, removeLock } from './file/lock-file.ts'
 
-/**
- * Which process works on which job. Each process holds a lock on a file of its own beside the mirror for its
- * whole life; a job's row names that file. The operating system drops the lock with the process: a killed
- * process loses its jobs, a stopped one (SIGSTOP) keeps them. No heartbeat could tell these two apart.
- */
-export interface Leases {
-  /**
-   * Takes the job and returns null, or returns the name of its owner. Throws MirrorError if this user cannot
-   * tell whether that one lives. Call it inside a transaction, so that no two processes take a job. `isVerify`: only to compare it.
-   */
-  take(job: JobNames, isVerify?: boolean): string | null
-  /** Call it inside a transaction. */
-  release(job: JobNames): void
-  /** Throws MirrorLostError if our lock file was deleted: other processes then take our jobs. */
-  assertAlive(): void
-  close(): void
-}
+export type Leases = ReturnType<typeof createLeases>
 
 /** A younger file may belong to a process that has created it and not locked it yet. */
 const SWEPT_AFTER_MS = 3_600_000
 
-/** @param name From `newLockName`: no other process ever has it. */
-export function createLeases(connection: Connection, name: string, now: () => number): Leases {
+/**
+ * Which process works on which job. Each process holds a lock on a file of its own beside the mirror for its
+ * whole life; a job's row names that file. The operating system drops the lock with the process: a killed
+ * process loses its jobs, a stopped one (SIGSTOP) keeps them. No heartbeat could tell these two apart.
+ * @param name From `newLockName`: no other process ever has it.
+ */
+export function createLeases(connection: Connection, name: string, now: () => number) {
   const file = connection.name
   const folder = leasesFolder(file)
   // Stays for `status`: by its lock file a daemon that died is told from one that ended, or that ran on the original of this file.
@@ -53,7 +42,11 @@ export function createLeases(connection: Connection, name: string, now: () => nu
   }
 
   return {
-    take(job, isVerify = false) {
+    /**
+     * Takes the job and returns null, or returns the name of its owner. Throws MirrorError if this user cannot
+     * tell whether that one lives. Call it inside a transaction, so that no two processes take a job. `isVerify`: only to compare it.
+     */
+    take(job: JobNames, isVerify = false): string | null {
       const owner = runRule(connection, ownerOf(job))
       // Never open our own file: closing a second handle of it would drop our lock.
       const isTaken = owner === name ? working.has(nameOf(job)) : owner !== null && isAlive(owner)
@@ -62,10 +55,12 @@ export function createLeases(connection: Connection, name: string, now: () => nu
       working.add(nameOf(job))
       return null
     },
-    release(job) {
+    /** Call it inside a transaction. */
+    release(job: JobNames): void {
       working.delete(nameOf(job))
       runRule(connection, releaseJob(job, { owner: name }))
     },
+    /** Throws MirrorLostError if our lock file was deleted: other processes then take our jobs. */
     assertAlive: lock.assertInPlace,
     close: lock.release,
   }

@@ -5,7 +5,7 @@ import { seqWindows } from '../../../src/store/core/selection.ts'
 /** The events that are read at once, and how many questions were asked. */
 function readAll(since: bigint, events: readonly bigint[]) {
   const reads: bigint[][] = []
-  const windows = seqWindows(since)
+  const windows = seqWindows(since, (window) => window)
   let questions = 0
   for (let next = windows.next(); !next.done; questions++) {
     const { ask, after, upTo, most } = next.value

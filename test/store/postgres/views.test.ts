@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { withinPage } from '../../../src/store/postgres/storable.ts'
 import { makeConfigured } from '../../../src/store/postgres/tables/collection.ts'
 import { jobOf } from '../../helpers/jobs.ts'
@@ -292,6 +293,23 @@ describe.skipIf(server.missing !== null)(
       await makeConfigured(mirror.server, [{ name: 'orders', key: ['number'] }])
       expect((await sync([{ number: 7 }], job)).error).toBeNull()
       expect(await mirror.rows('SELECT number::int FROM orders_changes')).toEqual([{ number: 7 }])
+    })
+
+    it("keeps a user's comments on our views when these are made again", async () => {
+      expect((await sync([{ id: 1, items: [{ a: 1 }] }])).error).toBeNull()
+      const views = ['sync_status', 'orders__items']
+      for (const view of views) await mirror.rows(`COMMENT ON VIEW ${view} IS 'mine'`)
+      await mirror.rows("COMMENT ON COLUMN sync_status.rows IS 'my rows'")
+      await mirror.rows("UPDATE sync_settings SET value = 'other' WHERE name = 'views'")
+
+      await migrate(mirror.server)
+      expect((await sync([{ id: 1, items: [{ a: 'x', b: 1 }] }])).error).toBeNull()
+
+      const texts = `SELECT obj_description(name::regclass) AS says FROM unnest(ARRAY['${views.join("', '")}']) AS name`
+      expect(await mirror.rows(texts)).toEqual([{ says: 'mine' }, { says: 'mine' }])
+      expect(await mirror.rows("SELECT col_description('sync_status'::regclass, 4) AS says")).toEqual([
+        { says: 'my rows' },
+      ])
     })
 
     it('has the key columns of a view numbered, too', async () => {

@@ -2,8 +2,8 @@ import { printable } from '../../../text.ts'
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { foldName, freeName, type SqlValue } from '../../columns/column.ts'
 import { arrayViewName, parentNames } from '../../columns/elements.ts'
-import { ownColumns } from '../../core/declarations.ts'
-import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
+import { namesOfTables, ownColumns } from '../../core/declarations.ts'
+import { KINDS, tableName } from '../../core/names.ts'
 import { quoted } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
@@ -174,7 +174,7 @@ function tablesOfCollection({ name, key, renamed }: MovedCollection): MovedTable
   const names = renamed.get(name)?.columns ?? new Map<string, string>()
   const keys = keyColumnNames(splitKey(key))
   return KINDS.map((kind) => {
-    const own = ['_organization_id', ...ownColumns(kind).map((column) => column.name)]
+    const own = ['_organization_id', ...ownColumns(kind)]
     const [isTyped, isHistory] = [kind === 'typed', kind === 'history']
     const moved = isTyped ? [...names.keys()] : keys
     return {

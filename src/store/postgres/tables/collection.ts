@@ -1,5 +1,5 @@
 import { JobError } from '../../../errors.ts'
-import { ensureTables } from '../../core/collections.ts'
+import { ensureTables, planTables } from '../../core/collections.ts'
 import {
   fitTables,
   type KnownTables,
@@ -10,7 +10,7 @@ import {
 } from '../../core/fit.ts'
 import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
 import { one, type Rule, run } from '../../core/sql.ts'
-import { type ConfiguredCollection, planTables } from '../../core/tables.ts'
+import type { ConfiguredCollection } from '../../core/tables.ts'
 import { POSTGRES, runnerOn, runRule } from '../driver.ts'
 import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
 import { StaleTablesError } from '../server/errors.ts'

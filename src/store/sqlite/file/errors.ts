@@ -21,10 +21,15 @@ export function explainFileError(file: string, error: Error & { code: unknown })
   return new MirrorError(`${file} cannot be used: ${advice} (${error.message})`)
 }
 
+/** Whether an error of SQLite says that a file is damaged. */
+export function isDamage(error: unknown): boolean {
+  return /^SQLITE_(CORRUPT|NOTADB)/.test(systemCode(error) ?? '')
+}
+
 /** What an error of SQLite means for the mirror. */
-export function explainSqliteError(file: string, error: { code: string; message: string }): MirrorError {
+export function explainSqliteError(file: string, error: Error & { code: string }): MirrorError {
   const { code, message } = error
-  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return damaged(file, message)
+  if (isDamage(error)) return damaged(file, message)
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
     return new MirrorError(
       `${file} was locked by another process for too long (${message}); see which program has it open`,

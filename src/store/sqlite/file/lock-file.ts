@@ -20,15 +20,8 @@ export function leasesFolder(mirrorFile: string): string {
   return `${fs.realpathSync(mirrorFile)}-owners`
 }
 
-/** A lock that this process holds until it releases it or ends. */
-export interface HeldLock {
-  /** Throws MirrorLostError once the file was deleted, replaced or written to: other processes then assume that this one died. */
-  assertInPlace(): void
-  release(): void
-}
-
 /**
- * Creates a lock file and locks it. Every user who may write the mirror can try the lock, and delete it after
+ * Creates a lock file and locks it until `release` or the end of this process. Every user who may write the mirror can try the lock, and delete it after
  * the process's death. `isSwept`: whether the lock file of a dead process is deleted, by its name and the time when it was made (epoch
  * milliseconds).
  */
@@ -36,7 +29,7 @@ export function holdLock(
   mirrorFile: string,
   name: string,
   isSwept: (name: string, madeAt: number) => boolean = () => false,
-): HeldLock {
+) {
   const folder = leasesFolder(mirrorFile)
   const file = path.join(folder, name)
   if (!NAME.test(name)) throw new Error(`${name} is not the name of a lock file`)
@@ -50,10 +43,11 @@ export function holdLock(
     const lock = tryLock(file)
     if (!made || !lock) throw new Error(`another process took the lock ${file}`)
     return {
-      assertInPlace() {
+      /** Throws MirrorLostError once the file was deleted, replaced or written to: other processes then assume that this one died. */
+      assertInPlace(): void {
         if (lockFileAt(file)?.ino !== made.ino) throw lost(file)
       },
-      release() {
+      release(): void {
         lock.close()
         removeLock(folder, name)
       },

@@ -1,8 +1,9 @@
 import { MirrorError, systemCode } from '../../../errors.ts'
-import { inOrder, type JobFreshness } from '../../core/publication.ts'
+import { freshnessOf, type JobFreshness } from '../../core/publication.ts'
 import { quoted } from '../../core/sql.ts'
 import type { Connection } from '../driver.ts'
-import { COPY_ID, openAsItIs, openForReading } from '../file/open.ts'
+import { isDamage } from '../file/errors.ts'
+import { COPY_ID, openAsItIs, openForReading, translate } from '../file/open.ts'
 import { ANALYZED_ROWS } from '../maintenance.ts'
 import { LATEST_VERSION } from '../migrations/migrate.ts'
 import { createIndexesSql, MIRROR, tablesOfCopy } from './tables.ts'
@@ -40,8 +41,10 @@ export function buildCopy(
     connection.exec('ANALYZE')
     return readContents(connection)
   } catch (error) {
-    if (systemCode(error) !== 'SQLITE_FULL') throw error
-    throw new MirrorError(`there is not enough room for a copy of ${mirror}`)
+    if (systemCode(error) === 'SQLITE_FULL')
+      throw new MirrorError(`there is not enough room for a copy of ${mirror}`)
+    // The copy is new, so what is damaged is the mirror.
+    throw isDamage(error) ? translate(mirror, error) : error
   } finally {
     connection.close()
   }
@@ -94,16 +97,8 @@ function readContents(connection: Connection): CopyContents {
       .prepare(`SELECT count(*) FROM ${quoted(name)}`)
       .pluck()
       .get() as number
-  return { rows: Object.fromEntries(names.map((name) => [name, count(name)])), jobs: freshnessIn(connection) }
-}
-
-function freshnessIn(connection: Connection): JobFreshness[] {
-  const has = connection.prepare("SELECT 1 FROM pragma_table_info('sync_status') WHERE name = 'fresh_as_of'")
-  const sql = `
-    SELECT organization_id, organization, collection, as_of, last_complete_at, ${has.get() ? 'fresh_as_of' : 'NULL AS fresh_as_of'}
-    FROM sync_status
-  `
-  return inOrder(connection.prepare(sql).all() as JobFreshness[])
+  const jobs = freshnessOf(connection.prepare('SELECT * FROM sync_status').all() as Partial<JobFreshness>[])
+  return { rows: Object.fromEntries(names.map((name) => [name, count(name)])), jobs }
 }
 
 /** The most database pages that SQLite allows. */

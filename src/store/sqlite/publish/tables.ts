@@ -5,10 +5,10 @@ import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../core/changes-view.ts'
 import { tableName } from '../../core/names.ts'
 import { quoted } from '../../core/sql.ts'
 import { type ConfiguredCollection, knownCollections } from '../../core/tables.ts'
+import { OF_THE_MIRROR } from '../../help-texts.ts'
 import { type Connection, runRule } from '../driver.ts'
 
-// What a copy holds: the tables and columns that README.md and `sync_help` promise to people, and nothing internal. What is new in a mirror has
-// to be added here.
+// What a copy holds: the tables and columns that README.md and `sync_help` promise to people, and nothing internal.
 
 /** A table of the copy, as SQL. */
 export interface CopiedTable {
@@ -23,33 +23,21 @@ export interface CopiedTable {
 /** The name of the mirror while it is attached to the copy. */
 export const MIRROR = 'mirror'
 
-/** Our own tables and views, with their columns; null: all. */
-const OURS: Readonly<Record<string, string | null>> = {
-  organizations: 'id name configured held_since held_reason',
-  sync_status: null,
-  sync_runs:
-    'id walk_id organization_id collection trigger status started_at finished_at first_page pages rows_seen rows_added ' +
-    'rows_changed rows_removed requests retries rate_limit_hits rate_limit_wait_ms error_code error_message',
-  sync_walks:
-    'id organization_id collection kind filters status next_page pages rows_seen total passes coverage expected_missed ' +
-    'started_at updated_at finished_at',
-  sync_columns: 'collection column path type first_seen_at last_changed_at filled misfits last_filled_at',
-  sync_rejects: 'organization_id collection page reason json seen_at',
-  sync_collections: 'name key',
-  sync_help: null,
-}
-
 /** The tables of a copy. Call it while the copy is empty, with the mirror attached. */
 export function tablesOfCopy(connection: Connection): CopiedTable[] {
   return [
-    ...Object.entries(OURS).flatMap(([name, columns]) => ownTable(connection, name, columns)),
+    ...Object.entries(OF_THE_MIRROR).flatMap(([name, [, columns]]) => ownTable(connection, name, columns)),
     ...runRule(connection, knownCollections()).flatMap((known) => tablesOfCollection(connection, known)),
   ]
 }
 
-function ownTable(connection: Connection, name: string, wanted: string | null): CopiedTable[] {
+function ownTable(
+  connection: Connection,
+  name: string,
+  wanted: Readonly<Record<string, string>>,
+): CopiedTable[] {
   const columns = copiedColumns(connection, name)
-    .filter((column) => wanted === null || wanted.split(' ').includes(column.name))
+    .filter((column) => column.name in wanted)
     .map((column) => ({
       name: column.name,
       // INT is what SQLite calls the whole numbers of a view. In a mirror of an earlier version a column of a view may have no type.
@@ -84,7 +72,7 @@ function tablesOfCollection(connection: Connection, { name, key }: ConfiguredCol
         { name: SEQ, type: 'INTEGER' },
         ORGANIZATION,
         ...keys.map(({ type }, index) => ({ name: eventKeys[index] ?? '', type })),
-        ...EVENT_COLUMNS.map((event) => ({ name: event, type: 'TEXT' })),
+        ...Object.keys(EVENT_COLUMNS).map((event) => ({ name: event, type: 'TEXT' })),
       ],
       [],
       [[SEQ], ['at'], [ORGANIZATION.name, ...eventKeys]],

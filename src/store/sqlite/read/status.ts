@@ -5,54 +5,40 @@ import type { DaemonRecord } from '../../core/leases.ts'
 import { type ColumnTrouble, columnTroubles, type MirrorSize } from '../../core/overview.ts'
 import { gateClosedUntil, jobLines, neverSynced, type StatusRow, statusOf } from '../../core/status.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
-import { translatingErrors } from '../file/open.ts'
+import { APPLICATION_ID, schemaVersion, translatingErrors } from '../file/open.ts'
 import { isOwnerAlive, readDaemons } from '../leases.ts'
+import { LATEST_VERSION } from '../migrations/migrate.ts'
 
-/** What `status` and the listener read of a mirror in a file, or of a copy. */
-export interface FileStatus {
-  status(): StatusRow[]
-  daemons(): DaemonRecord[]
+/** What `status` and the listener read of a file. */
+export interface FileFacts {
+  jobs: StatusRow[]
+  daemons: DaemonRecord[]
   /** The latest end of a budget's pause. */
-  gateClosedUntil(): string | null
-  /** None of a copy, and of a mirror of an older version. */
-  columnTroubles(): ColumnTrouble[]
-  close(): void
+  pausedUntil: string | null
+  columnTroubles: ColumnTrouble[]
 }
 
 /**
  * Reads on a connection that this process has open, as it must: opening the file once more and closing it would drop SQLite's
- * locks. `own`: the name of this process's lock file.
+ * locks. `own`: the name of this process's lock file. Throws MirrorError.
  */
-export function createFileStatus(
-  connection: Connection,
-  file: string,
-  own: string | null = null,
-): FileStatus {
-  const read = <T>(task: () => T): T => translatingErrors(file, task)
-  const isWhole = () => columnsIn(connection)('sync_gates', 'scope')
-  return {
-    status: () => read(() => (isWhole() ? readJobs(connection, file, own) : readFreshness(connection))),
-    daemons: () => read(() => (isWhole() ? readDaemons(connection, file, own) : [])),
-    gateClosedUntil: () => read(() => (isWhole() ? runRule(connection, gateClosedUntil()) : null)),
-    columnTroubles: () =>
-      read(() => (tellsOfColumns(connection) ? runRule(connection, columnTroubles()) : [])),
-    close: () => connection.close(),
-  }
+export function readFacts(connection: Connection, file: string, own: string | null = null): FileFacts {
+  return translatingErrors(file, () =>
+    isCurrentMirror(connection)
+      ? {
+          jobs: readJobs(connection, file, own),
+          daemons: readDaemons(connection, file, own),
+          pausedUntil: runRule(connection, gateClosedUntil()),
+          columnTroubles: runRule(connection, columnTroubles()),
+        }
+      : { jobs: readFreshness(connection), daemons: [], pausedUntil: null, columnTroubles: [] },
+  )
 }
 
 /** Not a copy, nor a mirror that no command of this version has written yet. */
-function tellsOfColumns(connection: Connection): boolean {
-  const has = columnsIn(connection)
-  return has('sync_column_counts', 'column') && has('sync_view_columns', 'role')
-}
-
-function columnsIn(connection: Connection) {
-  const known = new Map<string, Map<string, string>>()
-  return (table: string, column: string) => {
-    const columns = known.get(table) ?? runRule(connection, SQLITE.columnTypes(table))
-    known.set(table, columns)
-    return columns.has(column)
-  }
+function isCurrentMirror(connection: Connection): boolean {
+  const id = connection.pragma('application_id', { simple: true })
+  return id === APPLICATION_ID && schemaVersion(connection) === LATEST_VERSION
 }
 
 /**
@@ -60,8 +46,7 @@ function columnsIn(connection: Connection) {
  * one; it lives, and must not be opened here.
  */
 export function readJobs(connection: Connection, file: string, own: string | null = null): StatusRow[] {
-  const has = columnsIn(connection)
-  const read = () => runRule(connection, jobLines(SQLITE, has))
+  const read = () => runRule(connection, jobLines(SQLITE))
   const first = read()
   const states = new Map<string, boolean | null>(own === null ? [] : [[own, true]])
   for (const { owner } of first)
@@ -79,8 +64,8 @@ export function readJobs(connection: Connection, file: string, own: string | nul
 type Shown = Pick<StatusRow, 'organization_id' | 'organization' | 'collection'> & Partial<StatusRow>
 
 /**
- * All that a published file says of its jobs. Which process works on them, what it waits for and what comes next is known to
- * the mirror alone.
+ * All that a published file, or a mirror of an earlier version, says of its jobs. Which process works on them, what it waits for and what comes
+ * next is known to the mirror alone.
  */
 function readFreshness(connection: Connection): StatusRow[] {
   const rows = connection

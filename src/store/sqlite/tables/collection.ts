@@ -1,6 +1,7 @@
 import { JobError } from '../../../errors.ts'
 import { extensionNotices } from '../../columns/extend.ts'
 import { ensureTables } from '../../core/collections.ts'
+import { namesOfTables } from '../../core/declarations.ts'
 import {
   fitTables,
   type KnownTables,
@@ -10,7 +11,7 @@ import {
   type TableAccess,
   type Told,
 } from '../../core/fit.ts'
-import { KINDS, namesOfTables, tableName } from '../../core/names.ts'
+import { KINDS, tableName } from '../../core/names.ts'
 import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
 import type { Rule } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'

@@ -1,11 +1,12 @@
 import type { ColumnType } from '../../columns/column.ts'
 import { BEGINNING, type ElementSql } from '../../core/array-views.ts'
-import { EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../core/changes-view.ts'
+import { EVENT_COLUMNS, EVENT_NAMES, eventKeyNames, SEQ, selectChanges } from '../../core/changes-view.ts'
+import { type Described, OF_A_COLLECTION } from '../../core/declarations.ts'
 import type { ViewedTable } from '../../core/fit.ts'
 import { tableName } from '../../core/names.ts'
 import { type Dialect, quoted } from '../../core/sql.ts'
 import type { OwnView } from '../../core/views.ts'
-import { OF_A_COLLECTION, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
+import { HELP, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
 
 /** Views that read elements need SQLite 3.38 or later. */
 export const ELEMENTS: ElementSql = {
@@ -13,7 +14,7 @@ export const ELEMENTS: ElementSql = {
   from: (column, sentAt) => `, json_each(${listSql(column, sentAt)}) AS e\nWHERE e."type" = 'object'`,
   fitting: fittingSql,
   text(path) {
-    const { at, written } = valueAt(path)
+    const { at, written } = elementAt(path)
     return `CASE json_type(${at}) WHEN 'text' THEN json_extract(${at}) WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE ${written} END`
   },
 }
@@ -39,12 +40,12 @@ export function kindSql(path: string): string {
 }
 
 /** `written`: numbers, booleans and arrays as they are in the JSON; json_extract would round the number. */
-function valueAt(path: string): { at: string; written: string } {
+function elementAt(path: string): { at: string; written: string } {
   return { at: `e."value", ${literal(path)}`, written: `e."value" -> ${literal(path)}` }
 }
 
 function fittingSql(type: ColumnType, path: string): string {
-  const { at, written } = valueAt(path)
+  const { at, written } = elementAt(path)
   if (type === 'TEXT')
     return `CASE WHEN json_type(${at}) NOT IN ('true', 'false') THEN ${ELEMENTS.text(path)} END`
   const value = `json_extract(${at})`
@@ -92,7 +93,7 @@ export function changesSql(dialect: Dialect, shape: ViewedTable): string {
   const columns = [
     `"_changed_seq" AS ${quoted(SEQ)}`,
     ...keys.map((key, index) => `${key} AS ${names[index]}`),
-    ...EVENT_COLUMNS.map((column) => `CAST(NULL AS TEXT) AS ${quoted(column)}`),
+    ...Object.keys(EVENT_COLUMNS).map((column) => `CAST(NULL AS TEXT) AS ${quoted(column)}`),
   ]
   return `${MARK}
 SELECT ${columns.join(', ')} FROM ${raw} WHERE _rowid_ = NULL
@@ -103,19 +104,18 @@ ${selectChanges(dialect, shape)}`
 // `sync_help` is a view, so that it knows new collections and arrays without being written.
 
 export function helpView(): OwnView {
-  const columns = {
-    table: 'CAST("table" AS TEXT)',
-    column: 'CAST("column" AS TEXT)',
-    says: 'CAST(says AS TEXT)',
-  }
-  return { name: 'sync_help', columns, from: `FROM (${linesSql()})` }
+  const [says, texts] = HELP
+  const columns = Object.entries(texts).map(
+    ([name, text]) => [name, [`CAST(${quoted(name)} AS TEXT)`, text]] as const,
+  )
+  return { name: 'sync_help', says, columns: Object.fromEntries(columns), from: `FROM (${linesSql()})` }
 }
 
 function linesSql(): string {
   // A key's path has dots where its column has two underscores, and a name with `_` in front gets a prefix.
   const key = `iif(key.value LIKE '\\_%' ESCAPE '\\', 'field', '') || replace(key.value, '.', '__')`
   // As `eventKeyNames` does it.
-  const isTaken = `lower(key.value) IN (${[SEQ, ...EVENT_COLUMNS].map((column) => `'${column}'`).join(', ')})`
+  const isTaken = `lower(key.value) IN (${EVENT_NAMES.map((column) => `'${column}'`).join(', ')})`
   const eventKey = `iif(ending = '_changes' AND ${isTaken}, key.value || '_2', ${key})`
   const ofKeys = `
     FROM sync_collections AS of, json_each(of.key) AS key`
@@ -163,7 +163,7 @@ function values(rows: (string | null)[][]): string {
     .join(',')
 }
 
-function lines(texts: typeof OF_THE_MIRROR): (string | null)[][] {
+function lines(texts: Readonly<Record<string, Described>>): (string | null)[][] {
   return Object.entries(texts).flatMap(([table, [says, columns]]) => [
     [table, null, says],
     ...Object.entries(columns).map(([column, about]) => [table, column, about]),

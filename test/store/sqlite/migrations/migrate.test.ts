@@ -7,7 +7,7 @@ import { type Connection, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
-import { createFileStatus } from '../../../../src/store/sqlite/read/status.ts'
+import { readFacts } from '../../../../src/store/sqlite/read/status.ts'
 import { type CoverageState, startCheckpoint, type Why } from '../../../../src/sync/coverage/state.ts'
 import type { Walk } from '../../../../src/sync/store.ts'
 import { beforeElements } from '../../../helpers/before-elements.ts'
@@ -61,6 +61,10 @@ function mirrorOfVersion(version: number): string {
   for (const sql of tablesSql(SQLITE, shape)) connection.exec(sql)
   if (version < 11) beforeSeq(connection)
   for (const table of tablesOf(connection)) for (const number of [1, 2, 3]) fill(connection, table, number)
+  connection.exec(
+    "DELETE FROM sync_collections; INSERT INTO sync_collections (name, key) VALUES ('orders', '[\"id\"]')",
+  )
+  if (version >= 11) connection.exec("INSERT INTO sync_seq VALUES ('orders', 3)")
   connection.exec(
     // As some version may have made it.
     'CREATE VIEW sync_status AS SELECT organization_id, collection, rows FROM sync_jobs; CREATE VIEW my_rejects AS SELECT * FROM sync_rejects; CREATE VIEW broken AS SELECT * FROM gone',
@@ -282,6 +286,17 @@ describe('a mirror of an earlier version', () => {
     expectMigrated(file, contents(file))
   })
 
+  it('whose tables a user has dropped gets them again', () => {
+    const file = mirrorOfVersion(9)
+    new Database(file).exec('DROP TABLE orders; DROP TABLE orders_history').close()
+
+    const connection = openForWriting(file)
+
+    expect(connection.prepare('SELECT count(*) FROM orders').pluck().get()).toBe(0)
+    expect(connection.prepare('SELECT count(*) FROM orders_changes').pluck().get()).toBe(3)
+    connection.close()
+  })
+
   it('keeps all its rows when a process dies at any moment', async () => {
     const file = mirrorOfVersion(LATEST_VERSION - 2)
     const before = contents(file)
@@ -386,9 +401,8 @@ describe('the views of arrays of an earlier version', () => {
       PRAGMA user_version = 15;
     `)
     const connection = openForReading(test.file, true) ?? expect.fail('no mirror')
-    const status = createFileStatus(connection, test.file)
-    expect(status.columnTroubles()).toEqual([])
-    status.close()
+    expect(readFacts(connection, test.file)).toMatchObject({ jobs: [{ rows: 2 }, {}], columnTroubles: [] })
+    connection.close()
 
     openForWriting(test.file).close()
 

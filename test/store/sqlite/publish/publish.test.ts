@@ -117,6 +117,19 @@ it('leaves the copy that another mirror has published while ours was made', () =
   expect(numbers()).toMatchObject({ mirror: { id: 'theirs' } })
 })
 
+it('names the mirror where that is damaged, not the file of the copy', async () => {
+  const { connection, file } = openTestMirror()
+  const mirror = path.join(tempFolder(), 'mirror.db')
+  connection.prepare('VACUUM INTO ?').run(mirror)
+  const damaged = fs.readFileSync(mirror).fill(0xff, 8192)
+  fs.writeFileSync(mirror, damaged)
+  const target = path.join(path.dirname(file), 'copy.db')
+
+  expect(() => makeCopy({ mirror, target, mode: null, published: null }, LOCK, Date.now)).toThrow(
+    `${mirror} is damaged`,
+  )
+})
+
 it.skipIf(!IS_ROOT)(
   'sweeps what a killed process of ours left, and nothing of another user (needs root)',
   () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { NAME_ENDS } from '../../../../src/store/core/names.ts'
+import { NAME_ENDS } from '../../../../src/store/core/declarations.ts'
 import { errorOf, SMALLEST } from '../../../config/config-files.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { watchEdges } from '../../../helpers/edges.ts'
