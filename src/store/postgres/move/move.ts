@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { MirrorError } from '../../../errors.ts'
+import { printable } from '../../../text.ts'
 import { shapeOf } from '../../columns/catalog.ts'
 import { replaceViews } from '../../core/array-views.ts'
 import { dropCollection, ensureChangesView } from '../../core/collections.ts'
@@ -13,7 +14,7 @@ import { readLocks } from '../leases.ts'
 import { LATEST_VERSION, MOVING, migrate, readSettings } from '../migrations/migrate.ts'
 import { placeOf, type Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
-import { ALTERATION } from '../tables/alter.ts'
+import { ALTERATION, tried } from '../tables/alter.ts'
 import { compareTable, copyTable, fillTable } from './copy.ts'
 import {
   DESCRIBING,
@@ -180,8 +181,15 @@ function begin(
     await sql.rows("DELETE FROM sync_settings WHERE starts_with(name, 'daemon ')")
     const mark: Mark = { source, version: LATEST_VERSION }
     await note(sql, MARK, JSON.stringify(mark))
-    for (const { name } of await runRule(sql, knownCollections()))
-      await runRule(sql, dropCollection(POSTGRES, name))
+    for (const { name } of await runRule(sql, knownCollections())) {
+      const drop = tried(() => dropCollection(POSTGRES, name))
+      const inTheWay = await runRule(sql, drop)
+      if (inTheWay !== null)
+        throw new MirrorError(
+          `the tables of ${name} in ${placeOf(server.address)} have to be made again, and ${printable(inTheWay)} depends on them: ` +
+            'drop it, and run the same command again',
+        )
+    }
     await sql.exec(`TRUNCATE ${OWN_TABLES.map(quoted).join(', ')}`)
     const options = { signal: new AbortController().signal, onRows: () => {} }
     for (const table of describing) await fillTable(sql, connection, table, options)
