@@ -10,7 +10,7 @@ import { quoted } from '../../core/sql.ts'
 import { knownCollections, loadCatalog } from '../../core/tables.ts'
 import type { Connection } from '../../sqlite/driver.ts'
 import { POSTGRES, runRule } from '../driver.ts'
-import { readLocks } from '../leases.ts'
+import { livingWorkers } from '../leases.ts'
 import { LATEST_VERSION, MOVING, migrate, readSettings } from '../migrations/migrate.ts'
 import { placeOf, type Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
@@ -130,7 +130,7 @@ async function inspectTarget(server: Server, source: string): Promise<'new' | 'b
   if (text === undefined) {
     await migrate(server)
     if (await isUsed(server)) throw new MirrorError(`${place} holds a mirror already, ${untouched}`)
-    if (await hasWorker(server)) throw new MirrorError(`a worker uses ${place}: stop it first`)
+    if ((await livingWorkers(server)).size > 0) throw new MirrorError(`a worker uses ${place}: stop it first`)
     return 'new'
   }
   const mark = JSON.parse(text) as Mark
@@ -153,15 +153,6 @@ async function isUsed(server: Server): Promise<boolean> {
     LIMIT 1
   `)
   return found.length > 0
-}
-
-async function hasWorker(server: Server): Promise<boolean> {
-  const isLocked = await readLocks(server, server.address.schema)
-  const names = await server.rows<{ organization: string; collection: string }>(`
-    SELECT name AS organization, '' AS collection FROM sync_settings WHERE starts_with(name, 'daemon ')
-    UNION ALL SELECT organization_id, collection FROM sync_jobs
-  `)
-  return names.some(({ organization, collection }) => isLocked(organization, collection))
 }
 
 interface Begun {
