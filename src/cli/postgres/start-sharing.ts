@@ -96,13 +96,11 @@ async function runOnce(
   { session, signal, onResult }: SharedStart,
 ): Promise<RunEnd> {
   const { organization, job } = selected
-  const name = [organization.id, job.collection.name] as const
-  const last = await session.run(() =>
-    lastRuns({ organization: organization.id, collection: job.collection.name }),
-  )
+  const collection = job.collection.name
+  const last = await session.run(() => lastRuns({ organization: organization.id, collection }))
   const now = session.now()
   if (!last.unfinished && !beganAhead(last, now) && !isDue(last, schedule, now)) return OVER
-  if (await isOwned(...name)) return { again: true }
+  if (await isOwned({ organizationId: organization.id, collection })) return { again: true }
   const [result] = await session.runJobs([selected], { trigger: 'schedule', signal })
   if (!result) return OVER
   onResult(result)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { PgBoss } from 'pg-boss'
 import { quoted } from '../../core/sql.ts'
-import { type ListNames, readLocks } from '../leases.ts'
+import { type ListNames, OF_THE_DEAD, OF_THE_LIVING } from '../leases.ts'
 import { translate } from '../server/errors.ts'
 import type { Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
@@ -227,26 +227,24 @@ export function inTurns<L extends { budget: string }>(lists: readonly L[]): L[] 
 const SILENT_MS = TOUCH_EVERY_MS + 2000
 
 /**
- * Lists whose worker died or was cut off, and that no process reads: jobs that still name an owner whose lock is gone, and queue entries whose
+ * Lists whose worker died or was cut off, and that no process reads: jobs that still name an owner who is gone, and queue entries whose
  * worker has been silent. The job alone does not show it if another process had the list meanwhile, as for a refresh, or if the worker died
  * before it took the lease.
  */
 export async function listsOfTheDead(server: Server): Promise<ListNames[]> {
-  const { schema } = server.address
-  const lists = await server.rows<ListNames>(
+  return server.rows<ListNames>(
     `
-      SELECT organization_id AS "organizationId", collection FROM sync_jobs WHERE owner IS NOT NULL AND configured = 1
-      UNION
-      SELECT data ->> 'organizationId', data ->> 'collection'
-      FROM ${quoted(queueSchema(schema))}.job
-      -- Each has a group: only of those pg-boss has an index.
-      WHERE name = $1 AND state = 'active' AND group_id IS NOT NULL AND heartbeat_on < now() - $2::bigint * interval '1 millisecond'
+      ${OF_THE_DEAD}
+      UNION (
+        SELECT data ->> 'organizationId', data ->> 'collection'
+        FROM ${quoted(queueSchema(server.address.schema))}.job
+        -- Each has a group: only of those pg-boss has an index.
+        WHERE name = $1 AND state = 'active' AND group_id IS NOT NULL AND heartbeat_on < now() - $2::bigint * interval '1 millisecond'
+        EXCEPT ${OF_THE_LIVING}
+      )
     `,
     [LISTS, SILENT_MS],
   )
-  if (lists.length === 0) return []
-  const isLocked = await readLocks(server, schema)
-  return lists.filter(({ organizationId, collection }) => !isLocked(organizationId, collection))
 }
 
 /**
