@@ -94,7 +94,6 @@ const LISTS = ROWS.flatMap((row) =>
   [null, NOW - 600_000].map((dueAt) => {
     const context: JobContext = {
       now: NOW,
-      configOption: '',
       plan: { schedule: '* * * * *', nextRunAt: null, dueAt },
     }
     return jobStatus({ ...neverSynced({ id: 'a', name: 'acme' }, 'orders'), ...row }, context)
@@ -116,7 +115,7 @@ async function toldOf(list: (typeof LISTS)[number], unusable: string | null) {
   return {
     code: status.check_exit_code,
     verdict: status.verdict,
-    text: statusText(status, { configOption: '', queryCommand: 'admin-mirror query' }),
+    text: statusText(status, 'admin-mirror query'),
     check: { status: check.status, text: await check.text() },
     page: await pageHtml(known),
     metrics: await metricsText(known, { stalled: null, unusable }),

@@ -1,17 +1,18 @@
 import { z } from 'zod'
+import type { KnownError } from '../../errors.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { Job } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
-import { asCalled, printableJson } from '../../text.ts'
+import { pasteable, printableJson } from '../../text.ts'
 
 // What `sync --json` and `verify --json` write. The schemas below describe it; fields may be added, never changed.
 
 /** Is raised when a field changes its meaning or is removed. */
 const RESULTS_VERSION = 1 as const
 
-/** An object as a command writes it, safe for a terminal. */
-export function jsonText(report: object): string {
-  return `${printableJson(JSON.stringify(report, null, 2))}\n`
+/** An object as a command writes it, safe for a terminal. `configOption`: see `typedConfig`. */
+export function jsonText(report: object, configOption: string): string {
+  return `${printableJson(JSON.stringify(pasteable(report, configOption), null, 2))}\n`
 }
 
 /** The numbers of a run, by their names in `sync_runs`. */
@@ -40,8 +41,8 @@ function ofRunNumbers<T>(make: (name: RunNumber) => T): Record<RunNumber, T> {
   return Object.fromEntries(RUN_NUMBER_NAMES.map((name) => [name, make(name)])) as Record<RunNumber, T>
 }
 
-/** The runs of a command. `configOption`: see `typedConfig`. */
-export function runsReport(results: readonly JobResult[], exitCode: number, configOption: string) {
+/** The runs of a command. */
+export function runsReport(results: readonly JobResult[], exitCode: number) {
   return {
     version: RESULTS_VERSION,
     exit_code: exitCode,
@@ -54,7 +55,7 @@ export function runsReport(results: readonly JobResult[], exitCode: number, conf
       ...runNumbers(run),
       coverage,
       expected_missed: expectedMissed,
-      ...errorFields(error ?? heldBack, configOption),
+      ...errorFields(error ?? heldBack),
     })),
   }
 }
@@ -67,7 +68,7 @@ function runStatus(code: string | null, isBegun: boolean) {
 }
 
 /** The lists that a `verify` compared. */
-export function verifyReport(results: readonly VerifyResult[], exitCode: number, configOption: string) {
+export function verifyReport(results: readonly VerifyResult[], exitCode: number) {
   return {
     version: RESULTS_VERSION,
     exit_code: exitCode,
@@ -90,7 +91,7 @@ export function verifyReport(results: readonly VerifyResult[], exitCode: number,
         more_fields: hasMorePaths,
         reject,
       })),
-      ...errorFields(error, configOption),
+      ...errorFields(error),
     })),
   }
 }
@@ -99,11 +100,8 @@ function jobFields({ organization, collection }: Job) {
   return { organization_id: organization.id, organization: organization.name, collection: collection.name }
 }
 
-function errorFields(error: { code: string; message: string } | null, configOption: string) {
-  return {
-    error_code: error?.code ?? null,
-    error_message: error === null ? null : asCalled(error.message, configOption),
-  }
+function errorFields(error: KnownError | null) {
+  return { error_code: error?.code ?? null, error_message: error?.message ?? null }
 }
 
 const countOrNull = () => z.int().min(0).nullable()
