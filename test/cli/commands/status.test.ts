@@ -278,7 +278,9 @@ describe('a daemon', () => {
     expect(text).toMatch(/^daemon: runs since \S+ \(.*\), process \d+$/m)
     expect(text).toMatch(/acme orders .*, next in \d+ (days|hours)/)
     expect(after.daemon).toEqual({ running: false, processes: [] })
-    expect(after.verdict).toBe('the only list is up to date; no daemon runs: start one, or run sync for newer rows')
+    expect(after.verdict).toBe(
+      'the only list is up to date; no daemon runs: start one, or run sync for newer rows',
+    )
     // The backup names a process that was stopped since then, and not killed.
     expect(workspace.rows("SELECT 1 FROM sync_settings WHERE name GLOB 'daemon *'")).toHaveLength(1)
     expect([restored.daemon, restored.verdict]).toEqual([after.daemon, after.verdict])
