@@ -67,6 +67,15 @@ export function asCalled(message: string, configOption: string): string {
   )
 }
 
+/** A report of plain values, the commands in whose texts can be pasted. */
+export function pasteable<Report extends object>(report: Report, configOption: string): Report {
+  if (configOption === '') return report
+  const text = JSON.stringify(report, (_, value: unknown) =>
+    typeof value === 'string' ? asCalled(value, configOption) : value,
+  )
+  return JSON.parse(text) as Report
+}
+
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
   // Counts avoid toLocaleString, whose first call takes 11 ms.

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { schemaText } from '../src/cli/commands/schema.ts'
-import { EXIT_CODES } from '../src/cli/help.ts'
+import { EXIT_CODES } from '../src/cli/commands.ts'
 import { isMapping } from '../src/config/problems.ts'
 import { editorSchema, type JsonSchema } from '../src/config/schema.ts'
 import { metricsText } from '../src/listener/metrics.ts'

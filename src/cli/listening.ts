@@ -14,7 +14,7 @@ import type { StoredGate } from '../store/core/overview.ts'
 import { readNumbers } from '../store/sqlite/publish/numbers.ts'
 import { numbersFile } from '../store/sqlite/publish/place.ts'
 import type { JobResult } from '../sync/job.ts'
-import { jobKey } from '../text.ts'
+import { jobKey, pasteable } from '../text.ts'
 import type { ServedMirror } from './mirror.ts'
 import { mirrorStatus } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
@@ -110,13 +110,7 @@ export function createSource(options: SourceOptions) {
     return {
       version: manifest.version,
       started_at: startedAt,
-      status: mirrorStatus(facts, {
-        database,
-        config,
-        now: time,
-        configOption,
-        unusable: reason,
-      }),
+      status: pasteable(mirrorStatus(facts, { database, config, now: time, unusable: reason }), configOption),
       runs: new Map(runs.map((one) => [jobKey(one.organization_id, one.collection), one])),
       budgets: budgetUses({ config, gates, tokensUsed, lastHour: lastHour() }),
       counters,

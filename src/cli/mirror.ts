@@ -37,7 +37,7 @@ export interface DatabaseOption {
 export interface ReadTarget extends MirrorPlace {
   /** See `typedConfig`: for commands that users paste. */
   configOption: string
-  /** How `query` asks this file. */
+  /** How `query` asks this mirror. */
   queryCommand: string
 }
 
@@ -62,13 +62,8 @@ export async function readTarget(
   }
   const { readConfig } = await import('./config-file.ts')
   const config = readConfig(runtime, globals, 'leave')
-  const configOption = typedConfig(globals)
-  return {
-    database: config.database,
-    config,
-    configOption,
-    queryCommand: `admin-mirror query${configOption}`,
-  }
+  const queryCommand = 'admin-mirror query'
+  return { database: config.database, config, configOption: typedConfig(globals), queryCommand }
 }
 
 /** The module `file/mirror.ts` or `postgres/mirror.ts`. All its functions throw MirrorError. */

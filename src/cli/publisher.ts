@@ -4,7 +4,12 @@ import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
 import type { MirrorState } from '../store/core/publication.ts'
-import { type Making, nextPublication, type Publication } from '../store/core/publication.ts'
+import {
+  type Making,
+  type NextPublication,
+  nextPublication,
+  type Publication,
+} from '../store/core/publication.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import type { Origin } from '../store/sqlite/publish/numbers.ts'
 import {
@@ -50,8 +55,11 @@ export interface PublisherOptions {
   isService: boolean
 }
 
-/** How often a service looks whether it is time. */
-const LOOK_FOR_NEWS_EVERY_MS = 1000
+/** How often a service sees whether it is time to look. */
+const TICK_MS = 1000
+
+/** Times of the next look. */
+const [AT_ONCE, NEVER] = [0, Number.POSITIVE_INFINITY]
 
 /** What the mirror holds, and what is published of it. */
 interface Found extends Publication {
@@ -76,10 +84,9 @@ export function createPublisher({
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
   const pace = isService ? publishEvery : null
-  // A service that was stopped before it published does so now.
-  let hasNews = isService
-  /** What is to be published when it is time. */
-  let waiting: Publication | null = null
+  /** When to look again. A service that was stopped before it published does so now. */
+  let lookAt = isService ? AT_ONCE : NEVER
+  let lookedAt = 0
   let failed: Making | null = null
   let lastHashed: HashedFile | null = null
   let running: Promise<void> | null = null
@@ -113,36 +120,35 @@ export function createPublisher({
     return lastHashed
   }
 
-  /** Looks, and writes what is due. */
+  /** Looks, unless another worker publishes right now, and writes what is due. */
   async function publishDue(): Promise<void> {
     const begun = now()
-    hasNews = false
-    waiting = null
+    lookedAt = begun
+    lookAt = NEVER
     try {
-      const found = await look()
-      const next = found && nextPublication(found, pace, now())
-      if (next && next.at > now()) waiting = found
-      if (!next || next.at > now()) return
-      // Looks again, since another worker may have published before this one gets its turn.
-      const hadTurn = await source.alone(async () => write(await look()))
-      failed = hadTurn ? null : { at: begun, tookMs: 0 }
-      if (!hadTurn) logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
-      // The file may lack what was written meanwhile.
-      hasNews = true
+      const hadTurn = await source.alone(async () => {
+        const found = await look()
+        const next = found && nextPublication(found, pace, now())
+        if (!next) return
+        // If it is due now, this looks once more: the file may lack what is written meanwhile.
+        lookAt = next.at
+        if (next.at > now()) return
+        await write(found, next.what)
+        failed = null
+      })
+      if (hadTurn) return
+      logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
+      failed = { at: begun, tookMs: 0 }
     } catch (error) {
-      failed = { at: begun, tookMs: now() - begun }
-      waiting = { ...NOTHING_KNOWN, failed }
       tell(error)
+      failed = { at: begun, tookMs: now() - begun }
     }
+    lookAt = begun + (pace ?? 0)
   }
 
-  /** Writes what is due. */
-  async function write(found: Found | null): Promise<void> {
-    const next = found && nextPublication(found, pace, now())
-    if (!next || next.at > now()) return
-    const { state, hashed, at } = found
+  async function write({ state, hashed, at }: Found, what: NextPublication['what']): Promise<void> {
     const begunAt = now()
-    if (next.what === 'numbers' && hashed) {
+    if (what === 'numbers' && hashed) {
       if (writeFreshness(hashed, state, at, newLockName(pid, newToken)))
         logger[isService ? 'debug' : 'info'](
           { event: 'published_freshness', file: numbersFile(target), duration_ms: now() - begunAt },
@@ -183,23 +189,25 @@ export function createPublisher({
   }
 
   async function lookWhetherDue(): Promise<void> {
-    if (running || signal.aborted || (!hasNews && !waiting)) return
-    const next = waiting && nextPublication(waiting, pace, now())
-    if (!next || next.at <= now()) await publishOnce()
+    // A clock that was set back delays nothing.
+    const isDue = now() >= lookAt || (lookAt !== NEVER && now() < lookedAt)
+    if (isDue && !running && !signal.aborted) await publishOnce()
   }
 
-  const stopLooking = isService ? runtime.every(LOOK_FOR_NEWS_EVERY_MS, lookWhetherDue) : () => {}
+  function noteNews(): void {
+    if (lookAt === NEVER) lookAt = AT_ONCE
+  }
+
+  const stopLooking = isService ? runtime.every(TICK_MS, lookWhetherDue) : () => {}
   return {
     /** Notes jobs that ended: what they read may be news. */
     note(results: readonly Pick<JobResult, 'walk' | 'error'>[]): void {
-      if (results.some(({ walk, error }) => walk?.kind === 'full' && error === null)) hasNews = true
+      if (results.some(({ walk, error }) => walk?.kind === 'full' && error === null)) noteNews()
     },
-    noteRefresh(): void {
-      hasNews = true
-    },
+    noteRefresh: noteNews,
     /** Publishes what is new, at once; for the end of a command. */
     async finish(): Promise<void> {
-      if (hasNews && !signal.aborted) await publishOnce()
+      if (lookAt !== NEVER && !signal.aborted) await publishOnce()
     },
     /** Stops what is in progress; the old file stays. */
     async close(): Promise<void> {
@@ -208,15 +216,6 @@ export function createPublisher({
       await running
     },
   }
-}
-
-/** After a failure: the next look finds out what there is to publish. */
-const NOTHING_KNOWN: Publication = {
-  mirror: { contents: '', freshness: '' },
-  published: null,
-  made: null,
-  toldAt: null,
-  failed: null,
 }
 
 /** The file without links; null: there is none. */

@@ -11,7 +11,7 @@ import type { JobFreshness } from '../store/core/publication.ts'
 import { neverSynced, type StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
 import { waitLeft } from '../sync/owner-work.ts'
-import { asCalled, jobKey } from '../text.ts'
+import { jobKey } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
@@ -21,8 +21,6 @@ import type { TypedDuration } from './typed-duration.ts'
 export interface StatusOptions extends MirrorPlace {
   /** Epoch milliseconds. */
   now: number
-  /** See `typedConfig`: for commands that users paste. */
-  configOption: string
   maxAge?: TypedDuration | null
   fresh?: TypedDuration | null
   /** Why the mirror cannot be written; null: it can. */
@@ -62,23 +60,14 @@ type Organizations = ReadonlyMap<string, OrganizationConfig>
 /** What `status` says of a mirror; null for none yet. */
 export function mirrorStatus(
   facts: MirrorFacts | null,
-  {
-    database,
-    config,
-    now,
-    configOption,
-    maxAge = null,
-    fresh = null,
-    unusable = null,
-    beside = null,
-  }: StatusOptions,
+  { database, config, now, maxAge = null, fresh = null, unusable = null, beside = null }: StatusOptions,
 ): Status {
   const known = (facts?.jobs ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
   const pausedUntil = facts?.pausedUntil ?? null
   const byId = new Map(config?.organizations.map((organization) => [organization.id, organization]))
   const rows = config ? [...asConfigured(byId, known), ...unknownJobs(config, known)] : known
   const planOf = config ? createPlanner(byId, config.timezone, now) : () => null
-  const context = { now, configOption, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
+  const context = { now, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
   return createStatus(
     {
       database,
@@ -92,7 +81,7 @@ export function mirrorStatus(
       fresh: fresh?.typed ?? null,
       advice: config ? statusAdvice(readLists(rows, byId, config.timezone, now)) : [],
       refreshes: config ? refreshSentences(rows, byId, config) : [],
-      notes: columnNotes(facts?.columnTroubles ?? [], rows).map((note) => asCalled(note, configOption)),
+      notes: columnNotes(facts?.columnTroubles ?? [], rows),
       jobs: rows.map((row) =>
         jobStatus(row, {
           ...context,

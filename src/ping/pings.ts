@@ -1,7 +1,16 @@
 import type { JobResult } from '../sync/job.ts'
 import type { Job } from '../sync/types.ts'
 import { createLine, type Line, type LineOptions, type PingKind } from './send.ts'
-import { type Outcome, outcomeOf, outcomeText, standingOutcome, standingText, startText } from './summary.ts'
+import {
+  endOf,
+  listName,
+  listOf,
+  outcomeText,
+  reasonOf,
+  reasonOfFailure,
+  standingText,
+  startText,
+} from './summary.ts'
 
 export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onSent'> {
   /** The address for the pings about an organization's jobs; null for none. */
@@ -29,34 +38,42 @@ export interface StandingTrouble {
   endsByRefresh: boolean
 }
 
-/** Jobs that began together and have one address. */
-interface Batch {
-  target: Target
-  running: number
-  beganAt: number
-  outcomes: Outcome[]
-  /** Aborted when all have ended. */
-  over: AbortController
-  /** Whether a failure is about to be reported before the end, or was lately. */
-  isToldEarly: boolean
-}
-
 /** How long after a failure a run that is still in progress reports it. A short run reports everything at its end. */
 const EARLY_AFTER_MS = 10_000
 
 /** How often it reports further ones. */
 const EARLY_EVERY_MS = 50_000
 
+/** A list whose last run failed. */
+interface Failure {
+  reason: string
+  /** Names the refused token, which fails runs and refreshes alike; null for any other failure. */
+  heldToken: string | null
+  /** Whether a refresh that succeeds ends it: a refresh failed, or a held token kept the run from having a line in `sync_runs`. */
+  endsByRefresh: boolean
+}
+
 interface Target {
   line: Line
-  /** The jobs whose last run failed: another schedule's success must not hide them. */
-  failed: Map<string, Outcome>
-  /** The failed jobs that a refresh that succeeds clears: a refresh failed, or a held token kept the run from having a line in `sync_runs`. */
-  byRefresh: Set<string>
+  /** By the name of the list: another schedule's success must not hide them. */
+  failed: Map<string, Failure>
   /** The refused tokens that the last ping reported. */
   toldTokens: Set<string | null>
   /** Whether the last ping about a failure did not arrive: then the next failure is reported even if it is known. */
   isUntold: boolean
+}
+
+/** Jobs that began together and have one address. */
+interface Batch {
+  target: Target
+  running: number
+  beganAt: number
+  /** Of those that have ended. */
+  results: JobResult[]
+  /** Aborted when all have ended. */
+  over: AbortController
+  /** Whether a failure is about to be reported before the end, or was lately. */
+  isToldEarly: boolean
 }
 
 /** Sends pings to the configured addresses when jobs begin and end. Nothing here delays or fails a run. */
@@ -80,27 +97,23 @@ export function createPings(options: PingsOptions) {
       },
       onSent: (kind) => onSent(address, kind),
     })
-    const target: Target = {
-      line,
-      failed: new Map(),
-      byRefresh: new Set(),
-      toldTokens: new Set(),
-      isUntold: false,
-    }
+    const target: Target = { line, failed: new Map(), toldTokens: new Set(), isUntold: false }
     targets.set(address, target)
     return target
-  }
-
-  function endOf(result: JobResult): Outcome {
-    return outcomeOf(result, () => tokenOf(result.job.organization.id))
   }
 
   function join({ organization }: Job): Batch | null {
     const address = addressOf(organization.id)
     if (address === null) return null
     if (opening.size === 0) queueMicrotask(announce)
-    const target = targetOf(address)
-    const batch = opening.get(address) ?? newBatch(target, now())
+    const batch = opening.get(address) ?? {
+      target: targetOf(address),
+      running: 0,
+      beganAt: now(),
+      results: [],
+      over: new AbortController(),
+      isToldEarly: false,
+    }
     opening.set(address, batch)
     batch.running++
     return batch
@@ -111,29 +124,38 @@ export function createPings(options: PingsOptions) {
     opening = new Map()
   }
 
-  function end(batch: Batch, outcome: Outcome): void {
-    const { target, outcomes } = batch
-    outcomes.push(outcome)
-    noteRun(target, outcome)
+  function heldTokenOf(organizationId: string, code: string | undefined): string | null {
+    return code === 'UNAUTHORIZED' ? tokenOf(organizationId) : null
+  }
+
+  function failureOf(result: JobResult, endsByRefresh: boolean): Failure {
+    const heldToken = heldTokenOf(result.job.organization.id, result.error?.code)
+    return { reason: reasonOfFailure(result), heldToken, endsByRefresh }
+  }
+
+  function end(batch: Batch, result: JobResult): void {
+    const { target, results } = batch
+    results.push(result)
+    noteRun(target.failed, result)
     batch.running--
     if (batch.running === 0) batch.over.abort()
     // A run that was told to stop neither succeeded nor failed.
-    if (signal.aborted || outcomes.some(({ state }) => state === 'stopped')) return
-    if (batch.running === 0) tellOutcome(target, outcomes, now() - batch.beganAt)
-    else if (outcome.state === 'failed') void tellEarly(batch)
+    if (signal.aborted || results.some((one) => endOf(one) === 'stopped')) return
+    if (batch.running === 0) tellResults(target, results, now() - batch.beganAt)
+    else if (endOf(result) === 'failed') void tellEarly(batch)
   }
 
-  function noteRun({ failed, byRefresh }: Target, outcome: Outcome): void {
-    const { job, state, hasLine, heldToken } = outcome
-    const hidesWalk = failed.has(job) && !byRefresh.has(job)
-    if (state === 'failed') failed.set(job, outcome)
-    else if (state === 'succeeded') failed.delete(job)
-    if (state === 'failed' && heldToken !== null && !hasLine && !hidesWalk) byRefresh.add(job)
-    else byRefresh.delete(job)
+  function noteRun(failed: Target['failed'], result: JobResult): void {
+    const list = listOf(result)
+    if (endOf(result) === 'succeeded') failed.delete(list)
+    if (endOf(result) !== 'failed') return
+    const hidesWalk = failed.get(list)?.endsByRefresh === false
+    const hasNoLine = result.error?.code === 'UNAUTHORIZED' && result.run === null
+    failed.set(list, failureOf(result, hasNoLine && !hidesWalk))
   }
 
-  function tellOutcome(target: Target, outcomes: readonly Outcome[], ms: number | null): void {
-    tell(target, outcomeText(outcomes, [...target.failed.values()], ms))
+  function tellResults(target: Target, results: readonly JobResult[], ms: number | null): void {
+    tell(target, outcomeText(results, target.failed, ms))
   }
 
   function tell(target: Target, text: string): void {
@@ -145,17 +167,17 @@ export function createPings(options: PingsOptions) {
 
   /** Somebody has to act now, and other lists of the run may take hours. */
   async function tellEarly(batch: Batch): Promise<void> {
-    const { target, outcomes, over } = batch
+    const { target, results, over } = batch
     if (batch.isToldEarly) return
     batch.isToldEarly = true
     let told = 0
-    const failures = () => outcomes.filter(({ state }) => state === 'failed').length
+    const failures = () => results.filter((result) => endOf(result) === 'failed').length
     const stop = AbortSignal.any([signal, over.signal])
     while (!stop.aborted && failures() > told) {
       await sleep(EARLY_AFTER_MS, stop).catch(() => {})
       if (stop.aborted) return
       told = failures()
-      tellOutcome(target, outcomes, now() - batch.beganAt)
+      tellResults(target, results, now() - batch.beganAt)
       await sleep(EARLY_EVERY_MS, stop).catch(() => {})
     }
     batch.isToldEarly = false
@@ -163,26 +185,26 @@ export function createPings(options: PingsOptions) {
 
   function noteRefresh(result: JobResult): void {
     const address = addressOf(result.job.organization.id)
-    const outcome = endOf(result)
-    if (address === null || signal.aborted || outcome.state === 'stopped' || outcome.state === 'busy') return
+    const ended = endOf(result)
+    if (address === null || signal.aborted || ended === 'stopped' || ended === 'busy') return
     const target = targetOf(address)
-    const { failed, byRefresh, toldTokens, isUntold } = target
-    const before = failed.get(outcome.job)
-    // A walk clears any failure. A refresh that was no longer due has read nothing, so it clears none.
-    const mayClear = result.run !== null && (!result.isInstead || byRefresh.has(outcome.job))
-    if (outcome.state === 'failed') {
-      if (before?.reason === outcome.reason && !isUntold) return
-      if (!before && result.trigger === 'refresh') byRefresh.add(outcome.job)
-      failed.set(outcome.job, outcome)
-      if (outcome.heldToken !== null && toldTokens.has(outcome.heldToken) && !isUntold) return
+    const { failed, toldTokens, isUntold } = target
+    const list = listOf(result)
+    const before = failed.get(list)
+    if (ended === 'failed') {
+      const failure = failureOf(result, before?.endsByRefresh ?? result.trigger === 'refresh')
+      if (before?.reason === failure.reason && !isUntold) return
+      failed.set(list, failure)
+      if (failure.heldToken !== null && toldTokens.has(failure.heldToken) && !isUntold) return
     } else {
-      if (!before || !mayClear) return
-      failed.delete(outcome.job)
-      byRefresh.delete(outcome.job)
+      // A walk ends any failure. A refresh that was no longer due has read nothing, so it ends none.
+      const mayEnd = result.run !== null && (!result.isInstead || before?.endsByRefresh === true)
+      if (!before || !mayEnd) return
+      failed.delete(list)
       // While other lists fail, no ping is sent for each that is well again.
       if (failed.size > 0) return
     }
-    tellOutcome(target, [outcome], null)
+    tellResults(target, [result], null)
   }
 
   /**
@@ -191,16 +213,16 @@ export function createPings(options: PingsOptions) {
    */
   function recall(troubles: readonly StandingTrouble[]): void {
     const waiting = new Set<Target>()
-    for (const { organizationId, organization, collection, code, ...trouble } of troubles) {
-      const address = addressOf(organizationId)
+    for (const { organizationId: id, organization, collection, code, ...trouble } of troubles) {
+      const address = addressOf(id)
       if (address === null) continue
       const target = targetOf(address)
-      const outcome = standingOutcome(organization, collection, code, () => tokenOf(organizationId))
-      target.failed.set(outcome.job, outcome)
-      if (trouble.endsByRefresh) target.byRefresh.add(outcome.job)
+      const { endsByRefresh } = trouble
+      const failure = { reason: reasonOf(code), heldToken: heldTokenOf(id, code), endsByRefresh }
+      target.failed.set(listName(organization, collection), failure)
       if (trouble.waitsForSomebody) waiting.add(target)
     }
-    for (const target of waiting) tell(target, standingText([...target.failed.values()]))
+    for (const target of waiting) tell(target, standingText(target.failed))
   }
 
   return {
@@ -214,7 +236,7 @@ export function createPings(options: PingsOptions) {
       return (results: readonly JobResult[]): void =>
         results.forEach((result, index) => {
           const batch = batches[index]
-          if (batch) end(batch, endOf(result))
+          if (batch) end(batch, result)
         })
     },
     /**
@@ -227,8 +249,4 @@ export function createPings(options: PingsOptions) {
       await Promise.all(Array.from(targets.values(), ({ line }) => line.idle()))
     },
   }
-}
-
-function newBatch(target: Target, beganAt: number): Batch {
-  return { target, running: 0, beganAt, outcomes: [], over: new AbortController(), isToldEarly: false }
 }

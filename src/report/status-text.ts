@@ -10,17 +10,12 @@ import {
 } from './status.ts'
 import { needsAttention } from './verdict.ts'
 
-/** What users type. */
-interface Typed {
-  /** ` --config FILE` as it was typed, or nothing. */
-  configOption: string
-  /** `admin-mirror query`, with the options that name this mirror. */
-  queryCommand: string
-}
-
-/** How things are, the lists, and what to do next. */
-export function statusText(status: Status, { configOption, queryCommand }: Typed): string {
-  const lines = [`mirror: ${status.database}`, daemonLine(status, configOption)]
+/**
+ * How things are, the lists, and what to do next.
+ * @param queryCommand `admin-mirror query`, with the option that names this mirror if there is no configuration.
+ */
+export function statusText(status: Status, queryCommand: string): string {
+  const lines = [`mirror: ${status.database}`, daemonLine(status)]
   if (status.queue) lines.push(`queue: ${queueText(status.queue)}`)
   lines.push(...status.locks)
   lines.push(status.verdict, '', ...listsText(status, queryCommand))
@@ -29,11 +24,11 @@ export function statusText(status: Status, { configOption, queryCommand }: Typed
   if (status.refreshes.length > 0) lines.push('', ...status.refreshes)
   if (status.advice.length > 0) lines.push('', ...status.advice.map((text) => `advice: ${text}`))
   if (status.notes.length > 0) lines.push('', ...status.notes.map((text) => `note: ${text}`))
-  lines.push('', ...nextLines(status, configOption, queryCommand))
+  lines.push('', ...nextLines(status, queryCommand))
   return lines.map((line) => `${line}\n`).join('')
 }
 
-function daemonLine({ daemon, timezone, now }: Status, configOption: string): string {
+function daemonLine({ daemon, timezone, now }: Status): string {
   const told = daemon.processes.map(({ pid, since, running }) => {
     const ago = `since ${since} (${inWords(Date.parse(now) - Date.parse(since))})`
     if (running === true) return `runs ${ago}, process ${pid}`
@@ -44,7 +39,7 @@ function daemonLine({ daemon, timezone, now }: Status, configOption: string): st
   if (told.length > 0) return `daemon: ${told.join('; ')}`
   return timezone === null
     ? 'daemon: none is known to use this file'
-    : `daemon: none runs; start it by its service or admin-mirror start${configOption}`
+    : 'daemon: none runs; start it by its service or admin-mirror start'
 }
 
 /** What waits for the workers, in words. */
@@ -58,12 +53,10 @@ export function queueText({ waiting, oldest_ms: oldest, running, failed }: Queue
 }
 
 /** The next steps, each once, and at most MOST_STEPS. */
-function nextLines(status: Status, configOption: string, queryCommand: string): string[] {
+function nextLines(status: Status, queryCommand: string): string[] {
   const { jobs, daemon, timezone, unusable } = status
   const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
-  const begin = isDead
-    ? [`start the daemon again, by its service if it has one: admin-mirror start${configOption}`]
-    : []
+  const begin = isDead ? ['start the daemon again, by its service if it has one: admin-mirror start'] : []
   const room = unusable === null ? [] : ['fix the problem above; nothing is written until then']
   const all = [
     ...new Set([...room, ...begin, ...stopOthers(status), ...jobs.flatMap(({ next }) => next ?? [])]),

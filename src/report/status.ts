@@ -3,7 +3,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { waitLeft, walkLeft, walkPercent } from '../sync/owner-work.ts'
-import { asCalled, grouped, inWords, ON_HOLD, printable } from '../text.ts'
+import { grouped, inWords, ON_HOLD, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped, nextStep } from './next-step.ts'
 import { checkExitCode, isOverdue, verdict } from './verdict.ts'
 
@@ -228,8 +228,6 @@ export interface JobPlan {
 export interface JobContext {
   /** Epoch milliseconds. */
   now: number
-  /** ` --config FILE` as it was typed, or nothing: the end of commands that users paste. */
-  configOption: string
   /** `--max-age` and `--fresh` in milliseconds, or null. */
   maxAge?: number | null
   fresh?: number | null
@@ -241,10 +239,8 @@ export interface JobContext {
 
 /** A job as `status` shows it. */
 export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
-  const { now, configOption, maxAge = null, fresh = null, plan = null, tokenPlace = null } = context
+  const { now, maxAge = null, fresh = null, plan = null, tokenPlace = null } = context
   const isConfigured = row.configured === 1
-  const pasteable = (text: string) => asCalled(text, configOption)
-  const pasteableOrNull = (text: string | null) => (text === null ? null : pasteable(text))
   // After `resume` the last error is still that of the refused token.
   const lastError = (text: string | null) => (row.held_since ? text : (text?.split(` ${ON_HOLD}`)[0] ?? null))
   const known = { ...row, ...presentWait(row, now) }
@@ -254,15 +250,12 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const tooStale = isOlder(row.fresh_as_of, fresh)
   const overdue = plan === null ? null : isOverdue(known, plan.dueAt, now)
   const isOld = tooOld === true || tooStale === true
-  const next = nextStep(known, now, isOld, overdue === true, tokenPlace)
   return {
     ...withoutInternal(known),
     configured: isConfigured,
-    error_message: pasteableOrNull(lastError(row.error_message)),
-    failing_message: pasteableOrNull(lastError(row.failing_message)),
-    held_reason: pasteableOrNull(row.held_reason),
-    retry_error: pasteableOrNull(row.retry_error),
-    backfills: row.backfills.map((walk) => ({ ...walk, next: pasteable(backfillCommand(row, walk)) })),
+    error_message: lastError(row.error_message),
+    failing_message: lastError(row.failing_message),
+    backfills: row.backfills.map((walk) => ({ ...walk, next: backfillCommand(row, walk) })),
     age_ms: row.as_of === null ? null : now - Date.parse(row.as_of),
     too_old: tooOld,
     too_stale: tooStale,
@@ -271,8 +264,8 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
     due_at: timeText(plan?.dueAt),
     overdue,
     ...walkProgress(known, now),
-    forget: isConfigured ? null : pasteable(forgetCommand(row)),
-    next: pasteableOrNull(next),
+    forget: isConfigured ? null : forgetCommand(row),
+    next: nextStep(known, now, isOld, overdue === true, tokenPlace),
   }
 }
 

@@ -108,8 +108,8 @@ function daemonText({ daemon, timezone }: Facts): string {
     return lost === 0 ? '' : `; ${grouped(lost)} of ${grouped(processes.length)} daemons died`
   if (daemon.running === null) return '; this user cannot see whether a daemon is running'
   return daemon.processes.length > 0
-    ? '; the daemon died: only commands read lists'
-    : '; no daemon runs: only commands read lists'
+    ? '; the daemon died: start it again, or run sync for newer rows'
+    : '; no daemon runs: start one, or run sync for newer rows'
 }
 
 /** A run may start this late: it may wait 30 seconds for the file's lock. */

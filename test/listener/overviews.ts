@@ -34,7 +34,7 @@ export function job(organization: string, collection = 'orders', more: Partial<J
     last_sync_finished_at: at(4),
   }
   const plan = { schedule: '*/15 * * * *', nextRunAt: NOW + 600_000, dueAt: null }
-  return { ...jobStatus(row, { now: NOW, configOption: '', plan }), ...more }
+  return { ...jobStatus(row, { now: NOW, plan }), ...more }
 }
 
 /** What `status` says beside its lists where there is nothing to say. */

@@ -56,7 +56,7 @@ const runs = (ends: readonly (How | null)[]): Deed => ({
       if (how === 'well') model.failed.delete(list)
       else if (how !== 'BUSY') model.failed.set(list, how)
       if (how === 'UNAUTHORIZED' && !hidesWalk) model.byRefresh.add(list)
-      else model.byRefresh.delete(list)
+      else if (how !== 'BUSY') model.byRefresh.delete(list)
     }
     const results = ran.map(({ list, how }) => endOf(list, how, 'schedule'))
     const end = pings.begin(results.map(({ job }) => job))

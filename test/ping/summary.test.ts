@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { JobError } from '../../src/errors.ts'
-import { outcomeOf, outcomeText } from '../../src/ping/summary.ts'
+import { outcomeText } from '../../src/ping/summary.ts'
 import type { JobResult } from '../../src/sync/job.ts'
 import { RAN, resultOf } from './results.ts'
 
@@ -22,19 +22,17 @@ it.each<[string, Partial<JobResult>[], number | null, string]>([
     'admin-mirror: 2 lists; 25 rows seen, 0 new, 0 changed, 0 removed\n1 list left to another process\n',
   ],
 ])('the text of an outcome says of a run that it %s', (_what, results, ms, text) => {
-  const outcomes = results.map((changed) => outcomeOf(resultOf('acme', changed), () => 'acme'))
+  const ended = results.map((changed) => resultOf('acme', changed))
 
-  expect(outcomeText(outcomes, [], ms)).toBe(text)
+  expect(outcomeText(ended, new Map(), ms)).toBe(text)
 })
 
 it.each([
   [20, /20 lists failed:\n(.*\n){20}$/],
   [22, /22 lists failed:\n(.*\n){20}and 2 more\n$/],
 ])('the text of an outcome names at most twenty lists that failed, of %i', (count, text) => {
-  const error = new JobError('NETWORK', 'no answer')
-  const failed = Array.from({ length: count }, (_, index) => {
-    return outcomeOf(resultOf(`org-${index}`, { error }), () => 'a')
-  })
+  const lists = Array.from({ length: count }, (_, index) => `org-${index} orders`)
+  const failed = new Map(lists.map((list) => [list, { reason: 'NETWORK' }]))
 
   expect(outcomeText([], failed, null)).toMatch(text)
 })

@@ -39,8 +39,8 @@ const FACTS = {
   max_age: null,
   fresh: null,
 }
-const AT = { now: START, configOption: '' }
-const TYPED = { configOption: '', queryCommand: 'admin-mirror query' }
+const AT = { now: START }
+const TYPED = 'admin-mirror query'
 const DAEMON = { pid: 7, since: timeAt(0), running: true }
 
 function textOf(row: StatusRow): string {

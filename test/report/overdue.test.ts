@@ -117,7 +117,7 @@ describe('the wait of a list', () => {
   ])('%s', (_, changed, isTold) => {
     const row = rowOf({ waiting_for: 'the rate limit', ...changed })
 
-    const { waiting_for: reason, waiting_until: until } = jobStatus(row, { now: START, configOption: '' })
+    const { waiting_for: reason, waiting_until: until } = jobStatus(row, { now: START })
 
     expect([reason, until]).toEqual(isTold ? ['the rate limit', row.waiting_until] : [null, null])
   })

@@ -21,8 +21,8 @@ describe('the verdict', () => {
   it.each<[daemons: (boolean | null)[], verdict: string]>([
     [[true], 'the only list is well'],
     [[true, false], 'the only list is well; 1 of 2 daemons died'],
-    [[], 'the only list is up to date; no daemon runs: only commands read lists'],
-    [[false], 'the only list is up to date; the daemon died: only commands read lists'],
+    [[], 'the only list is up to date; no daemon runs: start one, or run sync for newer rows'],
+    [[false], 'the only list is up to date; the daemon died: start it again, or run sync for newer rows'],
     [[false, null], 'the only list is up to date; this user cannot see whether a daemon is running'],
   ])('of daemons that run, died, or cannot be seen: %j', (running, expected) => {
     expect(verdictOf(running)).toBe(expected)
@@ -94,7 +94,6 @@ const LISTS = ROWS.flatMap((row) =>
   [null, NOW - 600_000].map((dueAt) => {
     const context: JobContext = {
       now: NOW,
-      configOption: '',
       plan: { schedule: '* * * * *', nextRunAt: null, dueAt },
     }
     return jobStatus({ ...neverSynced({ id: 'a', name: 'acme' }, 'orders'), ...row }, context)
@@ -116,7 +115,7 @@ async function toldOf(list: (typeof LISTS)[number], unusable: string | null) {
   return {
     code: status.check_exit_code,
     verdict: status.verdict,
-    text: statusText(status, { configOption: '', queryCommand: 'admin-mirror query' }),
+    text: statusText(status, 'admin-mirror query'),
     check: { status: check.status, text: await check.text() },
     page: await pageHtml(known),
     metrics: await metricsText(known, { stalled: null, unusable }),

@@ -110,7 +110,7 @@ describe.concurrent('somebody is told of', () => {
     // Of one that died nobody is warned.
     expect(logs.filter(({ event }) => event === 'daemon_beside')).toEqual([])
     expect(stdout).toMatch(/^daemon: process \d+, running since .* died without being stopped$/m)
-    expect(stdout).toContain('the daemon died: only commands read lists')
+    expect(stdout).toContain('the daemon died: start it again, or run sync for newer rows')
     expect(stdout).toMatch(
       /^next: start the daemon again, by its service if it has one: admin-mirror .*start$/m,
     )

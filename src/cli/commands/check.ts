@@ -19,7 +19,7 @@ import { walkAdvice } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
 import { type Ask, tryChanges } from '../../sync/refresh/changed-since.ts'
 import type { Job, Page } from '../../sync/types.ts'
-import { asCalled } from '../../text.ts'
+import { pasteable } from '../../text.ts'
 import { readConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { kindOf } from '../mirror.ts'
@@ -40,22 +40,12 @@ interface Options {
 /** `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list. */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const found = await findAll(runtime, globals, options.offline === true)
-  const findings = found.map((finding) => pasteable(finding, typedConfig(globals)))
+  const findings = pasteable(found, typedConfig(globals))
   const { signal, stdout } = runtime
   const exitCode = signal.aborted ? exitCodeOfStop(signal) : exitCodeOfFindings(findings)
   const report = { version: 1, exit_code: exitCode, checks: findings }
-  stdout.write(options.json ? jsonText(report) : findings.map((one) => `${findingLine(one)}\n`).join(''))
+  stdout.write(options.json ? jsonText(report, '') : findings.map((one) => `${findingLine(one)}\n`).join(''))
   return exitCode
-}
-
-/** The finding with commands that can be pasted. */
-function pasteable(finding: Finding, configOption: string): Finding {
-  const { message, cure } = finding
-  return {
-    ...finding,
-    message: asCalled(message, configOption),
-    cure: cure === null ? null : asCalled(cure, configOption),
-  }
 }
 
 async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): Promise<Finding[]> {
@@ -71,8 +61,7 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
   const kind = await kindOf(config)
   const mirror = await kind.check(config, runtime, baseUrl)
   // The finding of the mirror says why it cannot be read.
-  const options = { database: config.database, config, configOption: typedConfig(globals) }
-  const status = await readStatus(runtime, options).catch(() => null)
+  const status = await readStatus(runtime, { database: config.database, config }).catch(() => null)
   // With a mirror on a server, the daemon may run on another machine, and this machine's port be free.
   const isDaemonHere = !config.postgres && status !== null && status.daemon.running !== false
   const offline = [

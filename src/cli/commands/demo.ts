@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
+import type { RunProgram } from '../commands.ts'
 import type { Runtime } from '../runtime.ts'
 
 /** Under the working folder, where users find it. A new demo deletes the folder of the former one. */
@@ -36,10 +37,7 @@ const NEWEST_ORDER = `SELECT number, state, total, _first_seen_at FROM orders
   JOIN organizations ON organizations.id = _organization_id AND name = 'acme' ORDER BY number DESC LIMIT 1`
 
 /** `npm run demo`: from an API on this machine to answers. Leaves the mirror, but no process. */
-export async function demo(
-  runtime: Runtime,
-  runProgram: (argv: readonly string[], runtime: Runtime) => Promise<number>,
-): Promise<number> {
+export async function demo(runtime: Runtime, runProgram: RunProgram): Promise<number> {
   const { stdout, cwd, now } = runtime
   const folder = path.resolve(cwd, DEMO_FOLDER)
   fs.rmSync(folder, { recursive: true, force: true })

@@ -42,7 +42,7 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
       let withdraw: (() => Promise<void>) | null = null
       try {
         withdraw = await session.announceDaemon()
-        return await runScheduled(config, runtime, jobs, session, listening, typedConfig(globals))
+        return await runScheduled(config, runtime, jobs, session, listening)
       } catch (error) {
         // Stopped while it still waited for the server, or for a lock there.
         if (!runtime.signal.aborted || !(error instanceof InterruptedError)) throw error
@@ -74,7 +74,6 @@ async function runScheduled(
   jobs: readonly SelectedJob[],
   session: CommandSession,
   listening: Listening | null,
-  configOption: string,
 ): Promise<number> {
   const { logger, now } = session
   const lost = new AbortController()
@@ -108,7 +107,7 @@ async function runScheduled(
   const scheduled = planned.map((one) => one.scheduled)
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: planned.length, due }, 'started')
-  await recallTrouble(config, session, configOption)
+  await recallTrouble(config, session)
   const skip = createSkips(now)
   const events: SchedulerEvents = {
     onOverlap(name) {
@@ -153,11 +152,11 @@ async function runScheduled(
 }
 
 /** Reports what an earlier process left for a user to do. Not among workers that share a mirror: the others still know it. */
-async function recallTrouble(config: Config, session: CommandSession, configOption: string): Promise<void> {
+async function recallTrouble(config: Config, session: CommandSession): Promise<void> {
   const { sharing, serve, now, logger, recall } = session
   if (sharing) return
   const { facts } = await (await serve()).overview(now())
-  const status = mirrorStatus(facts, { database: config.database, config, now: now(), configOption })
+  const status = mirrorStatus(facts, { database: config.database, config, now: now() })
   if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
   recall(standingTroubles(status))
 }

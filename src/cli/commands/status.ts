@@ -1,6 +1,7 @@
 import { worstExitCode } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import type { JobFreshness } from '../../store/core/publication.ts'
+import { asCalled } from '../../text.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
 import { jsonText } from '../output/results.ts'
 import { readStatus } from '../read-status.ts'
@@ -27,8 +28,10 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   const { database, config, configOption, queryCommand } = target
   // Only a published file has its freshness beside it; a mirror holds its own.
   const beside = config ? null : await freshnessOf(database, runtime)
-  const report = await readStatus(runtime, { database, beside, config, configOption, maxAge, fresh })
-  runtime.stdout.write(options.json ? jsonText(report) : statusText(report, { configOption, queryCommand }))
+  const report = await readStatus(runtime, { database, beside, config, maxAge, fresh })
+  runtime.stdout.write(
+    options.json ? jsonText(report, configOption) : asCalled(statusText(report, queryCommand), configOption),
+  )
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return worstExitCode([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
 }

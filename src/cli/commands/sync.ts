@@ -32,7 +32,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
     const how: HowToRun = { trigger: 'manual', waitForOwner, acceptRemovals, instead, signal }
     const results = await runJobs(jobs, how)
     const exitCode = exitCodeOfJobs(results, signal)
-    if (options.json) runtime.stdout.write(jsonText(runsReport(results, exitCode, typedConfig(globals))))
+    if (options.json) runtime.stdout.write(jsonText(runsReport(results, exitCode), typedConfig(globals)))
     return exitCode
   })
 }

@@ -28,7 +28,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
     const exitCode = exitCodeOfVerifying(results, runtime.signal)
     const lines = results.flatMap(differenceLines).map((line) => `${line}\n`)
     runtime.stdout.write(
-      options.json ? jsonText(verifyReport(results, exitCode, typedConfig(globals))) : lines.join(''),
+      options.json ? jsonText(verifyReport(results, exitCode), typedConfig(globals)) : lines.join(''),
     )
     return exitCode
   })

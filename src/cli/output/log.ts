@@ -3,6 +3,7 @@ import type { LogFn, Logger } from 'pino'
 import pino from 'pino'
 import { missedText } from '../../report/status.ts'
 import { asCalled, counted, grouped, inWords, printable, printableJson } from '../../text.ts'
+import { RUN_NUMBER_NAMES } from './results.ts'
 
 export interface LoggerOptions {
   level: string
@@ -71,6 +72,7 @@ type LogFields = Record<string, unknown>
 
 /** Fields that the text of a line contains already, or that a terminal does not need. */
 const HIDDEN_FIELDS = [
+  ...RUN_NUMBER_NAMES,
   'event',
   'run_id',
   'duration_ms',
@@ -89,16 +91,7 @@ const HIDDEN_FIELDS = [
   'walk_id',
   'first_page',
   'page',
-  'pages',
   'items',
-  'rows_seen',
-  'rows_added',
-  'rows_changed',
-  'rows_removed',
-  'requests',
-  'retries',
-  'rate_limit_hits',
-  'rate_limit_wait_ms',
   'coverage',
   'expected_missed',
   'error_code',

@@ -5,60 +5,40 @@ import type { Page } from '../../sync/types.ts'
 import { counted, grouped, inWords, printable } from '../../text.ts'
 
 /** The progress of a job. Times are epoch milliseconds. */
-export interface JobProgress {
-  label: string
-  /** Jobs with the same budget share a rate limit. */
-  budget: string
-  /** `queued`: no walk has begun. `busy`: another process has the job. */
-  state: 'queued' | 'busy' | 'walking'
-  /** Answers of this run. */
-  answers: number
-  requests: number
-  inFlight: number
-  /** When the last answer was complete; before the first, when its request left. */
-  markedAt: number | null
-  /** Waits since then that are over. */
-  waitedMs: number
-  /** How long the last answers took until their pages were written, without waits. */
-  spentMs: number[]
-  wait: { reason: string; since: number; until: number } | null
-  /** Which process has the job, and about how long it will still take, in milliseconds; null: not known. */
-  owner: { name: string; left: number | null } | null
-  /** The page read last (0: none yet), the furthest of this pass, and the last of the list, if known. */
-  page: number
-  furthest: number
-  lastPage: number | null
-  pass: number
-  /** How much of the list is read; it never falls. Null: unknown. */
-  percent: number | null
-  rows: number
-  /** Requests a minute that the budget leaves us; null if nothing is known to limit them. */
-  allowedPerMinute: number | null
-  /** What the budget lets us send as of the last answer; null if nothing is known to limit it. */
-  budgetNow: { at: number; known: BudgetNow } | null
-}
+export type JobProgress = ReturnType<typeof newProgress>
 
-export function newProgress(label: string, budget: string): JobProgress {
+/** @param budget Jobs with the same budget share a rate limit. */
+export function newProgress(label: string, budget: string) {
   return {
     label: printable(label, 80),
     budget,
-    state: 'queued',
+    /** `queued`: no walk has begun. `busy`: another process has the job. */
+    state: 'queued' as 'queued' | 'busy' | 'walking',
+    /** Answers of this run. */
     answers: 0,
     requests: 0,
     inFlight: 0,
-    markedAt: null,
+    /** When the last answer was complete; before the first, when its request left. */
+    markedAt: null as number | null,
+    /** Waits since then that are over. */
     waitedMs: 0,
-    spentMs: [],
-    wait: null,
-    owner: null,
+    /** How long the last answers took until their pages were written, without waits. */
+    spentMs: [] as number[],
+    wait: null as { reason: string; since: number; until: number } | null,
+    /** Which process has the job, and about how long it will still take, in milliseconds; null: not known. */
+    owner: null as { name: string; left: number | null } | null,
+    /** The page read last (0: none yet), the furthest of this pass, and the last of the list, if known. */
     page: 0,
     furthest: 0,
-    lastPage: null,
+    lastPage: null as number | null,
     pass: 1,
-    percent: null,
+    /** How much of the list is read; it never falls. Null: unknown. */
+    percent: null as number | null,
     rows: 0,
-    allowedPerMinute: null,
-    budgetNow: null,
+    /** Requests a minute that the budget leaves us; null if nothing is known to limit them. */
+    allowedPerMinute: null as number | null,
+    /** What the budget lets us send as of the last answer; null if nothing is known to limit it. */
+    budgetNow: null as { at: number; known: BudgetNow } | null,
   }
 }
 

@@ -1,49 +1,62 @@
 import { z } from 'zod'
-import type { Differences } from '../../sync/differences.ts'
+import type { KnownError } from '../../errors.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { Job } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
-import { asCalled, printableJson } from '../../text.ts'
+import { pasteable, printableJson } from '../../text.ts'
 
 // What `sync --json` and `verify --json` write. The schemas below describe it; fields may be added, never changed.
 
 /** Is raised when a field changes its meaning or is removed. */
 const RESULTS_VERSION = 1 as const
 
-/** An object as a command writes it, safe for a terminal. */
-export function jsonText(report: object): string {
-  return `${printableJson(JSON.stringify(report, null, 2))}\n`
+/** An object as a command writes it, safe for a terminal. `configOption`: see `typedConfig`. */
+export function jsonText(report: object, configOption: string): string {
+  return `${printableJson(JSON.stringify(pasteable(report, configOption), null, 2))}\n`
 }
 
-/** The runs of a command, with the names of `sync_runs`. `configOption`: see `typedConfig`. */
-export function runsReport(results: readonly JobResult[], exitCode: number, configOption: string) {
+/** The numbers of a run, by their names in `sync_runs`. */
+const RUN_NUMBERS = {
+  pages: 'pages',
+  rows_seen: 'rowsSeen',
+  rows_added: 'rowsAdded',
+  rows_changed: 'rowsChanged',
+  rows_removed: 'rowsRemoved',
+  requests: 'requests',
+  retries: 'retries',
+  rate_limit_hits: 'rateLimitHits',
+  rate_limit_wait_ms: 'rateLimitWaitMs',
+} as const
+
+type RunNumber = keyof typeof RUN_NUMBERS
+
+export const RUN_NUMBER_NAMES = Object.keys(RUN_NUMBERS) as RunNumber[]
+
+/** Null for a job that did not begin. */
+export function runNumbers(run: JobResult['run']): Record<RunNumber, number | null> {
+  return ofRunNumbers((name) => run?.[RUN_NUMBERS[name]] ?? null)
+}
+
+function ofRunNumbers<T>(make: (name: RunNumber) => T): Record<RunNumber, T> {
+  return Object.fromEntries(RUN_NUMBER_NAMES.map((name) => [name, make(name)])) as Record<RunNumber, T>
+}
+
+/** The runs of a command. */
+export function runsReport(results: readonly JobResult[], exitCode: number) {
   return {
     version: RESULTS_VERSION,
     exit_code: exitCode,
-    runs: results.map((result) => runOf(result, configOption)),
-  }
-}
-
-function runOf(result: JobResult, configOption: string) {
-  const { job, trigger, walk, run, runId, coverage, expectedMissed, error, heldBack } = result
-  return {
-    ...jobFields(job),
-    trigger,
-    status: runStatus(error?.code ?? null, walk !== null || run !== null),
-    run_id: run === null ? null : (runId ?? null),
-    walk_id: walk?.id ?? null,
-    pages: run?.pages ?? null,
-    rows_seen: run?.rowsSeen ?? null,
-    rows_added: run?.rowsAdded ?? null,
-    rows_changed: run?.rowsChanged ?? null,
-    rows_removed: run?.rowsRemoved ?? null,
-    requests: run?.requests ?? null,
-    retries: run?.retries ?? null,
-    rate_limit_hits: run?.rateLimitHits ?? null,
-    rate_limit_wait_ms: run?.rateLimitWaitMs ?? null,
-    coverage,
-    expected_missed: expectedMissed,
-    ...errorFields(error ?? heldBack, configOption),
+    runs: results.map(({ job, trigger, walk, run, runId, coverage, expectedMissed, error, heldBack }) => ({
+      ...jobFields(job),
+      trigger,
+      status: runStatus(error?.code ?? null, walk !== null || run !== null),
+      run_id: run === null ? null : (runId ?? null),
+      walk_id: walk?.id ?? null,
+      ...runNumbers(run),
+      coverage,
+      expected_missed: expectedMissed,
+      ...errorFields(error ?? heldBack),
+    })),
   }
 }
 
@@ -55,49 +68,30 @@ function runStatus(code: string | null, isBegun: boolean) {
 }
 
 /** The lists that a `verify` compared. */
-export function verifyReport(results: readonly VerifyResult[], exitCode: number, configOption: string) {
+export function verifyReport(results: readonly VerifyResult[], exitCode: number) {
   return {
     version: RESULTS_VERSION,
     exit_code: exitCode,
-    lists: results.map(({ job, differences, error }) => ({
+    lists: results.map(({ job, differences: found, error }) => ({
       ...jobFields(job),
-      ...(differences ? comparisonOf(differences) : NOT_COMPARED),
-      ...errorFields(error, configOption),
-    })),
-  }
-}
-
-const NOT_COMPARED = {
-  items: null,
-  missing: null,
-  extra: null,
-  different: null,
-  at_least: false,
-  moved: null,
-  coverage: null,
-  never_synced: null,
-  differences: [],
-}
-
-function comparisonOf(found: Differences) {
-  const { items, counts, isCut, isExtraKnown, moved, coverage, isNeverSynced, listed } = found
-  return {
-    items,
-    missing: counts.missing,
-    // A reading that is not trusted may have overlooked rows that are still in the list.
-    extra: isExtraKnown ? counts.extra : null,
-    different: counts.different,
-    at_least: isCut,
-    moved,
-    coverage,
-    never_synced: isNeverSynced,
-    differences: listed.map(({ kind, key, page, paths, hasMorePaths, reject }) => ({
-      kind,
-      key,
-      page,
-      fields: [...paths],
-      more_fields: hasMorePaths,
-      reject,
+      items: found?.items ?? null,
+      missing: found?.counts.missing ?? null,
+      // A reading that is not trusted may have overlooked rows that are still in the list.
+      extra: found?.isExtraKnown ? found.counts.extra : null,
+      different: found?.counts.different ?? null,
+      at_least: found?.isCut ?? false,
+      moved: found?.moved ?? null,
+      coverage: found?.coverage ?? null,
+      never_synced: found?.isNeverSynced ?? null,
+      differences: (found?.listed ?? []).map(({ kind, key, page, paths, hasMorePaths, reject }) => ({
+        kind,
+        key,
+        page,
+        fields: [...paths],
+        more_fields: hasMorePaths,
+        reject,
+      })),
+      ...errorFields(error),
     })),
   }
 }
@@ -106,11 +100,8 @@ function jobFields({ organization, collection }: Job) {
   return { organization_id: organization.id, organization: organization.name, collection: collection.name }
 }
 
-function errorFields(error: { code: string; message: string } | null, configOption: string) {
-  return {
-    error_code: error?.code ?? null,
-    error_message: error === null ? null : asCalled(error.message, configOption),
-  }
+function errorFields(error: KnownError | null) {
+  return { error_code: error?.code ?? null, error_message: error?.message ?? null }
 }
 
 const countOrNull = () => z.int().min(0).nullable()
@@ -139,15 +130,7 @@ export const SyncSchema = z
           .describe('not_begun: busy elsewhere, its token held, told to wait, or a signal came first'),
         run_id: countOrNull().describe('Its line of sync_runs'),
         walk_id: countOrNull(),
-        pages: countOrNull(),
-        rows_seen: countOrNull(),
-        rows_added: countOrNull(),
-        rows_changed: countOrNull(),
-        rows_removed: countOrNull(),
-        requests: countOrNull(),
-        retries: countOrNull(),
-        rate_limit_hits: countOrNull(),
-        rate_limit_wait_ms: countOrNull(),
+        ...ofRunNumbers(countOrNull),
         coverage: Coverage,
         expected_missed: z.number().nullable(),
         ...Failure,

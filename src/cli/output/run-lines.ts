@@ -6,9 +6,11 @@ import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
 import { untrustedNote } from '../../sync/removals.ts'
+import type { RunRecord } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
 import { counted, grouped, inWords } from '../../text.ts'
+import { runNumbers } from './results.ts'
 
 /** The log line of a verification. `ms`: how long it took. */
 export function logVerified(log: Logger, { differences, error }: VerifyResult, ms: number): void {
@@ -59,16 +61,8 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     status: endStatus(error),
     walk_id: walk?.id,
     first_page: walk?.checkpoint.nextPage,
-    pages: run.pages,
     items,
-    rows_seen: run.rowsSeen,
-    rows_added: run.rowsAdded,
-    rows_changed: run.rowsChanged,
-    rows_removed: run.rowsRemoved,
-    requests: run.requests,
-    retries: run.retries,
-    rate_limit_hits: run.rateLimitHits,
-    rate_limit_wait_ms: run.rateLimitWaitMs,
+    ...runNumbers(run),
     coverage,
     ...(isWorthReporting(expectedMissed) ? { expected_missed: expectedMissed } : {}),
     ...failure(error ?? heldBack),
@@ -82,18 +76,12 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
 /** The log lines of a refresh that ended. */
 export function logRefresh(log: Logger, { collection }: Job, result: RefreshResult): void {
   const { runId, run, saved, isAsked, error } = result
-  const { pages, rowsAdded, rowsChanged, requests } = run
-  const isNews = isAsked || rowsAdded + rowsChanged > 0
+  const isNews = isAsked || run.rowsAdded + run.rowsChanged > 0
   const fields = {
     event: 'refresh_finished',
     run_id: runId,
     duration_ms: result.tookMs,
-    pages,
-    rows_seen: run.rowsSeen,
-    rows_added: rowsAdded,
-    rows_changed: rowsChanged,
-    requests,
-    rate_limit_wait_ms: run.rateLimitWaitMs,
+    ...runNumbers(run),
     fresh_as_of: new Date(saved.freshAsOf).toISOString(),
     newest: saved.newest,
     ...failure(error),
@@ -163,25 +151,19 @@ interface CommandTotals {
   stopped: number
   requests: number
   /** Null: the command writes nothing. */
-  rows: { added: number; changed: number; removed: number } | null
+  written: { rows_added: number; rows_changed: number; rows_removed: number } | null
 }
 
 export function newTotals(): CommandTotals {
-  return { lists: 0, failed: 0, busy: 0, stopped: 0, requests: 0, rows: null }
+  return { lists: 0, failed: 0, busy: 0, stopped: 0, requests: 0, written: null }
 }
 
-interface WrittenRows {
-  rowsAdded: number
-  rowsChanged: number
-  rowsRemoved?: number
-}
-
-/** Adds a list that ended. */
+/** Adds a list that ended. `run`: null if nothing was written. */
 export function addList(
   totals: CommandTotals,
   error: KnownError | null,
   requests: number,
-  run: WrittenRows | null,
+  run: Pick<RunRecord, 'rowsAdded' | 'rowsChanged' | 'rowsRemoved'> | null,
 ): void {
   totals.lists++
   if (error?.code === 'INTERRUPTED') totals.stopped++
@@ -189,45 +171,34 @@ export function addList(
   else if (error) totals.failed++
   totals.requests += requests
   if (!run) return
-  totals.rows ??= { added: 0, changed: 0, removed: 0 }
-  totals.rows.added += run.rowsAdded
-  totals.rows.changed += run.rowsChanged
-  totals.rows.removed += run.rowsRemoved ?? 0
-}
-
-/** `20 lists in 13 minutes: 19 ended well, 1 failed; 12 rows new, 3 changed, 0 removed; 812 requests` */
-export function totalsText(
-  { lists, failed, busy, stopped, requests, rows }: CommandTotals,
-  ms: number,
-): string {
-  const ends = [
-    [failed, 'failed'],
-    [busy, 'left to another process'],
-    [stopped, 'stopped'],
-  ] as const
-  const others = ends.filter(([count]) => count > 0).map(([count, how]) => `${grouped(count)} ${how}`)
-  const well =
-    others.length === 0 ? 'all ended well' : `${grouped(lists - failed - busy - stopped)} ended well`
-  const ended = [well, ...others].join(', ')
-  const written = rows
-    ? [
-        `${counted(rows.added, 'row')} new, ${grouped(rows.changed)} changed, ${grouped(rows.removed)} removed`,
-      ]
-    : []
-  return [
-    `${counted(lists, 'list')} in ${inWords(ms)}: ${ended}`,
-    ...written,
-    counted(requests, 'request'),
-  ].join('; ')
+  totals.written ??= { rows_added: 0, rows_changed: 0, rows_removed: 0 }
+  totals.written.rows_added += run.rowsAdded
+  totals.written.rows_changed += run.rowsChanged
+  totals.written.rows_removed += run.rowsRemoved
 }
 
 /** The last line of a command; of a single list, the line of its run has said it. `ms`: how long the command took. */
 export function logTotals(log: Logger, totals: CommandTotals, ms: number): void {
-  const { lists, failed, busy, stopped, requests, rows } = totals
-  if (lists < 2) return
-  const written = rows && { rows_added: rows.added, rows_changed: rows.changed, rows_removed: rows.removed }
-  log.info(
-    { event: 'command_finished', duration_ms: ms, lists, failed, busy, stopped, ...written, requests },
-    totalsText(totals, ms),
-  )
+  const { written, ...counts } = totals
+  if (counts.lists < 2) return
+  log.info({ event: 'command_finished', duration_ms: ms, ...counts, ...written }, totalsText(totals, ms))
+}
+
+/** `20 lists in 13 minutes: 19 ended well, 1 failed; 12 rows new, 3 changed, 0 removed; 812 requests` */
+export function totalsText(totals: CommandTotals, ms: number): string {
+  const { lists, failed, busy, stopped, requests, written } = totals
+  const others = [
+    ...(failed > 0 ? [`${grouped(failed)} failed`] : []),
+    ...(busy > 0 ? [`${grouped(busy)} left to another process`] : []),
+    ...(stopped > 0 ? [`${grouped(stopped)} stopped`] : []),
+  ]
+  const well = others.length === 0 ? 'all' : grouped(lists - failed - busy - stopped)
+  const parts = [
+    `${counted(lists, 'list')} in ${inWords(ms)}: ${[`${well} ended well`, ...others].join(', ')}`,
+  ]
+  if (written) {
+    const { rows_added: added, rows_changed: changed, rows_removed: removed } = written
+    parts.push(`${counted(added, 'row')} new, ${grouped(changed)} changed, ${grouped(removed)} removed`)
+  }
+  return [...parts, counted(requests, 'request')].join('; ')
 }

@@ -278,7 +278,9 @@ describe('a daemon', () => {
     expect(text).toMatch(/^daemon: runs since \S+ \(.*\), process \d+$/m)
     expect(text).toMatch(/acme orders .*, next in \d+ (days|hours)/)
     expect(after.daemon).toEqual({ running: false, processes: [] })
-    expect(after.verdict).toBe('the only list is up to date; no daemon runs: only commands read lists')
+    expect(after.verdict).toBe(
+      'the only list is up to date; no daemon runs: start one, or run sync for newer rows',
+    )
     // The backup names a process that was stopped since then, and not killed.
     expect(workspace.rows("SELECT 1 FROM sync_settings WHERE name GLOB 'daemon *'")).toHaveLength(1)
     expect([restored.daemon, restored.verdict]).toEqual([after.daemon, after.verdict])
@@ -343,7 +345,7 @@ describe('a daemon', () => {
 
     expect(code).toBe(1)
     expect(text).toContain(
-      'the only list needs attention (overdue); no daemon runs: only commands read lists',
+      'the only list needs attention (overdue); no daemon runs: start one, or run sync for newer rows',
     )
     expect(text).toMatch(
       /overdue: by its schedule \(0 0 1 1 \*\) it should have been read at 2020-12-31T15:00:00\.000Z/,

@@ -1,0 +1,362 @@
+import { Argument, InvalidArgumentError, Option } from 'commander'
+import { ERRORS } from '../errors.ts'
+import type { Globals, Runtime } from './runtime.ts'
+
+/** A file of `commands`. `run` gets the arguments and the options of its command last. */
+interface CommandModule {
+  run: (runtime: Runtime, globals: Globals, ...args: never[]) => Promise<number>
+}
+
+/** Runs a command line, and returns its exit code. */
+export type RunProgram = (argv: readonly string[], runtime: Runtime) => Promise<number>
+
+/** A command: what can be typed, and what its help says. */
+interface CommandEntry {
+  does: string
+  /** Loads its module alone, so that a small command starts fast. */
+  load: (runProgram: RunProgram) => Promise<CommandModule>
+  arguments?: readonly Argument[]
+  options?: readonly Option[]
+  examples: readonly string[]
+  /** The exit codes that it has; those in EXIT_CODES, or with a meaning of their own. */
+  exits: readonly (number | [number, string])[]
+}
+
+const REFUSED_STATUSES = Object.values(ERRORS).flatMap(({ exitCode, status }) =>
+  exitCode === 3 && status !== undefined ? [status] : [],
+)
+
+/** What each exit code means, whatever the command is. */
+export const EXIT_CODES: Readonly<Record<number, string>> = {
+  0: 'all that was asked for is done',
+  1: 'a list failed: server, network, rate limit, an answer that cannot be trusted, or busy elsewhere',
+  2: 'usage or configuration error; nothing was sent or written',
+  3: `access refused (${REFUSED_STATUSES.join(', ')}): somebody has to act`,
+  4: 'the mirror cannot be used: locked, not writable, disk full, damaged, not ours, too new',
+  5: 'the mirror and the API are apart: verify found a difference, removals are held back, or a list ended early',
+  130: 'stopped by SIGINT (143: SIGTERM, 129: SIGHUP); the next run continues',
+}
+
+const READING = [0, 1, 2, 3, 4, 5, 130]
+const LOCAL = [0, 2, 4]
+
+const option = (flags: string, description: string) => new Option(flags, description)
+const argument = (name: string, description = '') => new Argument(name, description)
+
+/** An option that may be typed several times. `without` says what a command does without it. */
+const repeated = (flags: string, description: string, without: string) =>
+  option(flags, `${description} (may be repeated)`).argParser(collect).default([], without)
+
+const ORG = "an organization's name or UUID"
+const ORGS = repeated('--org <org>', ORG, 'all')
+const COLLECTIONS = repeated('--collection <name>', 'a collection', 'all')
+const WAIT = option('--wait', 'wait for jobs that another process is working on')
+const JSON_OUTPUT = option('--json', 'as JSON')
+const OUTPUT = option('--output <file>', 'a file instead of standard output')
+
+/** For commands that only read. */
+const DATABASE = option(
+  '--database <file>',
+  'a mirror, a published file or a copy; then no configuration is read',
+)
+
+const format = (...formats: string[]) => option('--format <format>', 'output format').choices(formats)
+
+/** An option that takes a whole number. */
+function number(
+  flags: string,
+  description: string,
+  least: number,
+  { most = Number.MAX_SAFE_INTEGER, without }: { most?: number; without?: number } = {},
+): Option {
+  return option(flags, description)
+    .default(without)
+    .argParser((value: string): number => {
+      const typed = Number(value)
+      if (/^\d+$/.test(value) && typed >= least && typed <= most) return typed
+      const range = most < Number.MAX_SAFE_INTEGER ? ` to ${most}` : ''
+      throw new InvalidArgumentError(`Expected a whole number from ${least}${range}.`)
+    })
+}
+
+function collect(value: string, previous: string[]): string[] {
+  return [...previous, value]
+}
+
+function collectPair(value: string, previous: [string, string][]): [string, string][] {
+  const at = value.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Write it as NAME=VALUE.')
+  return [...previous, [value.slice(0, at), value.slice(at + 1)]]
+}
+
+/** In the order in which help lists them. `completion` comes last: see program.ts. */
+export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  // The commands that copy lists.
+  start: {
+    does: "run every organization's jobs on its schedule, until SIGTERM, SIGINT or SIGHUP",
+    load: () => import('./commands/start.ts'),
+    examples: ['start', 'start --config /etc/admin-mirror.yaml --log-format json'],
+    exits: [
+      [0, 'stopped by a signal; the next start continues'],
+      2,
+      [4, 'only a new process can use the mirror again'],
+    ],
+  },
+  sync: {
+    does: 'run the jobs once, now; unfinished walks continue where they stopped',
+    load: () => import('./commands/sync.ts'),
+    options: [
+      ORGS,
+      COLLECTIONS,
+      option('--refresh', 'read only the newest end of each list, instead of all of it'),
+      option('--accept-removals', 'lift the brake on removals for this command'),
+      option('--accept-address', 'take api.baseUrl for another address of the API that the mirror holds'),
+      WAIT,
+      option('--json', 'write how the runs ended as JSON'),
+    ],
+    examples: [
+      'sync',
+      'sync --org acme --collection orders',
+      'sync --org acme --accept-removals',
+      'sync --json --quiet',
+    ],
+    exits: READING,
+  },
+  backfill: {
+    does: 'walk from the first page, whatever the checkpoint of a sync says',
+    load: () => import('./commands/backfill.ts'),
+    options: [
+      repeated('--org <org>', ORG, 'none, and at least one is needed'),
+      COLLECTIONS,
+      option('--filter <K=V>', 'a filter on top of the configured ones (may be repeated)')
+        .argParser(collectPair)
+        .default([], 'none'),
+      number('--from-page <n>', 'begin at this page', 1),
+      option('--restart', 'begin again instead of continuing the same backfill'),
+      WAIT,
+    ],
+    examples: [
+      'backfill --org acme',
+      'backfill --org acme --collection orders --filter state=paid --from-page 200',
+    ],
+    exits: READING,
+  },
+
+  // The commands that only read the mirror.
+  status: {
+    does: 'how fresh each list is, what went wrong, and what to type next',
+    load: () => import('./commands/status.ts'),
+    options: [
+      JSON_OUTPUT,
+      option(
+        '--check',
+        'exit with 4 if the mirror cannot be used or written (its disk is full), else 3 for a held token, else 5 for removals held back, else 1 for a failing or overdue list',
+      ),
+      option(
+        '--max-age <duration>',
+        'exit with 1 if the last full walk of a list began longer ago (5m, 24h)',
+      ),
+      option('--fresh <duration>', 'exit with 1 if rows that were added longer ago may be missing (10m)'),
+      DATABASE,
+    ],
+    examples: ['status', 'status --check', 'status --max-age 2h --fresh 10m --json'],
+    exits: [
+      [0, 'whatever it has to report; with --check, --max-age, --fresh: all is well'],
+      [1, '--max-age, --fresh: a list is older; --check: a list failed or is overdue'],
+      2,
+      [3, '--check: a token is held'],
+      4,
+      [5, '--check: removals are held back'],
+    ],
+  },
+  query: {
+    does: 'read-only SQL on the mirror',
+    load: () => import('./commands/query.ts'),
+    arguments: [argument('<sql>', 'one statement; - reads it from standard input')],
+    options: [
+      format('table', 'json', 'ndjson', 'csv', 'parquet').default('table'),
+      option(
+        '--param <NAME=VALUE>',
+        'the value of :NAME in the SQL (may be repeated; on PostgreSQL :NAME::bigint says its type where nothing else does)',
+      )
+        .argParser(collectPair)
+        .default([], 'none'),
+      OUTPUT,
+      option('--timeout <duration>', 'stop it after so long, with exit code 1 (500ms, 30s, 5m)'),
+      DATABASE,
+    ],
+    examples: [
+      "query 'SELECT * FROM sync_status'",
+      "query 'SELECT state, count(*) FROM orders GROUP BY state' --format csv",
+      "query 'SELECT * FROM orders WHERE state = :state' --param state=paid --timeout 30s",
+    ],
+    exits: [0, [1, 'not finished in time (--timeout)'], 2, 4],
+  },
+  export: {
+    does: 'write the rows of a collection, or of a view of it',
+    load: () => import('./commands/export.ts'),
+    arguments: [argument('<name>', 'orders, orders__items, orders_history, ...')],
+    options: [
+      format('csv', 'ndjson', 'parquet').makeOptionMandatory(),
+      ORGS,
+      option(
+        '--since <time>',
+        'changed then or later (2026-11-20, 2026-11-20T08:30Z); removals: orders_changes',
+      ),
+      option('--since-seq <n>', 'orders_changes: events with a greater seq, in its order'),
+      option('--envelope', 'ndjson: with organization, key and times around each item'),
+      option('--bom', 'csv: begin with the mark by which spreadsheets recognize UTF-8'),
+      OUTPUT,
+      DATABASE,
+    ],
+    examples: ['export orders --format csv --output orders.csv'],
+    exits: LOCAL,
+  },
+  describe: {
+    does: 'what each column holds, and how fresh it is',
+    load: () => import('./commands/describe.ts'),
+    arguments: [argument('[collection]', 'a collection, or a view of one (default: all collections)')],
+    options: [JSON_OUTPUT, DATABASE],
+    examples: ['describe', 'describe orders --json'],
+    exits: LOCAL,
+  },
+
+  // The commands that check, rebuild or delete what the mirror holds.
+  verify: {
+    does: 'walk the lists and compare them with the mirror, writing no rows',
+    load: () => import('./commands/verify.ts'),
+    options: [ORGS, COLLECTIONS, WAIT, JSON_OUTPUT],
+    examples: ['verify', 'verify --org acme --collection orders --json'],
+    exits: READING,
+  },
+  rebuild: {
+    does: 'rebuild the typed tables and the views from the raw rows',
+    load: () => import('./commands/rebuild.ts'),
+    arguments: [argument('[collection...]', 'collections (default: all)')],
+    examples: ['rebuild', 'rebuild orders'],
+    exits: [...LOCAL, 130],
+  },
+  forget: {
+    does: 'delete everything the mirror holds about an organization, or a list of it',
+    load: () => import('./commands/forget.ts'),
+    options: [
+      // Takes several values, so that a second one is refused instead of replacing the first.
+      option('--org <org>', ORG).argParser(collect).default([], 'none'),
+      COLLECTIONS,
+      option('--yes', 'delete; without this option, only list what would be deleted'),
+    ],
+    examples: ['forget --org acme', 'forget --org acme --collection orders --yes'],
+    exits: [0, 1, 2, 4, 130],
+  },
+
+  // The commands that copy the mirror.
+  snapshot: {
+    does: 'copy the mirror into one file that any tool can open',
+    load: () => import('./commands/snapshot.ts'),
+    arguments: [argument('<file>')],
+    options: [option('--database <file>', 'a mirror or a copy, instead of the mirror of the configuration')],
+    examples: ['snapshot copy.db'],
+    exits: [...LOCAL, 130],
+  },
+  move: {
+    does: 'copy a mirror into a schema of a PostgreSQL server, and compare',
+    load: () => import('./commands/move.ts'),
+    options: [
+      option('--from <file>', 'the mirror').makeOptionMandatory(),
+      option('--to <address>', 'postgres://user@host:5432/name?schema=admin_mirror').makeOptionMandatory(),
+    ],
+    examples: ["move --from data/mirror.db --to 'postgres://mirror@db.example.com/shop?schema=admin_mirror'"],
+    exits: [
+      0,
+      [1, 'the mirror is in use'],
+      2,
+      4,
+      [5, 'it was moved before, and one of the two has changed since'],
+      130,
+    ],
+  },
+
+  // The other commands.
+  resume: {
+    does: 'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
+    load: () => import('./commands/resume.ts'),
+    options: [ORGS],
+    examples: ['resume', 'resume --org acme'],
+    exits: LOCAL,
+  },
+  check: {
+    does: 'try the configuration, the mirror, the API and every token, and say what to fix',
+    load: () => import('./commands/check.ts'),
+    options: [option('--offline', 'send nothing'), JSON_OUTPUT],
+    examples: ['check', 'check --offline', 'check --json'],
+    exits: [[0, 'nothing failed'], [1, 'network, server or rate limit'], 2, 3, 4],
+  },
+  schema: {
+    does: 'print the JSON Schema of the configuration file, or of what a command writes as JSON',
+    load: () => import('./commands/schema.ts'),
+    arguments: [
+      argument('[of]', 'what it describes')
+        .choices(['config', 'check', 'status', 'sync', 'verify'])
+        .default('config'),
+    ],
+    examples: ['schema > config/admin-mirror.schema.json', 'schema status'],
+    exits: [0, 2],
+  },
+  sandbox: {
+    does: 'serve a made-up Administration API on loopback, to try everything without credentials',
+    load: () => import('./commands/sandbox.ts'),
+    options: [
+      number('--port <n>', 'port to listen on (0: any free one)', 0, { most: 65535, without: 0 }),
+      number('--orders <n>', 'orders of each organization', 0, { without: 1000 }),
+      number('--establishments <n>', 'establishments of each organization', 0, { without: 40 }),
+      number('--organizations <n>', 'organizations', 1, { most: 1000, without: 2 }),
+      number('--requests-per-minute <n>', 'rate limit of each token (0: none)', 0, { without: 60 }),
+      number('--seed <n>', 'the same seed gives the same data', 0, { without: 1 }),
+      option('--live', 'orders come, change and go while it runs: 3 new ones a minute'),
+      number('--speed <n>', 'with --live: time passes so many times faster', 1, { most: 86_400, without: 1 }),
+      option('--order <end>', 'the end of the list where new orders appear')
+        .choices(['first', 'last'])
+        .default('last'),
+      option('--write-config <file>', 'write a configuration that uses it'),
+    ],
+    examples: [
+      'sandbox --port 8080 --write-config config/sandbox.yaml',
+      'sandbox --live --speed 60 --order first --orders 100000',
+    ],
+    exits: [0, 2],
+  },
+  demo: {
+    does: 'try everything on this machine: a made-up API, a sync of it, and queries',
+    load: async (runProgram) => {
+      const { demo } = await import('./commands/demo.ts')
+      return { run: (runtime) => demo(runtime, runProgram) }
+    },
+    examples: ['demo'],
+    exits: [0, 1, 2, 4],
+  },
+}
+
+/** Below the options of a command: examples, and what its exit codes mean. */
+export function helpText({ examples, exits }: Pick<CommandEntry, 'examples' | 'exits'>): string {
+  const lines = exits.map((code) => (typeof code === 'number' ? [code, EXIT_CODES[code] ?? ''] : code))
+  return [
+    '',
+    'Examples:',
+    ...examples.map((line) => `  admin-mirror ${line}`),
+    '',
+    'Exit codes:',
+    ...lines.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`),
+  ].join('\n')
+}
+
+/** Below the list of commands. */
+export const PROGRAM_HELP = helpText({
+  examples: [
+    'demo                     try it without credentials',
+    'check                    before the first sync: what is wrong, and what to do',
+    'sync                     copy all lists once',
+    'start                    keep them up to date',
+    'status                   how fresh they are, and what to do next',
+  ],
+  exits: Object.keys(EXIT_CODES).map(Number),
+})
