@@ -1,10 +1,10 @@
 import { advance } from '../../../src/sync/coverage/advance.ts'
-import { nextPass, startCheckpoint, type WalkRules } from '../../../src/sync/coverage/state.ts'
+import { nextPass, type Question, startCheckpoint, type WalkRules } from '../../../src/sync/coverage/state.ts'
 import { resumeReading } from '../../../src/sync/coverage/step-back.ts'
 import { expectedMissed, judgePass } from '../../../src/sync/coverage/verdict.ts'
 import type { ListedItem } from '../../../src/sync/items.ts'
-import { createSeenItems, ledgerEntry, matchPage } from '../../../src/sync/seen.ts'
-import type { Coverage, Item, Page } from '../../../src/sync/types.ts'
+import { createSeenItems, ledgerEntry, matchPage, type SeenItems } from '../../../src/sync/seen.ts'
+import type { Checkpoint, Coverage, Item, Page } from '../../../src/sync/types.ts'
 import type { ServedPage } from './moving-list.ts'
 
 /** What a walk reads: the pages of a list, and events meanwhile. */
@@ -34,46 +34,65 @@ export interface WalkResult {
 
 const RULES: WalkRules = { kind: 'full', firstPage: 1, total: 'check' }
 
-/** The page loop, reduced to its decisions. */
+/** A walk as far as it has come. */
+export interface OpenWalk {
+  checkpoint: Checkpoint
+  seen: SeenItems
+}
+
+/** @param lastWalk How the job's last walk ended; null: it is the first one. */
+export function beginWalk(lastWalk: Parameters<typeof startCheckpoint>[1]): OpenWalk {
+  return { checkpoint: startCheckpoint(1, lastWalk), seen: createSeenItems(0) }
+}
+
+/** The page loop, reduced to its decisions: takes the answer to the walk's question, and returns the verdict on a pass that ends with it. */
+export function takeAnswer(
+  walk: OpenWalk,
+  question: Question,
+  served: ServedPage,
+  { perPage, maxPasses }: Pick<Walked, 'perPage' | 'maxPasses'>,
+): ReturnType<typeof judgePass> | null {
+  const page = pageOf(question.page, served, perPage)
+  const match = matchPage(served.ids.map(listedItem), walk.checkpoint, walk.seen)
+  walk.checkpoint = advance(RULES, walk.checkpoint, page, match)
+  walk.seen.add(ledgerEntry(page, match))
+  if (walk.checkpoint.ask) return null
+  const verdict = judgePass(walk.checkpoint, walk.seen.items, { ...RULES, maxPasses })
+  if (verdict.kind === 'again') walk.checkpoint = nextPass(walk.checkpoint)
+  return verdict
+}
+
+/** Walks the list to its end. */
 export function walkList(walked: Walked): WalkResult {
-  const seen = createSeenItems(0)
+  const walk = beginWalk(walked.lastWalkMoved ? { coverage: 'repaired', totalOff: null } : null)
+  const { seen } = walk
   const asked: Record<string, number> = {}
-  let checkpoint = startCheckpoint(1, walked.lastWalkMoved ? { coverage: 'repaired', totalOff: null } : null)
   for (let request = 1; ; request++) {
     if (request === walked.interruptedAt) {
       walked.interrupt()
-      checkpoint = resumeReading(RULES, JSON.parse(JSON.stringify(checkpoint)))
+      walk.checkpoint = resumeReading(RULES, JSON.parse(JSON.stringify(walk.checkpoint)))
     }
-    walked.beforeRequest(request, checkpoint.nextPage)
-    const { ask } = checkpoint
-    if (ask) {
-      asked[ask.why] = (asked[ask.why] ?? 0) + 1
-      const { page, ids } = pageOf(walked, ask.page)
-      const match = matchPage(ids.map(listedItem), checkpoint, seen)
-      checkpoint = advance(RULES, checkpoint, page, match)
-      seen.add(ledgerEntry(page, match))
+    const { ask, nextPage } = walk.checkpoint
+    walked.beforeRequest(request, nextPage)
+    if (!ask) throw new Error('a walk without a page to ask has not ended')
+    asked[ask.why] = (asked[ask.why] ?? 0) + 1
+    const verdict = takeAnswer(walk, ask, walked.pageAt(ask.page), walked)
+    if (verdict === null || verdict.kind === 'again') continue
+    const coverage = verdict.kind === 'complete' ? verdict.coverage : null
+    return {
+      coverage,
+      expectedMissed: expectedMissed(coverage, walk.checkpoint.state),
+      requests: seen.answers,
+      passes: walk.checkpoint.pass,
+      asked,
+      has: (id) => seen.has(String(id)),
     }
-    if (checkpoint.ask) continue
-    const verdict = judgePass(checkpoint, seen.items, { ...RULES, maxPasses: walked.maxPasses })
-    if (verdict.kind !== 'again') {
-      const coverage = verdict.kind === 'complete' ? verdict.coverage : null
-      return {
-        coverage,
-        expectedMissed: expectedMissed(coverage, checkpoint.state),
-        requests: seen.answers,
-        passes: checkpoint.pass,
-        asked,
-        has: (id) => seen.has(String(id)),
-      }
-    }
-    checkpoint = nextPass(checkpoint)
   }
 }
 
-function pageOf({ pageAt, perPage }: Walked, number: number): { page: Page; ids: readonly number[] } {
-  const { ids, total } = pageAt(number)
+function pageOf(number: number, { ids, total }: ServedPage, perPage: number): Page {
   const lastPage = Math.max(Math.ceil(total / perPage), 1)
-  const page = {
+  return {
     number,
     items: itemsOf(ids.length),
     next: number < lastPage ? number + 1 : null,
@@ -83,7 +102,6 @@ function pageOf({ pageAt, perPage }: Walked, number: number): { page: Page; ids:
     announcedLimit: null,
     announcedLeft: null,
   }
-  return { page, ids }
 }
 
 const ITEM: Item = { text: '', value: null }

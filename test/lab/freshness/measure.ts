@@ -12,6 +12,7 @@ import {
   shareRules,
   turnOf,
 } from '../../../src/sync/refresh/price.ts'
+import type { Coverage } from '../../../src/sync/types.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
 import { type ChangesSetting, createChanges, type ServedChanges } from './changes.ts'
 import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
@@ -75,8 +76,8 @@ interface PlayedList {
   /** The worker that reads it; null: none does. */
   heldBy: Worker | null
   walk: Walk | null
-  /** When the last complete one began. */
-  walkedAt: number
+  /** Of the last complete one. */
+  coverage: Coverage | null
   nextWalk: number
   /** Between two pages of a walk, at most one older page is read. */
   mayReadOlder: boolean
@@ -193,7 +194,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       read,
       heldBy: null,
       walk: null,
-      walkedAt: 0,
+      coverage: 'repaired',
       nextWalk,
       mayReadOlder: true,
     }
@@ -235,9 +236,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     )
     if (!isFinished) return
     counts.finished++
-    // What came before the last full walk rests on that, and here no page of it is asked again after a deletion.
     const isClaimed = player.state().freshAsOf === startedMs
-    if (isClaimed && mirror.missingOf(list.walkedAt, startedAt) > 0) counts.untrue++
+    if (isClaimed && mirror.missingOf(startedAt) > 0) counts.untrue++
     if (list.setting.changes) yield* counted(list, 1, () => player.beginChanges(nowMs()))
   }
 
@@ -291,7 +291,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
 
   function* walkOn(list: PlayedList): Steps {
     const { player, read } = list
-    const walk = list.walk ?? beginWalk(time)
+    const walk = list.walk ?? beginWalk(time, list.coverage)
     list.walk = walk
     list.heldBy = worker
     const complete = yield* readNext(walk, read, (page, number) => {
@@ -301,7 +301,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     if (!complete) return
     player.onWalk(complete)
     list.nextWalk = Math.max(time, walk.startedAt + policy.walkEvery)
-    list.walkedAt = walk.startedAt
+    list.coverage = complete.coverage
     list.walk = null
     list.heldBy = null
   }

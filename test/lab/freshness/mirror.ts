@@ -19,8 +19,8 @@ export interface FreshnessMirror extends WorldObserver {
     at: number,
   ): { seen: RefreshRow['seen'][]; added: number; changed: number; changedIds: readonly number[] }
   knows(id: number): boolean
-  /** Items that came in this time, stand in the list and were never read; without those that changed since then. Minutes. */
-  missingOf(from: number, until: number): number
+  /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
+  missingOf(until: number): number
   /** Measures from this minute on. */
   measureFrom(time: number): void
   measured(until: number): Measured
@@ -94,10 +94,9 @@ export function createFreshnessMirror(bornBefore: readonly number[]): FreshnessM
       const seen = ids.map((id) => read(id, time, at))
       return { seen, added: rows.size - before, changed: changedIds.length, changedIds }
     },
-    missingOf: (since, until) =>
+    missingOf: (until) =>
       [...missing].filter(
-        ([id, came]) =>
-          came >= since && came < until && !(outdated.get(id)?.some((at) => at >= until) ?? false),
+        ([id, came]) => came < until && !(outdated.get(id)?.some((at) => at >= until) ?? false),
       ).length,
     measureFrom(time) {
       pass(time)
