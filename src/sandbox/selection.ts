@@ -88,7 +88,11 @@ export function createFinder(list: Collection): (filters: Filters, tick: number)
   }
 }
 
-function findIndexes(list: Collection, { states, createdFrom, updatedAfter }: Filters, tick: number): Uint32Array {
+function findIndexes(
+  list: Collection,
+  { states, createdFrom, updatedAfter }: Filters,
+  tick: number,
+): Uint32Array {
   const { createdAt, stateAt, updatedAt } = list
   const deleted = list.deletedAt(tick)
   const passes = (index: number) =>
