@@ -57,7 +57,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'text.ts': [],
   'loopback.ts': [],
   json: [],
-  config: ['loopback.ts'],
+  config: ['loopback.ts', 'schedule'],
   schedule: ['text.ts'],
   sync: ['errors.ts', 'text.ts', 'json'],
   api: ['errors.ts', 'text.ts', 'json', 'type:sync'],
