@@ -104,7 +104,7 @@ describe('the Kubernetes example', () => {
   beforeAll(() => {
     const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-k8s-')), 'admin-mirror.yaml')
     fs.writeFileSync(file, map.data['admin-mirror.yaml'])
-    config = loadConfig(file, { env: {}, tokens: 'leave', isCron: () => null, nameEnds: [] })
+    config = loadConfig(file, { env: {}, tokens: 'leave', nameEnds: [] })
     fs.rmSync(path.dirname(file), { recursive: true })
   })
 
@@ -160,7 +160,7 @@ describe('the examples for many machines', () => {
   it('have several workers, probes that the listener answers, and a configuration that is valid', () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-k8s-'))
     fs.writeFileSync(path.join(folder, 'a.yaml'), map.data['admin-mirror.yaml'])
-    const options = { env: {}, tokens: 'leave', isCron: () => null, nameEnds: [] } as const
+    const options = { env: {}, tokens: 'leave', nameEnds: [] } as const
     const config = loadConfig(path.join(folder, 'a.yaml'), options)
     fs.rmSync(folder, { recursive: true })
 

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { type KnownError, RetryableError } from '../errors.ts'
 import {
   beginsNumber,
   CLOSE_ARRAY,
@@ -17,7 +18,7 @@ import {
 } from '../json/exact.ts'
 import type { Item } from '../sync/types.ts'
 import { counted, printable } from '../text.ts'
-import { EnvelopeError } from './response-errors.ts'
+import { notTheList } from './response-errors.ts'
 
 /** SQLite's JSON functions stop at 1,000 levels; no list of orders is this deep. */
 const DEEPEST = 500
@@ -50,7 +51,7 @@ interface Body {
   items: Item[]
 }
 
-/** Decodes and splits a body. Throws EnvelopeError if it is not text, breaks off, or would cost too much to parse. */
+/** Decodes and splits a body. Throws JobError if it is not text, breaks off, or would cost too much to parse. */
 export function splitBody(bytes: Uint8Array, maxResponseBytes: number): SplitBody {
   const text = decode(bytes)
   const slices = findItems(text, maxResponseBytes)
@@ -60,7 +61,7 @@ export function splitBody(bytes: Uint8Array, maxResponseBytes: number): SplitBod
 
 /**
  * Parses each item by itself, and the rest without them: parsing items twice took a tenth of a first sync.
- * Throws EnvelopeError if a part is not JSON, since the body is not JSON then.
+ * Throws JobError if a part is not JSON, since the body is not JSON then.
  */
 export function parseBody(body: SplitBody): Body {
   const elements = body.elements ?? []
@@ -98,18 +99,16 @@ function findItems(text: string, maxResponseBytes: number): readonly Slice[] | n
   const { depth, values, items, slices } = outline(text, mostItems)
   if (depth <= DEEPEST && values <= mostValues && items <= mostItems) return slices
   if (isBrokenOff(text)) throw brokenOff(Buffer.byteLength(text))
-  if (depth > DEEPEST) throw new EnvelopeError(`the answer is nested deeper than ${DEEPEST} levels`)
+  if (depth > DEEPEST) throw notTheList(`the answer is nested deeper than ${DEEPEST} levels`)
   const tooMany = items > mostItems ? counted(items, 'item') : counted(values, 'value')
-  throw new EnvelopeError(
-    `the answer has ${tooMany}, too many for api.maxResponseBytes (${maxResponseBytes} bytes)`,
-  )
+  throw notTheList(`the answer has ${tooMany}, too many for api.maxResponseBytes (${maxResponseBytes} bytes)`)
 }
 
 function decode(body: Uint8Array): string {
   if (!isUtf8(body))
-    throw endsInCharacter(body) ? brokenOff(body.length) : new EnvelopeError('the answer is not UTF-8 text')
+    throw endsInCharacter(body) ? brokenOff(body.length) : notTheList('the answer is not UTF-8 text')
   const text = UTF_8.decode(body)
-  if (text.trim() === '') throw new EnvelopeError('the answer is empty')
+  if (text.trim() === '') throw notTheList('the answer is empty')
   return text
 }
 
@@ -127,16 +126,15 @@ function isBrokenOff(text: string): boolean {
   return (start.startsWith('[') || start.startsWith('{')) && breaksOff(start)
 }
 
-function brokenOff(bytes: number): EnvelopeError {
-  return new EnvelopeError(`the answer breaks off after ${bytes} bytes`, true)
+function brokenOff(bytes: number): RetryableError {
+  return new RetryableError('BAD_RESPONSE', `the answer breaks off after ${bytes} bytes`)
 }
 
-function notJson(text: string): EnvelopeError {
+function notJson(text: string): KnownError {
   const start = text.trimStart()
-  if (start.startsWith('<'))
-    return new EnvelopeError(`the answer is a page of HTML, not JSON${titleOf(start)}`)
+  if (start.startsWith('<')) return notTheList(`the answer is a page of HTML, not JSON${titleOf(start)}`)
   if (isBrokenOff(start)) return brokenOff(Buffer.byteLength(text))
-  return new EnvelopeError(`the answer is not JSON: ${printable(start, 80)}`)
+  return notTheList(`the answer is not JSON: ${printable(start, 80)}`)
 }
 
 function titleOf(html: string): string {

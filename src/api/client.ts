@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { BudgetStore, Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { onHold, shellWord } from '../text.ts'
-import { createConnectionPool, createHttpGet, type HttpGet, type HttpOptions, isSuccess } from './http.ts'
+import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, openConnections } from './http.ts'
 import { createLinkReader, pageAddress } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
@@ -58,7 +58,6 @@ export interface Credentials {
  * @param simulated Replaces the network.
  */
 export function createApi(options: ApiOptions, simulated?: HttpGet) {
-  const openConnections = createConnectionPool()
   const slots = pLimit(options.concurrency)
   const limiters = new Map<string, RateLimiter>()
   /** Open sources of each rate limiter. */

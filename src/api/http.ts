@@ -27,10 +27,7 @@ export interface Response {
 export type HttpGet = (url: URL, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
 
 /** @param connections Of one list, which sends its requests one after another. */
-export function createHttpGet(
-  options: HttpOptions,
-  connections: Connections = createConnectionPool()(),
-): HttpGet {
+export function createHttpGet(options: HttpOptions, connections: Connections = openConnections()): HttpGet {
   const client = createClient(options, connections)
   return async (url, headers, signal) => {
     signal.throwIfAborted()
@@ -155,53 +152,37 @@ export interface Connections {
   close(): void
 }
 
-export interface IdleLimits {
-  /** Idle connections of all lists together. */
-  mostIdle: number
-  /** After this time an idle connection is closed, or earlier if the server announces it. Milliseconds. */
-  idleMs: number
-}
-
-/** Hundreds of jobs may wait for their rate limit. Most servers close connections after an idle minute. */
-const IDLE_LIMITS: IdleLimits = { mostIdle: 100, idleMs: 30_000 }
+/** After this time an idle connection is closed, or earlier if the server announces it. */
+const IDLE_MS = 30_000
 
 /**
  * Opens connections that no other list shares. HTTP/1.1 does not say which request a response belongs to: a
  * proxy that repeats a response on a kept connection would give the rows of one list to the next list that
  * uses it.
  */
-export function createConnectionPool(limits: IdleLimits = IDLE_LIMITS): () => Connections {
-  const idle = new Set<Duplex>()
-  return () => {
-    // The timeout of an agent closes idle connections only: a response may take longer.
-    const settings = { keepAlive: true, timeout: limits.idleMs }
-    const http = watchIdle(new HttpAgent(settings), idle, limits.mostIdle)
-    const https = watchIdle(new HttpsAgent(settings), idle, limits.mostIdle)
-    return {
-      agent: { http, https },
-      close: () => {
-        http.destroy()
-        https.destroy()
-      },
-    }
+export function openConnections(idleMs = IDLE_MS): Connections {
+  // The timeout of an agent closes idle connections only: a response may take longer.
+  const settings = { keepAlive: true, timeout: idleMs }
+  const http = watchIdle(new HttpAgent(settings))
+  const https = watchIdle(new HttpsAgent(settings))
+  return {
+    agent: { http, https },
+    close: () => {
+      http.destroy()
+      https.destroy()
+    },
   }
 }
 
-/** Keeps at most `mostIdle` idle connections, and closes one that receives bytes: Node itself does that only since 24.21. */
-function watchIdle<A extends HttpAgent>(agent: A, idle: Set<Duplex>, mostIdle: number): A {
+/** Closes an idle connection that receives bytes: Node itself does that only since 24.21. */
+function watchIdle<A extends HttpAgent>(agent: A): A {
   const { keepSocketAlive, reuseSocket } = agent
-  function forget(this: Duplex): void {
-    idle.delete(this)
-  }
   agent.keepSocketAlive = (socket) => {
-    if (idle.size >= mostIdle) return false
-    idle.add(socket)
-    socket.once('close', forget).once('data', destroy)
+    socket.once('data', destroy)
     return keepSocketAlive.call(agent, socket)
   }
   agent.reuseSocket = (socket, request) => {
-    idle.delete(socket)
-    socket.off('close', forget).off('data', destroy)
+    socket.off('data', destroy)
     reuseSocket.call(agent, socket, request)
   }
   return agent

@@ -7,7 +7,7 @@ import type { Response } from './http.ts'
 import type { LinkReader } from './links.ts'
 import type { RateHeaders } from './rate/headers.ts'
 import { MINUTE_MS } from './rate/window.ts'
-import { EnvelopeError } from './response-errors.ts'
+import { notTheList } from './response-errors.ts'
 
 /** What a page is checked against: its size, and where links may lead. */
 export interface PageRules {
@@ -15,22 +15,22 @@ export interface PageRules {
   readLink: LinkReader
 }
 
-/** Returns the page of a 2xx response. Throws EnvelopeError or JobError, whose message does not name the page. */
+/** Returns the page of a 2xx response. Throws JobError or RetryableError, whose message does not name the page. */
 export function readPage(response: Response, announced: RateHeaders, page: number, rules: PageRules): Page {
   const envelope = readEnvelope(splitBody(response.body, rules.maxResponseBytes))
   const paging = envelope.paging
   if (paging && paging.currentPage !== null && paging.currentPage !== page) {
-    throw new EnvelopeError(`asked for page ${page}, but got page ${paging.currentPage}`)
+    throw notTheList(`asked for page ${page}, but got page ${paging.currentPage}`)
   }
   if (!paging && page > 1) {
-    throw new EnvelopeError(
+    throw notTheList(
       `asked for page ${page}, but got a list without pages: the API no longer pages this list, so an open walk must start over: ` +
         'run backfill --restart, or wait until the walk has stood still for resumeWithin',
     )
   }
   const next = nextPage(envelope, page, rules.readLink)
   if (next !== null && paging?.lastPage != null && page > paging.lastPage && envelope.items.length === 0) {
-    throw new EnvelopeError(
+    throw notTheList(
       `the answer has no items, names page ${next} as the next one, and says that the last page is ${paging.lastPage}: ` +
         'the list does not end',
     )
@@ -114,14 +114,14 @@ const WholeList = z.looseObject({
 
 /**
  * Reads the body of a 2xx response: the paginated envelope, the plain one (`data` without `links` and without
- * a sign of more pages), or a bare list. Throws EnvelopeError, with a message of its own for each defect.
+ * a sign of more pages), or a bare list. Throws JobError, with a message of its own for each defect.
  */
 export function readEnvelope(body: SplitBody): Envelope {
   const { json, items } = parseBody(body)
   if (Array.isArray(json)) return { items, paging: null }
-  if (!isRecord(json)) throw new EnvelopeError(`the answer is ${kindOfJson(json)}, not a list`)
-  if (json.success === false) throw new EnvelopeError(`the answer says "success": false${messageOf(json)}`)
-  if (!Object.hasOwn(json, 'data')) throw new EnvelopeError(`the answer has no "data"${messageOf(json)}`)
+  if (!isRecord(json)) throw notTheList(`the answer is ${kindOfJson(json)}, not a list`)
+  if (json.success === false) throw notTheList(`the answer says "success": false${messageOf(json)}`)
+  if (!Object.hasOwn(json, 'data')) throw notTheList(`the answer has no "data"${messageOf(json)}`)
   assertList(body, json.data)
   return { items, paging: isPaged(json, items.length) ? readPaging(json) : null }
 }
@@ -131,11 +131,11 @@ function isPaged(envelope: Record<string, unknown>, items: number): boolean {
   if (isRecord(links)) return true
   // PHP writes an empty object as an empty list. Anything else may be the links of a page, damaged on the way.
   if (links !== undefined && links !== null && !(Array.isArray(links) && links.length === 0))
-    throw new EnvelopeError(`"links" is ${kindOfJson(links)}, not an object`)
+    throw notTheList(`"links" is ${kindOfJson(links)}, not an object`)
   const meta = isRecord(envelope.meta) ? envelope.meta : {}
   const found = [...PAGING.filter((name) => name in envelope), ...PAGING.filter((name) => name in meta)]
   if (found.length === 0 || isWholeList([envelope, meta], items)) return false
-  throw new EnvelopeError(
+  throw notTheList(
     `the answer is paged (it has ${[...new Set(found)].join(', ')}) but has no "links" to follow`,
   )
 }
@@ -154,18 +154,18 @@ function readPaging(envelope: Record<string, unknown>): Paging {
   const checked = PagedEnvelope.safeParse(envelope)
   if (!checked.success) {
     const problems = checked.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
-    throw new EnvelopeError(`the answer is not the list envelope: ${printable(problems.join('; '))}`)
+    throw notTheList(`the answer is not the list envelope: ${printable(problems.join('; '))}`)
   }
   const { links, meta } = checked.data
   return { next: links.next, currentPage: meta.current_page, lastPage: meta.last_page, total: meta.total }
 }
 
 function assertList({ elements }: SplitBody, data: unknown): void {
-  if (!elements) throw new EnvelopeError(`"data" is ${kindOfJson(data)}, not a list`)
+  if (!elements) throw notTheList(`"data" is ${kindOfJson(data)}, not a list`)
   // PHP writes a list with gaps as an object with numbers as keys. Any other object is not a list.
   const stranger = elements.find(({ slice: { key } }) => key !== null && !/^\d+$/.test(key))
   if (stranger)
-    throw new EnvelopeError(
+    throw notTheList(
       `"data" is an object with the field ${printable(`${stranger.slice.key}`, 40)}, not a list`,
     )
 }

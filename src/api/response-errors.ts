@@ -6,16 +6,9 @@ import { isFailure } from './rate/budget.ts'
 import type { RateHeaders } from './rate/headers.ts'
 import { redact } from './redact.ts'
 
-/** A 2xx response that is not the requested list. `withPageContext` turns it into a KnownError. */
-export class EnvelopeError extends Error {
-  override readonly name = 'EnvelopeError'
-  /** True for a body that broke off: the same request may succeed. */
-  readonly retryable: boolean
-
-  constructor(message: string, retryable = false) {
-    super(message)
-    this.retryable = retryable
-  }
+/** For a 2xx response that is not the requested list. */
+export function notTheList(message: string): JobError {
+  return new JobError('BAD_RESPONSE', message)
 }
 
 /** The error for a status other than 2xx, 401 and 429. */
@@ -72,11 +65,6 @@ function serverMessage(response: Response): string {
 export function withPageContext(error: unknown, job: Job, page: number, token: string): unknown {
   const context = `${jobName(job)} page ${page}`
   const message = (text: string) => `${context}: ${redact(text, token)}`
-  if (error instanceof EnvelopeError) {
-    return error.retryable
-      ? new RetryableError('BAD_RESPONSE', message(error.message))
-      : new JobError('BAD_RESPONSE', message(error.message))
-  }
   if (error instanceof RetryableError)
     return new RetryableError(error.code, message(error.message), error.retryAfterMs)
   if (error instanceof RateLimitedError) return new RateLimitedError(message(error.message))

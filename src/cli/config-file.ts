@@ -3,7 +3,6 @@ import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
 import { UsageError } from '../errors.ts'
-import { checkCron } from '../schedule/cron.ts'
 import { NAME_ENDS } from '../store/core/declarations.ts'
 import { shellWord } from '../text.ts'
 import type { Globals, Runtime } from './runtime.ts'
@@ -15,12 +14,7 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
   const { env, cwd } = runtime
   const file = path.resolve(cwd, globals.config ?? DEFAULT_CONFIG)
   if (globals.config === undefined) assertMeant(file, cwd)
-  return loadConfig(file, {
-    env,
-    tokens,
-    isCron: checkCron,
-    nameEnds: NAME_ENDS,
-  })
+  return loadConfig(file, { env, tokens, nameEnds: NAME_ENDS })
 }
 
 /**

@@ -4,40 +4,23 @@ import { parseDuration } from './fields.ts'
 import { nearest } from './issues.ts'
 import { UUID_PATTERN } from './organizations.ts'
 import { isPostgresAddress } from './postgres-address.ts'
-import {
-  formatKey,
-  isMapping,
-  type KeyPath,
-  type Problems,
-  type Report,
-  rawAt,
-  rawEntries,
-  rawItems,
-} from './problems.ts'
+import { formatKey, isMapping, type KeyPath, type Report, rawAt, rawEntries, rawItems } from './problems.ts'
 import { DEFAULT_DATABASE, RETRY_DELAYS } from './schema.ts'
-
-export interface CheckOptions {
-  /** Returns what is wrong with a cron expression, or null. */
-  isCron: (expression: string) => string | null
-  /** What the mirror appends to a collection's name for its other tables, such as `_raw`. */
-  nameEnds: readonly string[]
-}
 
 /**
  * Reports what breaks a rule that involves more than one key. Reads the file's raw values, not the schema's output, so
  * that wrong keys do not hide others; values of a wrong type are left to the schema.
  * @param file Absolute path of the configuration file.
+ * @param nameEnds What the mirror appends to a collection's name for its other tables, such as `_raw`.
  */
 export function checkAcrossKeys(
   raw: unknown,
-  problems: Problems,
+  report: Report,
   file: string,
-  { isCron, nameEnds }: CheckOptions,
+  nameEnds: readonly string[],
 ): void {
-  const { report } = problems
   checkRetryDelays(raw, report)
   checkPaths(raw, report, file)
-  checkCronExpressions(raw, problems, isCron)
   checkOrganizations(raw, report)
   checkCollections(raw, report, nameEnds)
 }
@@ -78,28 +61,6 @@ function checkPaths(raw: unknown, report: Report, file: string): void {
   if (publish !== null && publish === database)
     report(['publish'], 'is the same file as database. Name another one, best in a folder of its own.')
 }
-
-/** Every schedule must be a cron expression. */
-function checkCronExpressions(
-  raw: unknown,
-  { report, variablesOf }: Problems,
-  isCron: CheckOptions['isCron'],
-): void {
-  const ofOrganizations = rawItems(rawAt(raw, ['organizations'])).map((_, index) => [
-    'organizations',
-    index,
-    'schedule',
-  ])
-  for (const path of [['schedule'], ...ofOrganizations]) {
-    const expression = textAt(raw, path)
-    const problem = expression === null ? null : isCron(expression)
-    // The problem may quote the expression, which must stay hidden if it comes from a variable.
-    const shown = variablesOf(path).length > 0 ? '' : ` (${problem})`
-    if (problem !== null) report(path, `must be a cron expression${shown}. ${CRON_HINT}`)
-  }
-}
-
-const CRON_HINT = 'Write 5 or 6 fields in quotes, like "*/15 * * * *".'
 
 function textAt(raw: unknown, path: KeyPath): string | null {
   const value = rawAt(raw, path)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { choice, duration, list, truthValue, urlPath } from './fields.ts'
+import { choice, duration, list, mapping, truthValue, urlPath } from './fields.ts'
 
 /** Mirrored unless the file sets them to false. */
 export const DEFAULT_COLLECTIONS = ['orders', 'establishments']
@@ -77,17 +77,16 @@ const newest = choice(['auto', 'first', 'last']).describe(
 const CHANGED_SINCE =
   'must name a parameter and a field, or be null. Write it like { parameter: updated_after, field: updated_at }.'
 const PARAMETER_TEXT = 'must be the name of a query parameter, other than page. Write it like updated_after.'
-const changedSince = z
-  .strictObject(
-    {
-      parameter: z
-        .string({ error: PARAMETER_TEXT })
-        .regex(/^(?!page$)[^\s&=#\p{Cc}]+$/u, { error: PARAMETER_TEXT })
-        .describe('The query parameter of the API that returns only what has changed since its value'),
-      field: fieldPath.describe('The field (dotted path) that holds when an item changed'),
-    },
-    { error: CHANGED_SINCE },
-  )
+const changedSince = mapping(
+  {
+    parameter: z
+      .string({ error: PARAMETER_TEXT })
+      .regex(/^(?!page$)[^\s&=#\p{Cc}]+$/u, { error: PARAMETER_TEXT })
+      .describe('The query parameter of the API that returns only what has changed since its value'),
+    field: fieldPath.describe('The field (dotted path) that holds when an item changed'),
+  },
+  CHANGED_SINCE,
+)
   .nullable()
   .describe(
     'The query parameter that returns only what has changed since a time, and the field that holds that time. Default: not used',
@@ -96,7 +95,7 @@ const changedSince = z
 const MAPPING_OR_SWITCH = { error: 'must be a mapping of settings, or false. Write {} for the defaults.' }
 
 /** A collection of every organization, with its defaults; only `path` takes its default from the name. */
-const CollectionSchema = z.strictObject({
+const CollectionSchema = mapping({
   path: path.optional(),
   key: key.prefault('id').transform((paths) => (typeof paths === 'string' ? [paths] : paths)),
   filters: filters.prefault({}),
@@ -108,7 +107,7 @@ const CollectionSchema = z.strictObject({
 })
 
 /** The overrides of one organization. */
-const OverrideSchema = z.strictObject({
+const OverrideSchema = mapping({
   path: path.optional(),
   key: z
     .never({ error: 'is the same for every organization. Move it to collections at the top of the file.' })

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import { type CheckOptions, checkAcrossKeys } from './checks.ts'
+import { checkAcrossKeys } from './checks.ts'
 import { type CollectionConfig, defineCollections } from './collections.ts'
 import { reportIssues } from './issues.ts'
 import { createOrganizations, type OrganizationConfig } from './organizations.ts'
@@ -25,8 +25,10 @@ export interface Config extends Omit<FileConfig, 'collections' | 'organizations'
   organizations: OrganizationConfig[]
 }
 
-export interface LoadOptions extends CheckOptions {
+export interface LoadOptions {
   env: Environment
+  /** What the mirror appends to a collection's name for its other tables, such as `_raw`. */
+  nameEnds: readonly string[]
   /** `leave` for commands that send no requests: they need no token, and `readToken` throws. */
   tokens: 'resolve' | 'leave'
 }
@@ -38,13 +40,13 @@ export interface LoadOptions extends CheckOptions {
 export function loadConfig(file: string, options: LoadOptions): Config {
   const { document, lines } = readYamlFile(file)
   const problems = createProblems(document, lines)
-  const { env, tokens } = options
+  const { env, tokens, nameEnds } = options
   const values = readValues({ document, problems, env, leaveTokens: tokens === 'leave' })
   // Without the section, report its one required key as missing, not the section.
   const raw = isMapping(values) ? { ...values, api: values.api ?? {} } : values
   const { data, error } = FileSchema.safeParse(raw)
-  reportIssues(error?.issues ?? [], raw, problems.report)
-  checkAcrossKeys(raw, problems, resolve(file), options)
+  reportIssues(error?.issues ?? [], raw, problems)
+  checkAcrossKeys(raw, problems.report, resolve(file), nameEnds)
 
   if (!data || problems.found.length > 0) throw new ConfigError(file, problems.found)
   return createConfig(data, problems, resolve(file), options)

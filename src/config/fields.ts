@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkCron } from '../schedule/cron.ts'
 import { isPostgresAddress, parsePostgresAddress } from './postgres-address.ts'
 
 const MILLISECONDS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -23,6 +24,19 @@ export function parseDuration(text: string): number | null {
 /** All of these begin with "must", since a missing value is reported as "is missing. It must ...". */
 function must(text: string): { error: string } {
   return { error: `must be ${text}.` }
+}
+
+/** For a value that should be a mapping but is not. */
+export const NOT_A_MAPPING = 'must be a mapping. Write each setting on a line like "key: value", indented.'
+
+/** A mapping of these keys alone. What it says of an unknown key is the list of the known ones, for `explainUnknownKey`. */
+export function mapping<const Shape extends z.ZodRawShape>(shape: Shape, text = NOT_A_MAPPING) {
+  const isForbidden = (name: string) =>
+    shape[name] instanceof z.ZodOptional && shape[name].unwrap() instanceof z.ZodNever
+  const known = Object.keys(shape)
+    .filter((name) => !isForbidden(name))
+    .join(' ')
+  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? known : text) })
 }
 
 const DURATION = must('a duration, a whole number with its unit. Write it like 500ms, 30s, 5m, 24h or 90d')
@@ -253,7 +267,12 @@ function isTimezone(name: string): boolean {
 }
 
 export function cronExpression() {
-  return z.string(must('a cron expression of 5 or 6 fields in quotes. Write it like "*/15 * * * *"'))
+  const hint = 'Write 5 or 6 fields in quotes, like "*/15 * * * *".'
+  return z.string({ error: `must be a cron expression. ${hint}` }).superRefine((text, context) => {
+    const quote = checkCron(text)
+    if (quote === null) return
+    context.addIssue({ code: 'custom', message: `must be a cron expression. ${hint}`, params: { quote } })
+  })
 }
 
 export function listenHost() {

@@ -1,16 +1,26 @@
 import type { z } from 'zod'
-import { isMapping, type KeyPath, type Report, rawAt } from './problems.ts'
-import { type JsonSchema, valueSchema } from './schema.ts'
+import { type KeyPath, type Problems, rawAt } from './problems.ts'
+import { FileSchema, SECTIONS } from './schema.ts'
 
 type Issue = z.core.$ZodIssue
 
 /** Reports what the schema found in `raw`. */
-export function reportIssues(issues: readonly Issue[], raw: unknown, report: Report): void {
+export function reportIssues(
+  issues: readonly Issue[],
+  raw: unknown,
+  { report, variablesOf }: Pick<Problems, 'report' | 'variablesOf'>,
+): void {
   for (const issue of issues.flatMap(flattenUnion)) {
     const path = keyPath(issue.path)
     if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys) report([...path, key], explainUnknownKey(path, key), 'key')
-    } else report(path, aboutValue(issue.message, rawAt(raw, path)), isForbiddenKey(issue) ? 'key' : 'value')
+      for (const key of issue.keys)
+        report([...path, key], explainUnknownKey(key, issue.message.split(' ')), 'key')
+      continue
+    }
+    // What quotes a value must stay hidden if it comes from a variable.
+    const quote = issue.code === 'custom' && variablesOf(path).length === 0 ? issue.params?.quote : undefined
+    const message = quote === undefined ? issue.message : issue.message.replace('.', ` (${quote}).`)
+    report(path, aboutValue(message, rawAt(raw, path)), isForbiddenKey(issue) ? 'key' : 'value')
   }
 }
 
@@ -45,45 +55,18 @@ function keyPath(path: readonly PropertyKey[]): KeyPath {
   return path.map((part) => (typeof part === 'number' ? part : String(part)))
 }
 
-function explainUnknownKey(parent: KeyPath, key: string): string {
-  const schema = valueSchema()
-  const known = keysAt(schema, parent)
+function explainUnknownKey(key: string, known: readonly string[]): string {
   if (key.includes(':')) return 'is not a known key: its colon needs a space after it. Write "key: value".'
-  const meant = nearest(key, known) ?? elsewhere(schema, key)
+  const meant = nearest(key, known) ?? elsewhere(key)
   if (meant !== null) return `is not a known key. Did you mean ${meant}?`
   return `is not a known key. Known here: ${known.join(', ')}.`
 }
 
-function keysAt(schema: JsonSchema, path: KeyPath): string[] {
-  const found = path.reduce(
-    (parts, step) => parts.flatMap((part) => stepInto(part, step)),
-    alternatives(schema),
-  )
-  const properties = found.flatMap(({ properties: own }) => (isMapping(own) ? Object.entries(own) : []))
-  return properties.filter(([, part]) => !isForbidden(part)).map(([name]) => name)
-}
-
 /** Where the key belongs, if it is one level too high or too low. */
-function elsewhere(schema: JsonSchema, key: string): string | null {
-  const top = keysAt(schema, [])
-  if (top.includes(key)) return `${key} at the top of the file, without indentation`
-  const section = top.find((name) => keysAt(schema, [name]).includes(key))
-  return section === undefined || section === 'collections' ? null : `${section}.${key}`
-}
-
-function stepInto(schema: JsonSchema, step: string | number): JsonSchema[] {
-  if (typeof step === 'number') return alternatives(schema.items)
-  const properties = isMapping(schema.properties) ? schema.properties : {}
-  return alternatives(Object.hasOwn(properties, step) ? properties[step] : schema.additionalProperties)
-}
-
-function alternatives(schema: unknown): JsonSchema[] {
-  if (!isMapping(schema)) return []
-  return Array.isArray(schema.anyOf) ? schema.anyOf.flatMap(alternatives) : [schema]
-}
-
-function isForbidden(schema: unknown): boolean {
-  return isMapping(schema) && schema.not !== undefined
+function elsewhere(key: string): string | null {
+  if (Object.hasOwn(FileSchema.shape, key)) return `${key} at the top of the file, without indentation`
+  const section = Object.entries(SECTIONS).find(([, { shape }]) => Object.hasOwn(shape, key))
+  return section === undefined ? null : `${section[0]}.${key}`
 }
 
 /**

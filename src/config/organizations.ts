@@ -7,7 +7,15 @@ import {
   OverrideEntry,
   withoutUndefined,
 } from './collections.ts'
-import { cronExpression, filePath, percent, pingAddress, timerDuration, truthValue } from './fields.ts'
+import {
+  cronExpression,
+  filePath,
+  mapping,
+  percent,
+  pingAddress,
+  timerDuration,
+  truthValue,
+} from './fields.ts'
 import { LONGEST_TOKEN, readTokenFile, TOKEN_PATTERN } from './token-file.ts'
 import { type Environment, interpolate } from './variables.ts'
 
@@ -23,7 +31,7 @@ const alarm = truthValue().describe(
   'Whether a list is walked at once, once a day at most, when far more older rows change than usual',
 )
 
-const RefreshObject = z.strictObject({
+export const RefreshObject = mapping({
   every: every.optional(),
   share: share.optional(),
   alarm: alarm.optional(),
@@ -74,39 +82,35 @@ const LONG_TOKEN_TEXT = {
   error: `must be a token of at most ${LONGEST_TOKEN} characters. Write it alone; a file goes under tokenFile.`,
 }
 
-export const OrganizationSchema = z
-  .strictObject(
-    {
-      id: z.string(ID_TEXT).regex(UUID_PATTERN, ID_TEXT).toLowerCase().describe('UUID of the organization'),
-      name: z
-        .string(NAME_TEXT)
-        .regex(/^(?!\s)[^\p{Cc}]+(?<!\s)$/u, NAME_TEXT)
-        .describe('Short name for the command line and the logs; unique'),
-      token: z
-        .string(TOKEN_TEXT)
-        .max(LONGEST_TOKEN, LONG_TOKEN_TEXT)
-        .regex(TOKEN_PATTERN, TOKEN_TEXT)
-        .meta({ type: ['string', 'number'] })
-        .optional()
-        .describe(`Access token, best as \${NAME} from the environment; or give tokenFile`),
-      tokenFile: filePath().optional().describe('File that holds the access token; read again for each run'),
-      ping: pingAddress().optional().describe('Instead of the ping for all'),
-      schedule: cronExpression().optional().describe('Instead of the schedule for all'),
-      refresh: RefreshEntry.optional().describe('Instead of the refreshes for all'),
-      collections: z
-        .record(z.string(), OverrideEntry, {
-          error: 'must be a mapping. Write each collection on a line like "orders: false", indented.',
-        })
-        .nullable()
-        .transform((given) => given ?? {})
-        .prefault({})
-        .describe(
-          'Settings for this organization only (all but key); a collection set to false is not synced',
-        ),
-    },
-    { error: 'must be a mapping with id, name and token. Write each on a line like "name: acme".' },
-  )
-  .meta({ oneOf: [{ required: ['token'] }, { required: ['tokenFile'] }] })
+export const OrganizationSchema = mapping(
+  {
+    id: z.string(ID_TEXT).regex(UUID_PATTERN, ID_TEXT).toLowerCase().describe('UUID of the organization'),
+    name: z
+      .string(NAME_TEXT)
+      .regex(/^(?!\s)[^\p{Cc}]+(?<!\s)$/u, NAME_TEXT)
+      .describe('Short name for the command line and the logs; unique'),
+    token: z
+      .string(TOKEN_TEXT)
+      .max(LONGEST_TOKEN, LONG_TOKEN_TEXT)
+      .regex(TOKEN_PATTERN, TOKEN_TEXT)
+      .meta({ type: ['string', 'number'] })
+      .optional()
+      .describe(`Access token, best as \${NAME} from the environment; or give tokenFile`),
+    tokenFile: filePath().optional().describe('File that holds the access token; read again for each run'),
+    ping: pingAddress().optional().describe('Instead of the ping for all'),
+    schedule: cronExpression().optional().describe('Instead of the schedule for all'),
+    refresh: RefreshEntry.optional().describe('Instead of the refreshes for all'),
+    collections: z
+      .record(z.string(), OverrideEntry, {
+        error: 'must be a mapping. Write each collection on a line like "orders: false", indented.',
+      })
+      .nullable()
+      .transform((given) => given ?? {})
+      .prefault({})
+      .describe('Settings for this organization only (all but key); a collection set to false is not synced'),
+  },
+  'must be a mapping with id, name and token. Write each on a line like "name: acme".',
+).meta({ oneOf: [{ required: ['token'] }, { required: ['tokenFile'] }] })
 
 type Settings = z.output<typeof OrganizationSchema>
 

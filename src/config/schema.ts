@@ -12,13 +12,15 @@ import {
   linkHost,
   list,
   listenHost,
+  mapping,
+  NOT_A_MAPPING,
   percent,
   pingAddress,
   positiveNumber,
   timerDuration,
   timezone,
 } from './fields.ts'
-import { OrganizationSchema, RefreshEntry } from './organizations.ts'
+import { OrganizationSchema, RefreshEntry, RefreshObject } from './organizations.ts'
 import { isMapping } from './problems.ts'
 
 /** Default; checks.ts compares it with `publish`. */
@@ -27,74 +29,52 @@ export const DEFAULT_DATABASE = '../data/mirror.db'
 /** Defaults; checks.ts compares them with each other and with a given one. */
 export const RETRY_DELAYS = { minDelay: '1s', maxDelay: '60s' }
 
-/** For a value that should be a mapping but is not. */
-const NOT_A_MAPPING = {
-  error: 'must be a mapping. Write each setting on a line like "key: value", indented.',
-}
+const api = mapping({
+  baseUrl: baseUrl().describe('Address of the API, a path prefix included; no user name, query or fragment'),
+  timeout: timerDuration().prefault('30s').describe('Timeout of one request, including its body'),
+  maxResponseBytes: integer(1024).default(33_554_432).describe('Largest answer that is read, decompressed'),
+  linkHosts: list(linkHost(), 'host names')
+    .nullable()
+    .transform((given) => given ?? [])
+    .prefault([])
+    .describe('Other host names that links.next may carry'),
+})
 
-const api = z.strictObject(
-  {
-    baseUrl: baseUrl().describe(
-      'Address of the API, a path prefix included; no user name, query or fragment',
+const rateLimit = mapping({
+  // 0.001 is one in 16 hours 40 minutes.
+  requestsPerMinute: positiveNumber(0.001)
+    .nullable()
+    .default(null)
+    .describe(
+      'A ceiling of our own: no 60 seconds hold more requests; 0.5 is one in two minutes. Default: none',
     ),
-    timeout: timerDuration().prefault('30s').describe('Timeout of one request, including its body'),
-    maxResponseBytes: integer(1024).default(33_554_432).describe('Largest answer that is read, decompressed'),
-    linkHosts: list(linkHost(), 'host names')
-      .nullable()
-      .transform((given) => given ?? [])
-      .prefault([])
-      .describe('Other host names that links.next may carry'),
-  },
-  NOT_A_MAPPING,
-)
+  sharePercent: percent(1).default(100).describe("Our share of the server's limit, in percent"),
+  scope: choice(['token', 'organization', 'all']).default('token').describe('Who shares one budget'),
+  fallbackWait: timerDuration().prefault('60s').describe('Pause after a 429 that announces none'),
+  maxWait: duration()
+    .prefault('15m')
+    .describe('Longest pause to wait for; beyond it the run stops and keeps its checkpoint'),
+})
 
-const rateLimit = z.strictObject(
-  {
-    // 0.001 is one in 16 hours 40 minutes.
-    requestsPerMinute: positiveNumber(0.001)
-      .nullable()
-      .default(null)
-      .describe(
-        'A ceiling of our own: no 60 seconds hold more requests; 0.5 is one in two minutes. Default: none',
-      ),
-    sharePercent: percent(1).default(100).describe("Our share of the server's limit, in percent"),
-    scope: choice(['token', 'organization', 'all']).default('token').describe('Who shares one budget'),
-    fallbackWait: timerDuration().prefault('60s').describe('Pause after a 429 that announces none'),
-    maxWait: duration()
-      .prefault('15m')
-      .describe('Longest pause to wait for; beyond it the run stops and keeps its checkpoint'),
-  },
-  NOT_A_MAPPING,
-)
+const retry = mapping({
+  attempts: integer(1).default(10).describe('Attempts at one page when it fails with transient errors'),
+  minDelay: timerDuration()
+    .prefault(RETRY_DELAYS.minDelay)
+    .describe('Shortest wait between two attempts at a page'),
+  maxDelay: timerDuration().prefault(RETRY_DELAYS.maxDelay).describe('Longest wait between two attempts'),
+})
 
-const retry = z.strictObject(
-  {
-    attempts: integer(1).default(10).describe('Attempts at one page when it fails with transient errors'),
-    minDelay: timerDuration()
-      .prefault(RETRY_DELAYS.minDelay)
-      .describe('Shortest wait between two attempts at a page'),
-    maxDelay: timerDuration().prefault(RETRY_DELAYS.maxDelay).describe('Longest wait between two attempts'),
-  },
-  NOT_A_MAPPING,
-)
+const removals = mapping({
+  brakePercent: percent(0).default(20).describe("Percent of the job's live rows that one walk may remove"),
+  brakeRows: integer(0).default(10).describe('Rows that one walk may remove whatever the percentage'),
+})
 
-const removals = z.strictObject(
-  {
-    brakePercent: percent(0).default(20).describe("Percent of the job's live rows that one walk may remove"),
-    brakeRows: integer(0).default(10).describe('Rows that one walk may remove whatever the percentage'),
-  },
-  NOT_A_MAPPING,
-)
-
-const http = z.strictObject(
-  {
-    host: listenHost()
-      .default('127.0.0.1')
-      .describe('Address to listen on; 0.0.0.0 for all, as in a container'),
-    port: integer(0, 65_535).default(9464).describe('Port to listen on; 0 for any that is free'),
-  },
-  NOT_A_MAPPING,
-)
+const http = mapping({
+  host: listenHost()
+    .default('127.0.0.1')
+    .describe('Address to listen on; 0.0.0.0 for all, as in a container'),
+  port: integer(0, 65_535).default(9464).describe('Port to listen on; 0 for any that is free'),
+})
 
 /** A mapping whose keys all have defaults, which apply when it is absent or empty. */
 function section<Section extends z.ZodObject>(object: Section, description: string) {
@@ -104,65 +84,58 @@ function section<Section extends z.ZodObject>(object: Section, description: stri
     .describe(description)
 }
 
+/** The mappings at the top of the file whose keys are known. */
+export const SECTIONS = { api, rateLimit, retry, refresh: RefreshObject, removals, http }
+
 /** The configuration file, with all defaults. */
-export const FileSchema = z
-  .strictObject(
-    {
-      api: api.describe('The API that is mirrored'),
-      rateLimit: section(rateLimit, 'How fast requests may be sent'),
-      retry: section(retry, 'Retries of transient errors'),
-      database: databasePlace()
-        .default(DEFAULT_DATABASE)
-        .describe(
-          "The mirror; relative to this file's folder. Or postgres://user@host:5432/name?schema=admin_mirror",
-        ),
-      publish: filePath()
-        .nullable()
-        .default(null)
-        .describe('A copy that any tool can open read-only, made after complete full walks. Default: none'),
-      publishEvery: duration().prefault('5m').describe('Shortest time between two copies'),
-      publishMode: fileMode().prefault('0644').describe('File mode of the copy and of the numbers beside it'),
-      ping: pingAddress()
-        .nullable()
-        .default(null)
-        .describe('URL to notify when runs start, succeed or fail. Default: none'),
-      schedule: cronExpression().default('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
-      refresh: RefreshEntry.optional(),
-      timezone: timezone().default('UTC').describe('Time zone of the schedules'),
-      concurrency: integer(1, 100).default(4).describe('Requests in flight at the same time'),
-      maxPasses: integer(1, 10)
-        .default(3)
-        .describe('Passes one walk may make over a list that changes meanwhile'),
-      resumeWithin: duration()
-        .prefault('24h')
-        .describe('An interrupted walk without progress for longer starts over'),
-      removals: section(removals, 'More removals than both in one walk are held back'),
-      keepRuns: duration()
-        .prefault('90d')
-        .describe('For how long lines of sync_runs and closed walks are kept'),
-      http: http
-        .nullable()
-        .default(null)
-        .describe('Health, metrics and status over HTTP. Default: no listener'),
-      collections: z
-        .object(
-          { orders: CollectionEntry.optional(), establishments: CollectionEntry.optional() },
-          NOT_A_MAPPING,
-        )
-        .catchall(CollectionEntry)
-        .nullable()
-        .transform((given) => given ?? {})
-        .prefault({})
-        .describe(
-          'The lists to mirror, for every organization; orders and establishments are there unless false',
-        ),
-      organizations: list(OrganizationSchema, 'organizations')
-        .min(1, { error: 'must name at least one organization. Write one with id, name and token.' })
-        .describe('The organizations whose lists are mirrored'),
-    },
-    NOT_A_MAPPING,
-  )
-  .meta({ title: 'Configuration of admin-mirror' })
+export const FileSchema = mapping({
+  api: api.describe('The API that is mirrored'),
+  rateLimit: section(rateLimit, 'How fast requests may be sent'),
+  retry: section(retry, 'Retries of transient errors'),
+  database: databasePlace()
+    .default(DEFAULT_DATABASE)
+    .describe(
+      "The mirror; relative to this file's folder. Or postgres://user@host:5432/name?schema=admin_mirror",
+    ),
+  publish: filePath()
+    .nullable()
+    .default(null)
+    .describe('A copy that any tool can open read-only, made after complete full walks. Default: none'),
+  publishEvery: duration().prefault('5m').describe('Shortest time between two copies'),
+  publishMode: fileMode().prefault('0644').describe('File mode of the copy and of the numbers beside it'),
+  ping: pingAddress()
+    .nullable()
+    .default(null)
+    .describe('URL to notify when runs start, succeed or fail. Default: none'),
+  schedule: cronExpression().default('*/15 * * * *').describe('When to sync: cron, 5 or 6 fields'),
+  refresh: RefreshEntry.optional(),
+  timezone: timezone().default('UTC').describe('Time zone of the schedules'),
+  concurrency: integer(1, 100).default(4).describe('Requests in flight at the same time'),
+  maxPasses: integer(1, 10)
+    .default(3)
+    .describe('Passes one walk may make over a list that changes meanwhile'),
+  resumeWithin: duration()
+    .prefault('24h')
+    .describe('An interrupted walk without progress for longer starts over'),
+  removals: section(removals, 'More removals than both in one walk are held back'),
+  keepRuns: duration().prefault('90d').describe('For how long lines of sync_runs and closed walks are kept'),
+  http: http.nullable().default(null).describe('Health, metrics and status over HTTP. Default: no listener'),
+  collections: z
+    .object(
+      { orders: CollectionEntry.optional(), establishments: CollectionEntry.optional() },
+      { error: NOT_A_MAPPING },
+    )
+    .catchall(CollectionEntry)
+    .nullable()
+    .transform((given) => given ?? {})
+    .prefault({})
+    .describe(
+      'The lists to mirror, for every organization; orders and establishments are there unless false',
+    ),
+  organizations: list(OrganizationSchema, 'organizations')
+    .min(1, { error: 'must name at least one organization. Write one with id, name and token.' })
+    .describe('The organizations whose lists are mirrored'),
+}).meta({ title: 'Configuration of admin-mirror' })
 
 export type FileConfig = z.output<typeof FileSchema>
 
@@ -180,11 +153,6 @@ export function editorSchema(): JsonSchema {
     },
   })
   return allowVariables(schema)
-}
-
-/** The JSON Schema of the values, without what is added for editors. */
-export function valueSchema(): JsonSchema {
-  return z.toJSONSchema(FileSchema, { io: 'input' })
 }
 
 const VARIABLE: JsonSchema = { type: 'string', pattern: '\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}' }

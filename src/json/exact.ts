@@ -40,7 +40,7 @@ function parseRawNumbers(text: string, starts: readonly number[]): JsonValue {
     numbers.push(JSON.rawJSON(text.slice(start, end)))
   }
   const value: JsonValue = JSON.parse(marked + text.slice(copied))
-  return restored(value, { numbers, left: numbers.length })
+  return restored(value, numbers)
 }
 
 /** In quotes a number would pass for the name of a field. Anywhere else it is valid if a text is. */
@@ -48,39 +48,23 @@ function assertNoName(text: string, end: number): void {
   if (text.charCodeAt(skipSpace(text, end)) === COLON) throw new SyntaxError('a number cannot name a field')
 }
 
-interface Restoring {
-  numbers: readonly RawNumber[]
-  /** How many were not found yet. Of two fields with one name the first is never found. */
-  left: number
-}
-
-function restored(value: JsonValue, rest: Restoring): JsonValue {
-  if (typeof value === 'string' && value.startsWith(MARK)) {
-    rest.left--
-    return rest.numbers[Number(value.slice(MARK.length))] ?? value
-  }
+/** The value with the numbers in place of their marks; lists and objects are changed themselves. */
+function restored(value: JsonValue, numbers: readonly RawNumber[]): JsonValue {
+  if (typeof value === 'string' && value.startsWith(MARK))
+    return numbers[Number(value.slice(MARK.length))] ?? value
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) restoreElements(value, rest)
-  else restoreFields(value as JsonObject, rest)
-  return value
-}
-
-function restoreElements(list: JsonValue[], rest: Restoring): void {
-  for (let index = 0; index < list.length && rest.left > 0; index++) {
-    const value = list[index]
-    if (value !== undefined) list[index] = restored(value, rest)
+  if (Array.isArray(value)) {
+    for (const [index, element] of value.entries()) value[index] = restored(element, numbers)
+    return value
   }
-}
-
-function restoreFields(object: JsonObject, rest: Restoring): void {
-  for (const name of Object.keys(object)) {
-    if (rest.left === 0) return
-    const before = object[name]
-    if (before === undefined) continue
-    const after = restored(before, rest)
+  const fields = value as JsonObject
+  for (const name of Object.keys(fields)) {
+    const before = fields[name] ?? null
+    const after = restored(before, numbers)
     // JSON.parse made a field called `__proto__` the object's own, so it can be assigned to.
-    if (after !== before) object[name] = after
+    if (after !== before) fields[name] = after
   }
+  return value
 }
 
 const SPACE = /\s*/y

@@ -115,21 +115,15 @@ export function packTexts(texts: readonly string[]): string {
  *   arrays; a name that itself has dots matches as plain text.
  */
 export function sameJson(a: JsonValue, b: JsonValue, ignore: ReadonlySet<string>): boolean {
-  return same(a, b, ignore.size > 0 ? { ignore, prefix: '' } : null)
+  return ignore.size === 0 ? same(a, b) : pathsBelow(a, b, ignore, []).next().done === true
 }
 
-/** Where in the item the comparison is, while an ignored path can still lead further. */
-interface Place {
-  ignore: ReadonlySet<string>
-  prefix: string
-}
-
-function same(a: JsonValue, b: JsonValue, place: Place | null): boolean {
+function same(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true
   if (isNumber(a)) return isNumber(b) && sameNumber(a, b)
   if (a === null || b === null || typeof a !== 'object' || typeof b !== 'object' || isNumber(b)) return false
   if (Array.isArray(a)) return Array.isArray(b) && sameArray(a, b)
-  return !Array.isArray(b) && sameObject(a, b, place)
+  return !Array.isArray(b) && sameObject(a, b)
 }
 
 function isNumber(value: JsonValue): value is number | RawNumber {
@@ -143,26 +137,14 @@ function sameNumber(a: number | RawNumber, b: number | RawNumber): boolean {
 }
 
 function sameArray(a: readonly JsonValue[], b: readonly JsonValue[]): boolean {
-  if (a.length !== b.length) return false
-  for (const [index, value] of a.entries()) {
-    const other = b[index]
-    if (other === undefined || !same(value, other, null)) return false
-  }
-  return true
+  return a.length === b.length && a.every((value, index) => same(value, b[index] ?? null))
 }
 
-function sameObject(a: JsonObject, b: JsonObject, place: Place | null): boolean {
-  for (const name of Object.keys(a)) {
-    const path = place ? place.prefix + name : ''
-    if (place?.ignore.has(path)) continue
-    const [left, right] = [a[name], ownField(b, name)]
-    if (left === undefined || right === undefined) return false
-    if (!same(left, right, place && { ignore: place.ignore, prefix: `${path}.` })) return false
-  }
-  return Object.keys(b).every((name) => Object.hasOwn(a, name) || place?.ignore.has(place.prefix + name))
+function sameObject(a: JsonObject, b: JsonObject): boolean {
+  const names = Object.keys(a)
+  if (names.length !== Object.keys(b).length) return false
+  return names.every((name) => Object.hasOwn(b, name) && same(a[name] ?? null, b[name] ?? null))
 }
-
-const NO_FIELDS: ReadonlySet<string> = new Set()
 
 /**
  * The dotted paths at which two values differ by `sameJson`, in the order of the first one's fields; empty where they
@@ -191,7 +173,7 @@ function* pathsBelow(
   at: readonly string[],
 ): Generator<string[]> {
   if (!isJsonObject(a) || !isJsonObject(b)) {
-    if (!sameJson(a, b, NO_FIELDS)) yield [...at]
+    if (!same(a, b)) yield [...at]
     return
   }
   for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {

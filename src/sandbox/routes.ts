@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Organization } from './data.ts'
 import { createEnvelope, PAGE_SIZE, phpJson } from './envelope.ts'
-import type { Filters, Selection } from './selection.ts'
-import { carriedFilters, parseQuery, readFilters, requestedPage } from './selection.ts'
+import { carriedFilters, type Filters, parseQuery, readFilters, requestedPage } from './selection.ts'
 
 /** The parts of a request that matter here; header names in lower case. */
 export interface Request {
@@ -20,8 +19,8 @@ export interface Answer {
 
 /** One list at the present moment. */
 export interface Listing {
-  /** Positions are those in the list as it is shown. */
-  find: (filters: Filters) => Pick<Selection, 'total' | 'indexAt'>
+  /** The indexes of the items that pass, in the order in which they are shown. */
+  find: (filters: Filters) => Uint32Array
   itemAt: (index: number) => Record<string, unknown>
 }
 
@@ -93,14 +92,16 @@ function answerList(listing: Listing, collection: CollectionName, request: Reque
     return refuse(request, 422, 'The given data was invalid.', { errors })
   }
   const page = requestedPage(query)
-  const { total, indexAt } = listing.find(filters)
-  const first = (page - 1) * PAGE_SIZE
-  const length = Math.max(0, Math.min(PAGE_SIZE, total - first))
-  const items = Array.from({ length }, (_, offset) => listing.itemAt(indexAt(first + offset)))
+  const found = listing.find(filters)
+  const shown = found.subarray((page - 1) * PAGE_SIZE, page * PAGE_SIZE)
+  const items = Array.from(shown, listing.itemAt)
   // Laravel takes the host of links from the request: the one that the client, or a proxy, used.
   const url = `http://${header(request, 'host') ?? 'localhost'}${path}`
   const message = `${collection.charAt(0).toUpperCase()}${collection.slice(1)} retrieved successfully.`
-  return jsonAnswer(200, createEnvelope({ page, total, url, filters: carriedFilters(query), items, message }))
+  return jsonAnswer(
+    200,
+    createEnvelope({ page, total: found.length, url, filters: carriedFilters(query), items, message }),
+  )
 }
 
 /** JSON whatever the request accepts. */

@@ -78,92 +78,30 @@ export interface Filters {
   updatedAfter: number | null
 }
 
-/** Finds the items of a list that pass the filters. One by state or by update looks at every item, once for all pages of a tick. */
-export function createFinder(collection: Collection): (filters: Filters, tick: number) => Selection {
-  let last = { name: '', selection: exactly(new Uint32Array()) }
-
-  function scanned(filters: Pick<Filters, 'states' | 'updatedAfter'>, tick: number): Selection {
+/** Returns a function that finds the indexes of the items that pass the filters, ascending. All pages of a tick use one search. */
+export function createFinder(list: Collection): (filters: Filters, tick: number) => Uint32Array {
+  let last = { name: '', indexes: new Uint32Array() as Uint32Array }
+  return (filters, tick) => {
     const name = JSON.stringify([filters, tick])
-    if (name !== last.name) last = { name, selection: scan(collection, filters, tick) }
-    return last.selection
-  }
-
-  return ({ createdFrom, updatedAfter, ...filters }, tick) => {
-    const count = collection.countAt(tick)
-    const states = collection.stateAt === null ? null : filters.states
-    const selection =
-      states === null && updatedAfter === null
-        ? allBut(count, collection.deletedAt(tick))
-        : scanned({ states, updatedAfter }, tick)
-    if (createdFrom === null) return selection
-    return startingAt(
-      selection,
-      firstWhere(count, (index) => collection.createdAt(index) >= createdFrom),
-    )
+    if (name !== last.name) last = { name, indexes: findIndexes(list, filters, tick) }
+    return last.indexes
   }
 }
 
-function scan(
-  { countAt, deletedAt, stateAt, updatedAt }: Collection,
-  { states, updatedAfter }: Pick<Filters, 'states' | 'updatedAfter'>,
+function findIndexes(
+  list: Collection,
+  { states, createdFrom, updatedAfter }: Filters,
   tick: number,
-): Selection {
+): Uint32Array {
+  const { createdAt, stateAt, updatedAt } = list
+  const deleted = list.deletedAt(tick)
   const passes = (index: number) =>
-    (states === null || (stateAt !== null && states.includes(stateAt(index, tick)))) &&
+    !deleted.has(index) &&
+    (createdFrom === null || createdAt(index) >= createdFrom) &&
+    (states === null || stateAt === null || states.includes(stateAt(index, tick))) &&
     (updatedAfter === null || updatedAt(index, tick) > updatedAfter)
-  const listed = allBut(countAt(tick), deletedAt(tick))
-  const indexes = Uint32Array.from({ length: listed.total }, (_, position) => listed.indexAt(position))
-  return exactly(indexes.filter(passes))
-}
-
-/** An ascending list of indexes that is never written out: a lookup costs the same everywhere in it. */
-export interface Selection {
-  total: number
-  indexAt: (position: number) => number
-  /** The position of the first member from `index` on. */
-  positionOf: (index: number) => number
-}
-
-/** All indexes below `count` but the `gaps`, which are sorted and below `count` too. */
-function allBut(count: number, gaps: readonly number[]): Selection {
-  return {
-    total: count - gaps.length,
-    indexAt: (position) => position + firstWhere(gaps.length, (at) => (gaps[at] ?? 0) - at > position),
-    positionOf: (index) => index - firstWhere(gaps.length, (at) => (gaps[at] ?? 0) >= index),
-  }
-}
-
-/** The same members, the last one first. */
-export function backwards({ total, indexAt }: Selection): Pick<Selection, 'total' | 'indexAt'> {
-  return { total, indexAt: (position) => indexAt(total - 1 - position) }
-}
-
-function exactly(indexes: Uint32Array): Selection {
-  return {
-    total: indexes.length,
-    indexAt: (position) => indexes[position] ?? 0,
-    positionOf: (index) => firstWhere(indexes.length, (at) => (indexes[at] ?? 0) >= index),
-  }
-}
-
-/** The members of a selection from `index` on. */
-export function startingAt(selection: Selection, index: number): Selection {
-  const skipped = selection.positionOf(index)
-  return {
-    total: selection.total - skipped,
-    indexAt: (position) => selection.indexAt(position + skipped),
-    positionOf: (other) => Math.max(0, selection.positionOf(other) - skipped),
-  }
-}
-
-/** The first of 0 to `length` - 1 for which `isReached` holds, else `length`. It must hold for all that follow. */
-export function firstWhere(length: number, isReached: (at: number) => boolean): number {
-  let low = 0
-  let high = length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (isReached(middle)) high = middle
-    else low = middle + 1
-  }
-  return low
+  const indexes = new Uint32Array(list.countAt(tick))
+  let found = 0
+  for (let index = 0; index < indexes.length; index++) if (passes(index)) indexes[found++] = index
+  return indexes.subarray(0, found)
 }

@@ -12,7 +12,7 @@ import {
   createThrottle,
   type Listing,
 } from './routes.ts'
-import { backwards, createFinder, type Filters, startingAt } from './selection.ts'
+import { createFinder, type Filters } from './selection.ts'
 
 export interface SandboxOptions {
   /** 0: any that is free. */
@@ -65,14 +65,16 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
+const EVERYTHING: Filters = { states: null, createdFrom: null, updatedAfter: null }
+
 function createSandboxApi(options: SandboxOptions): Api {
-  const { seed, orders, establishments, requestsPerMinute, live, speed, now } = options
+  const { seed, requestsPerMinute, live, speed, now } = options
   const started = now()
   const tick = () => (live ? Math.max(0, Math.floor(((now() - started) * speed) / 1000)) : 0)
   const take = createThrottle(requestsPerMinute)
   const organizations = createOrganizations(options.organizations, seed)
   const lists = organizations.map((_, organization) => {
-    const data = createData({ seed, organization, orders, establishments, live })
+    const data = createData({ ...options, organization })
     return {
       orders: { ...data.orders, find: createFinder(data.orders) },
       establishments: { ...data.establishments, find: createFinder(data.establishments) },
@@ -80,12 +82,8 @@ function createSandboxApi(options: SandboxOptions): Api {
   })
 
   const accidents = createAccidents((organization) => {
-    const { total, indexAt } = select(organization, 'orders', tick(), {
-      states: null,
-      createdFrom: null,
-      updatedAfter: null,
-    })
-    return total === 0 ? 0 : indexAt(Math.floor(total / 2))
+    const orders = select(organization, 'orders', tick(), EVERYTHING)
+    return orders[Math.floor(orders.length / 2)] ?? 0
   })
 
   function listOf(organization: Organization, collection: CollectionName) {
@@ -95,8 +93,9 @@ function createSandboxApi(options: SandboxOptions): Api {
   }
 
   function select(organization: Organization, collection: CollectionName, moment: number, filters: Filters) {
-    const selection = listOf(organization, collection).find(filters, moment)
-    return collection === 'orders' ? startingAt(selection, accidents.firstOrder(organization)) : selection
+    const indexes = listOf(organization, collection).find(filters, moment)
+    const first = collection === 'orders' ? accidents.firstOrder(organization) : 0
+    return first === 0 ? indexes : indexes.filter((index) => index >= first)
   }
 
   function listing(organization: Organization, collection: CollectionName): Listing {
@@ -105,7 +104,7 @@ function createSandboxApi(options: SandboxOptions): Api {
     const find = (filters: Filters) => select(organization, collection, moment, filters)
     const isNewestFirst = collection === 'orders' && options.order === 'first'
     return {
-      find: isNewestFirst ? (filters) => backwards(find(filters)) : find,
+      find: isNewestFirst ? (filters) => find(filters).toReversed() : find,
       itemAt: (index) => listOf(organization, collection).itemAt(index, moment),
     }
   }

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { splitBody } from '../../src/api/body.ts'
 import { type Envelope, readEnvelope } from '../../src/api/page.ts'
-import { EnvelopeError } from '../../src/api/response-errors.ts'
+import { KnownError } from '../../src/errors.ts'
 import { parseExact } from '../../src/json/exact.ts'
 import { jsonTexts, numberTexts, spoiled } from '../json/arbitrary.ts'
 
@@ -14,11 +14,11 @@ function read(text: string): Envelope {
   return readEnvelope(splitBody(Buffer.from(text), MOST_BYTES))
 }
 
-function errorOf(body: string | Uint8Array): EnvelopeError {
+function errorOf(body: string | Uint8Array): KnownError {
   try {
     readEnvelope(splitBody(Buffer.from(body), MOST_BYTES))
   } catch (error) {
-    if (error instanceof EnvelopeError) return error
+    if (error instanceof KnownError) return error
     throw error
   }
   throw new Error('the body was accepted')
@@ -219,7 +219,7 @@ describe('an answer that is no list', () => {
     const error = errorOf(text)
 
     expect(error.message).toBe(message)
-    expect(error.retryable).toBe(false)
+    expect(error.name).toBe('JobError')
   })
 
   it.each<[string, object]>([
@@ -246,7 +246,7 @@ describe('an answer that is no list', () => {
     const error = errorOf(paged(fields))
 
     expect(error.message).toContain(`the answer is not the list envelope: ${place}: `)
-    expect(error.retryable).toBe(false)
+    expect(error.name).toBe('JobError')
   })
 
   it('may be an envelope with two defects, and names both', () => {
@@ -293,7 +293,7 @@ describe('an answer that breaks off', () => {
     'is retryable: %j',
     (text) => {
       expect(errorOf(text)).toMatchObject({
-        retryable: true,
+        name: 'RetryableError',
         message: `the answer breaks off after ${text.length} bytes`,
       })
     },
@@ -304,13 +304,13 @@ describe('an answer that breaks off', () => {
 
     const broken = Array.from({ length: body.length - 1 }, (_, index) => body.subarray(0, index + 1))
 
-    expect(broken.map((part) => errorOf(part).retryable)).toEqual(broken.map(() => true))
+    expect(broken.map((part) => errorOf(part).name)).toEqual(broken.map(() => 'RetryableError'))
   })
 
   it.each(['['.repeat(100_000), `[${'1,'.repeat(600_000)}`])(
     'may pass by itself though it is nested deeply, or has many items',
     (text) => {
-      expect(errorOf(text).retryable).toBe(true)
+      expect(errorOf(text).name).toBe('RetryableError')
     },
   )
 })
@@ -323,7 +323,7 @@ describe('an answer that is not UTF-8', () => {
   ])('is refused for good: %s', (_case, bytes) => {
     expect(errorOf(Uint8Array.from(bytes))).toMatchObject({
       message: 'the answer is not UTF-8 text',
-      retryable: false,
+      name: 'JobError',
     })
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { asksForPause } from '../../src/api/rate/budget.ts'
-import { EnvelopeError, withPageContext } from '../../src/api/response-errors.ts'
+import { withPageContext } from '../../src/api/response-errors.ts'
 import { JobError, RateLimitedError, RetryableError, TokenRefusedError } from '../../src/errors.ts'
 import { createJob } from './helpers/job.ts'
 
@@ -21,8 +21,8 @@ describe('an error with the context of its page', () => {
       new RateLimitedError('acme orders page 7: it said [token]'),
     ],
     [
-      'an envelope that breaks off',
-      new EnvelopeError('it breaks off', true),
+      'an answer that breaks off',
+      new RetryableError('BAD_RESPONSE', 'it breaks off'),
       new RetryableError('BAD_RESPONSE', 'acme orders page 7: it breaks off'),
     ],
   ])('is of the same kind, without the token: %s', (_what, error, expected) => {

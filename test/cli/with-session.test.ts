@@ -11,7 +11,7 @@ it('a signal while hundreds of lists begin is met before the next one, which lea
   const { store, tokens, clock, value } = openTestMirror()
   const organizations = Array.from({ length: 200 }, (_, index) => organization(`o${index}`, index + 1))
   const workspace = createWorkspace({ baseUrl: 'http://127.0.0.1:9', organizations })
-  const options = { env: {}, tokens: 'leave', isCron: () => null, nameEnds: [] } as const
+  const options = { env: {}, tokens: 'leave', nameEnds: [] } as const
   const config = loadConfig(workspace.file('admin-mirror.yaml'), options)
   await tokens.register(organizations.map((one) => ({ ...one, collections: ['orders'] })))
 

@@ -26,19 +26,13 @@ function writeConfig(content: string | Uint8Array): string {
   return file
 }
 
-/** Takes any five words for a cron expression; the real check belongs to another room. */
-function isCron(expression: string): string | null {
-  return expression.split(' ').length >= 5 ? null : `too few fields: ${expression}`
-}
-
-/** In place of those of another room, too. */
+/** In place of those of another room. */
 const NAME_ENDS = ['_raw', '_history', '_changes', '_history_by_key']
 
 export function load(content: string | Uint8Array, options: Partial<LoadOptions> = {}): Config {
   return loadConfig(writeConfig(content), {
     env: {},
     tokens: 'resolve',
-    isCron,
     nameEnds: NAME_ENDS,
     ...options,
   })

@@ -76,7 +76,6 @@ describe('config/admin-mirror.example.yaml', () => {
     const config = loadConfig(file, {
       env: { ACME_TOKEN: 'x' },
       tokens: 'resolve',
-      isCron: () => null,
       nameEnds: [],
     })
 

@@ -33,7 +33,7 @@ describe('a key at the top level', () => {
     ['resumeWithin: 24', 'resumeWithin 7:15', 'a whole number with its unit'],
     ['keepRuns: 99999999d', 'keepRuns 7:11', 'at most 36500d'],
     ['keepRuns: [90d]', 'keepRuns 7:11', 'must be a duration'],
-    ['schedule: hourly', 'schedule 7:11', '(too few fields: hourly). Write 5 or 6 fields'],
+    ['schedule: hourly', 'schedule 7:11', '(it has 1 field, not 5 or 6). Write 5 or 6 fields'],
     ['timezone: Mars/Olympus', 'timezone 7:11', 'Europe/Paris'],
     ['database: ""', 'database 7:11', 'path of a file'],
     ['database: ../data/', 'database 7:11', 'names a folder'],

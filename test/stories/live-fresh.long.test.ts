@@ -65,7 +65,7 @@ function appearedAfter(index: number): number {
 /** New orders by a moment in real time, without those that were deleted by then. */
 function appearedBy(afterMs: number): number[] {
   const tick = Math.floor((afterMs * FORM.speed) / 1000)
-  const deleted = new Set(DATA.deletedAt(tick))
+  const deleted = DATA.deletedAt(tick)
   const fresh = Array.from({ length: DATA.countAt(tick) - FORM.orders }, (_, at) => FORM.orders + at)
   return fresh.filter((index) => !deleted.has(index))
 }

@@ -1,4 +1,4 @@
-import { createConnectionPool, createHttpGet, type HttpGet } from '../../api/http.ts'
+import { createHttpGet, type HttpGet, openConnections } from '../../api/http.ts'
 import { allowedPerMinute } from '../../api/rate/decision.ts'
 import {
   checkConfigured,
@@ -100,7 +100,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const reached = await checkNetwork(config.api.baseUrl, now(), signal)
   if (reached.state === 'fail') return [reached, warn('lists', 'not asked, since the API cannot be reached')]
   const dates: { date: string | undefined; at: number }[] = []
-  const connections = createConnectionPool()()
+  const connections = openConnections()
   const { timeout: timeoutMs, maxResponseBytes } = config.api
   const get = createHttpGet({ timeoutMs, maxResponseBytes, userAgent }, connections)
   const exchange: HttpGet = async (url, headers, stop) => {

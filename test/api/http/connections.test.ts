@@ -2,19 +2,18 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { createConnectionPool, createHttpGet, type HttpGet, type IdleLimits } from '../../../src/api/http.ts'
+import { createHttpGet, type HttpGet, openConnections } from '../../../src/api/http.ts'
 import { createSetting, readArrived } from '../helpers/api.ts'
 import { BASE_URL, pageText } from '../helpers/job.ts'
 import { serve, serveRaw } from '../helpers/server.ts'
 
 const OPTIONS = { timeoutMs: 20_000, maxResponseBytes: 1_000_000, userAgent: 'admin-mirror/0.0.0' }
-const LIMITS: IdleLimits = { mostIdle: 100, idleMs: 3_600_000 }
+const HOUR_MS = 3_600_000
 
 /** Two lists that one process reads, and what closes their connections. */
-function openLists(limits: IdleLimits = LIMITS, count = 2): { get: HttpGet; close(): void }[] {
-  const open = createConnectionPool(limits)
+function openLists(idleMs = HOUR_MS, count = 2): { get: HttpGet; close(): void }[] {
   return Array.from({ length: count }, () => {
-    const connections = open()
+    const connections = openConnections(idleMs)
     return { get: createHttpGet(OPTIONS, connections), close: connections.close }
   })
 }
@@ -148,7 +147,7 @@ async function countConnections() {
 describe('the connections of lists', () => {
   it('are closed when they receive bytes while idle, even without a check by Node', async () => {
     const url = await serve((_request, response) => response.end('[]'))
-    const { agent } = createConnectionPool(LIMITS)()
+    const { agent } = openConnections(HOUR_MS)
     await read(createHttpGet(OPTIONS, { agent, close: () => {} }), url)
     await expect.poll(() => Object.keys(agent.http.freeSockets)).toHaveLength(1)
     const [socket] = Object.values(agent.http.freeSockets).flat()
@@ -159,28 +158,15 @@ describe('the connections of lists', () => {
     expect(socket?.destroyed).toBe(true)
   })
 
-  it('are kept, one for each list', async () => {
+  it('are kept, one for each list, until the list is closed', async () => {
     const server = await countConnections()
-    const lists = openLists(LIMITS, 3)
+    const lists = openLists(HOUR_MS, 3)
 
     for (let round = 0; round < 4; round++) for (const { get } of lists) await read(get, server.url)
 
-    expect(server.opened()).toBe(3)
-  })
-
-  it('stay open while idle up to the allowed number, and work beyond it, too', async () => {
-    const server = await countConnections()
-    const lists = openLists({ ...LIMITS, mostIdle: 2 }, 20)
-    for (const { get } of lists) await read(get, server.url)
-    await expect.poll(server.open).toBe(2)
-
-    // Kept ones are used again, and make room for others when they are closed.
-    for (const { get } of lists) await read(get, server.url)
-    expect(server.opened()).toBe(38)
+    expect([server.opened(), server.open()]).toEqual([3, 3])
     for (const { close } of lists.slice(0, 2)) close()
-    await expect.poll(server.open).toBe(0)
-    for (const { get } of lists.slice(2, 4)) await read(get, server.url)
-    expect(server.open()).toBe(2)
+    await expect.poll(server.open).toBe(1)
   })
 
   it('are closed after their idle time, but not while a response is awaited', async () => {
@@ -191,7 +177,7 @@ describe('the connections of lists', () => {
       sockets.add(socket)
       setTimeout(() => response.end('late'), 200)
     })
-    const [list] = openLists({ ...LIMITS, idleMs: 50 })
+    const [list] = openLists(50)
 
     expect(await read(list?.get, url)).toBe('late')
     await expect.poll(() => closed).toBe(1)

@@ -23,7 +23,7 @@ async function play({ every, until, failsUntil = 0, ...how }: Play) {
     refresh: { every, share: 100 },
   })
   const file = workspace.file('admin-mirror.yaml')
-  const config = loadConfig(file, { env: {}, tokens: 'leave', isCron: () => null, nameEnds: [] })
+  const config = loadConfig(file, { env: {}, tokens: 'leave', nameEnds: [] })
   const stop = new AbortController()
   let now = 0
   const begun: [number, string][] = []

@@ -19,7 +19,6 @@ function listsOf(count: number) {
   const config = loadConfig(workspace.file('admin-mirror.yaml'), {
     env: {},
     tokens: 'leave',
-    isCron: () => null,
     nameEnds: [],
   })
   const jobs = selectJobs(config, { org: [], collection: [] })

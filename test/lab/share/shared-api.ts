@@ -118,7 +118,7 @@ function appearedBy(
   untilMs: number,
 ): Map<string, number> {
   const tick = Math.floor((untilMs * speed) / 1000)
-  const deleted = new Set(data.deletedAt(tick))
+  const deleted = data.deletedAt(tick)
   const opening = openingOf({ originals, live: true })
   const fresh = Array.from({ length: data.countAt(tick) - originals }, (_, at) => originals + at)
   return new Map(
