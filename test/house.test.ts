@@ -132,6 +132,8 @@ describe('the house', () => {
 
   it.each([
     ['got', 'api/http.ts'],
+    ['p-retry', 'api/retry.ts'],
+    ['node-cron', 'schedule/cron.ts'],
     ['better-sqlite3', 'store/sqlite/file/open.ts'],
     ['pino', 'cli/output/log.ts'],
     ['pg', 'store/postgres/server/pool.ts'],

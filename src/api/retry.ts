@@ -1,3 +1,4 @@
+import pRetry from 'p-retry'
 import { RateLimitedError, RetryableError } from '../errors.ts'
 
 export interface RetryRules {
@@ -19,20 +20,25 @@ export interface RetryOptions {
  * Runs `attempt` until it succeeds, fails for good, or has used up its attempts. A RetryableError is retried,
  * and so is a RateLimitedError, which does not count: the rate limiter waits before the next attempt.
  */
-export async function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
+export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { rules, sleep, random, signal, onRetry } = options
-  for (let failures = 0; ; ) {
-    try {
-      return await attempt()
-    } catch (error) {
-      if (error instanceof RateLimitedError) continue
-      failures++
-      if (!(error instanceof RetryableError) || failures >= rules.attempts) throw error
-      const delayMs = retryDelay(failures, error.retryAfterMs, rules, random)
+  const isLast = (failures: number) => failures >= rules.attempts
+  return pRetry(attempt, {
+    // Counted in `isLast`: without retries left, p-retry gives up on errors that consume none, too.
+    retries: Number.POSITIVE_INFINITY,
+    // `sleep` below does all the waiting, so that tests need no clock and an abort ends it at once.
+    minTimeout: 0,
+    shouldConsumeRetry: ({ error }) => !(error instanceof RateLimitedError),
+    shouldRetry: ({ error, retriesConsumed }) =>
+      error instanceof RateLimitedError || (error instanceof RetryableError && !isLast(retriesConsumed + 1)),
+    onFailedAttempt: async ({ error, retriesConsumed }) => {
+      // p-retry calls this after the last attempt, too.
+      if (!(error instanceof RetryableError) || isLast(retriesConsumed + 1)) return
+      const delayMs = retryDelay(retriesConsumed + 1, error.retryAfterMs, rules, random)
       onRetry(error, delayMs)
       await sleep(delayMs, signal)
-    }
-  }
+    },
+  })
 }
 
 /**

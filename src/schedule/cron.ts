@@ -1,191 +1,43 @@
+import { createRequire } from 'node:module'
+import type { CronFieldError, Logger, ParsedFields } from 'node-cron'
 import { printable } from '../text.ts'
+
+// Loaded where the first schedule needs it: every command checks the schedules, and most are right at first sight. Not import(),
+// since the rules of the configuration are synchronous.
+const require = createRequire(import.meta.url)
+const nodeCron = () => require('node-cron') as typeof import('node-cron')
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
-const QUARTER = 15 * MINUTE
 const DAY = 24 * 60 * MINUTE
-
-/** Leap days fall on every weekday within 28 years: a schedule that does not fire in these never does. */
+// Leap days fall on every weekday within 28 years: a schedule that does not fire in these never does.
 const CYCLE = { start: Date.UTC(2001, 0, 1), days: 28 * 365 + 7 }
 
-/** The local times at which a schedule fires. Of a `Date` the UTC fields are read here: they hold a local time. */
-interface Schedule {
-  seconds: readonly number[]
-  minutes: ReadonlySet<number>
-  hours: ReadonlySet<number>
-  isDay: IsDay
+/** Hundreds of jobs share a few schedules: building one takes 0.5 ms, and each search some more. */
+const KNOWN = new Map<string, KnownSchedule>()
+
+const NEVER_FIRES = 'no such day exists, so it would never fire'
+const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }
+
+/** Returns what node-cron finds wrong: a field with its text, or a whole phrase; null when nothing is. */
+export function findCronFault(expression: string): { field: string; text: string } | string | null {
+  const { errors } = nodeCron().validateDetailed(expression)
+  if (errors[0] !== undefined) return faultOf(errors[0])
+  return everFires(expression) ? null : NEVER_FIRES
 }
 
-type IsDay = (day: Date) => boolean
-
-/**
- * Returns what is wrong with a cron expression (5 or 6 fields, or a word like `@daily`), or null. One that can never
- * fire (30 February) is wrong, too. A day must match both its day of month and its day of week.
- */
-export function checkCron(expression: string): string | null {
-  const schedule = parseCron(expression)
-  return typeof schedule === 'string' ? schedule : null
+function faultOf({ field, value: text = '' }: CronFieldError): { field: string; text: string } | string {
+  if (field === 'expression') return 'it has a character that means nothing there'
+  // node-cron also blames this field for a day that only the named months lack.
+  if (field === 'dayOfMonth' && nodeCron().validateDetailed(`0 0 ${text} * *`).valid) return NEVER_FIRES
+  const names: Record<string, string> = { dayOfMonth: 'day of month', dayOfWeek: 'day of week' }
+  return { field: names[field] ?? field, text }
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *',
-}
-
-const MONTHS = 'january february march april may june july august september october november december'.split(
-  ' ',
-)
-const WEEKDAYS = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
-
-interface Field {
-  name: string
-  least: number
-  most: number
-  /** How many values there are: Sunday is 0 and 7. */
-  size: number
-  names?: readonly string[]
-  /** Reads a part that means another day in each month; null: it means none. */
-  special?: (part: string) => IsDay | null
-}
-
-const FIELDS: readonly Field[] = [
-  { name: 'second', least: 0, most: 59, size: 60 },
-  { name: 'minute', least: 0, most: 59, size: 60 },
-  { name: 'hour', least: 0, most: 23, size: 24 },
-  { name: 'day of month', least: 1, most: 31, size: 31, special: dayOfMonth },
-  { name: 'month', least: 1, most: 12, size: 12, names: MONTHS },
-  { name: 'day of week', least: 0, most: 7, size: 7, names: WEEKDAYS, special: dayOfWeek },
-]
-
-/** Returns the schedule, or what is wrong with the expression. */
-function parseCron(expression: string): Schedule | string {
-  const text = expression.replace(/^ +| +$/g, '')
-  const texts = (WORDS[text.toLowerCase()] ?? text).split(/ +/)
-  if (texts.length !== 5 && texts.length !== 6) return `it has ${fieldCount(texts)}, not 5 or 6`
-  if (texts.length === 5) texts.unshift('0')
-  const parsed = FIELDS.map((field, index) => readField(texts[index] ?? '', field))
-  const wrong = parsed.indexOf(null)
-  if (wrong >= 0) return `its ${FIELDS[wrong]?.name} field cannot be "${printable(texts[wrong] ?? '', 60)}"`
-  const [seconds, minutes, hours, days, months, weekdays] = parsed.flatMap((field) => field ?? [])
-  if (!seconds || !minutes || !hours || !days || !months || !weekdays) throw new Error('Expected six fields')
-  const isDay = (day: Date) =>
-    months.values.has(day.getUTCMonth() + 1) &&
-    holds(days, day.getUTCDate(), day) &&
-    holds(weekdays, day.getUTCDay(), day)
-  if (!everFires(isDay)) return 'no such day exists, so it would never fire'
-  const inOrder = [...seconds.values].toSorted((a, b) => a - b)
-  return { seconds: inOrder, minutes: minutes.values, hours: hours.values, isDay }
-}
-
-function everFires(isDay: IsDay): boolean {
-  for (let index = 0; index < CYCLE.days; index++) {
-    if (isDay(new Date(CYCLE.start + index * DAY))) return true
-  }
+function everFires(expression: string): boolean {
+  const { day } = createMatchers(expression, 'UTC')
+  for (let index = 0; index < CYCLE.days; index++) if (day(CYCLE.start + index * DAY)) return true
   return false
-}
-
-function fieldCount(texts: readonly string[]): string {
-  if (texts[0] === '') return 'no fields'
-  return texts.length === 1 ? '1 field' : `${texts.length} fields`
-}
-
-/** What a field allows. */
-interface Allowed {
-  values: Set<number>
-  special: IsDay[]
-}
-
-function holds({ values, special }: Allowed, value: number, day: Date): boolean {
-  return values.has(value) || special.some((isDay) => isDay(day))
-}
-
-/** Returns null for a text that is wrong. */
-function readField(text: string, field: Field): Allowed | null {
-  const allowed: Allowed = { values: new Set(), special: [] }
-  if (text === '?' && field.special) return readField('*', field)
-  for (const part of text.split(',')) {
-    const isDay = field.special?.(part)
-    if (isDay) allowed.special.push(isDay)
-    else if (!addValues(allowed.values, part, field)) return null
-  }
-  return allowed
-}
-
-const PART = /^(?:\*|([\da-z]+)(?:-([\da-z]+))?)(?:\/(\d+))?$/i
-
-/** Adds the values of `*`, a value or a range, which may go beyond the end (`fri-mon`); false for anything else. */
-function addValues(values: Set<number>, part: string, field: Field): boolean {
-  const { least, most, size } = field
-  const [whole, from, to, by = '1'] = PART.exec(part) ?? []
-  // A step behind a single value can be read in two ways.
-  if (whole === undefined || Number(by) < 1 || (from !== undefined && to === undefined && part.includes('/')))
-    return false
-  const first = from === undefined ? least : numberOf(from, field)
-  const last = from === undefined ? most : to === undefined ? first : numberOf(to, field)
-  if (first === null || last === null) return false
-  const end = first <= last ? last : last + size
-  for (let value = first; value <= end; value += Number(by)) values.add(least + ((value - least) % size))
-  return true
-}
-
-function numberOf(text: string, { least, most, names = [] }: Field): number | null {
-  const word = text.toLowerCase()
-  const named = names.findIndex((name) => name === word || name.slice(0, 3) === word)
-  const value = named >= 0 ? least + named : /^\d+$/.test(text) ? Number(text) : Number.NaN
-  return least <= value && value <= most ? value : null
-}
-
-/** `L` and `L-3`: the last day of the month and the third before it; `15W` and `LW`: the weekday nearest to a day, in its month. */
-function dayOfMonth(part: string): IsDay | null {
-  const [isLast, before = '0'] = /^L(?:-([1-9]|[12]\d|30))?$/i.exec(part) ?? []
-  if (isLast !== undefined) return (day) => day.getUTCDate() === lastDay(day) - Number(before)
-  const [isNearest, target = ''] = /^(L|[12]?\d|3[01])W$/i.exec(part) ?? []
-  if (isNearest === undefined || target === '0') return null
-  return (day) => day.getUTCDate() === nearestWeekday(day, /l/i.test(target) ? lastDay(day) : Number(target))
-}
-
-function lastDay(day: Date): number {
-  return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 0)).getUTCDate()
-}
-
-/** The day from Monday to Friday that is nearest to a day of the month of `day`; null if the month has no such day. */
-function nearestWeekday(day: Date, target: number): number | null {
-  const last = lastDay(day)
-  if (target > last) return null
-  const weekday = new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth(), target)).getUTCDay()
-  if (weekday === 6) return target === 1 ? 3 : target - 1
-  if (weekday === 0) return target === last ? target - 2 : target + 1
-  return target
-}
-
-/** `friL`: the last Friday of the month; `fri#2`: the second one. */
-function dayOfWeek(part: string): IsDay | null {
-  const [, name, sign = ''] = /^([a-z]{3,}?|\d)(L|#[1-5])$/i.exec(part) ?? []
-  const field = FIELDS[5]
-  const weekday = name === undefined || !field ? null : numberOf(name, field)
-  if (weekday === null) return null
-  const isInWeek = (day: Date) =>
-    sign.startsWith('#')
-      ? Math.ceil(day.getUTCDate() / 7) === Number(sign.slice(1))
-      : day.getUTCDate() > lastDay(day) - 7
-  return (day) => day.getUTCDay() === weekday % 7 && isInWeek(day)
-}
-
-/** Schedules that were parsed: hundreds of jobs share a few. */
-const KNOWN = new Map<string, Schedule>()
-
-function scheduleOf(expression: string): Schedule {
-  const known = KNOWN.get(expression)
-  if (known) return known
-  const parsed = parseCron(expression)
-  if (typeof parsed === 'string') throw new Error(`Expected a cron expression: ${parsed}`)
-  KNOWN.set(expression, parsed)
-  return parsed
 }
 
 /** How far ahead the next fire time is searched. A leap day on a given weekday can be 40 years away, but nobody asks for one. */
@@ -193,8 +45,7 @@ const SEARCHED = 400 * DAY
 
 /**
  * Returns the first fire time (epoch milliseconds) in (`after`, `until`], or null. Local time counts: a time in an hour that a change
- * of the clocks skips does not fire on that day, and one in an hour that comes twice fires twice. `expression` has passed `checkCron`;
- * throws for an unknown time zone.
+ * of the clocks skips does not fire on that day, and one in an hour that comes twice fires twice. `expression` has passed `checkCron`; throws for an unknown time zone.
  */
 export function nextFireAfter(
   expression: string,
@@ -202,52 +53,11 @@ export function nextFireAfter(
   after: number,
   until = after + SEARCHED,
 ): number | null {
-  const schedule = scheduleOf(expression)
-  const offsetAt = offsetsOf(timezone)
-  for (let day = Math.floor(after / DAY) * DAY; day <= until; day += DAY) {
-    if (!isDayNear(schedule, day)) continue
-    const [before, behind] = [offsetAt(day), offsetAt(day + DAY)]
-    for (let quarter = day; quarter < day + DAY; quarter += QUARTER) {
-      // All offsets are multiples of a quarter, before and after each change of the clocks: within one, local time runs evenly.
-      const local = quarter + (before === behind ? before : offsetAt(quarter))
-      const fire = firstInQuarter(schedule, new Date(local), after + local - quarter)
-      if (fire !== null) return fire - local + quarter <= until ? fire - local + quarter : null
-    }
-  }
-  return null
-}
-
-/** Whether a day in UTC has a time whose local day is one of the schedule: the same day, the one before or the one after. */
-function isDayNear({ isDay }: Schedule, day: number): boolean {
-  return [day - DAY, day, day + DAY].some((time) => isDay(new Date(time)))
-}
-
-/** The first fire time after `after` in the quarter of an hour that begins at `start`; both and the result are local times. */
-function firstInQuarter(
-  { isDay, hours, minutes, seconds }: Schedule,
-  start: Date,
-  after: number,
-): number | null {
-  if (!hours.has(start.getUTCHours()) || !isDay(start)) return null
-  for (let minute = start.getTime(); minute < start.getTime() + QUARTER; minute += MINUTE) {
-    if (!minutes.has(new Date(minute).getUTCMinutes())) continue
-    const second = seconds.find((value) => minute + value * SECOND > after)
-    if (second !== undefined) return minute + second * SECOND
-  }
-  return null
-}
-
-const ZONES = new Map<string, Intl.DateTimeFormat>()
-
-/** Returns a function of a whole quarter of an hour: how far the local time is ahead of UTC, in milliseconds. */
-function offsetsOf(timeZone: string): (time: number) => number {
-  // Saves the 12 ms that the first DateTimeFormat takes.
-  if (timeZone === 'UTC') return () => 0
-  const format =
-    ZONES.get(timeZone) ??
-    new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' })
-  ZONES.set(timeZone, format)
-  return (time) => Date.parse(`${format.format(time).replace(' ', 'T')}Z`) - time
+  const { matchers, last } = scheduleOf(expression, timezone)
+  // The last search covered (after, until] and found `fire`.
+  const isKnown = last.after <= after && (last.fire === null ? until <= last.until : after < last.fire)
+  if (!isKnown) Object.assign(last, { after, until, fire: nextMatch(matchers, after, until) })
+  return last.fire !== null && last.fire <= until ? last.fire : null
 }
 
 /** The next fire times, at most `count`. */
@@ -269,4 +79,209 @@ export function periodOf(expression: string, timezone: string, now: number): num
   const [first, last] = [times[0], times.at(-1)]
   if (first === undefined || last === undefined || times.length < 2) return 366 * DAY
   return (last - first) / (times.length - 1)
+}
+
+/** A schedule, and what was found of it last. */
+interface KnownSchedule {
+  matchers: Matchers
+  last: { after: number; until: number; fire: number | null }
+}
+
+function scheduleOf(expression: string, timezone: string): KnownSchedule {
+  const name = `${timezone} ${expression}`
+  const known = KNOWN.get(name)
+  if (known) return known
+  const last = { after: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY, fire: null }
+  const made = { matchers: createMatchers(expression, timezone), last }
+  KNOWN.set(name, made)
+  return made
+}
+
+function createMatchers(expression: string, timezone: string): Matchers {
+  const fields = nodeCron().parse(expression)
+  const { day, hour, minute } = coarserExpressions(fields)
+  const isMinute = rememberingLast(MINUTE, createMatcher(minute, timezone))
+  const [minutes, seconds] = [fields.minute.map(Number), fields.second.map(Number)]
+  // Clocks differ from UTC by a multiple of a quarter of an hour.
+  const inQuarter = new Set(minutes.map((value) => value % 15))
+  const inMinute = new Set(seconds)
+  return {
+    day: rememberingLast(DAY, createMatcher(day, 'UTC')),
+    hour: createMatcher(hour, timezone),
+    minute: isMinute,
+    second: (time) => inMinute.has(Math.floor(time / SECOND) % 60) && isMinute(time),
+    mayBeMinute: (time) => inQuarter.has(Math.floor(time / MINUTE) % 15),
+  }
+}
+
+/** Remembers the answer for the last span of this many milliseconds: a match takes some ten microseconds. */
+function rememberingLast(span: number, matches: (time: number) => boolean): (time: number) => boolean {
+  let [last, answer] = [Number.NaN, false]
+  return (time) => {
+    const index = Math.floor(time / span)
+    if (index !== last) [last, answer] = [index, matches(time)]
+    return answer
+  }
+}
+
+/** Cron expressions for the whole days, hours and minutes of a schedule. */
+function coarserExpressions(fields: ParsedFields) {
+  const day = `${fields.dayOfMonth.join()} ${fields.month.join()} ${fields.dayOfWeek.join()}`
+  const hour = `${fields.hour.join()} ${day}`
+  const minute = `${fields.minute.join()} ${hour}`
+  return {
+    day: `* * * ${day}`,
+    hour: `* * ${hour}`,
+    minute: `* ${minute}`,
+  }
+}
+
+function createMatcher(expression: string, timezone: string): (time: number) => boolean {
+  const task = nodeCron().createTask(expression, () => {}, { timezone, logger: SILENT })
+  // node-cron lists all tasks for ever; a destroyed one has left the list and still matches.
+  void task.destroy()
+  return (time) => task.match(new Date(time))
+}
+
+type FieldBounds = { name: string; least: number; most: number }
+
+const FIELDS: readonly FieldBounds[] = [
+  { name: 'second', least: 0, most: 59 },
+  { name: 'minute', least: 0, most: 59 },
+  { name: 'hour', least: 0, most: 23 },
+  { name: 'day of month', least: 1, most: 31 },
+  { name: 'month', least: 1, most: 12 },
+  { name: 'day of week', least: 0, most: 7 },
+]
+
+/**
+ * Returns what is wrong with a cron expression (5 or 6 fields, or a word like `@daily`), or null. One that can never
+ * fire (30 February) is wrong, too. A day must match both its day of month and its day of week.
+ */
+export function checkCron(expression: string): string | null {
+  if (isPlain(expression)) return null
+  const misspelt = expression.trim().startsWith('@') ? null : spellingFault(expression)
+  if (misspelt !== null) return misspelt
+  const fault = findCronFault(expression)
+  return fault === null || typeof fault === 'string' ? fault : fieldFault(fault.field, fault.text)
+}
+
+/** Every month has this day, February in leap years only; and over the years every date falls on every day of the week. */
+const EVERY_MONTH_HAS = 29
+
+const PLAIN_PART = /^(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:\/(\d{1,2}))?$/
+
+/**
+ * Whether a cron expression is right at first sight: 5 or 6 fields of `*`, numbers, rising ranges and steps, which
+ * fires in every month that it names. False proves nothing: names, `L` or the 31st need node-cron.
+ */
+export function isPlain(expression: string): boolean {
+  // Spaces only: node-cron refuses the other white space that trim() removes, but only when it fires.
+  const texts = expression.replace(/^ +| +$/g, '').split(/ +/)
+  const fields = fieldsOf(texts)
+  if (fields === null || !hasCommonDay(texts)) return false
+  return fields.every((field, index) => isPlainField(texts[index] ?? '', field))
+}
+
+function isPlainField(text: string, { least, most }: FieldBounds): boolean {
+  return text.split(',').every((part) => {
+    const [whole, first, last = first, step] = PLAIN_PART.exec(part) ?? []
+    if (whole === undefined || (step !== undefined && (Number(step) < 1 || Number(step) > most))) return false
+    if (first === undefined) return true
+    // A step behind a single number can be read in two ways.
+    const isRange = whole.includes('-') || step === undefined
+    return isRange && least <= Number(first) && Number(first) <= Number(last) && Number(last) <= most
+  })
+}
+
+/** Whether one of the days of month is in every month. */
+function hasCommonDay(texts: readonly string[]): boolean {
+  const days = texts.at(-3) ?? ''
+  return days.split(',').some((part) => part.startsWith('*') || Number.parseInt(part, 10) <= EVERY_MONTH_HAS)
+}
+
+/** The field of each text; null unless there are 5 or 6. */
+function fieldsOf(texts: readonly string[]): readonly FieldBounds[] | null {
+  return texts.length === 5 || texts.length === 6 ? FIELDS.slice(-texts.length) : null
+}
+
+const VALUE = '(?:\\d+|[a-z]+)'
+const CRON_PART = new RegExp(
+  `^(?:\\?|\\*(?:/\\d+)?|${VALUE}|${VALUE}-${VALUE}(?:/\\d+)?|L-\\d+|(?:\\d+|L)W|${VALUE}L|${VALUE}#[1-5])$`,
+  'i',
+)
+const RANGE = /^(\w+)-(\w+)/
+
+/**
+ * Returns what is misspelt in a cron expression, or null. node-cron reads some slips as another schedule: `5*` as
+ * 50-59, `jan2` as December, `60-5` as 0-5. Which names and signs a field may have is left to it.
+ */
+function spellingFault(expression: string): string | null {
+  const texts = expression.trim().split(/ +/)
+  const fields = fieldsOf(texts)
+  if (fields === null) return `it has ${fieldCount(texts)}, not 5 or 6`
+  const fault = fields.findIndex((field, index) => !isWellSpelt(texts[index] ?? '', field))
+  return fault === -1 ? null : fieldFault(fields[fault]?.name ?? '', texts[fault] ?? '')
+}
+
+function fieldFault(name: string, text: string): string {
+  return `its ${name} field cannot be "${printable(text, 60)}"`
+}
+
+function fieldCount(texts: readonly string[]): string {
+  if (texts[0] === '') return 'no fields'
+  return texts.length === 1 ? '1 field' : `${texts.length} fields`
+}
+
+function isWellSpelt(text: string, { least, most }: FieldBounds): boolean {
+  return text
+    .split(',')
+    .every((token) => CRON_PART.test(token) && rangeEnds(token).every((end) => least <= end && end <= most))
+}
+
+function rangeEnds(token: string): number[] {
+  const [, first, last] = RANGE.exec(token) ?? []
+  return [first, last].filter((end) => end !== undefined && /^\d+$/.test(end)).map(Number)
+}
+
+/** Whether a schedule may fire in the day, hour, minute or second of a moment (epoch milliseconds). */
+interface Matchers {
+  /** Whether the moment's day in UTC is a day of the schedule, in whatever zone. */
+  day(time: number): boolean
+  /** Whether the moment's local day and hour are in the schedule; likewise `minute` and `second`. */
+  hour(time: number): boolean
+  minute(time: number): boolean
+  second(time: number): boolean
+  /** False if no clock of any zone shows a minute of the schedule. Asked first: all others need a calendar, which takes longer. */
+  mayBeMinute(time: number): boolean
+}
+
+// All zones differ from UTC by a multiple of this, before and after each change of their clocks: a local hour neither
+// begins nor ends within one.
+const QUARTER = 15 * MINUTE
+
+/**
+ * Returns the first whole second in (`after`, `until`] that the schedule matches, or null; epoch milliseconds. The
+ * search takes the longest steps that are safe: a year without a match takes some hundred of them.
+ */
+function nextMatch(matches: Matchers, after: number, until: number): number | null {
+  let time = startOfNext(SECOND, after)
+  while (time <= until) {
+    if (!matches.mayBeMinute(time)) time = startOfNext(MINUTE, time)
+    else if (!isDayNear(matches, time)) time = startOfNext(DAY, time)
+    else if (!matches.hour(time)) time = startOfNext(QUARTER, time)
+    else if (!matches.minute(time)) time = startOfNext(MINUTE, time)
+    else if (!matches.second(time)) time = startOfNext(SECOND, time)
+    else return time
+  }
+  return null
+}
+
+function startOfNext(unit: number, time: number): number {
+  return (Math.floor(time / unit) + 1) * unit
+}
+
+/** A moment's local day is its day in UTC, the one before or the one after. */
+function isDayNear(matches: Matchers, time: number): boolean {
+  return matches.day(time) || matches.day(time - DAY) || matches.day(time + DAY)
 }
