@@ -2,7 +2,7 @@ import type { TableShape } from '../columns/catalog.ts'
 import type { Column } from '../columns/column.ts'
 import { OF_A_COLLECTION } from '../help-texts.ts'
 import { type EventTime, SEQ_COLUMNS } from './changes-view.ts'
-import { type INDEX_ENDS, KINDS, type TableKind, tableName } from './names.ts'
+import { type INDEX_ENDS, TABLE_KINDS, type TableKind, tableName } from './names.ts'
 import { type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 
 // What the tables of a collection are like, with their indexes.
@@ -66,7 +66,7 @@ const INDEXES: readonly [
 /** The statements that make the tables of a collection, as far as they are missing. */
 export function tablesSql(dialect: Dialect, shape: TableShape): string[] {
   return [
-    ...KINDS.flatMap((kind) => [tableSql(dialect, shape, kind), ...commentsOf(dialect, shape, kind)]),
+    ...TABLE_KINDS.flatMap((kind) => [tableSql(dialect, shape, kind), ...commentsOf(dialect, shape, kind)]),
     ...indexesSql(dialect, shape),
   ]
 }
@@ -147,7 +147,7 @@ export function* completeTables(
   dialect: Dialect,
   shape: Pick<TableShape, 'name' | 'keyColumns'>,
 ): Rule<void> {
-  for (const kind of KINDS) {
+  for (const kind of TABLE_KINDS) {
     const table = tableName(shape.name, kind)
     const known = yield* dialect.columnTypes(table)
     const missing = Object.entries(OWN[kind]).filter(([name, { isLater }]) => isLater && !known.has(name))

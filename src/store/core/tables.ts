@@ -3,7 +3,7 @@ import { assertSameKey, type Catalog, createCatalog, shapeOf, splitKey } from '.
 import { type Column, columnType } from '../columns/column.ts'
 import type { ArrayView } from '../columns/elements.ts'
 import { tablesSql } from './declarations.ts'
-import { KINDS, namesOfTables, tableName } from './names.ts'
+import { namesOfTables, TABLE_KINDS, tableName } from './names.ts'
 import { all, type Dialect, exec, type Keys, one, quoted, type Rule, run } from './sql.ts'
 
 // `sync_collections`, `sync_known_columns` and `sync_view_columns`: which collections have tables, and what these and the views are like.
@@ -177,7 +177,7 @@ export function* impossibleCollections(
 
 /** Whether a collection that the mirror knows has neither rows nor superseded versions. */
 export function* isWithoutRows(collection: string): Rule<boolean> {
-  for (const kind of KINDS)
+  for (const kind of TABLE_KINDS)
     if ((yield* one(`SELECT 1 FROM ${quoted(tableName(collection, kind))} LIMIT 1`)) !== null) return false
   return true
 }
@@ -207,7 +207,7 @@ export function* makeTables(dialect: Dialect, collection: ConfiguredCollection):
 
 /** Drops the tables of a collection after its views, and deletes its columns and its key. */
 export function* dropTables(collection: string): Rule<void> {
-  yield* exec(KINDS.map((kind) => `DROP TABLE IF EXISTS ${quoted(tableName(collection, kind))}`))
+  yield* exec(TABLE_KINDS.map((kind) => `DROP TABLE IF EXISTS ${quoted(tableName(collection, kind))}`))
   yield* run('DELETE FROM sync_known_columns WHERE collection = :collection', { collection })
   yield* run('DELETE FROM sync_collections WHERE name = :collection', { collection })
 }
