@@ -1,8 +1,7 @@
 import { isJsonObject, type JsonValue, numberText } from '../../json/value.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
-import { type Column, type ColumnLimits, foldName, freeName, SQLITE_LIMITS } from './column.ts'
+import { type Column, type ColumnLimits, foldName, freeName, type Leaf, SQLITE_LIMITS } from './column.ts'
 import { extendCatalog } from './extend.ts'
-import type { Leaf } from './flatten.ts'
 import { holdsItem, WRITTEN } from './row.ts'
 
 // The columns of the view of an array of objects follow the rules of those of a table. Their paths are within the element.

@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
 import { type Judged, noteMissing } from '../core/missing.ts'
-import { KINDS, tableName } from '../core/names.ts'
+import { TABLE_KINDS, tableName } from '../core/names.ts'
 import { type Keys, quoted } from '../core/sql.ts'
 import type { TaskSize } from '../core/store.ts'
 import { knownCollections, knownKeys } from '../core/tables.ts'
@@ -96,7 +96,7 @@ export function tablesToAnalyze(connection: Connection): string[] {
   const due = connection.pragma('optimize = 0x10003') as { optimize: string }[]
   const isDue = new Set(due.map(({ optimize }) => optimize))
   return runRule(connection, knownCollections())
-    .flatMap(({ name }) => KINDS.map((kind) => tableName(name, kind)))
+    .flatMap(({ name }) => TABLE_KINDS.map((kind) => tableName(name, kind)))
     .filter((table) => isDue.has(`ANALYZE "main".${quoted(table)}`))
     .filter((table) => runRule(connection, rowsIn(table)) >= LEAST_ROWS)
 }
