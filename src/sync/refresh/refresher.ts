@@ -19,15 +19,14 @@ import {
   afterWalked,
   expectedRequests,
   newestInterval,
-  owedAt,
-  owedSince,
+  newestWanted,
+  olderWanted,
   type RefreshPolicy,
   takeOwed,
-  timesWaited,
 } from './due.ts'
 import { newestEnd } from './ends.ts'
 import { momentIn } from './moment.ts'
-import { isWalkedWhole, mayBegin, priceOf, type Share } from './price.ts'
+import { isWalkedWhole, priceOf, type Share } from './price.ts'
 import { afterNewestEnd } from './rates.ts'
 import { seekFromFirst } from './read-inward.ts'
 import {
@@ -194,27 +193,11 @@ export function createRefresher(options: RefresherOptions) {
 
   const priceNow = () => (policy ? priceOf(policy.share.known()) : 0)
 
-  /** Requests that a refresh of the newest end will probably take, with one for what changed. */
-  const expected = (from: RefreshState) =>
-    expectedRequests(from, rules.newest, now()) + (since && (from.changes?.off ?? null) === null ? 1 : 0)
-
-  /** Requests that a reading of the newest end takes, if it is due and the share has room; else 0. */
-  const newestWanted: Wanted = (share, from, pace) => {
-    const times = timesWaited(from, pace, priceOf(share), now())
-    const part = pace.share.partOfLongest(times)
-    const isWanted = times >= 0 && mayBegin(share, pace.share.rules(), 'newest', part)
-    return isWanted ? expected(from) : 0
-  }
-
-  /** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */
-  const olderWanted =
+  const older =
     (goesOn: boolean): Wanted =>
-    (share, from, pace) => {
-      const allowed = pace.share.rules()
-      const isOwed = owedSince(from, pace) !== null
-      if (!mayBegin(share, allowed, isOwed && goesOn ? 'older' : 'visit')) return 0
-      return isOwed || owedAt(from, pace, priceOf(share), allowed.chunk) <= now() ? 1 : 0
-    }
+    (...asked) =>
+      olderWanted(...asked, now(), goesOn)
+  const newest: Wanted = (...asked) => newestWanted(...asked, now())
 
   /** Charges what is wanted, and returns it. */
   async function take(wanted: Wanted): Promise<number> {
@@ -236,7 +219,7 @@ export function createRefresher(options: RefresherOptions) {
 
   /** Reads an older page, if one is owed and may be asked for. */
   async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
-    if ((await take(olderWanted(goesOn))) === 0 || !policy || !state) return false
+    if ((await take(older(goesOn))) === 0 || !policy || !state) return false
     if (state.changes?.ask) {
       await paying(1, begin, (tools) => readChanges(tools, urgency))
       return true
@@ -346,24 +329,25 @@ export function createRefresher(options: RefresherOptions) {
   }
 
   /** Charges a reading of the newest end, and returns the requests. */
-  const takeNewest = (isAsked: boolean) => take(isAsked ? (_share, from) => expected(from) : newestWanted)
+  const takeNewest = (isAsked: boolean) =>
+    take(isAsked ? (_share, from) => expectedRequests(from, rules.newest, now()) : newest)
 
   return {
     /** What the next refresh starts from; null if none is possible yet. */
     state: () => state && notAfter(state, now()),
     heedClock,
     /** Whether a walk has to give way between two of its pages. */
-    isDue: () => isClaimAhead() || isWanted(newestWanted) || (last !== null && isWanted(olderWanted(true))),
+    isDue: () => isClaimAhead() || isWanted(newest) || (last !== null && isWanted(older(true))),
     /**
      * Refreshes the newest end if that is due, else reads one older page if one is owed. A failed refresh is reported by its event, and an
      * older page that fails with a JobError is skipped. Any other error of an older page, and any of the store, ends the walk.
      */
     async runBetweenPages(walk: Run) {
       await heedClock()
-      const charged = isWanted(newestWanted) ? await takeNewest(false) : 0
+      const charged = isWanted(newest) ? await takeNewest(false) : 0
       const run = last
       if (charged > 0) await refreshNow({ isAsked: false }, charged, walk)
-      else if (run && isWanted(olderWanted(true)))
+      else if (run && isWanted(older(true)))
         await readOlder(true, async () => run, 'walk').catch(ignoreJobError)
     },
     /** Learns from a page of a full walk. */

@@ -7,10 +7,7 @@ import {
 import {
   afterChangesPage,
   afterWalked,
-  newestDueAt,
   newestInterval,
-  owedAt,
-  owedSince,
   type RefreshPace,
   takeOwed,
 } from '../../../src/sync/refresh/due.ts'
@@ -50,12 +47,9 @@ export interface WrittenPage extends ServedPage {
 /** One list with nothing but the program's decisions. Times are epoch milliseconds. */
 export interface ListPlayer {
   state(): RefreshState
-  newestInterval(price: number): number
-  newestDueAt(price: number, now: number): number
+  pace: RefreshPace
   /** Reads the newest end. False where its process is killed in the middle; nothing but the rows is kept then. */
   refresh(now: number, price: number, isKilled: () => boolean): Steps<boolean>
-  owedSince(): number | null
-  owedAt(price: number, chunk: number): number
   /** Reads an older page that is owed by now. False: none is. */
   readOlder(price: number, chunk: number, now: number): Steps<boolean>
   /** Asks for the first page of what changed, after the newest end was read. */
@@ -137,8 +131,7 @@ export function createListPlayer(
 
   return {
     state: () => state,
-    newestInterval: (price) => newestInterval(state, pace, price),
-    newestDueAt: (price, now) => newestDueAt(state, pace, price, now),
+    pace,
     *refresh(now, price, isKilled) {
       const before = { ...state, triedAt: now }
       state = before
@@ -150,8 +143,6 @@ export function createListPlayer(
       added = added.filter(({ at }) => at > state.settledAt)
       return after !== null
     },
-    owedSince: () => owedSince(state, pace),
-    owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
     *readOlder(price, chunk, now) {
       if (state.changes?.ask) {
         yield* readChanges(state.changes.ask, now)
