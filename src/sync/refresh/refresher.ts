@@ -24,11 +24,8 @@ import {
   type RefreshPolicy,
   takeOwed,
 } from './due.ts'
-import { newestEnd } from './ends.ts'
 import { momentIn } from './moment.ts'
 import { isWalkedWhole, priceOf, type Share } from './price.ts'
-import { afterNewestEnd } from './rates.ts'
-import { seekFromFirst } from './read-inward.ts'
 import {
   type RefreshedPage,
   type RefreshPageEvent,
@@ -36,10 +33,9 @@ import {
   refreshPage,
   type Written,
 } from './read-page.ts'
-import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
+import { readEnds } from './refresh.ts'
 import {
   isAhead,
-  knownRates,
   notAfter,
   type RefreshState,
   rulesOf,
@@ -108,46 +104,29 @@ export function createRefresher(options: RefresherOptions) {
     },
   })
 
-  async function readEnds(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
-    let refresh: Refresh = beginRefresh(from, rules, now())
-    let met = new Map<string, number>()
-    let seen = { at: from.settledAt, found: 0 }
+  async function readNewest(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
+    const startedAt = now()
     const read: RefreshedPage[] = []
-    while (refresh.reading) {
-      const { ask, end, answers } = refresh.reading
-      if (ask === null) throw new Error('a reading without a page to ask has not ended')
-      let answer: RefreshedPage
+    const ask = async (number: number) => {
       try {
-        answer = await refreshPage(tools, ask, 'refresh')
+        const answer = await refreshPage(tools, number, 'refresh')
+        read.push(answer)
+        const { total, next, lastPage } = answer.page
+        return { ...answer, total, next, lastPage, found: answer.rowsAdded - from.rowsAdded }
       } catch (error) {
-        const reading = error instanceof JobError ? seekFromFirst(refresh.reading, error) : null
-        if (!reading) throw error
-        refresh = { ...refresh, reading }
-        continue
+        if (error instanceof JobError) return error
+        throw error
       }
-      const { page, at, items, rowsAdded } = answer
-      read.push(answer)
-      seen = { at, found: rowsAdded - from.rowsAdded }
-      const { total, next, lastPage } = page
-      const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
-      for (const { id } of items) met.set(id, answers + 1)
-      refresh = advanceRefresh(from, rules, refresh, { page: ask, total, next, lastPage, rows, ...seen })
-      if (refresh.reading?.end !== end) met = new Map()
     }
-    const after = finishRefresh(from, rules, refresh, seen.at, seen.found)
-    const elapsed = refresh.startedAt - from.startedAt
+    const reading = readEnds<string>(from, rules, startedAt)
+    let step = reading.next()
+    while (!step.done) step = reading.next(await ask(step.value))
     const upserts = read.flatMap(({ written }) => written.upserts)
-    const added = upserts.filter(({ change }) => change === 'added').length
-    const found = { added, changed: upserts.length - added }
-    return {
-      ...withChanges(verified(after, { upserts }), (known) => {
-        if (!since) return known
-        const times = read.flatMap(({ page }) => page.items.map(({ value }) => momentIn(value, since.field)))
-        return beginChanges(known, since, times, elapsed, now())
-      }),
-      newestRead: pagesRead(refresh, newestEnd(after.places, rules.newest)),
-      rates: afterNewestEnd(knownRates(after, rules.newest, now()), found, elapsed),
-    }
+    return withChanges(verified(step.value.state, { upserts }), (known) => {
+      if (!since) return known
+      const times = read.flatMap(({ page }) => page.items.map(({ value }) => momentIn(value, since.field)))
+      return beginChanges(known, since, times, startedAt - from.startedAt, now())
+    })
   }
 
   /** The state with its next `changes`. Reports the warnings about them. */
@@ -285,7 +264,7 @@ export function createRefresher(options: RefresherOptions) {
     try {
       if (charged > 0) {
         await paying(charged, begin, async (tools) => {
-          const after = await readEnds(from, tools)
+          const after = await readNewest(from, tools)
           const interval = policy ? newestInterval(after, policy, priceNow()) : null
           const share = policy ? { share: policy.share.rules().perMinute } : {}
           state = notAfter({ ...after, interval, ...share }, now())
