@@ -4,7 +4,7 @@ import {
   END_COST,
   isWalkedWhole,
   LATE_MS,
-  MINUTE,
+  MINUTE_MS,
   MISSING,
   mayBegin,
   newestEvery,
@@ -57,7 +57,7 @@ function newestDueAt(state: RefreshState, pace: RefreshPace, price: number, now:
  * wrong for a minute more, so of the ends that are due the one with most rows goes first.
  */
 function rowsWaiting(state: RefreshState, newest: End | 'auto', now: number): number {
-  return (knownRates(state, newest, now).news * Math.max(0, now - state.startedAt)) / MINUTE
+  return (knownRates(state, newest, now).news * Math.max(0, now - state.startedAt)) / MINUTE_MS
 }
 
 /** Requests that a reading of the newest end will probably take, with one for what changed. */
@@ -133,7 +133,7 @@ export function takeOwed(
     const { band, depth } = next
     const rates = notOwed(state.rates, band)
     const period = periods[band] ?? 0
-    const minutesSinceShown = depth <= (state.newestRead ?? 0) ? (now - state.startedAt) / MINUTE : period
+    const minutesSinceShown = depth <= (state.newestRead ?? 0) ? (now - state.startedAt) / MINUTE_MS : period
     if (minutesSinceShown >= period) {
       const number = pageAt(depth, state, pace)
       const elapsed = Math.min(minutesSinceShown, sinceWalk(number, state, now))
@@ -192,7 +192,7 @@ export function afterWalked(
   const after = isOn ? { ...state, walked: { page: number, at: now } } : state
   const depth = pageAt(number, state, pace)
   const band = rates.bands.findIndex(({ from, to }) => depth >= from && depth <= to)
-  if (band < 0 || (periods[band] ?? 0) * MINUTE < walkEvery) return after
+  if (band < 0 || (periods[band] ?? 0) * MINUTE_MS < walkEvery) return after
   return { ...after, rates: afterPage(rates, band, found, sinceWalk(number, state, now)) }
 }
 
@@ -202,7 +202,7 @@ function sinceWalk(page: number, state: RefreshState, now: number): number {
   const took = walkTook / Math.max(1, lastPage)
   const readAt =
     walked && page <= walked.page ? walked.at - took * (walked.page - page) : walkAt + took * page
-  return Math.max(0, now - readAt) / MINUTE
+  return Math.max(0, now - readAt) / MINUTE_MS
 }
 
 /** The page at this depth, counted from the newest end; or the depth of a page. */
@@ -213,8 +213,8 @@ function pageAt(depth: number, { places, lastPage }: RefreshState, { newest }: R
 /** Pages nearer to the newest end say nothing: much happens there. */
 const DEEP = 64
 
-const PAGES = 30
-const LEAST_PAGES = 10
+const RECENT_PAGES = 30
+const LEAST_RECENT_PAGES = 10
 
 /** TIMES as many rows as expected, and MORE beyond that, are no chance. */
 const MORE = 12
@@ -231,10 +231,10 @@ export function afterDeepPage(
 ): Recent {
   const { pages, ...known } = recent ?? { pages: 0, found: 0, expected: 0 }
   if (depth <= DEEP) return { pages, ...known }
-  const kept = Math.min(1, (PAGES - 1) / Math.max(1, pages))
+  const kept = Math.min(1, (RECENT_PAGES - 1) / Math.max(1, pages))
   const expected = PER_PAGE * -Math.expm1((-rate * elapsed) / PER_PAGE)
   return {
-    pages: Math.min(PAGES, pages + 1),
+    pages: Math.min(RECENT_PAGES, pages + 1),
     found: known.found * kept + found,
     expected: known.expected * kept + expected,
   }
@@ -247,7 +247,7 @@ export function isAlarming(
   alarmedAt: number | undefined,
   now: number,
 ): boolean {
-  const isMore = recent.pages >= LEAST_PAGES && recent.found > MORE + TIMES * recent.expected
+  const isMore = recent.pages >= LEAST_RECENT_PAGES && recent.found > MORE + TIMES * recent.expected
   return isMore && now - since >= KNOWN_MS && (alarmedAt === undefined || now - alarmedAt >= AGAIN_MS)
 }
 

@@ -53,7 +53,7 @@ const LEAST_PRICE = 0.03
 export const LATE_MS = 1_200_000
 const SLOWER = 0.2
 
-export const MINUTE = 60_000
+export const MINUTE_MS = 60_000
 
 /** @param percent The part of the limit that refreshes may use. */
 export function shareRules(limit: number | null, percent: number): ShareRules {
@@ -74,7 +74,7 @@ export function agedShare(
   now: number,
   isLate = false,
 ): Share {
-  const minutes = Math.max(0, now - at) / MINUTE
+  const minutes = Math.max(0, now - at) / MINUTE_MS
   const fall = (minutes / INERTIA) * (isLate ? 1 - SLOWER : 1)
   return {
     at: now,
@@ -139,7 +139,7 @@ const TURNS_PART = 0.14
  * its news are not known yet: with few lists, `every` is kept from the first refresh on.
  */
 export function turnOf(lists: number, { perMinute }: ShareRules): number {
-  return (MINUTE * lists * END_COST) / (TURNS_PART * perMinute)
+  return (MINUTE_MS * lists * END_COST) / (TURNS_PART * perMinute)
 }
 
 /**
@@ -155,7 +155,7 @@ export function newestEvery(
   const cost = isWalkedWhole(list) ? list.lastPage + 1 : END_COST
   const cap =
     Math.min(LONGEST_CAP, Math.max(BUSY_CAP, MISSING / news / 2)) * Math.max(1, Math.sqrt(price / DEAR))
-  const worth = MINUTE * Math.min(cap, Math.sqrt((2 * price * cost) / news))
+  const worth = MINUTE_MS * Math.min(cap, Math.sqrt((2 * price * cost) / news))
   return Math.max(list.every, Math.min(list.turn, worth))
 }
 

@@ -46,7 +46,7 @@ import {
 } from './state.ts'
 
 /** The most pages of changed rows that a refresh reads if somebody asked for it; the next refresh continues. */
-const MOST_PAGES = 40
+const MOST_CHANGES_PAGES = 40
 
 /** How many requests a job wants to send by now. */
 type Wanted = (share: Share, from: RefreshState, policy: RefreshPolicy) => number
@@ -270,7 +270,7 @@ export function createRefresher(options: RefresherOptions) {
           state = notAfter({ ...after, interval, ...share }, now())
           await store.saveRefresh(lease, savedRefresh(state, rules))
           // Somebody who asked for it waits for all that changed; else the share decides when more is read.
-          for (let pages = 0; pages < (how.isAsked ? MOST_PAGES : 1); pages++)
+          for (let pages = 0; pages < (how.isAsked ? MOST_CHANGES_PAGES : 1); pages++)
             await readChanges(tools, 'refresh')
         })
       }
