@@ -3,7 +3,7 @@ import type { OrganizationConfig } from '../config/organizations.ts'
 import { periodOf } from '../schedule/cron.ts'
 import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
 import { keepChanges } from '../sync/refresh/changed-since.ts'
-import { dueLists, type KnownList, type RefreshPolicy } from '../sync/refresh/due.ts'
+import { dueLists, type KnownList, type Reads, type RefreshPolicy } from '../sync/refresh/due.ts'
 import { createShareUse, type ShareUse, shareRules, turnOf } from '../sync/refresh/price.ts'
 import { type RefreshState, scopeText, stateOf } from '../sync/refresh/state.ts'
 import type { Store } from '../sync/store.ts'
@@ -14,7 +14,7 @@ import type { SelectedJob } from './selection.ts'
 
 export type RefreshPlan = ReturnType<typeof createRefreshPlan>
 
-export interface PlannedList extends Pick<KnownList<unknown>, 'tried' | 'isRead'> {
+export interface PlannedList extends Pick<KnownList<unknown>, 'failed' | 'isRead'> {
   selected: SelectedJob
 }
 
@@ -86,7 +86,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     const policy = policyOf(list.selected)
     const saved = states.get(jobKey(organization.id, job.collection.name)) ?? null
     const state = keepChanges(stateOf(saved, scopeText(job)), job.collection.changedSince ?? null)
-    return policy && state ? [{ list, policy, state, tried: list.tried, isRead: list.isRead }] : []
+    return policy && state ? [{ list, policy, state, failed: list.failed, isRead: list.isRead }] : []
   }
 
   return {
@@ -118,10 +118,8 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
 export interface FreshJob {
   selected: SelectedJob
   scheduled: ScheduledJob
-  /** Refreshes the list, if that is still due. It never rejects. */
-  refresh: () => Promise<void>
-  /** Reads all of it. It never rejects. */
-  walk: () => Promise<void>
+  /** Reads all of it, or refreshes it if that is still due. Returns whether that failed, and never rejects. */
+  read: (reads: Reads) => Promise<{ hasFailed: boolean }>
 }
 
 export interface KeepFreshOptions {
@@ -146,7 +144,7 @@ const SHORTEST_PAUSE_MS = 1000
 export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   const { jobs, plan, takeFree, scheduler, runtime, onTrouble, signal } = options
   const { now, sleep } = runtime
-  const lists = jobs.map((job) => ({ ...job, tried: {} as PlannedList['tried'] }))
+  const lists = jobs.map((job) => ({ ...job, failed: {} as PlannedList['failed'] }))
   const everyOf = ({ selected: { organization } }: FreshJob) =>
     organization.refresh === false ? LOOK_FOR_DUE_EVERY_MS : organization.refresh.every
   const pause = Math.max(SHORTEST_PAUSE_MS, Math.min(LOOK_FOR_DUE_EVERY_MS, ...jobs.map(everyOf)))
@@ -168,8 +166,10 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
     const free = takeFree ? await takeFree(due) : due
     tell(null)
     for (const { list, reads } of free) {
-      list.tried[reads] = now()
-      scheduler.runBetween(list.scheduled, reads === 'walk' ? list.walk : list.refresh)
+      scheduler.runBetween(list.scheduled, async () => {
+        const { hasFailed } = await list.read(reads)
+        if (hasFailed) list.failed[reads] = now()
+      })
     }
   }
 

@@ -227,10 +227,12 @@ function freshJob(
 ): FreshJob[] {
   if (selected.organization.refresh === false) return []
   const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: false } as const
-  const runOnce = async (instead?: 'due') => {
-    await run([selected], { ...how, instead, signal: process.stop.signal })
+  const read: FreshJob['read'] = async (reads) => {
+    const instead = reads === 'walk' ? undefined : 'due'
+    const results = await run([selected], { ...how, instead, signal: process.stop.signal })
+    return { hasFailed: results.some(({ error }) => error !== null) }
   }
-  return [{ selected, scheduled, refresh: () => runOnce('due'), walk: () => runOnce() }]
+  return [{ selected, scheduled, read }]
 }
 
 function entryOf({ organization, job }: SelectedJob): ScheduledJob {

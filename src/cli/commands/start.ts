@@ -20,7 +20,7 @@ import type { Sharing } from '../mirror.ts'
 import { standingTroubles } from '../pings.ts'
 import type { PlannedJob, SharedStart } from '../postgres/start-sharing.ts'
 import { mirrorStatus } from '../read-status.ts'
-import { keepFresh } from '../refreshes.ts'
+import { type FreshJob, keepFresh } from '../refreshes.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, type HowToRun, withSession } from '../with-session.ts'
@@ -85,6 +85,7 @@ async function runScheduled(
   const runOne: RunOne = async (selected, how) => {
     const results = await session.runJobs([selected], { ...how, trigger: 'schedule', signal })
     for (const result of results) onResult(result)
+    return { hasFailed: results.some(({ error }) => error !== null) }
   }
   const lastRuns = await session.run(lastRunsOfAll)
   const begunAt = now()
@@ -95,12 +96,12 @@ async function runScheduled(
     // An interrupted walk continues now: it was due, and is not done.
     const dueAtStart = last.unfinished || isDue(last, schedule, begunAt)
     let isFirst = dueAtStart
-    const runAtTick = () => {
+    const runAtTick = async () => {
       // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
       // otherwise leave the rest for tomorrow.
       const waitForOwner = isFirst
       isFirst = false
-      return runOne(selected, { waitForOwner })
+      await runOne(selected, { waitForOwner })
     }
     return { selected, scheduled: { name: jobName(job), ...schedule, dueAtStart, run: runAtTick } }
   })
@@ -134,8 +135,7 @@ async function runScheduled(
       .map(({ selected, scheduled: job }) => ({
         selected,
         scheduled: job,
-        refresh: () => runOne(selected, { instead: 'due' }),
-        walk: () => runOne(selected, {}),
+        read: (reads) => runOne(selected, reads === 'walk' ? {} : { instead: 'due' }),
       })),
     plan: session.refreshes,
     takeFree: session.sharing?.takeFreeLists,
@@ -187,7 +187,10 @@ function logStop(logger: Logger, { reason }: AbortSignal): void {
 }
 
 /** Runs a job by itself, and reports how it ended. It never rejects. */
-type RunOne = (selected: SelectedJob, how: Pick<HowToRun, 'instead' | 'waitForOwner'>) => Promise<void>
+type RunOne = (
+  selected: SelectedJob,
+  how: Pick<HowToRun, 'instead' | 'waitForOwner'>,
+) => ReturnType<FreshJob['read']>
 
 /** Its code is loaded only if the mirror is on a server. */
 async function startShared(sharing: Sharing, options: SharedStart): Promise<Scheduler> {

@@ -3,7 +3,7 @@ import { counted } from '../../text.ts'
 import type { Upsert } from '../store.ts'
 import type { Filters, Job, Page } from '../types.ts'
 import { type Moment, momentIn, readMoment } from './moment.ts'
-import { MINUTE, PER_PAGE } from './price.ts'
+import { MINUTE_MS, PER_PAGE } from './price.ts'
 
 /** A parameter of the API that returns only the items that have changed since a time, and the field that holds when an item changed. */
 export interface ChangedSinceRules {
@@ -66,15 +66,15 @@ export interface ChangedRow {
   isTouched: boolean
 }
 
-const DAY = 86_400_000
-const HOUR = 3_600_000
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
 
 /** What APIs round times to. This many different values are enough to show it. */
-const UNITS = [DAY, HOUR, MINUTE]
+const UNITS = [DAY_MS, HOUR_MS, MINUTE_MS]
 const ENOUGH_VALUES = 3
 
 const LEAST_OVERLAP = 120_000
-const MOST_OVERLAP = HOUR
+const MOST_OVERLAP = HOUR_MS
 
 /** After this many answers in a row that held nothing, or more than half of the list, the API is not asked for a day. Asked each five minutes, that is after an hour. */
 const MOST_USELESS = 12
@@ -123,7 +123,7 @@ function isOff({ off, againAt }: ChangedSince, now: number): boolean {
   if (off === null) return false
   // An earlier version kept no time. If it turned this off because a token was held, only its text says so.
   const next = againAt === undefined ? (off.endsWith('(UNAUTHORIZED)') ? null : 0) : againAt
-  return next === null || (now < next && next - now <= DAY)
+  return next === null || (now < next && next - now <= DAY_MS)
 }
 
 function withMark(
@@ -149,7 +149,7 @@ function withMark(
 /** The largest time that may be the API's now. Rows may be dated ahead, and its clock may be hours ahead, too: too old a mark only asks for more, too young a one misses changes. */
 function largestOf(times: readonly Moment[], now: number): Moment | null {
   const until = (end: number) => later(...times.filter(({ ms }) => ms <= end))
-  return until(now + HOUR) ?? until(now + DAY)
+  return until(now + HOUR_MS) ?? until(now + DAY_MS)
 }
 
 function later(...moments: readonly (Moment | null)[]): Moment | null {
@@ -185,7 +185,7 @@ export function afterChanges(
   if (!ask || !since) return { ...state, ask: null }
   const times = values.filter((moment) => moment !== null)
   // The API may compare times more coarsely than it shows them.
-  if (times.some(({ ms }) => ms < since.ms - Math.max(unit, MINUTE))) {
+  if (times.some(({ ms }) => ms < since.ms - Math.max(unit, MINUTE_MS))) {
     const why = `the API gave rows whose ${rules.field} is older than ${rules.parameter}: it ignores the parameter, or goes by another field`
     return turnOff(state, why, now)
   }
@@ -227,7 +227,7 @@ function afterUseless(state: ChangedSince, what: string, now: number): ChangedSi
 
 /** Then one request a day shows whether the API has recovered, for example after an hour in which nearly everything changed. */
 function turnOff(state: ChangedSince, why: string, now: number): ChangedSince {
-  return { ...forgetMark(state), ask: null, off: `${why}; it is tried again each day`, againAt: now + DAY }
+  return { ...forgetMark(state), ask: null, off: `${why}; it is tried again each day`, againAt: now + DAY_MS }
 }
 
 function forgetMark(state: ChangedSince): ChangedSince {
@@ -311,7 +311,7 @@ export function verifyChanges(
     ({ at, isTouched }) => isTouched && at !== null && at.ms > from && at.ms < mark.ms - overlap,
   )
   if (!isLate) return { ...state, hasUntouched }
-  if (lateAt === undefined || Math.abs(now - lateAt) >= DAY) return { ...state, hasUntouched, lateAt: now }
+  if (lateAt === undefined || Math.abs(now - lateAt) >= DAY_MS) return { ...state, hasUntouched, lateAt: now }
   const wider = Math.max(overlap, Math.min(MOST_OVERLAP, 2 * overlap))
   // Changes that were late before say nothing of the wider overlap.
   return { ...state, hasUntouched, overlap: wider, from: mark.ms, lateAt: undefined }

@@ -4,12 +4,13 @@ import {
   END_COST,
   isWalkedWhole,
   LATE_MS,
-  MINUTE,
+  MINUTE_MS,
   MISSING,
   mayBegin,
   newestEvery,
   PER_PAGE,
   priceOf,
+  type Share,
   type ShareUse,
 } from './price.ts'
 import { afterNewestEnd, afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
@@ -45,22 +46,47 @@ export function newestInterval(
 }
 
 /** When the newest end is read next, in epoch milliseconds. Missed times are not made up for, and a clock that was set back delays it by one interval at most. */
-export function newestDueAt(state: RefreshState, pace: RefreshPace, price: number, now: number): number {
+function newestDueAt(state: RefreshState, pace: RefreshPace, price: number, now: number): number {
   const interval = newestInterval(state, pace, price)
   const last = Math.max(state.startedAt, state.triedAt)
   return last > now + interval ? now : last + interval
 }
 
-/** How long the newest end has waited for its time, in intervals; below 0: it is not due. */
-export function timesWaited(state: RefreshState, pace: RefreshPace, price: number, now: number): number {
-  return (now - newestDueAt(state, pace, price, now)) / newestInterval(state, pace, price)
+/**
+ * Rows that have probably come or changed at the newest end since it was read, a missing one as MISSING. Each minute that it waits, they are
+ * wrong for a minute more, so of the ends that are due the one with most rows goes first.
+ */
+function rowsWaiting(state: RefreshState, newest: End | 'auto', now: number): number {
+  return (knownRates(state, newest, now).news * Math.max(0, now - state.startedAt)) / MINUTE_MS
 }
 
-/** Requests that a reading of the newest end will probably take. */
+/** Requests that a reading of the newest end will probably take, with one for what changed. */
 export function expectedRequests(state: RefreshState, newest: End | 'auto', now: number): number {
   if (isWalkedWhole(state)) return state.lastPage + 1
-  const added = (knownRates(state, newest, now).news / MISSING) * Math.max(0, now - state.startedAt)
-  return END_COST + Math.floor(added / MINUTE / PER_PAGE)
+  const added = rowsWaiting(state, newest, now) / MISSING
+  return END_COST + Math.floor(added / PER_PAGE) + (state.changes?.off === null ? 1 : 0)
+}
+
+/** Requests to charge for a reading of the newest end now; 0: it is not due, or the share has no room. */
+export function newestWanted(share: Share, state: RefreshState, policy: RefreshPolicy, now: number): number {
+  if (newestDueAt(state, policy, priceOf(share), now) > now) return 0
+  const part = policy.share.partOfMost(rowsWaiting(state, policy.newest, now))
+  if (!mayBegin(share, policy.share.rules(), 'newest', part)) return 0
+  return expectedRequests(state, policy.newest, now)
+}
+
+/** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */
+export function olderWanted(
+  share: Share,
+  state: RefreshState,
+  policy: RefreshPolicy,
+  now: number,
+  goesOn: boolean,
+): number {
+  const rules = policy.share.rules()
+  const isOwed = owedSince(state, policy) !== null
+  if (!mayBegin(share, rules, isOwed && goesOn ? 'older' : 'visit')) return 0
+  return isOwed || owedAt(state, policy, priceOf(share), rules.chunk) <= now ? 1 : 0
 }
 
 function planOf(state: RefreshState, pace: RefreshPace, price: number, now: number) {
@@ -70,7 +96,7 @@ function planOf(state: RefreshState, pace: RefreshPace, price: number, now: numb
 }
 
 /** Since when older pages are owed, epoch milliseconds; null: none are. */
-export function owedSince(state: RefreshState, { newest }: RefreshPace): number | null {
+function owedSince(state: RefreshState, { newest }: RefreshPace): number | null {
   if (isWalkedWhole(state) || !state.rates) return null
   if (state.changes?.ask) return state.startedAt
   const rates = knownRates(state, newest, state.startedAt)
@@ -78,7 +104,7 @@ export function owedSince(state: RefreshState, { newest }: RefreshPace): number 
 }
 
 /** When older pages are owed next, if none are now. Epoch milliseconds. */
-export function owedAt(state: RefreshState, pace: RefreshPace, price: number, chunk: number): number {
+function owedAt(state: RefreshState, pace: RefreshPace, price: number, chunk: number): number {
   if (isWalkedWhole(state)) return Number.POSITIVE_INFINITY
   const { rates, periods } = planOf(state, pace, price, state.startedAt)
   return visitAt(rates, periods, chunk)
@@ -107,7 +133,7 @@ export function takeOwed(
     const { band, depth } = next
     const rates = notOwed(state.rates, band)
     const period = periods[band] ?? 0
-    const minutesSinceShown = depth <= (state.newestRead ?? 0) ? (now - state.startedAt) / MINUTE : period
+    const minutesSinceShown = depth <= (state.newestRead ?? 0) ? (now - state.startedAt) / MINUTE_MS : period
     if (minutesSinceShown >= period) {
       const number = pageAt(depth, state, pace)
       const elapsed = Math.min(minutesSinceShown, sinceWalk(number, state, now))
@@ -166,7 +192,7 @@ export function afterWalked(
   const after = isOn ? { ...state, walked: { page: number, at: now } } : state
   const depth = pageAt(number, state, pace)
   const band = rates.bands.findIndex(({ from, to }) => depth >= from && depth <= to)
-  if (band < 0 || (periods[band] ?? 0) * MINUTE < walkEvery) return after
+  if (band < 0 || (periods[band] ?? 0) * MINUTE_MS < walkEvery) return after
   return { ...after, rates: afterPage(rates, band, found, sinceWalk(number, state, now)) }
 }
 
@@ -176,7 +202,7 @@ function sinceWalk(page: number, state: RefreshState, now: number): number {
   const took = walkTook / Math.max(1, lastPage)
   const readAt =
     walked && page <= walked.page ? walked.at - took * (walked.page - page) : walkAt + took * page
-  return Math.max(0, now - readAt) / MINUTE
+  return Math.max(0, now - readAt) / MINUTE_MS
 }
 
 /** The page at this depth, counted from the newest end; or the depth of a page. */
@@ -187,8 +213,8 @@ function pageAt(depth: number, { places, lastPage }: RefreshState, { newest }: R
 /** Pages nearer to the newest end say nothing: much happens there. */
 const DEEP = 64
 
-const PAGES = 30
-const LEAST_PAGES = 10
+const RECENT_PAGES = 30
+const LEAST_RECENT_PAGES = 10
 
 /** TIMES as many rows as expected, and MORE beyond that, are no chance. */
 const MORE = 12
@@ -205,10 +231,10 @@ export function afterDeepPage(
 ): Recent {
   const { pages, ...known } = recent ?? { pages: 0, found: 0, expected: 0 }
   if (depth <= DEEP) return { pages, ...known }
-  const kept = Math.min(1, (PAGES - 1) / Math.max(1, pages))
+  const kept = Math.min(1, (RECENT_PAGES - 1) / Math.max(1, pages))
   const expected = PER_PAGE * -Math.expm1((-rate * elapsed) / PER_PAGE)
   return {
-    pages: Math.min(PAGES, pages + 1),
+    pages: Math.min(RECENT_PAGES, pages + 1),
     found: known.found * kept + found,
     expected: known.expected * kept + expected,
   }
@@ -221,7 +247,7 @@ export function isAlarming(
   alarmedAt: number | undefined,
   now: number,
 ): boolean {
-  const isMore = recent.pages >= LEAST_PAGES && recent.found > MORE + TIMES * recent.expected
+  const isMore = recent.pages >= LEAST_RECENT_PAGES && recent.found > MORE + TIMES * recent.expected
   return isMore && now - since >= KNOWN_MS && (alarmedAt === undefined || now - alarmedAt >= AGAIN_MS)
 }
 
@@ -238,18 +264,18 @@ export interface KnownList<L> {
   list: L
   policy: RefreshPolicy
   state: RefreshState
-  /** When this process tried it last: a try that ends before its first request leaves no trace. Epoch milliseconds; absent: never. */
-  tried: Partial<Record<Reads, number>>
+  /** When this process could not begin it last, as where its token is held: that leaves no trace in the state. Epoch milliseconds; absent: never. */
+  failed: Partial<Record<Reads, number>>
   /** Whether this process reads it now: it refreshes itself then. */
   isRead: boolean
 }
 
-/** How long after a try the older pages of a list are tried again, and a walk that an alarm asked for. Milliseconds. */
+/** How long after such a failure the older pages of a list are tried again, and a walk that an alarm asked for. Milliseconds. */
 const AFTER_OLDER_MS = 60_000
 const AFTER_WALK_MS = 600_000
 
 /**
- * Which lists of one budget have something to read now, as far as the share has room: newest ends, the one that has waited longest first; then
+ * Which lists of one budget have something to read now, as far as the share has room: newest ends, the one with most rows waiting first; then
  * the older pages of the list that has waited longest for them. Whoever reads a list charges the share for it.
  */
 export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list: L; reads: Reads }[] {
@@ -258,29 +284,30 @@ export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list
   const rules = share.rules()
   let known = share.known()
   const price = priceOf(known)
-  const waits = lists.map((one) => {
-    const { state, policy, tried } = one
-    const interval = newestInterval(state, policy, price)
-    const dueAt = Math.max(newestDueAt(state, policy, price, now), lastTry(tried.newest, now) + interval)
-    return { ...one, waited: now - dueAt, times: (now - dueAt) / interval }
-  })
-  const free = waits.filter(({ isRead }) => !isRead)
-  const owedOf = ({ state, policy }: (typeof free)[number]) =>
+  const newest = lists
+    .map((one) => {
+      const { state, policy, failed } = one
+      const again = lastFailure(failed.newest, now) + newestInterval(state, policy, price)
+      const dueAt = Math.max(newestDueAt(state, policy, price, now), again)
+      return { ...one, dueAt, rows: rowsWaiting(state, policy.newest, now) }
+    })
+    .filter(({ dueAt }) => dueAt <= now)
+    .toSorted((a, b) => b.rows - a.rows)
+  const free = lists.filter(({ isRead }) => !isRead)
+  const owedOf = ({ state, policy }: KnownList<L>) =>
     owedSince(state, policy) ?? owedAt(state, policy, price, rules.chunk)
   const older = free
     .toSorted((a, b) => bandsAtOf(a) - bandsAtOf(b))
-    .find((one) => lastTry(one.tried.older, now) + AFTER_OLDER_MS <= now && owedOf(one) <= now)
-  share.noteWaits({
-    isLate: Math.max(older ? now - owedOf(older) : 0, ...waits.map(({ waited }) => waited)) > LATE_MS,
-    longest: Math.max(...waits.map(({ times }) => times)),
-  })
+    .find((one) => lastFailure(one.failed.older, now) + AFTER_OLDER_MS <= now && owedOf(one) <= now)
+  const dueSince = [...newest.map(({ dueAt }) => dueAt), older ? owedOf(older) : now]
+  share.noteWaits({ isLate: now - Math.min(...dueSince) > LATE_MS, mostRows: newest[0]?.rows ?? 0 })
   // A walk after an alarm is not a refresh, so it does not need room in the share.
   const due: { list: L; reads: Reads }[] = free
     .filter(({ state, policy }) => policy.alarm && isAlarmed(state))
-    .filter(({ tried }) => lastTry(tried.walk, now) + AFTER_WALK_MS <= now)
+    .filter(({ failed }) => lastFailure(failed.walk, now) + AFTER_WALK_MS <= now)
     .map(({ list }) => ({ list, reads: 'walk' }))
-  for (const { list, state, policy, times } of free.toSorted((a, b) => b.times - a.times)) {
-    if (times < 0 || !mayBegin(known, rules, 'newest', share.partOfLongest(times))) break
+  for (const { list, state, policy, rows } of newest.filter(({ isRead }) => !isRead)) {
+    if (!mayBegin(known, rules, 'newest', share.partOfMost(rows))) break
     due.push({ list, reads: 'newest' })
     known = { ...known, level: known.level + expectedRequests(state, policy.newest, now) }
   }
@@ -291,7 +318,7 @@ function bandsAtOf({ state }: { state: RefreshState }): number {
   return state.rates?.bandsAt ?? state.startedAt
 }
 
-/** When something was tried last. A time in the future was written before the clock was set back: how long ago it is is not known. */
-function lastTry(triedAt: number | undefined, now: number): number {
-  return triedAt === undefined || triedAt > now ? Number.NEGATIVE_INFINITY : triedAt
+/** A time in the future was noted before the clock was set back: how long ago it is is not known. */
+function lastFailure(failedAt: number | undefined, now: number): number {
+  return failedAt === undefined || failedAt > now ? Number.NEGATIVE_INFINITY : failedAt
 }

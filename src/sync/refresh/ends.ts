@@ -37,7 +37,7 @@ export const NO_PLACES: Places = { first: 0, last: 0, elsewhere: 0 }
 export const DOUBT: Places = { ...NO_PLACES, elsewhere: 0.5 }
 
 /** How many new items are remembered: a list that turns round is learned after about half as many. */
-const MEMORY = 20
+const MOST_REMEMBERED = 20
 
 /** With fewer items, chance decides where they were found. */
 const LEAST = 3
@@ -63,7 +63,7 @@ export function learnPlaces(places: Places, found: EndCounts): Places {
 }
 
 function withinMemory(places: Places): Places {
-  const scale = Math.min(1, MEMORY / Math.max(1, sum(places)))
+  const scale = Math.min(1, MOST_REMEMBERED / Math.max(1, sum(places)))
   const { first, last, elsewhere } = places
   return { first: first * scale, last: last * scale, elsewhere: elsewhere * scale }
 }

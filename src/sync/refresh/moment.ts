@@ -17,7 +17,7 @@ const TEXT = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?(?:\.(\d{1,9}))?(Z|[
 const EPOCH = /^\d{10}(?:\d{3})?$/
 
 /** Some APIs write a time such as 0001-01-01 for "no time". */
-const LEAST = Date.UTC(1900)
+const EARLIEST = Date.UTC(1900)
 
 /** Returns null for a value that is not a time. */
 export function readMoment(value: JsonValue | undefined): Moment | null {
@@ -31,7 +31,7 @@ export function readMoment(value: JsonValue | undefined): Moment | null {
   const offset = offsetOf(zone)
   const ms =
     Date.parse(`${day}T${minute ?? '00:00'}${second || ':00'}.${fraction.slice(0, 3) || '0'}Z`) - offset
-  if (!(ms >= LEAST)) return null
+  if (!(ms >= EARLIEST)) return null
   return {
     ms,
     unit: minute === undefined ? 86_400_000 : second === '' ? 60_000 : fraction === '' ? 1000 : 1,

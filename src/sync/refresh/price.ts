@@ -34,7 +34,7 @@ const LEAST_CHUNK = 6
 const NEWEST_CHUNKS = 1.5
 
 /**
- * How strictly the list that has waited longest comes first. Not absolutely: a list that is being walked can take its turn only between two
+ * How strictly the list with most rows waiting comes first. Not absolutely: a list that is being walked can take its turn only between two
  * pages, and the others must not wait for it.
  */
 const IN_TURN = 4
@@ -50,10 +50,10 @@ const START_PRICE = 20
 const LEAST_PRICE = 0.03
 
 /** While something due has waited for LATE_MS, the price falls more slowly, by this part: a falling price would make still more due. */
-export const LATE_MS = 600_000
+export const LATE_MS = 1_200_000
 const SLOWER = 0.2
 
-export const MINUTE = 60_000
+export const MINUTE_MS = 60_000
 
 /** @param percent The part of the limit that refreshes may use. */
 export function shareRules(limit: number | null, percent: number): ShareRules {
@@ -74,7 +74,7 @@ export function agedShare(
   now: number,
   isLate = false,
 ): Share {
-  const minutes = Math.max(0, now - at) / MINUTE
+  const minutes = Math.max(0, now - at) / MINUTE_MS
   const fall = (minutes / INERTIA) * (isLate ? 1 - SLOWER : 1)
   return {
     at: now,
@@ -97,8 +97,7 @@ export type RefreshRequest = 'newest' | 'visit' | 'older'
 
 /**
  * Whether the share has room for this to begin.
- * @param part How long this newest end has waited, as a part of the longest wait of any, each in its own intervals. If more ends are due than
- * the share carries, none is left out because others ask more often.
+ * @param part The rows that wait at this newest end, as a part of the most at any that is due.
  */
 export function mayBegin(
   { level }: Share,
@@ -107,7 +106,7 @@ export function mayBegin(
   part = 1,
 ): boolean {
   const newest = (1 + (NEWEST_CHUNKS - 1) * Math.min(1, part) ** IN_TURN) * chunk
-  return level <= { newest, visit: 0, older: chunk }[request]
+  return level <= { newest, visit: 1, older: chunk }[request]
 }
 
 /** A missing row counts as this many outdated ones. */
@@ -140,7 +139,7 @@ const TURNS_PART = 0.14
  * its news are not known yet: with few lists, `every` is kept from the first refresh on.
  */
 export function turnOf(lists: number, { perMinute }: ShareRules): number {
-  return (MINUTE * lists * END_COST) / (TURNS_PART * perMinute)
+  return (MINUTE_MS * lists * END_COST) / (TURNS_PART * perMinute)
 }
 
 /**
@@ -156,7 +155,7 @@ export function newestEvery(
   const cost = isWalkedWhole(list) ? list.lastPage + 1 : END_COST
   const cap =
     Math.min(LONGEST_CAP, Math.max(BUSY_CAP, MISSING / news / 2)) * Math.max(1, Math.sqrt(price / DEAR))
-  const worth = MINUTE * Math.min(cap, Math.sqrt((2 * price * cost) / news))
+  const worth = MINUTE_MS * Math.min(cap, Math.sqrt((2 * price * cost) / news))
   return Math.max(list.every, Math.min(list.turn, worth))
 }
 
@@ -201,7 +200,7 @@ export function createShareUse(
   now: () => number,
 ) {
   let last: StoredShare | null = null
-  let waits = { isLate: false, longest: 0 }
+  let waits = { isLate: false, mostRows: 0 }
   /** The share now, as far as this process knows: others may have charged it since. */
   const known = () => agedShare(last ?? newShare(now()), rules(), now(), waits.isLate)
   return {
@@ -211,12 +210,12 @@ export function createShareUse(
     note(stored: StoredShare | null) {
       last = stored
     },
-    /** `longest`: the longest wait of a newest end for its time, in its own intervals; below 0: none is due. */
+    /** `mostRows`: the most rows that wait at a newest end which is due. */
     noteWaits(noted: typeof waits) {
       waits = noted
     },
-    /** This wait as a part of the longest one that was noted. */
-    partOfLongest: (times: number) => (waits.longest > 0 ? Math.max(0, times) / waits.longest : 1),
+    /** These rows as a part of the most that were noted. */
+    partOfMost: (rows: number) => (waits.mostRows > 0 ? rows / waits.mostRows : 1),
     /** Charges as many requests as `wanted` returns for the stored share, and returns them. A process that is killed leaves them charged. */
     async take(wanted: (share: Share) => number): Promise<number> {
       for (;;) {

@@ -1,4 +1,4 @@
-import { between, MINUTE, MISSING, PER_PAGE } from './price.ts'
+import { between, MINUTE_MS, MISSING, PER_PAGE } from './price.ts'
 
 /**
  * How often rows of a list come and change, and how far its older pages are read. Rates are learned from what readings find. Each found row
@@ -78,7 +78,7 @@ export function afterNewestEnd(
   { added, changed }: { added: number; changed: number },
   elapsed: number,
 ): Rates {
-  const news = learn(rates.news, MISSING * added + changed, Math.max(0, elapsed) / MINUTE, 10 * MISSING)
+  const news = learn(rates.news, MISSING * added + changed, Math.max(0, elapsed) / MINUTE_MS, 10 * MISSING)
   return { ...rates, news }
 }
 
@@ -88,12 +88,12 @@ export function periodsOf(
   price: number,
   pace: { every: number; walkEvery: number },
 ): number[] {
-  return bands.map(({ rate }) => between(rate, price, pace.walkEvery / MINUTE, pace.every / MINUTE))
+  return bands.map(({ rate }) => between(rate, price, pace.walkEvery / MINUTE_MS, pace.every / MINUTE_MS))
 }
 
 /** When older pages are owed next, epoch milliseconds. */
 export function visitAt({ bandsAt, bands }: Rates, periods: readonly number[], chunk: number): number {
-  return bandsAt + Math.max(LEAST_VISIT, minutesOf(chunk, bands, periods)) * MINUTE
+  return bandsAt + Math.max(LEAST_VISIT, minutesOf(chunk, bands, periods)) * MINUTE_MS
 }
 
 /** Minutes in which so many pages are owed. */
@@ -104,7 +104,7 @@ function minutesOf(chunk: number, bands: readonly Band[], periods: readonly numb
 /** The rates once the pages of the time since the last visit are owed. */
 export function owe(rates: Rates, periods: readonly number[], chunk: number, now: number): Rates {
   const longest = Math.max(LONGEST, minutesOf(chunk, rates.bands, periods))
-  const minutes = Math.min(longest, Math.max(0, now - rates.bandsAt) / MINUTE)
+  const minutes = Math.min(longest, Math.max(0, now - rates.bandsAt) / MINUTE_MS)
   const bands = rates.bands.map((band, index) => {
     const size = sizeOf(band)
     const phase = band.phase + Math.min(size, (minutes * size) / (periods[index] ?? 0))

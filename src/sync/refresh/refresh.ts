@@ -1,49 +1,93 @@
-import { beginReading, type EndReading, type ReadingOutcome, type RefreshAnswer } from './end-reading.ts'
+import type { JobError } from '../../errors.ts'
+import {
+  beginReading,
+  type EndReading,
+  type ReadingOutcome,
+  type RefreshAnswer,
+  type RefreshRow,
+} from './end-reading.ts'
 import { type End, endsToRead, hidden, learnPlaces, newestEnd, type RefreshRules, youngEnds } from './ends.ts'
-import { readInward } from './read-inward.ts'
-import type { RefreshState } from './state.ts'
-
-/** A refresh under way, without its older pages. Kept in memory: an interrupted one begins again. */
-export interface Refresh {
-  /** Epoch milliseconds. */
-  startedAt: number
-  /** The reading under way: its `ask` is the next page. Null when all ends are read, and the refresh can be finished. */
-  reading: EndReading | null
-  /** Ends that are read after this one. */
-  waiting: readonly End[]
-  done: readonly EndReading[]
-}
+import { afterNewestEnd } from './rates.ts'
+import { readInward, seekFromFirst } from './read-inward.ts'
+import { knownRates, type RefreshState } from './state.ts'
 
 /** A refresh of a list that moved too much is repeated by the next one, which has more to read: after this many in a row that is left to a walk. */
 const MOST_DOUBTS = 3
 
-/** Begins a refresh. If new items appear at neither end, it reads nothing, but from time to time both ends. */
-export function beginRefresh(state: RefreshState, { newest }: RefreshRules, now: number): Refresh {
-  const waiting = endsToRead(state, newest, now)
-  return readNext({ startedAt: now, reading: null, waiting, done: [] }, state)
+/** An answer as it is once it is written. */
+export interface WrittenAnswer<Id> extends Omit<RefreshAnswer, 'page' | 'rows'> {
+  items: readonly ({ id: Id } & Omit<RefreshRow, 'metIn'>)[]
+  /** Rows that it added and changed. */
+  written: { added: number; changed: number }
 }
 
-/** What an answer means for the refresh, and which page to ask next. */
-export function advanceRefresh(
+/** The page to ask for next; it is answered with what was written, or with the error that the API gave instead. */
+type Reading<Id, R> = Generator<number, R, WrittenAnswer<Id> | JobError>
+
+/**
+ * Reads the ends of a list, without its older pages. If new items appear at neither end, it reads nothing, but from time to time both ends. Nothing
+ * of it is kept: an interrupted refresh begins again.
+ * @returns The state to be saved then, and how each end was read.
+ */
+export function* readEnds<Id>(
   state: RefreshState,
   rules: RefreshRules,
-  refresh: Refresh,
-  answer: RefreshAnswer,
-): Refresh {
-  if (!refresh.reading) return refresh
-  const { settledAt } = state
-  const reading = readInward(refresh.reading, { settledAt, total: rules.total }, answer)
-  if (reading.outcome === null) return { ...refresh, reading }
-  const done = [...refresh.done, reading]
-  const waiting = refresh.waiting.length > 0 ? refresh.waiting : otherEnd(state, rules, done, answer.found)
-  return readNext({ ...refresh, reading: null, waiting, done }, state)
+  startedAt: number,
+): Reading<Id, { state: RefreshState; done: readonly EndReading[] }> {
+  const done: EndReading[] = []
+  let waiting = endsToRead(state, rules.newest, startedAt)
+  let last = { at: startedAt, found: 0 }
+  const written = { added: 0, changed: 0 }
+  for (;;) {
+    const [end, ...others] = waiting
+    if (!end) break
+    const begun = beginReading(end, done.at(-1)?.lastPage ?? state.lastPage)
+    const reading = yield* readEnd<Id>(begun, state, rules, (answer) => {
+      last = answer
+      written.added += answer.written.added
+      written.changed += answer.written.changed
+    })
+    done.push(reading)
+    waiting = others.length > 0 ? others : otherEnd(state, rules, done, last.found)
+  }
+  const after = finish(state, rules, { startedAt, done }, last)
+  const rates = knownRates(after, rules.newest, last.at)
+  return {
+    state: {
+      ...after,
+      newestRead: pagesRead(done, newestEnd(after.places, rules.newest)),
+      rates: afterNewestEnd(rates, written, startedAt - state.startedAt),
+    },
+    done,
+  }
 }
 
-function readNext(refresh: Refresh, { lastPage }: RefreshState): Refresh {
-  const [end, ...waiting] = refresh.waiting
-  if (!end) return refresh
-  const known = refresh.done.at(-1)?.lastPage ?? lastPage
-  return { ...refresh, waiting, reading: beginReading(end, known) }
+function* readEnd<Id>(
+  begun: EndReading,
+  { settledAt }: RefreshState,
+  { total }: RefreshRules,
+  note: (answer: WrittenAnswer<Id>) => void,
+): Reading<Id, EndReading> {
+  /** The number of the last answer that held each item. */
+  const met = new Map<Id, number>()
+  let reading = begun
+  while (reading.outcome === null) {
+    const { ask } = reading
+    if (ask === null) throw new Error('a reading without a page to ask has not ended')
+    const answer = yield ask
+    if (answer instanceof Error) {
+      const sought = seekFromFirst(reading, answer)
+      if (!sought) throw answer
+      reading = sought
+      continue
+    }
+    note(answer)
+    const { items, written: _, ...shown } = answer
+    const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
+    for (const { id } of items) met.set(id, reading.answers + 1)
+    reading = readInward(reading, { settledAt, total }, { ...shown, page: ask, rows })
+  }
+  return reading
 }
 
 /** The end that was not read, if the total says that more is new than was found. */
@@ -59,19 +103,13 @@ function otherEnd(
   return [only.end === 'first' ? 'last' : 'first']
 }
 
-/**
- * The state after a refresh, to be saved once its ends are read.
- * @param at The time of its last page, epoch milliseconds.
- * @param found `found` of the last answer.
- */
-export function finishRefresh(
+/** The state once all ends are read. `last`: the last answer; or the start, if nothing was asked. */
+function finish(
   state: RefreshState,
   rules: RefreshRules,
-  refresh: Refresh,
-  at: number,
-  found: number,
+  { startedAt, done }: { startedAt: number; done: readonly EndReading[] },
+  { at, found }: { at: number; found: number },
 ): RefreshState {
-  const { startedAt, done } = refresh
   const [firstRead] = done
   if (!firstRead) return { ...state, startedAt }
   const bothEndsAt = done.length > 1 ? startedAt : state.bothEndsAt
@@ -99,7 +137,7 @@ export function finishRefresh(
 }
 
 /** Pages that the refresh read from this end inwards, however often. */
-export function pagesRead({ done }: Refresh, end: End | null): number {
+function pagesRead(done: readonly EndReading[], end: End | null): number {
   const { top = null, answerOf = new Map<number, number>() } = done.find((one) => one.end === end) ?? {}
   return top === null ? 0 : [...answerOf.values()].filter((answer) => answer >= top).length
 }

@@ -19,17 +19,13 @@ import {
   afterWalked,
   expectedRequests,
   newestInterval,
-  owedAt,
-  owedSince,
+  newestWanted,
+  olderWanted,
   type RefreshPolicy,
   takeOwed,
-  timesWaited,
 } from './due.ts'
-import { newestEnd } from './ends.ts'
 import { momentIn } from './moment.ts'
-import { isWalkedWhole, mayBegin, priceOf, type Share } from './price.ts'
-import { afterNewestEnd } from './rates.ts'
-import { seekFromFirst } from './read-inward.ts'
+import { isWalkedWhole, priceOf, type Share } from './price.ts'
 import {
   type RefreshedPage,
   type RefreshPageEvent,
@@ -37,10 +33,9 @@ import {
   refreshPage,
   type Written,
 } from './read-page.ts'
-import { advanceRefresh, beginRefresh, finishRefresh, pagesRead, type Refresh } from './refresh.ts'
+import { readEnds } from './refresh.ts'
 import {
   isAhead,
-  knownRates,
   notAfter,
   type RefreshState,
   rulesOf,
@@ -51,7 +46,7 @@ import {
 } from './state.ts'
 
 /** The most pages of changed rows that a refresh reads if somebody asked for it; the next refresh continues. */
-const MOST_PAGES = 40
+const MOST_CHANGES_PAGES = 40
 
 /** How many requests a job wants to send by now. */
 type Wanted = (share: Share, from: RefreshState, policy: RefreshPolicy) => number
@@ -109,46 +104,29 @@ export function createRefresher(options: RefresherOptions) {
     },
   })
 
-  async function readEnds(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
-    let refresh: Refresh = beginRefresh(from, rules, now())
-    let met = new Map<string, number>()
-    let seen = { at: from.settledAt, found: 0 }
+  async function readNewest(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
+    const startedAt = now()
     const read: RefreshedPage[] = []
-    while (refresh.reading) {
-      const { ask, end, answers } = refresh.reading
-      if (ask === null) throw new Error('a reading without a page to ask has not ended')
-      let answer: RefreshedPage
+    const ask = async (number: number) => {
       try {
-        answer = await refreshPage(tools, ask, 'refresh')
+        const answer = await refreshPage(tools, number, 'refresh')
+        read.push(answer)
+        const { total, next, lastPage } = answer.page
+        return { ...answer, total, next, lastPage, found: answer.rowsAdded - from.rowsAdded }
       } catch (error) {
-        const reading = error instanceof JobError ? seekFromFirst(refresh.reading, error) : null
-        if (!reading) throw error
-        refresh = { ...refresh, reading }
-        continue
+        if (error instanceof JobError) return error
+        throw error
       }
-      const { page, at, items, rowsAdded } = answer
-      read.push(answer)
-      seen = { at, found: rowsAdded - from.rowsAdded }
-      const { total, next, lastPage } = page
-      const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
-      for (const { id } of items) met.set(id, answers + 1)
-      refresh = advanceRefresh(from, rules, refresh, { page: ask, total, next, lastPage, rows, ...seen })
-      if (refresh.reading?.end !== end) met = new Map()
     }
-    const after = finishRefresh(from, rules, refresh, seen.at, seen.found)
-    const elapsed = refresh.startedAt - from.startedAt
+    const reading = readEnds<string>(from, rules, startedAt)
+    let step = reading.next()
+    while (!step.done) step = reading.next(await ask(step.value))
     const upserts = read.flatMap(({ written }) => written.upserts)
-    const added = upserts.filter(({ change }) => change === 'added').length
-    const found = { added, changed: upserts.length - added }
-    return {
-      ...withChanges(verified(after, { upserts }), (known) => {
-        if (!since) return known
-        const times = read.flatMap(({ page }) => page.items.map(({ value }) => momentIn(value, since.field)))
-        return beginChanges(known, since, times, elapsed, now())
-      }),
-      newestRead: pagesRead(refresh, newestEnd(after.places, rules.newest)),
-      rates: afterNewestEnd(knownRates(after, rules.newest, now()), found, elapsed),
-    }
+    return withChanges(verified(step.value.state, { upserts }), (known) => {
+      if (!since) return known
+      const times = read.flatMap(({ page }) => page.items.map(({ value }) => momentIn(value, since.field)))
+      return beginChanges(known, since, times, startedAt - from.startedAt, now())
+    })
   }
 
   /** The state with its next `changes`. Reports the warnings about them. */
@@ -194,27 +172,11 @@ export function createRefresher(options: RefresherOptions) {
 
   const priceNow = () => (policy ? priceOf(policy.share.known()) : 0)
 
-  /** Requests that a refresh of the newest end will probably take, with one for what changed. */
-  const expected = (from: RefreshState) =>
-    expectedRequests(from, rules.newest, now()) + (since && (from.changes?.off ?? null) === null ? 1 : 0)
-
-  /** Requests that a reading of the newest end takes, if it is due and the share has room; else 0. */
-  const newestWanted: Wanted = (share, from, pace) => {
-    const times = timesWaited(from, pace, priceOf(share), now())
-    const part = pace.share.partOfLongest(times)
-    const isWanted = times >= 0 && mayBegin(share, pace.share.rules(), 'newest', part)
-    return isWanted ? expected(from) : 0
-  }
-
-  /** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */
-  const olderWanted =
+  const older =
     (goesOn: boolean): Wanted =>
-    (share, from, pace) => {
-      const allowed = pace.share.rules()
-      const isOwed = owedSince(from, pace) !== null
-      if (!mayBegin(share, allowed, isOwed && goesOn ? 'older' : 'visit')) return 0
-      return isOwed || owedAt(from, pace, priceOf(share), allowed.chunk) <= now() ? 1 : 0
-    }
+    (...asked) =>
+      olderWanted(...asked, now(), goesOn)
+  const newest: Wanted = (...asked) => newestWanted(...asked, now())
 
   /** Charges what is wanted, and returns it. */
   async function take(wanted: Wanted): Promise<number> {
@@ -236,7 +198,7 @@ export function createRefresher(options: RefresherOptions) {
 
   /** Reads an older page, if one is owed and may be asked for. */
   async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
-    if ((await take(olderWanted(goesOn))) === 0 || !policy || !state) return false
+    if ((await take(older(goesOn))) === 0 || !policy || !state) return false
     if (state.changes?.ask) {
       await paying(1, begin, (tools) => readChanges(tools, urgency))
       return true
@@ -302,13 +264,13 @@ export function createRefresher(options: RefresherOptions) {
     try {
       if (charged > 0) {
         await paying(charged, begin, async (tools) => {
-          const after = await readEnds(from, tools)
+          const after = await readNewest(from, tools)
           const interval = policy ? newestInterval(after, policy, priceNow()) : null
           const share = policy ? { share: policy.share.rules().perMinute } : {}
           state = notAfter({ ...after, interval, ...share }, now())
           await store.saveRefresh(lease, savedRefresh(state, rules))
           // Somebody who asked for it waits for all that changed; else the share decides when more is read.
-          for (let pages = 0; pages < (how.isAsked ? MOST_PAGES : 1); pages++)
+          for (let pages = 0; pages < (how.isAsked ? MOST_CHANGES_PAGES : 1); pages++)
             await readChanges(tools, 'refresh')
         })
       }
@@ -346,24 +308,25 @@ export function createRefresher(options: RefresherOptions) {
   }
 
   /** Charges a reading of the newest end, and returns the requests. */
-  const takeNewest = (isAsked: boolean) => take(isAsked ? (_share, from) => expected(from) : newestWanted)
+  const takeNewest = (isAsked: boolean) =>
+    take(isAsked ? (_share, from) => expectedRequests(from, rules.newest, now()) : newest)
 
   return {
     /** What the next refresh starts from; null if none is possible yet. */
     state: () => state && notAfter(state, now()),
     heedClock,
     /** Whether a walk has to give way between two of its pages. */
-    isDue: () => isClaimAhead() || isWanted(newestWanted) || (last !== null && isWanted(olderWanted(true))),
+    isDue: () => isClaimAhead() || isWanted(newest) || (last !== null && isWanted(older(true))),
     /**
      * Refreshes the newest end if that is due, else reads one older page if one is owed. A failed refresh is reported by its event, and an
      * older page that fails with a JobError is skipped. Any other error of an older page, and any of the store, ends the walk.
      */
     async runBetweenPages(walk: Run) {
       await heedClock()
-      const charged = isWanted(newestWanted) ? await takeNewest(false) : 0
+      const charged = isWanted(newest) ? await takeNewest(false) : 0
       const run = last
       if (charged > 0) await refreshNow({ isAsked: false }, charged, walk)
-      else if (run && isWanted(olderWanted(true)))
+      else if (run && isWanted(older(true)))
         await readOlder(true, async () => run, 'walk').catch(ignoreJobError)
     },
     /** Learns from a page of a full walk. */

@@ -8,15 +8,16 @@ import { createWorkspace, organization } from '../../helpers/workspace.ts'
 interface Play {
   every: string
   until: number
-  /** What is due of a list. */
-  due: (name: string, tried: PlannedList['tried'], now: number) => Reads | null
+  /** What is due of a list; `begun`: how often it was begun before. */
+  due: (name: string, now: number, begun: number, failed: PlannedList['failed']) => Reads | null
+  hasFailed?: boolean
   isRunning?: (name: string, now: number) => boolean
   isFree?: (name: string) => boolean
   failsUntil?: number
 }
 
 /** What is begun of two lists until the time, and when it was looked for. */
-async function play({ every, until, failsUntil = 0, ...how }: Play) {
+async function play({ every, until, failsUntil = 0, hasFailed = false, ...how }: Play) {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
     organizations: [organization('acme', 1), organization('globex', 2)],
@@ -38,8 +39,7 @@ async function play({ every, until, failsUntil = 0, ...how }: Play) {
       dueAtStart: false,
       run: async () => {},
     },
-    refresh: async () => {},
-    walk: async () => {},
+    read: async () => ({ hasFailed }),
   }))
   await keepFresh({
     jobs,
@@ -48,7 +48,9 @@ async function play({ every, until, failsUntil = 0, ...how }: Play) {
       due(lists) {
         looks.push(now)
         return lists.flatMap((list) => {
-          const reads = list.isRead ? null : how.due(list.selected.organization.name, list.tried, now)
+          const { name } = list.selected.organization
+          const times = begun.filter(([, other]) => other === name).length
+          const reads = list.isRead ? null : how.due(name, now, times, list.failed)
           return reads ? [{ list, reads }] : []
         })
       },
@@ -60,7 +62,10 @@ async function play({ every, until, failsUntil = 0, ...how }: Play) {
     },
     scheduler: {
       isRunning: ({ name }) => how.isRunning?.(name, now) === true,
-      runBetween: ({ name }) => void begun.push([now, name]),
+      runBetween({ name }, task) {
+        begun.push([now, name])
+        void task()
+      },
     },
     runtime: {
       now: () => now,
@@ -77,8 +82,8 @@ async function play({ every, until, failsUntil = 0, ...how }: Play) {
 
 const once =
   (at: number): Play['due'] =>
-  (_name, tried, now) =>
-    now >= at && tried.newest === undefined ? 'newest' : null
+  (_name, now, begun) =>
+    now >= at && begun === 0 ? 'newest' : null
 
 it.each([
   ['1s', 1000],
@@ -90,16 +95,18 @@ it.each([
   expect(looks.slice(1, 3)).toEqual([latest, 2 * latest])
 })
 
-it('tells the plan what was tried, and when: a newest end does not wait for older pages', async () => {
-  const tries: unknown[] = []
-  const due: Play['due'] = (name, tried, now) => {
-    if (name === 'acme') tries.push({ ...tried })
-    if (now === 0) return 'older'
-    return now === 5000 ? 'newest' : null
+it.each([
+  { hasFailed: false, told: [{}, {}, {}] },
+  { hasFailed: true, told: [{}, { older: 0 }, { older: 0, newest: 5000 }] },
+])('tells the plan what has failed, and when: $hasFailed', async ({ hasFailed, told }) => {
+  const heard: unknown[] = []
+  const due: Play['due'] = (name, now, _begun, failed) => {
+    if (name === 'acme') heard.push({ ...failed })
+    return now === 0 ? 'older' : 'newest'
   }
-  await play({ every: '5m', until: 12_000, due })
+  await play({ every: '5m', until: 12_000, due, hasFailed })
 
-  expect(tries.slice(0, 3)).toEqual([{}, { older: 0 }, { older: 0, newest: 5000 }])
+  expect(heard.slice(0, 3)).toEqual(told)
 })
 
 it('leaves lists to themselves that this process reads, and to others those that these have', async () => {
@@ -123,7 +130,7 @@ it('tells once that nothing can be begun, and once that it can be again, not whi
     every: '10s',
     until: 60_000,
     failsUntil: 35_000,
-    due: (name, tried, now) => (now >= 15_000 && now < 25_000 ? null : once(10_000)(name, tried, now)),
+    due: (...asked) => (asked[1] >= 15_000 && asked[1] < 25_000 ? null : once(10_000)(...asked)),
   })
 
   const [[refreshedAt] = []] = begun

@@ -72,7 +72,7 @@ it('what many lists keep is read seldom, however many runs ask for it', async ()
   expect(await readsFor(3)).toBe(3)
 })
 
-it('a try that left no trace in the mirror is repeated as rarely as a refresh that did', async () => {
+it('a list that could not be begun is tried again as rarely as one is refreshed', async () => {
   let now = NOW
   const { config, jobs, kept } = listsOf(50)
   const store = { ...NO_SHARES, refreshes: async () => kept }
@@ -80,8 +80,8 @@ it('a try that left no trace in the mirror is repeated as rarely as a refresh th
   await plan.update()
   const [selected] = jobs
   if (!selected) throw new Error('no job')
-  const look = (triedAt?: number) =>
-    plan.due([{ selected, isRead: false, tried: triedAt === undefined ? {} : { newest: triedAt } }])
+  const look = (failedAt?: number) =>
+    plan.due([{ selected, isRead: false, failed: failedAt === undefined ? {} : { newest: failedAt } }])
 
   expect(look()).toEqual([])
   now += 60 * MINUTE

@@ -7,29 +7,14 @@ import {
 import {
   afterChangesPage,
   afterWalked,
-  newestDueAt,
   newestInterval,
-  owedAt,
-  owedSince,
   type RefreshPace,
   takeOwed,
 } from '../../../src/sync/refresh/due.ts'
-import { newestEnd, type RefreshRules } from '../../../src/sync/refresh/ends.ts'
+import type { RefreshRules } from '../../../src/sync/refresh/ends.ts'
 import type { Moment } from '../../../src/sync/refresh/moment.ts'
-import { afterNewestEnd } from '../../../src/sync/refresh/rates.ts'
-import {
-  advanceRefresh,
-  beginRefresh,
-  finishRefresh,
-  pagesRead,
-  type Refresh,
-} from '../../../src/sync/refresh/refresh.ts'
-import {
-  afterFullWalk,
-  type CompleteWalk,
-  knownRates,
-  type RefreshState,
-} from '../../../src/sync/refresh/state.ts'
+import { readEnds } from '../../../src/sync/refresh/refresh.ts'
+import { afterFullWalk, type CompleteWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
 import type { ServedPage } from './living-list.ts'
 import type { Steps } from './workers.ts'
 
@@ -50,12 +35,9 @@ export interface WrittenPage extends ServedPage {
 /** One list with nothing but the program's decisions. Times are epoch milliseconds. */
 export interface ListPlayer {
   state(): RefreshState
-  newestInterval(price: number): number
-  newestDueAt(price: number, now: number): number
+  pace: RefreshPace
   /** Reads the newest end. False where its process is killed in the middle; nothing but the rows is kept then. */
   refresh(now: number, price: number, isKilled: () => boolean): Steps<boolean>
-  owedSince(): number | null
-  owedAt(price: number, chunk: number): number
   /** Reads an older page that is owed by now. False: none is. */
   readOlder(price: number, chunk: number, now: number): Steps<boolean>
   /** Asks for the first page of what changed, after the newest end was read. */
@@ -94,38 +76,26 @@ export function createListPlayer(
 
   const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)
 
-  function* readEnds(before: RefreshState, now: number, isKilled: () => boolean): Steps<RefreshState | null> {
-    let refresh: Refresh = beginRefresh(before, RULES, now)
-    let met = new Map<number, number>()
-    let at = now
-    const written = { added: 0, changed: 0 }
-    while (refresh.reading) {
-      const { ask, end, answers } = refresh.reading
-      if (ask === null) return null
+  /** Null where its process is killed in the middle. */
+  function* readNewest(
+    before: RefreshState,
+    now: number,
+    isKilled: () => boolean,
+  ): Steps<RefreshState | null> {
+    const reading = readEnds<number>(before, RULES, now)
+    let step = reading.next()
+    while (!step.done) {
+      const ask = step.value
       const page = yield* read(ask)
       if (isKilled()) return null
       shown.push(...(page.values?.() ?? []))
-      written.added += page.added
-      written.changed += page.changed
-      const rows = page.ids.map((id, index) => ({
-        seen: page.seen[index] ?? null,
-        metIn: met.get(id) ?? null,
-      }))
-      const { total, lastPage } = page
-      at = page.at
+      const { total, lastPage, at, added: came, changed } = page
+      const items = page.ids.map((id, index) => ({ id, seen: page.seen[index] ?? null }))
       const next = ask < lastPage ? ask + 1 : null
-      const answer = { page: ask, at, total, next, lastPage, rows, found: found(before.settledAt) }
-      for (const id of page.ids) met.set(id, answers + 1)
-      refresh = advanceRefresh(before, RULES, refresh, answer)
-      if (refresh.reading?.end !== end) met = new Map()
+      const written = { added: came, changed }
+      step = reading.next({ at, total, next, lastPage, items, written, found: found(before.settledAt) })
     }
-    const after = finishRefresh(before, RULES, refresh, at, found(before.settledAt))
-    const rates = knownRates(after, RULES.newest, now)
-    return {
-      ...after,
-      newestRead: pagesRead(refresh, newestEnd(after.places, RULES.newest)),
-      rates: afterNewestEnd(rates, written, now - before.startedAt),
-    }
+    return step.value.state
   }
 
   function* readChanges(ask: ChangesQuestion, now: number): Steps {
@@ -137,21 +107,18 @@ export function createListPlayer(
 
   return {
     state: () => state,
-    newestInterval: (price) => newestInterval(state, pace, price),
-    newestDueAt: (price, now) => newestDueAt(state, pace, price, now),
+    pace,
     *refresh(now, price, isKilled) {
       const before = { ...state, triedAt: now }
       state = before
       shown = []
       readBefore = now - state.startedAt
-      const after = yield* readEnds(before, now, isKilled)
+      const after = yield* readNewest(before, now, isKilled)
       const interval = after && newestInterval(after, pace, price)
       state = { ...(after ?? before), interval, ...(state.changes ? { changes: state.changes } : {}) }
       added = added.filter(({ at }) => at > state.settledAt)
       return after !== null
     },
-    owedSince: () => owedSince(state, pace),
-    owedAt: (price, chunk) => owedAt(state, pace, price, chunk),
     *readOlder(price, chunk, now) {
       if (state.changes?.ask) {
         yield* readChanges(state.changes.ask, now)

@@ -1,12 +1,16 @@
 import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
-import { isAlarmed } from '../../../src/sync/refresh/due.ts'
+import {
+  dueLists,
+  isAlarmed,
+  type KnownList,
+  olderWanted,
+  type RefreshPolicy,
+} from '../../../src/sync/refresh/due.ts'
 import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
-  agedShare,
   charge,
+  createShareUse,
   isWalkedWhole,
-  LATE_MS,
-  mayBegin,
   newShare,
   priceOf,
   shareRules,
@@ -85,10 +89,7 @@ interface PlayedList {
 
 /** A process beside others. */
 interface Worker {
-  /** As far as it has seen. */
-  isLate: boolean
-  /** Whose older pages it reads. */
-  visited: PlayedList | null
+  share: RefreshPolicy['share']
   isRefreshing: boolean
   /** Requests that it sent, and when the last one is answered. */
   requests: number
@@ -110,11 +111,16 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   let permittedAt = 0
   let at = 0
   let share = newShare(0)
+  const nowMs = () => Math.round(time * MINUTE_MS)
+  const newWorker = (): Worker => {
+    const store = { shares: async () => [], writeShare: async () => true }
+    const use = createShareUse(store, '', () => rules, nowMs)
+    return { share: use, isRefreshing: false, requests: 0, answeredAt: 0 }
+  }
   const workers = Array.from({ length: setting.workers }, newWorker)
   /** Who is at work at this moment. */
   let worker = workers[0] ?? newWorker()
   const lists = setting.lists.map((list) => createList(list, random.fork()))
-  const nowMs = () => Math.round(time * MINUTE_MS)
 
   function createList(list: ListSetting, own: Random): PlayedList {
     let mirror: FreshnessMirror | null = null
@@ -201,7 +207,8 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   }
 
   function passShare(): void {
-    share = agedShare(share, rules, nowMs(), worker.isLate)
+    worker.share.note({ ...share, scope: '', version: 1 })
+    share = worker.share.known()
   }
 
   /** Charges a reading of refreshes: what is expected before it, and what it really sent after. */
@@ -241,48 +248,42 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     if (list.setting.changes) yield* counted(list, 1, () => player.beginChanges(nowMs()))
   }
 
-  /** The older page to read next, if one is owed and the share has room for it. */
-  function olderToRead(free: readonly PlayedList[], price: number): PlayedList | undefined {
-    const now = nowMs()
-    const ready = free.filter(({ walk, mayReadOlder }) => !walk || mayReadOlder)
-    const byAge = ready.toSorted((a, b) => bandsAt(a) - bandsAt(b))
-    const owing = byAge.map((list) => {
-      const since = list.player.owedSince()
-      return { list, since, dueAt: since ?? list.player.owedAt(price, rules.chunk) }
-    })
-    worker.isLate ||= owing.some(({ dueAt }) => now - dueAt > LATE_MS)
-    return owing.find(({ list, since, dueAt }) => {
-      const goesOn = since !== null && (list === worker.visited || list.walk !== null)
-      return mayBegin(share, rules, goesOn ? 'older' : 'visit') && dueAt <= now
-    })?.list
+  /** A list as `dueLists` knows it. */
+  function asKnown(list: PlayedList): KnownList<PlayedList> {
+    const { player } = list
+    return { list, policy: policyOf(player), state: player.state(), failed: {}, isRead: !isFree(list) }
   }
 
-  function* readOlder(free: readonly PlayedList[], price: number): Steps<boolean> {
-    const list = olderToRead(free, price)
-    if (!list) return false
-    const hasRead = yield* counted(list, 1, () => list.player.readOlder(price, rules.chunk, nowMs()))
-    worker.visited = hasRead ? list : null
-    list.mayReadOlder = false
-    return true
+  const policyOf = ({ pace }: ListPlayer): RefreshPolicy => ({ ...pace, share: worker.share })
+
+  /** Reads older pages of a list as far as the share has room; beside a walk, one between two of its pages. */
+  function* visit(list: PlayedList): Steps {
+    const { player } = list
+    for (let goesOn = list.walk !== null; ; goesOn = true) {
+      passShare()
+      if (olderWanted(share, player.state(), policyOf(player), nowMs(), goesOn) === 0) return
+      yield* counted(list, 1, () => player.readOlder(priceOf(share), rules.chunk, nowMs()))
+      list.mayReadOlder = false
+      if (list.walk) return
+    }
   }
 
   /** Reads what is due. False: nothing is. */
   function* refreshAny(): Steps<boolean> {
     if (policy.refreshEvery === null) return false
     passShare()
-    const now = nowMs()
-    const price = priceOf(share)
-    const waits = lists.map((list) => {
-      const dueAt = list.player.newestDueAt(price, now)
-      return { list, dueAt, times: (now - dueAt) / list.player.newestInterval(price) }
-    })
-    worker.isLate = waits.some(({ dueAt }) => now - dueAt > LATE_MS)
-    const [first] = waits.filter(({ list }) => isFree(list)).toSorted((a, b) => b.times - a.times)
-    if (!first || first.times < 0 || !mayBegin(share, rules, 'newest'))
-      return policy.readsOlder && (yield* readOlder(lists.filter(isFree), price))
-    worker.visited = null
-    yield* readNewest(first.list)
-    return true
+    const due = dueLists(lists.map(asKnown), nowMs()).filter(({ reads }) => reads !== 'walk')
+    const [next] = due
+    if (next?.reads === 'newest') {
+      yield* readNewest(next.list)
+      return true
+    }
+    if (!policy.readsOlder) return false
+    const requestsBefore = worker.requests
+    const beside = lists.find((list) => list.heldBy === worker && list.walk && list.mayReadOlder)
+    if (beside) yield* visit(beside)
+    if (next && !next.list.walk) yield* visit(next.list)
+    return worker.requests > requestsBefore
   }
 
   function isFree({ heldBy }: PlayedList): boolean {
@@ -366,14 +367,6 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     lost: counts.lost,
     lists: measured,
   }
-}
-
-function newWorker(): Worker {
-  return { isLate: false, visited: null, isRefreshing: false, requests: 0, answeredAt: 0 }
-}
-
-function bandsAt({ player }: PlayedList): number {
-  return player.state().rates?.bandsAt ?? 0
 }
 
 function mostInAnHour(times: readonly number[]): number {

@@ -125,12 +125,12 @@ function due(
   {
     level = 0,
     price = 100,
-    tried = {},
+    failed = {},
     read = [],
   }: {
     level?: number
     price?: number
-    tried?: Record<string, KnownList<unknown>['tried']>
+    failed?: Record<string, KnownList<unknown>['failed']>
     read?: string[]
   } = {},
 ) {
@@ -154,17 +154,22 @@ function due(
     list,
     policy,
     state,
-    tried: tried[list] ?? {},
+    failed: failed[list] ?? {},
     isRead: read.includes(list),
   }))
   return dueLists(lists, NOW).map(({ list, reads }) => `${list} ${reads}`)
 }
 
 describe('of the lists of one budget', () => {
-  it('that one is read first which has waited longest for its own time', () => {
-    const found = due({ busy: stateOf(60, 6), quiet: stateOf(0.1, 61), rare: stateOf(0.1, 45) })
+  it('that one is read first at whose newest end most rows wait, since each of them is wrong for longer', () => {
+    const found = due({
+      quiet: stateOf(0.1, 90),
+      busy: stateOf(60, 6),
+      some: stateOf(3, 29),
+      rare: stateOf(0.1, 45),
+    })
 
-    expect(found).toEqual(['busy newest', 'quiet newest'])
+    expect(found).toEqual(['busy newest', 'some newest', 'quiet newest'])
   })
 
   it('as many newest ends are read as the share has room for, the others when it has', () => {
@@ -177,7 +182,7 @@ describe('of the lists of one budget', () => {
     expect(due(lists, { level: 9.5 })).toEqual([])
   })
 
-  it('one that waits far longer goes first, also if it is being walked', () => {
+  it('one with far more rows goes first, also if it is being walked', () => {
     const lists = { late: stateOf(60, 30), due: stateOf(60, 6) }
 
     expect(due(lists, { level: 6.5 })).toEqual(['late newest'])
@@ -185,7 +190,7 @@ describe('of the lists of one budget', () => {
     expect(due(lists, { level: 6, read: ['late'] })).toEqual(['due newest'])
   })
 
-  it('older pages are read of one at a time, of that one whose were last, and once nothing else has to be paid', () => {
+  it('older pages are read of one at a time, of that one whose were last, and once hardly anything else has to be paid', () => {
     const visited = (list: RefreshState, ago: number) => {
       if (!list.rates) throw new Error('no rates')
       return { ...list, rates: { ...list.rates, bandsAt: NOW - ago * MINUTE } }
@@ -193,10 +198,11 @@ describe('of the lists of one budget', () => {
     const lists = { one: visited(stateOf(60, 1), 100), other: visited(stateOf(60, 1), 200) }
 
     expect(due(lists, { price: 1 })).toEqual(['other older'])
-    expect(due(lists, { price: 1, level: 1 })).toEqual([])
+    expect(due(lists, { price: 1, level: 1 })).toEqual(['other older'])
+    expect(due(lists, { price: 1, level: 1.1 })).toEqual([])
     expect(due({ ...lists, late: stateOf(60, 9) }, { price: 1 })).toEqual(['late newest'])
-    expect(due(lists, { price: 1, tried: { other: { older: NOW - 59_000 } } })).toEqual(['one older'])
-    expect(due(lists, { price: 1, tried: { other: { newest: NOW - 59_000 } } })).toEqual(['other older'])
+    expect(due(lists, { price: 1, failed: { other: { older: NOW - 59_000 } } })).toEqual(['one older'])
+    expect(due(lists, { price: 1, failed: { other: { newest: NOW - 59_000 } } })).toEqual(['other older'])
   })
 
   it('a short list has no older pages, and is read whole', () => {
@@ -206,11 +212,11 @@ describe('of the lists of one budget', () => {
     expect(due({ short: { ...short, startedAt: NOW } }, { price: 0.1 })).toEqual([])
   })
 
-  it('what was tried in vain waits as long as what was read, unless the clock was set back since', () => {
+  it('one that could not be begun waits as long as if it were read, unless the clock was set back since', () => {
     const lists = { busy: stateOf(60, 20) }
 
-    expect(due(lists, { tried: { busy: { newest: NOW - 4 * MINUTE } } })).toEqual([])
-    expect(due(lists, { tried: { busy: { newest: NOW + 1 } } })).toEqual(['busy newest'])
+    expect(due(lists, { failed: { busy: { newest: NOW - 4 * MINUTE } } })).toEqual([])
+    expect(due(lists, { failed: { busy: { newest: NOW + 1 } } })).toEqual(['busy newest'])
   })
 
   it('one that is to be walked at once is, whatever the share has room for, until a walk that began later is complete', () => {
@@ -218,7 +224,7 @@ describe('of the lists of one budget', () => {
 
     expect(due({ alarmed }, { level: 100 })).toEqual(['alarmed walk'])
     expect(due({ alarmed: { ...alarmed, walkAt: NOW } }, { level: 100 })).toEqual([])
-    expect(due({ alarmed }, { level: 100, tried: { alarmed: { walk: NOW - 599_000 } } })).toEqual([])
+    expect(due({ alarmed }, { level: 100, failed: { alarmed: { walk: NOW - 599_000 } } })).toEqual([])
   })
 
   it('of none nothing is due', () => {

@@ -1,6 +1,5 @@
-import type { RefreshAnswer, RefreshRow } from '../../../src/sync/refresh/end-reading.ts'
 import type { End, RefreshRules } from '../../../src/sync/refresh/ends.ts'
-import { advanceRefresh, beginRefresh, finishRefresh, pagesRead } from '../../../src/sync/refresh/refresh.ts'
+import { readEnds, type WrittenAnswer } from '../../../src/sync/refresh/refresh.ts'
 import { afterFullWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
 
 interface ListedRow {
@@ -20,16 +19,16 @@ export interface Refreshed {
   /** The pages that were asked for, in their order. */
   asked: number[]
   outcomes: (string | null)[]
-  /** From the end where new items come inwards. */
-  pagesRead: number
 }
+
+type Answered = WrittenAnswer<number> & { page: number }
 
 export interface Refreshing {
   rules?: Partial<RefreshRules>
   /** Before the request of this number, from 1 on; `'killed'` kills the refresh. */
   before?: (request: number) => unknown
   /** Leaves something out of what the answers say. */
-  spoil?: (answer: RefreshAnswer) => RefreshAnswer
+  spoil?: (answer: Answered) => Answered
 }
 
 /** A list of 25 items a page, if nothing else is said, that the test moves, and a mirror of it that is refreshed. New items come at one end. */
@@ -106,14 +105,14 @@ export class Listing {
   }
 
   /** Asks for a page and writes it. */
-  read(page: number, met: ReadonlyMap<number, number> = new Map()): RefreshRow[] {
+  read(page: number): Answered['items'] {
     const at = ++this.clock
     return this.rows.slice((page - 1) * this.perPage, page * this.perPage).map((row) => {
       const before = this.known.get(row.id)
       const isSame = before?.version === row.version
       const seen = { firstAt: before?.firstAt ?? at, changedAt: isSame ? before.changedAt : at }
       this.known.set(row.id, { ...seen, version: row.version })
-      return { seen, metIn: met.get(row.id) ?? null }
+      return { id: row.id, seen }
     })
   }
 
@@ -123,37 +122,24 @@ export class Listing {
   ): Refreshed {
     const all: RefreshRules = { total: 'check', newest: this.end, ...rules }
     this.clock += 1000
-    let refresh = beginRefresh(state, all, this.clock)
-    let met = new Map<number, number>()
     const asked: number[] = []
-    while (refresh.reading) {
-      const { ask, answers, end } = refresh.reading
-      if (ask === null) throw new Error('the reading asks for nothing')
+    const reading = readEnds<number>(state, all, this.clock)
+    let step = reading.next()
+    while (!step.done) {
+      const page = step.value
       if (asked.length > 400) throw new Error('the refresh does not end')
-      if (before?.(asked.length + 1) === 'killed') return { state: null, asked, outcomes: [], pagesRead: 0 }
-      asked.push(ask)
-      const rows = this.read(ask, met)
-      for (const row of this.pageOf(ask)) met.set(row.id, answers + 1)
-      refresh = advanceRefresh(state, all, refresh, spoil(this.answer(ask, rows, state)))
-      if (refresh.reading?.end !== end) met = new Map()
+      if (before?.(asked.length + 1) === 'killed') return { state: null, asked, outcomes: [] }
+      asked.push(page)
+      const items = this.read(page)
+      const { lastPage, clock: at } = this
+      const next = page < lastPage ? page + 1 : null
+      const total = this.rows.length
+      const written = { added: 0, changed: 0 }
+      const found = this.foundSince(state.settledAt)
+      step = reading.next(spoil({ page, at, total, next, lastPage, items, written, found }))
     }
-    const after = finishRefresh(state, all, refresh, this.clock, this.foundSince(state.settledAt))
-    return {
-      state: after,
-      asked,
-      outcomes: refresh.done.map(({ outcome }) => outcome),
-      pagesRead: pagesRead(refresh, this.end),
-    }
-  }
-
-  private answer(page: number, rows: RefreshRow[], { settledAt }: RefreshState): RefreshAnswer {
-    const { lastPage, clock: at } = this
-    const next = page < lastPage ? page + 1 : null
-    return { page, at, total: this.rows.length, next, lastPage, rows, found: this.foundSince(settledAt) }
-  }
-
-  private pageOf(page: number): ListedRow[] {
-    return this.rows.slice((page - 1) * this.perPage, page * this.perPage)
+    const { state: after, done } = step.value
+    return { state: after, asked, outcomes: done.map(({ outcome }) => outcome) }
   }
 
   private foundSince(time: number): number {

@@ -60,7 +60,8 @@ describe('the share of a budget', () => {
 
   it.each([
     { level: 0, newest: true, visit: true, older: true },
-    { level: 0.1, newest: true, visit: false, older: true },
+    { level: 1, newest: true, visit: true, older: true },
+    { level: 1.1, newest: true, visit: false, older: true },
     { level: 6, newest: true, visit: false, older: true },
     { level: 6.1, newest: true, visit: false, older: false },
     { level: 9, newest: true, visit: false, older: false },
@@ -80,7 +81,7 @@ describe('the share of a budget', () => {
     expect(agedShare(charge(newShare(NOW), RULES, -3), RULES, NOW).level).toBe(0)
   })
 
-  it('counts ten minutes as long', () => expect(LATE_MS).toBe(10 * MINUTE))
+  it('counts twenty minutes as long', () => expect(LATE_MS).toBe(20 * MINUTE))
 })
 
 describe('how often a newest end is read', () => {

@@ -378,7 +378,7 @@ describe('a list that ends before it should', () => {
     expect(outcomes).toEqual([outcome])
   })
 
-  const EMPTY = { rows: [], total: 0, next: null, lastPage: 1 }
+  const EMPTY = { items: [], total: 0, next: null, lastPage: 1 }
 
   it.each([
     { end: 'first', total: 'check', at: 1, outcome: 'settled' },
@@ -447,7 +447,7 @@ describe('a list that ends before it should', () => {
 
   it('is not read for ever where its pages are empty', () => {
     const { list, state } = synced('first', 500)
-    const empty = { rows: [], next: 2, lastPage: null }
+    const empty = { items: [], next: 2, lastPage: null }
 
     const { asked, outcomes } = list.refresh(state, { spoil: (answer) => ({ ...answer, ...empty }) })
 
@@ -459,7 +459,7 @@ describe('items without a usable key', () => {
   it('end no block and are no news', () => {
     const { list, state } = synced('first', 500)
     const { asked } = list.refresh(state, {
-      spoil: (answer) => ({ ...answer, rows: answer.rows.map((row) => ({ ...row, seen: null })) }),
+      spoil: (answer) => ({ ...answer, items: answer.items.map((row) => ({ ...row, seen: null })) }),
     })
 
     expect(asked.length).toBe(20)
