@@ -97,7 +97,7 @@ const LONGEST_ID_BYTES = 2400
 export function readKey(paths: readonly string[], item: JsonObject): KeyReading {
   const parts: KeyPart[] = []
   for (const path of paths) {
-    const part = keyPart(valueAt(item, path.split('.')))
+    const part = keyPart(fieldAt(item, path.split('.')))
     if (typeof part === 'string') return { ok: false, reason: `key "${path}" ${part}` }
     parts.push(part)
   }
@@ -108,7 +108,7 @@ export function readKey(paths: readonly string[], item: JsonObject): KeyReading 
   return { ok: true, key: { id, parts } }
 }
 
-function valueAt(item: JsonObject, path: readonly string[]): JsonValue | undefined {
+function fieldAt(item: JsonObject, path: readonly string[]): JsonValue | undefined {
   let value: JsonValue | undefined = item
   for (const name of path) {
     if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value))

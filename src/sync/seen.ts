@@ -118,7 +118,7 @@ function least(positions: Iterable<number>): number | null {
 }
 
 const CHUNK_BITS = 12
-const CHUNK = 1 << CHUNK_BITS
+const CHUNK_SLOTS = 1 << CHUNK_BITS
 
 /** An array of numbers, 0 at first. Grows by chunks, so nothing is ever copied. */
 class ChunkedArray {
@@ -130,14 +130,14 @@ class ChunkedArray {
   }
 
   get(index: number): number {
-    return this.#chunks[index >>> CHUNK_BITS]?.[index & (CHUNK - 1)] ?? 0
+    return this.#chunks[index >>> CHUNK_BITS]?.[index & (CHUNK_SLOTS - 1)] ?? 0
   }
 
   set(index: number, value: number): void {
     const number = index >>> CHUNK_BITS
-    while (this.#chunks.length <= number) this.#chunks.push(new this.#Chunk(CHUNK))
+    while (this.#chunks.length <= number) this.#chunks.push(new this.#Chunk(CHUNK_SLOTS))
     const chunk = this.#chunks[number]
-    if (chunk) chunk[index & (CHUNK - 1)] = value
+    if (chunk) chunk[index & (CHUNK_SLOTS - 1)] = value
   }
 }
 

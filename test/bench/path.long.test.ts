@@ -8,10 +8,8 @@ describe('the path of one page', () => {
   it('goes through few files, and through fewer if nothing has changed', { timeout: 120_000 }, async () => {
     const { first, unchanged } = await measurePaths(tempFolder())
 
-    expect(first).toEqual(
-      expect.arrayContaining(['sync/walk.ts', 'api/client.ts', 'store/sqlite/tables/rows.ts']),
-    )
-    expect(unchanged).not.toContain('store/sqlite/tables/rows.ts')
+    expect(first).toEqual(expect.arrayContaining(['sync/walk.ts', 'api/client.ts', 'store/core/rows.ts']))
+    expect(unchanged).not.toContain('store/columns/row.ts')
     expect(first.length).toBeLessThanOrEqual(50)
     expect(unchanged.length).toBeLessThanOrEqual(44)
   })

@@ -1,7 +1,14 @@
 import { JobError } from '../../errors.ts'
 import type { KeyPart } from '../../sync/items.ts'
-import { type Column, type ColumnLimits, columnName, foldName, SQLITE_LIMITS } from './column.ts'
-import { createPathTree, nodeAt, type PathNode, parseSqlitePath, sqlitePath } from './flatten.ts'
+import {
+  type Column,
+  type ColumnLimits,
+  columnName,
+  foldName,
+  parseSqlitePath,
+  SQLITE_LIMITS,
+  sqlitePath,
+} from './column.ts'
 
 /** The columns of one path of the items. */
 export interface ColumnSlot {
@@ -10,21 +17,29 @@ export interface ColumnSlot {
   text: Column | undefined
 }
 
+/** What is known about each path, as a tree in the shape of the items, so that the path of a field is never put together. */
+export interface PathNode {
+  slot: ColumnSlot | undefined
+  children: Map<string, PathNode>
+}
+
 /** The columns of one collection. A catalog never changes: `extendCatalog` returns another one. */
 export interface Catalog {
   readonly columns: readonly Column[]
   readonly keyPaths: KeyPaths
+  /** Null before the first key. */
+  readonly keyTypes: readonly (KeyType | null)[]
   readonly limits: ColumnLimits
   /** No further column can be discovered. */
   readonly isFull: boolean
   /** A warning already said that fields are left out. */
   readonly isFullReported: boolean
   /** For `toRow`. */
-  readonly root: PathNode<ColumnSlot>
+  readonly root: PathNode
 }
 
 /** A catalog while its successor is worked out. */
-export interface Draft extends Omit<Catalog, 'columns' | 'isFull' | 'isFullReported'> {
+export interface Draft extends Omit<Catalog, 'columns' | 'keyTypes' | 'isFull' | 'isFullReported'> {
   columns: Column[]
   isFullReported: boolean
   /** Folded names in use, those of the keys included. */
@@ -63,8 +78,7 @@ export function keyColumnNames(keyPaths: KeyPaths, limits = SQLITE_LIMITS): stri
   return names
 }
 
-/** The types of the key columns; null before the first key. */
-export function keyTypesOf({ columns, keyPaths, limits }: Catalog): (KeyType | null)[] {
+function keyTypesOf({ columns, keyPaths, limits }: Draft): (KeyType | null)[] {
   return keyColumnNames(keyPaths, limits).map((name) => {
     const column = columns.find((one) => one.role === 'key' && one.name === name)
     return column ? (column.type === 'INTEGER' ? 'INTEGER' : 'TEXT') : null
@@ -115,7 +129,7 @@ export function shapeOf(name: string, catalog: Catalog): TableShape {
   return {
     name,
     keyColumns: keyColumnNames(catalog.keyPaths, catalog.limits),
-    keyTypes: keyTypesOf(catalog).map((type) => type ?? 'INTEGER'),
+    keyTypes: catalog.keyTypes.map((type) => type ?? 'INTEGER'),
     columns: catalog.columns.filter(({ role }) => role !== 'key'),
   }
 }
@@ -137,7 +151,7 @@ export function openDraft(
   columns: readonly Column[],
   { keyPaths, limits, isFullReported }: Pick<Catalog, 'keyPaths' | 'limits' | 'isFullReported'>,
 ): Draft {
-  const root = createPathTree<ColumnSlot>()
+  const root = emptyNode()
   const discovered = columns.map((column) => column.name)
   const taken = [...limits.reserved, ...keyColumnNames(keyPaths, limits), ...discovered]
   const names = new Set(taken.map(foldName))
@@ -153,12 +167,23 @@ export function openDraft(
   return { columns: [...columns], keyPaths, limits, isFullReported, root, names, count }
 }
 
-export function sealDraft({ names: _names, count, ...known }: Draft): Catalog {
-  return { ...known, isFull: count >= known.limits.mostColumns }
+export function sealDraft(draft: Draft): Catalog {
+  const { names: _names, count, ...known } = draft
+  return { ...known, keyTypes: keyTypesOf(draft), isFull: count >= known.limits.mostColumns }
 }
 
-export function slotAt(root: PathNode<ColumnSlot>, path: readonly string[]): ColumnSlot {
-  const node = nodeAt(root, path)
-  node.at ??= { isKey: false, main: undefined, text: undefined }
-  return node.at
+/** The slot of a path; adds it if it is missing. */
+export function slotAt(root: PathNode, path: readonly string[]): ColumnSlot {
+  let node = root
+  for (const name of path) {
+    const next = node.children.get(name) ?? emptyNode()
+    node.children.set(name, next)
+    node = next
+  }
+  node.slot ??= { isKey: false, main: undefined, text: undefined }
+  return node.slot
+}
+
+function emptyNode(): PathNode {
+  return { slot: undefined, children: new Map() }
 }

@@ -1,6 +1,6 @@
 import { MirrorError } from '../../errors.ts'
+import type { JsonValue, RawNumber } from '../../json/value.ts'
 import { printable } from '../../text.ts'
-import type { Leaf } from './flatten.ts'
 
 export type ColumnType = 'INTEGER' | 'REAL' | 'TEXT'
 
@@ -13,6 +13,9 @@ export function columnType(text: string): ColumnType {
     `the mirror has a column of the unknown type ${printable(text, 100)}: it was not made by admin-mirror, or was changed since; nothing was done with it`,
   )
 }
+
+/** A value that has a column of its own: anything but null and objects, whose fields have columns. */
+export type Leaf = boolean | string | number | RawNumber | JsonValue[]
 
 /** A bound value: INTEGER as bigint (a JavaScript number would be REAL), REAL as number, TEXT as string. */
 export type SqlValue = string | number | bigint | null
@@ -96,4 +99,27 @@ export function freeName(
 /** The same text for names that SQLite compares as equal: it ignores the case of ASCII letters only. */
 export function foldName(name: string): string {
   return name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+}
+
+const STEP = /\.(?:("(?:[^"\\]|\\.)*")|([^."[]+))/g
+
+/**
+ * The path of a field for SQLite's JSON functions: `$.customer.email`. A name that is empty or has a dot, a
+ * bracket or a character that JSON escapes is quoted as in JSON: `$."a.b"`. Different paths have different
+ * texts. SQLite before 3.45 finds no name that holds a `"`; every SQLite finds only the first of several
+ * names that are equal up to a NUL.
+ */
+export function sqlitePath(path: readonly string[]): string {
+  return '$' + path.map((name) => `.${isPlain(name) ? name : JSON.stringify(name)}`).join('')
+}
+
+/** The reverse of `sqlitePath`. */
+export function parseSqlitePath(text: string): string[] {
+  return Array.from(text.matchAll(STEP), ([, quoted, plain]) =>
+    quoted === undefined ? (plain ?? '') : String(JSON.parse(quoted)),
+  )
+}
+
+function isPlain(name: string): boolean {
+  return name !== '' && JSON.stringify(name) === `"${name}"` && !/[.[]/.test(name)
 }

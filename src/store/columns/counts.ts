@@ -1,8 +1,6 @@
 import type { JsonObject } from '../../json/value.ts'
 import { isJsonObject } from '../../json/value.ts'
-import type { Column, ColumnLimits, ColumnType } from './column.ts'
-import type { Leaf } from './flatten.ts'
-import { parseSqlitePath } from './flatten.ts'
+import { type Column, type ColumnLimits, type ColumnType, type Leaf, parseSqlitePath } from './column.ts'
 import { fittingValue, ownValue } from './row.ts'
 
 // How many live rows of a job hold a value in each column, and how many one that does not fit it: counted at the end of a full

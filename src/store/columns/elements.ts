@@ -1,9 +1,8 @@
 import { isJsonObject, type JsonValue, numberText } from '../../json/value.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
-import { type Column, type ColumnLimits, foldName, freeName, SQLITE_LIMITS } from './column.ts'
+import { type Column, type ColumnLimits, foldName, freeName, type Leaf, SQLITE_LIMITS } from './column.ts'
 import { extendCatalog } from './extend.ts'
-import type { Leaf } from './flatten.ts'
-import { toRow, WRITTEN } from './row.ts'
+import { holdsItem, WRITTEN } from './row.ts'
 
 // The columns of the view of an array of objects follow the rules of those of a table. Their paths are within the element.
 
@@ -36,7 +35,7 @@ export function extendElements(
   const objects = array.filter(isJsonObject)
   if (objects.length === 0) return null
   const catalog = catalogOf(known, limits)
-  if (objects.every((object) => toRow(catalog, object) !== null)) return null
+  if (objects.every((object) => holdsItem(catalog, object))) return null
   // Columns that are left out are reported only once, while the view is not full yet.
   const isTold = known.length >= limits.mostColumns
   const extension = extendCatalog({ ...catalog, isFullReported: isTold }, [], objects)
@@ -68,12 +67,13 @@ export function asRead(value: Leaf): Leaf {
   if (typeof value === 'boolean' || Array.isArray(value)) return value
   // Lists within lists have no view, so a text that begins like a list needs no mark.
   if (typeof value === 'string') return isLossy(value) || value.trimStart().startsWith('[') ? '' : value
+  if (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value
   const text = numberText(value)
   return /[.eE]/.test(text) && !(Math.abs(Number(text)) <= Number.MAX_SAFE_INTEGER) ? TOO_LONG : value
 }
 
 function isLossy(text: string): boolean {
-  if (!text.includes('.') || !WRITTEN.REAL.test(text)) return false
+  if (text.length <= EXACT_DIGITS || !text.includes('.') || !WRITTEN.REAL.test(text)) return false
   const digits = text.replace(/0+$/, '').replace(/[-.]/g, '').replace(/^0+/, '')
   return text.length > LONGEST_FRACTION || digits.length > EXACT_DIGITS
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../json/value.ts'
+import { isJsonObject, type JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
 import { printable } from '../../text.ts'
@@ -9,13 +9,20 @@ import {
   type KeyType,
   keyColumnNames,
   keyColumnTypes,
-  keyTypesOf,
   openDraft,
+  type PathNode,
   sealDraft,
   slotAt,
 } from './catalog.ts'
-import { type Column, type ColumnChange, columnName, foldName, freeName } from './column.ts'
-import { type FieldPath, flatten, type Leaf, pathOf, sqlitePath } from './flatten.ts'
+import {
+  type Column,
+  type ColumnChange,
+  columnName,
+  foldName,
+  freeName,
+  type Leaf,
+  sqlitePath,
+} from './column.ts'
 import { changeFor, columnFor, isWideFor, type OwnValue, ownValue, typeOf } from './row.ts'
 
 export interface Extension {
@@ -66,7 +73,7 @@ export function extensionNotices({ changes, warnings }: Pick<Extension, 'changes
 /** The columns, with the types that these keys need. */
 function withKeys(catalog: Catalog, keys: readonly (readonly KeyPart[])[]): Column[] {
   if (keys.length === 0) return [...catalog.columns]
-  const types = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, keyTypesOf(catalog))
+  const types = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, catalog.keyTypes)
   const keyColumns = keyColumnNames(catalog.keyPaths, catalog.limits).map((name, index): Column => {
     const path = sqlitePath(catalog.keyPaths[index] ?? [])
     return { name, path, type: types[index] ?? 'TEXT', role: 'key', wide: false }
@@ -144,4 +151,37 @@ function reportFull(work: Work, field: FieldPath): void {
 
 function isTakenIn(draft: Draft): (name: string) => boolean {
   return (name) => draft.names.has(foldName(name))
+}
+
+/** A value's name, linked to the object around it, so that millions of deep values share what is above. */
+interface FieldPath {
+  name: string
+  above: FieldPath | null
+}
+
+/** The names from the item down to the value. */
+function pathOf(field: FieldPath): string[] {
+  const names: string[] = []
+  for (let at: FieldPath | null = field; at; at = at.above) names.push(at.name)
+  return names.toReversed()
+}
+
+/**
+ * Visits every leaf of an item in order, with what the tree knew about its path when its object was entered.
+ * The visit may add to the tree.
+ */
+function flatten(
+  item: JsonObject,
+  node: PathNode | undefined,
+  visit: (field: FieldPath, slot: ColumnSlot | undefined, value: Leaf) => void,
+  above: FieldPath | null = null,
+): void {
+  for (const name of Object.keys(item)) {
+    const value = item[name]
+    if (value === null || value === undefined) continue
+    const field = { name, above }
+    const child = node?.children.get(name)
+    if (isJsonObject(value)) flatten(value, child, visit, field)
+    else visit(field, child?.slot, value)
+  }
 }

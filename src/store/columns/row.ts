@@ -1,14 +1,14 @@
 import {
   canonicalNumber,
+  isRawNumber,
   type JsonObject,
   type JsonValue,
   numberText,
   parseDecimal,
   type RawNumber,
 } from '../../json/value.ts'
-import type { Catalog, ColumnSlot } from './catalog.ts'
-import type { Column, ColumnLimits, ColumnType, SqlValue } from './column.ts'
-import { everyLeaf, type Leaf } from './flatten.ts'
+import type { Catalog, ColumnSlot, PathNode } from './catalog.ts'
+import type { Column, ColumnLimits, ColumnType, Leaf, SqlValue } from './column.ts'
 
 /** An array, and the TEXT column that holds it. */
 export interface ArrayValue {
@@ -72,19 +72,51 @@ export function isWideFor(type: ColumnType, value: Leaf, own: OwnValue, limits: 
 /** The row of the typed table for an item; null if the catalog has to be extended first. */
 export function toRow(catalog: Catalog, item: JsonObject): TypedRow | null {
   const row: TypedRow = { values: new Map(), arrays: [] }
-  const { asRead } = catalog.limits
-  const fits = everyLeaf(catalog.root, item, (slot, sent) => {
-    const value = asRead ? asRead(sent) : sent
+  return everyPlacedLeaf(catalog, item, (slot, value, own) => put(row, slot, value, own)) ? row : null
+}
+
+/** Whether the catalog can hold an item as it is. */
+export function holdsItem(catalog: Catalog, item: JsonObject): boolean {
+  return everyPlacedLeaf(catalog, item, () => {})
+}
+
+/** Visits the leaves that have columns, and leaves out those for which there is no room. Returns false if the catalog has to be extended first. */
+function everyPlacedLeaf(
+  catalog: Catalog,
+  item: JsonObject,
+  visit: (slot: ColumnSlot, value: Leaf, own: OwnValue) => void,
+): boolean {
+  const { limits } = catalog
+  return everyLeaf(catalog.root, item, (slot, sent) => {
+    const value = limits.asRead ? limits.asRead(sent) : sent
     const own = ownValue(value)
-    const change = changeFor(slot, value, own, catalog.limits)
+    const change = changeFor(slot, value, own, limits)
     if (change === 'none') {
-      if (slot) put(row, slot, value, own)
+      if (slot) visit(slot, value, own)
       return true
     }
     const isLeftOut = (change === 'add' || change === 'text') && catalog.isFull && catalog.isFullReported
     return isLeftOut
   })
-  return fits ? row : null
+}
+
+/**
+ * Visits every leaf of an item, with what the tree knows about its path, until a visit returns false. The hot
+ * loop of a page's commit: it allocates nothing.
+ */
+function everyLeaf(
+  node: PathNode | undefined,
+  item: JsonObject,
+  visit: (slot: ColumnSlot | undefined, value: Leaf) => boolean,
+): boolean {
+  for (const name of Object.keys(item)) {
+    const value = item[name]
+    if (value === null || value === undefined) continue
+    const child = node?.children.get(name)
+    const isLeaf = typeof value !== 'object' || Array.isArray(value) || isRawNumber(value)
+    if (!(isLeaf ? visit(child?.slot, value) : everyLeaf(child, value, visit))) return false
+  }
+  return true
 }
 
 function put({ values, arrays }: TypedRow, { main, text }: ColumnSlot, value: Leaf, own: OwnValue): void {
@@ -143,7 +175,10 @@ function isWide(own: SqlValue | undefined): boolean {
 
 /** What a column of this type stores for the value; undefined if the value does not fit. */
 export function fittingValue(type: ColumnType, value: Leaf, own: OwnValue): OwnValue | undefined {
-  if (type === 'TEXT') return typeof value === 'boolean' ? undefined : asText(value)
+  if (type === 'TEXT') {
+    if (typeof value === 'boolean') return undefined
+    return typeof own === 'string' ? own : asText(value)
+  }
   const number = typeof value === 'string' ? numberInText(type, value) : own
   if (type === 'INTEGER') return typeof number === 'bigint' ? number : undefined
   if (typeof value === 'boolean') return undefined

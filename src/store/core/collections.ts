@@ -4,7 +4,7 @@ import { dropArrayViews, isTaken, replaceViews } from './array-views.ts'
 import { CHANGES_COMMENT } from './changes-view.ts'
 import { completeTables, namesOfTables } from './declarations.ts'
 import { type Alteration, type ViewedTable, viewedTable } from './fit.ts'
-import { changesViewName, KINDS, tableName } from './names.ts'
+import { changesViewName, TABLE_KINDS, tableName } from './names.ts'
 import { type Dialect, exec, joinRaw, one, quoted, type Rule, run } from './sql.ts'
 import { type ConfiguredCollection, knownCollections, knownKey, loadCatalog, loadColumns } from './tables.ts'
 
@@ -56,7 +56,7 @@ function* assertNamesFree(dialect: Dialect, name: string): Rule<void> {
 
 /** Whether a collection that the mirror knows has neither rows nor superseded versions. */
 export function* isWithoutRows(collection: string): Rule<boolean> {
-  for (const kind of KINDS)
+  for (const kind of TABLE_KINDS)
     if ((yield* one(`SELECT 1 FROM ${quoted(tableName(collection, kind))} LIMIT 1`)) !== null) return false
   return true
 }
@@ -109,7 +109,7 @@ export function* dropCollection(dialect: Dialect, name: string): Rule<void> {
   // Also where a user has put a comment of his own on it, or a view of his own in its place: it would keep the tables.
   const isView = dialect.areTablesKeptByViews && (yield* dialect.relationNamed([changes]))?.kind === 'view'
   if (isView || (yield* dialect.isOwnView(changes))) yield* exec([`DROP VIEW ${quoted(changes)}`])
-  yield* exec(KINDS.map((kind) => `DROP TABLE IF EXISTS ${quoted(tableName(name, kind))}`))
+  yield* exec(TABLE_KINDS.map((kind) => `DROP TABLE IF EXISTS ${quoted(tableName(name, kind))}`))
   yield* run('DELETE FROM sync_known_columns WHERE collection = :name', { name })
   yield* run('DELETE FROM sync_collections WHERE name = :name', { name })
 }

@@ -1,7 +1,7 @@
 import type { TableShape } from '../columns/catalog.ts'
 import type { Column } from '../columns/column.ts'
 import { EVENT_COLUMNS, type EventTime, SEQ, SEQ_COLUMNS, SEQ_SAYS } from './changes-view.ts'
-import { changesViewName, KINDS, type TableKind, tableName } from './names.ts'
+import { changesViewName, TABLE_KINDS, type TableKind, tableName } from './names.ts'
 import { type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 
 // What the tables of a collection are like, and what their columns hold; with their indexes.
@@ -82,7 +82,7 @@ function describedTable(kind: TableKind): Described {
 
 /** The tables and the view of changes of a collection, by the end of their names. */
 export const OF_A_COLLECTION: Readonly<Record<string, Described>> = {
-  ...Object.fromEntries(KINDS.map((kind) => [tableName('', kind), describedTable(kind)])),
+  ...Object.fromEntries(TABLE_KINDS.map((kind) => [tableName('', kind), describedTable(kind)])),
   [changesViewName('')]: [
     'one row per event, of history and live rows',
     { [SEQ]: SEQ_SAYS, _organization_id: OF_ORGANIZATION, KEY: OF_KEY, ...EVENT_COLUMNS },
@@ -111,7 +111,7 @@ const INDEXES: readonly [
 
 /** The ends of the names of a collection's tables, indexes and views, apart from those of arrays. */
 export const NAME_ENDS: readonly string[] = [
-  ...KINDS.map((kind) => tableName('', kind)).filter((end) => end !== ''),
+  ...TABLE_KINDS.map((kind) => tableName('', kind)).filter((end) => end !== ''),
   ...INDEXES.map(([end]) => end),
   changesViewName(''),
 ]
@@ -123,7 +123,7 @@ export function namesOfTables({ limits }: Pick<Dialect, 'limits'>, collection: s
 
 /** The statements that make the tables of a collection, with what says what they hold. */
 export function tablesSql(dialect: Dialect, shape: TableShape): string[] {
-  return [...KINDS.flatMap((kind) => tableSql(dialect, shape, kind)), ...indexesSql(dialect, shape)]
+  return [...TABLE_KINDS.flatMap((kind) => tableSql(dialect, shape, kind)), ...indexesSql(dialect, shape)]
 }
 
 function tableSql(dialect: Dialect, shape: TableShape, kind: TableKind): string[] {
@@ -198,7 +198,7 @@ export function addColumnSql(dialect: Dialect, table: string, column: Column): s
 
 /** Makes what is missing of a collection's tables: one that a user has dropped, and columns and indexes that earlier versions did not have. */
 export function* completeTables(dialect: Dialect, shape: TableShape): Rule<void> {
-  for (const kind of KINDS) {
+  for (const kind of TABLE_KINDS) {
     const table = tableName(shape.name, kind)
     const known = yield* dialect.columnTypes(table)
     const missing = Object.entries(TABLES[kind].own).filter(

@@ -6,7 +6,6 @@ import {
   type Catalog,
   fitsKeys,
   keyColumnNames,
-  keyTypesOf,
   shapeOf,
   splitKey,
   type TableShape,
@@ -78,7 +77,7 @@ export function typedRows(
   { catalog, views, told }: KnownTables,
   { keys, items }: WantedItems,
 ): TypedRow[] | null {
-  if (!fitsKeys(keyTypesOf(catalog), keys)) return null
+  if (!fitsKeys(catalog.keyTypes, keys)) return null
   const rows: TypedRow[] = []
   for (const item of items) {
     const row = toRow(catalog, item)

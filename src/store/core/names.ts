@@ -1,9 +1,9 @@
 // The names of a collection's tables and views, which a database keeps in one namespace with its indexes.
 
 /** The tables of a collection: what analysts query, the items as they were sent, superseded versions. */
-export const KINDS = ['typed', 'raw', 'history'] as const
+export const TABLE_KINDS = ['typed', 'raw', 'history'] as const
 
-export type TableKind = (typeof KINDS)[number]
+export type TableKind = (typeof TABLE_KINDS)[number]
 
 export function tableName(collection: string, kind: TableKind): string {
   return kind === 'typed' ? collection : `${collection}_${kind}`
@@ -15,7 +15,7 @@ export function changesViewName(collection: string): string {
 
 /** Whether the tables and views of a collection have such a name, whatever the mirror holds. */
 export function belongsTo(collection: string, name: string): boolean {
-  const own = [...KINDS.map((kind) => tableName(collection, kind)), changesViewName(collection)]
+  const own = [...TABLE_KINDS.map((kind) => tableName(collection, kind)), changesViewName(collection)]
   // No collection's name has two underscores.
   const arrays = `${collection}__`
   return own.includes(name) || (name.startsWith(arrays) && name.length > arrays.length)

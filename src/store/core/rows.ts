@@ -2,7 +2,7 @@ import type { Key } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { keyValues, type TableShape } from '../columns/catalog.ts'
-import { sqlitePath } from '../columns/flatten.ts'
+import { type SqlValue, sqlitePath } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { namesOf } from './jobs.ts'
 import { tableName } from './names.ts'
@@ -31,11 +31,11 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
   }
 
   function* writeTyped(rows: readonly TypedLine[]): Rule<void> {
-    const lines = rows.map(({ organization, key, typed: { values } }) => [
-      organization,
-      ...keyOf(key),
-      ...shape.columns.map(({ name }) => values.get(name) ?? null),
-    ])
+    const lines = rows.map(({ organization, key, typed: { values } }) => {
+      const line: SqlValue[] = [organization, ...keyOf(key)]
+      for (const { name } of shape.columns) line.push(values.get(name) ?? null)
+      return line
+    })
     yield* dialect.eachLine(restore, columns.typed, lines)
   }
 

@@ -18,8 +18,8 @@ export type Rule<T> = Generator<Statement, T, Result>
 export interface Statement {
   text: string
   values: Values
-  /** For a statement of `eachLine` on a file: the values of the line. */
-  line?: readonly SqlValue[]
+  /** For a statement of `eachLine` on a file, which is run once for each line: their values. */
+  lines?: readonly (readonly SqlValue[])[]
   /**
    * Its rows; its rows as lists of values, of which none is rounded; or how many it has changed. Nothing: it may be several statements,
    * without parameters.

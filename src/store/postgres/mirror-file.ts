@@ -3,7 +3,7 @@ import type { SqlValue } from '../columns/column.ts'
 import { replaceViews } from '../core/array-views.ts'
 import { ensureTables } from '../core/collections.ts'
 import { ownColumns } from '../core/declarations.ts'
-import { KINDS, tableName } from '../core/names.ts'
+import { TABLE_KINDS, tableName } from '../core/names.ts'
 import { quoted } from '../core/sql.ts'
 import { knownCollections, loadCatalog } from '../core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../sqlite/driver.ts'
@@ -84,7 +84,7 @@ async function copyCollection(
   { name, keyColumns, columns }: TableShape,
   keys: readonly string[],
 ): Promise<void> {
-  for (const kind of KINDS) {
+  for (const kind of TABLE_KINDS) {
     const own = ownColumns(kind)
     if (kind === 'typed') own.push(...columns.map((column) => column.name))
     const from = ['_organization_id', ...keys]

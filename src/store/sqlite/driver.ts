@@ -103,9 +103,7 @@ export const SQLITE: Dialect = {
       .map((name) => `? AS ${quoted(name)}`)
       .join(', ')}) AS line`,
   *eachLine(text, _columns, lines, values = {}) {
-    let changed = 0
-    for (const line of lines) changed += (yield { text, values, line, wants: 'count' }) as number
-    return changed
+    return (yield { text, values, lines, wants: 'count' }) as number
   },
 }
 
@@ -128,21 +126,22 @@ export function runRule<T>(connection: Connection, rule: Rule<T>): T {
   return next.value
 }
 
-function runStatement(connection: Connection, { text, values, line, wants }: Statement): unknown {
+function runStatement(connection: Connection, { text, values, lines, wants }: Statement): unknown {
   if (wants === 'nothing') return connection.exec(text)
   if (wants === 'arrays') return connection.prepare(withCasts(text)).raw().safeIntegers().all(values)
   const statement = prepare(connection, text)
-  if (line) return statement.run(line, values).changes
+  if (lines) return lines.reduce((changed, line) => changed + statement.run(line, values).changes, 0)
   return wants === 'rows' ? statement.all(values) : statement.run(values).changes
 }
 
 function prepare(connection: Connection, text: string): Database.Statement {
   const known = prepared.get(connection) ?? new Map<string, Database.Statement>()
+  const found = known.get(text)
+  if (found) return found
+  const statement = connection.prepare(withCasts(text))
   // Each new column changes the SQL of its table, so old texts pile up.
   if (known.size >= MOST_PREPARED) known.clear()
-  prepared.set(connection, known)
-  const statement = known.get(text) ?? connection.prepare(withCasts(text))
-  known.set(text, statement)
+  prepared.set(connection, known.set(text, statement))
   return statement
 }
 

@@ -9,6 +9,7 @@ import { type Connection, runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
 import {
+  analyzeTable,
   createMaintenance,
   TASKS,
   type TaskArgument,
@@ -65,9 +66,8 @@ export function openSqliteStore({
 
   /** After runs that changed much, also the first one of a mirror, renews the statistics by which people's queries are planned. */
   async function analyze(): Promise<void> {
-    const { tables: due, rows } = await transact(() => tablesToAnalyze(connection))
-    if (due.length === 0) return
-    await runTask('analyzeTables', { tables: due }, { what: `statistics of ${due.join(', ')}`, rows })
+    for (const table of await transact(() => tablesToAnalyze(connection)))
+      if (!signal.aborted) await transact(() => analyzeTable(connection, table))
   }
 
   const machinery: Machinery = {
@@ -95,7 +95,7 @@ export function openSqliteStore({
     release: ({ job }) => transact(() => leases.release(namesOf(job))),
     async prune(job) {
       await store.prune(job)
-      if (!signal.aborted) await analyze()
+      await analyze()
     },
   }
 }

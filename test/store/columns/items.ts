@@ -1,10 +1,9 @@
 import { parseExact } from '../../../src/json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../src/json/value.ts'
 import { type Catalog, createCatalog } from '../../../src/store/columns/catalog.ts'
-import type { Column } from '../../../src/store/columns/column.ts'
+import type { Column, Leaf } from '../../../src/store/columns/column.ts'
 import { extendElements } from '../../../src/store/columns/elements.ts'
 import { type Extension, extendCatalog } from '../../../src/store/columns/extend.ts'
-import type { Leaf } from '../../../src/store/columns/flatten.ts'
 import { type TypedRow, toRow } from '../../../src/store/columns/row.ts'
 
 /** The item of a JSON text. */

@@ -3,7 +3,7 @@ import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { foldName, freeName, type SqlValue } from '../../columns/column.ts'
 import { arrayViewName, parentNames } from '../../columns/elements.ts'
 import { namesOfTables, ownColumns } from '../../core/declarations.ts'
-import { KINDS, tableName } from '../../core/names.ts'
+import { TABLE_KINDS, tableName } from '../../core/names.ts'
 import { quoted } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
@@ -173,7 +173,7 @@ function renamedRow(
 function tablesOfCollection({ name, key, renamed }: MovedCollection): MovedTable[] {
   const names = renamed.get(name)?.columns ?? new Map<string, string>()
   const keys = keyColumnNames(splitKey(key))
-  return KINDS.map((kind) => {
+  return TABLE_KINDS.map((kind) => {
     const own = ['_organization_id', ...ownColumns(kind)]
     const [isTyped, isHistory] = [kind === 'typed', kind === 'history']
     const moved = isTyped ? [...names.keys()] : keys

@@ -4,7 +4,7 @@ import type { ColumnChange } from '../../columns/column.ts'
 import { selectChanges } from '../../core/changes-view.ts'
 import { addColumnSql } from '../../core/declarations.ts'
 import type { Alteration } from '../../core/fit.ts'
-import { KINDS, tableName } from '../../core/names.ts'
+import { TABLE_KINDS, tableName } from '../../core/names.ts'
 import { all, exec, one, quoted, type Rule, SQL_TYPES } from '../../core/sql.ts'
 import { POSTGRES } from '../driver.ts'
 import { isRefusal } from '../server/errors.ts'
@@ -50,7 +50,7 @@ function* makeView(view: string, select: string, comments: readonly string[]): R
 }
 
 function tablesOf(collection: string): string[] {
-  return KINDS.map((kind) => tableName(collection, kind))
+  return TABLE_KINDS.map((kind) => tableName(collection, kind))
 }
 
 /** All three tables have the key columns, made as INTEGER before their type was known. A key has no column beside it for what does not fit. */

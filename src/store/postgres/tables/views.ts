@@ -1,4 +1,4 @@
-import { parseSqlitePath } from '../../columns/flatten.ts'
+import { parseSqlitePath } from '../../columns/column.ts'
 import type { ElementSql } from '../../core/array-views.ts'
 import { literal } from '../storable.ts'
 

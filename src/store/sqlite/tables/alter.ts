@@ -2,7 +2,7 @@ import { counted, printable } from '../../../text.ts'
 import { type Column, type ColumnChange, type ColumnType, foldName } from '../../columns/column.ts'
 import { addColumnSql } from '../../core/declarations.ts'
 import type { Alteration } from '../../core/fit.ts'
-import { KINDS, type TableKind, tableName } from '../../core/names.ts'
+import { TABLE_KINDS, type TableKind, tableName } from '../../core/names.ts'
 import { all, exec, one, quoted, type Rule, run } from '../../core/sql.ts'
 import { loadColumns, saveColumns } from '../../core/tables.ts'
 import { type Connection, SQLITE } from '../driver.ts'
@@ -67,7 +67,7 @@ function* alterTables(
   changes: readonly ColumnChange[],
   onRows: (rows: number) => void = () => {},
 ): Rule<void> {
-  for (const kind of KINDS) {
+  for (const kind of TABLE_KINDS) {
     const table = tableName(collection, kind)
     const ofTable = yield* changesOf(collection, changes, kind)
     if (isRebuilt(ofTable)) yield* rebuildTable(table, ofTable, onRows)
@@ -79,7 +79,7 @@ function* alterTables(
 /** About how many rows SQLite reads for the changes. */
 export function* rowsToRead(collection: string, changes: readonly ColumnChange[]): Rule<number> {
   let sum = 0
-  for (const kind of KINDS) {
+  for (const kind of TABLE_KINDS) {
     const rows = yield* rowsIn(tableName(collection, kind))
     const ofTable = yield* changesOf(collection, changes, kind)
     sum += isRebuilt(ofTable) ? rows : rows * ofTable.added.length

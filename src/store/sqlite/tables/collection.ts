@@ -11,7 +11,7 @@ import {
   type TableAccess,
   type Told,
 } from '../../core/fit.ts'
-import { KINDS, tableName } from '../../core/names.ts'
+import { TABLE_KINDS, tableName } from '../../core/names.ts'
 import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
 import type { Rule } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
@@ -43,7 +43,7 @@ export function hasBelongings(connection: Connection, name: string): boolean {
     WHERE type IN ('index', 'trigger') AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE
   `)
   const ours = namesOfTables(SQLITE, name)
-  const found = KINDS.flatMap((kind) => find.pluck().all(tableName(name, kind)) as string[])
+  const found = TABLE_KINDS.flatMap((kind) => find.pluck().all(tableName(name, kind)) as string[])
   return found.some((one) => !ours.includes(one))
 }
 

@@ -9,8 +9,7 @@ import {
   numberText,
   sameJson,
 } from '../../../../src/json/value.ts'
-import type { Leaf } from '../../../../src/store/columns/flatten.ts'
-import { sqlitePath } from '../../../../src/store/columns/flatten.ts'
+import { type Leaf, sqlitePath } from '../../../../src/store/columns/column.ts'
 import type { Job } from '../../../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
