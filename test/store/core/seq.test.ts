@@ -1,6 +1,8 @@
+import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { seqWindows } from '../../../src/store/core/selection.ts'
+import { selectRows, seqWindows } from '../../../src/store/core/selection.ts'
+import { SQLITE, withCasts } from '../../../src/store/sqlite/driver.ts'
 
 /** The events that are read at once, and how many questions were asked. */
 function readAll(since: bigint, events: readonly bigint[]) {
@@ -53,5 +55,31 @@ describe('events after a number', () => {
         },
       ),
     )
+  })
+
+  it('are none of two windows and none between them', () => {
+    const connection = new Database(':memory:')
+    connection.exec(`
+      CREATE TABLE organizations (id, name);
+      CREATE TABLE events (seq, _organization_id);
+      INSERT INTO events VALUES (1, 'a'), (3600000, 'b'), (3600001, 'c');
+      CREATE VIEW orders_changes AS SELECT * FROM events;
+    `)
+    const columns = [
+      { name: 'seq', type: 'INTEGER' },
+      { name: '_organization_id', type: 'TEXT' },
+    ]
+    const listed = { name: 'orders_changes', collection: 'orders', keys: [], isTable: false, columns }
+    const { parts } = selectRows(SQLITE, listed, { organizationIds: null, since: null, sinceSeq: '0' })
+    const found: unknown[][] = []
+
+    for (let next = parts.next(); !next.done; ) {
+      const { ask, text, values } = next.value
+      const rows = connection.prepare(withCasts(text)).raw().all(values) as unknown[][]
+      if (ask === 'read') found.push(...rows)
+      next = parts.next(ask === 'count' ? Number(rows[0]?.[0]) : 0)
+    }
+
+    expect(found.map(([seq]) => seq)).toEqual([1, 3_600_000, 3_600_001])
   })
 })

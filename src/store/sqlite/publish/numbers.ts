@@ -1,41 +1,50 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import { open } from 'node:fs/promises'
+import { z } from 'zod'
 import { InterruptedError, UsageError } from '../../../errors.ts'
 import type { JobFreshness, MirrorState } from '../../core/publication.ts'
 import { msOf, one, type Rule, type StoredTime } from '../../core/sql.ts'
 import { type Connection, runRule } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
-import type { CopyContents } from './build.ts'
 import { finishFile, makeUnfinished, numbersFile, type Place, syncFolder } from './place.ts'
 
 // `mirror.db.json`: what is in the copy beside it, so that nobody has to open that to know, and how fresh it is by now.
 
-export interface Numbers extends CopyContents {
-  /** ISO 8601: the moment that the copy shows. */
-  created_at: string
-  /** When the mirror last had nothing that the copy lacks: `jobs` are of then. */
-  current_at: string
-  /** How long the copy took. */
-  duration_ms: number
-  /** See `MirrorState`. */
-  contents: string
-  /** Of the program. */
-  version: string
-  bytes: number
-  sha256: string
-  /** Of which mirror the copy was made, as hashes. */
-  mirror: { id: string; place: string } | null
-}
+/** ISO 8601. */
+const TIME = z.iso.datetime().nullable().catch(null)
 
-/** Null: an earlier version did not write it. */
-export interface FoundNumbers extends Pick<Numbers, 'created_at' | 'mirror' | 'sha256' | 'jobs'> {
-  current_at: string | null
-  duration_ms: number | null
-  contents: string | null
-  /** All that is there, to be written again. */
-  all: Record<string, unknown>
-}
+const FRESHNESS = z.object({
+  organization_id: z.string(),
+  organization: z.string(),
+  collection: z.string(),
+  as_of: TIME,
+  last_complete_at: TIME,
+  fresh_as_of: TIME,
+})
+
+/** Null, or empty: an earlier version did not write it, or somebody has changed it. */
+const NUMBERS = z.looseObject({
+  /** The moment that the copy shows. */
+  created_at: z.iso.datetime().catch('an unknown time'),
+  /** When the mirror last had nothing that the copy lacks: `jobs` are of then. */
+  current_at: TIME,
+  /** Of the program. */
+  version: z.string().catch(''),
+  bytes: z.number().nullable().catch(null),
+  /** By table. */
+  rows: z.record(z.string(), z.number()).catch({}),
+  jobs: z.array(FRESHNESS).catch([]),
+  sha256: z.string(),
+  /** Of which mirror the copy was made, as hashes. */
+  mirror: z.object({ id: z.string(), place: z.string() }).nullable().catch(null),
+  /** See `MirrorState`. */
+  contents: z.string().nullable().catch(null),
+  /** How long the copy took. */
+  duration_ms: z.number().nullable().catch(null),
+})
+
+export type Numbers = z.infer<typeof NUMBERS>
 
 const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants
 const AS_IT_IS = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
@@ -43,7 +52,7 @@ const AS_IT_IS = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
 /** What this program writes is far shorter. */
 const MOST_BYTES = 16 * 1024 * 1024
 
-export function numbersText(numbers: Record<string, unknown> | Numbers): string {
+export function numbersText(numbers: Numbers): string {
   return `${JSON.stringify(numbers, null, 2)}\n`
 }
 
@@ -56,50 +65,15 @@ export function assertNumbersOrNothing(file: string): void {
 }
 
 /** The numbers in the file; null if it holds something else, or does not exist. */
-export function readNumbers(file: string): FoundNumbers | null {
+export function readNumbers(file: string): Numbers | null {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false })
   if (!stat?.isFile() || stat.size > MOST_BYTES) return null
   try {
     // If a pipe or a link has just replaced it, this neither waits nor follows.
     const found: unknown = JSON.parse(fs.readFileSync(file, { encoding: 'utf8', flag: AS_IT_IS }))
-    if (!isRecord(found) || !('sha256' in found) || !('created_at' in found)) return null
-    const { created_at, current_at, duration_ms, contents, sha256, jobs, mirror } = found
-    return {
-      created_at: timeIn(created_at) ?? 'an unknown time',
-      current_at: timeIn(current_at),
-      duration_ms: typeof duration_ms === 'number' ? duration_ms : null,
-      contents: typeof contents === 'string' ? contents : null,
-      sha256: String(sha256),
-      jobs: Array.isArray(jobs) ? jobs.filter(isRecord).map(freshnessIn) : [],
-      mirror: isRecord(mirror) ? mirrorIn(mirror) : null,
-      all: found,
-    }
+    return NUMBERS.parse(found)
   } catch {
     return null
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
-}
-
-function timeIn(value: unknown): string | null {
-  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
-  return Number.isNaN(time) ? null : new Date(time).toISOString()
-}
-
-function mirrorIn({ id, place }: Record<string, unknown>): Numbers['mirror'] {
-  return typeof id === 'string' && typeof place === 'string' ? { id, place } : null
-}
-
-function freshnessIn(job: Record<string, unknown>): JobFreshness {
-  return {
-    organization_id: String(job.organization_id),
-    organization: String(job.organization),
-    collection: String(job.collection),
-    as_of: timeIn(job.as_of),
-    last_complete_at: timeIn(job.last_complete_at),
-    fresh_as_of: timeIn(job.fresh_as_of),
   }
 }
 
@@ -148,7 +122,7 @@ export function assertOwnCopy(named: string, { file, before }: Place, origin: Or
   )
 }
 
-function isOwn({ mirror, created_at: at }: FoundNumbers, own: Origin): boolean {
+function isOwn({ mirror, created_at: at }: Numbers, own: Origin): boolean {
   if (mirror === null || mirror.id === own.id) return true
   // Made before this mirror was: by a mirror that was here and was deleted.
   return mirror.place === own.place && (own.since === null || Date.parse(at) < own.since)
@@ -161,7 +135,7 @@ export async function freshnessBeside(copy: string, signal: AbortSignal): Promis
   try {
     const file = fs.realpathSync(copy)
     const numbers = readNumbers(numbersFile(file))
-    if (numbers?.all.bytes !== fs.statSync(file).size) return null
+    if (numbers?.bytes !== fs.statSync(file).size) return null
     const hashed = await hashFile(file, signal)
     return hashed?.sha256 === numbers.sha256 ? numbers.jobs : null
   } catch (error) {
@@ -230,7 +204,7 @@ export function writeFreshness(
     const unfinished = makeUnfinished(numbers, lockName, 0o600)
     try {
       const current = new Date(at)
-      const text = numbersText({ ...found.all, current_at: current.toISOString(), jobs: state.jobs })
+      const text = numbersText({ ...found, current_at: current.toISOString(), jobs: state.jobs })
       fs.writeFileSync(unfinished, text)
       // For those who may read the file.
       finishFile(unfinished, null, hashed.stat, current)

@@ -1,12 +1,13 @@
 import { systemCode } from '../../../errors.ts'
 import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
 import { columnType, foldName, freeName, SQLITE_LIMITS } from '../../columns/column.ts'
-import { EVENT_COLUMNS, eventKeyNames, SEQ } from '../../core/changes-view.ts'
-import { tableName } from '../../core/names.ts'
+import { eventKeyNames, SEQ } from '../../core/changes-view.ts'
+import { changesViewName, tableName } from '../../core/names.ts'
 import { quoted } from '../../core/sql.ts'
-import { type ConfiguredCollection, knownCollections } from '../../core/tables.ts'
+import { type ConfiguredCollection, knownCollections, loadArrayViews } from '../../core/tables.ts'
 import { OF_THE_MIRROR } from '../../help-texts.ts'
-import { type Connection, runRule } from '../driver.ts'
+import { type Connection, runRule, SQLITE } from '../driver.ts'
+import { isViewSql } from '../tables/views.ts'
 
 // What a copy holds: the tables and columns that README.md and `sync_help` promise to people, and nothing internal.
 
@@ -36,13 +37,7 @@ function ownTable(
   name: string,
   wanted: Readonly<Record<string, string>>,
 ): CopiedTable[] {
-  const columns = copiedColumns(connection, name)
-    .filter((column) => column.name in wanted)
-    .map((column) => ({
-      name: column.name,
-      // INT is what SQLite calls the whole numbers of a view. In a mirror of an earlier version a column of a view may have no type.
-      type: column.type.replace(/^INT$/, 'INTEGER') || 'TEXT',
-    }))
+  const columns = copiedColumns(connection, name).filter((column) => column.name in wanted)
   if (columns.length === 0) return []
   const list = columns.map((column) => quoted(column.name)).join(', ')
   const insert = `SELECT ${list} FROM ${MIRROR}.${quoted(name)}`
@@ -51,49 +46,27 @@ function ownTable(
 }
 
 function tablesOfCollection(connection: Connection, { name, key }: ConfiguredCollection): CopiedTable[] {
-  const [raw, history] = [tableName(name, 'raw'), tableName(name, 'history')]
-  const types = new Map(copiedColumns(connection, raw).map((column) => [column.name, column.type]))
-  const keyNames = keyColumnNames(splitKey(key))
-  const keys = keyNames.map((column) => ({ name: column, type: types.get(column) ?? 'TEXT' }))
-  const parents = keys.map((column) => ({ ...column, name: `_parent_${column.name}` }))
-  const eventKeys = eventKeyNames(keyNames)
+  const keys = keyColumnNames(splitKey(key))
   return [
-    ...sameTable(connection, name, (columns) => columnsToIndex(columns, keyNames)),
-    ...sameTable(connection, raw, () => []),
-    ...sameTable(connection, history, () => [['_organization_id', ...keyNames, '_valid_to'], ['_valid_to']]),
-    ...elementsByView(connection, name).flatMap(([view, elements]) => {
-      const primary = [ORGANIZATION, ...parents, { name: '_index', type: 'INTEGER' }]
-      return tableOfView(connection, view, [...primary, ...elements], primary, columnsToIndex(elements, []))
-    }),
-    ...tableOfView(
-      connection,
-      `${name}_changes`,
-      [
-        { name: SEQ, type: 'INTEGER' },
-        ORGANIZATION,
-        ...keys.map(({ type }, index) => ({ name: eventKeys[index] ?? '', type })),
-        ...Object.keys(EVENT_COLUMNS).map((event) => ({ name: event, type: 'TEXT' })),
-      ],
-      [],
-      [[SEQ], ['at'], [ORGANIZATION.name, ...eventKeys]],
+    ...sameTable(connection, name, (columns) => columnsToIndex(columns, keys)),
+    ...sameTable(connection, tableName(name, 'raw'), () => []),
+    ...sameTable(connection, tableName(name, 'history'), () => [
+      [ORGANIZATION_ID, ...keys, '_valid_to'],
+      ['_valid_to'],
+    ]),
+    ...runRule(connection, loadArrayViews(SQLITE, name)).flatMap((view) =>
+      tableOfView(connection, view.name, (columns) => {
+        const isOfParent = columns.findIndex((column) => column.name === '_index') + 1
+        const elements = columns.slice(isOfParent)
+        return { primary: columns.slice(0, isOfParent), indexes: columnsToIndex(elements, []) }
+      }),
     ),
+    ...tableOfView(connection, changesViewName(name), () => ({
+      primary: [],
+      indexes: [[SEQ], ['at'], [ORGANIZATION_ID, ...eventKeyNames(keys)]],
+    })),
   ]
 }
-
-/** Of mirrors of earlier versions, too. */
-function elementsByView(connection: Connection, collection: string): [string, CopiedColumn[]][] {
-  const rows = connection
-    .prepare(`
-      SELECT view, "column" AS name, type
-      FROM ${MIRROR}.sync_view_columns
-      WHERE substr(view, 1, length(:collection) + 2) = :collection || '__'
-      ORDER BY rowid
-    `)
-    .all({ collection }) as (CopiedColumn & { view: string })[]
-  return [...Map.groupBy(rows, ({ view }) => view)]
-}
-
-const ORGANIZATION: CopiedColumn = { name: '_organization_id', type: 'TEXT' }
 
 /** A table with the same declaration as the mirror's: SQLite then copies its rows without parsing them. */
 function sameTable(
@@ -101,11 +74,8 @@ function sameTable(
   name: string,
   toIndex: (columns: readonly CopiedColumn[]) => string[][],
 ): CopiedTable[] {
-  const declaration = connection
-    .prepare(`SELECT sql FROM ${MIRROR}.sqlite_schema WHERE type = 'table' AND name = ?`)
-    .pluck()
-    .get(name) as string | undefined
-  if (declaration === undefined) return []
+  const declaration = sqlOf(connection, 'table', name)
+  if (declaration === null) return []
   const columns = copiedColumns(connection, name)
   const isPlain = columnCount(connection, name) === columns.length
   // A generated column that a user has added cannot be inserted.
@@ -116,25 +86,23 @@ function sameTable(
   return [{ name, declaration, insert, indexes: toIndex(columns) }]
 }
 
-/** A table with the rows of a view; none if a user has put something else under its name. */
+/** A table with the rows of a view; none if a user has put something else under its name, or it reads something that is no longer there. */
 function tableOfView(
   connection: Connection,
   name: string,
-  columns: readonly CopiedColumn[],
-  primary: readonly CopiedColumn[],
-  indexes: string[][],
+  plan: (columns: readonly CopiedColumn[]) => Pick<CopiedTable, 'indexes'> & { primary: CopiedColumn[] },
 ): CopiedTable[] {
-  const found = readableColumnsOf(connection, name)
-  const isOurs = JSON.stringify(found.map(columnName)) === JSON.stringify(columns.map(columnName))
-  if (!isOurs) return []
-  return [
-    {
-      name,
-      declaration: declare(name, columns, primary),
-      insert: `SELECT * FROM ${MIRROR}.${quoted(name)}`,
-      indexes,
-    },
-  ]
+  const sql = sqlOf(connection, 'view', name)
+  if (sql === null || !isViewSql(sql, name)) return []
+  try {
+    const columns = copiedColumns(connection, name)
+    const { primary, indexes } = plan(columns)
+    const insert = `SELECT * FROM ${MIRROR}.${quoted(name)}`
+    return [{ name, declaration: declare(name, columns, primary), insert, indexes }]
+  } catch (error) {
+    if (systemCode(error) === 'SQLITE_ERROR') return []
+    throw error
+  }
 }
 
 function declare(name: string, columns: readonly CopiedColumn[], primary: readonly CopiedColumn[]): string {
@@ -144,23 +112,15 @@ function declare(name: string, columns: readonly CopiedColumn[], primary: readon
   return `CREATE TABLE ${quoted(name)} (\n  ${lines.join(',\n  ')}\n) STRICT`
 }
 
-function columnName({ name }: CopiedColumn): string {
-  return name
+function sqlOf(connection: Connection, type: 'table' | 'view', name: string): string | null {
+  const find = connection.prepare(`SELECT sql FROM ${MIRROR}.sqlite_schema WHERE type = ? AND name = ?`)
+  return (find.pluck().get(type, name) as string | undefined) ?? null
 }
 
+/** INT is what SQLite calls the whole numbers of a view. */
 function copiedColumns(connection: Connection, table: string): CopiedColumn[] {
-  const sql = `SELECT name, type FROM pragma_table_info(?, '${MIRROR}')`
+  const sql = `SELECT name, iif(type = 'INT', 'INTEGER', type) AS type FROM pragma_table_info(?, '${MIRROR}')`
   return connection.prepare(sql).all(table) as CopiedColumn[]
-}
-
-/** The columns of a view; none if it reads something that is no longer there. */
-function readableColumnsOf(connection: Connection, view: string): CopiedColumn[] {
-  try {
-    return copiedColumns(connection, view)
-  } catch (error) {
-    if (systemCode(error) === 'SQLITE_ERROR') return []
-    throw error
-  }
 }
 
 function columnCount(connection: Connection, table: string): number {

@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createFilePublishing } from '../../../../src/cli/file/open.ts'
+import { freshnessOf } from '../../../../src/store/core/publication.ts'
 import { leasesFolder } from '../../../../src/store/sqlite/file/lock-file.ts'
 import { assertOwnCopy, type Numbers, originOf } from '../../../../src/store/sqlite/publish/numbers.ts'
 import {
@@ -201,6 +202,12 @@ it.each<[string, (mirror: TestMirror, walk: Awaited<ReturnType<typeof createWalk
   await change(mirror, walk)
 
   expect((await state()).contents).toBe(contents)
+})
+
+it('tells how fresh lists are in one order, whatever the order in which a database has them', () => {
+  const told = ['b', 'a', 'c'].map((organization) => ({ organization, collection: 'orders' }))
+
+  expect(freshnessOf(told).map(({ organization }) => organization)).toEqual(['a', 'b', 'c'])
 })
 
 /** The processes that this one has started. */

@@ -60,6 +60,24 @@ describe('a copy of a mirror with hostile names and values', () => {
     },
   )
 
+  it('finds the elements of an item by an index', async () => {
+    const { file } = await copyOf(['id'], ITEMS)
+
+    expect(
+      contents(file, "pragma_table_info('orders__lines') WHERE pk > 0").rows.map((row) => row.split('|')[1]),
+    ).toEqual(['_organization_id', '_parent_id', '_index'])
+  })
+
+  it('is made without a view that reads what a user has dropped', async () => {
+    const { test, file } = await copyOf(['id'], ITEMS)
+    test.connection.exec('DROP TABLE orders')
+    fs.writeFileSync(file, '')
+
+    buildCopy(test.file, file, 2 ** 30, () => {})
+
+    expect(contents(file, "sqlite_schema WHERE name LIKE 'orders%' AND type = 'table'").rows.length).toBe(3)
+  })
+
   it('is made although names of arrays and fields, put together, are alike', async () => {
     const item = '{"id":1,"x":[{"id_by_c_id":1}],"x_by_id":[{"c_id":3}],"X_BY_ID":[{"C_id":4}]}'
     const { file } = await copyOf(['id'], [item])
