@@ -9,7 +9,6 @@ import {
   announceDaemon,
   createLeases,
   forgetDeadDaemons,
-  isOwned,
   takeFreeLists,
   withdrawDaemon,
 } from '../../store/postgres/leases.ts'
@@ -55,7 +54,6 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         await leases.renew()
         if (since !== null) await announceDaemon(server, processName, since)
       },
-      isOwned: (list) => isOwned(server, list),
       takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
     }
     return {

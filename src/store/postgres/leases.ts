@@ -59,9 +59,11 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     })
     opened = own
     try {
-      await assertNoPooler(own)
       // Waits for the server to notice that the connection before has ended.
-      await own.rows(`SELECT pg_advisory_lock(${lockOf('$1')})`, [name])
+      const lock = `SELECT pg_backend_pid() AS pid, pg_advisory_lock(${lockOf('$1')})`
+      const [row] = await own.rows<{ pid: number }>(lock, [name])
+      // Behind a pooler in transaction mode the lock would belong to whoever gets the connection next.
+      if (row?.pid !== own.backend) throw behindPooler()
     } catch (error) {
       await own.close().catch(() => {})
       throw error
@@ -80,7 +82,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
       inHand.add(key)
       const taking = async () => {
         // Nobody waits for a job whose row a living owner has locked.
-        if (await runRule(server, othersJob(job, name))) return null
+        if (await runRule(server, isOwned(job))) return null
         await hold()
         return server.transaction((sql) => runRule(sql, takeJob(job, name, isVerify, begin)))
       }
@@ -114,20 +116,13 @@ export async function createLeases(server: Server, name: string): Promise<Leases
   }
 }
 
-/** Behind a pooler in transaction mode a lock would belong to whoever gets the connection next. */
-async function assertNoPooler(connection: OwnConnection): Promise<void> {
-  const [row] = await connection.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid', [])
-  if (row?.pid === connection.backend) return
-  throw behindPooler()
-}
-
 /** The number of a name among the advisory locks of the database: an expression. */
 function lockOf(name: string): string {
   return `hashtextextended(current_setting('search_path') || ' ' || ${name}::text, 0)`
 }
 
 /** A condition: the worker of this name lives. */
-function lives(name: string): string {
+export function lives(name: string): string {
   return `
     ${lockOf(name)} = ANY (ARRAY(
       SELECT (classid::bigint << 32) | objid::bigint
@@ -148,10 +143,9 @@ const GIVE_BACK = `
   WHERE owner = $1 AND organization_id || '/' || collection <> ALL ($2::text[])
 `
 
-/** Whether a living worker other than this one has a job. */
-function* othersJob(job: JobNames, name: string): Rule<boolean> {
-  const sql = `SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND owner <> :name AND ${lives('owner')}`
-  return (yield* one(sql, { ...job, name })) !== null
+/** Whether a living worker has a job. */
+export function* isOwned(job: JobNames): Rule<boolean> {
+  return (yield* one(`SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND ${lives('owner')}`, job)) !== null
 }
 
 /**
@@ -175,7 +169,7 @@ function* takeJob<T extends object>(
       ON CONFLICT (organization_id, collection) DO UPDATE
       SET owner = excluded.owner, verifying = excluded.verifying, epoch = excluded.epoch,
         retry_since = NULL, retry_until = NULL, retry_error = NULL
-      WHERE job.owner IS NULL OR job.owner = excluded.owner OR NOT ${lives('job.owner')}
+      WHERE job.owner IS NULL OR NOT ${lives('job.owner')}
       RETURNING epoch
     `,
     { ...job, name, verifying: isVerify ? 1 : 0 },
@@ -251,27 +245,6 @@ export async function forgetDeadDaemons(server: Server): Promise<void> {
   for (const { owner } of await runRule(server, announcedDaemons()))
     if (!living.has(owner)) await runRule(server, removeSetting(DAEMON + owner))
 }
-
-/** Whether a living process works on a job. */
-export async function isOwned(server: Server, { organizationId, collection }: ListNames): Promise<boolean> {
-  const owned = await server.rows(
-    `SELECT 1 FROM sync_jobs WHERE organization_id = $1 AND collection = $2 AND ${lives('owner')}`,
-    [organizationId, collection],
-  )
-  return owned.length > 0
-}
-
-/** Lists that name an owner who does not live. */
-export const OF_THE_DEAD = `
-  SELECT organization_id AS "organizationId", collection
-  FROM sync_jobs
-  WHERE owner IS NOT NULL AND configured = 1 AND NOT ${lives('owner')}
-`
-
-/** Lists that a living worker reads. */
-export const OF_THE_LIVING = `
-  SELECT organization_id, collection FROM sync_jobs WHERE ${lives('owner')}
-`
 
 /** A list of an organization. */
 export interface ListNames {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createServerForgetting } from '../../../src/store/postgres/forget.ts'
+import { livingWorkers } from '../../../src/store/postgres/leases.ts'
 import { identifyItems } from '../../../src/sync/items.ts'
 import { compareWithStore } from '../../../src/sync/page-writer.ts'
 import { afterFullWalk, savedRefresh, scopeText } from '../../../src/sync/refresh/state.ts'
@@ -214,6 +215,7 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
     await expect.poll(waiting).toBe(1)
     // Its lock is free, as after its machine was cut off.
     await leases.close()
+    await expect.poll(() => livingWorkers(other.server)).toEqual(new Set())
     const taking = other.store.acquire(JOB)
     await expect.poll(waiting).toBe(2)
     await remove()
