@@ -47,38 +47,23 @@ export function newProgress(label: string, budget: string) {
 
 /** Notes what happened to a job. */
 export function noteEvent(job: JobProgress, event: JobEvent | VerifyEvent, now: number): void {
-  switch (event.kind) {
-    case 'busy': {
-      const name = printable(ownerName(event.owner, event.work), 60)
-      Object.assign(job, { state: 'busy', owner: { name, left: leftOf(event.work, now) } })
-      return
-    }
-    case 'start': {
-      const { checkpoint, rowsSeen: rows } = event.walk
-      const furthest = checkpoint.nextPage === null ? 0 : checkpoint.nextPage - 1
-      Object.assign(job, { state: 'walking', furthest, pass: checkpoint.pass, rows })
-      return
-    }
-    case 'request':
-      job.markedAt ??= now
-      endWait(job, now)
-      job.wait = null
-      job.requests++
-      job.inFlight++
-      return
-    case 'retry':
-      noteWait(job, event.reason, now + event.delayMs, now)
-      return
-    case 'wait':
-      noteWait(job, event.reason, event.until, now)
-      return
-    case 'page':
-      notePage(job, event.page, now)
-      job.rows = event.itemsInWalk
-      return
-    case 'pass':
-      Object.assign(job, { pass: event.pass, furthest: 0, page: 0 })
-  }
+  if (event.kind === 'busy') {
+    const name = printable(ownerName(event.owner, event.work), 60)
+    Object.assign(job, { state: 'busy', owner: { name, left: leftOf(event.work, now) } })
+  } else if (event.kind === 'start') {
+    const { checkpoint, rowsSeen: rows } = event.walk
+    const furthest = checkpoint.nextPage === null ? 0 : checkpoint.nextPage - 1
+    Object.assign(job, { state: 'walking', furthest, pass: checkpoint.pass, rows })
+  } else if (event.kind === 'request') {
+    job.markedAt ??= now
+    endWait(job, now)
+    job.wait = null
+    job.requests++
+    job.inFlight++
+  } else if (event.kind === 'retry') noteWait(job, event.reason, now + event.delayMs, now)
+  else if (event.kind === 'wait') noteWait(job, event.reason, event.until, now)
+  else if (event.kind === 'page') notePage(job, event.page, event.itemsInWalk, now)
+  else if (event.kind === 'pass') Object.assign(job, { pass: event.pass, furthest: 0, page: 0 })
 }
 
 function noteWait(job: JobProgress, reason: string, until: number, now: number): void {
@@ -91,14 +76,14 @@ function endWait(job: JobProgress, now: number): void {
 }
 
 /** A page is read and written. The next request may have left before, or may be waiting. */
-function notePage(job: JobProgress, { number, lastPage }: Pick<Page, 'number' | 'lastPage'>, now: number) {
+function notePage(job: JobProgress, { number, lastPage }: Page, rows: number, now: number): void {
   endWait(job, now)
   if (job.wait) job.wait.since = now
   const spent = Math.max(now - (job.markedAt ?? now) - job.waitedMs, 0)
   job.spentMs = [...job.spentMs, spent].slice(-KEPT_ANSWERS)
   job.answers++
   job.inFlight = Math.max(job.inFlight - 1, 0)
-  Object.assign(job, { markedAt: now, waitedMs: 0, page: number, lastPage })
+  Object.assign(job, { markedAt: now, waitedMs: 0, page: number, lastPage, rows })
   job.furthest = Math.max(job.furthest, number)
   // A list is not done before its walk ends, and earlier pages may be asked again.
   if (lastPage !== null)

@@ -72,7 +72,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
   }
 
   /** What `sync` and `verify` report of a job. */
-  function watch(job: Job, pageDone: 'page_saved' | 'page_compared'): Observe<JobEvent | VerifyEvent> {
+  function watch(job: Job, isVerify: boolean): Observe<JobEvent | VerifyEvent> {
     const { organization, collection } = job
     const log = logger.child({ organization: organization.name, collection: collection.name })
     const progress = newProgress(jobName(job), budgetOf(job))
@@ -116,7 +116,8 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           logEstimate(log, page, progress)
           const items = page.items.length
           const fields = { walk_id: walkId, page: page.number, items, added, changed }
-          log.debug({ event: pageDone, ...fields }, pageDone.replace('_', ' '))
+          if (isVerify) log.debug({ event: 'page_compared', ...fields }, 'page compared')
+          else log.debug({ event: 'page_saved', ...fields }, 'page saved')
           logBeyondEnd(log, page)
           logNotices(log, page.number, notices)
           return
@@ -154,6 +155,11 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           if (!result.isInstead) logRun(log, result, at - observedAt)
           return
         }
+        case 'request':
+        case 'throttled':
+        case 'waited':
+          // The line of the run has the sums of these.
+          return
         case 'verified':
           end(event.result.error, null)
           logVerified(log, event.result, at - observedAt)
@@ -163,8 +169,8 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
   }
 
   return {
-    observe: (job: Job): Observe<JobEvent> => watch(job, 'page_saved'),
-    observeVerifying: (job: Job): Observe<VerifyEvent> => watch(job, 'page_compared'),
+    observe: (job: Job): Observe<JobEvent> => watch(job, false),
+    observeVerifying: (job: Job): Observe<VerifyEvent> => watch(job, true),
     showAtRest: board.showAtRest,
     /** On a terminal: a last line with the sums of the command. */
     summarize(): void {

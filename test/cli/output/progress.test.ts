@@ -20,7 +20,7 @@ type Event = Parameters<typeof noteEvent>[1]
 
 /** A request that leaves at a time, and its page that is written at another. */
 function read(job: JobProgress, page: { number: number; lastPage: number }, sent: number, written: number) {
-  noteEvent(job, { kind: 'request' } as Event, sent)
+  noteEvent(job, { kind: 'request' }, sent)
   noteEvent(job, { kind: 'page', page, itemsInWalk: page.number * 25 } as Event, written)
 }
 
