@@ -138,7 +138,6 @@ export function createPublisher({
       })
       if (hadTurn) return
       logger.debug({ event: 'publish_elsewhere', file: target }, 'another worker publishes')
-      failed = { at: begun, tookMs: 0 }
     } catch (error) {
       tell(error)
       failed = { at: begun, tookMs: now() - begun }

@@ -148,6 +148,15 @@ describe('a service that publishes', () => {
     expect(await later(MINUTE)).toEqual(['published'])
   })
 
+  it('does not wait for a time that a clock which was set back makes far', async () => {
+    const { save, publisher, later } = await createScene()
+    await save('{"id":2,"total":2}')
+    publisher.noteRefresh()
+    expect(await later(MINUTE)).toEqual([])
+
+    expect(await later(-DAY)).toEqual(['published'])
+  })
+
   it('writes nothing after it was begun anew, while nothing changed', async () => {
     const { begin, later, inode, numbers } = await createScene()
     const before = [inode(), numbers()]
@@ -179,6 +188,17 @@ describe('a service that publishes', () => {
     expectTold(ONE)
   })
 
+  it('publishes by itself what another worker had begun to, and did not', async () => {
+    const { save, publisher, later, other } = await createScene()
+    await save('{"id":2,"total":2}')
+    publisher.noteRefresh()
+    other.publishes = true
+    await later(5 * MINUTE)
+
+    other.publishes = false
+    expect(await later(5 * MINUTE)).toEqual(['published'])
+  })
+
   it('waits while another worker publishes, and leaves what that one has done', async () => {
     const { save, publisher, later, other, begin } = await createScene()
     await save('{"id":2,"total":2}')
@@ -206,7 +226,7 @@ describe('a service that publishes', () => {
       (target) => fs.writeFileSync(`${target}.json`, '{"name":"my-package"}'),
       /not written by this program/,
     ],
-  ])('warns, and touches nothing where there is %s', async (_what, put, reason) => {
+  ])('warns, and touches nothing where there is %s, until that is gone', async (_what, put, reason) => {
     const { save, publisher, later, target, lines } = await createScene()
     put(target)
     const names = () => fs.readdirSync(path.dirname(target)).toSorted()
@@ -217,6 +237,10 @@ describe('a service that publishes', () => {
     expect(await later(5 * MINUTE)).toEqual(['publish_failed'])
     expect(lines.at(-1)).toMatchObject({ level: 40, reason: expect.stringMatching(reason) })
     expect(names()).toEqual(before)
+
+    for (const file of [target, `${target}.json`]) fs.rmSync(file)
+    expect(await later(4 * MINUTE)).toEqual([])
+    expect(await later(MINUTE)).toEqual(['published'])
   })
 })
 

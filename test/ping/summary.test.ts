@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { JobError } from '../../src/errors.ts'
-import { outcomeText } from '../../src/ping/summary.ts'
+import { endOf, outcomeText } from '../../src/ping/summary.ts'
 import type { JobResult } from '../../src/sync/job.ts'
 import { RAN, resultOf } from './results.ts'
 
@@ -25,6 +25,15 @@ it.each<[string, Partial<JobResult>[], number | null, string]>([
   const ended = results.map((changed) => resultOf('acme', changed))
 
   expect(outcomeText(ended, new Map(), ms)).toBe(text)
+})
+
+it.each<[JobResult['trigger'], string]>([
+  ['schedule', 'busy'],
+  ['refresh', 'busy'],
+  ['manual', 'failed'],
+  ['backfill', 'failed'],
+])('a list that another process works on is, for a %s, %s', (trigger, end) => {
+  expect(endOf(resultOf('acme', { ...BUSY, trigger }))).toBe(end)
 })
 
 it.each([

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect } from 'vitest'
 import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
-import type { Ended, LogLine } from '../helpers/processes.ts'
-import { createScene, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
+import { type Ended, type LogLine, ownChildren } from '../helpers/processes.ts'
+import { createScene, EVERY_SECOND, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 
 const it = sceneTests()
@@ -15,6 +16,7 @@ const it = sceneTests()
 
 const COPY = 'published/copy.db'
 const published = ({ msg }: LogLine) => msg === 'published'
+const publishing = () => ownChildren('publish-child')
 
 const orders = (count: number, value = 1) =>
   Array.from({ length: count }, (_, index) => ({
@@ -151,6 +153,25 @@ describe('the published file', () => {
     }
     fs.writeFileSync(`${copy}.json`, numbers)
   })
+})
+
+it('a service whose publishing process is killed warns, reads on, and publishes later', async () => {
+  const settings = { schedule: EVERY_SECOND, publish: COPY, publishEvery: '1s' }
+  const { workspace } = await createScene({ list: orders(6), settings })
+  const daemon = workspace.startHere(['start'])
+  while (publishing().length === 0) await setImmediate()
+  for (const pid of publishing()) process.kill(pid, 'SIGKILL')
+  const warning = await daemon.log(({ event }) => event === 'publish_failed')
+  const isLeft = fs.existsSync(workspace.file(COPY))
+  const runs = Number(workspace.value("SELECT count(*) FROM sync_runs WHERE status = 'succeeded'"))
+  await daemon.logs(({ event }) => event === 'run_finished', runs + 1)
+  await daemon.log(published)
+  daemon.kill('SIGTERM')
+  const { code, logs } = await daemon.ended
+
+  expect(warning).toMatchObject({ level: 'warn', reason: expect.stringContaining('was ended (SIGKILL)') })
+  expect([code, isLeft, left(workspace)]).toEqual([0, false, ['copy.db', 'copy.db.json']])
+  expect(logs.filter(({ level }) => level === 'error')).toEqual([])
 })
 
 describe('snapshot', () => {

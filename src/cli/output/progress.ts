@@ -1,7 +1,10 @@
 import type { RateRules } from '../../api/rate/budget.ts'
 import { allowedPerMinute } from '../../api/rate/decision.ts'
 import { leftIn, MINUTE_MS } from '../../api/rate/window.ts'
+import type { JobEvent } from '../../sync/job.ts'
+import { leftOf, ownerName } from '../../sync/owner-work.ts'
 import type { Page } from '../../sync/types.ts'
+import type { VerifyEvent } from '../../sync/verify.ts'
 import { counted, grouped, inWords, printable } from '../../text.ts'
 
 /** The progress of a job. Times are epoch milliseconds. */
@@ -42,58 +45,49 @@ export function newProgress(label: string, budget: string) {
   }
 }
 
-/** Another process has the job. */
-export function noteBusy(job: JobProgress, name: string, left: number | null): void {
-  job.state = 'busy'
-  job.owner = { name: printable(name, 60), left }
+/** Notes what happened to a job. */
+export function noteEvent(job: JobProgress, event: JobEvent | VerifyEvent, now: number): void {
+  if (event.kind === 'busy') {
+    const name = printable(ownerName(event.owner, event.work), 60)
+    Object.assign(job, { state: 'busy', owner: { name, left: leftOf(event.work, now) } })
+  } else if (event.kind === 'start') {
+    const { checkpoint, rowsSeen: rows } = event.walk
+    const furthest = checkpoint.nextPage === null ? 0 : checkpoint.nextPage - 1
+    Object.assign(job, { state: 'walking', furthest, pass: checkpoint.pass, rows })
+  } else if (event.kind === 'request') {
+    job.markedAt ??= now
+    endWait(job, now)
+    job.wait = null
+    job.requests++
+    job.inFlight++
+  } else if (event.kind === 'retry') noteWait(job, event.reason, now + event.delayMs, now)
+  else if (event.kind === 'wait') noteWait(job, event.reason, event.until, now)
+  else if (event.kind === 'page') notePage(job, event.page, event.itemsInWalk, now)
+  else if (event.kind === 'pass') Object.assign(job, { pass: event.pass, furthest: 0, page: 0 })
 }
 
-/** A walk begins, or continues at this page. */
-export function noteStart(job: JobProgress, nextPage: number | null, pass: number, rows: number): void {
-  job.state = 'walking'
-  job.furthest = nextPage === null ? 0 : nextPage - 1
-  Object.assign(job, { pass, rows })
-}
-
-/** A request leaves, which ends a wait. */
-export function noteRequest(job: JobProgress, now: number): void {
-  job.markedAt ??= now
-  if (job.wait) job.waitedMs += Math.max(now - job.wait.since, 0)
-  job.wait = null
-  job.requests++
-  job.inFlight++
-}
-
-export function noteWait(job: JobProgress, reason: string, until: number, now: number): void {
+function noteWait(job: JobProgress, reason: string, until: number, now: number): void {
   job.wait = { reason, until, since: job.wait?.since ?? now }
   job.inFlight = 0
 }
 
-/** A page is read and written. The next request may have left before, or may be waiting. */
-export function notePage(
-  job: JobProgress,
-  page: { number: number; lastPage: number | null },
-  rows: number,
-  now: number,
-): void {
-  if (job.wait) {
-    job.waitedMs += Math.max(now - job.wait.since, 0)
-    job.wait.since = now
-  }
-  const spent = Math.max(now - (job.markedAt ?? now) - job.waitedMs, 0)
-  job.spentMs = [...job.spentMs, spent].slice(-KEPT_ANSWERS)
-  Object.assign(job, { markedAt: now, waitedMs: 0 })
-  job.answers++
-  job.inFlight = Math.max(job.inFlight - 1, 0)
-  Object.assign(job, { rows, page: page.number, lastPage: page.lastPage })
-  job.furthest = Math.max(job.furthest, page.number)
-  // A list is not done before its walk ends, and earlier pages may be asked again.
-  if (page.lastPage !== null)
-    job.percent = Math.max(job.percent ?? 0, Math.min(percentOf(job.furthest, page.lastPage), 99))
+function endWait(job: JobProgress, now: number): void {
+  if (job.wait) job.waitedMs += Math.max(now - job.wait.since, 0)
 }
 
-export function notePass(job: JobProgress, pass: number): void {
-  Object.assign(job, { pass, furthest: 0, page: 0 })
+/** A page is read and written. The next request may have left before, or may be waiting. */
+function notePage(job: JobProgress, { number, lastPage }: Page, rows: number, now: number): void {
+  endWait(job, now)
+  if (job.wait) job.wait.since = now
+  const spent = Math.max(now - (job.markedAt ?? now) - job.waitedMs, 0)
+  job.spentMs = [...job.spentMs, spent].slice(-KEPT_ANSWERS)
+  job.answers++
+  job.inFlight = Math.max(job.inFlight - 1, 0)
+  Object.assign(job, { markedAt: now, waitedMs: 0, page: number, lastPage, rows })
+  job.furthest = Math.max(job.furthest, number)
+  // A list is not done before its walk ends, and earlier pages may be asked again.
+  if (lastPage !== null)
+    job.percent = Math.max(job.percent ?? 0, Math.min(percentOf(job.furthest, lastPage), 99))
 }
 
 export function percentOf(pages: number, all: number): number {
@@ -137,7 +131,7 @@ export function estimate(
   const [latest = null] = [job, ...others]
     .flatMap(({ budgetNow: one }) => one ?? [])
     .toSorted((one, other) => other.at - one.at)
-  const byBudget = latest ? msToSend(requests, budgetLater(latest.known, now - latest.at)) : 0
+  const byBudget = latest ? msToSend(requests, latest.known, now - latest.at) : 0
   const bySpeed = pages * (each ?? 0)
   if (allowed !== null && byBudget > bySpeed) {
     const shared = others.length === 0 ? '' : `, shared by ${others.length + 1} lists`
@@ -206,14 +200,12 @@ export function budgetNow(
   return { open, freshMs: left?.freshMs ?? windowMs, each: Math.max(allowed, 1), windowMs }
 }
 
-/** The same budget some milliseconds later, if no request leaves meanwhile. */
-export function budgetLater(budget: BudgetNow, ms: number): BudgetNow {
-  if (ms < budget.freshMs) return { ...budget, freshMs: budget.freshMs - Math.max(ms, 0) }
-  return { ...budget, open: budget.each, freshMs: budget.windowMs }
-}
-
-/** Milliseconds until this many requests may have left. */
-export function msToSend(requests: number, { open, freshMs, each, windowMs }: BudgetNow): number {
+/** Milliseconds until this many requests may have left. `known`: how long ago the budget was so, if no request has left since then. */
+export function msToSend(requests: number, budget: BudgetNow, known = 0): number {
+  const { each, windowMs } = budget
+  const isFresh = known >= budget.freshMs
+  const open = isFresh ? each : budget.open
+  const freshMs = isFresh ? windowMs : budget.freshMs - Math.max(known, 0)
   if (requests <= open) return 0
   return freshMs + Math.floor((requests - open - 1) / each) * windowMs
 }

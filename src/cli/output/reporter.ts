@@ -16,12 +16,7 @@ import {
   estimate,
   type JobProgress,
   newProgress,
-  noteBusy,
-  notePage,
-  notePass,
-  noteRequest,
-  noteStart,
-  noteWait,
+  noteEvent,
   othersOf,
 } from './progress.ts'
 import { addList, logRefresh, logRun, logTotals, logVerified, newTotals } from './run-lines.ts'
@@ -76,8 +71,8 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
     log[known.ms < LONG_MS ? 'debug' : 'info']({ event: 'estimate', ...numbers }, known.text)
   }
 
-  /** What `sync` and `verify` report of a job. `pageMessage` is the log's message of a page. */
-  function watch(job: Job, pageMessage: 'page saved' | 'page compared'): Observe<JobEvent | VerifyEvent> {
+  /** What `sync` and `verify` report of a job. */
+  function watch(job: Job, isVerify: boolean): Observe<JobEvent | VerifyEvent> {
     const { organization, collection } = job
     const log = logger.child({ organization: organization.name, collection: collection.name })
     const progress = newProgress(jobName(job), budgetOf(job))
@@ -96,37 +91,33 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
 
     function observe(event: JobEvent | VerifyEvent): void {
       const at = now()
+      noteEvent(progress, event, at)
       switch (event.kind) {
         case 'busy': {
           const { owner, work } = event
-          noteBusy(progress, ownerName(owner, work), leftOf(work, at))
           if (busy?.owner === owner && at - busy.at < BUSY_TOLD_EVERY_MS) return
           busy = { owner, at }
           logBusy(log, owner, work, at)
           return
         }
         case 'start': {
-          const { id, checkpoint, rowsSeen, resumed } = event.walk
+          const { id, checkpoint, resumed } = event.walk
           const { nextPage: page, pass } = checkpoint
           walkId = id
-          noteStart(progress, page, pass, rowsSeen)
           if (resumed)
             log.info({ event: 'walk_resumed', walk_id: id, page, pass }, 'an interrupted walk continues')
           else log.debug({ event: 'walk_started', walk_id: id, page }, 'a walk begins')
           return
         }
         case 'page': {
-          const { page, result, itemsInWalk } = event
+          const { page, result } = event
           const { added, changed, notices } = result
-          notePage(progress, page, itemsInWalk, at)
           noteBudget(page, progress, at)
           logEstimate(log, page, progress)
           const items = page.items.length
           const fields = { walk_id: walkId, page: page.number, items, added, changed }
-          log.debug(
-            { event: pageMessage === 'page saved' ? 'page_saved' : 'page_compared', ...fields },
-            pageMessage,
-          )
+          if (isVerify) log.debug({ event: 'page_compared', ...fields }, 'page compared')
+          else log.debug({ event: 'page_saved', ...fields }, 'page saved')
           logBeyondEnd(log, page)
           logNotices(log, page.number, notices)
           return
@@ -142,27 +133,17 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           refreshed = event.result.run
           onRefresh?.()
           return
-        case 'pass': {
-          const { why, pass } = event
-          notePass(progress, pass)
+        case 'pass':
           log.warn(
-            { event: 'pass_repeated', walk_id: walkId, pass },
-            `the list moved, or does not add up, so it is read again: ${why}`,
+            { event: 'pass_repeated', walk_id: walkId, pass: event.pass },
+            `the list moved, or does not add up, so it is read again: ${event.why}`,
           )
           return
-        }
-        case 'request':
-          noteRequest(progress, at)
+        case 'retry':
+          log.warn({ event: 'request_retried', delay_ms: event.delayMs }, `${event.reason}; trying again`)
           return
-        case 'retry': {
-          const { reason, delayMs } = event
-          noteWait(progress, reason, at + delayMs, at)
-          log.warn({ event: 'request_retried', delay_ms: delayMs }, `${reason}; trying again`)
-          return
-        }
         case 'wait': {
           const { reason, until } = event
-          noteWait(progress, reason, until, at)
           const level = until - at >= LOGGED_WAIT_MS ? 'info' : 'debug'
           log[level]({ event: 'waiting', reason, until: new Date(until).toISOString() }, 'waiting')
           return
@@ -174,6 +155,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           if (!result.isInstead) logRun(log, result, at - observedAt)
           return
         }
+        case 'request':
         case 'throttled':
         case 'waited':
           // The line of the run has the sums of these.
@@ -187,8 +169,8 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
   }
 
   return {
-    observe: (job: Job): Observe<JobEvent> => watch(job, 'page saved'),
-    observeVerifying: (job: Job): Observe<VerifyEvent> => watch(job, 'page compared'),
+    observe: (job: Job): Observe<JobEvent> => watch(job, false),
+    observeVerifying: (job: Job): Observe<VerifyEvent> => watch(job, true),
     showAtRest: board.showAtRest,
     /** On a terminal: a last line with the sums of the command. */
     summarize(): void {

@@ -2,17 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { nextRun, restLine } from '../../../src/cli/commands/start.ts'
 import { createBoard, progressLines, wholePercent } from '../../../src/cli/output/board.ts'
 import {
-  budgetLater,
   budgetNow,
   estimate,
   type JobProgress,
   msPerPage,
   msToSend,
   newProgress,
-  notePage,
-  noteRequest,
-  noteStart,
-  noteWait,
+  noteEvent,
   timeLeft,
   timeLeftOfAll,
 } from '../../../src/cli/output/progress.ts'
@@ -20,14 +16,21 @@ import { cellsOf } from '../../../src/cli/output/terminal.ts'
 
 const NOTHING_DONE = { done: 0, pagesDone: 0, rowsDone: 0, percent: 0 }
 
+type Event = Parameters<typeof noteEvent>[1]
+
+/** A request that leaves at a time, and its page that is written at another. */
+function read(job: JobProgress, page: { number: number; lastPage: number }, sent: number, written: number) {
+  noteEvent(job, { kind: 'request' }, sent)
+  noteEvent(job, { kind: 'page', page, itemsInWalk: page.number * 25 } as Event, written)
+}
+
 /** A job that has read so many of 40 pages in a second each. */
 function reading(pages: number, name = 'acme orders'): JobProgress {
   const job = newProgress(name, 'token')
-  noteStart(job, 1, 1, 0)
-  for (let page = 1; page <= pages; page++) {
-    noteRequest(job, (page - 1) * 1000)
-    notePage(job, { number: page, lastPage: 40 }, page * 25, page * 1000)
-  }
+  const walk = { checkpoint: { nextPage: 1, pass: 1 }, rowsSeen: 0 }
+  noteEvent(job, { kind: 'start', walk } as Event, 0)
+  for (let page = 1; page <= pages; page++)
+    read(job, { number: page, lastPage: 40 }, (page - 1) * 1000, page * 1000)
   job.allowedPerMinute = 60
   job.budgetNow = { at: 2000, known: { open: 38, freshMs: 60_000, each: 60, windowMs: 60_000 } }
   return job
@@ -99,7 +102,7 @@ describe('the time that is left', () => {
 describe('the percent', () => {
   it('of a list never falls, and is 100 only at its end', () => {
     const job = reading(40)
-    notePage(job, { number: 3, lastPage: 60 }, 1000, 50_000)
+    read(job, { number: 3, lastPage: 60 }, 50_000, 50_000)
 
     expect(job.percent).toBe(99)
   })
@@ -117,15 +120,13 @@ describe('the percent', () => {
 describe('what a page takes', () => {
   it('is known after a few, without waits, and without those that waited for a lock', () => {
     const job = newProgress('acme orders', 'token')
-    const read = (sent: number, written: number) => {
-      noteRequest(job, sent)
-      notePage(job, { number: job.answers + 1, lastPage: 9 }, 25, written)
-    }
-    read(0, 100)
-    noteWait(job, 'the rate limit', 6100, 100)
-    read(6100, 6200)
+    const readNext = (sent: number, written: number) =>
+      read(job, { number: job.answers + 1, lastPage: 9 }, sent, written)
+    readNext(0, 100)
+    noteEvent(job, { kind: 'wait', reason: 'the rate limit', until: 6100 }, 100)
+    readNext(6100, 6200)
     expect(msPerPage(job)).toBeNull()
-    read(6200, 46_200)
+    readNext(6200, 46_200)
 
     expect(msPerPage(job)).toBe(100)
   })
@@ -134,10 +135,8 @@ describe('what a page takes', () => {
 /** A list of so many pages of which one has been read, or three in so many milliseconds each; `open`: what the minute still allows. */
 function begun(pages: number, allowed: number | null, { ms = 0, open = 0 } = {}) {
   const job = newProgress('acme orders', 'token')
-  for (let page = 1; page <= (ms === 0 ? 1 : 3); page++) {
-    noteRequest(job, (page - 1) * ms)
-    notePage(job, { number: page, lastPage: pages }, 25, page * ms)
-  }
+  for (let page = 1; page <= (ms === 0 ? 1 : 3); page++)
+    read(job, { number: page, lastPage: pages }, (page - 1) * ms, page * ms)
   const known = { open, freshMs: 60_000, each: allowed ?? 1, windowMs: 60_000 }
   const budget = allowed === null ? null : { at: 3 * ms, known }
   return {
@@ -249,8 +248,8 @@ describe('the budget now', () => {
   it('is whole again when its minute is over', () => {
     const budget = { open: 0, freshMs: 40_000, each: 60, windowMs: 60_000 }
 
-    expect(budgetLater(budget, 30_000)).toEqual({ ...budget, freshMs: 10_000 })
-    expect(budgetLater(budget, 40_000)).toEqual({ ...budget, open: 60, freshMs: 60_000 })
+    expect([30_000, 40_000].map((known) => msToSend(60, budget, known))).toEqual([10_000, 0])
+    expect(msToSend(61, budget, 40_000)).toBe(60_000)
   })
 })
 

@@ -13,6 +13,7 @@ import {
 } from '../../../../src/store/sqlite/publish/place.ts'
 import { makeCopy, startCopy } from '../../../../src/store/sqlite/publish/publish.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
+import { ownChildren } from '../../../helpers/processes.ts'
 import { IS_ROOT } from '../../../helpers/system.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 import { beginTestWalk, complete, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -210,12 +211,6 @@ it('tells how fresh lists are in one order, whatever the order in which a databa
   expect(freshnessOf(told).map(({ organization }) => organization)).toEqual(['a', 'b', 'c'])
 })
 
-/** The processes that this one has started. */
-function ownChildren(): number[] {
-  const list = fs.readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
-  return list.split(' ').filter(Boolean).map(Number)
-}
-
 it.each<[how: string, end: (stop: AbortController, child: number) => void, name: string, message: RegExp]>([
   ['on the signal to stop', (stop) => stop.abort(), 'InterruptedError', /nothing has changed$/],
   [
@@ -237,11 +232,10 @@ it.each<[how: string, end: (stop: AbortController, child: number) => void, name:
     // What the process has when it copies.
     makeUnfinished(target, LOCK, 0o600)
     fs.writeFileSync(path.join(leasesFolder(mirror), LOCK), '')
-    const others = ownChildren()
     const stop = new AbortController()
 
     const copying = startCopy(task, LOCK, stop.signal)
-    const [child = 0] = ownChildren().filter((pid) => !others.includes(pid))
+    const [child = 0] = ownChildren('publish-child')
     // Nobody else is killed: 0 would be all processes of the group.
     expect(child).toBeGreaterThan(0)
     end(stop, child)
