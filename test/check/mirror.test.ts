@@ -16,14 +16,15 @@ function newMirror(): string {
   return mirror.file
 }
 
-/** The last database page becomes one of no kind. */
-function damagedMirror(): string {
-  const file = newMirror()
-  const { size } = fs.statSync(file)
-  const handle = fs.openSync(file, 'r+')
-  fs.writeSync(handle, Buffer.alloc(PAGE_BYTES, 7), 0, PAGE_BYTES, size - PAGE_BYTES)
+/** The first database page of a table becomes one of no kind. */
+function damagedMirror(table: string): string {
+  const mirror = openTestMirror()
+  const page = Number(mirror.value('SELECT rootpage FROM sqlite_schema WHERE name = ?', table))
+  mirror.close()
+  const handle = fs.openSync(mirror.file, 'r+')
+  fs.writeSync(handle, Buffer.alloc(PAGE_BYTES, 7), 0, PAGE_BYTES, (page - 1) * PAGE_BYTES)
   fs.closeSync(handle)
-  return file
+  return mirror.file
 }
 
 function mirrorWithoutTables(): string {
@@ -42,7 +43,13 @@ function mirrorWithTwoNames(): string {
 
 it.each<[what: string, make: () => string, exitCode: number, message: RegExp]>([
   ['is well', newMirror, 0, /can be written, and has version \d+; it is not damaged \(quick_check\)$/],
-  ['is damaged', damagedMirror, 4, /mirror\.db is damaged.*Restore a copy/s],
+  ['is damaged', () => damagedMirror('sync_rejects'), 4, /mirror\.db is damaged: /],
+  [
+    'is damaged where it is read',
+    () => damagedMirror('sync_settings'),
+    4,
+    /mirror\.db is damaged \(.*Restore a copy/,
+  ],
   ['has no tables', mirrorWithoutTables, 0, /mirror\.db is empty; the first sync fills it$/],
   ['has two names', mirrorWithTwoNames, 4, /mirror\.db has 2 names \(hard links\)/],
   ['cannot be made', () => path.join(newMirror(), 'mirror.db'), 4, /mirror\.db is no folder$/],
