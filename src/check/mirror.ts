@@ -6,7 +6,7 @@ import { assertSameApi } from '../store/core/settings.ts'
 import type { ConfiguredCollection } from '../store/core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../store/sqlite/driver.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
-import { openForReading } from '../store/sqlite/file/open.ts'
+import { openForReading, translatingErrors } from '../store/sqlite/file/open.ts'
 import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
 import { type Origin, originIn } from '../store/sqlite/publish/numbers.ts'
 import { inBytes } from '../text.ts'
@@ -38,7 +38,7 @@ export function checkMirrorFile(
     impossible = runRule(connection, impossibleCollections(SQLITE, collections))
   }
   try {
-    const contents = checkContents(file, look)
+    const contents = translatingErrors(file, () => checkContents(file, look))
     return { findings: [contents, ...collectionFindings(impossible), ...checkDisk(file)], origin }
   } catch (error) {
     return { findings: [findingOf(error)], origin }
@@ -57,10 +57,6 @@ function checkContents(file: string, look: (connection: Connection) => void): Fi
     return folder.state === 'ok'
       ? ok(NAME, `${file} is not there yet, and can be made (${folder.message})`)
       : { ...folder, exit_code: 4 }
-  }
-  if (stat.isFile() && stat.nlink > 1) {
-    const text = `${file} has ${stat.nlink} names (hard links), and would get a log under each`
-    return fail(NAME, 4, text, 'remove all but one')
   }
   // After an upgrade it is of an older version until the first command that writes.
   const connection = openForReading(file, false, true)

@@ -5,7 +5,7 @@ import { getRequestListener } from '@hono/node-server'
 import { UsageError } from '../errors.ts'
 import { isLoopback } from '../loopback.ts'
 import { createApp } from './app.ts'
-import { createConnections, createPace, createTurns } from './load.ts'
+import { createConnections, createTurns } from './load.ts'
 import type { StatusSource } from './overview.ts'
 
 export interface ListenerOptions {
@@ -58,7 +58,7 @@ export async function openListener(options: ListenerOptions) {
     errorHandler: () => new Response('bad request\n', { status: 400 }),
   })
   // A flood of anything else does not delay a probe.
-  const [probeTurn, turn] = [createTurns(createPace(now), sleep), createTurns(createPace(now), sleep)]
+  const [probeTurn, turn] = [createTurns(now, sleep), createTurns(now, sleep)]
   const { connections: most, forProbes } = LIMITS
   const connections = createConnections(now, { most, forProbes, answerMs: ANSWER_MS })
 

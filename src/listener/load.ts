@@ -53,47 +53,31 @@ export function createConnections(now: () => number, { most, forProbes, answerMs
   }
 }
 
+/** Answers a second, of all clients together; and how many may come at once, as a browser and a few scrapers ask for them. */
+const PER_SECOND = 50
+const BURST = 50
+
 /**
- * Returns a function that resolves when a request may be answered: one after another, each after `waitMs`. A request whose client has gone
- * before its turn takes no turn: clients that ask and leave would keep all others waiting for minutes.
+ * Returns a function that resolves when a request may be answered: one after another, and a flood gets PER_SECOND a second. A request
+ * whose client has gone before its turn takes no turn: clients that ask and leave would keep all others waiting for minutes.
+ * `now` is in epoch milliseconds.
  */
 export function createTurns(
-  waitMs: () => number,
+  now: () => number,
   sleep: (ms: number) => Promise<void>,
 ): (isGone: () => boolean) => Promise<void> {
+  const step = 1000 / PER_SECOND
   let last = Promise.resolve()
+  /** When the last turn was due. */
+  let dueAt = 0
+  async function take(): Promise<void> {
+    const time = now()
+    // Not later than now, by a clock that was set back.
+    dueAt = Math.max(Math.min(dueAt, time) + step, time - BURST * step)
+    if (dueAt > time) await sleep(dueAt - time)
+  }
   return (isGone) => {
-    last = last.then(async () => {
-      if (isGone()) return
-      const wait = waitMs()
-      if (wait > 0) await sleep(wait)
-    })
+    last = last.then(() => (isGone() ? undefined : take()))
     return last
   }
 }
-
-/** Answers a second, of all clients together. */
-const PER_SECOND = 50
-
-/**
- * Returns a function that says how long (milliseconds) a request waits for its answer: not at all for as many as a browser and a
- * few scrapers send, while a flood gets PER_SECOND answers a second. `now` is in epoch milliseconds.
- */
-export function createPace(now: () => number): () => number {
-  const step = 1000 / PER_SECOND
-  // The time at which the last request may be answered.
-  let last = 0
-  return () => {
-    const time = now()
-    // A clock that was set back must not make everybody wait.
-    if (last > time + LONGEST_QUEUE_MS) last = time
-    last = Math.max(last + step, time - BURST * step)
-    return Math.max(0, last - time)
-  }
-}
-
-/** How many answers may come at once. */
-const BURST = 50
-
-/** No queue is longer: the connections, and the requests on each, are limited. */
-const LONGEST_QUEUE_MS = 300_000

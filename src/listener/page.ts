@@ -215,7 +215,7 @@ function listNames(jobs: readonly JobStatus[]) {
 
 /** The command that a step ends with, apart from the advice before it. */
 function splitStep(next: string): { advice: string; command: string } {
-  const [, advice = '', command = ''] = /^(?:(.*?): )?(admin-mirror .*)$/s.exec(next) ?? []
+  const [, advice = '', command = ''] = /^(?:(.*?): )?(admin-mirror .*)/.exec(next) ?? []
   return command === '' ? { advice: next, command } : { advice, command }
 }
 

@@ -214,6 +214,7 @@ describe('a collection', () => {
       'organizations[0].collections.orders.key 8:17',
       'the same for every organization',
     ],
+    ['orders: { zzz: 1 }', 'organizations[0].collections.orders.zzz 8:17', 'Known here: path, filters,'],
     [
       'orders: { filters: { page: 2 } }',
       'organizations[0].collections.orders.filters.page 8:28',

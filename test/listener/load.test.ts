@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { createConnections, createPace, createTurns } from '../../src/listener/load.ts'
+import { createConnections, createTurns } from '../../src/listener/load.ts'
 
 /** Two places. */
 function createScene() {
@@ -63,47 +63,58 @@ it('a connection that ended while it was owed an answer leaves its place, and is
   expect([second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([false, false, true])
 })
 
-describe('the pace of answers', () => {
-  it('lets fifty at once wait for nothing, and spreads what comes beyond by fifty a second', () => {
-    const waitMs = createPace(() => 1_000_000)
+describe('the turns of answers', () => {
+  const here = () => false
 
-    const waits = Array.from({ length: 151 }, waitMs)
+  /** Turns by a clock that moves while somebody sleeps. */
+  function createTurnsAt(start: number) {
+    const clock = { time: start }
+    const turn = createTurns(
+      () => clock.time,
+      async (ms) => {
+        clock.time += ms
+      },
+    )
+    /** How long so many requests that come together wait, one after another. */
+    const waits = async (count: number) => {
+      const come = clock.time
+      const all = Array.from({ length: count }, () => turn(here).then(() => clock.time - come))
+      return Promise.all(all)
+    }
+    return { clock, turn, waits }
+  }
 
-    expect(waits.slice(0, 50).every((ms) => ms === 0)).toBe(true)
-    expect([waits[100], waits[150]]).toEqual([1000, 2000])
+  it('let fifty at once wait for nothing, and spread what comes beyond by fifty a second', async () => {
+    const all = await createTurnsAt(1_000_000).waits(151)
+
+    expect(all.slice(0, 50).every((ms) => ms === 0)).toBe(true)
+    expect([all[100], all[150]]).toEqual([1000, 2000])
   })
 
-  it('forgets a flood that is over', () => {
-    let now = 1_000_000
-    const waitMs = createPace(() => now)
-    for (let request = 0; request < 1000; request++) waitMs()
+  it('forget a flood that is over', async () => {
+    const { clock, waits } = createTurnsAt(1_000_000)
+    await waits(1000)
 
-    now += 30_000
+    clock.time += 30_000
 
-    expect(Array.from({ length: 50 }, waitMs).every((ms) => ms === 0)).toBe(true)
+    expect((await waits(50)).every((ms) => ms === 0)).toBe(true)
   })
 
-  it('makes nobody wait for a clock that was set back', () => {
-    let now = 1_000_000_000
-    const waitMs = createPace(() => now)
-    waitMs()
+  it('make nobody wait for a clock that was set back', async () => {
+    const { clock, waits } = createTurnsAt(1_000_000_000)
+    await waits(1)
 
-    now -= 86_400_000
+    clock.time -= 86_400_000
 
-    expect(waitMs()).toBeLessThanOrEqual(1000)
+    expect(await waits(1)).toEqual([20])
   })
-})
 
-it('a request whose client is gone by its turn takes none', async () => {
-  const waits: number[] = []
-  const turn = createTurns(
-    () => 20,
-    async (ms) => {
-      waits.push(ms)
-    },
-  )
+  it('are not taken by requests whose clients are gone', async () => {
+    const { clock, turn, waits } = createTurnsAt(1_000_000)
+    await waits(51)
 
-  await Promise.all([turn(() => true), turn(() => false), turn(() => true)])
+    await Promise.all([turn(() => true), turn(here), turn(() => true)])
 
-  expect(waits).toEqual([20])
+    expect(clock.time).toBe(1_000_020)
+  })
 })

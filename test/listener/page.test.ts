@@ -78,6 +78,8 @@ describe('what needs somebody', () => {
       '<p>put in a new token</p>\n<code class="command">admin-mirror resume --org acme</code>',
     ],
     ['free the disk', '<p>free the disk</p>\n</li>'],
+    ['restart admin-mirror now', '<p>restart admin-mirror now</p>\n</li>'],
+    ['one: two: admin-mirror start', '<p>one: two</p>\n<code class="command">admin-mirror start</code>'],
   ])('says what to do, and what to type: %s', async (next, shown) => {
     expect(await pageHtml(overview([job('acme', 'orders', { next })]))).toContain(shown)
   })

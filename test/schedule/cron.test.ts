@@ -149,6 +149,15 @@ describe('the period of a schedule', () => {
   })
 })
 
+describe('a day of a zone', () => {
+  it.each([
+    ['is the day before in UTC', '30 5 21 11 *', 'Pacific/Kiritimati', '2026-11-20T15:30:00Z'],
+    ['is the day after in UTC', '30 20 20 11 *', 'Pacific/Pago_Pago', '2026-11-21T07:30:00Z'],
+  ])('may begin where it %s', (_, expression, timezone, expected) => {
+    expect(fires(expression, timezone, '2026-11-10T00:00:00Z', 1)).toEqual([expected])
+  })
+})
+
 describe('a time of the night', () => {
   it('does not fire on the day on which the clocks skip it', () => {
     const dayAfter = '2026-03-30T00:30:00Z'

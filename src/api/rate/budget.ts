@@ -190,8 +190,7 @@ export function afterReport(budget: Budget, report: Report, rules: RateRules, no
   // The answered requests were in flight together with those that still are.
   const before = withInFlight(asOfNow(budget, now), { by, count: inFlight + answers.length, at })
   const heard = answers.reduce((after, answer) => afterOne(after, answer, rules), before)
-  const valid = answers.length > 0 ? asOfNow(heard, now) : heard
-  const current = withInFlight(valid, { by, count: inFlight, at })
+  const current = withInFlight(asOfNow(heard, now), { by, count: inFlight, at })
   if (!isCounting(current, now)) return current
   return { ...current, learned: withCounted(current.learned, unannounced, current.throttledAt) }
 }

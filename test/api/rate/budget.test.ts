@@ -1,6 +1,24 @@
 import { describe, expect, it } from 'vitest'
-import { asOfNow, type Budget, budgetOf, FRESH, isHeard, withPermit } from '../../../src/api/rate/budget.ts'
-import { budgetWith, DAY, flightOf, MINUTE, NOW, RULES, SECOND, windowOf } from '../helpers/budgets.ts'
+import {
+  afterReport,
+  asOfNow,
+  type Budget,
+  budgetOf,
+  FRESH,
+  isHeard,
+  withPermit,
+} from '../../../src/api/rate/budget.ts'
+import {
+  announced,
+  budgetWith,
+  DAY,
+  flightOf,
+  MINUTE,
+  NOW,
+  RULES,
+  SECOND,
+  windowOf,
+} from '../helpers/budgets.ts'
 
 const HOUR = 60 * MINUTE
 
@@ -20,6 +38,23 @@ describe('a clock that was set back', () => {
     ['a pause beyond a day', { closedUntil: NOW + DAY + 1 }, { closedUntil: 0 }],
   ])('leaves nothing of the future in %s', (_case, written, expected) => {
     expect(asOfNow(budgetWith(written), NOW)).toEqual(budgetWith(expected))
+  })
+})
+
+describe('a report', () => {
+  it('of answers from before a clock was set back leaves nothing of the future', () => {
+    const answers = [{ at: NOW + HOUR, leftIn: null, announced: announced(60, 59) }]
+    const told = { by: 'one', inFlight: 0, answers, unannounced: [] }
+
+    const { window, heardAt } = afterReport(FRESH, told, RULES, NOW)
+
+    expect([window?.endsAt, heardAt]).toEqual([NOW + 61_000, NOW])
+  })
+
+  it('of requests that were not written counts them from now on', () => {
+    const told = { by: 'one', inFlight: 2, answers: [], unannounced: [] }
+
+    expect(afterReport(FRESH, told, RULES, NOW).inFlight).toEqual([{ by: 'one', count: 2, at: NOW }])
   })
 })
 
