@@ -174,8 +174,6 @@ export interface Sharing {
   openQueue(onTrouble: (error: unknown) => void): Promise<ListQueue>
   /** Says that this worker lives. Call it regularly. */
   renew(): Promise<void>
-  /** Whether a living process works on a job, be it this one. */
-  isOwned(organizationId: string, collection: string): Promise<boolean>
   /** Returns the lists that no worker reads, or is about to read; for some seconds they are this worker's. */
   takeFreeLists<L extends ListNames>(lists: readonly L[]): Promise<L[]>
 }

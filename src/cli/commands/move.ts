@@ -2,7 +2,7 @@ import path from 'node:path'
 import { type PostgresSettings, parsePostgresAddress } from '../../config/postgres-address.ts'
 import { interpolate } from '../../config/variables.ts'
 import { JobError, UsageError } from '../../errors.ts'
-import { createLeases as createServerLeases } from '../../store/postgres/leases.ts'
+import { alone } from '../../store/postgres/leases.ts'
 import { type Moved, move } from '../../store/postgres/move/move.ts'
 import type { Connection } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
@@ -20,7 +20,7 @@ import { counted, printable } from '../../text.ts'
 import { exitCodeIfStopped } from '../exit-code.ts'
 import { assertMirror } from '../file/mirror.ts'
 import { openConnection } from '../file/open.ts'
-import { connect, workerName } from '../postgres/connect.ts'
+import { connect } from '../postgres/connect.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options {
@@ -48,52 +48,53 @@ const WHAT = 'it is being moved to a PostgreSQL server'
 
 /** Moves the mirror. Other processes that want to write the file wait meanwhile, and say for what. Returns the exit code. */
 async function moveToPostgres(runtime: Runtime, file: string, to: PostgresSettings): Promise<number> {
-  const { now, signal, stderr, pid, newToken } = runtime
-  const report = (message: string) => stderr.write(`${message}\n`)
+  const report = (message: string) => runtime.stderr.write(`${message}\n`)
   // The server first: a wrong address costs nothing.
   const server = await connect(to, runtime, report)
+  const { signal } = runtime
   try {
-    const serverLeases = await createServerLeases(server, workerName(runtime))
-    try {
-      if (!(await serverLeases.lock('move', '')))
-        throw new JobError('BUSY', `another process is moving a mirror to ${to.shown} right now`)
-      const { connection, patience } = await openConnection(file, runtime, {
-        info: (_, message) => report(message),
-        warn: () => {},
-      })
-      const name = newLockName(pid, newToken)
-      const leases = translatingErrors(file, () => createLeases(connection, name, now))
-      const transact = createTransact({ connection, ...patience })
-      try {
-        const isAlone = await transact(() => announceMaintenance(connection, { owner: name, what: WHAT }))
-        if (!isAlone) throw inUse(file, maintenanceUnderWay(connection) ?? 'another process is at work on it')
-        try {
-          const alone = createLockWait(file, patience)
-          await alone(() => connection.exec('BEGIN IMMEDIATE'))
-          assertUnused(connection, file)
-          return reportEnd(
-            runtime,
-            file,
-            to,
-            await move({ connection, server, signal, ...progressReports(runtime) }),
-          )
-        } catch (error) {
-          throw translate(file, error)
-        } finally {
-          if (connection.inTransaction) connection.exec('ROLLBACK')
-          await transact(() => withdrawMaintenance(connection))
-        }
-      } finally {
-        leases.close()
-        connection.close()
-      }
-    } finally {
-      await serverLeases.close()
-    }
+    const moved = await alone(server, 'move', () =>
+      withFileAlone(runtime, file, report, (connection) =>
+        move({ connection, server, signal, ...progressReports(runtime) }),
+      ),
+    )
+    if (!moved) throw new JobError('BUSY', `another process is moving a mirror to ${to.shown} right now`)
+    return reportEnd(runtime, file, to, moved)
   } catch (error) {
     return exitCodeIfStopped(error, runtime)
   } finally {
     await server.close()
+  }
+}
+
+/** Runs `task` while nobody else writes the file. Throws MirrorError, and JobError if the file is in use. */
+async function withFileAlone<T>(
+  runtime: Runtime,
+  file: string,
+  report: (message: string) => void,
+  task: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const notes = { info: (_: object, message: string) => report(message), warn: () => {} }
+  const { connection, patience } = await openConnection(file, runtime, notes)
+  const name = newLockName(runtime.pid, runtime.newToken)
+  const leases = translatingErrors(file, () => createLeases(connection, name, runtime.now))
+  const transact = createTransact({ connection, ...patience })
+  try {
+    const isAlone = await transact(() => announceMaintenance(connection, { owner: name, what: WHAT }))
+    if (!isAlone) throw inUse(file, maintenanceUnderWay(connection) ?? 'another process is at work on it')
+    try {
+      await createLockWait(file, patience)(() => connection.exec('BEGIN IMMEDIATE'))
+      assertUnused(connection, file)
+      return await task(connection)
+    } catch (error) {
+      throw translate(file, error)
+    } finally {
+      if (connection.inTransaction) connection.exec('ROLLBACK')
+      await transact(() => withdrawMaintenance(connection))
+    }
+  } finally {
+    leases.close()
+    connection.close()
   }
 }
 

@@ -7,7 +7,7 @@ import { columnTroubles, overviewOf } from '../../store/core/overview.ts'
 import { assertSameApi } from '../../store/core/settings.ts'
 import { gateClosedUntil } from '../../store/core/status.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
-import { readDaemons, readLocks } from '../../store/postgres/leases.ts'
+import { livingWorkers, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { jobsOnServer, mirrorSize, readQueue } from '../../store/postgres/read/status.ts'
 import { lockHolders } from '../../store/postgres/server/answers.ts'
@@ -103,10 +103,10 @@ export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Prom
 }
 
 async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
-  const isLocked = await readLocks(sql, schema)
+  const living = await livingWorkers(sql)
   return {
-    jobs: await jobsOnServer(sql, isLocked),
-    daemons: await readDaemons(sql, isLocked),
+    jobs: await jobsOnServer(sql, living),
+    daemons: await readDaemons(sql, living),
     pausedUntil: await runRule(sql, gateClosedUntil()),
     columnTroubles: await runRule(sql, columnTroubles()),
     queue: await readQueue(sql, schema),

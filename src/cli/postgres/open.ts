@@ -5,13 +5,12 @@ import { mirrorState } from '../../store/core/publication.ts'
 import { runRule } from '../../store/postgres/driver.ts'
 import { createServerForgetting } from '../../store/postgres/forget.ts'
 import {
-  type Announcement,
+  alone,
   announceDaemon,
   createLeases,
   forgetDeadDaemons,
-  isOwned,
-  type Leases,
   takeFreeLists,
+  withdrawDaemon,
 } from '../../store/postgres/leases.ts'
 import { writeMirrorFile } from '../../store/postgres/mirror-file.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
@@ -43,7 +42,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
     const { keepRuns } = config
     const { signal } = runtime
     let queue: ListQueue | null = null
-    let announced: Announcement | null = null
+    let since: string | null = null
     const sharing: Sharing = {
       async openQueue(onTrouble) {
         // Only `start` needs pg-boss.
@@ -51,8 +50,10 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         queue = await openQueue(server, onTrouble)
         return queue
       },
-      renew: async () => announced?.renew(),
-      isOwned: (organizationId, collection) => isOwned(server, organizationId, collection),
+      async renew() {
+        await leases.renew()
+        if (since !== null) await announceDaemon(server, processName, since)
+      },
       takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
     }
     return {
@@ -62,12 +63,16 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
       processName,
       now,
       sharing,
-      publishing: createPublishing(server, leases, runtime),
+      publishing: createPublishing(server, runtime),
       serve: async () => createServedServer(server, runtime),
       async announceDaemon() {
         await forgetDeadDaemons(server)
-        announced = await announceDaemon(server, leases, new Date(now()).toISOString())
-        return announced.withdraw
+        since = new Date(now()).toISOString()
+        await announceDaemon(server, processName, since)
+        return async () => {
+          since = null
+          await withdrawDaemon(server, processName)
+        }
       },
       rebuild: (name) => rebuildCollection(server, name, { now, signal }),
       beginForgetting: async () => {
@@ -92,27 +97,19 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
   }
 }
 
-const PUBLISH_LOCK = 'publish'
-
 /** Publishes a file of a mirror on a PostgreSQL server. */
-function createPublishing(
-  server: Server,
-  leases: Leases,
-  runtime: Pick<Runtime, 'now' | 'pid' | 'newToken'>,
-): Publishing {
+function createPublishing(server: Server, runtime: Pick<Runtime, 'now' | 'pid' | 'newToken'>): Publishing {
   return {
     async state() {
       const maker = makerOf(await originOn(server))
       return server.reading((sql) => runRule(sql, mirrorState(maker)))
     },
     async alone(task) {
-      if (!(await leases.lock(PUBLISH_LOCK, ''))) return false
-      try {
+      const isDone = await alone(server, 'publish', async () => {
         await task()
         return true
-      } finally {
-        await leases.unlock(PUBLISH_LOCK, '')
-      }
+      })
+      return isDone ?? false
     },
     copy: ({ contents, begunAt, ...task }, signal) =>
       throughFolder(task, async (mirror) => {

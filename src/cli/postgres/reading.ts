@@ -1,17 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
-import { collectionSummary, describeColumns } from '../../store/core/describe.ts'
-import { tableName } from '../../store/core/names.ts'
-import {
-  distinctNames,
-  findListed,
-  listedCollections,
-  listedNames,
-  listedOrganizations,
-  type Value,
-} from '../../store/core/reading.ts'
-import { selectItems, selectRows } from '../../store/core/selection.ts'
-import type { Rule } from '../../store/core/sql.ts'
+import { distinctNames, findListed, type Value } from '../../store/core/reading.ts'
 import { POSTGRES, runRule, type Statements } from '../../store/postgres/driver.ts'
 import { holdsMirror } from '../../store/postgres/migrations/migrate.ts'
 import {
@@ -20,7 +9,6 @@ import {
   meaningOfSql,
   openCursor,
   type StreamedRows,
-  selectedItems,
   selectedRows,
   type UserStatement,
   withPlaceholders,
@@ -85,26 +73,15 @@ async function assertUsage(
 
 /** Of a mirror on a PostgreSQL server, in one transaction. */
 function readableServer(sql: Statements & Cursor): ReadableMirror {
-  const read = <T>(rule: Rule<T>) => runRule(sql, rule)
   return {
+    dialect: POSTGRES,
     async query(work) {
       const { columns, ...rest } = await run(sql, statementOf(work))
       return { columns: distinctNames(columns), ...rest }
     },
-    collections: async () => (await read(listedCollections(POSTGRES))).map(({ collection }) => collection),
-    organizations: () => read(listedOrganizations()),
-    names: () => read(listedNames(POSTGRES)),
-    find: (name) => read(findListed(POSTGRES, name)),
-    rows(listed, selection) {
-      const { parts, ...head } = selectRows(POSTGRES, listed, selection)
-      return { ...head, batches: selectedRows(sql, parts) }
-    },
-    async items({ collection }, selection) {
-      const raw = await read(findListed(POSTGRES, tableName(collection, 'raw')))
-      return raw ? selectedItems(sql, selectItems(POSTGRES, raw, selection)) : []
-    },
-    describe: (listed) => read(describeColumns(POSTGRES, listed)),
-    summary: (collection) => read(collectionSummary(collection)),
+    ask: (rule) => runRule(sql, rule),
+    find: (name) => runRule(sql, findListed(POSTGRES, name)),
+    select: (parts) => selectedRows(sql, parts),
   }
 }
 

@@ -3,7 +3,7 @@ import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/sc
 import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
 import { beganAhead, isDue } from '../../schedule/ticks.ts'
 import { lastRuns } from '../../store/core/runs.ts'
-import type { ListNames } from '../../store/postgres/leases.ts'
+import { isOwned, type ListNames } from '../../store/postgres/leases.ts'
 import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
 import type { ListQueue, QueuedList } from '../../store/postgres/queue/queue.ts'
 import type { JobResult } from '../../sync/job.ts'
@@ -49,7 +49,7 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
     const { organization, job } = selected
     const budget = budgetOf(organization)
     const list = { organizationId: organization.id, collection: job.collection.name, budget }
-    return { ...scheduled, list, budget, run: () => runOnce(sharing, selected, scheduled, options) }
+    return { ...scheduled, list, budget, run: () => runOnce(selected, scheduled, options) }
   })
   const byList = new Map(shared.map((job) => [queueKey(job.list), job]))
   const scheduler = startSharedScheduler(shared, {
@@ -90,19 +90,16 @@ const OVER: RunEnd = { again: false, errorCode: null }
  * The lease decides who reads: a list that another process has goes back to the queue until it is free.
  */
 async function runOnce(
-  { isOwned }: Sharing,
   selected: SelectedJob,
   schedule: Pick<ScheduledJob, 'expression' | 'timezone'>,
   { session, signal, onResult }: SharedStart,
 ): Promise<RunEnd> {
   const { organization, job } = selected
-  const name = [organization.id, job.collection.name] as const
-  const last = await session.run(() =>
-    lastRuns({ organization: organization.id, collection: job.collection.name }),
-  )
+  const names = { organization: organization.id, collection: job.collection.name }
+  const last = await session.run(() => lastRuns(names))
   const now = session.now()
   if (!last.unfinished && !beganAhead(last, now) && !isDue(last, schedule, now)) return OVER
-  if (await isOwned(...name)) return { again: true }
+  if (await session.run(() => isOwned(names))) return { again: true }
   const [result] = await session.runJobs([selected], { trigger: 'schedule', signal })
   if (!result) return OVER
   onResult(result)

@@ -1,6 +1,12 @@
-import type { CollectionSummary, ColumnSummary, JobSummary } from '../../store/core/describe.ts'
+import {
+  type CollectionSummary,
+  type ColumnSummary,
+  collectionSummary,
+  describeColumns,
+  type JobSummary,
+} from '../../store/core/describe.ts'
 import { belongsTo } from '../../store/core/names.ts'
-import type { Listed, Value } from '../../store/core/reading.ts'
+import { type Listed, listedCollections, listedNames, type Value } from '../../store/core/reading.ts'
 import { counted, grouped, inWords, printable, printableJson } from '../../text.ts'
 import { chunked } from '../output/formats/format.ts'
 import { jsonValue } from '../output/formats/json.ts'
@@ -22,17 +28,19 @@ export async function* describe(
   { name: typed, json, now }: DescribeWork,
   { configured, width }: Pick<ReadingTask, 'configured' | 'width'>,
 ): AsyncIterable<Uint8Array> {
-  const names = typed === null ? await mirror.collections() : [typed]
+  const { dialect } = mirror
+  const collections = typed === null ? await mirror.ask(listedCollections(dialect)) : []
+  const names = typed === null ? collections.map(({ collection }) => collection) : [typed]
   const all: Listed[] = []
   for (const name of names) all.push(await findNamed(mirror, name, configured))
   for (const [index, listed] of all.entries()) {
     const described = {
       name: listed.name,
-      views: (await mirror.names()).filter(
+      views: (await mirror.ask(listedNames(dialect))).filter(
         (other) => other !== listed.name && belongsTo(listed.collection, other),
       ),
-      summary: await mirror.summary(listed.collection),
-      columns: await mirror.describe(listed),
+      summary: await mirror.ask(collectionSummary(listed.collection)),
+      columns: await mirror.ask(describeColumns(dialect, listed)),
     }
     const isFirst = index === 0
     yield* json

@@ -1,6 +1,13 @@
 import { UsageError } from '../../errors.ts'
-import type { Listed, TypedRows, Value } from '../../store/core/reading.ts'
-import type { Selection } from '../../store/core/selection.ts'
+import { tableName } from '../../store/core/names.ts'
+import {
+  findListed,
+  type Listed,
+  listedOrganizations,
+  type TypedRows,
+  type Value,
+} from '../../store/core/reading.ts'
+import { type Selection, selectItems, selectRows, sentItem } from '../../store/core/selection.ts'
 import { printable } from '../../text.ts'
 import { csvFormat } from '../output/formats/csv.ts'
 import { type Format, formatted, type Tell } from '../output/formats/format.ts'
@@ -21,7 +28,7 @@ export async function exported(
   assertEnvelope(name, listed?.collection ?? '', envelope)
   const organizationIds = organizations && [
     ...organizations.ids,
-    ...idsOf(await mirror.organizations(), organizations.typed),
+    ...idsOf(await mirror.ask(listedOrganizations()), organizations.typed),
   ]
   const selection: Selection = { organizationIds, since, sinceSeq }
   if (!listed) {
@@ -29,10 +36,20 @@ export async function exported(
     const { columns, batches } = await mirror.query({ sql, parameters: [] })
     return formatted(exportFormat(null, { columns, types }, work, isTerminal), batches, tell)
   }
-  if (format === 'ndjson' && name === listed.collection)
-    return formatted(itemFormat({ envelope, safe: isTerminal }), await mirror.items(listed, selection), tell)
-  const { batches, ...head } = await mirror.rows(listed, selection)
-  return formatted(exportFormat(listed, head, work, isTerminal), batches, tell)
+  const { dialect } = mirror
+  if (format === 'ndjson' && name === listed.collection) {
+    const raw = await mirror.ask(findListed(dialect, tableName(name, 'raw')))
+    const items = raw ? mirror.select(selectItems(dialect, raw, selection)) : []
+    return formatted(sentFormat(envelope, isTerminal), items, tell)
+  }
+  const { parts, ...head } = selectRows(dialect, listed, selection)
+  return formatted(exportFormat(listed, head, work, isTerminal), mirror.select(parts), tell)
+}
+
+/** How `export` writes items as they were sent. */
+function sentFormat(envelope: boolean, isTerminal: boolean): Format {
+  const format = itemFormat({ envelope, safe: isTerminal })
+  return { ...format, row: (row) => format.row(sentItem(row as readonly string[])) }
 }
 
 /** How `export` writes the rows of a table or view that is `listed`; null: of one that every mirror has. */

@@ -1,6 +1,6 @@
 import { UsageError } from '../../errors.ts'
 import { belongsTo } from '../../store/core/names.ts'
-import { type Listed, OWN_TIME } from '../../store/core/reading.ts'
+import { type Listed, listedCollections, listedNames, OWN_TIME } from '../../store/core/reading.ts'
 import type { Selection } from '../../store/core/selection.ts'
 import { OF_THE_MIRROR } from '../../store/help-texts.ts'
 import { printable } from '../../text.ts'
@@ -20,9 +20,10 @@ export async function findNamed(
 ): Promise<Listed> {
   const listed = await mirror.find(name)
   if (listed) return listed
-  if (configured.includes(name) && !(await mirror.collections()).includes(name))
+  const collections = await mirror.ask(listedCollections(mirror.dialect))
+  if (configured.includes(name) && !collections.some(({ collection }) => collection === name))
     throw new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
-  throw unknown(name, await mirror.names())
+  throw unknown(name, await mirror.ask(listedNames(mirror.dialect)))
 }
 
 function unknown(name: string, known: readonly string[]): UsageError {
@@ -39,11 +40,28 @@ export function isOfMirror(name: string): boolean {
 
 const TIME_COLUMNS = new Set(['held_since', 'as_of', 'fresh_as_of'])
 const FRACTION_COLUMNS = new Set(['expected_missed'])
-const WHOLE_COLUMNS = new Set(
-  'configured rows removals_held walk_id first_page pages rows_seen rows_added rows_changed rows_removed requests retries rate_limit_hits rate_limit_wait_ms next_page total passes filled misfits page'.split(
-    ' ',
-  ),
-)
+const WHOLE_COLUMNS = new Set([
+  'configured',
+  'rows',
+  'removals_held',
+  'walk_id',
+  'first_page',
+  'next_page',
+  'page',
+  'pages',
+  'passes',
+  'total',
+  'rows_seen',
+  'rows_added',
+  'rows_changed',
+  'rows_removed',
+  'requests',
+  'retries',
+  'rate_limit_hits',
+  'rate_limit_wait_ms',
+  'filled',
+  'misfits',
+])
 
 /**
  * The documented columns of such a table, and the SQL that selects them: of either store, so that both write the same. Other columns

@@ -1,12 +1,7 @@
-import type { CollectionSummary, ColumnSummary } from '../../store/core/describe.ts'
-import type { Listed, Rows, TypedRows, Value } from '../../store/core/reading.ts'
-import type { Selection, SentItem } from '../../store/core/selection.ts'
-import {
-  assertReadingSql,
-  createReader,
-  type Parameters,
-  type Reader,
-} from '../../store/sqlite/read/reader.ts'
+import type { Listed, TypedRows, Value } from '../../store/core/reading.ts'
+import type { Parts } from '../../store/core/selection.ts'
+import type { Dialect, Rule } from '../../store/core/sql.ts'
+import { assertReadingSql, createReader, type Parameters } from '../../store/sqlite/read/reader.ts'
 import { isNotMadeYet, openMirror } from '../file/mirror.ts'
 import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
 import { tableFormat } from '../output/formats/table.ts'
@@ -79,18 +74,13 @@ interface ReadRows extends Pick<TypedRows, 'columns' | 'types'> {
 export interface ReadableMirror {
   /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
   query(work: Pick<QueryWork, 'sql' | 'parameters'>): MaybePromise<ReadRows>
-  collections(): MaybePromise<string[]>
-  organizations(): MaybePromise<{ id: string; name: string }[]>
-  /** The names of all tables and views of collections. */
-  names(): MaybePromise<string[]>
-  /** The table or view of a collection with this name. The methods below take what this one has returned. */
+  /** How its rules and selections are written. */
+  dialect: Dialect
+  ask<T>(rule: Rule<T>): MaybePromise<T>
+  /** The table or view of a collection with this name. */
   find(name: string): MaybePromise<Listed | null>
-  /** Throws UsageError for `since` if the table has no time of change. */
-  rows(listed: Listed, selection: Selection): MaybePromise<ReadRows>
-  /** The items of its collection as they were sent. */
-  items(listed: Listed, selection: Selection): MaybePromise<Batches<SentItem>>
-  describe(listed: Listed): MaybePromise<ColumnSummary[]>
-  summary(collection: string): MaybePromise<CollectionSummary>
+  /** The rows of a selection. */
+  select(parts: Parts): Batches<Value[]>
 }
 
 /** What the task writes of a mirror of either kind. Loads only what it needs, so that a small one starts fast. */
@@ -140,26 +130,24 @@ export async function* read(task: ReadingTask, tell: Tell): AsyncIterable<Uint8A
       assertNameOf(work, task.configured)
     }
   }
-  const reader = createReader(openMirror(database, isCopy), database)
+  const connection = openMirror(database, isCopy)
+  // In memory: the disk may have no room, and this user no right to it.
+  if (work.kind === 'describe') connection.pragma('temp_store = MEMORY')
+  const reader = createReader(connection, database)
+  // All rows are one batch, which is read while it is written.
+  const mirror: ReadableMirror = {
+    ...reader,
+    query({ sql, parameters }) {
+      const { rows, ...head } = reader.query(sql, valuesOf(parameters))
+      return { ...head, batches: [rows] }
+    },
+    select: (parts) => [reader.select(parts)],
+  }
   try {
-    yield* await written(readableFile(reader), task, tell)
+    yield* await written(mirror, task, tell)
   } finally {
     reader.close()
   }
-}
-
-/** Of a mirror in a file. All rows are one batch, which is read while it is written. */
-function readableFile(reader: Reader): ReadableMirror {
-  return {
-    ...reader,
-    query: ({ sql, parameters }) => asBatch(reader.query(sql, valuesOf(parameters))),
-    rows: (listed, selection) => asBatch(reader.rows(listed, selection)),
-    items: ({ collection }, selection) => [reader.items(collection, selection)],
-  }
-}
-
-function asBatch<Head extends Rows>({ rows, ...head }: Head) {
-  return { ...head, batches: [rows] }
 }
 
 const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n]

@@ -213,7 +213,7 @@ export function createForgetting(work: ForgettingWork) {
  * stays.
  * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
  */
-export async function forgetJob(
+async function forgetJob(
   { dialect, now, writing, inBatches, batchRows, dropUnused }: Omit<ForgettingWork, 'take' | 'release'>,
   owner: OwnJob,
   isConfigured: boolean,

@@ -76,6 +76,9 @@ export function* listedNames(dialect: Dialect): Rule<string[]> {
   return names.filter((name) => collections.some(({ collection }) => belongsTo(collection, name)))
 }
 
+/** Unlike an index or a sequence, which may have such a name, too. */
+const WITH_ROWS = ['table', 'view', 'materialized view']
+
 /**
  * The table or view of this name; null if it is none of a collection. Throws UsageError for a view that a user has put there and that does
  * not tell the rows of organizations apart.
@@ -83,7 +86,7 @@ export function* listedNames(dialect: Dialect): Rule<string[]> {
 export function* findListed(dialect: Dialect, name: string): Rule<Listed | null> {
   const known = (yield* listedCollections(dialect)).find(({ collection }) => belongsTo(collection, name))
   const found = known && (yield* dialect.relationNamed([name]))
-  if (!found || found.name !== name || found.kind === 'index') return null
+  if (!found || found.name !== name || !WITH_ROWS.includes(found.kind)) return null
   const isTable = found.kind === 'table'
   const columns = [...(yield* dialect.columnTypes(name))].map(([column, type]) => ({ name: column, type }))
   if (!columns.some((column) => column.name === '_organization_id'))

@@ -96,7 +96,7 @@ export interface Dialect {
   sample(listed: Listed, share: number | null): Sample
   /** The names of all tables and views, in order. */
   relationNames(): Rule<string[]>
-  /** The first table, view or index with one of these names. */
+  /** The first table, view, index or other thing with one of these names. */
   relationNamed(names: readonly string[]): Rule<{ kind: string; name: string } | null>
   /** For FROM: the lines of `eachLine`, as `line`. */
   lines(columns: Columns): string

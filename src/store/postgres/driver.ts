@@ -131,14 +131,23 @@ export const POSTGRES: Dialect = {
   },
   *relationNames() {
     const rows = yield* all<{ name: string }>(
-      "SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v') ORDER BY relname",
+      "SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'f', 'v', 'm') ORDER BY relname",
     )
     return rows.map(({ name }) => name)
   },
   relationNamed: (names) =>
     one(
       `
-        SELECT CASE relkind WHEN 'v' THEN 'view' WHEN 'i' THEN 'index' ELSE 'table' END AS kind, relname AS name
+        SELECT
+          CASE
+            WHEN relkind IN ('r', 'p', 'f') THEN 'table'
+            WHEN relkind = 'v' THEN 'view'
+            WHEN relkind = 'm' THEN 'materialized view'
+            WHEN relkind = 'S' THEN 'sequence'
+            WHEN relkind = 'c' THEN 'type'
+            ELSE 'index'
+          END AS kind,
+          relname AS name
         FROM pg_class
         JOIN json_array_elements_text(:names::json) AS wanted (name) ON relname = wanted.name
         WHERE relnamespace = current_schema()::regnamespace

@@ -11,15 +11,13 @@ import { openForWriting } from '../sqlite/file/open-for-writing.ts'
 import { ALTERATION } from '../sqlite/tables/alter.ts'
 import { runRule as runOnServer } from './driver.ts'
 import { ownTables } from './move/tables.ts'
+import { openCursor } from './read/query.ts'
 import type { Cursor, Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 import { POSTGRES_LIMITS } from './storable.ts'
 
 /** Internal tables that no copy holds. */
 const WORKINGS = ['sync_pages', 'sync_refreshed', 'sync_missing', 'sync_gates', 'sync_shares', 'sync_seq']
-
-/** Rows that are held in memory, and written in one step of some milliseconds. */
-const BATCH = 500
 
 interface Copied {
   /** On both sides. */
@@ -107,12 +105,7 @@ function copier(sql: Sql & Cursor, connection: Connection): (copied: Copied) => 
       for (const row of rows) insert.run(map(row))
     })
     const select = `SELECT ${from.map(quoted).join(', ')} FROM ${quoted(table)}${order ? ` ORDER BY ${order}` : ''}`
-    await sql.exec(`DECLARE copied NO SCROLL CURSOR FOR ${select}`)
-    for (;;) {
-      const { rows } = await sql.arrays(`FETCH ${BATCH} FROM copied`)
-      if (rows.length === 0) break
-      write(rows as SqlValue[][])
-    }
-    await sql.exec('CLOSE copied')
+    const { batches } = await openCursor(sql, select)
+    for await (const rows of batches) write(rows as SqlValue[][])
   }
 }

@@ -1,15 +1,14 @@
 import type { Lease, Store } from '../../sync/store.ts'
-import type { Job } from '../../sync/types.ts'
 import { refusalOf } from '../core/collections.ts'
 import { asOwner, namesOf, ownJobOf } from '../core/jobs.ts'
-import { heldByOther, leaseOf, noteOwner, prepareJob, releaseJob } from '../core/leases.ts'
+import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
 import { noteMissing } from '../core/missing.ts'
 import { claimAddress, isOfAddress } from '../core/settings.ts'
 import { type Keys, type Rule, timeOf } from '../core/sql.ts'
 import { createStore, type Machinery } from '../core/store.ts'
 import { closeWalk } from '../core/walks.ts'
 import { POSTGRES, runnerOn, runRule } from './driver.ts'
-import { type Leases, newEpoch } from './leases.ts'
+import type { Leases } from './leases.ts'
 import { placeOf } from './server/pool.ts'
 import type { Patience, Server } from './server/server.ts'
 import { createServerTables } from './tables/collection.ts'
@@ -48,38 +47,17 @@ export function openPostgresStore({
     closeWalk: (lease, closing) => owning(lease, (keys, at) => closeWalk(POSTGRES, keys, { ...closing, at })),
   }
 
-  /** Takes the job whose lock we have. Its former owner can write nothing from then on. */
-  function takeOver(job: Job, isVerify: boolean): Promise<Lease & { epoch: number }> {
-    return server.transaction(async (sql) => {
-      await runRule(sql, prepareJob(job, baseUrl))
-      await runRule(sql, noteOwner(namesOf(job), leases.name, isVerify))
-      const epoch = await runRule(sql, newEpoch(namesOf(job)))
-      const refusal = await runRule(sql, refusalOf(POSTGRES, job.collection))
-      return { ...(await runRule(sql, leaseOf(job, refusal))), epoch: epoch ?? 0 }
-    })
-  }
-
   return {
     ...createStore(machinery, keepRuns),
     async acquire(job, isVerify = false) {
-      const { organization, collection } = namesOf(job)
-      if (!(await leases.lock(organization, collection))) return reading(heldByOther(job))
-      try {
-        return { lease: await takeOver(job, isVerify) }
-      } catch (error) {
-        await leases.unlock(organization, collection)
-        throw error
-      }
+      const lease = await leases.take(namesOf(job), isVerify, function* () {
+        yield* prepareJob(job, baseUrl)
+        const refusal = yield* refusalOf(POSTGRES, job.collection)
+        return yield* leaseOf(job, refusal)
+      })
+      return lease ? { lease } : reading(heldByOther(job))
     },
-    async release(lease) {
-      const { job, epoch } = ownJobOf(lease)
-      try {
-        await reading(releaseJob(job, { epoch }))
-      } finally {
-        // Else no process could read the list as long as this one lives.
-        await leases.unlock(job.organization, job.collection)
-      }
-    },
+    release: (lease) => leases.release(ownJobOf(lease)),
   }
 }
 

@@ -324,6 +324,24 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(await read('SELECT sku FROM orders__lines')).toEqual([{ sku: 'x' }])
   })
 
+  it('names a view that reads the empty tables of the schema', async () => {
+    const { move, rows, address } = await small([{ id: 1 }])
+    await makeSchema(address)
+    expect(await move()).toMatchObject({ code: 0 })
+    const read = await rows()
+    await read("UPDATE sync_settings SET value = 'moving' WHERE name = 'version'")
+    await read('DELETE FROM sync_known_columns')
+    await read('CREATE VIEW mine AS SELECT id FROM orders')
+
+    expect(await move()).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/tables of orders in .* view mine depends on them: drop it/) as string,
+    })
+
+    await read('DROP VIEW mine')
+    expect(await move()).toMatchObject({ code: 0 })
+  })
+
   it('refuses what it must not touch, and what others work on', async () => {
     const { run, move, source, file, args } = await scene()
     const move2 = (from: string, to = args[4] ?? '') => run(['move', '--from', from, '--to', to])

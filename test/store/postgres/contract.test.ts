@@ -1,7 +1,7 @@
 import { describe } from 'vitest'
 import { columnTroubles } from '../../../src/store/core/overview.ts'
 import { runRule } from '../../../src/store/postgres/driver.ts'
-import { readLocks } from '../../../src/store/postgres/leases.ts'
+import { livingWorkers } from '../../../src/store/postgres/leases.ts'
 import { jobsOnServer } from '../../../src/store/postgres/read/status.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { type KeptSchema, keepSchema } from '../../helpers/kept-schema.ts'
@@ -61,7 +61,7 @@ async function openStore(): Promise<OpenedStore> {
       return row ? [String(row.failing_by), timeOf(row.at) ?? '', String(row.failing_code)] : null
     },
     status: async () => {
-      const [row] = await jobsOnServer(test.server, await readLocks(test.server, test.address.schema))
+      const [row] = await jobsOnServer(test.server, await livingWorkers(test.server))
       return row
     },
     lastRun: async () =>

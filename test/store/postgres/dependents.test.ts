@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { forgetJob } from '../../../src/store/core/forget.ts'
-import { forgettingOn, takeOver } from '../../../src/store/postgres/forget.ts'
+import { createServerForgetting } from '../../../src/store/postgres/forget.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { rebuildCollection } from '../../../src/store/postgres/tables/collection.ts'
 import { BEFORE_ELEMENTS_ON_SERVER } from '../../helpers/before-elements.ts'
@@ -215,10 +214,10 @@ it.skipIf(server.missing !== null)(
     await runOnce(mirror, scriptedList({ ids: [1], item: (id) => `{"id":${id},"items":[{"n":1}]}` }))
     await mirror.rows('CREATE VIEW mine AS SELECT id FROM orders')
     const { signal } = new AbortController()
-    const work = forgettingOn(mirror.server, { configured: [], now: mirror.clock.now, signal })
-    const job = { organization: ACME.id, collection: 'orders' }
+    const options = { configured: [], now: mirror.clock.now, signal }
+    const forgetting = createServerForgetting(mirror.server, mirror.leases, options)
 
-    const forgotten = await forgetJob(work, await takeOver(mirror.server, 'tester', job), false)
+    const forgotten = await forgetting.job({ organization: ACME.id, collection: 'orders' }, false)
 
     expect(forgotten).toMatchObject({ owner: null, isCollectionGone: false })
     expect(await mirror.rows('SELECT * FROM mine')).toEqual([])

@@ -224,11 +224,12 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     await rows(`UPDATE ${jobs} SET heartbeat_on = now() - interval '11 seconds'`)
     await queue.touch(claims.filter(({ organizationId }) => organizationId === alive.organizationId))
     // That of a worker whose touches are late.
-    await leases.lock(read.organizationId, read.collection)
+    const job = { organization: read.organizationId, collection: read.collection }
+    const taken = await leases.take(job, false)
 
     const { organizationId, collection } = dead
     expect(await listsOfTheDead(own)).toEqual([{ organizationId, collection }])
-    await leases.unlock(read.organizationId, read.collection)
+    await leases.release({ job, epoch: taken?.epoch ?? 0 })
     expect(await listsOfTheDead(own)).toHaveLength(2)
   })
 

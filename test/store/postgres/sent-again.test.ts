@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { forgetJob } from '../../../src/store/core/forget.ts'
-import { forgettingOn, takeOver } from '../../../src/store/postgres/forget.ts'
+import { createServerForgetting } from '../../../src/store/postgres/forget.ts'
+import { livingWorkers } from '../../../src/store/postgres/leases.ts'
 import { identifyItems } from '../../../src/sync/items.ts'
 import { compareWithStore } from '../../../src/sync/page-writer.ts'
 import { afterFullWalk, savedRefresh, scopeText } from '../../../src/sync/refresh/state.ts'
@@ -205,15 +205,17 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
   }, async () => {
     await writePage(1, 'one')
     await mirror.store.release(lease)
-    const { server: far, address } = mirror
+    const { server: far, address, leases } = mirror
     const other = await openPostgresMirror({ ...address, port: newSchema(server).port }, mirror.clock)
     const remove = await locked('SELECT 1 FROM orders_raw FOR UPDATE')(connect)
     const job = { organization: JOB.organization.id, collection: JOB.collection.name }
     const { signal } = new AbortController()
-    const work = forgettingOn(far, { configured: [], now: () => 0, signal })
-    const forgetting = forgetJob(work, await takeOver(far, 'far', job), true)
+    const work = createServerForgetting(far, leases, { configured: [], now: () => 0, signal })
+    const forgetting = work.job(job, true)
     await expect.poll(waiting).toBe(1)
     // Its lock is free, as after its machine was cut off.
+    await leases.close()
+    await expect.poll(() => livingWorkers(other.server)).toEqual(new Set())
     const taking = other.store.acquire(JOB)
     await expect.poll(waiting).toBe(2)
     await remove()

@@ -4,9 +4,8 @@ import {
   announceDaemon,
   createLeases,
   forgetDeadDaemons,
-  lockKey,
+  livingWorkers,
   readDaemons,
-  readLocks,
 } from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer, type Server } from '../../../src/store/postgres/server/server.ts'
@@ -58,42 +57,49 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
   const another = () => openPostgresMirror(first.address, first.clock)
 
-  const OF_JOBS =
+  const OF_WORKERS =
     "FROM pg_locks JOIN pg_database ON oid = database WHERE datname = current_database() AND locktype = 'advisory'"
-  const LOCKS = `${OF_JOBS} AND objsubid = 1 AND granted AND pid <> pg_backend_pid()`
+  const LOCKS = `${OF_WORKERS} AND objsubid = 1 AND granted AND pid <> pg_backend_pid()`
 
-  /** Ends the connections that hold locks of jobs, as a server does with those of a dead machine. */
+  const expectLocks = (count: number) =>
+    expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(count)
+
+  /** Ends the connections that hold the locks of workers, as a server does with those of a dead machine. */
   async function breakConnections(): Promise<void> {
     await first.rows(`SELECT pg_terminate_backend(pid, 5000) ${LOCKS}`)
   }
 
-  /** The same, and the job is somebody else's before its owner is back: whoever waits for a lock gets it at once. */
-  async function cutOff(): Promise<void> {
-    const somebody = await openReader(first.address)
-    const key = String(lockKey(first.address.schema, JOB.organization.id, JOB.collection.name))
-    const waits = somebody('SELECT pg_advisory_lock($1)', key)
-    const isWaiting = `SELECT 1 ${OF_JOBS} AND NOT granted`
-    await expect.poll(async () => (await first.rows(isWaiting)).length).toBe(1)
-    await breakConnections()
-    await waits
-    // Answered on the owner's new connection, on which it has tried to take its job back.
-    await first.leases.lock('another', 'orders')
-    await first.leases.unlock('another', 'orders')
-    await somebody('SELECT pg_advisory_unlock($1)', key)
+  /** A worker that is cut off, and taken for dead, until it comes back. */
+  async function openFar() {
+    const proxy = await startProxy(first.address.port)
+    const far = await openPostgresMirror({ ...first.address, port: proxy.port }, first.clock)
+    return {
+      far,
+      async cutOff() {
+        proxy.refuse(true)
+        proxy.cut()
+        await expectLocks(1)
+      },
+      async comeBack() {
+        proxy.refuse(false)
+        await expectLocks(2)
+      },
+    }
   }
 
   it('give a job whose owner was cut off to another, and let the former owner write nothing', async () => {
-    const second = await another()
-    const lease = await taken(first)
-    const { walk, runId } = await first.store.beginRun(lease, BEGIN)
+    const { far, cutOff, comeBack } = await openFar()
+    const lease = await taken(far)
+    const { walk, runId } = await far.store.beginRun(lease, BEGIN)
     const run = { id: runId, traffic: noTraffic() }
     await cutOff()
-    const other = await taken(second)
+    const other = await taken(first)
+    await comeBack()
 
     const next = { ...walk.checkpoint, nextPage: 2 }
     const answer = { walk, entry: ENTRY, newToWalk: 1, next }
     const page = { changes: CHANGES, run, at: 1, answer, saved: null }
-    const state = first.store
+    const state = far.store
     const refused = { code: 'BUSY' }
     await expect(state.commit(lease, page)).rejects.toMatchObject(refused)
     await expect(state.saveCheckpoint(lease, walk, next, 1)).rejects.toMatchObject(refused)
@@ -106,8 +112,8 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 0 }])
     expect(await first.rows('SELECT 1 FROM sync_rejects')).toEqual([])
     // Its late release takes nothing from the new owner.
-    expect((await first.store.acquire(JOB)).heldBy).toEqual(expect.any(String))
-    await second.store.commit(other, page)
+    expect((await far.store.acquire(JOB)).heldBy).toBe(first.leases.name)
+    await first.store.commit(other, page)
     expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 1 }])
   })
 
@@ -116,36 +122,45 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const lease = await taken(first)
     await breakConnections()
     // Nobody has to ask for anything: the owner comes back by itself.
-    await expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(1)
+    await expectLocks(2)
 
     expect((await second.store.acquire(JOB)).heldBy).toEqual(expect.any(String))
     expect((await first.store.beginRun(lease, BEGIN)).runId).toBeGreaterThan(0)
   })
 
-  it('take a lock back later that the server had not dropped when they came back', async () => {
+  it('keep their jobs while the server still holds the lock of the connection that they lost', async () => {
+    const second = await another()
     await taken(first)
-    await cutOff()
-    expect(await first.rows(`SELECT 1 ${LOCKS}`)).toEqual([])
+    const somebody = await openReader(first.address)
+    const name = `${first.address.schema} ${first.leases.name}`
+    const waits = somebody('SELECT pg_advisory_lock(hashtextextended($1, 0))', name)
+    const isWaiting = async () => (await first.rows(`SELECT 1 ${OF_WORKERS} AND NOT granted`)).length
+    await expect.poll(isWaiting).toBe(1)
+    await breakConnections()
+    await waits
+    await expect.poll(isWaiting).toBe(1)
 
-    await first.leases.renew()
-
-    expect(await first.rows(`SELECT 1 ${LOCKS}`)).toHaveLength(1)
+    expect((await second.store.acquire(JOB)).heldBy).toBe(first.leases.name)
+    await somebody('SELECT pg_advisory_unlock(hashtextextended($1, 0))', name)
+    await expectLocks(2)
   })
 
   it('write nothing after a failover that lost the number of their lease, which another one is given then', async () => {
-    const second = await another()
-    const lease = await taken(first)
+    const { far, cutOff, comeBack } = await openFar()
+    const lease = await taken(far)
     await cutOff()
     await first.rows("SELECT setval('sync_epochs', last_value, false) FROM sync_epochs")
-    await taken(second)
+    await taken(first)
+    await comeBack()
 
-    await expect(first.store.beginRun(lease, BEGIN)).rejects.toMatchObject({ code: 'BUSY' })
+    await expect(far.store.beginRun(lease, BEGIN)).rejects.toMatchObject({ code: 'BUSY' })
   })
 
   it('say of a job that somebody takes at this moment whatever is known of it, and that its schedule comes again', async () => {
     const somebody = await openReader(first.address)
-    const key = String(lockKey(first.address.schema, JOB.organization.id, JOB.collection.name))
-    await somebody('SELECT pg_advisory_lock($1)', key)
+    await somebody('BEGIN')
+    await somebody('SELECT 1 FROM sync_jobs FOR UPDATE')
+    const taking = taken(first)
 
     const list = scriptedList({ ids: [1] })
     const { error } = await runOnce(first, list, { trigger: 'schedule' })
@@ -153,9 +168,11 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(error?.message).toBe(
       'acme orders: another process is working on it (about to begin); nothing is wrong, and the next scheduled run tries again',
     )
+    await somebody('COMMIT')
+    await taking
   })
 
-  it('leave no lock behind when several jobs are taken on a connection that broke', async () => {
+  it('take several jobs at once though the connection with their lock breaks', async () => {
     const second = await another()
     const jobs = ['a', 'b', 'c', 'd'].map((name) => jobOf({ name }))
     await Promise.all(jobs.map((job) => first.store.acquire(job)))
@@ -165,8 +182,9 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     for (const { lease } of leases) if (lease) await first.store.release(lease)
 
     expect(leases.map(({ lease }) => lease === undefined)).toEqual([false, false, false, false])
-    await expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(4)
+    await expectLocks(2)
     for (const job of more) expect((await second.store.acquire(job)).heldBy).toBeUndefined()
+    for (const job of jobs) expect((await second.store.acquire(job)).heldBy).toBe(first.leases.name)
   })
 
   /** Leases of a worker of its own, which finds the server changed so. */
@@ -194,8 +212,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
       pauses++
       return gate.promise
     }
-    const leases = await createOwnLeases((real) => real, { port: proxy.port, sleep })
-    await leases.lock('acme', 'orders')
+    await createOwnLeases((real) => real, { port: proxy.port, sleep })
     proxy.refuse(true)
     proxy.cut()
     await expect.poll(() => pauses).toBe(1)
@@ -205,29 +222,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(pauses).toBe(1)
     proxy.refuse(false)
     gate.resolve()
-    await expect.poll(async () => (await rows(`SELECT 1 ${LOCKS}`)).length).toBe(1)
-  })
-
-  it('keep their other jobs when the server does not let them give one back', async () => {
-    let refused = 0
-    const refusing = (text: string) => {
-      if (!text.includes('pg_advisory_unlock')) return text
-      refused++
-      return 'SELECT no_such_function($1)'
-    }
-    const leases = await createOwnLeases((real) => ({
-      ...real,
-      async connect(onLost) {
-        const own = await real.connect(onLost)
-        const ask: typeof own.rows = (text, values) => own.rows(refusing(text), values)
-        return { ...own, rows: ask }
-      },
-    }))
-    for (const name of ['a', 'b', 'c']) await leases.lock('acme', name)
-    await leases.unlock('acme', 'a')
-
-    expect(refused).toBe(1)
-    await expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(2)
+    await expectLocks(2)
   })
 
   it('take their jobs back though the server refused that for as long as they tried', async () => {
@@ -241,14 +236,13 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
         throw Object.assign(new Error('refused'), { code: '57014' })
       },
     }))
-    await leases.lock('acme', 'orders')
     isRefusing = true
     await breakConnections()
     await expect.poll(() => refused).toBe(15)
     isRefusing = false
 
     await leases.renew()
-    expect(await first.rows(`SELECT 1 ${LOCKS}`)).toHaveLength(1)
+    await expectLocks(2)
   })
 
   it('write the hold of a refused token though they are told to stop while the server is away', async () => {
@@ -279,6 +273,8 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   it('give a job back whose owner the server does not let say so', async () => {
     const second = await another()
     const lease = await taken(first)
+    const kept = jobOf({ name: 'kept' })
+    await first.store.acquire(kept)
     await first.rows(
       "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57014'; END $$",
     )
@@ -286,9 +282,10 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await expect(first.store.release(lease)).rejects.toThrow(/statement_timeout/)
     await first.rows('DROP TRIGGER refuse ON sync_jobs')
 
-    const again = await taken(first)
-    await first.store.release(again)
+    expect((await second.store.acquire(JOB)).heldBy).toBe(first.leases.name)
+    await first.leases.renew()
     expect((await second.store.acquire(JOB)).heldBy).toBeUndefined()
+    expect((await second.store.acquire(kept)).heldBy).toBe(first.leases.name)
   })
 
   it('begin a walk once though the answer to its COMMIT is lost', async () => {
@@ -311,26 +308,25 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
 
   it('are known again that were cut off when another one started', async () => {
-    const second = await another()
-    const { renew } = await announceDaemon(first.server, first.leases, '2026-11-20T00:00:00.000Z')
-    const schema = first.address.schema
-    const known = async () => readDaemons(second.server, await readLocks(second.server, schema))
-    const name = `daemon ${first.leases.name}`
-    // As long as its connection is gone.
-    await first.leases.unlock(name, '')
-    await forgetDeadDaemons(second.server)
+    const { far, cutOff, comeBack } = await openFar()
+    const { server: own } = first
+    const announce = () => announceDaemon(own, far.leases.name, '2026-11-20T00:00:00.000Z')
+    const known = async () => readDaemons(own, await livingWorkers(own))
+    await announce()
+    await cutOff()
+    await forgetDeadDaemons(own)
     const forgotten = await known()
-    await first.leases.lock(name, '')
-    await renew()
-    await renew()
+    await comeBack()
+    await announce()
+    await announce()
 
     expect(forgotten).toEqual([])
     const running = { pid: expect.any(Number) as number, since: '2026-11-20T00:00:00.000Z', running: true }
     expect(await known()).toEqual([running])
     // What a dump brings back is another table, in which nobody has died.
-    await first.leases.unlock(name, '')
+    await cutOff()
     expect(await known()).toEqual([{ ...running, running: false }])
-    await first.server.transaction((sql) =>
+    await own.transaction((sql) =>
       sql.exec(`
         CREATE TABLE restored AS TABLE sync_settings;
         ALTER TABLE restored ADD PRIMARY KEY (name);
@@ -339,8 +335,8 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
       `),
     )
     expect(await known()).toEqual([])
-    await first.leases.lock(name, '')
-    await renew()
+    await comeBack()
+    await announce()
     expect(await known()).toEqual([running])
   })
 

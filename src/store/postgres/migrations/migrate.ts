@@ -24,6 +24,7 @@ const STEPS = [
   '0009-numbers-of-lists.sql',
   '0010-shares-of-refreshes.sql',
   '0011-columns-of-elements.sql',
+  '0012-locks-of-workers.sql',
 ]
 
 export const LATEST_VERSION = STEPS.length

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { MirrorError } from '../../../errors.ts'
+import { printable } from '../../../text.ts'
 import { shapeOf } from '../../columns/catalog.ts'
 import { replaceViews } from '../../core/array-views.ts'
 import { dropCollection, ensureChangesView } from '../../core/collections.ts'
@@ -9,11 +10,11 @@ import { quoted } from '../../core/sql.ts'
 import { knownCollections, loadCatalog } from '../../core/tables.ts'
 import type { Connection } from '../../sqlite/driver.ts'
 import { POSTGRES, runRule } from '../driver.ts'
-import { readLocks } from '../leases.ts'
+import { livingWorkers } from '../leases.ts'
 import { LATEST_VERSION, MOVING, migrate, readSettings } from '../migrations/migrate.ts'
 import { placeOf, type Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
-import { ALTERATION } from '../tables/alter.ts'
+import { ALTERATION, tried } from '../tables/alter.ts'
 import { compareTable, copyTable, fillTable } from './copy.ts'
 import {
   DESCRIBING,
@@ -129,7 +130,7 @@ async function inspectTarget(server: Server, source: string): Promise<'new' | 'b
   if (text === undefined) {
     await migrate(server)
     if (await isUsed(server)) throw new MirrorError(`${place} holds a mirror already, ${untouched}`)
-    if (await hasWorker(server)) throw new MirrorError(`a worker uses ${place}: stop it first`)
+    if ((await livingWorkers(server)).size > 0) throw new MirrorError(`a worker uses ${place}: stop it first`)
     return 'new'
   }
   const mark = JSON.parse(text) as Mark
@@ -154,15 +155,6 @@ async function isUsed(server: Server): Promise<boolean> {
   return found.length > 0
 }
 
-async function hasWorker(server: Server): Promise<boolean> {
-  const isLocked = await readLocks(server, server.address.schema)
-  const names = await server.rows<{ organization: string; collection: string }>(`
-    SELECT name AS organization, '' AS collection FROM sync_settings WHERE starts_with(name, 'daemon ')
-    UNION ALL SELECT organization_id, collection FROM sync_jobs
-  `)
-  return names.some(({ organization, collection }) => isLocked(organization, collection))
-}
-
 interface Begun {
   source: string
   collections: readonly MovedCollection[]
@@ -180,8 +172,15 @@ function begin(
     await sql.rows("DELETE FROM sync_settings WHERE starts_with(name, 'daemon ')")
     const mark: Mark = { source, version: LATEST_VERSION }
     await note(sql, MARK, JSON.stringify(mark))
-    for (const { name } of await runRule(sql, knownCollections()))
-      await runRule(sql, dropCollection(POSTGRES, name))
+    for (const { name } of await runRule(sql, knownCollections())) {
+      const drop = tried(() => dropCollection(POSTGRES, name))
+      const inTheWay = await runRule(sql, drop)
+      if (inTheWay !== null)
+        throw new MirrorError(
+          `the tables of ${name} in ${placeOf(server.address)} have to be made again, and ${printable(inTheWay)} depends on them: ` +
+            'drop it, and run the same command again',
+        )
+    }
     await sql.exec(`TRUNCATE ${OWN_TABLES.map(quoted).join(', ')}`)
     const options = { signal: new AbortController().signal, onRows: () => {} }
     for (const table of describing) await fillTable(sql, connection, table, options)

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { PgBoss } from 'pg-boss'
 import { quoted } from '../../core/sql.ts'
-import { type ListNames, readLocks } from '../leases.ts'
+import { type ListNames, lives } from '../leases.ts'
 import { translate } from '../server/errors.ts'
 import type { Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
@@ -21,30 +20,7 @@ export interface Claim extends ListNames {
   retryCount: number
 }
 
-/**
- * The lists that wait for a worker: at most one entry a list, waiting or taken. A claim is not a lease: a list may be handed out
- * twice, and the worker with the lease reads it. Throws MirrorError.
- */
-export interface ListQueue {
-  /**
-   * Adds the lists of a schedule whose time `at` (epoch milliseconds) has come, once for all workers. Returns the lists that
-   * still wait or are being read, or null if another worker has made this tick.
-   */
-  tick(schedule: string, at: number, lists: readonly QueuedList[]): Promise<QueuedList[] | null>
-  /** Adds lists, unless they are there. */
-  add(lists: readonly QueuedList[]): Promise<void>
-  /** Takes the first lists, without those of some budgets. */
-  take(most: number, except?: readonly string[]): Promise<Claim[]>
-  /** Says that this worker lives. */
-  touch(claims: readonly Claim[]): Promise<void>
-  /** Ends a job. `errorCode`: why its run failed. */
-  finish(claim: Claim, errorCode: string | null): Promise<void>
-  /** Some worker takes it again: in a second, and later the more often this happens. */
-  giveBack(claim: Claim): Promise<void>
-  /** Hands out again what workers that died have left unread. `find`: a list of this worker's configuration. */
-  rescue(find: (list: ListNames) => QueuedList | undefined): Promise<void>
-  close(): Promise<void>
-}
+export type ListQueue = Awaited<ReturnType<typeof openQueue>>
 
 /** The lists that one statement adds. */
 const BATCH = 5000
@@ -52,7 +28,11 @@ const BATCH = 5000
 /** After this many new lists, the server's statistics are renewed. */
 const MANY_LISTS = 1000
 
-export async function openQueue(server: Server, onTrouble: (error: unknown) => void): Promise<ListQueue> {
+/**
+ * The lists that wait for a worker: at most one entry a list, waiting or taken. A claim is not a lease: a list may be handed out
+ * twice, and the worker with the lease reads it. All throw MirrorError.
+ */
+export async function openQueue(server: Server, onTrouble: (error: unknown) => void) {
   const { address } = server
   const translating = <T>(answer: Promise<T>): Promise<T> =>
     answer.catch((error: unknown) => {
@@ -60,17 +40,9 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
     })
   const boss = await startBoss(server, (error) => onTrouble(translate(address, error)))
   await server.rows(DELETE_OLD_TICKS)
-  return createQueue(server, boss, translating)
-}
-
-function createQueue(
-  server: Server,
-  boss: PgBoss,
-  translating: <T>(answer: Promise<T>) => Promise<T>,
-): ListQueue {
   let closed: Promise<void> | null = null
 
-  async function add(
+  async function insert(
     sql: Pick<Sql, 'rows'>,
     jobs: readonly ReturnType<typeof jobOf>[],
   ): Promise<Set<string>> {
@@ -95,8 +67,20 @@ function createQueue(
     if (count >= MANY_LISTS) await translating(server.plain(`ANALYZE (SKIP_LOCKED) ${table} (name, state)`))
   }
 
+  /** Adds lists, unless they are there. */
+  async function add(lists: readonly QueuedList[]): Promise<void> {
+    const jobs = inTurns(lists).map((list) => jobOf(list, null))
+    const added = await server.transaction((sql) => insert(sql, jobs))
+    await renewStatistics(added.size)
+  }
+
   return {
-    async tick(schedule, at, lists) {
+    add,
+    /**
+     * Adds the lists of a schedule whose time `at` (epoch milliseconds) has come, once for all workers. Returns the lists that
+     * still wait or are being read, or null if another worker has made this tick.
+     */
+    async tick(schedule: string, at: number, lists: readonly QueuedList[]): Promise<QueuedList[] | null> {
       // All of a tick or nothing: a worker that dies in the middle leaves it to the others, which wait at the row for its end.
       const waiting = await server.transaction(async (sql) => {
         const time = new Date(at).toISOString()
@@ -104,22 +88,14 @@ function createQueue(
         if (!ours) return null
         const ordered = inTurns(lists)
         const jobs = ordered.map((list) => jobOf(list, `${time} ${ours.claim}`))
-        const added = await add(sql, jobs)
+        const added = await insert(sql, jobs)
         return ordered.filter((_list, index) => !added.has(jobs[index]?.id ?? ''))
       })
       if (waiting !== null) await renewStatistics(lists.length - waiting.length)
       return waiting
     },
-    async add(lists) {
-      const added = await server.transaction((sql) =>
-        add(
-          sql,
-          inTurns(lists).map((list) => jobOf(list, null)),
-        ),
-      )
-      await renewStatistics(added.size)
-    },
-    async take(most, except = []) {
+    /** Takes the first lists, without those of some budgets. */
+    async take(most: number, except: readonly string[] = []): Promise<Claim[]> {
       const jobs = await translating(
         boss.fetch<ListNames>(LISTS, {
           batchSize: most,
@@ -133,16 +109,20 @@ function createQueue(
         collection,
       }))
     },
-    async touch(claims) {
+    /** Says that this worker lives. */
+    async touch(claims: readonly Claim[]): Promise<void> {
       if (claims.length > 0) await translating(boss.touch(LISTS, [...claims]))
     },
-    async finish(claim, errorCode) {
+    /** Ends a job. `errorCode`: why its run failed. */
+    async finish(claim: Claim, errorCode: string | null): Promise<void> {
       await translating(boss.complete(LISTS, claim, errorCode === null ? null : { error_code: errorCode }))
     },
-    async giveBack(claim) {
+    /** Some worker takes it again: in a second, and later the more often this happens. */
+    async giveBack(claim: Claim): Promise<void> {
       await translating(boss.fail(LISTS, claim, { reason: 'given back' }))
     },
-    async rescue(find) {
+    /** Hands out again what workers that died have left unread. `find`: a list of this worker's configuration. */
+    async rescue(find: (list: ListNames) => QueuedList | undefined): Promise<void> {
       await wakeFuture(server)
       for (const left of await listsOfTheDead(server)) {
         const list = find(left)
@@ -152,10 +132,10 @@ function createQueue(
         // With its retryCount, so that of several workers one succeeds.
         if (taken.length > 0) await translating(boss.fail(LISTS, taken, { reason: 'its worker is gone' }))
         // A command by hand had the list: the queue has no entry of it.
-        else await this.add([list])
+        else await add([list])
       }
     },
-    close() {
+    close(): Promise<void> {
       closed ??= boss.stop({ graceful: false })
       return closed
     },
@@ -227,26 +207,26 @@ export function inTurns<L extends { budget: string }>(lists: readonly L[]): L[] 
 const SILENT_MS = TOUCH_EVERY_MS + 2000
 
 /**
- * Lists whose worker died or was cut off, and that no process reads: jobs that still name an owner whose lock is gone, and queue entries whose
+ * Lists whose worker died or was cut off, and that no process reads: jobs that still name an owner who is gone, and queue entries whose
  * worker has been silent. The job alone does not show it if another process had the list meanwhile, as for a refresh, or if the worker died
  * before it took the lease.
  */
 export async function listsOfTheDead(server: Server): Promise<ListNames[]> {
-  const { schema } = server.address
-  const lists = await server.rows<ListNames>(
+  return server.rows<ListNames>(
     `
-      SELECT organization_id AS "organizationId", collection FROM sync_jobs WHERE owner IS NOT NULL AND configured = 1
-      UNION
-      SELECT data ->> 'organizationId', data ->> 'collection'
-      FROM ${quoted(queueSchema(schema))}.job
-      -- Each has a group: only of those pg-boss has an index.
-      WHERE name = $1 AND state = 'active' AND group_id IS NOT NULL AND heartbeat_on < now() - $2::bigint * interval '1 millisecond'
+      SELECT organization_id AS "organizationId", collection
+      FROM sync_jobs
+      WHERE owner IS NOT NULL AND configured = 1 AND NOT ${lives('owner')}
+      UNION (
+        SELECT data ->> 'organizationId', data ->> 'collection'
+        FROM ${quoted(queueSchema(server.address.schema))}.job
+        -- Each has a group: only of those pg-boss has an index.
+        WHERE name = $1 AND state = 'active' AND group_id IS NOT NULL AND heartbeat_on < now() - $2::bigint * interval '1 millisecond'
+        EXCEPT SELECT organization_id, collection FROM sync_jobs WHERE ${lives('owner')}
+      )
     `,
     [LISTS, SILENT_MS],
   )
-  if (lists.length === 0) return []
-  const isLocked = await readLocks(server, schema)
-  return lists.filter(({ organizationId, collection }) => !isLocked(organizationId, collection))
 }
 
 /**

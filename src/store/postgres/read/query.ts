@@ -1,7 +1,7 @@
 import { JobError, MirrorError, UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import type { Value } from '../../core/reading.ts'
-import { type Parts, type SentItem, sentItem } from '../../core/selection.ts'
+import type { Parts } from '../../core/selection.ts'
 import { numberedValues } from '../driver.ts'
 import type { Arrays, Cursor } from '../server/pool.ts'
 
@@ -145,7 +145,7 @@ async function fetchRows(sql: Cursor, count: number): Promise<Arrays & { rows: V
 }
 
 /** The rows of a selection. */
-export async function* selectedRows<T extends Value>(sql: Cursor, parts: Parts): AsyncGenerator<T[][]> {
+export async function* selectedRows(sql: Cursor, parts: Parts): AsyncIterable<Value[][]> {
   for (let next = parts.next(); !next.done; ) {
     const { ask, text, values } = next.value
     if (ask === 'count') {
@@ -153,15 +153,10 @@ export async function* selectedRows<T extends Value>(sql: Cursor, parts: Parts):
       next = parts.next(Number(rows[0]?.[0]))
     } else {
       const { batches } = await openCursor(sql, ...numberedValues(text, values))
-      yield* batches as AsyncIterable<T[][]>
+      yield* batches
       next = parts.next(0)
     }
   }
-}
-
-/** The items of a selection, as they were sent. */
-export async function* selectedItems(sql: Cursor, parts: Parts): AsyncIterable<SentItem[]> {
-  for await (const rows of selectedRows<string>(sql, parts)) yield rows.map(sentItem)
 }
 
 function nextCount(rows: readonly Value[][]): number {

@@ -2,18 +2,13 @@ import type { MirrorSize } from '../../core/overview.ts'
 import { quoted } from '../../core/sql.ts'
 import { jobLines, type StatusRow, statusOf } from '../../core/status.ts'
 import { POSTGRES, runRule, type Statements } from '../driver.ts'
-import type { IsLocked } from '../leases.ts'
 import { queueSchema } from '../queue/schema.ts'
 import type { Sql } from '../server/pool.ts'
 
 /** All jobs that `sync_status` shows, by organization and collection. */
-export async function jobsOnServer(sql: Statements, isLocked: IsLocked): Promise<StatusRow[]> {
+export async function jobsOnServer(sql: Statements, living: ReadonlySet<string>): Promise<StatusRow[]> {
   const lines = await runRule(sql, jobLines(POSTGRES))
-  return lines.map((line) => {
-    const { organization_id: organization, collection } = line.row
-    // A job with a lock has an owner. Of thousands of jobs few have one, and each name of a lock takes a hash.
-    return statusOf(line, line.owner !== null && isLocked(organization, collection))
-  })
+  return lines.map((line) => statusOf(line, line.owner !== null && living.has(line.owner)))
 }
 
 export async function mirrorSize(sql: Pick<Statements, 'rows'>): Promise<MirrorSize> {

@@ -75,6 +75,13 @@ export function isRefusal(error: unknown): boolean {
   return /^[0-9A-Z]{5}$/.test(failureOf(error).code)
 }
 
+/** What keeps a table from being dropped, in the server's words (`view mine`); null for another error, and where it speaks another language. */
+export function dependentIn(error: unknown): string | null {
+  const { detail } = error as { detail?: unknown }
+  if (failureOf(error).code !== '2BP01' || typeof detail !== 'string') return null
+  return /^(.+?) depends on /.exec(detail)?.[1] ?? null
+}
+
 /** Another worker changed a table between two statements. */
 const CHANGED_TABLES = ['0A000', '42883', '42703', '42P01', '42804', '42P18']
 

@@ -22,11 +22,6 @@ export function placeOf({ schema, database }: Pick<PostgresAddress, 'schema' | '
   return `the schema ${schema} of the database ${database}`
 }
 
-interface Beginning {
-  /** Begins a transaction that may write, and returns its number. */
-  begin(): Promise<string>
-}
-
 /** Statements on the server, inside a transaction or each on its own. */
 export interface Sql {
   /** The rows of one statement, prepared once a connection. Throws MirrorError, or StaleTablesError. */
@@ -48,6 +43,14 @@ export interface Arrays {
   columns: string[]
   types: string[]
   rows: unknown[][]
+}
+
+/** All that is asked on a connection of the pool. */
+interface Session extends Sql, Cursor {
+  /** Begins a transaction that may write, and returns its number. */
+  begin(): Promise<string>
+  /** Statements of somebody else, whose results are as pg gives them; several of them if there are no values. */
+  plain(text: string, values?: readonly unknown[]): Promise<unknown>
 }
 
 export interface OwnConnection {
@@ -72,75 +75,60 @@ export function createPool(
 ) {
   const answers = createAnswers({ ...options, newClient: () => new Client(config) })
   const config = { ...clientConfig(address), stream: answers.socket }
-  const ask = async <T>(client: ClientBase, text: string, values: readonly unknown[]) =>
-    (await answers.of(client, askPrepared(client, text, values))).rows as T[]
-  const count = async (client: ClientBase, text: string, values: readonly unknown[]) =>
-    (await answers.of(client, askPrepared(client, text, values))).rowCount ?? 0
   const pool = new ClientPool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
   // The next statement that needs the connection reports it.
   pool.on('error', () => {})
   // The pool does not listen to a connection in use: without this, a cut between two statements would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
 
-  /**
-   * Runs a task on one connection of the pool. One on which it failed is closed: of several statements one may have left a transaction
-   * open. After a single one that was refused the connection is as it was; but a time-out of the role, once raised, holds for new ones.
-   */
-  async function on<T>(
-    task: (client: ClientBase) => Promise<T>,
-    { stop, isSingle = false }: { stop?: AbortSignal | undefined; isSingle?: boolean } = {},
-  ): Promise<T> {
-    const client = await pool.connect()
-    let isBroken = true
-    const cut = () => destroy(client)
-    stop?.addEventListener('abort', cut)
-    if (stop?.aborted) cut()
-    try {
-      const result = await task(client)
-      isBroken = false
-      return result
-    } catch (error) {
-      isBroken = !(isSingle && error instanceof DatabaseError) || isAway(error)
-      throw error
-    } finally {
-      stop?.removeEventListener('abort', cut)
-      client.release(isBroken)
+  function sessionOf(client: ClientBase): Session {
+    const prepared = (text: string, values: readonly unknown[] = []) =>
+      answers.of(client, askPrepared(client, text, values))
+    const plain = (text: string, values?: readonly unknown[]): Promise<unknown> =>
+      answers.of(client, values ? client.query(text, [...values]) : client.query(text))
+    return {
+      rows: async <T>(text: string, values?: readonly unknown[]) =>
+        (await prepared(text, values)).rows as T[],
+      count: async (text, values) => (await prepared(text, values)).rowCount ?? 0,
+      arrays: (text, values = []) => answers.of(client, askArrays(client, text, values)),
+      exec: async (text) => void (await plain(text)),
+      plain,
+      async begin() {
+        // Of two statements at once pg returns a list of results.
+        const results = await plain('BEGIN; SELECT pg_current_xact_id()::text AS id')
+        const [, begun] = results as { rows: { id: string }[] }[]
+        return begun?.rows[0]?.id ?? ''
+      },
     }
   }
-  const single = { isSingle: true }
 
   return {
-    rows: <T>(text: string, values: readonly unknown[]) =>
-      on((client) => ask<T>(client, text, values), single),
-    count: (text: string, values: readonly unknown[]) => on((client) => count(client, text, values), single),
-    /** Statements of somebody else, whose results are as pg gives them; several of them if there are no values. */
-    plain: (text: string, values?: readonly unknown[]) =>
-      on((client) =>
-        answers.of<unknown>(
-          client,
-          values === undefined ? client.query(text) : client.query(text, [...values]),
-        ),
-      ),
-    /** Runs `task` on one connection. It is closed if the task fails, so that no transaction stays open, and at once on `stop`. */
-    using: <T>(task: (sql: Sql & Cursor & Beginning) => Promise<T>, stop?: AbortSignal) =>
-      on(
-        (client) =>
-          task({
-            rows: (text, values = []) => ask(client, text, values),
-            count: (text, values = []) => count(client, text, values),
-            begin: async () => {
-              // Of two statements at once pg returns a list of results, which its types do not know.
-              const asked = client.query('BEGIN; SELECT pg_current_xact_id()::text AS id') as unknown
-              const [, begun] = await answers.of(client, asked as Promise<{ rows: { id: string }[] }[]>)
-              return begun?.rows[0]?.id ?? ''
-            },
-            exec: async (text) => {
-              await answers.of(client, client.query(text))
-            },
-            arrays: (text, values = []) => answers.of(client, askArrays(client, text, values)),
-          }),
-        { stop },
-      ),
+    /**
+     * Runs a task on one connection of the pool, which is cut on `stop`. One on which it failed is closed: of several statements one may
+     * have left a transaction open. After a single one that was refused the connection is as it was; but a time-out of the role, once
+     * raised, holds for new ones.
+     */
+    async on<T>(
+      task: (session: Session) => Promise<T>,
+      { stop, isSingle = false }: { stop?: AbortSignal; isSingle?: boolean } = {},
+    ): Promise<T> {
+      const client = await pool.connect()
+      let isBroken = true
+      const cut = () => destroy(client)
+      stop?.addEventListener('abort', cut)
+      if (stop?.aborted) cut()
+      try {
+        const result = await task(sessionOf(client))
+        isBroken = false
+        return result
+      } catch (error) {
+        isBroken = !(isSingle && error instanceof DatabaseError) || isAway(error)
+        throw error
+      } finally {
+        stop?.removeEventListener('abort', cut)
+        client.release(isBroken)
+      }
+    },
     /** A connection beside the pool, for locks that live as long as it. */
     async connect(onLost: () => void): Promise<OwnConnection> {
       const client = new Client(config)
@@ -154,10 +142,11 @@ export function createPool(
       }
       // pg's types do not know the number of the server's process.
       const backend = Number((client as unknown as { processID: unknown }).processID)
+      const session = sessionOf(client)
       let turn: Promise<unknown> = Promise.resolve()
       return {
         rows<T>(text: string, values: readonly unknown[]) {
-          const answer = turn.then(() => ask<T>(client, text, values))
+          const answer = turn.then(() => session.rows<T>(text, values))
           turn = answer.catch(() => {})
           return answer
         },

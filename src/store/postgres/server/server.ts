@@ -69,19 +69,19 @@ export async function connectServer(
   patience: Patience,
   purpose: 'writing' | 'reading' = 'writing',
 ): Promise<Server> {
-  const pool = createPool(address, patience)
+  const server = createServer(address, patience)
   try {
-    const [row] = await pool.rows<Standing>(STANDING, [])
+    const [row] = await server.attempt((sql) => sql.rows<Standing>(STANDING))
     // A pooler that drops our settings would have the tables made in another schema.
     if (row?.path !== address.schema) throw behindPooler()
     if (Number(row.version) < 150_000) throw tooOld(address, Number(row.version))
     if (row.encoding !== 'UTF8') throw wrongEncoding(address, row.encoding)
     if (purpose === 'writing' && row.only === 'on') throw readOnly(address)
+    return server
   } catch (error) {
-    await pool.close().catch(() => {})
-    throw translate(address, error)
+    await server.close().catch(() => {})
+    throw error
   }
-  return createServer(address, pool, patience)
 }
 
 interface Standing {
@@ -113,10 +113,12 @@ function wrongEncoding({ host, port, database }: PostgresAddress, encoding: stri
   )
 }
 
-function createServer(address: PostgresAddress, pool: Pool, patience: Patience): Server {
+function createServer(address: PostgresAddress, patience: Patience): Server {
+  const pool = createPool(address, patience)
   const persist = createPersistence(address, patience)
+  const single = { isSingle: true }
   const inTransaction = <T>(begin: string, task: (sql: Sql & Cursor) => Promise<T>) =>
-    pool.using(async (sql) => {
+    pool.on(async (sql) => {
       await sql.exec(begin)
       const result = await task(sql)
       await sql.exec('COMMIT')
@@ -129,9 +131,10 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
   function transaction<T>(task: (sql: Sql) => Promise<T>): Promise<T> {
     let inDoubt: { id: string; result: T } | null = null
     return persist(async () => {
-      if (inDoubt && (await wasCommitted(pool, inDoubt.id))) return inDoubt.result
+      const before = inDoubt
+      if (before && (await pool.on((sql) => wasCommitted(sql, before.id), single))) return before.result
       inDoubt = null
-      return pool.using(async (sql) => {
+      return pool.on(async (sql) => {
         const id = await sql.begin()
         const result = await task(sql)
         inDoubt = { id, result }
@@ -143,8 +146,9 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
 
   return {
     address,
-    rows: (text, values = []) => persist(() => pool.rows(text, values)),
-    count: (text, values = []) => persist(() => pool.count(text, values)),
+    rows: <T>(text: string, values?: readonly unknown[]) =>
+      persist(() => pool.on((sql) => sql.rows<T>(text, values), single)),
+    count: (text, values) => persist(() => pool.on((sql) => sql.count(text, values), single)),
     transaction,
     attempt: (task) =>
       inTransaction('BEGIN', task).catch((error: unknown) => {
@@ -154,19 +158,11 @@ function createServer(address: PostgresAddress, pool: Pool, patience: Patience):
     readingOnce: (task, options) => readOnce(address, pool, task, options),
     connect: (onLost) => pool.connect(onLost),
     patiently: persist,
-    async plain(text, values) {
-      const { result, error } = await persist(() =>
-        pool.plain(text, values).then(
-          (got) => ({ result: got, error: null }),
-          (failure: unknown) => {
-            if (isAway(failure) || isConflict(failure)) throw failure
-            return { result: null, error: failure }
-          },
-        ),
-      )
-      if (error !== null) throw error
-      return result
-    },
+    plain: (text, values) =>
+      persist(
+        () => pool.on((sql) => sql.plain(text, values)),
+        (error) => error,
+      ),
     close: () => pool.close(),
   }
 }
@@ -190,7 +186,11 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
     isTold = true
   }
 
-  return async <T>(task: () => Promise<T>): Promise<T> => {
+  /** `meaning`: what the caller gets for an error that no repetition helps. */
+  return async <T>(
+    task: () => Promise<T>,
+    meaning = (error: unknown) => translate(address, error),
+  ): Promise<T> => {
     let conflicts = 0
     let refused = 0
     let waited = false
@@ -208,11 +208,11 @@ function createPersistence(address: PostgresAddress, { now, sleep, signal, repor
         return result
       } catch (error) {
         if (isConflict(error) && conflicts++ < MOST_CONFLICTS) continue
-        const known = translate(address, error)
         // A list that fails is seen, and read again at its next time; one that waits forever is not.
-        if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw known
+        if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw meaning(error)
         isAwayNow = true
         if (now() >= stoppedAt + WAITS_WHEN_STOPPING_MS) throw stoppedWhileAway()
+        const known = translate(address, error)
         tell(`waiting for the mirror: ${known instanceof Error ? known.message : ''}`)
       }
       waited = true
@@ -234,9 +234,9 @@ const INVALID = '22023'
 const UNKNOWN = '08007'
 
 /** Whether a transaction whose COMMIT got no answer was written. As long as that is not decided, fails as if the server were away. */
-async function wasCommitted(pool: Pick<Pool, 'rows'>, id: string): Promise<boolean> {
+async function wasCommitted(sql: Pick<Sql, 'rows'>, id: string): Promise<boolean> {
   try {
-    const [row] = await pool.rows<{ status: string | null }>(
+    const [row] = await sql.rows<{ status: string | null }>(
       'SELECT pg_xact_status($1::text::xid8) AS status',
       [id],
     )
@@ -279,10 +279,13 @@ async function readOnce<T>(
   }
   let isConnected = false
   try {
-    return await pool.using((sql) => {
-      isConnected = true
-      return run(sql)
-    }, stop)
+    return await pool.on(
+      (sql) => {
+        isConnected = true
+        return run(sql)
+      },
+      { stop },
+    )
   } catch (error) {
     throw isConnected ? error : translate(address, error)
   }

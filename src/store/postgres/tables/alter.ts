@@ -7,7 +7,7 @@ import type { Alteration } from '../../core/fit.ts'
 import { TABLE_KINDS, tableName } from '../../core/names.ts'
 import { all, exec, one, quoted, type Rule, SQL_TYPES } from '../../core/sql.ts'
 import { POSTGRES } from '../driver.ts'
-import { isRefusal } from '../server/errors.ts'
+import { dependentIn, isRefusal } from '../server/errors.ts'
 import { ELEMENTS, hasTextSql } from './views.ts'
 
 /** Runs in a transaction. */
@@ -119,7 +119,7 @@ export function* tried(begin: () => Rule<void>): Rule<string | null> {
   } catch (error) {
     if (!(error instanceof DependentError) && !isRefusal(error)) throw error
     yield* exec(['ROLLBACK TO SAVEPOINT tried', 'RELEASE SAVEPOINT tried'])
-    return error instanceof DependentError ? error.object : UNNAMED
+    return error instanceof DependentError ? error.object : (dependentIn(error) ?? UNNAMED)
   }
   yield* exec(['RELEASE SAVEPOINT tried'])
   return null

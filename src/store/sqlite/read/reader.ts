@@ -1,27 +1,16 @@
 import type { ColumnDefinition } from 'better-sqlite3'
 import { UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
-import { tableName } from '../../core/names.ts'
 import {
   distinctNames,
   findListed,
   foreign,
   type Listed,
-  listedCollections,
-  listedNames,
-  listedOrganizations,
   OWN_TIME,
   type TypedRows,
   type Value,
 } from '../../core/reading.ts'
-import {
-  type Parts,
-  type Selection,
-  type SentItem,
-  selectItems,
-  selectRows,
-  sentItem,
-} from '../../core/selection.ts'
+import type { Parts } from '../../core/selection.ts'
 import type { Rule } from '../../core/sql.ts'
 import { type Connection, OWN_TIMES, runRule, SQLITE, withCasts } from '../driver.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
@@ -31,35 +20,17 @@ import { openInMemory, translate, translatingErrors } from '../file/open.ts'
 export type Reader = ReturnType<typeof createReader>
 
 export function createReader(connection: Connection, file: string) {
-  const read = <T>(rule: Rule<T>): T => translatingErrors(file, () => runRule(connection, rule))
-  const meaning = (error: unknown) => translate(file, error)
   return {
+    dialect: SQLITE,
+    ask: <T>(rule: Rule<T>): T => translatingErrors(file, () => runRule(connection, rule)),
     /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
     query: (sql: string, parameters: Parameters = new Map()) => readOnly(connection, file, sql, parameters),
-    collections: () => read(listedCollections(SQLITE)).map(({ collection }) => collection),
-    organizations: () => read(listedOrganizations()),
     find: (name: string) => translatingErrors(file, () => find(connection, name)),
-    names: () => read(listedNames(SQLITE)),
-    rows: (listed: Listed, selection: Selection): TypedRows => {
-      const { parts, ...head } = selectRows(SQLITE, listed, selection)
-      return { ...head, rows: stepping(() => selectedRows(connection, parts), meaning) }
-    },
-    items: (collection: string, selection: Selection): Iterable<SentItem> => {
-      const raw = read(findListed(SQLITE, tableName(collection, 'raw')))
-      const parts = raw && selectItems(SQLITE, raw, selection)
-      return stepping(() => (parts ? selectedRows<string>(connection, parts).map(sentItem) : []), meaning)
-    },
-    // Loaded by none but `describe`, so that a query starts fast.
-    async summary(collection: string) {
-      const { collectionSummary } = await import('../../core/describe.ts')
-      return read(collectionSummary(collection))
-    },
-    async describe(listed: Listed) {
-      const { describeColumns } = await import('../../core/describe.ts')
-      // In memory: the disk may have no room, and this user no right to it.
-      connection.pragma('temp_store = MEMORY')
-      return read(describeColumns(SQLITE, listed))
-    },
+    select: (parts: Parts): Iterable<Value[]> =>
+      stepping(
+        () => selectedRows(connection, parts),
+        (error) => translate(file, error),
+      ),
     close: () => void connection.close(),
   }
 }
@@ -78,7 +49,7 @@ function find(connection: Connection, name: string): Listed | null {
 }
 
 /** All parts are of one moment, as one statement is. */
-function* selectedRows<T extends Value>(connection: Connection, parts: Parts): Generator<T[]> {
+function* selectedRows(connection: Connection, parts: Parts): Generator<Value[]> {
   connection.exec('BEGIN')
   try {
     for (let next = parts.next(); !next.done; ) {
@@ -86,7 +57,7 @@ function* selectedRows<T extends Value>(connection: Connection, parts: Parts): G
       const statement = connection.prepare(withCasts(text))
       if (ask === 'count') next = parts.next(statement.pluck().get(values) as number)
       else {
-        yield* statement.raw().safeIntegers().iterate(values) as Iterable<T[]>
+        yield* statement.raw().safeIntegers().iterate(values) as Iterable<Value[]>
         next = parts.next(0)
       }
     }

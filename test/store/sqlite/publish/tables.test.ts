@@ -2,6 +2,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import { selectRows } from '../../../../src/store/core/selection.ts'
+import { SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { buildCopy } from '../../../../src/store/sqlite/publish/build.ts'
 import { columnsToIndex } from '../../../../src/store/sqlite/publish/tables.ts'
@@ -90,8 +92,8 @@ describe('a copy of a mirror with hostile names and values', () => {
     for (const one of [test.file, file]) {
       const reader = createReader(openForReading(one) ?? expect.fail('no mirror'), one)
       const listed = reader.find('orders__lines') ?? expect.fail('no lines')
-      const { columns, rows } = reader.rows(listed, { organizationIds: null, since: null })
-      const places = [...rows].map((row) => Number(row[columns.indexOf('_index')]))
+      const { columns, parts } = selectRows(SQLITE, listed, { organizationIds: null, since: null })
+      const places = [...reader.select(parts)].map((row) => Number(row[columns.indexOf('_index')]))
       reader.close()
       expect(places).toEqual([0, 1])
     }
@@ -123,7 +125,7 @@ describe('a key that has the name of a column of events', () => {
     const listed = reader.find('orders_changes') ?? expect.fail('no events')
 
     const since = (time: string) =>
-      [...reader.rows(listed, { organizationIds: null, since: time }).rows].length
+      [...reader.select(selectRows(SQLITE, listed, { organizationIds: null, since: time }).parts)].length
     const found = [since('2000-01-01T00:00:00.000Z'), since('2999-01-01T00:00:00.000Z')]
     reader.close()
 

@@ -4,6 +4,9 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { UsageError } from '../../../../src/errors.ts'
+import { listedCollections, listedNames } from '../../../../src/store/core/reading.ts'
+import { selectItems, selectRows, sentItem } from '../../../../src/store/core/selection.ts'
+import { SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { createReader, type Reader } from '../../../../src/store/sqlite/read/reader.ts'
 import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
@@ -40,10 +43,12 @@ describe('a reader', () => {
     const { reader } = await filled()
 
     const orders = reader.find('orders') ?? expect.fail('no orders')
+    const raw = reader.find('orders_raw') ?? expect.fail('no items')
     const selection = { organizationIds: ids, since: null }
+    const sent = [...reader.select(selectItems(SQLITE, raw, selection))] as string[][]
 
-    expect([...reader.items('orders', selection)].map(({ json }) => json)).toEqual(items)
-    expect([...reader.rows(orders, selection).rows]).toHaveLength(items.length)
+    expect(sent.map((row) => sentItem(row).json)).toEqual(items)
+    expect([...reader.select(selectRows(SQLITE, orders, selection).parts)]).toHaveLength(items.length)
   })
 
   it('rounds no whole number', async () => {
@@ -58,8 +63,13 @@ describe('a reader', () => {
   it('knows the collections', async () => {
     const { reader } = await filled()
 
-    expect(reader.collections()).toEqual(['orders'])
-    expect(reader.names()).toEqual(['orders', 'orders_changes', 'orders_history', 'orders_raw'])
+    expect(reader.ask(listedCollections(SQLITE))).toEqual([{ collection: 'orders', keys: ['id'] }])
+    expect(reader.ask(listedNames(SQLITE))).toEqual([
+      'orders',
+      'orders_changes',
+      'orders_history',
+      'orders_raw',
+    ])
     expect(['orders_raw', 'sync_runs', 'orders_', 'nothing'].map((name) => reader.find(name)?.name)).toEqual([
       'orders_raw',
       undefined,
