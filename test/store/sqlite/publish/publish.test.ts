@@ -157,6 +157,12 @@ it.skipIf(!IS_ROOT)(
   },
 )
 
+it('tells how fresh lists are in one order, whatever the order in which a database has them', () => {
+  const told = ['b', 'a', 'c'].map((organization) => ({ organization, collection: 'orders' }))
+
+  expect(freshnessOf(told).map(({ organization }) => organization)).toEqual(['a', 'b', 'c'])
+})
+
 // What makes the published file anew, and what only its numbers.
 
 /** A mirror of one order, read whole. */
