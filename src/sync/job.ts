@@ -1,16 +1,23 @@
 import { type KnownError, MirrorError } from '../errors.ts'
 import { startCheckpoint } from './coverage/state.ts'
-import { endWalk, type WalkEnd } from './end-walk.ts'
-import { type BusyEvent, withLease } from './lease.ts'
-import { createPageTimes, createPageWriter, type PageTimes } from './page-writer.ts'
+import { expectedMissed, totalOff } from './coverage/verdict.ts'
+import {
+  createPageTimes,
+  createPageWriter,
+  type PageTimes,
+  type PageWriter,
+  type PageWriterOptions,
+} from './page-writer.ts'
 import type { RefreshPolicy } from './refresh/due.ts'
 import { isWalkedWhole } from './refresh/price.ts'
 import { createRefresher, type RefreshEvent, type Refresher } from './refresh/refresher.ts'
-import { heldError, type RemovalRules } from './removals.ts'
+import { afterFullWalk, rulesOf, type SavedRefresh, savedRefresh, scopeText } from './refresh/state.ts'
+import { cameAtOnce, decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
 import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
-import { countTraffic, noTraffic, runError, runOutcome } from './run-record.ts'
-import type { Lease, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
-import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
+import { type BusyEvent, countTraffic, noTraffic, runError, runOutcome, withLease } from './run.ts'
+import type { SeenItems } from './seen.ts'
+import type { HeldRemovals, Lease, Removals, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
+import type { Job, Observe, PageSource, Reading, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import { readList, type WalkEvent } from './walk.ts'
 
 /** What happens while a job runs. */
@@ -229,6 +236,69 @@ async function walkList(
     signal,
   })
   return endWalk({ store, lease, run, walk, seen, refresher, times, rules, writer }, reading)
+}
+
+interface EndOptions extends Omit<PageWriterOptions, 'replaces'> {
+  seen: Pick<SeenItems, 'keyed'>
+  refresher: Pick<Refresher, 'state'>
+  writer: Omit<PageWriter, 'handle' | 'beginPass' | 'giveUp'>
+  rules: RemovalRules
+}
+
+interface WalkEnd extends WalkOutcome {
+  /** Rows that seem to have left the list and stay until a person decides. */
+  heldBack: HeldRemovals | null
+}
+
+/**
+ * Removes rows that left the list, or holds them back, and completes the walk. If the process dies before, the next
+ * one resumes the walk without a request and judges it again.
+ */
+async function endWalk(options: EndOptions, reading: Reading): Promise<WalkEnd> {
+  const { store, lease, run, walk } = options
+  const { coverage, state } = reading
+  const isFull = walk.kind === 'full'
+  const untrusted = isFull ? (walk.untrusted ?? whyUntrusted(reading, options.writer.newRejects())) : null
+  const outcome: WalkOutcome = {
+    coverage,
+    untrusted,
+    expectedMissed: isFull ? expectedMissed(coverage, state) : null,
+    totalOff: totalOff(coverage, state),
+  }
+  const removals = isFull && untrusted === null ? await judge(options, reading) : 'none'
+  const refresh = isFull ? nextRefresh(options, reading) : null
+  const { heldBack } = await store.closeWalk(lease, { walk, run, outcome, removals, refresh })
+  return { ...outcome, heldBack }
+}
+
+/** What the next refresh starts from. */
+function nextRefresh({ lease, walk, writer, refresher, times }: EndOptions, reading: Reading): SavedRefresh {
+  const { coverage, state } = reading
+  const { lastPage } = state
+  const rules = rulesOf(lease.job)
+  // A total that the walk could not count by is not used by refreshes either, whatever the API says.
+  const isCounted = rules.total === 'check' && state.counted
+  const complete = {
+    scope: scopeText(lease.job),
+    startedAt: walk.startedAt,
+    endedAt: times.ofWalk(),
+    addedBehindAt: writer.addedBehindAt(),
+    addedEnds: writer.addedEnds(),
+    lastPage,
+    totals: isCounted ? { first: state.firstTotal, last: state.totals.last } : { first: null, last: null },
+    isSteady: coverage === 'steady',
+    isDrifted: coverage === 'drifted',
+    written: writer.written(),
+    rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded() },
+  }
+  return savedRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)
+}
+
+async function judge({ store, lease, walk, seen, rules }: EndOptions, reading: Reading): Promise<Removals> {
+  const atOnce = cameAtOnce(reading)
+  const missing = await store.findMissing(lease, { walkId: walk.id, keyed: seen.keyed, atOnce })
+  const listed = Math.min(seen.keyed, reading.state.passDistinct)
+  return decideRemovals({ ...missing, listed }, rules)
 }
 
 /**

@@ -4,7 +4,7 @@ import type { CoverageState } from './coverage/state.ts'
 import type { HeldBackReason, HeldRemovals, MissingCounts, Removals } from './store.ts'
 import type { Job, Reading } from './types.ts'
 
-// What becomes of a row that the list no longer shows. Only a trusted full walk judges it, at its end (end-walk.ts):
+// What becomes of a row that the list no longer shows. Only a trusted full walk judges it, at its end (`endWalk`):
 // - missed: one such walk did not see it. The next walk or refresh that sees it makes it an ordinary row again.
 // - removable: two such walks did not see it; or one, if the list came in one answer.
 // - removed: gone from the tables, with a last version in the history; or held back, if too many are removable, until a

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue, numberText } from '../../json/value.ts'
+import { isJsonObject, type JsonValue } from '../../json/value.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
 import { type Column, type ColumnLimits, foldName, freeName, type Leaf, SQLITE_LIMITS } from './column.ts'
 import { extendCatalog } from './extend.ts'
@@ -67,8 +67,9 @@ export function asRead(value: Leaf): Leaf {
   if (typeof value === 'boolean' || Array.isArray(value)) return value
   // Lists within lists have no view, so a text that begins like a list needs no mark.
   if (typeof value === 'string') return isLossy(value) || value.trimStart().startsWith('[') ? '' : value
-  if (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value
-  const text = numberText(value)
+  // One that JavaScript writes like this is exact, or has so many digits that only a TEXT column takes it anyway.
+  if (typeof value === 'number') return value
+  const text = value.rawJSON
   return /[.eE]/.test(text) && !(Math.abs(Number(text)) <= Number.MAX_SAFE_INTEGER) ? TOO_LONG : value
 }
 

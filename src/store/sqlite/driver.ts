@@ -103,7 +103,7 @@ export const SQLITE: Dialect = {
       .map((name) => `? AS ${quoted(name)}`)
       .join(', ')}) AS line`,
   *eachLine(text, _columns, lines, values = {}) {
-    return (yield { text, values, lines, wants: 'count' }) as number
+    return lines.length === 0 ? 0 : ((yield { text, values, lines, wants: 'count' }) as number)
   },
 }
 

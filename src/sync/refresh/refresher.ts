@@ -1,6 +1,6 @@
 import { JobError, type KnownError } from '../../errors.ts'
 import type { PageTimes } from '../page-writer.ts'
-import { countTraffic, noTraffic, runError, runOutcome } from '../run-record.ts'
+import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { Observe, Page, PageSource, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'

@@ -16,6 +16,7 @@ describe('extendElements', () => {
     [['1.5', '9007199254740994.0'], 'a REAL, a__text TEXT'],
     [['9007199254740993.0'], 'a TEXT'],
     [['1e400', '1'], 'a TEXT'],
+    [['1.5e+300'], 'a TEXT'],
     [['1', '[2]'], 'a INTEGER, a__text TEXT'],
   ])('gives the values %j columns by the rules of items: %s', (texts, columns) => {
     const list = texts.map((text) => `{"a":${text}}`)

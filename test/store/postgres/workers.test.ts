@@ -9,7 +9,7 @@ import {
 } from '../../../src/store/postgres/leases.ts'
 import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
 import { connectServer, type Server } from '../../../src/store/postgres/server/server.ts'
-import { noTraffic } from '../../../src/sync/run-record.ts'
+import { noTraffic } from '../../../src/sync/run.ts'
 import type { Lease } from '../../../src/sync/store.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { lockName } from '../../helpers/lock-name.ts'
