@@ -39,6 +39,8 @@ export async function createLeases(server: Server, name: string): Promise<Leases
   let current: OwnConnection | null = null
   let holding: Promise<void> | null = null
   let isClosed = false
+  /** Whether jobs may name this worker that it does not have. */
+  let isInDoubt = false
 
   /** Waits while the server is away. Never two connections at once: each would keep the lock. */
   function hold(): Promise<void> {
@@ -54,6 +56,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     const own = await server.connect(() => {
       if (current === null || current !== opened) return
       current = null
+      isInDoubt = true
       // Before another worker looks for jobs without an owner. The next call that needs the lock reports the error.
       if (!isClosed) void hold().catch(() => {})
     })
@@ -91,6 +94,9 @@ export async function createLeases(server: Server, name: string): Promise<Leases
         const taken = await taking()
         isOurs = taken !== null
         return taken
+      } catch (error) {
+        isInDoubt = true
+        throw error
       } finally {
         if (!isOurs) inHand.delete(key)
       }
@@ -98,6 +104,9 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     async release({ job, epoch }) {
       try {
         await runRule(server, releaseJob(job, { epoch }))
+      } catch (error) {
+        isInDoubt = true
+        throw error
       } finally {
         inHand.delete(keyOf(job))
       }
@@ -105,7 +114,12 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     async renew() {
       if (isClosed) return
       await hold()
-      await server.rows(GIVE_BACK, [name, [...inHand]])
+      if (!isInDoubt) return
+      isInDoubt = false
+      await server.rows(GIVE_BACK, [name, [...inHand]]).catch((error: unknown) => {
+        isInDoubt = true
+        throw error
+      })
     },
     async close() {
       isClosed = true

@@ -172,6 +172,20 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await taking
   })
 
+  it('take a job once, though two of them find it free in the same moment', async () => {
+    const second = await another()
+    const somebody = await openReader(first.address)
+    await somebody('BEGIN')
+    await somebody('SELECT 1 FROM sync_jobs FOR UPDATE')
+    const both = Promise.all([first, second].map(({ store }) => store.acquire(JOB)))
+    const isWaiting =
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'admin-mirror' AND wait_event_type = 'Lock'"
+    await expect.poll(async () => (await first.rows(isWaiting)).length).toBe(2)
+    await somebody('COMMIT')
+
+    expect((await both).filter(({ lease }) => lease)).toHaveLength(1)
+  })
+
   it('take several jobs at once though the connection with their lock breaks', async () => {
     const second = await another()
     const jobs = ['a', 'b', 'c', 'd'].map((name) => jobOf({ name }))

@@ -150,8 +150,7 @@ it.skipIf(!machine || server?.missing !== null)(
     far.killAll('SIGKILL')
     const pulledAt = performance.now()
     door.open()
-    // The list's own, and that of its worker.
-    await expect.poll(async () => (await rows(LOCKS))[0]?.locks, { interval: 100 }).toBe(before - 2)
+    await expect.poll(async () => (await rows(LOCKS))[0]?.locks, { interval: 100 }).toBe(before - 1)
     const noticed = performance.now() - pulledAt
     await near.log(({ event }: LogLine) => event === 'run_finished')
     const followed = performance.now() - pulledAt

@@ -44,7 +44,7 @@ export async function migrate(server: Server): Promise<void> {
   const owner = await strangeOwner(server, schema)
   if (owner !== null) throw ownedBy(server, owner)
   if (
-    (await hasSettings(server, schema)) &&
+    (await findSettings(server, schema)) &&
     (await versionOf(server, server)) === LATEST_VERSION &&
     (await runRule(server, hasOwnViews(ALTERATION)))
   )
@@ -54,7 +54,7 @@ export async function migrate(server: Server): Promise<void> {
     await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK, schema])
     const known = await sql.rows('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
     if (known.length === 0) await sql.exec(`CREATE SCHEMA ${quoted(schema)}`)
-    const done = (await hasSettings(sql, schema))
+    const done = (await findSettings(sql, schema))
       ? await versionOf(sql, server)
       : await assertEmpty(sql, server)
     if (done > LATEST_VERSION) throw tooNew(server, done)
@@ -70,28 +70,27 @@ export async function migrate(server: Server): Promise<void> {
 
 /** Whether the schema holds a mirror. Throws MirrorLostError for one that a newer version made. */
 export async function holdsMirror(server: Server): Promise<boolean> {
-  if (!(await hasSettings(server, server.address.schema))) return false
+  const settings = await findSettings(server, server.address.schema)
   // A role for the rows of one organization may see those tables alone: it can query them, whatever the version.
-  if (await maySeeVersion(server)) await assertKnownVersion(server)
-  return true
+  if (settings?.mayRead) await assertKnownVersion(server)
+  return settings !== undefined
 }
 
-async function hasSettings(sql: Pick<Sql, 'rows'>, schema: string): Promise<boolean> {
-  const text = "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'sync_settings'"
-  return (await sql.rows(text, [schema])).length > 0
-}
-
-async function maySeeVersion(server: Server): Promise<boolean> {
-  const table = `${quoted(server.address.schema)}.sync_settings`
-  const [row] = await server.rows<{ may: boolean }>(
+/** The table that makes a schema a mirror; undefined if there is none. */
+async function findSettings(
+  sql: Pick<Sql, 'rows'>,
+  schema: string,
+): Promise<{ mayRead: boolean } | undefined> {
+  const [found] = await sql.rows<{ mayRead: boolean }>(
     `
-      SELECT has_schema_privilege(oid, 'USAGE') AND has_table_privilege($2::text, 'SELECT') AS may
-      FROM pg_namespace
-      WHERE nspname = $1
+      SELECT has_schema_privilege(schema.oid, 'USAGE') AND has_table_privilege(pg_class.oid, 'SELECT') AS "mayRead"
+      FROM pg_class
+      JOIN pg_namespace AS schema ON schema.oid = relnamespace
+      WHERE nspname = $1 AND relname = 'sync_settings' AND relkind = 'r'
     `,
-    [server.address.schema, table],
+    [schema],
   )
-  return row?.may === true
+  return found
 }
 
 /** The number of the last step. Throws MirrorError while a mirror is being moved into the schema. */
@@ -99,15 +98,14 @@ async function versionOf(sql: Pick<Sql, 'rows'>, { address }: Pick<Server, 'addr
   const [row] = await sql.rows<{ value: string }>("SELECT value FROM sync_settings WHERE name = 'version'")
   if (row?.value === MOVING)
     throw new MirrorError(
-      `a mirror is being moved into the schema ${address.schema} of the database ${address.database}, and is not whole yet: wait for ` +
-        '"admin-mirror move", or run the same move again if it was stopped',
+      `a mirror is being moved into ${placeOf(address)}, and is not whole yet: wait for "admin-mirror move", or run the same move again if it was stopped`,
     )
   return Number(row?.value ?? 0)
 }
 
 /** All that the program has noted of the schema; nothing if there is no mirror. */
 export async function readSettings(server: Server): Promise<Map<string, string>> {
-  if (!(await hasSettings(server, server.address.schema))) return new Map()
+  if (!(await findSettings(server, server.address.schema))) return new Map()
   const rows = await server.rows<{ name: string; value: string }>('SELECT name, value FROM sync_settings')
   return new Map(rows.map(({ name, value }) => [name, value]))
 }
@@ -126,8 +124,7 @@ async function assertEmpty(sql: Sql, { address }: Server): Promise<0> {
   )
   if (!stranger) return 0
   throw new MirrorError(
-    `the schema ${address.schema} of the database ${address.database} is not a mirror, and has tables of somebody else: name an ` +
-      'empty or a new schema with schema=NAME in "database"',
+    `${placeOf(address)} is not a mirror, and has tables of somebody else: name an empty or a new schema with schema=NAME in "database"`,
   )
 }
 
