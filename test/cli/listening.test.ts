@@ -4,7 +4,9 @@ import { budgetUses, createLastHour, createSource } from '../../src/cli/listenin
 import type { Config } from '../../src/config/config.ts'
 import { JobError, MirrorError } from '../../src/errors.ts'
 import { createCounters } from '../../src/listener/metrics.ts'
+import { neverSynced } from '../../src/store/core/status.ts'
 import type { JobResult } from '../../src/sync/job.ts'
+import { ACME } from '../helpers/jobs.ts'
 
 const MINUTE = 60_000
 
@@ -105,6 +107,37 @@ describe('the use of budgets', () => {
     expect(usesOf('organization').map(({ requests }) => requests)).toEqual([10, 5])
     expect(usesOf('all')).toMatchObject([{ requests: 15, per_minute: null }])
   })
+})
+
+it('the listener shows commands with the configuration of its process', async () => {
+  const jobs = [{ ...neverSynced(ACME, 'orders'), configured: 1 }]
+  const facts = { jobs, daemons: [], pausedUntil: null, columnTroubles: [], queue: null, locks: [] }
+  const organization = { ...ACME, collections: [{ name: 'orders' }], schedule: '0 0 1 1 *', refresh: false }
+  const config = { database: 'mirror.db', organizations: [organization], timezone: 'UTC', publish: null }
+  const source = createSource({
+    served: {
+      probe: async () => {},
+      writeFault: () => null,
+      overview: async () => ({
+        facts,
+        runs: [],
+        gates: [],
+        tokensUsed: new Map(),
+        newColumns: [],
+        size: { bytes: 0 } as never,
+      }),
+    },
+    config: { ...config, rateLimit: RATE } as unknown as Config,
+    scheduler: { isTicking: () => true },
+    counters: createCounters(),
+    lastHour: () => new Map(),
+    configOption: ' --config /etc/a.yaml',
+    now: () => 1_000_000,
+  })
+
+  const { status } = await source.overview()
+
+  expect(status.jobs[0]?.next).toBe('admin-mirror sync --org acme --config /etc/a.yaml')
 })
 
 it('a mirror that a run could not use is unusable until a run could', async () => {

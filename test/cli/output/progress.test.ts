@@ -66,6 +66,16 @@ describe('the progress lines', () => {
   })
 })
 
+it('the line of a list says when its first request has left', () => {
+  const job = newProgress('acme orders', 'token')
+  const line = () => progressLines([job], NOTHING_DONE, { width: 79, height: 24 }, 0)[0]
+  noteEvent(job, { kind: 'start', walk: { checkpoint: { nextPage: 1, pass: 1 } } } as Event, 0)
+  const before = line()
+  noteEvent(job, { kind: 'request' }, 0)
+
+  expect([before, line()]).toEqual(['acme orders  waiting for its turn', 'acme orders  first page...'])
+})
+
 function refuse(): never {
   throw new Error('it was asked for')
 }
@@ -129,6 +139,17 @@ describe('what a page takes', () => {
     readNext(6200, 46_200)
 
     expect(msPerPage(job)).toBe(100)
+  })
+
+  it('is less by a wait that began before the page was written', () => {
+    const job = newProgress('acme orders', 'token')
+    for (const sent of [0, 6000, 12_000]) {
+      noteEvent(job, { kind: 'request' }, sent)
+      noteEvent(job, { kind: 'wait', reason: 'the rate limit', until: sent + 6000 }, sent + 40)
+      noteEvent(job, { kind: 'page', page: { number: 1, lastPage: 9 }, itemsInWalk: 25 } as Event, sent + 100)
+    }
+
+    expect(msPerPage(job)).toBe(40)
   })
 })
 
@@ -249,7 +270,7 @@ describe('the budget now', () => {
     const budget = { open: 0, freshMs: 40_000, each: 60, windowMs: 60_000 }
 
     expect([30_000, 40_000].map((known) => msToSend(60, budget, known))).toEqual([10_000, 0])
-    expect(msToSend(61, budget, 40_000)).toBe(60_000)
+    expect([40_000, 50_000].map((known) => msToSend(61, budget, known))).toEqual([60_000, 60_000])
   })
 })
 
