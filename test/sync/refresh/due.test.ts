@@ -3,6 +3,7 @@ import {
   afterWalked,
   dueLists,
   type KnownList,
+  newestWanted,
   type RefreshPace,
   type RefreshPolicy,
   takeOwed,
@@ -120,6 +121,29 @@ function stateOf(perHour: number, ago: number, more: Partial<RefreshState> = {})
   return { ...state, startedAt: NOW - ago * MINUTE, triedAt: 0, rates }
 }
 
+function shareAt(level: number, price: number) {
+  const store = { shares: async () => [], writeShare: async () => true }
+  const share = createShareUse(
+    store,
+    'token',
+    () => shareRules(60, 10),
+    () => NOW,
+  )
+  share.note({ scope: 'token', at: NOW, level, logPrice: Math.log(price), version: 1 })
+  return share
+}
+
+function policyOf(share: RefreshPolicy['share']): RefreshPolicy {
+  return {
+    every: 5 * MINUTE,
+    turn: Number.POSITIVE_INFINITY,
+    walkEvery: 1440 * MINUTE,
+    newest: 'auto',
+    alarm: true,
+    share,
+  }
+}
+
 function due(
   states: Record<string, RefreshState>,
   {
@@ -134,22 +158,7 @@ function due(
     read?: string[]
   } = {},
 ) {
-  const store = { shares: async () => [], writeShare: async () => true }
-  const share = createShareUse(
-    store,
-    'token',
-    () => shareRules(60, 10),
-    () => NOW,
-  )
-  share.note({ scope: 'token', at: NOW, level, logPrice: Math.log(price), version: 1 })
-  const policy: RefreshPolicy = {
-    every: 5 * MINUTE,
-    turn: Number.POSITIVE_INFINITY,
-    walkEvery: 1440 * MINUTE,
-    newest: 'auto',
-    alarm: true,
-    share,
-  }
+  const policy = policyOf(shareAt(level, price))
   const lists = Object.entries(states).map(([list, state]) => ({
     list,
     policy,
@@ -189,6 +198,19 @@ describe('of the lists of one budget', () => {
     expect(due(lists, { level: 6.5, read: ['late'] })).toEqual([])
     expect(due(lists, { level: 6, read: ['late'] })).toEqual(['due newest'])
   })
+
+  it.each([
+    { level: 6, wanted: 2 },
+    { level: 6.5, wanted: 0 },
+  ])(
+    'one with far fewer rows waits between two pages of its walk, too: level $level, $wanted requests',
+    (row) => {
+      const share = shareAt(row.level, 100)
+      share.noteWaits({ isLate: false, mostRows: 1000 })
+
+      expect(newestWanted(share.known(), stateOf(60, 6), policyOf(share), NOW)).toBe(row.wanted)
+    },
+  )
 
   it('older pages are read of one at a time, of that one whose were last, and once hardly anything else has to be paid', () => {
     const visited = (list: RefreshState, ago: number) => {

@@ -134,7 +134,9 @@ export class Listing {
       const { lastPage, clock: at } = this
       const next = page < lastPage ? page + 1 : null
       const total = this.rows.length
-      const written = { added: 0, changed: 0 }
+      const added = items.filter(({ seen }) => seen?.firstAt === at).length
+      const changed = items.filter(({ seen }) => seen?.changedAt === at).length - added
+      const written = { added, changed }
       const found = this.foundSince(state.settledAt)
       step = reading.next(spoil({ page, at, total, next, lastPage, items, written, found }))
     }

@@ -164,3 +164,17 @@ describe('the pages that a refresh has read, of which older pages are not read a
     expect({ asked, pagesRead: after?.newestRead }).toEqual(expected)
   })
 })
+
+/** Rows that come and change at the newest end, a minute, as a refresh knows them after this. */
+function newsAfter(move: (list: Listing) => void): number {
+  const { list, state } = synced('first', 500)
+  move(list)
+  return list.refresh(state).state?.rates?.news ?? 0
+}
+
+it('a refresh learns from rows that came how often it is worth while, and from changed ones by a sixteenth', () => {
+  const none = newsAfter(() => {})
+
+  expect(newsAfter((list) => list.add(2)) / none).toBeCloseTo(1.2)
+  expect(newsAfter((list) => list.change(0, 16)) / none).toBeCloseTo(1.1)
+})
