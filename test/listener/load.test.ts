@@ -63,9 +63,9 @@ it('a connection that ended while it was owed an answer leaves its place, and is
   expect([second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([false, false, true])
 })
 
-describe('the turns of answers', () => {
-  const here = () => false
+const here = () => false
 
+describe('the turns of answers', () => {
   /** Turns by a clock that moves while somebody sleeps. */
   function createTurnsAt(start: number) {
     const clock = { time: start }
