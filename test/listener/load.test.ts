@@ -63,27 +63,27 @@ it('a connection that ended while it was owed an answer leaves its place, and is
   expect([second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([false, false, true])
 })
 
-describe('the turns of answers', () => {
-  const here = () => false
+const here = () => false
 
-  /** Turns by a clock that moves while somebody sleeps. */
-  function createTurnsAt(start: number) {
-    const clock = { time: start }
-    const turn = createTurns(
-      () => clock.time,
-      async (ms) => {
-        clock.time += ms
-      },
-    )
-    /** How long so many requests that come together wait, one after another. */
-    const waits = async (count: number) => {
-      const come = clock.time
-      const all = Array.from({ length: count }, () => turn(here).then(() => clock.time - come))
-      return Promise.all(all)
-    }
-    return { clock, turn, waits }
+/** Turns by a clock that moves while somebody sleeps. */
+function createTurnsAt(start: number) {
+  const clock = { time: start }
+  const turn = createTurns(
+    () => clock.time,
+    async (ms) => {
+      clock.time += ms
+    },
+  )
+  /** How long so many requests that come together wait, one after another. */
+  const waits = async (count: number) => {
+    const come = clock.time
+    const all = Array.from({ length: count }, () => turn(here).then(() => clock.time - come))
+    return Promise.all(all)
   }
+  return { clock, turn, waits }
+}
 
+describe('the turns of answers', () => {
   it('let fifty at once wait for nothing, and spread what comes beyond by fifty a second', async () => {
     const all = await createTurnsAt(1_000_000).waits(151)
 
