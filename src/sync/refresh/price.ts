@@ -59,7 +59,8 @@ export const MINUTE_MS = 60_000
 export function shareRules(limit: number | null, percent: number): ShareRules {
   const share = ((limit ?? USUAL_LIMIT) * percent) / 100
   const chunk = Math.max(LEAST_CHUNK, share)
-  return { perMinute: (share * 60) / (60 + (NEWEST_CHUNKS * chunk + END_COST) / share), chunk }
+  const begun = (NEWEST_CHUNKS * chunk + END_COST) / 60
+  return { perMinute: Math.max(share - begun, share / 2), chunk }
 }
 
 /** The share of a budget that no refresh has used yet. */
