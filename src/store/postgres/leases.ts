@@ -77,6 +77,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     opened = own
     try {
       // Waits for the server to notice that the connection before has ended.
+      await own.rows("SELECT set_config('lock_timeout', '0', false)", [])
       const lock = `SELECT pg_backend_pid() AS pid, pg_advisory_lock(${lockOf('$1')})`
       const [row] = await own.rows<{ pid: number }>(lock, [name])
       // Behind a pooler in transaction mode the lock would belong to whoever gets the connection next.

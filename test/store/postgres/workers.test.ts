@@ -264,6 +264,32 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await expectLocks(2)
   })
 
+  it('wait for their lock though their role waits for none', async () => {
+    let connections = 0
+    const leases = await createOwnLeases((real) => ({
+      ...real,
+      async connect(onLost) {
+        connections++
+        const own = await real.connect(onLost)
+        await own.rows("SELECT set_config('lock_timeout', '1', false)", [])
+        return own
+      },
+    }))
+    const somebody = await openReader(first.address)
+    const name = `${first.address.schema} ${leases.name}`
+    const waits = somebody('SELECT pg_advisory_lock(hashtextextended($1, 0))', name)
+    const isWaiting = async () => (await first.rows(`SELECT 1 ${OF_WORKERS} AND NOT granted`)).length
+    await expect.poll(isWaiting).toBe(1)
+    await breakConnections()
+    await waits
+    const renewed = leases.renew()
+    await expect.poll(isWaiting).toBe(1)
+    await somebody('SELECT pg_advisory_unlock(hashtextextended($1, 0))', name)
+    await renewed
+
+    expect(connections).toBe(2)
+  })
+
   it('write the hold of a refused token though they are told to stop while the server is away', async () => {
     const { address, clock, rows } = first
     const proxy = await startProxy(address.port)
