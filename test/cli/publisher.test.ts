@@ -226,6 +226,11 @@ describe('a service that publishes', () => {
       (target) => fs.writeFileSync(`${target}.json`, '{"name":"my-package"}'),
       /not written by this program/,
     ],
+    [
+      "somebody else's sum of a file",
+      (target) => fs.writeFileSync(`${target}.json`, '{"name":"my-file","sha256":"0123"}'),
+      /not written by this program/,
+    ],
   ])('warns, and touches nothing where there is %s, until that is gone', async (_what, put, reason) => {
     const { save, publisher, later, target, lines } = await createScene()
     put(target)

@@ -42,13 +42,27 @@ export async function createLeases(server: Server, name: string): Promise<Leases
   /** Whether jobs may name this worker that it does not have. */
   let isInDoubt = false
 
-  /** Waits while the server is away. Never two connections at once: each would keep the lock. */
-  function hold(): Promise<void> {
-    if (current) return Promise.resolve()
+  /**
+   * Waits while the server is away. Never two connections at once: each would keep the lock. The server may have ended the connection without
+   * this process hearing of it, as where a firewall forgets connections: jobs that are taken then would be taken from it at once.
+   */
+  async function hold(): Promise<void> {
+    const found = current
+    if (found && !(await isHeld()) && current === found) {
+      current = null
+      isInDoubt = true
+      void found.close().catch(() => {})
+    }
+    if (current) return
     holding ??= server.patiently(open).finally(() => {
       holding = null
     })
-    return holding
+    await holding
+  }
+
+  async function isHeld(): Promise<boolean> {
+    const [row] = await server.rows<{ lives: boolean }>(`SELECT ${lives('$1')} AS lives`, [name])
+    return row?.lives === true
   }
 
   async function open(): Promise<void> {
@@ -63,6 +77,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     opened = own
     try {
       // Waits for the server to notice that the connection before has ended.
+      await own.rows("SELECT set_config('lock_timeout', '0', false)", [])
       const lock = `SELECT pg_backend_pid() AS pid, pg_advisory_lock(${lockOf('$1')})`
       const [row] = await own.rows<{ pid: number }>(lock, [name])
       // Behind a pooler in transaction mode the lock would belong to whoever gets the connection next.
@@ -116,10 +131,14 @@ export async function createLeases(server: Server, name: string): Promise<Leases
       await hold()
       if (!isInDoubt) return
       isInDoubt = false
-      await server.rows(GIVE_BACK, [name, [...inHand]]).catch((error: unknown) => {
+      try {
+        // By their epochs: one that is taken, or released, meanwhile has another one, or is in hand.
+        for (const { epoch, ...job } of await server.rows<Named>(NAMED, [name]))
+          if (!inHand.has(keyOf(job))) await runRule(server, releaseJob(job, { epoch }))
+      } catch (error) {
         isInDoubt = true
         throw error
-      })
+      }
     },
     async close() {
       isClosed = true
@@ -151,11 +170,10 @@ function keyOf({ organization, collection }: JobNames): string {
   return `${organization}/${collection}`
 }
 
-const GIVE_BACK = `
-  UPDATE sync_jobs
-  SET owner = NULL, verifying = 0
-  WHERE owner = $1 AND organization_id || '/' || collection <> ALL ($2::text[])
-`
+type Named = JobNames & Pick<OwnJob, 'epoch'>
+
+/** The jobs that name a worker. */
+const NAMED = 'SELECT organization_id AS organization, collection, epoch FROM sync_jobs WHERE owner = $1'
 
 /** Whether a living worker has a job. */
 export function* isOwned(job: JobNames): Rule<boolean> {
@@ -194,10 +212,18 @@ function* takeJob<T extends object>(
 
 /** Runs `task`, unless another process does the same for this schema: then returns null. */
 export async function alone<T>(server: Server, what: string, task: () => Promise<T>): Promise<T | null> {
-  const own = await server.patiently(() => server.connect(() => {}))
+  const { own, isAlone } = await server.patiently(async () => {
+    const opened = await server.connect(() => {})
+    try {
+      const sql = `SELECT 1 WHERE pg_try_advisory_lock(${lockOf('$1')})`
+      return { own: opened, isAlone: (await opened.rows(sql, [what])).length > 0 }
+    } catch (error) {
+      await opened.close().catch(() => {})
+      throw error
+    }
+  })
   try {
-    const sql = `SELECT 1 WHERE pg_try_advisory_lock(${lockOf('$1')})`
-    return (await own.rows(sql, [what])).length === 0 ? null : await task()
+    return isAlone ? await task() : null
   } finally {
     await own.close().catch(() => {})
   }

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { untilHoldIsWritten } from '../../../src/cli/token-holds.ts'
+import { namesOf } from '../../../src/store/core/jobs.ts'
 import {
   announceDaemon,
   createLeases,
@@ -43,6 +44,10 @@ const ENTRY = {
   positions: null,
 }
 const RULE = { walkId: 1, keyed: 5, atOnce: true }
+
+function fail(): never {
+  throw new Error('no')
+}
 
 async function taken({ store }: PostgresMirror): Promise<Lease> {
   const { lease, heldBy } = await store.acquire(JOB)
@@ -259,6 +264,32 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await expectLocks(2)
   })
 
+  it('wait for their lock though their role waits for none', async () => {
+    let connections = 0
+    const leases = await createOwnLeases((real) => ({
+      ...real,
+      async connect(onLost) {
+        connections++
+        const own = await real.connect(onLost)
+        await own.rows("SELECT set_config('lock_timeout', '1', false)", [])
+        return own
+      },
+    }))
+    const somebody = await openReader(first.address)
+    const name = `${first.address.schema} ${leases.name}`
+    const waits = somebody('SELECT pg_advisory_lock(hashtextextended($1, 0))', name)
+    const isWaiting = async () => (await first.rows(`SELECT 1 ${OF_WORKERS} AND NOT granted`)).length
+    await expect.poll(isWaiting).toBe(1)
+    await breakConnections()
+    await waits
+    const renewed = leases.renew()
+    await expect.poll(isWaiting).toBe(1)
+    await somebody('SELECT pg_advisory_unlock(hashtextextended($1, 0))', name)
+    await renewed
+
+    expect(connections).toBe(2)
+  })
+
   it('write the hold of a refused token though they are told to stop while the server is away', async () => {
     const { address, clock, rows } = first
     const proxy = await startProxy(address.port)
@@ -300,6 +331,43 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await first.leases.renew()
     expect((await second.store.acquire(JOB)).heldBy).toBeUndefined()
     expect((await second.store.acquire(kept)).heldBy).toBe(first.leases.name)
+  })
+
+  it('keep a job that they take while they look for those that they do not have', async () => {
+    let inBetween: (() => Promise<unknown>) | null = null
+    const leases = await createOwnLeases((real) => ({
+      ...real,
+      async rows(text, values) {
+        const act = text.includes('owner = $1') ? inBetween : null
+        if (act) inBetween = null
+        await act?.()
+        return real.rows(text, values)
+      },
+    }))
+    const [missed, other] = [namesOf(jobOf({ name: 'missed' })), namesOf(jobOf({ name: 'taken' }))]
+    await expect(leases.take(missed, false, fail)).rejects.toThrow('no')
+    inBetween = () => leases.take(other, false)
+    await leases.renew()
+
+    const owners = await first.rows('SELECT collection, owner FROM sync_jobs')
+    expect(owners).toContainEqual({ collection: 'taken', owner: leases.name })
+  })
+
+  it('take their lock again before a job, though they were not told that its connection has ended', async () => {
+    const { rows } = first
+    const leases = await createOwnLeases((real) => ({ ...real, connect: () => real.connect(() => {}) }))
+    await breakConnections()
+    await expectLocks(1)
+    await leases.take(namesOf(jobOf({ name: 'other' })), false)
+    await expectLocks(2)
+    await breakConnections()
+    await expectLocks(1)
+    await leases.renew()
+    await expectLocks(2)
+
+    expect(await rows("SELECT owner FROM sync_jobs WHERE collection = 'other'")).toEqual([
+      { owner: leases.name },
+    ])
   })
 
   it('begin a walk once though the answer to its COMMIT is lost', async () => {

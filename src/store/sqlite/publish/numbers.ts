@@ -25,8 +25,8 @@ const FRESHNESS = z.object({
 
 /** Null, or empty: an earlier version did not write it, or somebody has changed it. */
 const NUMBERS = z.looseObject({
-  /** The moment that the copy shows. */
-  created_at: z.iso.datetime().catch('an unknown time'),
+  /** The moment that the copy shows. It has to be there: a file of somebody else may hold a `sha256`. */
+  created_at: z.string().pipe(z.iso.datetime().catch('an unknown time')),
   /** When the mirror last had nothing that the copy lacks: `jobs` are of then. */
   current_at: TIME,
   /** Of the program. */
