@@ -33,7 +33,7 @@ const CANCELLED_PATH = ['pending', 'cancelled'] as const
 const LAST_STAGES = [0, 1, 1, 2, 2, 3, 3, 3, 3, 3] as const
 
 /** Seconds from each stage to the next: five minutes, an hour and a day after the order came. Medians. */
-const STEPS = [5 * MINUTE, 55 * MINUTE, 23 * HOUR] as const
+const TO_NEXT_STAGE = [5 * MINUTE, 55 * MINUTE, 23 * HOUR] as const
 /** Percent of the orders, and median of the seconds after the order came. */
 const TOUCHES = [
   { chance: 50, seconds: 3 * DAY },
@@ -107,7 +107,7 @@ function stageAt(source: OrderSource, index: number, age: number): Stage {
     stagesOf(source, index).length - 1,
   )
   let after = 0
-  for (const [stage, seconds] of STEPS.entries()) {
+  for (const [stage, seconds] of TO_NEXT_STAGE.entries()) {
     const next = after + spread(seconds, hash(source.key, SALT.step, index, stage))
     if (stage === last || next > age) return { stage, after }
     after = next

@@ -65,7 +65,7 @@ const FREE_PAGES = '_free_pages'
 const LINK_BYTES = 4
 
 /** The largest value of one row, in database pages. */
-const MOST_PAGES = 256
+const ROW_PAGES = 256
 
 /**
  * Returns a function that overwrites at most `pages` free database pages, which may still hold deleted rows,
@@ -80,15 +80,15 @@ function createBlanking(connection: Connection): (pages: number) => boolean {
     connection.exec(`CREATE TABLE IF NOT EXISTS ${quoted(FREE_PAGES)} (zeros BLOB NOT NULL)`)
     const write = connection.prepare(`INSERT INTO ${quoted(FREE_PAGES)} VALUES (zeroblob(?))`)
     const size = number('page_size') - LINK_BYTES
-    for (let left = pages; left > 0 && !isFull; left -= MOST_PAGES) {
+    for (let left = pages; left > 0 && !isFull; left -= ROW_PAGES) {
       const free = number('freelist_count')
-      if (free > 0) write.run(Math.min(free, MOST_PAGES, left) * size)
+      if (free > 0) write.run(Math.min(free, ROW_PAGES, left) * size)
       isFull = number('freelist_count') === 0
     }
   }
 
   function empty(pages: number): boolean {
-    const rows = Math.max(1, Math.floor(pages / MOST_PAGES))
+    const rows = Math.max(1, Math.floor(pages / ROW_PAGES))
     const remove = connection.prepare(
       `DELETE FROM ${quoted(FREE_PAGES)} WHERE _rowid_ IN (SELECT _rowid_ FROM ${quoted(FREE_PAGES)} LIMIT ?)`,
     )

@@ -13,7 +13,7 @@ const SUFFIX = '_queue'
 /** pg-boss accepts no longer name of a schema. */
 const LONGEST_SCHEMA = 50
 
-const LATEST_VERSION = manifest.pgboss.schema
+const QUEUE_VERSION = manifest.pgboss.schema
 
 /** The schema of the queue of a mirror. */
 export function queueSchema(mirror: string): string {
@@ -67,10 +67,10 @@ function lacking({ host, port, user, database }: PostgresAddress, schema: string
 
 async function assertKnownVersion(server: Server, schema: string): Promise<void> {
   const [row] = await server.rows<{ version: number }>(`SELECT version FROM ${quoted(schema)}.version`)
-  if ((row?.version ?? 0) <= LATEST_VERSION) return
+  if ((row?.version ?? 0) <= QUEUE_VERSION) return
   throw new MirrorLostError(
     `the schema ${schema} was made by a newer admin-mirror (version ${row?.version} of the queue, this one knows ` +
-      `${LATEST_VERSION}): update this one`,
+      `${QUEUE_VERSION}): update this one`,
   )
 }
 

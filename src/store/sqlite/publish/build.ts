@@ -102,7 +102,7 @@ function readContents(connection: Connection): CopyContents {
 }
 
 /** The most database pages that SQLite allows. */
-const MOST_PAGES = 2 ** 32 - 2
+const MOST_FILE_PAGES = 2 ** 32 - 2
 
 /**
  * Opens an empty file for a copy of at most `mostBytes`. Nothing is flushed to the disk before the caller does
@@ -119,6 +119,6 @@ function openEmptyCopy(file: string, mostBytes: number): Connection {
   connection.pragma(`application_id = ${COPY_ID}`)
   connection.pragma(`user_version = ${LATEST_VERSION}`)
   const pages = Math.floor(mostBytes / (connection.pragma('page_size', { simple: true }) as number))
-  connection.pragma(`main.max_page_count = ${Math.min(Math.max(1, pages), MOST_PAGES)}`)
+  connection.pragma(`main.max_page_count = ${Math.min(Math.max(1, pages), MOST_FILE_PAGES)}`)
   return connection
 }
