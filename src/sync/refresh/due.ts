@@ -60,6 +60,18 @@ function rowsWaiting(state: RefreshState, newest: End | 'auto', now: number): nu
   return (knownRates(state, newest, now).news * Math.max(0, now - state.startedAt)) / MINUTE_MS
 }
 
+/** A list that was not read for so many turns (see `turnOf`) was left out: it goes before all others. */
+const MOST_TURNS = 2
+
+/** More than the rows that can wait at any end. */
+const LEFT_OUT = 1e9
+
+/** The greater, the sooner an end that is due is read: by the rows that wait there, unless the list was left out. */
+function urgencyOf(state: RefreshState, { newest, every, turn }: RefreshPace, now: number): number {
+  const turns = (now - state.startedAt) / Math.max(every, turn)
+  return turns > MOST_TURNS ? LEFT_OUT * turns : rowsWaiting(state, newest, now)
+}
+
 /** Requests that a reading of the newest end will probably take, with one for what changed. */
 export function expectedRequests(state: RefreshState, newest: End | 'auto', now: number): number {
   if (isWalkedWhole(state)) return state.lastPage + 1
@@ -70,7 +82,7 @@ export function expectedRequests(state: RefreshState, newest: End | 'auto', now:
 /** Requests to charge for a reading of the newest end now; 0: it is not due, or the share has no room. */
 export function newestWanted(share: Share, state: RefreshState, policy: RefreshPolicy, now: number): number {
   if (newestDueAt(state, policy, priceOf(share), now) > now) return 0
-  const part = policy.share.partOfMost(rowsWaiting(state, policy.newest, now))
+  const part = policy.share.partOfMost(urgencyOf(state, policy, now))
   if (!mayBegin(share, policy.share.rules(), 'newest', part)) return 0
   return expectedRequests(state, policy.newest, now)
 }
@@ -275,7 +287,7 @@ const AFTER_OLDER_MS = 60_000
 const AFTER_WALK_MS = 600_000
 
 /**
- * Which lists of one budget have something to read now, as far as the share has room: newest ends, the one with most rows waiting first; then
+ * Which lists of one budget have something to read now, as far as the share has room: newest ends, the most urgent one first; then
  * the older pages of the list that has waited longest for them. Whoever reads a list charges the share for it.
  */
 export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list: L; reads: Reads }[] {
@@ -289,10 +301,10 @@ export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list
       const { state, policy, failed } = one
       const again = lastFailure(failed.newest, now) + newestInterval(state, policy, price)
       const dueAt = Math.max(newestDueAt(state, policy, price, now), again)
-      return { ...one, dueAt, rows: rowsWaiting(state, policy.newest, now) }
+      return { ...one, dueAt, urgency: urgencyOf(state, policy, now) }
     })
     .filter(({ dueAt }) => dueAt <= now)
-    .toSorted((a, b) => b.rows - a.rows)
+    .toSorted((a, b) => b.urgency - a.urgency)
   const free = lists.filter(({ isRead }) => !isRead)
   const owedOf = ({ state, policy }: KnownList<L>) =>
     owedSince(state, policy) ?? owedAt(state, policy, price, rules.chunk)
@@ -300,14 +312,14 @@ export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list
     .toSorted((a, b) => bandsAtOf(a) - bandsAtOf(b))
     .find((one) => lastFailure(one.failed.older, now) + AFTER_OLDER_MS <= now && owedOf(one) <= now)
   const dueSince = [...newest.map(({ dueAt }) => dueAt), older ? owedOf(older) : now]
-  share.noteWaits({ isLate: now - Math.min(...dueSince) > LATE_MS, mostRows: newest[0]?.rows ?? 0 })
+  share.noteWaits({ isLate: now - Math.min(...dueSince) > LATE_MS, mostUrgent: newest[0]?.urgency ?? 0 })
   // A walk after an alarm is not a refresh, so it does not need room in the share.
   const due: { list: L; reads: Reads }[] = free
     .filter(({ state, policy }) => policy.alarm && isAlarmed(state))
     .filter(({ failed }) => lastFailure(failed.walk, now) + AFTER_WALK_MS <= now)
     .map(({ list }) => ({ list, reads: 'walk' }))
-  for (const { list, state, policy, rows } of newest.filter(({ isRead }) => !isRead)) {
-    if (!mayBegin(known, rules, 'newest', share.partOfMost(rows))) break
+  for (const { list, state, policy, urgency } of newest.filter(({ isRead }) => !isRead)) {
+    if (!mayBegin(known, rules, 'newest', share.partOfMost(urgency))) break
     due.push({ list, reads: 'newest' })
     known = { ...known, level: known.level + expectedRequests(state, policy.newest, now) }
   }

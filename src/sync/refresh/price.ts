@@ -34,7 +34,7 @@ const LEAST_CHUNK = 6
 const NEWEST_CHUNKS = 1.5
 
 /**
- * How strictly the list with most rows waiting comes first. Not absolutely: a list that is being walked can take its turn only between two
+ * How strictly the most urgent list comes first. Not absolutely: a list that is being walked can take its turn only between two
  * pages, and the others must not wait for it.
  */
 const IN_TURN = 4
@@ -98,7 +98,7 @@ export type RefreshRequest = 'newest' | 'visit' | 'older'
 
 /**
  * Whether the share has room for this to begin.
- * @param part The rows that wait at this newest end, as a part of the most at any that is due.
+ * @param part How urgent this newest end is, as a part of the most urgent one that is due.
  */
 export function mayBegin(
   { level }: Share,
@@ -201,7 +201,7 @@ export function createShareUse(
   now: () => number,
 ) {
   let last: StoredShare | null = null
-  let waits = { isLate: false, mostRows: 0 }
+  let waits = { isLate: false, mostUrgent: 0 }
   /** The share now, as far as this process knows: others may have charged it since. */
   const known = () => agedShare(last ?? newShare(now()), rules(), now(), waits.isLate)
   return {
@@ -211,12 +211,12 @@ export function createShareUse(
     note(stored: StoredShare | null) {
       last = stored
     },
-    /** `mostRows`: the most rows that wait at a newest end which is due. */
+    /** `mostUrgent`: how urgent the most urgent newest end is that is due. */
     noteWaits(noted: typeof waits) {
       waits = noted
     },
     /** These rows as a part of the most that were noted. */
-    partOfMost: (rows: number) => (waits.mostRows > 0 ? rows / waits.mostRows : 1),
+    partOfMost: (urgency: number) => (waits.mostUrgent > 0 ? urgency / waits.mostUrgent : 1),
     /** Charges as many requests as `wanted` returns for the stored share, and returns them. A process that is killed leaves them charged. */
     async take(wanted: (share: Share) => number): Promise<number> {
       for (;;) {

@@ -2,13 +2,14 @@ import { describe, expect, it } from 'vitest'
 import {
   afterWalked,
   dueLists,
+  expectedRequests,
   type KnownList,
   newestWanted,
   type RefreshPace,
   type RefreshPolicy,
   takeOwed,
 } from '../../../src/sync/refresh/due.ts'
-import { createShareUse, shareRules } from '../../../src/sync/refresh/price.ts'
+import { charge, createShareUse, newShare, shareRules, turnOf } from '../../../src/sync/refresh/price.ts'
 import { afterFullWalk, knownRates, type RefreshState } from '../../../src/sync/refresh/state.ts'
 
 const MINUTE = 60_000
@@ -206,7 +207,7 @@ describe('of the lists of one budget', () => {
     'one with far fewer rows waits between two pages of its walk, too: level $level, $wanted requests',
     (row) => {
       const share = shareAt(row.level, 100)
-      share.noteWaits({ isLate: false, mostRows: 1000 })
+      share.noteWaits({ isLate: false, mostUrgent: 1000 })
 
       expect(newestWanted(share.known(), stateOf(60, 6), policyOf(share), NOW)).toBe(row.wanted)
     },
@@ -253,3 +254,54 @@ describe('of the lists of one budget', () => {
     expect(due({})).toEqual([])
   })
 })
+
+it.each([
+  { busy: 20, perMinute: 5 },
+  { busy: 100, perMinute: 1 },
+  { busy: 5, perMinute: 20 },
+])(
+  'a list with hardly any news beside $busy with $perMinute new rows a minute is never left out for long',
+  ({ busy, perMinute }) => {
+    const { longestWait, turn } = playQuiet(busy, perMinute)
+
+    expect(longestWait / turn).toBeLessThan(2.5)
+  },
+)
+
+/** The longest wait of a quiet list on a new token in two days, in which one page after another is read. */
+function playQuiet(busy: number, perMinute: number): { longestWait: number; turn: number } {
+  const rules = shareRules(60, 10)
+  const turn = turnOf(busy + 1, rules)
+  let now = NOW
+  const store = { shares: async () => [], writeShare: async () => true }
+  const share = createShareUse(
+    store,
+    'token',
+    () => rules,
+    () => now,
+  )
+  const note = (noted: ReturnType<typeof newShare>) => share.note({ ...noted, scope: 'token', version: 1 })
+  note(newShare(now))
+  const policy: RefreshPolicy = { ...PACE, turn, share }
+  const lists = Array.from({ length: busy + 1 }, (_, list): KnownList<number> => {
+    const news = 16 * (list === 0 ? 0.001 : perMinute)
+    const state = { ...STATE, startedAt: now, rates: { ...known, news, bandsAt: now } }
+    return { list, policy, state, failed: {}, isRead: false }
+  })
+  let longestWait = 0
+  for (; now < NOW + 2 * DAY; now += 10_000) {
+    for (let next = dueLists(lists, now)[0]; next; next = dueLists(lists, now)[0]) {
+      const one = lists[next.list] ?? expect.fail('no such list')
+      if (next.list === 0) longestWait = Math.max(longestWait, now - one.state.startedAt)
+      note(
+        charge(share.known(), rules, next.reads === 'newest' ? expectedRequests(one.state, 'first', now) : 6),
+      )
+      const { rates = known } = one.state
+      one.state =
+        next.reads === 'newest'
+          ? { ...one.state, startedAt: now, triedAt: now }
+          : { ...one.state, rates: { ...rates, bandsAt: now } }
+    }
+  }
+  return { longestWait: Math.max(longestWait, now - (lists[0]?.state.startedAt ?? 0)), turn }
+}
