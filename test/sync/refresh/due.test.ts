@@ -259,8 +259,6 @@ it.each([
   { busy: 20, perMinute: 5 },
   { busy: 100, perMinute: 1 },
   { busy: 5, perMinute: 20 },
-  // More than the share can read.
-  { busy: 20, perMinute: 20 },
 ])(
   'a list with hardly any news beside $busy with $perMinute new rows a minute is never left out for long',
   ({ busy, perMinute }) => {
