@@ -72,49 +72,43 @@ export function isWideFor(type: ColumnType, value: Leaf, own: OwnValue, limits: 
 /** The row of the typed table for an item; null if the catalog has to be extended first. */
 export function toRow(catalog: Catalog, item: JsonObject): TypedRow | null {
   const row: TypedRow = { values: new Map(), arrays: [] }
-  return everyPlacedLeaf(catalog, item, (slot, value, own) => put(row, slot, value, own)) ? row : null
+  const fits = everyPlacedLeaf(catalog, catalog.root, item, (slot, value, own) => put(row, slot, value, own))
+  return fits ? row : null
 }
 
 /** Whether the catalog can hold an item as it is. */
 export function holdsItem(catalog: Catalog, item: JsonObject): boolean {
-  return everyPlacedLeaf(catalog, item, () => {})
+  return everyPlacedLeaf(catalog, catalog.root, item, () => {})
 }
 
-/** Visits the leaves that have columns, and leaves out those for which there is no room. Returns false if the catalog has to be extended first. */
+/**
+ * Visits the leaves that have columns, and leaves out those for which there is no room. Returns false if the catalog has to be extended first.
+ * The hot loop of a page's commit: it allocates nothing.
+ */
 function everyPlacedLeaf(
   catalog: Catalog,
+  node: PathNode | undefined,
   item: JsonObject,
   visit: (slot: ColumnSlot, value: Leaf, own: OwnValue) => void,
 ): boolean {
   const { limits } = catalog
-  return everyLeaf(catalog.root, item, (slot, sent) => {
+  for (const name of Object.keys(item)) {
+    const sent = item[name]
+    if (sent === null || sent === undefined) continue
+    const child = node?.children.get(name)
+    if (typeof sent === 'object' && !Array.isArray(sent) && !isRawNumber(sent)) {
+      if (!everyPlacedLeaf(catalog, child, sent, visit)) return false
+      continue
+    }
     const value = limits.asRead ? limits.asRead(sent) : sent
     const own = ownValue(value)
-    const change = changeFor(slot, value, own, limits)
+    const change = changeFor(child?.slot, value, own, limits)
     if (change === 'none') {
-      if (slot) visit(slot, value, own)
-      return true
+      if (child?.slot) visit(child.slot, value, own)
+      continue
     }
     const isLeftOut = (change === 'add' || change === 'text') && catalog.isFull && catalog.isFullReported
-    return isLeftOut
-  })
-}
-
-/**
- * Visits every leaf of an item, with what the tree knows about its path, until a visit returns false. The hot
- * loop of a page's commit: it allocates nothing.
- */
-function everyLeaf(
-  node: PathNode | undefined,
-  item: JsonObject,
-  visit: (slot: ColumnSlot | undefined, value: Leaf) => boolean,
-): boolean {
-  for (const name of Object.keys(item)) {
-    const value = item[name]
-    if (value === null || value === undefined) continue
-    const child = node?.children.get(name)
-    const isLeaf = typeof value !== 'object' || Array.isArray(value) || isRawNumber(value)
-    if (!(isLeaf ? visit(child?.slot, value) : everyLeaf(child, value, visit))) return false
+    if (!isLeftOut) return false
   }
   return true
 }

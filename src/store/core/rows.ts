@@ -31,11 +31,11 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
   }
 
   function* writeTyped(rows: readonly TypedLine[]): Rule<void> {
-    const lines = rows.map(({ organization, key, typed: { values } }) => {
-      const line: SqlValue[] = [organization, ...keyOf(key)]
-      for (const { name } of shape.columns) line.push(values.get(name) ?? null)
-      return line
-    })
+    const lines = rows.map(({ organization, key, typed: { values } }): SqlValue[] => [
+      organization,
+      ...keyOf(key),
+      ...shape.columns.map(({ name }) => values.get(name) ?? null),
+    ])
     yield* dialect.eachLine(restore, columns.typed, lines)
   }
 
