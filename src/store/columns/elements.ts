@@ -15,12 +15,12 @@ export interface ArrayView {
   sentAt: string | null
 }
 
-/** See ArrayView. */
+/** `ArrayView.sentAt` by the column of the array. */
 export function sentAtOf({ wide, path }: Pick<Column, 'wide' | 'path'>): string | null {
   return wide ? path : null
 }
 
-/** The columns of a view, as they have to be. */
+/** The columns that a view needs. */
 export interface ExtendedElements {
   elements: readonly Column[]
   warnings: string[]

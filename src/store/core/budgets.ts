@@ -4,7 +4,7 @@ import { heldReasonSql } from './tokens.ts'
 
 // `sync_gates`: the budgets of requests, by scope.
 
-/** What reading or writing a budget returns, too. */
+/** What reads and writes of a budget return as well. */
 export interface BudgetNews {
   /** Grows with each change. */
   version: number

@@ -94,7 +94,7 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
 
 type FoundMisfit = Found<string | number> & { misfit: Misfit | null }
 
-/** For how many columns of a view an example of a misfit is looked for: each takes a statement. */
+/** The most columns of a view for which a misfit is read as an example: each takes a statement. */
 const MOST_EXAMPLES = 20
 
 /** `rows`: how many the job has. */

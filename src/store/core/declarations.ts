@@ -116,12 +116,12 @@ export const NAME_ENDS: readonly string[] = [
   changesViewName(''),
 ]
 
-/** Their names; also those that users might have taken. */
+/** The names of the tables, indexes and view of changes of a collection; a user may have taken one. */
 export function namesOfTables({ limits }: Pick<Dialect, 'limits'>, collection: string): string[] {
   return ['', ...NAME_ENDS].map((end) => limits.cut(collection, end.length) + end)
 }
 
-/** The statements that make the tables of a collection, with what says what they hold. */
+/** The statements that make the tables of a collection, with their indexes and comments. */
 export function tablesSql(dialect: Dialect, shape: TableShape): string[] {
   return [...TABLE_KINDS.flatMap((kind) => tableSql(dialect, shape, kind)), ...indexesSql(dialect, shape)]
 }
@@ -214,7 +214,7 @@ export function* completeTables(dialect: Dialect, shape: TableShape): Rule<void>
   yield* raiseSeq(dialect, shape.name)
 }
 
-/** The numbers of new events are greater than those of all events that the tables hold. */
+/** Raises the last `seq` of a collection to the greatest in its tables, so that new events get greater ones. */
 function* raiseSeq({ seqOf }: Dialect, collection: string): Rule<void> {
   const [raw, history] = (['raw', 'history'] as const).map((kind) => quoted(tableName(collection, kind)))
   yield* run(

@@ -108,7 +108,7 @@ const OLDEST_MS = 86_400_000
 /** How often NAME.json is written: it costs next to nothing. */
 const NUMBERS_EVERY_MS = 60_000
 
-/** Making the file takes at most one part in this many of the time. */
+/** The file is made so seldom that this takes at most a tenth of the time. */
 const PARTS_OF_TIME = 10
 
 /**

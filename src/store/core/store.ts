@@ -43,7 +43,7 @@ export type Untimed<T> = Omit<T, 'at'>
 export interface Machinery extends Runner, TableAccess {
   /** Runs a rule that reads the rows of a collection; with null where it has no tables. */
   readingRows<T>(job: Job, begin: (keys: Keys | null) => Rule<T>): Promise<T>
-  /** Rules that may go through all rows of a job; their `at` is a time of their transaction. `size`: by it a store may run them in another process. */
+  /** Rules that may read all rows of a job. Their `at` is read in their transaction. A store may run them in another process if `size` is large. */
   noteMissing(lease: Lease, judged: Untimed<Judged>, size: () => Rule<TaskSize>): Promise<void>
   closeWalk(
     lease: Lease,
@@ -52,7 +52,7 @@ export interface Machinery extends Runner, TableAccess {
   ): ReturnType<Store['closeWalk']>
 }
 
-/** The methods of a store, all but those that take a job. `keepRuns`: milliseconds. */
+/** All methods of a store but `acquire` and `release`. `keepRuns`: milliseconds. */
 export function createStore(machinery: Machinery, keepRuns: number): Omit<Store, 'acquire' | 'release'> {
   const { dialect, now, reading, writing, readingRows, inBatches } = machinery
   const time = () => timeOf(now())

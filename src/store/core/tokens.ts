@@ -39,7 +39,7 @@ export interface Tokens {
   budgets: BudgetStore
 }
 
-/** The methods that are the same in both stores. `writing`: begins the rule again if its transaction runs twice. */
+/** The methods that are the same in both stores. `begin` makes the rule, again if its transaction runs twice. */
 export function commonTokens(
   dialect: Dialect,
   reading: <T>(rule: Rule<T>) => Promise<T>,
