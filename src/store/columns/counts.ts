@@ -3,17 +3,17 @@ import { isJsonObject } from '../../json/value.ts'
 import { type Column, type ColumnLimits, type ColumnType, type Leaf, parseSqlitePath } from './column.ts'
 import { fittingValue, ownValue } from './row.ts'
 
-// How many live rows of a job hold a value in each column, and how many one that does not fit it: counted at the end of a full
-// walk, in one reading of the typed table.
+// How many live rows of a job, or elements in a view of its arrays, hold a value in each column, and how many one that does not fit it:
+// counted at the end of a full walk.
 
 /** A line of `sync_column_counts`. `T`: how the store writes a time. */
 export interface ColumnCount<T> {
   column: string
-  /** Live rows with a value in it. For a column of a view that cannot have misfits: 1 if there are any, else 0. */
+  /** Live rows or elements with a value in it. For a column of a view that cannot have misfits: 1 if there are any, else 0. */
   filled: number
-  /** Live rows whose value is in the column NAME__text beside it. */
+  /** Those whose value is in the column NAME__text beside it. */
   misfits: number
-  /** Live rows with an object in place of a value; its fields have columns of their own. */
+  /** Those with an object in place of a value; its fields have columns of their own. */
   objects: number
   /** What one of the misfits is; null: there is none. */
   misfit: Misfit | null

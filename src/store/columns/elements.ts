@@ -60,8 +60,8 @@ const LONGEST_FRACTION = 100
 const TOO_LONG = JSON.rawJSON('1e400')
 
 /**
- * What a value is to SQL, which has no exact decimals in either database: a number with a point or an exponent is a double there, so a
- * long one is exact only as text; a text is a fraction if a double surely keeps its digits. The view has the same rules.
+ * What a value is to the SQL of a view, which has the same rules in either database: a number with a point or an exponent is a double
+ * there, so a long one is exact only as text; a text is a fraction if a double surely keeps its digits.
  */
 export function asRead(value: Leaf): Leaf {
   if (typeof value === 'boolean' || Array.isArray(value)) return value
