@@ -54,7 +54,7 @@ export function countingSql(
     const objects =
       fields.length === 0
         ? []
-        : [`count(CASE WHEN ${isObject(counted, quoted)} THEN 1 END) AS objects_${index}`]
+        : [`count(CASE WHEN ${isObjectSql(counted, quoted)} THEN 1 END) AS objects_${index}`]
     // PHP writes an object without fields as an empty list: if all other values are objects, these are no misfits.
     if (fields.length > 0 && main.type === 'TEXT')
       objects.push(`count(CASE WHEN ${quoted(main.name)} = '[]' THEN 1 END) AS empty_${index}`)
@@ -81,12 +81,12 @@ function isMisfitSql(counted: Counted, quoted: Quoted): string | null {
   const { text, fields } = counted
   const conditions = [
     ...(text ? [`${quoted(text.name)} IS NOT NULL`] : []),
-    ...(fields.length > 0 ? [isObject(counted, quoted)] : []),
+    ...(fields.length > 0 ? [isObjectSql(counted, quoted)] : []),
   ]
   return conditions.length === 0 ? null : conditions.join(' OR ')
 }
 
-function isObject({ main, text, fields }: Counted, quoted: Quoted): string {
+function isObjectSql({ main, text, fields }: Counted, quoted: Quoted): string {
   const none = [main, ...(text ? [text] : [])].map(({ name }) => `${quoted(name)} IS NULL`)
   const some = fields.map(({ name }) => `${quoted(name)} IS NOT NULL`)
   return `(${none.join(' AND ')} AND (${some.join(' OR ')}))`

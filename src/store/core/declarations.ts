@@ -70,14 +70,14 @@ export function ownColumns(kind: TableKind): string[] {
   return Object.keys(TABLES[kind].own)
 }
 
-export const OF_ORGANIZATION = 'the organization whose item it is: organizations.id'
-const OF_KEY = 'the key, which tells the items of an organization apart'
+export const ORGANIZATION_SAYS = 'the organization whose item it is: organizations.id'
+const KEY_SAYS = 'the key, which tells the items of an organization apart'
 
 /** What a table of a collection holds. A column `KEY` stands for each of the key columns. */
 function describedTable(kind: TableKind): Described {
   const { says, own } = TABLES[kind]
   const texts = Object.entries(own).map(([name, column]) => [name, column.says])
-  return [says, { _organization_id: OF_ORGANIZATION, KEY: OF_KEY, ...Object.fromEntries(texts) }]
+  return [says, { _organization_id: ORGANIZATION_SAYS, KEY: KEY_SAYS, ...Object.fromEntries(texts) }]
 }
 
 /** The tables and the view of changes of a collection, by the end of their names. */
@@ -85,7 +85,7 @@ export const OF_A_COLLECTION: Readonly<Record<string, Described>> = {
   ...Object.fromEntries(TABLE_KINDS.map((kind) => [tableName('', kind), describedTable(kind)])),
   [changesViewName('')]: [
     'one row per event, of history and live rows',
-    { [SEQ]: SEQ_SAYS, _organization_id: OF_ORGANIZATION, KEY: OF_KEY, ...EVENT_COLUMNS },
+    { [SEQ]: SEQ_SAYS, _organization_id: ORGANIZATION_SAYS, KEY: KEY_SAYS, ...EVENT_COLUMNS },
   ],
 }
 

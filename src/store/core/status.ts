@@ -143,7 +143,7 @@ export interface OpenBackfill {
   is_last_run: boolean
 }
 
-interface JobRow extends ReadRow {
+interface ReadJob extends ReadRow {
   total_off: WalkOutcome['totalOff']
   owner: string | null
   last_walk_id: number | null
@@ -169,7 +169,7 @@ export function statusOf({ row }: JobLine, running: boolean | null): StatusRow {
 
 /** All jobs that `sync_status` shows, by organization and collection. */
 export function* jobLines(dialect: Dialect): Rule<JobLine[]> {
-  const jobs = yield* all<JobRow>(statusSql(dialect))
+  const jobs = yield* all<ReadJob>(statusSql(dialect))
   const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
   const waitOf = yield* budgetWaits()
   return jobs.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({

@@ -17,7 +17,7 @@ import {
   writeShare,
 } from './jobs.ts'
 import { liveKeys, lookUp } from './lookup.ts'
-import { countMissing, isComplete, type Judged } from './missing.ts'
+import { countMissing, isNothingMissing, type Judged } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
@@ -115,7 +115,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
 
     async findMissing(lease, rule) {
       const { job } = lease
-      if (!(await reading(isComplete(dialect, job, rule))))
+      if (!(await reading(isNothingMissing(dialect, job, rule))))
         await machinery.noteMissing(lease, { job, rule }, function* () {
           const what = `${jobName(job)}: looking for rows that are no longer in the list`
           return { what, rows: (yield* jobState(job)).rows }

@@ -42,7 +42,7 @@ function lastRun(where: string): string {
 }
 
 /** Declares the type of a computed column: strict readers of a file take the values of one without a type for bytes. */
-function typed(type: string, sql: string): ViewColumn[0] {
+function castTo(type: string, sql: string): ViewColumn[0] {
   return ({ declared }) => `CAST(${sql} AS ${declared(type)})`
 }
 
@@ -68,7 +68,7 @@ export const STATUS_VIEW: OwnView = {
       'how many items a walk like it misses on average; null: not known, as for drifted walks',
     ],
     fresh_as_of: [
-      typed(
+      castTo(
         'timestamptz',
         'CASE WHEN job.fresh_as_of > walk.started_at THEN job.fresh_as_of ELSE walk.started_at END',
       ),
@@ -106,15 +106,15 @@ export const COLUMNS_VIEW: OwnView = {
     first_seen_at: ['known.first_seen_at', 'when its first value came'],
     last_changed_at: ['known.last_changed_at', 'when its type last changed'],
     filled: [
-      typed('bigint', 'counted.filled'),
+      castTo('bigint', 'counted.filled'),
       'live rows with a value in it, as of the last complete full walk of each list; null before the first one',
     ],
     misfits: [
-      typed('bigint', 'counted.misfits'),
+      castTo('bigint', 'counted.misfits'),
       'live rows whose value did not fit it: it is, as text, in the column NAME__text',
     ],
     last_filled_at: [
-      typed('timestamptz', 'counted.last_filled_at'),
+      castTo('timestamptz', 'counted.last_filled_at'),
       'start of the last such walk that found any value',
     ],
     role: ['known.role', null],
