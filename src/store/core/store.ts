@@ -130,7 +130,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
     noteRetry: async (lease, retry) => {
       await owned(lease, () => noteRetry(lease.job, retry))
     },
-    finishRun: (_lease, run, outcome) => writing(() => finishRun(run, outcome, time())),
+    finishRun: (run, outcome) => writing(() => finishRun(run, outcome, time())),
 
     async prune(job) {
       const { history } = job.collection
