@@ -1,6 +1,7 @@
 import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted, jobName } from '../../text.ts'
+import { readShares, writeShare } from './budgets.ts'
 import { isUncounted } from './column-counts.ts'
 import { commitPage } from './commit.ts'
 import { type TableAccess, typedRows, writeFitting } from './fit.ts'
@@ -12,9 +13,7 @@ import {
   namesOf,
   noteRetry,
   ownJobOf,
-  readShares,
   saveRefresh,
-  writeShare,
 } from './jobs.ts'
 import { liveKeys, lookUp } from './lookup.ts'
 import { countMissing, isNothingMissing, type Judged } from './missing.ts'
