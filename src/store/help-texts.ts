@@ -1,4 +1,4 @@
-import { type Described, OF_ORGANIZATION } from './core/declarations.ts'
+import { type Described, ORGANIZATION_SAYS } from './core/declarations.ts'
 import { COLUMNS_VIEW, describedView, STATUS_VIEW } from './core/views.ts'
 
 // What each table and column of ours is, in `sync_help`. Those of a collection are in core/declarations.ts, those of two views in core/views.ts.
@@ -120,7 +120,7 @@ export const WORKING_COLUMNS: Readonly<Record<string, string>> = {
 export const OF_AN_ARRAY: Described = [
   'one row for each element of an array of objects; the other columns are the fields of the elements',
   {
-    _organization_id: OF_ORGANIZATION,
+    _organization_id: ORGANIZATION_SAYS,
     _parent_KEY: 'the key of the item that has the array',
     _index: 'the place in the array, from 0',
   },

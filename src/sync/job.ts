@@ -177,7 +177,7 @@ async function runWalk(
   }
   if (charged > 0) await refresher.correctCharge(traffic.requests - charged)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
-  const record = await store.finishRun(lease, run, outcome)
+  const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
   if (!result.error) await store.prune(job)

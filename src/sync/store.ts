@@ -47,8 +47,8 @@ export interface Store {
   writeShare(share: StoredShare): Promise<boolean>
   /** Saves which page the owner of the job is retrying, for `status`; null: none. Ends with the lease. */
   noteRetry(lease: Lease, retry: PageRetry | null): Promise<void>
-  /** Closes the run's line, or deletes it if the run was refused before its first request. */
-  finishRun(lease: Lease, run: Run, outcome: RunOutcome): Promise<RunRecord>
+  /** Closes the run's line, or deletes it if the run was refused before its first request; also after another process has taken the job. */
+  finishRun(run: Run, outcome: RunOutcome): Promise<RunRecord>
   /** Deletes what earlier runs of the job left and no walk needs. */
   prune(job: Job): Promise<void>
   /** Some thousand ids of the job's live rows. `from`: null, then the `next` of the call before, until that is null. */

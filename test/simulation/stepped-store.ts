@@ -57,9 +57,9 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
     saveCheckpoint: (...saved) => call(() => store.saveCheckpoint(...saved)),
     findMissing: (lease, rule) => call(() => store.findMissing(lease, rule)),
     closeWalk: (lease, end) => call(() => store.closeWalk(lease, end)),
-    finishRun: (lease, run, outcome) =>
+    finishRun: (run, outcome) =>
       call(async () => {
-        const record = await store.finishRun(lease, run, outcome)
+        const record = await store.finishRun(run, outcome)
         const job = jobOf.get(run.id)
         if (outcome.status === 'refused') tell({ kind: 'run cancelled', process, run: run.id })
         else if (job)

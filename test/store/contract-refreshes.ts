@@ -64,7 +64,7 @@ async function refreshed(store: Store, within: Run | null, ...texts: string[]) {
   const open = await openRefresh(store, within)
   const committed = await refreshPage(store, open, ...texts)
   const succeeded = { status: 'succeeded' as const, errorCode: null, errorMessage: null }
-  return { committed, record: await store.finishRun(open.lease, open.run, succeeded) }
+  return { committed, record: await store.finishRun(open.run, succeeded) }
 }
 
 /** What each store has to keep of the promises of the port about refreshes. */
@@ -107,14 +107,14 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       const ends = { '+': 'succeeded', '-': 'failed', '~': 'interrupted', '0': 'refused' } as const
       for (const [index, [kind, end = '']] of runs.split(' ').entries()) {
         opened.advance(HOUR)
-        const { lease, run } =
+        const { run } =
           kind === 'R'
             ? await openRefresh(store, null)
             : await openWalk(store, ['{"id":1}'], kind === 'P' ? PART : undefined)
         if (end === '.') continue
         const status = ends[end as keyof typeof ends]
         const code = status === 'succeeded' ? null : `${kind}${index + 1}`
-        await store.finishRun(lease, run, { status, errorCode: code, errorMessage: code })
+        await store.finishRun(run, { status, errorCode: code, errorMessage: code })
       }
 
       const at = (hours: number) => new Date(began + hours * HOUR).toISOString()
@@ -148,7 +148,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
         const status = ends[end as keyof typeof ends]
         if (status === undefined) continue
         const code = status === 'succeeded' ? null : `${kind === 'R' ? 'R' : 'W'}${index + 1}`
-        await store.finishRun(begun.lease, begun.run, { status, errorCode: code, errorMessage: code })
+        await store.finishRun(begun.run, { status, errorCode: code, errorMessage: code })
       }
 
       expect(await opened.lastRun()).toEqual(last)
@@ -181,7 +181,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       }
       await read('{"id":2}')
       await read('{"id":3}')
-      await store.finishRun(lease, run, { status: 'succeeded', errorCode: null, errorMessage: null })
+      await store.finishRun(run, { status: 'succeeded', errorCode: null, errorMessage: null })
 
       await read('{"id":4}')
 

@@ -532,10 +532,10 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
     describe('a run', () => {
       it('leaves its line, and closes the line of one that died', async () => {
         await begin(store)
-        const { lease, run, page } = await begin(store)
+        const { run, page } = await begin(store)
         await page(...TEXTS)
 
-        const record = await store.finishRun(lease, run, {
+        const record = await store.finishRun(run, {
           status: 'succeeded',
           errorCode: null,
           errorMessage: null,
@@ -546,9 +546,9 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       })
 
       it('that was refused before its first request leaves none', async () => {
-        const { lease, run } = await begin(store)
+        const { run } = await begin(store)
 
-        await store.finishRun(lease, run, {
+        await store.finishRun(run, {
           status: 'refused',
           errorCode: 'UNAUTHORIZED',
           errorMessage: 'held',

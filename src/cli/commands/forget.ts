@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
-import { collectionsOf, type Holdings, holdingsOf, knownOrganizations } from '../../store/core/forget.ts'
+import { collectionsOf, type Holdings, holdingsOf } from '../../store/core/forget.ts'
+import { listedOrganizations } from '../../store/core/reading.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
@@ -48,7 +49,7 @@ async function findTarget(
   org: string,
   collections: string[],
 ): Promise<Target> {
-  const mirrored = (await mirror?.run(knownOrganizations)) ?? []
+  const mirrored = (await mirror?.run(listedOrganizations)) ?? []
   const organization = organizationToForget(org, mirrored, config.organizations)
   const known = (await mirror?.run(() => collectionsOf(organization.id))) ?? []
   const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []

@@ -136,7 +136,7 @@ export function shapeOf(name: string, catalog: Catalog): TableShape {
 
 /**
  * @param columns The discovered columns as they were stored. A key column whose type is still unknown may be
- *   missing: its name and one of the 500 columns are reserved for it.
+ *   missing: its name and one of `mostColumns` are reserved for it.
  */
 export function createCatalog(
   columns: readonly Column[],

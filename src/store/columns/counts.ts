@@ -3,17 +3,17 @@ import { isJsonObject } from '../../json/value.ts'
 import { type Column, type ColumnLimits, type ColumnType, type Leaf, parseSqlitePath } from './column.ts'
 import { fittingValue, ownValue } from './row.ts'
 
-// How many live rows of a job hold a value in each column, and how many one that does not fit it: counted at the end of a full
-// walk, in one reading of the typed table.
+// How many live rows of a job, or elements in a view of its arrays, hold a value in each column, and how many one that does not fit it:
+// counted at the end of a full walk.
 
 /** A line of `sync_column_counts`. `T`: how the store writes a time. */
 export interface ColumnCount<T> {
   column: string
-  /** Live rows with a value in it. For a column of a view that cannot have misfits: 1 if there are any, else 0. */
+  /** Live rows or elements with a value in it. For a column of a view that cannot have misfits: 1 if there are any, else 0. */
   filled: number
-  /** Live rows whose value is in the column NAME__text beside it. */
+  /** Those whose value is in the column NAME__text beside it. */
   misfits: number
-  /** Live rows with an object in place of a value; its fields have columns of their own. */
+  /** Those with an object in place of a value; its fields have columns of their own. */
   objects: number
   /** What one of the misfits is; null: there is none. */
   misfit: Misfit | null
@@ -54,7 +54,7 @@ export function countingSql(
     const objects =
       fields.length === 0
         ? []
-        : [`count(CASE WHEN ${isObject(counted, quoted)} THEN 1 END) AS objects_${index}`]
+        : [`count(CASE WHEN ${isObjectSql(counted, quoted)} THEN 1 END) AS objects_${index}`]
     // PHP writes an object without fields as an empty list: if all other values are objects, these are no misfits.
     if (fields.length > 0 && main.type === 'TEXT')
       objects.push(`count(CASE WHEN ${quoted(main.name)} = '[]' THEN 1 END) AS empty_${index}`)
@@ -81,12 +81,12 @@ function isMisfitSql(counted: Counted, quoted: Quoted): string | null {
   const { text, fields } = counted
   const conditions = [
     ...(text ? [`${quoted(text.name)} IS NOT NULL`] : []),
-    ...(fields.length > 0 ? [isObject(counted, quoted)] : []),
+    ...(fields.length > 0 ? [isObjectSql(counted, quoted)] : []),
   ]
   return conditions.length === 0 ? null : conditions.join(' OR ')
 }
 
-function isObject({ main, text, fields }: Counted, quoted: Quoted): string {
+function isObjectSql({ main, text, fields }: Counted, quoted: Quoted): string {
   const none = [main, ...(text ? [text] : [])].map(({ name }) => `${quoted(name)} IS NULL`)
   const some = fields.map(({ name }) => `${quoted(name)} IS NOT NULL`)
   return `(${none.join(' AND ')} AND (${some.join(' OR ')}))`

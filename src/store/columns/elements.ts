@@ -15,12 +15,12 @@ export interface ArrayView {
   sentAt: string | null
 }
 
-/** See ArrayView. */
+/** `ArrayView.sentAt` by the column of the array. */
 export function sentAtOf({ wide, path }: Pick<Column, 'wide' | 'path'>): string | null {
   return wide ? path : null
 }
 
-/** The columns of a view, as they have to be. */
+/** The columns that a view needs. */
 export interface ExtendedElements {
   elements: readonly Column[]
   warnings: string[]
@@ -60,8 +60,8 @@ const LONGEST_FRACTION = 100
 const TOO_LONG = JSON.rawJSON('1e400')
 
 /**
- * What a value is to SQL, which has no exact decimals in either database: a number with a point or an exponent is a double there, so a
- * long one is exact only as text; a text is a fraction if a double surely keeps its digits. The view has the same rules.
+ * What a value is to the SQL of a view, which has the same rules in either database: a number with a point or an exponent is a double
+ * there, so a long one is exact only as text; a text is a fraction if a double surely keeps its digits.
  */
 export function asRead(value: Leaf): Leaf {
   if (typeof value === 'boolean' || Array.isArray(value)) return value

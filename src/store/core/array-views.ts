@@ -11,7 +11,7 @@ export interface ElementSql {
   /** An expression for the place of `e` in its list, from 0. */
   index: string
   /**
-   * Behind the typed table `t`: joins the elements that are objects, as `e`. A column that is null, or text other than a list, has none.
+   * SQL after the typed table `t`: joins the elements that are objects, as `e`. A column that is null, or text other than a list, has none.
    * `sentAt`: where the list is in the item `r`, if only what came as a list is one.
    */
   from(column: string, sentAt: string | null): string

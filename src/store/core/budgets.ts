@@ -1,10 +1,11 @@
+import type { StoredShare } from '../../sync/store.ts'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
-import { type Dialect, msOf, one, type Rule, type StoredTime, timeOf } from './sql.ts'
+import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
 import { heldReasonSql } from './tokens.ts'
 
-// `sync_gates`: the budgets of requests, by scope.
+// `sync_gates`: the budgets of requests, by scope. `sync_shares`: what refreshes pay of them.
 
-/** What reading or writing a budget returns, too. */
+/** What reads and writes of a budget return as well. */
 export interface BudgetNews {
   /** Grows with each change. */
   version: number
@@ -67,4 +68,41 @@ export function writeBudget(
     waitingFor,
     waitingUntil: waitingUntil === 0 ? null : timeOf(waitingUntil),
   })
+}
+
+/** What the refreshes of all lists with one of these budgets pay; `scopes`: the keys of the budgets. */
+export function* readShares(dialect: Dialect, scopes: readonly string[]): Rule<StoredShare[]> {
+  const rows = yield* all<Omit<StoredShare, 'at'> & { at: StoredTime }>(
+    `
+      SELECT scope, at, level, log_price AS "logPrice", version
+      FROM sync_shares
+      WHERE scope IN (SELECT one.value FROM ${dialect.each(':scopes::text', 'one')})
+    `,
+    { scopes: JSON.stringify(scopes) },
+  )
+  return rows.map((row) => ({ ...row, at: msOf(row.at) }))
+}
+
+/** Writes a share whose version is the one that follows the stored one. False if another process was faster. */
+export function* writeShare({ at, ...share }: StoredShare): Rule<boolean> {
+  const values = { ...share, at: timeOf(at) }
+  const written =
+    share.version === 1
+      ? yield* run(
+          `
+            INSERT INTO sync_shares (scope, at, level, log_price, version)
+            VALUES (:scope, :at, :level, :logPrice, :version)
+            ON CONFLICT (scope) DO NOTHING
+          `,
+          values,
+        )
+      : yield* run(
+          `
+            UPDATE sync_shares
+            SET at = :at, level = :level, log_price = :logPrice, version = :version
+            WHERE scope = :scope AND version = :version - 1
+          `,
+          values,
+        )
+  return written > 0
 }

@@ -3,8 +3,8 @@ import { columnName, foldName, SQLITE_LIMITS } from '../columns/column.ts'
 import { tableName } from './names.ts'
 import { type Dialect, quoted } from './sql.ts'
 
-// `orders_changes`: one row per event. The end of a version is an event. Its beginning is an event only if no version before it is kept that
-// ends there: the item was added or came back, or the version before was not kept (`history: false`, or pruned).
+// `orders_changes`: one row per event. The end of a version is an event. The beginning of one is an event only if no other version that is
+// kept ends there: the item was added or came back, or the version before was not kept (`history: false`, or pruned).
 
 /**
  * The columns of `seq` beside those of times: the number of the transaction that wrote the event. Null in rows that a version of the

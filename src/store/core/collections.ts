@@ -31,7 +31,7 @@ export function* impossibleCollections(
   const messages: string[] = []
   for (const collection of collections) {
     const refusal = yield* refusalOf(dialect, collection)
-    // Tables without rows are made again by the other key.
+    // Tables without rows are made again with the other key.
     const isRemade = refusal && (yield* knownKey(collection.name)) && (yield* isWithoutRows(collection.name))
     if (refusal && !isRemade) messages.push(refusal.message)
   }

@@ -84,7 +84,7 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
     { organization },
   )
   if (!row) return
-  const found: FoundMisfit[] = []
+  const found: FoundWithMisfit[] = []
   for (const counted of foundIn<string | number>(columns, row))
     found.push({ ...counted, misfit: yield* misfitOf(dialect, collection, keys, counted) })
   yield* saveCounts(dialect, job, collection, found, Number(row.rows))
@@ -92,9 +92,9 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
     yield* countElements(dialect, job, { keys, rows: Number(row.rows) }, view)
 }
 
-type FoundMisfit = Found<string | number> & { misfit: Misfit | null }
+type FoundWithMisfit = Found<string | number> & { misfit: Misfit | null }
 
-/** For how many columns of a view an example of a misfit is looked for: each takes a statement. */
+/** The most columns of a view for which a misfit is read as an example: each takes a statement. */
 const MOST_EXAMPLES = 20
 
 /** `rows`: how many the job has. */
@@ -120,7 +120,7 @@ function* countElements(
     (key, index) => `parent.${quoted(key)} = element.${quoted(parents[index - 1] ?? key)}`,
   )
   let examples = 0
-  const found: FoundMisfit[] = []
+  const found: FoundWithMisfit[] = []
   for (const counted of foundIn<string | number>(columns, row)) {
     const example =
       counted.misfits + counted.objects === 0 || ++examples > MOST_EXAMPLES
@@ -206,7 +206,7 @@ function* saveCounts(
   dialect: Dialect,
   job: JobNames,
   table: string,
-  found: readonly FoundMisfit[],
+  found: readonly FoundWithMisfit[],
   rows: number,
 ): Rule<void> {
   const counts = nextCounts(found, rows, yield* readBefore(job, table))

@@ -120,8 +120,8 @@ function* saveRejects(
   for (const { id, reason, text } of rejects) {
     const reject = { ...namesOf(job), id, at }
     const isThis = `${OF_JOB} AND fingerprint = :id`
-    const known = yield* one<{ isNew: number }>(
-      `SELECT only_refreshed AS "isNew" FROM sync_rejects WHERE ${isThis}`,
+    const known = yield* one<{ onlyRefreshed: number }>(
+      `SELECT only_refreshed AS "onlyRefreshed" FROM sync_rejects WHERE ${isThis}`,
       reject,
     )
     if (known) {
@@ -138,7 +138,7 @@ function* saveRejects(
         { ...reject, page, reason, text, onlyRefreshed: by === 'refresh' ? 1 : 0 },
       )
     }
-    if (!known || (by === 'full' && known.isNew === 1)) count++
+    if (!known || (by === 'full' && known.onlyRefreshed === 1)) count++
   }
   return count
 }

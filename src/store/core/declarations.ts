@@ -70,14 +70,14 @@ export function ownColumns(kind: TableKind): string[] {
   return Object.keys(TABLES[kind].own)
 }
 
-export const OF_ORGANIZATION = 'the organization whose item it is: organizations.id'
-const OF_KEY = 'the key, which tells the items of an organization apart'
+export const ORGANIZATION_SAYS = 'the organization whose item it is: organizations.id'
+const KEY_SAYS = 'the key, which tells the items of an organization apart'
 
 /** What a table of a collection holds. A column `KEY` stands for each of the key columns. */
 function describedTable(kind: TableKind): Described {
   const { says, own } = TABLES[kind]
   const texts = Object.entries(own).map(([name, column]) => [name, column.says])
-  return [says, { _organization_id: OF_ORGANIZATION, KEY: OF_KEY, ...Object.fromEntries(texts) }]
+  return [says, { _organization_id: ORGANIZATION_SAYS, KEY: KEY_SAYS, ...Object.fromEntries(texts) }]
 }
 
 /** The tables and the view of changes of a collection, by the end of their names. */
@@ -85,7 +85,7 @@ export const OF_A_COLLECTION: Readonly<Record<string, Described>> = {
   ...Object.fromEntries(TABLE_KINDS.map((kind) => [tableName('', kind), describedTable(kind)])),
   [changesViewName('')]: [
     'one row per event, of history and live rows',
-    { [SEQ]: SEQ_SAYS, _organization_id: OF_ORGANIZATION, KEY: OF_KEY, ...EVENT_COLUMNS },
+    { [SEQ]: SEQ_SAYS, _organization_id: ORGANIZATION_SAYS, KEY: KEY_SAYS, ...EVENT_COLUMNS },
   ],
 }
 
@@ -116,12 +116,12 @@ export const NAME_ENDS: readonly string[] = [
   changesViewName(''),
 ]
 
-/** Their names; also those that users might have taken. */
+/** The names of the tables, indexes and view of changes of a collection; a user may have taken one. */
 export function namesOfTables({ limits }: Pick<Dialect, 'limits'>, collection: string): string[] {
   return ['', ...NAME_ENDS].map((end) => limits.cut(collection, end.length) + end)
 }
 
-/** The statements that make the tables of a collection, with what says what they hold. */
+/** The statements that make the tables of a collection, with their indexes and comments. */
 export function tablesSql(dialect: Dialect, shape: TableShape): string[] {
   return [...TABLE_KINDS.flatMap((kind) => tableSql(dialect, shape, kind)), ...indexesSql(dialect, shape)]
 }
@@ -214,7 +214,7 @@ export function* completeTables(dialect: Dialect, shape: TableShape): Rule<void>
   yield* raiseSeq(dialect, shape.name)
 }
 
-/** The numbers of new events are greater than those of all events that the tables hold. */
+/** Raises the last `seq` of a collection to the greatest in its tables, so that new events get greater ones. */
 function* raiseSeq({ seqOf }: Dialect, collection: string): Rule<void> {
   const [raw, history] = (['raw', 'history'] as const).map((kind) => quoted(tableName(collection, kind)))
   yield* run(

@@ -30,7 +30,7 @@ export interface ColumnSummary {
   example: Value
 }
 
-/** How many rows there are, and as of when. */
+/** `rows`: of its table; `jobs`: as of when the rows of each list are. */
 export interface CollectionSummary {
   collection: string
   rows: number

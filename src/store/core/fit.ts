@@ -109,7 +109,7 @@ export type Writing<T> = (tables: KnownTables) => Rule<Outcome<T>>
 
 /** How a store gives access to the tables of a collection. */
 export interface TableAccess {
-  /** Runs a rule in a transaction, with the tables as they are then. `begin` begins it: again, if the transaction runs twice. */
+  /** Runs a rule in a transaction, with the tables as they are then. `begin` makes the rule, again if the transaction runs twice. */
   withTables<T>(collection: ConfiguredCollection, begin: Writing<T>): Promise<Outcome<T>>
   /** The same after `fitTables`: in its transaction, or in one after it. */
   withFittedTables<T>(
@@ -130,7 +130,7 @@ export async function writeFitting<T>(
   at: string,
   begin: Writing<T>,
 ): Promise<{ result: T; notices: readonly Notice[] }> {
-  // By message: a repeated plan has the same notices again.
+  // By message, since a plan that is made again repeats its notices.
   const notices = new Map<string, Notice>()
   let outcome = await withTables(collection, begin)
   for (let fittings = 0; fittings < MOST_FITTINGS; fittings++) {
@@ -186,7 +186,7 @@ export function* planColumns(
   return extendCatalog(yield* loadCatalog(dialect, collection, told.isFull), keys, items)
 }
 
-/** Changes columns and views so that they can hold these items. Where something of a user keeps a type, fractions go beside the column. */
+/** Changes columns and views so that they can hold these items. Where something of a user depends on a column's type, fractions go to NAME__text. */
 export function* fitTables(
   alteration: Alteration,
   collection: ConfiguredCollection,
@@ -244,7 +244,7 @@ function dependent(obstacle: string): string {
   return `since ${obstacle} depends on it and cannot be made again unchanged`
 }
 
-/** After `changes` of columns. */
+/** Makes the views that these arrays and changes of columns need, once the columns are changed. */
 function* extendViews(
   alteration: Alteration,
   shape: ViewedTable,
@@ -311,7 +311,7 @@ function changeView(
   })
 }
 
-/** The view with the types that its columns had: what depends on a view allows further columns. */
+/** The view with the former types of its columns, and with its new columns: what depends on it allows those. */
 function withKeptTypes(
   { limits }: Dialect,
   known: ArrayView,

@@ -151,11 +151,6 @@ function* forgetOrganization(id: string): Rule<void> {
   yield* run('DELETE FROM sync_shares WHERE scope = :id', { id })
 }
 
-/** The organizations that the mirror knows, with their latest names. */
-export function knownOrganizations(): Rule<{ id: string; name: string }[]> {
-  return all('SELECT id, name FROM organizations ORDER BY name, id')
-}
-
 /** The collections of an organization that the mirror has jobs of. */
 export function* collectionsOf(organization: string): Rule<string[]> {
   const rows = yield* all<{ collection: string }>(

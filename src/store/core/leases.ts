@@ -25,19 +25,6 @@ export function* ownerOf(job: JobNames): Rule<string | null> {
   return row?.owner ?? null
 }
 
-/** Notes that a process has a job. `forget` may have deleted the row: without one, two processes could take the job. */
-export function noteOwner(job: JobNames, owner: string, isVerify: boolean): Rule<number> {
-  return run(
-    `
-      INSERT INTO sync_jobs (organization_id, collection, configured, owner, verifying)
-      VALUES (:organization, :collection, 1, :owner, :verifying)
-      ON CONFLICT (organization_id, collection) DO UPDATE
-      SET owner = excluded.owner, verifying = excluded.verifying, retry_since = NULL, retry_until = NULL, retry_error = NULL
-    `,
-    { ...job, owner, verifying: isVerify ? 1 : 0 },
-  )
-}
-
 /** Gives a job back, unless another process has taken it since. `own`: this process's name, or on a server the epoch of its lease. */
 export function releaseJob(job: JobNames, own: { owner: string } | { epoch: number }): Rule<number> {
   const [name] = Object.keys(own)

@@ -37,7 +37,7 @@ export function* isOverlapped(dialect: Dialect, job: Job, walkId: number): Rule<
 }
 
 /** Whether no row can be missing: as many items were seen as there are rows, none was missing before, and no other walk or refresh read pages. */
-export function* isComplete(dialect: Dialect, job: Job, { walkId, keyed }: MissingRule): Rule<boolean> {
+export function* isNothingMissing(dialect: Dialect, job: Job, { walkId, keyed }: MissingRule): Rule<boolean> {
   if ((yield* jobState(job)).rows !== keyed) return false
   if ((yield* one(`SELECT 1 FROM sync_missing WHERE ${OF_JOB} LIMIT 1`, namesOf(job))) !== null) return false
   if (yield* isOverlapped(dialect, job, walkId)) return false
@@ -99,7 +99,7 @@ export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<void> {
 export function* removeMissing(dialect: Dialect, keys: Keys | null, job: Job, at: string): Rule<number> {
   if (!keys) return 0
   const { name, history } = job.collection
-  const removable = (table: string) => `
+  const toRemove = (table: string) => `
     FROM sync_missing AS missing
     ${dialect.join} ${table} AS stored
       ON stored."_organization_id" = missing.organization_id AND ${dialect.hasId(keys, 'stored', 'missing.key')}
@@ -108,7 +108,7 @@ export function* removeMissing(dialect: Dialect, keys: Keys | null, job: Job, at
   `
   const remove = (table: string) => {
     const { rowId } = dialect
-    const sql = `DELETE FROM ${table} WHERE ${rowId} IN (SELECT stored.${rowId} ${removable(table)})`
+    const sql = `DELETE FROM ${table} WHERE ${rowId} IN (SELECT stored.${rowId} ${toRemove(table)})`
     return run(sql, namesOf(job))
   }
   const raw = quoted(tableName(name, 'raw'))
@@ -124,7 +124,7 @@ export function* removeMissing(dialect: Dialect, keys: Keys | null, job: Job, at
           stored."_organization_id", ${columns.map((column) => `stored.${column}`).join(', ')}, stored."_json", stored."_changed_at",
           ${dialect.later}(stored."_changed_at", :at::timestamptz), missing.reason, stored."_first_seen_at",
           stored."_changed_seq", :seq::bigint
-        ${removable(raw)}
+        ${toRemove(raw)}
       `,
       { ...namesOf(job), at, seq: yield* takeSeq(name, at) },
     )

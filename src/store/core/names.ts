@@ -13,7 +13,7 @@ export function changesViewName(collection: string): string {
   return `${collection}_changes`
 }
 
-/** Whether the tables and views of a collection have such a name, whatever the mirror holds. */
+/** Whether a table or view of the collection would have this name, whatever the mirror holds. */
 export function belongsTo(collection: string, name: string): boolean {
   const own = [...TABLE_KINDS.map((kind) => tableName(collection, kind)), changesViewName(collection)]
   // No collection's name has two underscores.

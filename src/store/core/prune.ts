@@ -8,7 +8,7 @@ import { type Dialect, one, quoted, type Rule, run } from './sql.ts'
 /** For how long the pages of other walks are kept for an interrupted one: a backfill may stay open for ever. Milliseconds. */
 const OVERLAP_KEPT_MS = 3 * 86_400_000
 
-const NOT_TRUSTED = 'it was interrupted for more than three days, and other walks read the list meanwhile'
+const NOT_TRUSTED = 'it was interrupted for more than three days, and the list was read meanwhile'
 
 /** For how long refreshes that found nothing, and walks in their place, are kept. Milliseconds. */
 const BRIEF_KEPT_MS = 86_400_000
@@ -20,8 +20,8 @@ const PRUNED_AT_ONCE = 2000
 const VERSIONS_AT_ONCE = 1000
 
 /**
- * Deletes a batch: the page ledger of closed walks, except the last two complete full ones; closed walks and rows of `sync_runs`
- * that are older than `keepRuns`, except the last run and the last complete full walk. Returns true when nothing is left.
+ * Deletes a batch: the page ledger of closed walks, except the last two complete full ones; closed walks and rows of `sync_runs` older
+ * than `keepRuns`, the brief ones older than a day, except the last run and the last complete full walk. Returns true when nothing is left.
  * @param ago Returns the time that many milliseconds ago.
  */
 export function* pruneWalks(

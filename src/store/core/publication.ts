@@ -38,12 +38,12 @@ const JOBS = `
 `
 
 /** A row of `sync_status`, with times as the store has them. */
-type JobRow = Omit<JobFreshness, Time> & Record<Time, StoredTime | null>
+type FreshnessRow = Omit<JobFreshness, Time> & Record<Time, StoredTime | null>
 type Time = (typeof TIMES)[number]
 const TIMES = ['as_of', 'last_complete_at', 'fresh_as_of'] as const
 
 /** How fresh lists are by their rows of `sync_status`, in an order that no database decides. Earlier versions had no `fresh_as_of`. */
-export function freshnessOf(rows: readonly Partial<JobRow>[]): JobFreshness[] {
+export function freshnessOf(rows: readonly Partial<FreshnessRow>[]): JobFreshness[] {
   const jobs = rows.map((row) => ({
     organization_id: row.organization_id ?? '',
     organization: row.organization ?? '',
@@ -60,7 +60,7 @@ export function freshnessOf(rows: readonly Partial<JobRow>[]): JobFreshness[] {
 export function* mirrorState(maker: unknown): Rule<MirrorState> {
   const lines: Record<string, unknown[]> = {}
   for (const [name, text] of Object.entries(CONTENTS)) lines[name] = yield* all(text)
-  const jobs = yield* all<JobRow>(JOBS)
+  const jobs = yield* all<FreshnessRow>(JOBS)
   const text = JSON.stringify([maker, lines, jobs], (name, value) =>
     (TIMES as readonly string[]).includes(name) ? undefined : (value as unknown),
   )
@@ -108,7 +108,7 @@ const OLDEST_MS = 86_400_000
 /** How often NAME.json is written: it costs next to nothing. */
 const NUMBERS_EVERY_MS = 60_000
 
-/** Making the file takes at most one part in this many of the time. */
+/** The file is made so seldom that this takes at most a tenth of the time. */
 const PARTS_OF_TIME = 10
 
 /**

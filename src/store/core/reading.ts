@@ -64,7 +64,7 @@ export function* listedCollections({ limits }: Dialect): Rule<Pick<Listed, 'coll
   }))
 }
 
-/** Those of the configuration first: one that left it may have the name of another. */
+/** All that the mirror knows, with their latest names; those of the configuration first: one that left it may have the name of another. */
 export function listedOrganizations(): Rule<{ id: string; name: string }[]> {
   return all('SELECT id, name FROM organizations ORDER BY configured DESC, name, id')
 }

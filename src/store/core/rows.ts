@@ -42,7 +42,7 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
   return {
     /** Writes the typed rows of raw ones, with their times. */
     writeTyped,
-    /** Writes new and changed rows, and keeps the versions that they replace. `typed`: beside each. `time`: epoch milliseconds. */
+    /** Writes new and changed rows, and keeps the versions that they replace. `typed`: the typed row of each. `time`: epoch milliseconds. */
     *write(job: Job, upserts: readonly Upsert[], typed: readonly TypedRow[], time: number): Rule<void> {
       if (upserts.length === 0) return
       const { organization, collection } = namesOf(job)
@@ -157,10 +157,10 @@ function of(row: string, names: readonly string[]): string[] {
 }
 
 /**
- * Takes the next number of a collection for the events of this transaction, whose rows have this time. No event becomes visible after one
- * with a greater number: a file has one writer at a time; on a server the row stays locked until the transaction has ended, and an ended
- * transaction is visible before its locks are free, on a standby too. The number is never below the time's milliseconds since 1970: after
- * a restore of an earlier copy, no number is given that a reader has had.
+ * Takes the next `seq` of a collection, for all events of this transaction; `at` is their time. Events become visible in the order of their
+ * numbers: a file has one writer at a time; on a server the row stays locked until the transaction has ended, and what it wrote is visible
+ * before its locks are free, on a standby too. A number is never below the milliseconds of `at` since 1970: after a restore of an earlier
+ * copy, no reader gets a number twice.
  */
 export function* takeSeq(collection: string, at: string): Rule<number> {
   const row = yield* one<{ seq: number }>(

@@ -6,7 +6,7 @@ import { DIED } from './status.ts'
 
 // `sync_runs`: one row for each attempt at a job.
 
-/** Opens a run's line, and closes those of runs that died. Returns its id. `walk`: null for a refresh. `within`: the run whose walk gives way to it. */
+/** Opens a run's line, and closes those of runs that died. Returns its id. `walk`: null for a refresh. `within`: the run whose walk pauses for the refresh. */
 export function* beginRun(
   job: Job,
   {

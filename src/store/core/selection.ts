@@ -151,7 +151,7 @@ export function sentItem(row: readonly string[]): SentItem {
 /** About how many events a window has: they are put in order at once, whatever follows them. */
 const MOST_EVENTS = 5000
 
-/** The first one is an hour wide: numbers are about milliseconds. */
+/** The first one is about an hour wide: a `seq` is about a time in milliseconds. */
 const FIRST_WIDTH = 3_600_000n
 
 /** A question about the events with a greater number than `after`, up to `upTo`; null: and all that follow. */

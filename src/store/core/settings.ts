@@ -23,7 +23,7 @@ export function removeSetting(name: string): Rule<number> {
   return run('DELETE FROM sync_settings WHERE name = :name', { name })
 }
 
-/** What a mirror remembers of `api.baseUrl`: a proxy in front of an API changes scheme and port, and the API stays the same. */
+/** The part of `api.baseUrl` that tells one API from another: not scheme and port, which a proxy changes. */
 export function addressOf(baseUrl: string): string {
   const { hostname, pathname } = new URL(baseUrl)
   return hostname.replace(/\.$/, '') + pathname.replace(/\/+$/, '')

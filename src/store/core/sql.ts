@@ -9,21 +9,18 @@ import type { Listed, ListedColumn, Value } from './reading.ts'
 
 /**
  * A rule of the store, written once for both databases: a generator that yields one statement after another and receives its result, with
- * `yield*` where an async function has `await`. A driver runs it inside a transaction: on a file at once, so that nothing else touches the
- * connection meanwhile; on a server each statement in its turn. A transaction may run twice, so a rule changes nothing outside.
+ * `yield*` where an async function has `await`. A driver runs it inside a transaction: on a file without a pause, so that nothing else touches
+ * the connection; on a server it waits for each answer. A transaction may run twice, so a rule changes nothing outside.
  */
 export type Rule<T> = Generator<Statement, T, Result>
 
-/** A statement for `:name` parameters. Where the database cannot tell the type of one, the text does: `:at::timestamptz`. */
+/** SQL with `:name` parameters. Where the database cannot infer the type of one, the text has it: `:at::timestamptz`. */
 export interface Statement {
   text: string
   values: Values
   /** For a statement of `eachLine` on a file, which is run once for each line: their values. */
   lines?: readonly (readonly SqlValue[])[]
-  /**
-   * Its rows; its rows as lists of values, of which none is rounded; or how many it has changed. Nothing: it may be several statements,
-   * without parameters.
-   */
+  /** Its rows as objects, or as lists of exact values (`arrays`); how many rows it changed; or nothing, also of several statements without parameters. */
   wants: 'rows' | 'arrays' | 'count' | 'nothing'
 }
 
@@ -36,16 +33,16 @@ export type Result = unknown
 export interface Dialect {
   /** The rules for names of columns. */
   limits: ColumnLimits
-  /** The column that identifies a row for a moment, and its type. */
+  /** The column that identifies a row until it is written again, and its type. */
   rowId: string
   rowIdType: string
-  /** The column that grows with each row of a table, even if the clock is set back. */
+  /** The column that is greater in each later row of a table, even if the clock is set back. */
   sequence: string
   /** The same of a history. */
   versionSequence: string
-  /** A join whose second table is read by the index on what joins it. */
+  /** A join that reads its second table by an index. */
   join: string
-  /** A LEFT JOIN of the first row in this order. `table` has an `id`. */
+  /** A LEFT JOIN that joins only the first row in this order. `table` has a column `id`. */
   joinFirst(table: string, as: string, where: string, order: string): string
   /** The function that returns the later of two times. */
   later: string
@@ -53,7 +50,7 @@ export interface Dialect {
   now: string
   /** An expression for a number that is a field of a JSON text. */
   numberIn(json: string, field: string): string
-  /** The same for a text that is a field of its field. */
+  /** An expression for a text in an object in a JSON text: its field `inner`. */
   textIn(json: string, field: string, inner: string): string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
@@ -76,9 +73,9 @@ export interface Dialect {
   forUpdate: string
   /** The `seq` of the event at this time of a row, an expression that an index can be on. */
   seqOf(time: EventTime, row?: string): string
-  /** A type of `SQL_TYPES`, or a time, in a declaration of a table. */
+  /** How a table declares a type of `SQL_TYPES`, or a time. */
   declared(type: string): string
-  /** `ending`: of the declaration of a table. `history`: columns of a history that the other database does not have. */
+  /** `ending`: what follows the columns in CREATE TABLE. `history`: columns of a history that only this database has. */
   more: { ending: string; history: Readonly<Record<string, { type: string; says: string }>> }
   /** The statements that comment on a table, a view or a column; none where a database has no comments. */
   comment(on: string, text: string): string[]
@@ -112,7 +109,7 @@ export interface Dialect {
   ): Rule<number>
 }
 
-/** Rows that are looked at more than once: what makes them, what stands before SELECT and behind FROM, and what drops them. */
+/** SQL for rows that are read more than once: to make them, before SELECT, after FROM, and to drop them. */
 export interface Sample {
   make: string[]
   with: string
@@ -127,7 +124,7 @@ export interface Runner {
   now: () => number
   /** Runs a rule that only reads. */
   reading<T>(rule: Rule<T>): Promise<T>
-  /** Runs a rule in a transaction. `begin` begins it: again, if the transaction runs twice. */
+  /** Runs a rule in a transaction. `begin` makes the rule, again if the transaction runs twice. */
   writing<T>(begin: () => Rule<T>): Promise<T>
   /** Runs batches until one returns true. Returns false if the signal to stop came before that; the first batch runs even then. */
   inBatches(batch: () => Promise<boolean>): Promise<boolean>
@@ -171,7 +168,7 @@ export function* exec(statements: readonly string[]): Rule<void> {
   if (statements.length > 0) yield { text: statements.join(';\n'), values: {}, wants: 'nothing' }
 }
 
-/** Inserts lines, or replaces their columns that are not of the key. */
+/** Inserts lines, or overwrites the rows with their keys. */
 export function* upsert(
   dialect: Dialect,
   { table, columns, key }: { table: string; columns: Columns; key: readonly string[] },
@@ -190,7 +187,7 @@ export function* upsert(
   )
 }
 
-/** Joins the rows `t` of a table with the items that they are made of, as `r`. */
+/** Joins the rows `t` of a typed table with their raw rows, as `r`. */
 export function joinRaw(
   { join }: Pick<Dialect, 'join'>,
   table: string,

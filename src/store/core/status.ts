@@ -8,7 +8,7 @@ import { JOIN_LAST_RUN } from './views.ts'
 /** The message of a run whose process was killed; the next run of its job writes it. `statusSql` finds such runs by it: it must stay as it is. */
 export const DIED = 'the process ended without a word'
 
-/** What is read of a job by one statement: by its name a value, and the expression for it. */
+/** A column of `statusSql`: its expression, and the type of its values. */
 interface Read<T> {
   sql: (dialect: Dialect) => string
   /** Only its type is used. */
@@ -19,7 +19,7 @@ function read<T>(sql: string | Read<T>['sql']): Read<T> {
   return { sql: typeof sql === 'string' ? () => sql : sql }
 }
 
-/** What the last refresh noted. */
+/** A number that the last refresh noted. */
 function kept(name: string): Read<unknown>['sql'] {
   return ({ numberIn }) => numberIn('job.refresh', name)
 }
@@ -31,7 +31,7 @@ export function writtenBut(thirds: number): string {
   return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
 }
 
-/** `sync_status` and details. Times as in the mirror. */
+/** What `statusSql` reads of each job: `sync_status` and details. Times as in the mirror. */
 const COLUMNS = {
   organization_id: read<string>('job.organization_id'),
   organization: read<string>('organizations.name'),
@@ -114,7 +114,7 @@ const COLUMNS = {
 
 type Columns = typeof COLUMNS
 
-/** What is read of a job by one statement. */
+/** A row of `statusSql`. */
 type ReadRow = { [Name in keyof Columns]: Columns[Name] extends Read<infer T> ? T : never }
 
 /** A row of `status`. */
@@ -143,7 +143,7 @@ export interface OpenBackfill {
   is_last_run: boolean
 }
 
-interface JobRow extends ReadRow {
+interface ReadJob extends ReadRow {
   total_off: WalkOutcome['totalOff']
   owner: string | null
   last_walk_id: number | null
@@ -169,7 +169,7 @@ export function statusOf({ row }: JobLine, running: boolean | null): StatusRow {
 
 /** All jobs that `sync_status` shows, by organization and collection. */
 export function* jobLines(dialect: Dialect): Rule<JobLine[]> {
-  const jobs = yield* all<JobRow>(statusSql(dialect))
+  const jobs = yield* all<ReadJob>(statusSql(dialect))
   const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
   const waitOf = yield* budgetWaits()
   return jobs.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({
@@ -229,7 +229,7 @@ function longestWait(budgets: readonly Budget[]): Wait {
   return longest ?? { waiting_for: null, waiting_until: null }
 }
 
-/** The latest end of a budget's pause. */
+/** When the last pause of all budgets ends; null: no budget is known. */
 export function* gateClosedUntil(): Rule<string | null> {
   const row = yield* one<{ at: StoredTime | null }>('SELECT max(closed_until) AS at FROM sync_gates')
   return row?.at == null ? null : timeOf(row.at)
@@ -261,7 +261,7 @@ function statusSql(dialect: Dialect): string {
 `
 }
 
-/** The backfills that are not complete: by the jobs, since an index finds the open walks of each. */
+/** Selects the backfills that are not complete, from the jobs on: an index finds the open walks of each. */
 function backfillsSql({ join }: Dialect): string {
   return `
     SELECT walk.organization_id, walk.collection, walk.id, walk.kind, walk.filters, walk.first_page, walk.next_page AS page,

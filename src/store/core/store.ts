@@ -1,6 +1,7 @@
 import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted, jobName } from '../../text.ts'
+import { readShares, writeShare } from './budgets.ts'
 import { isUncounted } from './column-counts.ts'
 import { commitPage } from './commit.ts'
 import { type TableAccess, typedRows, writeFitting } from './fit.ts'
@@ -12,12 +13,10 @@ import {
   namesOf,
   noteRetry,
   ownJobOf,
-  readShares,
   saveRefresh,
-  writeShare,
 } from './jobs.ts'
 import { liveKeys, lookUp } from './lookup.ts'
-import { countMissing, isComplete, type Judged } from './missing.ts'
+import { countMissing, isNothingMissing, type Judged } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
@@ -43,7 +42,7 @@ export type Untimed<T> = Omit<T, 'at'>
 export interface Machinery extends Runner, TableAccess {
   /** Runs a rule that reads the rows of a collection; with null where it has no tables. */
   readingRows<T>(job: Job, begin: (keys: Keys | null) => Rule<T>): Promise<T>
-  /** Rules that may go through all rows of a job; their `at` is a time of their transaction. `size`: by it a store may run them in another process. */
+  /** Rules that may read all rows of a job. Their `at` is read in their transaction. A store may run them in another process if `size` is large. */
   noteMissing(lease: Lease, judged: Untimed<Judged>, size: () => Rule<TaskSize>): Promise<void>
   closeWalk(
     lease: Lease,
@@ -52,7 +51,7 @@ export interface Machinery extends Runner, TableAccess {
   ): ReturnType<Store['closeWalk']>
 }
 
-/** The methods of a store, all but those that take a job. `keepRuns`: milliseconds. */
+/** All methods of a store but `acquire` and `release`. `keepRuns`: milliseconds. */
 export function createStore(machinery: Machinery, keepRuns: number): Omit<Store, 'acquire' | 'release'> {
   const { dialect, now, reading, writing, readingRows, inBatches } = machinery
   const time = () => timeOf(now())
@@ -115,7 +114,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
 
     async findMissing(lease, rule) {
       const { job } = lease
-      if (!(await reading(isComplete(dialect, job, rule))))
+      if (!(await reading(isNothingMissing(dialect, job, rule))))
         await machinery.noteMissing(lease, { job, rule }, function* () {
           const what = `${jobName(job)}: looking for rows that are no longer in the list`
           return { what, rows: (yield* jobState(job)).rows }
@@ -130,7 +129,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
     noteRetry: async (lease, retry) => {
       await owned(lease, () => noteRetry(lease.job, retry))
     },
-    finishRun: (_lease, run, outcome) => writing(() => finishRun(run, outcome, time())),
+    finishRun: (run, outcome) => writing(() => finishRun(run, outcome, time())),
 
     async prune(job) {
       const { history } = job.collection

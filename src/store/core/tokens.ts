@@ -39,7 +39,7 @@ export interface Tokens {
   budgets: BudgetStore
 }
 
-/** The methods that are the same in both stores. `writing`: begins the rule again if its transaction runs twice. */
+/** The methods that are the same in both stores. `begin` makes the rule, again if its transaction runs twice. */
 export function commonTokens(
   dialect: Dialect,
   reading: <T>(rule: Rule<T>) => Promise<T>,
@@ -78,16 +78,16 @@ export function fingerprintOf(token: string, salt: string): string {
   return createHash('sha256').update(`${salt}\0${token}`).digest('hex').slice(0, 32)
 }
 
-const OF_ORGANIZATIONS = { id: 'text', name: 'text', configured: 'bigint' }
-const OF_JOBS = { organization_id: 'text', collection: 'text', configured: 'bigint' }
+const ORGANIZATION_COLUMNS = { id: 'text', name: 'text', configured: 'bigint' }
+const JOB_COLUMNS = { organization_id: 'text', collection: 'text', configured: 'bigint' }
 
 export function* register(dialect: Dialect, organizations: readonly RegisteredOrganization[]): Rule<void> {
   const wanted = organizations.map(({ id, name }) => ({ id, name, configured: 1 }))
   const jobs = organizations.flatMap(({ id, collections }) =>
     collections.map((collection) => ({ organization_id: id, collection, configured: 1 })),
   )
-  yield* configure(dialect, 'organizations', OF_ORGANIZATIONS, ['id'], wanted)
-  yield* configure(dialect, 'sync_jobs', OF_JOBS, ['organization_id', 'collection'], jobs)
+  yield* configure(dialect, 'organizations', ORGANIZATION_COLUMNS, ['id'], wanted)
+  yield* configure(dialect, 'sync_jobs', JOB_COLUMNS, ['organization_id', 'collection'], jobs)
 }
 
 /**

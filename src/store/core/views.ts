@@ -16,7 +16,7 @@ export interface OwnView {
   from: string | ((dialect: Dialect) => string)
 }
 
-/** How its values are read, and what they are. `says`: null for one of the program's own workings. */
+/** The SQL of its values, and what they are; `says` is null for a column that only the program reads. */
 type ViewColumn = readonly [sql: string | ((dialect: Dialect) => string), says: string | null]
 
 function selectOf({ columns, from }: OwnView, dialect: Dialect): string {
@@ -41,8 +41,8 @@ function lastRun(where: string): string {
   return `(SELECT max(id) FROM sync_runs WHERE ${OF_OUTER_JOB}${where})`
 }
 
-/** Declares the type of a column that is not a table's: otherwise strict readers of a file take its values for bytes. */
-function typed(type: string, sql: string): ViewColumn[0] {
+/** Declares the type of a computed column: strict readers of a file take the values of one without a type for bytes. */
+function castTo(type: string, sql: string): ViewColumn[0] {
   return ({ declared }) => `CAST(${sql} AS ${declared(type)})`
 }
 
@@ -68,7 +68,7 @@ export const STATUS_VIEW: OwnView = {
       'how many items a walk like it misses on average; null: not known, as for drifted walks',
     ],
     fresh_as_of: [
-      typed(
+      castTo(
         'timestamptz',
         'CASE WHEN job.fresh_as_of > walk.started_at THEN job.fresh_as_of ELSE walk.started_at END',
       ),
@@ -106,15 +106,15 @@ export const COLUMNS_VIEW: OwnView = {
     first_seen_at: ['known.first_seen_at', 'when its first value came'],
     last_changed_at: ['known.last_changed_at', 'when its type last changed'],
     filled: [
-      typed('bigint', 'counted.filled'),
+      castTo('bigint', 'counted.filled'),
       'live rows with a value in it, as of the last complete full walk of each list; null before the first one',
     ],
     misfits: [
-      typed('bigint', 'counted.misfits'),
+      castTo('bigint', 'counted.misfits'),
       'live rows whose value did not fit it: it is, as text, in the column NAME__text',
     ],
     last_filled_at: [
-      typed('timestamptz', 'counted.last_filled_at'),
+      castTo('timestamptz', 'counted.last_filled_at'),
       'start of the last such walk that found any value',
     ],
     role: ['known.role', null],
@@ -140,7 +140,7 @@ function ownViews({ furtherViews }: Alteration): OwnView[] {
   return [STATUS_VIEW, COLUMNS_VIEW, ...furtherViews]
 }
 
-/** The setting that says of which texts the views were made. */
+/** The setting that holds a hash of the views' SQL. */
 const VIEWS = 'views'
 
 function textsOf(alteration: Alteration): string {
@@ -169,7 +169,7 @@ export function* makeOwnViews(alteration: Alteration): Rule<void> {
   yield* saveSetting(VIEWS, textsOf(alteration))
 }
 
-/** What says what the view and its columns are; of one that is there already, of its new columns alone: a user may have his own words on the others. */
+/** The comments on a new view and its columns; on a view that is there, only those on its new columns: a user may have changed the others. */
 function commentsOf({ comment }: Dialect, view: OwnView, known: ReadonlyMap<string, string>): string[] {
   const [says, columns] = describedView(view)
   const name = quoted(view.name)

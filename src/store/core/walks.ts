@@ -155,7 +155,7 @@ function* completeWalk(
   yield* forgetRefreshed(walkId)
 }
 
-/** Abandons a walk. Rows that only this walk missed are no longer missed; rows that another walk missed before it stay missed. */
+/** Abandons a walk. Rows that it was the first to miss are no longer missed; those that another walk missed before it stay as they are. */
 export function* abandonWalk(walkId: number, at: string): Rule<void> {
   const abandoned = yield* run(
     "UPDATE sync_walks SET status = 'abandoned', updated_at = :at, finished_at = :at WHERE id = :walkId AND status = 'open'",
@@ -182,7 +182,7 @@ function forgetRefreshed(walkId: number): Rule<number> {
 interface LedgerRow extends Omit<LedgerEntry, 'ids' | 'positions'> {
   /** JSON list of the ids. */
   keys: string
-  /** JSON list beside the keys: `[ordinal, position]` of each item that was found, null for the others. */
+  /** JSON list beside the keys: `[segment, position]` of each id, null for one that was known before. Null as a whole: see `LedgerEntry`. */
   places: string | null
 }
 

@@ -1,14 +1,8 @@
 import { printable } from '../../text.ts'
 import type { JobNames } from '../core/jobs.ts'
-import {
-  announcedDaemons,
-  DAEMON,
-  type DaemonRecord,
-  noteOwner,
-  ownerOf,
-  releaseJob,
-} from '../core/leases.ts'
+import { announcedDaemons, DAEMON, type DaemonRecord, ownerOf, releaseJob } from '../core/leases.ts'
 import { removeSetting, saveSetting, setting } from '../core/settings.ts'
+import { type Rule, run } from '../core/sql.ts'
 import { type Connection, runRule } from './driver.ts'
 import { holdLock, leasesFolder, lockState, removeLock } from './file/lock-file.ts'
 
@@ -64,6 +58,19 @@ export function createLeases(connection: Connection, name: string, now: () => nu
     assertAlive: lock.assertInPlace,
     close: lock.release,
   }
+}
+
+/** Notes that a process has a job. `forget` may have deleted the row: without one, two processes could take the job. */
+function noteOwner(job: JobNames, owner: string, isVerify: boolean): Rule<number> {
+  return run(
+    `
+      INSERT INTO sync_jobs (organization_id, collection, configured, owner, verifying)
+      VALUES (:organization, :collection, 1, :owner, :verifying)
+      ON CONFLICT (organization_id, collection) DO UPDATE
+      SET owner = excluded.owner, verifying = excluded.verifying, retry_since = NULL, retry_until = NULL, retry_error = NULL
+    `,
+    { ...job, owner, verifying: isVerify ? 1 : 0 },
+  )
 }
 
 function nameOf({ organization, collection }: JobNames): string {

@@ -284,7 +284,7 @@ export function createRefresher(options: RefresherOptions) {
     }
     if (!run) return null
     const { id, traffic } = run as Run
-    const record = await store.finishRun(lease, run, runOutcome(error, null, traffic))
+    const record = await store.finishRun(run, runOutcome(error, null, traffic))
     const result: RefreshResult = {
       runId: id,
       tookMs: Math.max(0, now() - begunAt),
