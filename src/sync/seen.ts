@@ -94,7 +94,7 @@ export function createSeenItems(salt: number) {
         if (position) put(id, position)
       }
     },
-    /** The next position of an answer; null if there is none. So are `before` and `first`, the previous and the first one. */
+    /** The next position in the same answer; `before`: the previous one; `first`: an answer's first one. Null if there is none. */
     after: ({ segment, position }: ListPosition) =>
       least(positionsIn(segment).filter((other) => other > position)),
     before({ segment, position }: ListPosition) {

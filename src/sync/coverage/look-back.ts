@@ -118,7 +118,7 @@ function narrow(from: Checkpoint, look: LookBack, page: number, more: number, fo
 function halve(from: Checkpoint, look: LookBack): Checkpoint {
   if (look.low < look.high) return askOldPage(from, look, middle(look))
   if (look.rounds >= ROUNDS) return giveUp(from, look)
-  // Perhaps nothing was missed: the list may have slid since the frontier was read. That is no failure, and `waitForFrontier` counts one.
+  // Perhaps nothing was missed: the list may have slid since the frontier was read. `waitForFrontier` counts a failure, and this is none.
   return waitForFrontier(from, { ...look, left: null, rounds: look.rounds + 1, fails: look.fails - 1 })
 }
 
