@@ -225,7 +225,7 @@ function afterUseless(state: ChangedSince, what: string, now: number): ChangedSi
   return { ...(useless === MOST_USELESS / 2 ? forgetMark(state) : state), useless }
 }
 
-/** Then one request a day shows whether the API has recovered, for example after an hour in which nearly everything changed. */
+/** Asks only once a day from now on, to see whether the API has recovered, for example after an hour in which nearly everything changed. */
 function turnOff(state: ChangedSince, why: string, now: number): ChangedSince {
   return { ...forgetMark(state), ask: null, off: `${why}; it is tried again each day`, againAt: now + DAY_MS }
 }
@@ -246,7 +246,7 @@ const REFUSED: readonly ErrorCode[] = [
   'TIMEOUT',
   'NETWORK',
   'RATE_LIMITED',
-  // Holds the token, as any does.
+  // Holds the token, as any 401 does.
   'UNAUTHORIZED',
 ]
 

@@ -53,8 +53,8 @@ function newestDueAt(state: RefreshState, pace: RefreshPace, price: number, now:
 }
 
 /**
- * Rows that have probably come or changed at the newest end since it was read, a missing one as MISSING. Each minute that it waits, they are
- * wrong for a minute more, so of the ends that are due the one with most rows goes first.
+ * Rows that have probably come or changed at the newest end since it was read; each new one counts MISSING times. Each minute that they wait,
+ * they are wrong for a minute more, so of the ends that are due the one with most rows goes first.
  */
 function rowsWaiting(state: RefreshState, newest: End | 'auto', now: number): number {
   return (knownRates(state, newest, now).news * Math.max(0, now - state.startedAt)) / MINUTE_MS
@@ -66,7 +66,7 @@ const MOST_TURNS = 2
 /** More than the rows that can wait at any end. */
 const LEFT_OUT = 1e9
 
-/** The greater, the sooner an end that is due is read: by the rows that wait there, unless the list was left out. */
+/** Of the ends that are due the one with the greatest urgency is read first: by the rows that wait there, unless a list was left out. */
 function urgencyOf(state: RefreshState, { newest, every, turn }: RefreshPace, now: number): number {
   const turns = (now - state.startedAt) / Math.max(every, turn)
   return turns > MOST_TURNS ? LEFT_OUT * turns : rowsWaiting(state, newest, now)
@@ -87,7 +87,7 @@ export function newestWanted(share: Share, state: RefreshState, policy: RefreshP
   return expectedRequests(state, policy.newest, now)
 }
 
-/** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */
+/** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: a visit is under way. */
 export function olderWanted(
   share: Share,
   state: RefreshState,
@@ -252,7 +252,7 @@ export function afterDeepPage(
   }
 }
 
-/** Whether far more older rows changed than usual, so that the whole list should be read at once. `since`: the list is known. */
+/** Whether far more older rows changed than usual, so that the whole list should be read at once. `since`: when the list became known. */
 export function isAlarming(
   recent: Recent,
   since: number,
@@ -287,8 +287,8 @@ const AFTER_OLDER_MS = 60_000
 const AFTER_WALK_MS = 600_000
 
 /**
- * Which lists of one budget have something to read now, as far as the share has room: newest ends, the most urgent one first; then
- * the older pages of the list that has waited longest for them. Whoever reads a list charges the share for it.
+ * Which lists of one budget have something to read now: walks that an alarm asks for; then, as far as the share has room, newest ends, the most
+ * urgent one first; then the older pages of the list that has waited longest for them. Whoever reads a list charges the share for it.
  */
 export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list: L; reads: Reads }[] {
   const share = lists[0]?.policy.share

@@ -125,8 +125,8 @@ export function isWalkedWhole({ lastPage }: { lastPage: number }): boolean {
 }
 
 /**
- * Within how many minutes new rows should show as long as the price allows it: for a list with two new rows an hour or more, and for any other.
- * Above the price DEAR both grow.
+ * Within how many minutes new rows should show as long as the price allows it: for a list with about one new row an hour or more, and for
+ * one with one in two hours or fewer. Above the price DEAR both grow.
  */
 const BUSY_CAP = 28
 const LONGEST_CAP = 60
@@ -215,7 +215,7 @@ export function createShareUse(
     noteWaits(noted: typeof waits) {
       waits = noted
     },
-    /** These rows as a part of the most that were noted. */
+    /** This urgency as a part of `mostUrgent`. */
     partOfMost: (urgency: number) => (waits.mostUrgent > 0 ? urgency / waits.mostUrgent : 1),
     /** Charges as many requests as `wanted` returns for the stored share, and returns them. A process that is killed leaves them charged. */
     async take(wanted: (share: Share) => number): Promise<number> {
