@@ -29,16 +29,9 @@ import {
   riseSince,
   withState,
 } from './observe.ts'
+import { askOverlap, continueOverlap, overlapAt, overlapFrom } from './overlap.ts'
 import type { CoverageState, ListPosition, WalkRules } from './state.ts'
-import {
-  askOverlap,
-  beginStepBack,
-  continueOverlap,
-  continueStepBack,
-  finishReread,
-  overlapAt,
-  overlapFrom,
-} from './step-back.ts'
+import { beginStepBack, continueStepBack, finishReread } from './step-back.ts'
 import { isSwinging } from './verdict.ts'
 
 /** Returns the checkpoint after an answer: state and next question. Throws BAD_RESPONSE on an endless list. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { advance } from '../../../src/sync/coverage/advance.ts'
 import { forwardTo } from '../../../src/sync/coverage/observe.ts'
+import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import {
   type CoverageState,
   type Frontier,
@@ -10,7 +11,6 @@ import {
   type WalkRules,
   type Why,
 } from '../../../src/sync/coverage/state.ts'
-import { resumeReading } from '../../../src/sync/coverage/step-back.ts'
 import type { PageMatch } from '../../../src/sync/seen.ts'
 import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
