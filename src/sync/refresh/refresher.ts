@@ -26,6 +26,7 @@ import {
 } from './due.ts'
 import { momentIn } from './moment.ts'
 import { isWalkedWhole, priceOf, type Share } from './price.ts'
+import { readEnds } from './read-ends.ts'
 import {
   type RefreshedPage,
   type RefreshPageEvent,
@@ -33,7 +34,6 @@ import {
   refreshPage,
   type Written,
 } from './read-page.ts'
-import { readEnds } from './refresh.ts'
 import {
   isAhead,
   notAfter,
