@@ -75,7 +75,7 @@ function readForward(rules: WalkRules, from: Checkpoint, page: Page, match: Page
   const { near, far } = repeatsOn(state, match)
   const rise = state.frontier && rules.total === 'check' ? riseSince(state.frontier, page) : 0
   const explained = explainRepeats(readingAfter({ ...state, pagesWithoutNews }, page, match), near, rise)
-  const next = countRepeats(explained, near, far, page.items.length - match.entries.length)
+  const next = countRepeats(explained, near, far, page.items.length - match.items.length)
   const isFall = near === 0 && rise < 0
   const counted = near === 0 && rise !== 0 ? countMovement(next, isFall ? 'falls' : 'rises') : next
   const read = { ...from, nextPage: page.next, ask: null, state: counted }

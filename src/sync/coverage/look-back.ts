@@ -99,8 +99,8 @@ function listedMore(
   { known, previous }: PageMatch,
 ): number | null {
   if (!known || !perPage) return null
-  const index = (page.number - 1) * perPage + known.entry
-  const foundAfter = previous.filter((place, entry) => entry > known.entry && place === null).length
+  const index = (page.number - 1) * perPage + known.index
+  const foundAfter = previous.filter((place, at) => at > known.index && place === null).length
   return frontier.index - index - known.distance - foundAfter
 }
 

@@ -113,8 +113,8 @@ function continueAtTop(
     const down = withState(read, { overlap: { ...overlap, top, total: page.total } })
     return askOverlap(rules, down, page.number - 1)
   }
-  const perPage = state.perPage || match.entries.length
-  const index = (page.number - 1) * perPage + known.entry + known.distance
+  const perPage = state.perPage || match.items.length
+  const index = (page.number - 1) * perPage + known.index + known.distance
   const place = Math.min(Math.floor(index / perPage) + 1, page.lastPage ?? Number.POSITIVE_INFINITY)
   if (known.distance > 0 && place > page.number && overlap.jumps < JUMPS)
     return askOverlap(rules, withState(from, { overlap: { ...overlap, jumps: overlap.jumps + 1 } }), place)

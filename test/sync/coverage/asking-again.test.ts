@@ -70,17 +70,17 @@ function answered(
   const page: Page = pageOf(['1', '2', '3'], like)
   const previous = known.map((segment, position) => (segment === null ? null : { segment, position }))
   const isNew = known.filter((segment) => segment === null).length
-  const entry = known.findLastIndex((segment) => segment !== null)
+  const index = known.findLastIndex((segment) => segment !== null)
   const match: PageMatch = {
     ordinal: 1,
     pass: 1,
     why,
-    entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
+    items: page.items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: isNew,
     newToPass: isNew,
     previous,
     positions: previous.map((place, position) => place ?? { segment: 300, position }),
-    known: entry === -1 ? null : { entry, distance },
+    known: index === -1 ? null : { index, distance },
   }
   return advance(RULES, from, page, match)
 }
