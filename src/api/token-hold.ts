@@ -1,7 +1,7 @@
 import { TokenRefusedError } from '../errors.ts'
 import { onHold } from '../text.ts'
 
-/** Keeps the hold of a refused token over restarts. */
+/** Keeps the hold of a refused token over restarts: in the mirror's `organizations` (store/core/tokens.ts). */
 export interface HoldStore {
   /** Why the token is held, or null; as `refresh` read it last, where there is one. */
   heldReason(): string | null

@@ -1,5 +1,5 @@
 import { ERRORS, InterruptedError, type KnownError } from '../errors.ts'
-import type { Ask, Tried } from '../sync/refresh/changed-since.ts'
+import type { Ask, Tried } from '../sync/refresh/try-changes.ts'
 import type { Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { counted, grouped, inWords, jobName } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'

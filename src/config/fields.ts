@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkCron } from '../schedule/cron.ts'
+import { checkCron } from '../schedule/check-cron.ts'
 import { isPostgresAddress, parsePostgresAddress } from './postgres-address.ts'
 
 const MILLISECONDS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }

@@ -165,7 +165,7 @@ export function createPings(options: PingsOptions) {
     line.tell(failed.size > 0 ? 'fail' : 'success', text)
   }
 
-  /** Somebody has to act now, and other lists of the run may take hours. */
+  /** Reports failures before the end of the run: somebody has to act now, and its other lists may take hours. */
   async function tellEarly(batch: Batch): Promise<void> {
     const { target, results, over } = batch
     if (batch.isToldEarly) return

@@ -106,7 +106,7 @@ export function startSharedScheduler<L, C extends Handed>(
     open.push(...ticks.come(now()))
     isAsking = true
     try {
-      for (const tick of open) await make(tick)
+      for (const tick of open) await enqueue(tick)
     } finally {
       isAsking = false
     }
@@ -114,7 +114,7 @@ export function startSharedScheduler<L, C extends Handed>(
     return Math.max(1, Math.min(LOOK_AT_QUEUE_EVERY_MS, ticks.quietUntil() - now()))
   }
 
-  async function make({ schedule, at }: Tick<ScheduledLists<L>>): Promise<void> {
+  async function enqueue({ schedule, at }: Tick<ScheduledLists<L>>): Promise<void> {
     const lists = schedule.jobs.map(({ list }) => list)
     const waiting = new Set(await queue.tick(schedule.name, at, lists))
     for (const { name, list } of schedule.jobs) if (waiting.has(list)) options.onOverlap(name)

@@ -59,33 +59,4 @@ function search({ expression, timezone }: Schedule, after: number): { at: number
   return { at: fire ?? until, fires: fire !== null }
 }
 
-/** When a job last ran; epoch milliseconds, null for never. */
-type LastStarts = {
-  /** Start of the last complete full walk. */
-  completedAt: number | null
-  /** Start of the last run by schedule or by hand, whatever its end. */
-  startedAt: number | null
-}
-
 type Schedule = { expression: string; timezone: string }
-
-/**
- * Whether `start` runs a job at once: it was never completed, or fell due since its last run began. A failed run counts, so that a
- * process that is restarted again and again does not burden a server in trouble. `now`: epoch milliseconds.
- */
-export function isDue(
-  { completedAt, startedAt }: LastStarts,
-  { expression, timezone }: Schedule,
-  now: number,
-): boolean {
-  if (completedAt === null) return true
-  return nextFireAfter(expression, timezone, Math.max(completedAt, startedAt ?? completedAt), now) !== null
-}
-
-/** Clocks of the processes on a mirror may differ by this much. */
-const AHEAD_MS = 60_000
-
-/** Whether a run began in the future, by a clock that was set back since. Until the clock gets there, `isDue` finds nothing due. */
-export function beganAhead({ completedAt, startedAt }: LastStarts, now: number): boolean {
-  return Math.max(completedAt ?? 0, startedAt ?? 0) > now + AHEAD_MS
-}

@@ -19,8 +19,8 @@ export interface RunningRun extends WalkPace {
 }
 
 /**
- * `the scheduler of process 4711`, `process 4711 on worker-2`. `name`: that of its lock, from `newLockName` or `workerName`, or
- * `another process`, whose name is not written yet.
+ * `the scheduler of process 4711`, `process 4711 on worker-2`. `name`: the name of its lock, from `newLockName` or `workerName`; or
+ * `another process`, while its name is not written yet.
  */
 export function ownerName(name: string, work: OwnerWork | null): string {
   const [, host, pid] = /^(?:(.*)-)?(\d+)-[0-9a-f]{12}$/.exec(name) ?? []
@@ -96,7 +96,7 @@ export function walkLeft(pace: WalkPace, now: number): number | null {
 
 /**
  * How long the pages of a run took. A wait for somebody's lock, or for a server that was away, says nothing of the pages to come. So the run is
- * cut into three parts, and the one with the middle time a page decides; waits for the rate limit are added.
+ * cut into three parts, and the median of their times per page counts; waits for the rate limit are added.
  */
 function spentMs(pace: WalkPace): number | null {
   const { pages, startedAt, thirdAt, twoThirdsAt, updatedAt, rateLimitWaitMs } = pace

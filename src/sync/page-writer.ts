@@ -69,8 +69,8 @@ export function createPageWriter({ store, lease, run, walk, ...options }: PageWr
     /** As of `Lease`, with the last page written. */
     rowsAdded: () => rowsAdded,
     /**
-     * When a page that was asked for again first showed rows in front of the list that the mirror did not have; unread rows may follow them.
-     * Epoch milliseconds; null: none came.
+     * When a page that was asked for again first added rows in front of the list; unread rows may follow them. Epoch milliseconds; null: none
+     * did.
      */
     addedBehindAt: () => (addedBehind?.isInFront ? addedBehind.at : null),
     addedEnds: () => ends.counts,
@@ -97,7 +97,7 @@ function countAddedEnds() {
         counts.last = isAdded ? counts.last + 1 : 0
       }
     },
-    /** What was seen first in this pass is known to the next one. */
+    /** Only the first pass counts: what it added is no longer new in the next one. */
     endPass(): void {
       isOver = true
     },

@@ -3,6 +3,8 @@ import { createSeenItems, type SeenItems } from './seen.ts'
 import type { OpenWalk, Store, Walk } from './store.ts'
 import type { Filters, Job, WalkPlan } from './types.ts'
 
+// Which walk a run resumes, and what that walk has seen. At which page it goes on, `resumeReading` decides (coverage/overlap.ts).
+
 /** Returns the filters as text, sorted: two walks with the same text read the same list. */
 export function filtersText(filters: Filters): string {
   return sortedJson(filters)

@@ -24,14 +24,14 @@ interface LeaseOptions
   extends Pick<JobOptions, 'job' | 'source' | 'waitForOwner' | 'now' | 'sleep' | 'signal'>,
     Partial<Pick<JobOptions, 'trigger'>> {
   store: Pick<Store, 'acquire' | 'release' | 'noteRetry'>
-  /** To compare the list, for those who look. */
+  /** Only to compare the list; `status` shows that. */
   isVerify?: boolean
   observe: Observe<BusyEvent>
 }
 
 /**
- * Does `work` with the right to the job and the source of its pages, and gives both back. Throws BUSY if the caller does not want
- * to wait, and why no request may be sent.
+ * Takes the job and opens the source of its pages for `work`, and gives both back. Throws BUSY if the caller does not wait for an owner,
+ * and the reason if no request may be sent.
  */
 export async function withLease<T>(
   options: LeaseOptions,
@@ -109,7 +109,7 @@ function notingRetries(
   }
 }
 
-/** The reason of an error: if the run was stopped, that, and not what followed from it. */
+/** The error that a run reports: if it was stopped, the stop, and not the errors that followed from it. */
 export function runError(error: unknown, signal: AbortSignal): KnownError {
   if (!signal.aborted) return toKnownError(error)
   // A failed mirror stops all jobs and is then the reason.

@@ -94,7 +94,7 @@ export function createSeenItems(salt: number) {
         if (position) put(id, position)
       }
     },
-    /** The next position of an answer; null if there is none. So are `before` and `first`, the previous and the first one. */
+    /** The next position in the same answer; `before`: the previous one; `first`: an answer's first one. Null if there is none. */
     after: ({ segment, position }: ListPosition) =>
       least(positionsIn(segment).filter((other) => other > position)),
     before({ segment, position }: ListPosition) {
@@ -212,20 +212,24 @@ export interface PageMatch {
   pass: number
   why: Question['why']
   /** The distinct items of the page, in list order. */
-  entries: ListedItem[]
+  items: readonly ListedItem[]
   /** Items that are new to this walk, rejected ones too. */
   newToWalk: number
   newToPass: number
-  /** The position of each entry in this pass before this answer; null for a new one. */
+  /** The position of each item in this pass before this answer; null for a new one. */
   previous: (ListPosition | null)[]
-  /** The position of each entry after this answer. */
+  /** The position of each item after this answer. */
   positions: ListPosition[]
-  /** The last known entry at or before the position asked about, and the number of keys from it to there. */
-  known: { entry: number; distance: number } | null
+  /** The last known item at or before the position asked about, by its index on the page, and the number of items from it to there. */
+  known: { index: number; distance: number } | null
 }
 
 /** Compares the items of a page with what the walk has seen; the checkpoint says why the page was asked for. */
-export function matchPage(items: ListedItem[], { pass, ask }: Checkpoint, seen: SeenItems): PageMatch {
+export function matchPage(
+  items: readonly ListedItem[],
+  { pass, ask }: Checkpoint,
+  seen: SeenItems,
+): PageMatch {
   const why = ask?.why ?? 'forward'
   const ordinal = seen.answers + 1
   const before = items.map(({ id }) => seen.find(id))
@@ -234,7 +238,7 @@ export function matchPage(items: ListedItem[], { pass, ask }: Checkpoint, seen: 
     ordinal,
     pass,
     why,
-    entries: items,
+    items,
     newToWalk: before.filter((found) => found === undefined).length,
     newToPass: previous.filter((found) => found === null).length,
     previous,
@@ -248,7 +252,7 @@ export function matchPage(items: ListedItem[], { pass, ask }: Checkpoint, seen: 
 
 /** Returns the answer's line for the page ledger. */
 export function ledgerEntry(page: Page, match: PageMatch): LedgerEntry {
-  const { ordinal, pass, why, entries, previous, positions } = match
+  const { ordinal, pass, why, items, previous, positions } = match
   // A page that was asked for again does not move known items.
   const found = () => positions.map((position, index) => (previous[index] ? null : position))
   return {
@@ -257,13 +261,13 @@ export function ledgerEntry(page: Page, match: PageMatch): LedgerEntry {
     page: page.number,
     total: page.total,
     why,
-    ids: entries.map(({ id }) => id),
+    ids: items.map(({ id }) => id),
     positions: why === 'forward' ? null : found(),
   }
 }
 
 /**
- * The last known entry at or before a position. Prefers one whose neighbour on the page is in the same segment: an
+ * The last known item at or before a position. Prefers one whose neighbour on the page is in the same segment: an
  * item that was moved is not where the ledger says.
  */
 function lastKnown(
@@ -271,10 +275,10 @@ function lastKnown(
   until: ListPosition,
   { distance }: ListOrder,
 ): PageMatch['known'] {
-  const known = [...previous.keys()].filter((entry) => isUpTo(previous[entry], until))
-  const entry = known.findLast((at) => previous[at]?.segment === previous[at - 1]?.segment) ?? known.at(-1)
-  const place = entry === undefined ? null : previous[entry]
-  return entry === undefined || !place ? null : { entry, distance: distance(place, until) }
+  const known = [...previous.keys()].filter((at) => isUpTo(previous[at], until))
+  const index = known.findLast((at) => previous[at]?.segment === previous[at - 1]?.segment) ?? known.at(-1)
+  const place = index === undefined ? null : previous[index]
+  return index === undefined || !place ? null : { index, distance: distance(place, until) }
 }
 
 function isUpTo(place: ListPosition | null | undefined, until: ListPosition): boolean {

@@ -35,7 +35,7 @@ export interface Store {
   findMissing(lease: Lease, rule: MissingRule): Promise<MissingCounts>
   /** Ends a walk, and removes or holds back its missing rows as the caller decided. Returns the job's rows that are held back. */
   closeWalk(lease: Lease, end: WalkClosing): Promise<{ heldBack: HeldRemovals | null }>
-  /** Opens the run's line of a refresh, and notes that it was tried. `within`: the run of the walk that it interrupts. */
+  /** Opens the run's line for a refresh, and saves that it began. `within`: the run of the walk that it interrupts. */
   beginRefresh(lease: Lease, saved: SavedRefresh, within: Run | null): Promise<number>
   /** Saves what the next refresh starts from. */
   saveRefresh(lease: Lease, saved: SavedRefresh): Promise<void>
@@ -174,7 +174,7 @@ export interface PageRetry {
 export interface PageCommit {
   changes: PageChanges
   run: Run
-  /** The time that its rows are written with, epoch milliseconds. Never before that of another page of the job; of a refresh, after it. */
+  /** The time of what it writes, epoch milliseconds. Not before that of any earlier page of the job; a refresh's is after it. */
   at: number
   /** The line in the page ledger, and the checkpoint; null: a refresh read it, and each open full walk counts its items as seen. */
   answer: { walk: Walk; entry: LedgerEntry; newToWalk: number; next: Checkpoint } | null

@@ -66,7 +66,7 @@ export type RequestEvent =
 /** Receives what happens, in order. */
 export type Observe<Event> = (event: Event) => void
 
-/** Which of the requests that wait for one rate limit leaves first; default: `walk`. */
+/** In which order requests leave that wait for one rate limit; default: `walk`. */
 export type Urgency = 'refresh' | 'walk' | 'older'
 
 /** The network, as `sync` sees it. */
@@ -75,7 +75,7 @@ export interface PageSource {
   refusal(): Promise<KnownError | null>
   /** Requests a minute that may be sent with this token; null where nothing limits them, or nothing is known. */
   limit(): number | null
-  /** Returns one checked page. Throws only errors of ours. `more`: filters beside those of the job; then it is tried once. */
+  /** Returns one checked page. Throws only errors of ours. `more`: filters beside the job's; a request with them is not retried. */
   fetchPage(
     page: number,
     observe: Observe<RequestEvent>,
@@ -106,7 +106,7 @@ export interface BudgetStore {
    * clock, so it is called with the lock held, and again if the transaction is rolled back.
    */
   compareAndSet(budgetKey: string, version: string, next: () => StoredBudget): Promise<string | null>
-  /** Until then it is not known what was sent lately, since the clock was set. Epoch milliseconds. */
+  /** Before this time nobody knows what was sent lately, since the clock was set. Epoch milliseconds. */
   sureAt?: () => number
 }
 
@@ -118,7 +118,7 @@ export interface Checkpoint {
   /** What to ask for next: that page, or an earlier one; null: the pass is complete. */
   ask: Question | null
   state: CoverageState
-  /** Absent if no row that is new to the mirror came behind the reader. */
+  /** Absent if no row that was added came behind the reader. */
   addedBehind?: AddedBehind
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { askList, checkClock, rateText } from '../../src/check/lists.ts'
 import { InterruptedError, JobError, type KnownError, MirrorError } from '../../src/errors.ts'
-import type { Tried } from '../../src/sync/refresh/changed-since.ts'
+import type { Tried } from '../../src/sync/refresh/try-changes.ts'
 import type { Page, PageSource } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'

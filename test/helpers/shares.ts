@@ -1,4 +1,5 @@
-import { createShareUse, type ShareUse, shareRules } from '../../src/sync/refresh/price.ts'
+import { shareRules } from '../../src/sync/refresh/price.ts'
+import { createShareUse, type ShareUse } from '../../src/sync/refresh/share-use.ts'
 import type { StoredShare } from '../../src/sync/store.ts'
 
 /** A share that one test alone uses, kept in memory. */

@@ -56,13 +56,13 @@ describe('the position of a key', () => {
 })
 
 describe('the distance', () => {
-  it.each<[string, string, ListPosition, { entry: number; distance: number } | null]>([
-    ['counts the keys behind the last known', 'abc', { segment: 13, position: 2 }, { entry: 2, distance: 5 }],
-    ['skips new keys', 'abn', { segment: 13, position: 2 }, { entry: 1, distance: 6 }],
-    ['skips keys beyond the position', 'abf', { segment: 11, position: 4 }, { entry: 1, distance: 3 }],
-    ['is 0 up to the position itself', 'de', { segment: 11, position: 4 }, { entry: 1, distance: 0 }],
-    ['starts at a key with a neighbour', 'abgn', { segment: 13, position: 2 }, { entry: 1, distance: 6 }],
-    ['or else at any known key', 'g', { segment: 13, position: 2 }, { entry: 0, distance: 1 }],
+  it.each<[string, string, ListPosition, { index: number; distance: number } | null]>([
+    ['counts the keys behind the last known', 'abc', { segment: 13, position: 2 }, { index: 2, distance: 5 }],
+    ['skips new keys', 'abn', { segment: 13, position: 2 }, { index: 1, distance: 6 }],
+    ['skips keys beyond the position', 'abf', { segment: 11, position: 4 }, { index: 1, distance: 3 }],
+    ['is 0 up to the position itself', 'de', { segment: 11, position: 4 }, { index: 1, distance: 0 }],
+    ['starts at a key with a neighbour', 'abgn', { segment: 13, position: 2 }, { index: 1, distance: 6 }],
+    ['or else at any known key', 'g', { segment: 13, position: 2 }, { index: 0, distance: 1 }],
     ['is null if no key is known', 'mn', { segment: 13, position: 2 }, null],
   ])('%s', (_title, ids, until, expected) => {
     expect(matchOf(ids, { until }).known).toEqual(expected)

@@ -4,13 +4,13 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import { InterruptedError, MirrorLostError, toKnownError } from '../../errors.ts'
 import { nextFireAfter } from '../../schedule/cron.ts'
+import { isDue } from '../../schedule/due.ts'
 import {
   type ScheduledJob,
   type Scheduler,
   type SchedulerEvents,
   startScheduler,
 } from '../../schedule/scheduler.ts'
-import { isDue } from '../../schedule/ticks.ts'
 import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
@@ -92,9 +92,7 @@ async function runScheduled(
   const planned = jobs.map((selected): PlannedJob => {
     const { organization, job } = selected
     const schedule = { expression: organization.schedule, timezone: config.timezone }
-    const last = lastRuns(organization.id, job.collection.name)
-    // An interrupted walk continues now: it was due, and is not done.
-    const dueAtStart = last.unfinished || isDue(last, schedule, begunAt)
+    const dueAtStart = isDue(lastRuns(organization.id, job.collection.name), schedule, begunAt)
     let isFirst = dueAtStart
     const runAtTick = async () => {
       // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would

@@ -1,7 +1,7 @@
 import { InterruptedError, KnownError, toKnownError } from '../../errors.ts'
+import { beganAhead, isDue } from '../../schedule/due.ts'
 import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/scheduler.ts'
 import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
-import { beganAhead, isDue } from '../../schedule/ticks.ts'
 import { lastRuns } from '../../store/core/runs.ts'
 import { isOwned, type ListNames } from '../../store/postgres/leases.ts'
 import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
@@ -98,7 +98,7 @@ async function runOnce(
   const names = { organization: organization.id, collection: job.collection.name }
   const last = await session.run(() => lastRuns(names))
   const now = session.now()
-  if (!last.unfinished && !beganAhead(last, now) && !isDue(last, schedule, now)) return OVER
+  if (!beganAhead(last, now) && !isDue(last, schedule, now)) return OVER
   if (await session.run(() => isOwned(names))) return { again: true }
   const [result] = await session.runJobs([selected], { trigger: 'schedule', signal })
   if (!result) return OVER

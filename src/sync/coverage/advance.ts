@@ -29,16 +29,9 @@ import {
   riseSince,
   withState,
 } from './observe.ts'
+import { askOverlap, continueOverlap, overlapAt, overlapFrom } from './overlap.ts'
 import type { CoverageState, ListPosition, WalkRules } from './state.ts'
-import {
-  askOverlap,
-  beginStepBack,
-  continueOverlap,
-  continueStepBack,
-  finishReread,
-  overlapAt,
-  overlapFrom,
-} from './step-back.ts'
+import { beginStepBack, continueStepBack, finishReread } from './step-back.ts'
 import { isSwinging } from './verdict.ts'
 
 /** Returns the checkpoint after an answer: state and next question. Throws BAD_RESPONSE on an endless list. */
@@ -82,7 +75,7 @@ function readForward(rules: WalkRules, from: Checkpoint, page: Page, match: Page
   const { near, far } = repeatsOn(state, match)
   const rise = state.frontier && rules.total === 'check' ? riseSince(state.frontier, page) : 0
   const explained = explainRepeats(readingAfter({ ...state, pagesWithoutNews }, page, match), near, rise)
-  const next = countRepeats(explained, near, far, page.items.length - match.entries.length)
+  const next = countRepeats(explained, near, far, page.items.length - match.items.length)
   const isFall = near === 0 && rise < 0
   const counted = near === 0 && rise !== 0 ? countMovement(next, isFall ? 'falls' : 'rises') : next
   const read = { ...from, nextPage: page.next, ask: null, state: counted }

@@ -99,8 +99,8 @@ function listedMore(
   { known, previous }: PageMatch,
 ): number | null {
   if (!known || !perPage) return null
-  const index = (page.number - 1) * perPage + known.entry
-  const foundAfter = previous.filter((place, entry) => entry > known.entry && place === null).length
+  const index = (page.number - 1) * perPage + known.index
+  const foundAfter = previous.filter((place, at) => at > known.index && place === null).length
   return frontier.index - index - known.distance - foundAfter
 }
 
@@ -118,7 +118,7 @@ function narrow(from: Checkpoint, look: LookBack, page: number, more: number, fo
 function halve(from: Checkpoint, look: LookBack): Checkpoint {
   if (look.low < look.high) return askOldPage(from, look, middle(look))
   if (look.rounds >= ROUNDS) return giveUp(from, look)
-  // Perhaps nothing was missed: the list may have slid since the frontier was read. That is no failure, and `waitForFrontier` counts one.
+  // Perhaps nothing was missed: the list may have slid since the frontier was read. `waitForFrontier` counts a failure, and this is none.
   return waitForFrontier(from, { ...look, left: null, rounds: look.rounds + 1, fails: look.fails - 1 })
 }
 

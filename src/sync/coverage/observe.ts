@@ -31,10 +31,10 @@ function differs(total: number | null, before: number | null): boolean {
   return total !== null && before !== null && total !== before
 }
 
-function perPageAfter(before: number | null, page: Page, { entries }: PageMatch): number | null {
+function perPageAfter(before: number | null, page: Page, { items }: PageMatch): number | null {
   if (page.next === null) return before
   const count = page.items.length
-  return count === entries.length && (before === null || before === count) ? count : 0
+  return count === items.length && (before === null || before === count) ? count : 0
 }
 
 /** Returns the totals after one more answer. */

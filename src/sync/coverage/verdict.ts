@@ -81,9 +81,9 @@ export function expectedMissed(coverage: Coverage | null, state: CoverageState):
   if (coverage === 'steady') return 0
   if (coverage !== 'repaired' || state.movement === null) return null
   const { newToWalk } = state.movement
-  // Earlier passes saw most of what this pass missed: as large a part of it as of what this pass saw.
+  // Earlier passes saw most of what this pass missed: the same share as of what this pass saw.
   const share = state.passDistinct > 0 ? newToWalk / state.passDistinct : 0
-  // A difference of nearly equal floats: below 1e-9, and if it is negative, it is rounding.
+  // A difference of nearly equal floats: if it is negative, or below 1e-9, it is rounding.
   const missed = Math.max(0, missedInPass(state, state.movement) * share)
   return missed < 1e-9 ? 0 : Number(missed.toPrecision(3))
 }
@@ -124,7 +124,7 @@ function ofGroups({ perPage }: CoverageState, { together }: Movement, gone: numb
   return together * (gone / perPage + before ** 2 / (1 - before ** 2))
 }
 
-/** The movements of a pass, corrected for those that stayed unseen. `openGaps`: in a gap between two answers, those that can hide a skip. */
+/** The movements of a pass, corrected for those that stayed unseen. `openGaps`: those that can hide a skip, per gap between two answers. */
 function ratesOf({ passAnswers, askedAgain }: CoverageState, { rises, falls, pulled, pushes }: Movement) {
   const gaps = Math.max(1, passAnswers - askedAgain)
   // A second movement in the same gap may stay unseen: half of a gap that showed one was open to others.

@@ -1,3 +1,4 @@
+import { afterDeepPage, isAlarmed, isAlarming } from './alarm.ts'
 import { afterChanges, type ChangesAnswer } from './changed-since.ts'
 import { type End, newestEnd } from './ends.ts'
 import {
@@ -11,10 +12,10 @@ import {
   PER_PAGE,
   priceOf,
   type Share,
-  type ShareUse,
 } from './price.ts'
 import { afterNewestEnd, afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
-import { knownRates, type Recent, type RefreshState } from './state.ts'
+import type { ShareUse } from './share-use.ts'
+import { knownRates, type RefreshState } from './state.ts'
 
 /** What the configuration says of a list. Milliseconds. */
 export interface RefreshPace {
@@ -53,8 +54,8 @@ function newestDueAt(state: RefreshState, pace: RefreshPace, price: number, now:
 }
 
 /**
- * Rows that have probably come or changed at the newest end since it was read, a missing one as MISSING. Each minute that it waits, they are
- * wrong for a minute more, so of the ends that are due the one with most rows goes first.
+ * Rows that have probably come or changed at the newest end since it was read; each new one counts MISSING times. Each minute that they wait,
+ * they are wrong for a minute more, so of the ends that are due the one with most rows goes first.
  */
 function rowsWaiting(state: RefreshState, newest: End | 'auto', now: number): number {
   return (knownRates(state, newest, now).news * Math.max(0, now - state.startedAt)) / MINUTE_MS
@@ -66,7 +67,7 @@ const MOST_TURNS = 2
 /** More than the rows that can wait at any end. */
 const LEFT_OUT = 1e9
 
-/** The greater, the sooner an end that is due is read: by the rows that wait there, unless the list was left out. */
+/** Of the ends that are due the one with the greatest urgency is read first: by the rows that wait there, unless a list was left out. */
 function urgencyOf(state: RefreshState, { newest, every, turn }: RefreshPace, now: number): number {
   const turns = (now - state.startedAt) / Math.max(every, turn)
   return turns > MOST_TURNS ? LEFT_OUT * turns : rowsWaiting(state, newest, now)
@@ -87,7 +88,7 @@ export function newestWanted(share: Share, state: RefreshState, policy: RefreshP
   return expectedRequests(state, policy.newest, now)
 }
 
-/** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: with the pages of a visit. */
+/** 1 if an older page is owed by now and the share has room, else 0. `goesOn`: a visit is under way. */
 export function olderWanted(
   share: Share,
   state: RefreshState,
@@ -222,52 +223,6 @@ function pageAt(depth: number, { places, lastPage }: RefreshState, { newest }: R
   return newestEnd(places, newest) === 'last' ? Math.max(1, lastPage - depth + 1) : depth
 }
 
-/** Pages nearer to the newest end say nothing: much happens there. */
-const DEEP = 64
-
-const RECENT_PAGES = 30
-const LEAST_RECENT_PAGES = 10
-
-/** TIMES as many rows as expected, and MORE beyond that, are no chance. */
-const MORE = 12
-const TIMES = 2
-
-/** No alarm before a list has been known for KNOWN_MS, nor within AGAIN_MS of the last one. Milliseconds. */
-const KNOWN_MS = 43_200_000
-const AGAIN_MS = 86_400_000
-
-/** @param elapsed Minutes since the page was read before. */
-export function afterDeepPage(
-  recent: Recent | undefined,
-  { depth, rate, found, elapsed }: { depth: number; rate: number; found: number; elapsed: number },
-): Recent {
-  const { pages, ...known } = recent ?? { pages: 0, found: 0, expected: 0 }
-  if (depth <= DEEP) return { pages, ...known }
-  const kept = Math.min(1, (RECENT_PAGES - 1) / Math.max(1, pages))
-  const expected = PER_PAGE * -Math.expm1((-rate * elapsed) / PER_PAGE)
-  return {
-    pages: Math.min(RECENT_PAGES, pages + 1),
-    found: known.found * kept + found,
-    expected: known.expected * kept + expected,
-  }
-}
-
-/** Whether far more older rows changed than usual, so that the whole list should be read at once. `since`: the list is known. */
-export function isAlarming(
-  recent: Recent,
-  since: number,
-  alarmedAt: number | undefined,
-  now: number,
-): boolean {
-  const isMore = recent.pages >= LEAST_RECENT_PAGES && recent.found > MORE + TIMES * recent.expected
-  return isMore && now - since >= KNOWN_MS && (alarmedAt === undefined || now - alarmedAt >= AGAIN_MS)
-}
-
-/** Whether the whole list still has to be read after an alarm: no full walk that began later is complete. */
-export function isAlarmed({ alarmedAt, walkAt }: { alarmedAt?: number; walkAt?: number }): boolean {
-  return alarmedAt !== undefined && alarmedAt > (walkAt ?? 0)
-}
-
 /** What is read of a list: its newest end and what else is due, older pages alone, or all of it. */
 export type Reads = 'newest' | 'older' | 'walk'
 
@@ -287,8 +242,8 @@ const AFTER_OLDER_MS = 60_000
 const AFTER_WALK_MS = 600_000
 
 /**
- * Which lists of one budget have something to read now, as far as the share has room: newest ends, the most urgent one first; then
- * the older pages of the list that has waited longest for them. Whoever reads a list charges the share for it.
+ * Which lists of one budget have something to read now: walks that an alarm asks for; then, as far as the share has room, newest ends, the most
+ * urgent one first; then the older pages of the list that has waited longest for them. Whoever reads a list charges the share for it.
  */
 export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list: L; reads: Reads }[] {
   const share = lists[0]?.policy.share

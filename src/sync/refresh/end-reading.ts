@@ -78,7 +78,7 @@ export interface EndReading {
   doubtful: readonly number[]
 }
 
-/** How a reading is judged: the rules of the list, and the job's checkpoint in epoch milliseconds. */
+/** How a reading is judged: the rules of the list, and `settledAt` of the state. */
 export interface ReadingRules extends Pick<RefreshRules, 'total'> {
   settledAt: number
 }

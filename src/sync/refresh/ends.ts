@@ -36,7 +36,7 @@ export const NO_PLACES: Places = { first: 0, last: 0, elsewhere: 0 }
  */
 export const DOUBT: Places = { ...NO_PLACES, elsewhere: 0.5 }
 
-/** How many new items are remembered: a list that turns round is learned after about half as many. */
+/** How many new items are remembered: if new ones come to the other end, that is learned after about half as many. */
 const MOST_REMEMBERED = 20
 
 /** With fewer items, chance decides where they were found. */
@@ -46,7 +46,7 @@ const LEAST = 3
 const YOUNG = 0.2
 const NEWEST = 0.8
 
-/** How often an end that is not young is read, too: the total may hide that a list turns round. Milliseconds, and refreshes between two such readings. */
+/** How often an end that is not young is read, too: the total may hide that new items come there now. Milliseconds, and refreshes between two readings. */
 const OTHER_END_EVERY = 3_600_000
 const OTHER_END_REFRESHES = 12
 

@@ -1,5 +1,3 @@
-import type { Store, StoredShare } from '../store.ts'
-
 /**
  * What refreshes of all lists with one budget pay. A page is read once the rows that have probably changed on it, times how long they have been
  * outdated, are worth the price of a request. The price rises with each request of refreshes and falls with time, so that refreshes use the
@@ -125,8 +123,8 @@ export function isWalkedWhole({ lastPage }: { lastPage: number }): boolean {
 }
 
 /**
- * Within how many minutes new rows should show as long as the price allows it: for a list with two new rows an hour or more, and for any other.
- * Above the price DEAR both grow.
+ * Within how many minutes new rows should show as long as the price allows it: for a list with about one new row an hour or more, and for
+ * one with one in two hours or fewer. Above the price DEAR both grow.
  */
 const BUSY_CAP = 28
 const LONGEST_CAP = 60
@@ -189,46 +187,4 @@ export function between(rate: number, price: number, walkEvery: number, every: n
   for (let step = 0; step < 4; step++)
     found = period(rate, price / (1 - (2 * Math.min(found, walkEvery)) / (3 * walkEvery)))
   return Math.max(every, found)
-}
-
-/** The share of one budget, as this process uses it beside others. */
-export type ShareUse = ReturnType<typeof createShareUse>
-
-export function createShareUse(
-  store: Pick<Store, 'shares' | 'writeShare'>,
-  scope: string,
-  rules: () => ShareRules,
-  now: () => number,
-) {
-  let last: StoredShare | null = null
-  let waits = { isLate: false, mostUrgent: 0 }
-  /** The share now, as far as this process knows: others may have charged it since. */
-  const known = () => agedShare(last ?? newShare(now()), rules(), now(), waits.isLate)
-  return {
-    rules,
-    known,
-    /** Notes the stored share; null: no refresh has used this budget yet. */
-    note(stored: StoredShare | null) {
-      last = stored
-    },
-    /** `mostUrgent`: how urgent the most urgent newest end is that is due. */
-    noteWaits(noted: typeof waits) {
-      waits = noted
-    },
-    /** These rows as a part of the most that were noted. */
-    partOfMost: (urgency: number) => (waits.mostUrgent > 0 ? urgency / waits.mostUrgent : 1),
-    /** Charges as many requests as `wanted` returns for the stored share, and returns them. A process that is killed leaves them charged. */
-    async take(wanted: (share: Share) => number): Promise<number> {
-      for (;;) {
-        last = (await store.shares([scope]))[0] ?? null
-        const share = known()
-        const requests = wanted(share)
-        if (requests === 0) return 0
-        const next = { ...charge(share, rules(), requests), scope, version: (last?.version ?? 0) + 1 }
-        if (!(await store.writeShare(next))) continue
-        last = next
-        return requests
-      }
-    },
-  }
 }

@@ -32,7 +32,10 @@ const MEMORY = 20
 /** Before anything is known, all rows of a list are assumed to be replaced within this many minutes. */
 const USUAL_LIFE = 144_000
 
-/** Of a longer time no more pages are owed, unless those of a visit take longer, as where many quiet lists share a budget. Minutes. */
+/**
+ * Pages are owed for at most this time since the last visit, unless those of a visit take longer to come due, as where many quiet lists share
+ * a budget. Minutes.
+ */
 const LONGEST = 60
 
 /** Older pages are owed at most once a minute, and only once there are as many as are read together. */

@@ -26,6 +26,7 @@ import {
 } from './due.ts'
 import { momentIn } from './moment.ts'
 import { isWalkedWhole, priceOf, type Share } from './price.ts'
+import { readEnds } from './read-ends.ts'
 import {
   type RefreshedPage,
   type RefreshPageEvent,
@@ -33,7 +34,6 @@ import {
   refreshPage,
   type Written,
 } from './read-page.ts'
-import { readEnds } from './refresh.ts'
 import {
   isAhead,
   notAfter,
@@ -147,7 +147,7 @@ export function createRefresher(options: RefresherOptions) {
       (known) => known && verifyChanges(known, changedRows(upserts, known.rules, ignore), now()),
     )
 
-  /** Reads the page of what changed that is to be asked for, if there is one. */
+  /** Reads the next page of what changed, if one is to be asked for. */
   async function readChanges(tools: RefreshTools, urgency: Urgency): Promise<void> {
     const from = state
     const { ask = null, rules: asked } = from?.changes ?? {}
@@ -184,7 +184,7 @@ export function createRefresher(options: RefresherOptions) {
     return policy && from ? policy.share.take((share) => wanted(share, from, policy)) : 0
   }
 
-  /** Whether it is wanted between two pages, as far as this process knows what others have charged. */
+  /** Whether any request is wanted now, as far as this process knows what others have charged. */
   const isWanted = (wanted: Wanted) =>
     policy !== null &&
     state !== null &&

@@ -1,6 +1,6 @@
 import { advance } from '../../../src/sync/coverage/advance.ts'
+import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import { nextPass, type Question, startCheckpoint, type WalkRules } from '../../../src/sync/coverage/state.ts'
-import { resumeReading } from '../../../src/sync/coverage/step-back.ts'
 import { expectedMissed, judgePass } from '../../../src/sync/coverage/verdict.ts'
 import type { ListedItem } from '../../../src/sync/items.ts'
 import { createSeenItems, ledgerEntry, matchPage, type SeenItems } from '../../../src/sync/seen.ts'

@@ -13,7 +13,7 @@ import {
 } from '../../../src/sync/refresh/due.ts'
 import type { RefreshRules } from '../../../src/sync/refresh/ends.ts'
 import type { Moment } from '../../../src/sync/refresh/moment.ts'
-import { readEnds } from '../../../src/sync/refresh/refresh.ts'
+import { readEnds } from '../../../src/sync/refresh/read-ends.ts'
 import { afterFullWalk, type CompleteWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
 import type { ServedPage } from './living-list.ts'
 import type { Steps } from './workers.ts'

@@ -1,21 +1,16 @@
+import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
 import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
-import {
-  dueLists,
-  isAlarmed,
-  type KnownList,
-  olderWanted,
-  type RefreshPolicy,
-} from '../../../src/sync/refresh/due.ts'
+import { dueLists, type KnownList, olderWanted, type RefreshPolicy } from '../../../src/sync/refresh/due.ts'
 import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
   charge,
-  createShareUse,
   isWalkedWhole,
   newShare,
   priceOf,
   shareRules,
   turnOf,
 } from '../../../src/sync/refresh/price.ts'
+import { createShareUse } from '../../../src/sync/refresh/share-use.ts'
 import type { Coverage } from '../../../src/sync/types.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
 import { type ChangesSetting, createChanges, type ServedChanges } from './changes.ts'

@@ -39,7 +39,7 @@ function match(changed: Partial<PageMatch> = {}): PageMatch {
     ordinal: 1,
     pass: 1,
     why: 'forward',
-    entries: answer().items.map((item) => ({ item, id: item.text, reject: '' })),
+    items: answer().items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: 3,
     newToPass: 3,
     previous: [null, null, null],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { advance } from '../../../src/sync/coverage/advance.ts'
 import { forwardTo } from '../../../src/sync/coverage/observe.ts'
+import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import {
   type CoverageState,
   type Frontier,
@@ -10,7 +11,6 @@ import {
   type WalkRules,
   type Why,
 } from '../../../src/sync/coverage/state.ts'
-import { resumeReading } from '../../../src/sync/coverage/step-back.ts'
 import type { PageMatch } from '../../../src/sync/seen.ts'
 import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
@@ -70,17 +70,17 @@ function answered(
   const page: Page = pageOf(['1', '2', '3'], like)
   const previous = known.map((segment, position) => (segment === null ? null : { segment, position }))
   const isNew = known.filter((segment) => segment === null).length
-  const entry = known.findLastIndex((segment) => segment !== null)
+  const index = known.findLastIndex((segment) => segment !== null)
   const match: PageMatch = {
     ordinal: 1,
     pass: 1,
     why,
-    entries: page.items.map((item) => ({ item, id: item.text, reject: '' })),
+    items: page.items.map((item) => ({ item, id: item.text, reject: '' })),
     newToWalk: isNew,
     newToPass: isNew,
     previous,
     positions: previous.map((place, position) => place ?? { segment: 300, position }),
-    known: entry === -1 ? null : { entry, distance },
+    known: index === -1 ? null : { index, distance },
   }
   return advance(RULES, from, page, match)
 }

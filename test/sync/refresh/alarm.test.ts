@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { afterDeepPage, isAlarmed, isAlarming } from '../../../src/sync/refresh/due.ts'
+import { afterDeepPage, isAlarmed, isAlarming } from '../../../src/sync/refresh/alarm.ts'
 import type { Recent } from '../../../src/sync/refresh/state.ts'
 
 const HOUR = 3_600_000

@@ -1,5 +1,5 @@
 import type { End, RefreshRules } from '../../../src/sync/refresh/ends.ts'
-import { readEnds, type WrittenAnswer } from '../../../src/sync/refresh/refresh.ts'
+import { readEnds, type WrittenAnswer } from '../../../src/sync/refresh/read-ends.ts'
 import { afterFullWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
 
 interface ListedRow {

@@ -1,0 +1,36 @@
+import { nextFireAfter } from './cron.ts'
+
+/** When a job last did what its schedule demands. Epoch milliseconds; null for never. */
+interface LastRuns {
+  /** Start of the last complete full walk. */
+  completedAt: number | null
+  /** Start of the last run by schedule or by hand, whatever its end. */
+  startedAt: number | null
+  /** Whether a sync's walk is open. */
+  unfinished: boolean
+}
+
+/**
+ * Whether `start` runs a job at once: it was never completed or is unfinished, or fell due since its last run began. A failed run counts, so
+ * that a process that is restarted again and again does not burden a server in trouble. `now`: epoch milliseconds.
+ */
+export function isDue(
+  { completedAt, startedAt, unfinished }: LastRuns,
+  { expression, timezone }: { expression: string; timezone: string },
+  now: number,
+): boolean {
+  // An interrupted walk continues: it was due, and is not done.
+  if (completedAt === null || unfinished) return true
+  return nextFireAfter(expression, timezone, Math.max(completedAt, startedAt ?? completedAt), now) !== null
+}
+
+/** Clocks of the processes on a mirror may differ by this much. */
+const AHEAD_MS = 60_000
+
+/** Whether a run began in the future, by a clock that was set back since. Until the clock gets there, `isDue` finds nothing due. */
+export function beganAhead(
+  { completedAt, startedAt }: Pick<LastRuns, 'completedAt' | 'startedAt'>,
+  now: number,
+): boolean {
+  return Math.max(completedAt ?? 0, startedAt ?? 0) > now + AHEAD_MS
+}
