@@ -3,7 +3,7 @@ import { printable, shellWord } from '../text.ts'
 
 /**
  * What to type or do about a job; null if there is nothing to do, or a process works on it and nothing is wrong.
- * @param isTooOld True if it is older than `--max-age`.
+ * @param isTooOld True if it is older than `--max-age` or `--fresh` allows.
  * @param isOverdue True if it should have been read by now.
  * @param tokenPlace Where its token is; null if that is not known.
  */

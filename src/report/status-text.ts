@@ -180,13 +180,13 @@ function conditionOf(job: JobStatus, status: Status): 'notable' | 'running' | 'w
   return isRunning ? 'running' : 'well'
 }
 
-/** Each list that needs attention: what is wrong with it, and what to type. At most `most` lines. */
+/** A line for each list that needs attention: what is wrong, and what to type. After `most` of them one line counts the others. */
 export function attentionLines(status: Status, most: number): string[] {
   const now = Date.parse(status.now)
   const lines = status.jobs.filter(needsAttention).map((job) => {
     const why = notesOf(job, now, status).flatMap(({ kind, text }) => (kind === 'problem' ? [text] : []))
     const name = `${printable(job.organization, 40)} ${job.collection}`
-    // A list that was never tried has no note: its line says so.
+    // A list that was never tried has no note.
     if (why.length === 0) why.push('never read')
     return `${name}: ${[...why, ...(job.next === null ? [] : [`next: ${job.next}`])].join('; ')}`
   })

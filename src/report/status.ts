@@ -204,7 +204,7 @@ function daemonStatus(processes: readonly DaemonRecord[]): DaemonStatus {
 /** A job in the output of `status --json`. */
 export type JobStatus = Status['jobs'][number]
 
-/** What other fields are computed from. */
+/** Columns of a row that are not shown: other fields are computed from them. */
 const INTERNAL = [
   'last_sync_finished_at',
   'tried_since',
@@ -287,15 +287,15 @@ function presentWait({ running, waiting_for, waiting_until, last_run_status: las
     : { waiting_for: null, waiting_until: null }
 }
 
-/** What is done without a run of a walk, or before it begins. */
+/** Words for work that is no walk, or comes before one. */
 const WORK_WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string>>> = {
   verify: 'being compared (verify)',
   refresh: 'being refreshed',
 }
 
 /**
- * One note for each open walk of a job: how far it is, and what continues it; and one for a page that is being retried. `now`: epoch
- * milliseconds.
+ * Notes on a job's work: what a process does with it, how far each open walk is and what continues it, and since when a page is
+ * being retried. `now`: epoch milliseconds.
  */
 export function progressNotes(job: JobStatus, now: number): string[] {
   const isBegun = job.last_run_status === 'running' && job.running !== false && job.work !== 'verify'
