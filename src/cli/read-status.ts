@@ -17,7 +17,7 @@ import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 import type { TypedDuration } from './typed-duration.ts'
 
-/** `config`: null where only the file is known; then nothing is said of schedules, and of lists that it does not hold. */
+/** `config`: null where only the file is known; then schedules, and lists that the file does not hold, are left out. */
 export interface StatusOptions extends MirrorPlace {
   /** Epoch milliseconds. */
   now: number
@@ -57,7 +57,7 @@ export async function readStatus(
 /** The configured organizations, by id. */
 type Organizations = ReadonlyMap<string, OrganizationConfig>
 
-/** What `status` says of a mirror; null for none yet. */
+/** What `status` says of a mirror. `facts`: null if there is no mirror yet. */
 export function mirrorStatus(
   facts: MirrorFacts | null,
   { database, config, now, maxAge = null, fresh = null, unusable = null, beside = null }: StatusOptions,

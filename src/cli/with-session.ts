@@ -136,7 +136,7 @@ function budgetsOf({ organizations }: Config, session: Session): (job: Job) => s
   return ({ organization: { id } }) => names.get(id)?.() ?? id
 }
 
-/** A signal shortens the wait for a lock, so that the error of that wait only follows from the signal. */
+/** Returns null for an error after a signal: the signal shortens the wait for a lock, which then fails. Throws other errors. */
 function unlessStopped(signal: AbortSignal): (error: unknown) => null {
   return (error) => {
     if (signal.aborted && error instanceof KnownError) return null
