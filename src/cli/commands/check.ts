@@ -37,7 +37,10 @@ interface Options {
   json?: boolean
 }
 
-/** `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list. */
+/**
+ * `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list, a second one
+ * for `changedSince`, and one ping to each address.
+ */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const found = await findAll(runtime, globals, options.offline === true)
   const findings = pasteable(found, typedConfig(globals))
@@ -94,7 +97,7 @@ function adviceOf(status: Status | null): Finding[] {
 /** For all requests together: a rate limit may ask for long waits. */
 const REQUESTS_MS = 120_000
 
-/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run, so the mirror is made if there is none. */
+/** Tries the API: its name, its certificate, and each list. A refused token is held, as in any run, so the mirror is made if there is none. */
 async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const { now, signal } = runtime
   const reached = await checkNetwork(config.api.baseUrl, now(), signal)
