@@ -54,7 +54,7 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
   const byList = new Map(shared.map((job) => [queueKey(job.list), job]))
   const scheduler = startSharedScheduler(shared, {
     ...events,
-    // Before or after its run a list needs the server, too.
+    // A list needs the server before and after its run, too.
     onError: (name, error) => {
       if (error instanceof KnownError) onQueueError(error)
       else events.onError(name, error)
@@ -115,8 +115,8 @@ interface Following {
 }
 
 /**
- * Puts the lists of workers that died back into the queue. Their leases show the death within seconds, without any writing; for a worker that
- * died before it had the lease, the silence of its claims does.
+ * Puts the lists of workers that died back into the queue. Their leases show the death within seconds, without any writing; a worker that
+ * died before it had the lease is known by a claim that it no longer touches.
  */
 async function followTheDead(
   { renew }: Sharing,
