@@ -44,7 +44,7 @@ export interface ReporterOptions {
   onRefresh?: () => void
 }
 
-/** Reports what jobs do: as log lines, and on a terminal as progress lines, which it draws again and again. */
+/** Reports what jobs do: as log lines, and on a terminal as progress lines, too (`board.ts`). */
 export function createReporter({ config, runtime, logger, terminal, budgetOf, onRefresh }: ReporterOptions) {
   const { now } = runtime
   const begunAt = now()
