@@ -7,12 +7,12 @@ import { type JobOptions, type JobResult, runConcurrently, runJob } from '../syn
 import type { Job, WalkPlan } from '../sync/types.ts'
 import { USER_AGENT as userAgent } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
-import { createLogger, type LoggerOptions } from './output/log.ts'
+import { createLogger, loggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
-import { createTerminal, type Terminal } from './output/terminal.ts'
+import { createTerminal } from './output/terminal.ts'
 import { pingsOf } from './pings.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
-import { type Globals, type Runtime, typedConfig } from './runtime.ts'
+import type { Globals, Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
 
@@ -107,26 +107,6 @@ export async function withSession(
     await session.close()
     // Last: other processes can have the mirror while pings are sent.
     await pings.idle()
-  }
-}
-
-/** With `--quiet` only errors are written, and no progress. */
-function loggerOptions(
-  globals: Globals,
-  { stderr, errors, env }: Runtime,
-  terminal: Terminal,
-): LoggerOptions {
-  const { logLevel, logFormat, quiet } = globals
-  const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
-  const isWatched = terminal.isWatched || errors?.isTTY === true
-  const pretty = logFormat === undefined ? isWatched : logFormat === 'pretty'
-  const destination = terminal.isWatched ? terminal.log : (errors ?? stderr)
-  return {
-    level,
-    destination,
-    pretty,
-    color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb',
-    configOption: typedConfig(globals),
   }
 }
 
