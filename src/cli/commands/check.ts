@@ -14,6 +14,7 @@ import { type Asked, askList, checkClock, rateText } from '../../check/lists.ts'
 import { findingOf } from '../../check/mirror.ts'
 import { checkNetwork } from '../../check/network.ts'
 import type { Config } from '../../config/config.ts'
+import { REFRESH_DEFAULTS } from '../../config/organizations.ts'
 import { sendPing } from '../../ping/send.ts'
 import { walkAdvice } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
@@ -73,7 +74,7 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     ...checkTokens(config),
     ...checkSchedules(config, runtime.now()),
     ...mirror.findings,
-    ...adviceOf(status),
+    ...findingsOfStatus(status),
     ...(config.publish === null ? [] : checkPublished(config.publish, mirror.origin)),
     ...(config.http === null ? [] : [await checkPort(config.http, isDaemonHere)]),
   ]
@@ -85,7 +86,7 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
 }
 
 /** What `status` advises, once lists were read. */
-function adviceOf(status: Status | null): Finding[] {
+function findingsOfStatus(status: Status | null): Finding[] {
   const { advice = [], refreshes = [], notes = [] } = status ?? {}
   return [
     ...refreshes.map((text) => ok('refreshes', text)),
@@ -119,7 +120,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
       reached,
       ...asked.flatMap(({ finding, changes }) => (changes ? [finding, changes] : [finding])),
       ...(clock ? [clock] : []),
-      ...adviceOn(config, asked, now()),
+      ...findingsOnRate(config, asked, now()),
     ]
   } catch (error) {
     return [reached, findingOf(error), warn('lists', 'not asked, since the mirror cannot be used')]
@@ -166,7 +167,7 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
 }
 
 /** What full walks cost of the rate limit. The lists of one token share one, unless `rateLimit.scope` says otherwise. */
-function adviceOn(
+function findingsOnRate(
   { rateLimit, organizations, timezone }: Config,
   asked: readonly AskedList[],
   now: number,
@@ -193,7 +194,7 @@ function adviceOn(
   const id = group[0]?.job.organization.id
   const own = organizations.find((organization) => organization.id === id)?.refresh
   // Where refreshes are turned off, what they would be by default.
-  const refresh = own || { share: 10, every: 300_000 }
+  const refresh = own || REFRESH_DEFAULTS
   const facts = { lists: group.length, requests, walksMs, perMinute, configured, refresh }
   const { isTight, walks, refreshes, schedule } = walkAdvice(facts)
   const tight = `comes again before full walks can end: ${walks}`
