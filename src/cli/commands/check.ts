@@ -1,5 +1,6 @@
 import { createHttpGet, type HttpGet, openConnections } from '../../api/http.ts'
 import { allowedPerMinute } from '../../api/rate/decision.ts'
+import { budgetNow, msToSend } from '../../api/rate/forecast.ts'
 import {
   checkConfigured,
   checkPort,
@@ -25,7 +26,6 @@ import { readConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { kindOf } from '../mirror.ts'
 import { createLogger } from '../output/log.ts'
-import { budgetNow, msToSend } from '../output/progress.ts'
 import { jsonText } from '../output/results.ts'
 import { hostOf } from '../pings.ts'
 import { readStatus } from '../read-status.ts'
