@@ -1,6 +1,6 @@
 import { html, raw } from 'hono/html'
-import { type JobStatus, missedText, progressNotes } from '../report/status.ts'
-import { failingNote, heldNote, queueText } from '../report/status-text.ts'
+import type { JobStatus } from '../report/status.ts'
+import { failingNote, heldNote, missedText, progressNotes, queueText } from '../report/status-text.ts'
 import { counted, grouped, inBytes, inWords, jobKey, printable } from '../text.ts'
 import type { BudgetUse, Overview } from './overview.ts'
 import { SCRIPT, STYLE } from './page-assets.ts'

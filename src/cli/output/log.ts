@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { LogFn, Logger } from 'pino'
 import pino from 'pino'
-import { missedText } from '../../report/status.ts'
+import { missedText } from '../../report/status-text.ts'
 import { asCalled, counted, grouped, inWords, printable, printableJson } from '../../text.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { RUN_NUMBER_NAMES } from './results.ts'

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
 import { ALARM } from '../../report/advice.ts'
-import { isWorthReporting } from '../../report/status.ts'
+import { isWorthReporting } from '../../report/status-text.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
