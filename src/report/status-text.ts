@@ -195,7 +195,7 @@ function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status
   if (job.too_stale === true) note(tooStaleNote(job, fresh))
   if (job.overdue === true && job.due_at !== null && !job.held_since) note(overdueNote(job, now))
   if (job.forget !== null) note(`no longer in the configuration; its rows stay, or go with: ${job.forget}`)
-  if (job.held_since) note(`held since ${job.held_since}: ${printable(job.held_reason ?? '')}`)
+  if (job.held_since) note(tokenHeldNote(job))
   for (const text of progressNotes(job, now)) note(text, 'progress')
   if (job.waiting_until !== null) {
     const left = inWords(Date.parse(job.waiting_until) - now)
@@ -210,7 +210,7 @@ function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status
     note(
       `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${errorText(job.error_code, job.error_message)}`,
     )
-  if (job.removals_held > 0) note(heldNote(job))
+  if (job.removals_held > 0) note(removalsHeldNote(job))
   if (job.rows_missed > 0) note(missedNote(job), 'usual')
   if (job.untrusted !== null) note(printable(`its last walk removed nothing: ${job.untrusted}`, 500))
   return notes
@@ -260,8 +260,13 @@ function missedNote({ rows_missed: missed }: JobStatus): string {
   return `the last walk did not see ${counted(missed, 'row')}; what the next walk does not see either is removed, or held back`
 }
 
+/** Since when a list's token is held, and why. */
+export function tokenHeldNote({ held_since: since, held_reason: reason }: JobStatus): string {
+  return `held since ${since}: ${printable(reason ?? 'its token was refused', 500)}`
+}
+
 /** How many removals of a list are held back, and why. */
-export function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
+export function removalsHeldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
   const reason = why === 'empty' ? 'the list came without items' : 'more than the brake allows in one walk'
   return `${grouped(held)} of these ${counted(rows, 'row')} left the list and are held back: ${reason}`
 }
