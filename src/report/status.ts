@@ -249,7 +249,7 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const tooOld = isOlder(row.as_of, maxAge)
   const tooStale = isOlder(row.fresh_as_of, fresh)
   const overdue = plan === null ? null : isOverdue(known, plan.dueAt, now)
-  const isOld = tooOld === true || tooStale === true
+  const isTooOld = tooOld === true || tooStale === true
   return {
     ...withoutInternal(known),
     configured: isConfigured,
@@ -265,7 +265,7 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
     overdue,
     ...walkProgress(known, now),
     forget: isConfigured ? null : forgetCommand(row),
-    next: nextStep(known, now, isOld, overdue === true, tokenPlace),
+    next: nextStep(known, now, { isTooOld, isOverdue: overdue === true, tokenPlace }),
   }
 }
 
