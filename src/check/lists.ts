@@ -25,9 +25,9 @@ export async function askList(
   tryChanges: (job: Job, page: Page, ask: Ask) => Promise<Tried | null>,
 ): Promise<Asked> {
   const name = jobName(job)
-  let reason = 'its turn'
+  let reason = 'it waited for its turn'
   const observe: Observe<RequestEvent> = (event) => {
-    if (event.kind === 'request') reason = 'an answer'
+    if (event.kind === 'request') reason = 'it waited for an answer'
     if (event.kind === 'wait') reason = event.reason
   }
   const source = await openSource()
@@ -44,7 +44,7 @@ export async function askList(
       return {
         job,
         page: null,
-        finding: warn(name, `not finished in time; it was waiting: ${reason}`),
+        finding: warn(name, `not finished in time: ${reason}`),
       }
     return { job, page: null, finding: refusedFinding(name, error, '') }
   } finally {
@@ -66,7 +66,7 @@ function refusedFinding(name: string, error: unknown, before: string): Finding {
   const { code, message } = error as KnownError
   if (error instanceof InterruptedError) return warn(name, 'stopped')
   const { exitCode, cure = null } = ERRORS[code]
-  // One page never shows that the mirror and the API are apart.
+  // One page cannot show that the mirror and the API differ.
   const exits = code === 'CONFIGURATION' ? 2 : exitCode === 5 ? 1 : exitCode
   return fail(name, exits, before + message.replace(`${name} page 1: `, ''), cure)
 }

@@ -50,7 +50,7 @@ const repeated = (flags: string, description: string, without: string) =>
 const ORG = "an organization's name or UUID"
 const ORGS = repeated('--org <org>', ORG, 'all')
 const COLLECTIONS = repeated('--collection <name>', 'a collection', 'all')
-const WAIT = option('--wait', 'wait for jobs that another process is working on')
+const WAIT = option('--wait', 'wait for lists that another process is working on')
 const JSON_OUTPUT = option('--json', 'as JSON')
 const OUTPUT = option('--output <file>', 'a file instead of standard output')
 
@@ -93,7 +93,7 @@ function collectPair(value: string, previous: [string, string][]): [string, stri
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   // The commands that copy lists.
   start: {
-    does: "run every organization's jobs on its schedule, until SIGTERM, SIGINT or SIGHUP",
+    does: "walk every organization's lists on its schedule, and refresh them in between, until SIGTERM, SIGINT or SIGHUP",
     load: () => import('./commands/start.ts'),
     examples: ['start', 'start --config /etc/admin-mirror.yaml --log-format json'],
     exits: [
@@ -103,14 +103,17 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     ],
   },
   sync: {
-    does: 'run the jobs once, now; unfinished walks continue where they stopped',
+    does: 'walk the lists once, now; unfinished walks continue where they stopped',
     load: () => import('./commands/sync.ts'),
     options: [
       ORGS,
       COLLECTIONS,
       option('--refresh', 'read only the newest end of each list, instead of all of it'),
       option('--accept-removals', 'lift the brake on removals for this command'),
-      option('--accept-address', 'take api.baseUrl for another address of the API that the mirror holds'),
+      option(
+        '--accept-address',
+        'accept api.baseUrl as another address of the API whose lists the mirror holds',
+      ),
       WAIT,
       option('--json', 'write how the runs ended as JSON'),
     ],

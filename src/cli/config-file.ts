@@ -18,15 +18,15 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
 }
 
 /**
- * Throws UsageError for the default file if another user owns it, as in a folder that all users can write to, such as the temporary one: it
- * could send our tokens to their address. For root this includes the other user's own folder: `tokenFile` may name what only root can read.
+ * Throws UsageError for the default file if another user owns it, as in a folder that all users can write to, such as the temporary one: the
+ * file could send our tokens to their address. For root this includes that user's own folder: `tokenFile` may name what only root can read.
  */
 function assertMeant(file: string, cwd: string): void {
   let owner: number | undefined
   try {
     owner = ownerOfFile(file)
   } catch {
-    // Whoever opens it says what is wrong.
+    // Opening it reports what is wrong.
   }
   const user = process.geteuid?.()
   if (owner === undefined || owner === user || owner === 0 || (user !== 0 && owner === ownerOfFile(cwd)))

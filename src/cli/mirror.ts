@@ -33,7 +33,7 @@ export interface DatabaseOption {
   database?: string
 }
 
-/** Which file a command reads. */
+/** Which mirror a command reads, and how users name it. */
 export interface ReadTarget extends MirrorPlace {
   /** See `typedConfig`: for commands that users paste. */
   configOption: string
@@ -117,9 +117,9 @@ export async function withMirror(
 export interface OpenOptions {
   config: Config
   runtime: Runtime
-  /** `info` gets what this process does or waits for for a long time; `warn` what a user should know. */
+  /** `info` gets the long work and the long waits of this process; `warn` what a user should know. */
   notes: Notes
-  /** For commands that read lists: the mirror notes `api.baseUrl`. `accept`: whatever address its rows were read from. */
+  /** For commands that read lists: the mirror notes `api.baseUrl`. `accept`: even if it holds the lists of another address. */
   address?: 'claim' | 'accept'
 }
 
@@ -131,7 +131,7 @@ export interface Notes {
 
 type NoteFields = { event: string } & Record<string, unknown>
 
-/** Answers questions that rules of the store ask. */
+/** Runs rules of the store. */
 export interface RuleRunner {
   run<T>(rule: (dialect: Dialect) => Rule<T>): Promise<T>
   close(): Promise<void>
@@ -167,7 +167,7 @@ export interface OpenMirror extends RuleRunner {
 export interface Sharing {
   /** Opens the queue of lists that wait for a worker. `onTrouble` gets errors of its maintenance. Throws MirrorError. */
   openQueue(onTrouble: (error: unknown) => void): Promise<ListQueue>
-  /** Says that this worker lives. Call it regularly. */
+  /** Takes this worker's lock again if it was lost, and repeats its note for `status`. Call it every few seconds. */
   renew(): Promise<void>
   /** Returns the lists that no worker reads, or is about to read; for some seconds they are this worker's. */
   takeFreeLists<L extends ListNames>(lists: readonly L[]): Promise<L[]>

@@ -39,7 +39,7 @@ export interface Publishing {
   ): Promise<CopyResult>
 }
 
-/** What the file is made from and by: for another mirror, or by another version of the program, it is made again. */
+/** The mirror and the version of the program: if either is another one, the file is made again. */
 export function makerOf(origin: Origin | null): unknown {
   return [origin?.id ?? null, manifest.version]
 }

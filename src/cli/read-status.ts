@@ -17,7 +17,7 @@ import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 import type { TypedDuration } from './typed-duration.ts'
 
-/** `config`: null where only the file is known; then nothing is said of schedules, and of lists that it does not hold. */
+/** `config`: null where only the file is known; then schedules, and lists that the file does not hold, are left out. */
 export interface StatusOptions extends MirrorPlace {
   /** Epoch milliseconds. */
   now: number
@@ -57,7 +57,7 @@ export async function readStatus(
 /** The configured organizations, by id. */
 type Organizations = ReadonlyMap<string, OrganizationConfig>
 
-/** What `status` says of a mirror; null for none yet. */
+/** What `status` says of a mirror. `facts`: null if there is no mirror yet. */
 export function mirrorStatus(
   facts: MirrorFacts | null,
   { database, config, now, maxAge = null, fresh = null, unusable = null, beside = null }: StatusOptions,
@@ -79,7 +79,7 @@ export function mirrorStatus(
       waiting_until: waitLeft(pausedUntil, now) > 0 ? pausedUntil : null,
       max_age: maxAge?.typed ?? null,
       fresh: fresh?.typed ?? null,
-      advice: config ? statusAdvice(readLists(rows, byId, config.timezone, now)) : [],
+      advice: config ? statusAdvice(advisedLists(rows, byId, config.timezone, now)) : [],
       refreshes: config ? refreshSentences(rows, byId, config) : [],
       notes: columnNotes(facts?.columnTroubles ?? [], rows),
       jobs: rows.map((row) =>
@@ -99,7 +99,7 @@ function isOfJob(row: StatusRow): (one: JobFreshness) => boolean {
 }
 
 /** Searches once a schedule: 500 organizations share a few, and a search takes milliseconds. */
-function once<T>(search: (schedule: string) => T): (schedule: string) => T {
+function oncePerSchedule<T>(search: (schedule: string) => T): (schedule: string) => T {
   const found = new Map<string, T>()
   return (schedule) => {
     if (!found.has(schedule)) found.set(schedule, search(schedule))
@@ -113,7 +113,7 @@ function createPlanner(
   timezone: string,
   now: number,
 ): (row: StatusRow) => JobPlan | null {
-  const nextRun = once((schedule) => nextFireAfter(schedule, timezone, now))
+  const nextRun = oncePerSchedule((schedule) => nextFireAfter(schedule, timezone, now))
   return (row) => {
     const schedule = byId.get(row.organization_id)?.schedule
     if (schedule === undefined || row.configured !== 1) return null
@@ -127,26 +127,23 @@ function createPlanner(
 }
 
 /** The configured lists, with how they were read. */
-function readLists(
+function advisedLists(
   rows: readonly StatusRow[],
   byId: Organizations,
   timezone: string,
   now: number,
 ): AdvisedList[] {
-  const period = once((schedule) => periodOf(schedule, timezone, now))
+  const period = oncePerSchedule((schedule) => periodOf(schedule, timezone, now))
   return rows.flatMap((row) => {
     const organization = byId.get(row.organization_id)
     if (!organization || row.configured !== 1) return []
     const { schedule, refresh, collections } = organization
     const collection = collections.find(({ name }) => name === row.collection)
-    const configured = {
-      newestConfigured: collection?.newest ?? 'auto',
-      changed_since_off: collection?.changedSince ? row.changed_since_off : null,
-    }
     return [
       {
         ...row,
-        ...configured,
+        newestConfigured: collection?.newest ?? 'auto',
+        changed_since_off: collection?.changedSince ? row.changed_since_off : null,
         walkEvery: () => period(schedule),
         isRefreshed: refresh !== false,
       },

@@ -28,8 +28,8 @@ export interface RefreshPlanOptions {
 }
 
 /**
- * Every run needs the states of all lists. With more than FEW_LISTS they are read at most once in READ_EVERY_MS_A_LIST for each list, so that
- * reading them does not take a growing part of the time.
+ * Every run needs the states of all lists. With more than FEW_LISTS they are read again only after READ_EVERY_MS_A_LIST for each list: else
+ * reading them would take a growing part of the time.
  */
 const FEW_LISTS = 100
 const READ_EVERY_MS_A_LIST = 2

@@ -52,7 +52,7 @@ export interface Globals {
   /** The file that the option names, or else the environment; neither: the default. */
   config?: string
   logLevel: string
-  /** Null: readable on a terminal, else JSON. */
+  /** Absent: readable on a terminal, else JSON. */
   logFormat?: 'json' | 'pretty'
   quiet?: boolean
 }

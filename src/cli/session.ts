@@ -29,7 +29,7 @@ export interface SessionOptions {
   /** `--accept-address`: the mirror holds the lists of `api.baseUrl`, whatever address they were read from. */
   acceptAddress?: boolean
   userAgent: string
-  /** Counts a request: the status of its answer, or null where none came. */
+  /** Called after each request. */
   onAnswer?: ApiOptions['onAnswer']
   /** Replaces the network in a simulation. */
   exchange?: HttpGet

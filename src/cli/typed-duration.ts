@@ -7,14 +7,14 @@ export interface TypedDuration {
   ms: number
 }
 
-/** The value of an option; null without it. Throws UsageError for one that is no duration. `likes`: examples. */
+/** The value of an option; null without it. Throws UsageError for one that is no duration. `examples`: for its message. */
 export function typedDuration(
   option: string,
   typed: string | undefined,
-  likes: string,
+  examples: string,
 ): TypedDuration | null {
   if (typed === undefined) return null
   const ms = parseDuration(typed)
-  if (ms === null) throw new UsageError(`${option} ${typed}: write a duration like ${likes}`)
+  if (ms === null) throw new UsageError(`${option} ${typed}: write a duration like ${examples}`)
   return { typed, ms }
 }

@@ -7,12 +7,12 @@ import { type JobOptions, type JobResult, runConcurrently, runJob } from '../syn
 import type { Job, WalkPlan } from '../sync/types.ts'
 import { USER_AGENT as userAgent } from './config-file.ts'
 import { exitCodeOfStop } from './exit-code.ts'
-import { createLogger, type LoggerOptions } from './output/log.ts'
+import { createLogger, loggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
-import { createTerminal, type Terminal } from './output/terminal.ts'
+import { createTerminal } from './output/terminal.ts'
 import { pingsOf } from './pings.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
-import { type Globals, type Runtime, typedConfig } from './runtime.ts'
+import type { Globals, Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import { openSession, type Session, type SessionOptions } from './session.ts'
 
@@ -110,33 +110,13 @@ export async function withSession(
   }
 }
 
-/** With `--quiet` only errors are written, and no progress. */
-function loggerOptions(
-  globals: Globals,
-  { stderr, errors, env }: Runtime,
-  terminal: Terminal,
-): LoggerOptions {
-  const { logLevel, logFormat, quiet } = globals
-  const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
-  const isWatched = terminal.isWatched || errors?.isTTY === true
-  const pretty = logFormat === undefined ? isWatched : logFormat === 'pretty'
-  const destination = terminal.isWatched ? terminal.log : (errors ?? stderr)
-  return {
-    level,
-    destination,
-    pretty,
-    color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb',
-    configOption: typedConfig(globals),
-  }
-}
-
 /** The rate budget of a job. */
 function budgetsOf({ organizations }: Config, session: Session): (job: Job) => string {
   const names = new Map(organizations.map((one) => [one.id, () => session.budgetOf(one)]))
   return ({ organization: { id } }) => names.get(id)?.() ?? id
 }
 
-/** A signal shortens the wait for a lock, so that the error of that wait only follows from the signal. */
+/** Returns null for an error after a signal: the signal shortens the wait for a lock, which then fails. Throws other errors. */
 function unlessStopped(signal: AbortSignal): (error: unknown) => null {
   return (error) => {
     if (signal.aborted && error instanceof KnownError) return null

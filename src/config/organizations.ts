@@ -40,7 +40,7 @@ export const RefreshObject = mapping({
 /** How a list is kept fresh between full walks; durations are milliseconds. */
 type RefreshSettings = ReturnType<typeof withoutUndefined<Required<z.output<typeof RefreshObject>>>>
 
-const REFRESH_DEFAULTS: RefreshSettings = { every: 300_000, share: 10, alarm: true }
+export const REFRESH_DEFAULTS: RefreshSettings = { every: 300_000, share: 10, alarm: true }
 
 /** False: lists are only walked whole. True, null or settings: they are refreshed, too. */
 export const RefreshEntry = z

@@ -12,7 +12,7 @@ interface AppOptions {
   source(): StatusSource | null
   /** Whether only this machine reaches the listener. */
   isLoopback(): boolean
-  /** An error of ours, which is not shown to the client. */
+  /** Gets an unexpected error, whose message is not shown to the client. */
   onError(error: unknown): void
   /** Epoch milliseconds. */
   now(): number
@@ -29,7 +29,7 @@ const STARTING = 'the mirror is being opened'
 
 /** The routes of the listener. GET and HEAD alone; no answer holds a token or data of items. */
 export function createApp({ source, isLoopback, onError, now, sleep }: AppOptions): Hono {
-  // Takes long only if it waits for a server, not because it computes: so it is kept only for as long as it took.
+  // It takes long only while it waits for a server, which costs no computing: so it is kept only for as long as it took.
   const health = cached(() => source()?.health() ?? { stalled: null, unusable: STARTING }, now, 1)
   const overview = cached(() => source()?.overview() ?? null, now)
   /** A text that is made of the overview; null as long as there is none. */
@@ -39,7 +39,7 @@ export function createApp({ source, isLoopback, onError, now, sleep }: AppOption
       return known && text(known)
     }, now)
   const metrics = made(async (known) => metricsText(known, await health()))
-  /** Without a mirror that can be read, its health alone: to Prometheus a 503 or a late answer looks as if nothing ran. */
+  /** The metrics, or the health alone if the mirror cannot be read: Prometheus takes a 503 or a late answer for a process that is gone. */
   const metricsOrHealth = async () => {
     const { stalled, unusable } = await health()
     const alone = (why: string) => healthMetricsText({ stalled, unusable: why })
@@ -93,7 +93,7 @@ export function createApp({ source, isLoopback, onError, now, sleep }: AppOption
   return app
 }
 
-/** For one machine, or one network: no other site may embed an answer, read it or open it in a frame, and no cache keeps it. */
+/** No other site may embed an answer, read it or open it in a frame, and no cache keeps it. */
 const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': CONTENT_SECURITY_POLICY,
@@ -133,13 +133,12 @@ export function isLoopbackHost(host: string): boolean {
 /** How long an answer is used again at least. Milliseconds. */
 const LEAST_MS = 1000
 
-/** An answer is used this many times as long as it took to compute: so the sync gets at least 95 % of the time. */
+/** An answer is used this many times as long as it took to compute: so computing it takes at most 5 % of the time. */
 const KEPT_TIMES = 20
 
 /**
- * Returns a function that computes an answer and then repeats it for a while, since reading the mirror blocks the event loop. An error is
- * repeated, too, for as long as it took to come.
- * `now` is in epoch milliseconds.
+ * Returns a function that computes an answer and then repeats it for a while (`times` as long as that took, an error once as long, and
+ * at least LEAST_MS), since reading the mirror blocks the event loop. `now` is in epoch milliseconds.
  */
 export function cached<T>(
   compute: () => T | Promise<T>,
@@ -158,7 +157,7 @@ export function cached<T>(
       const ended = now()
       entry.until = ended + Math.max(LEAST_MS, so * (ended - begun))
     }
-    // An error is kept for a shorter time: what failed after a long wait may succeed as soon as the server is back.
+    // What failed after a long wait may succeed as soon as the server is back.
     answer.then(keep(times), keep(1))
     return answer
   }

@@ -12,7 +12,7 @@ export interface ConnectionLimits {
   answerMs: number
 }
 
-/** Node itself would refuse new connections when all places are taken: idle clients would keep a health probe out. */
+/** Bounds the open connections, at the cost of idle ones: Node's own limit refuses new ones, so idle clients would keep a health probe out. */
 export function createConnections(now: () => number, { most, forProbes, answerMs }: ConnectionLimits) {
   // In the order in which they became idle: the first one has been idle for longest.
   const idle = new Set<Socket>()
@@ -23,7 +23,7 @@ export function createConnections(now: () => number, { most, forProbes, answerMs
       const isFull = idle.size + owed.size >= most
       const [leaving = socket] = idle
       idle.add(socket)
-      // A connection that is owed an answer is in `owed`: the answer closes with it.
+      // One that is owed an answer leaves `owed` by the answer's own close event.
       socket.once('close', () => idle.delete(socket))
       if (isFull) leaving.destroy()
     },
@@ -72,7 +72,7 @@ export function createTurns(
   let dueAt = 0
   async function take(): Promise<void> {
     const time = now()
-    // Not later than now, by a clock that was set back.
+    // A clock that was set back has left `dueAt` in the future.
     dueAt = Math.max(Math.min(dueAt, time) + step, time - BURST * step)
     if (dueAt > time) await sleep(dueAt - time)
   }

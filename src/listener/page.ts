@@ -1,6 +1,13 @@
 import { html, raw } from 'hono/html'
-import { type JobStatus, missedText, progressNotes } from '../report/status.ts'
-import { failingNote, heldNote, queueText } from '../report/status-text.ts'
+import type { JobStatus } from '../report/status.ts'
+import {
+  failingNote,
+  missedText,
+  progressNotes,
+  queueText,
+  removalsHeldNote,
+  tokenHeldNote,
+} from '../report/status-text.ts'
 import { counted, grouped, inBytes, inWords, jobKey, printable } from '../text.ts'
 import type { BudgetUse, Overview } from './overview.ts'
 import { SCRIPT, STYLE } from './page-assets.ts'
@@ -150,11 +157,11 @@ function strip(marks: string) {
   const missing = (MARKS - runs.length) * WIDTH
   const none =
     missing > 0 ? html`<path class="none" d="M0 ${HEIGHT - 1}h${missing - 1}v1h-${missing - 1}z"/>` : ''
-  const said = inWordsOf(marks)
+  const said = marksText(marks)
   return html`<svg class="strip" viewBox="0 0 ${MARKS * WIDTH} ${HEIGHT}" role="img" aria-label="${said}"><title>${said}</title>${none}${paths}</svg>`
 }
 
-function inWordsOf(marks: string): string {
+function marksText(marks: string): string {
   if (marks === '') return 'no run yet'
   const counts = Object.entries(MARK_WORDS).flatMap(([mark, word]) => {
     const count = marks.toLowerCase().split(mark).length - 1
@@ -314,8 +321,8 @@ function stateNamed(rank: number, word: string, tone: Tone, reason: string | nul
 /** How a list is, in a word or two. */
 export function pageState(job: JobStatus, now: number): State {
   if (!job.configured) return stateNamed(9, 'not configured', 'quiet')
-  if (job.held_since !== null) return stateNamed(0, 'held', 'bad', heldSentence(job))
-  if (job.removals_held > 0) return stateNamed(1, 'removals held', 'bad', heldNote(job))
+  if (job.held_since !== null) return stateNamed(0, 'held', 'bad', tokenHeldNote(job))
+  if (job.removals_held > 0) return stateNamed(1, 'removals held', 'bad', removalsHeldNote(job))
   if (job.failing_since !== null)
     return stateNamed(2, job.running ? 'failing, tried again' : 'failed', 'bad', failingNote(job, now))
   if (job.overdue === true) return stateNamed(3, 'overdue', 'bad', overdueReason(job, now))
@@ -331,10 +338,6 @@ export function pageState(job: JobStatus, now: number): State {
 function workWord({ work, retry_since: failsSince }: JobStatus): string {
   if (failsSince !== null) return 'asking again'
   return work === 'verify' ? 'being compared' : 'being read'
-}
-
-function heldSentence({ held_since: since, held_reason: reason }: JobStatus): string {
-  return `held since ${since}: ${printable(reason ?? 'its token was refused', 500)}`
 }
 
 function overdueReason({ due_at: due }: JobStatus, now: number): string {

@@ -23,7 +23,7 @@ export interface AdvisedList
   isRefreshed: boolean
 }
 
-/** A walk that takes more of its interval leaves no rate limit for anything else. */
+/** A walk that takes a larger part of its interval leaves too little of the rate limit for anything else. */
 const BUSY = 1 / 2
 
 /** Shorter walks are never worth advice. */
@@ -101,7 +101,7 @@ const SCHEDULES: readonly [number, string][] = [
 ]
 const WEEKLY = '0 3 * * 0'
 
-/** The most frequent schedule at which walks of this length leave most time free. */
+/** The most frequent schedule of which walks this long take at most a quarter. */
 function scheduleFor(walkMinutes: number): string {
   return SCHEDULES.find(([minutes]) => walkMinutes <= minutes * AT_MOST)?.[1] ?? WEEKLY
 }
@@ -149,8 +149,7 @@ type RefreshedList = Pick<
 >
 
 /**
- * How lists share what refreshes may use of a rate limit, as it was when each of them was refreshed last. None: nothing is known
- * yet.
+ * How lists share the part of a rate limit that refreshes may use, as of the last refresh of each. Empty while nothing is known.
  */
 export function refreshText(lists: readonly RefreshedList[]): string[] {
   const known = lists.flatMap(({ refreshed_every_ms: every, rows, refresh_share: share }) =>

@@ -1,18 +1,21 @@
 import type { OpenBackfill, StatusRow } from '../store/core/status.ts'
 import { printable, shellWord } from '../text.ts'
 
-/**
- * What to type or do about a job; null if there is nothing to do, or a process works on it and nothing is wrong.
- * @param isTooOld True if it is older than `--max-age`.
- * @param isOverdue True if it should have been read by now.
- * @param tokenPlace Where its token is; null if that is not known.
- */
+/** What is known of a job beside its row. */
+interface StepContext {
+  /** Whether it is older than `--max-age` or `--fresh` allows. */
+  isTooOld?: boolean
+  /** Whether it should have been read by now. */
+  isOverdue?: boolean
+  /** Where its token is; null if that is not known. */
+  tokenPlace?: string | null
+}
+
+/** What to type or do about a job; null if there is nothing to do, or a process works on it and nothing is wrong. */
 export function nextStep(
   row: StatusRow,
   now: number,
-  isTooOld = false,
-  isOverdue = false,
-  tokenPlace: string | null = null,
+  { isTooOld = false, isOverdue = false, tokenPlace = null }: StepContext = {},
 ): string | null {
   const org = orgWord(row)
   const sync = syncCommand(row)

@@ -1,13 +1,7 @@
 import type { QueueDepth } from '../store/postgres/read/status.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
-import {
-  type DaemonStatus,
-  isWorthReporting,
-  type JobStatus,
-  missedText,
-  progressNotes,
-  type Status,
-} from './status.ts'
+import { isStopped } from './next-step.ts'
+import type { DaemonStatus, JobStatus, Status } from './status.ts'
 import { needsAttention } from './verdict.ts'
 
 /**
@@ -180,13 +174,13 @@ function conditionOf(job: JobStatus, status: Status): 'notable' | 'running' | 'w
   return isRunning ? 'running' : 'well'
 }
 
-/** Each list that needs attention: what is wrong with it, and what to type. At most `most` lines. */
+/** A line for each list that needs attention: what is wrong, and what to type. After `most` of them one line counts the others. */
 export function attentionLines(status: Status, most: number): string[] {
   const now = Date.parse(status.now)
   const lines = status.jobs.filter(needsAttention).map((job) => {
     const why = notesOf(job, now, status).flatMap(({ kind, text }) => (kind === 'problem' ? [text] : []))
     const name = `${printable(job.organization, 40)} ${job.collection}`
-    // A list that was never tried has no note: its line says so.
+    // A list that was never tried has no note.
     if (why.length === 0) why.push('never read')
     return `${name}: ${[...why, ...(job.next === null ? [] : [`next: ${job.next}`])].join('; ')}`
   })
@@ -201,7 +195,7 @@ function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status
   if (job.too_stale === true) note(tooStaleNote(job, fresh))
   if (job.overdue === true && job.due_at !== null && !job.held_since) note(overdueNote(job, now))
   if (job.forget !== null) note(`no longer in the configuration; its rows stay, or go with: ${job.forget}`)
-  if (job.held_since) note(`held since ${job.held_since}: ${printable(job.held_reason ?? '')}`)
+  if (job.held_since) note(tokenHeldNote(job))
   for (const text of progressNotes(job, now)) note(text, 'progress')
   if (job.waiting_until !== null) {
     const left = inWords(Date.parse(job.waiting_until) - now)
@@ -216,7 +210,7 @@ function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status
     note(
       `last run ${inWords(now - Date.parse(job.last_run_at))} ago: ${errorText(job.error_code, job.error_message)}`,
     )
-  if (job.removals_held > 0) note(heldNote(job))
+  if (job.removals_held > 0) note(removalsHeldNote(job))
   if (job.rows_missed > 0) note(missedNote(job), 'usual')
   if (job.untrusted !== null) note(printable(`its last walk removed nothing: ${job.untrusted}`, 500))
   return notes
@@ -266,8 +260,13 @@ function missedNote({ rows_missed: missed }: JobStatus): string {
   return `the last walk did not see ${counted(missed, 'row')}; what the next walk does not see either is removed, or held back`
 }
 
+/** Since when a list's token is held, and why. */
+export function tokenHeldNote({ held_since: since, held_reason: reason }: JobStatus): string {
+  return `held since ${since}: ${printable(reason ?? 'its token was refused', 500)}`
+}
+
 /** How many removals of a list are held back, and why. */
-export function heldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
+export function removalsHeldNote({ removals_held: held, held_why: why, rows }: JobStatus): string {
   const reason = why === 'empty' ? 'the list came without items' : 'more than the brake allows in one walk'
   return `${grouped(held)} of these ${counted(rows, 'row')} left the list and are held back: ${reason}`
 }
@@ -285,4 +284,79 @@ function freshness(
       ? ''
       : `, read every ${inWords(job.refreshed_every_ms)}`
   return newer > 0 ? `new rows as of ${inWords(age - newer)} ago${interval}, whole ${whole}` : whole
+}
+
+/** Words for work that is no walk, or comes before one. */
+const WORK_WORDS: Readonly<Partial<Record<NonNullable<JobStatus['work']>, string>>> = {
+  verify: 'being compared (verify)',
+  refresh: 'being refreshed',
+}
+
+/**
+ * Notes on a job's work: what a process does with it, how far each open walk is and what continues it, and since when a page is
+ * being retried. `now`: epoch milliseconds.
+ */
+export function progressNotes(job: JobStatus, now: number): string[] {
+  const isBegun = job.last_run_status === 'running' && job.running !== false && job.work !== 'verify'
+  const ofBackfill = isBegun && job.last_run_trigger === 'backfill'
+  const ofSync = isBegun && !ofBackfill
+  const notes: string[] = []
+  if (job.running && !isBegun) notes.push(`running: ${WORK_WORDS[job.work ?? 'manual'] ?? 'about to begin'}`)
+  if (ofSync) notes.push(runText(job, walkText(job), job.walk_updated_at))
+  else if (isStopped(job) && job.error_code === null)
+    notes.push(`interrupted: the run of ${job.last_run_at} ended without a result`)
+  if (job.retry_since !== null) notes.push(retryText(job, job.retry_since, now))
+  const isEmpty = job.walk_rows_seen === 0 && job.walk_total === null
+  if (!ofSync && job.walk_origin === 'sync' && !isEmpty) {
+    const then = job.configured ? '; the next run continues there' : ''
+    notes.push(`stopped at ${walkText(job)}${then}`)
+  }
+  for (const walk of job.backfills) {
+    const where = positionText(walk.page, walk.rows_seen, walk.total)
+    if (ofBackfill && walk.is_last_run) notes.push(runText(job, `a backfill at ${where}`, walk.updated_at))
+    else notes.push(`a backfill stopped at ${where}; to continue it: ${walk.next}`)
+  }
+  return notes
+}
+
+/** The note of a page that is being retried: when it is asked for next, since when it has failed, and how. */
+function retryText({ retry_until: until, retry_error: error }: JobStatus, since: string, now: number) {
+  const left = Date.parse(until ?? '') - now
+  const next = left > 0 ? `waits until ${until} (${inWords(left)}) to ask again` : 'asks again'
+  return `${next}, since ${since} (${inWords(now - Date.parse(since))}): ${printable(error ?? '', 500)}`
+}
+
+function runText(job: JobStatus, where: string, updatedAt: string | null): string {
+  if (job.running) return `running since ${job.last_run_at}: ${where}`
+  return `began ${job.last_run_at}, last page written ${updatedAt ?? job.last_run_at}: ${where}; this user cannot see whether it still runs`
+}
+
+function walkText(job: JobStatus): string {
+  const { walk_percent: percent, walk_left_ms: left } = job
+  const where = positionText(job.walk_page, job.walk_rows_seen, job.walk_total)
+  const share = percent === null ? '' : ` (${percent} %)`
+  return `${where}${share}${left === null ? '' : `, about ${inWords(left)} left`}`
+}
+
+function positionText(page: number | null, seen: number | null, total: number | null): string {
+  return `page ${page === null ? 'one past the last' : grouped(page)}${seen === null ? '' : `, ${seenText(seen, total)}`}`
+}
+
+function seenText(seen: number, total: number | null): string {
+  if (seen === 0 && total === null) return 'nothing read yet'
+  return `${grouped(seen)}${total === null ? '' : ` of ${grouped(total)}`} items seen`
+}
+
+/** Fewer missed items are not reported. */
+const WORTH_REPORTING = 0.01
+
+/** @param expectedMissed The items that a walk misses on average. */
+export function isWorthReporting(expectedMissed: number | null): expectedMissed is number {
+  return expectedMissed !== null && expectedMissed > WORTH_REPORTING
+}
+
+/** The missed items as a text to follow the coverage of a walk; empty if they are not worth reporting. */
+export function missedText(expectedMissed: number | null): string {
+  if (!isWorthReporting(expectedMissed)) return ''
+  return ` (such a walk misses ${Number(expectedMissed.toPrecision(2))} items on average)`
 }

@@ -44,7 +44,7 @@ export function verdict(status: Facts): string {
 /** What is said of one list, and of several. */
 type Words = readonly [one: string, several: string]
 
-/** The gravest problem; null: none. Only for what `checkExitCode` counts it says "needs attention". */
+/** The gravest problem; null: none. It says "needs attention" only of what `checkExitCode` counts. */
 function problemOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
   const inNeed = jobs.filter(needsAttention)
   if (inNeed.length > 0)
@@ -107,7 +107,7 @@ function daemonText({ daemon, timezone }: Facts): string {
   if (daemon.running === true)
     return lost === 0 ? '' : `; ${grouped(lost)} of ${grouped(processes.length)} daemons died`
   if (daemon.running === null) return '; this user cannot see whether a daemon is running'
-  return daemon.processes.length > 0
+  return processes.length > 0
     ? '; the daemon died: start it again, or run sync for newer rows'
     : '; no daemon runs: start one, or run sync for newer rows'
 }
@@ -120,8 +120,8 @@ const STALLED_MS = 3_600_000
 
 /**
  * The moment from which the next time of the schedule counts (epoch milliseconds): the end of the last run by schedule or
- * by hand, since a tick during a run is skipped; null if there was none. A killed run does not count: a process in a crash loop
- * would never be overdue.
+ * by hand, since a tick during a run is skipped, or `as_of` if that is later; null if there was neither. A killed run does not
+ * count: a process in a crash loop would never be overdue.
  */
 export function lastAttempt(row: Pick<StatusRow, 'as_of' | 'last_sync_finished_at'>): number | null {
   const times = [row.as_of, row.last_sync_finished_at].flatMap((time) =>

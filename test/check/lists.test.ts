@@ -61,8 +61,8 @@ describe('a list that is asked for its first page', () => {
   })
 
   it.each<[Parameters<Parameters<PageSource['fetchPage']>[1]>[0] | null, string]>([
-    [null, 'its turn'],
-    [{ kind: 'request' }, 'an answer'],
+    [null, 'it waited for its turn'],
+    [{ kind: 'request' }, 'it waited for an answer'],
     [{ kind: 'wait', reason: 'the rate limit', until: 0 }, 'the rate limit'],
   ])('says what it waits for when its time is up: %j', async (event, reason) => {
     const limit = new AbortController()
@@ -74,7 +74,7 @@ describe('a list that is asked for its first page', () => {
 
     expect(await found({ fetchPage }, null, limit.signal)).toMatchObject({
       state: 'warn',
-      message: `not finished in time; it was waiting: ${reason}`,
+      message: `not finished in time: ${reason}`,
     })
   })
 

@@ -201,7 +201,7 @@ describe('the text', () => {
 })
 
 it('a refused token is to be replaced where it is', () => {
-  const next = nextStep(rowOf({ held_since: timeAt(0) }), START, false, false, '/run/secrets/acme')
+  const next = nextStep(rowOf({ held_since: timeAt(0) }), START, { tokenPlace: '/run/secrets/acme' })
 
   expect(next).toBe(
     'give acme a new token (/run/secrets/acme), or if the old one is valid again: admin-mirror resume --org acme',

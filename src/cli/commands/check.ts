@@ -1,5 +1,6 @@
 import { createHttpGet, type HttpGet, openConnections } from '../../api/http.ts'
 import { allowedPerMinute } from '../../api/rate/decision.ts'
+import { budgetNow, msToSend } from '../../api/rate/forecast.ts'
 import {
   checkConfigured,
   checkPort,
@@ -14,6 +15,7 @@ import { type Asked, askList, checkClock, rateText } from '../../check/lists.ts'
 import { findingOf } from '../../check/mirror.ts'
 import { checkNetwork } from '../../check/network.ts'
 import type { Config } from '../../config/config.ts'
+import { REFRESH_DEFAULTS } from '../../config/organizations.ts'
 import { sendPing } from '../../ping/send.ts'
 import { walkAdvice } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
@@ -24,7 +26,6 @@ import { readConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { kindOf } from '../mirror.ts'
 import { createLogger } from '../output/log.ts'
-import { budgetNow, msToSend } from '../output/progress.ts'
 import { jsonText } from '../output/results.ts'
 import { hostOf } from '../pings.ts'
 import { readStatus } from '../read-status.ts'
@@ -37,7 +38,10 @@ interface Options {
   json?: boolean
 }
 
-/** `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list. */
+/**
+ * `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list, a second one
+ * for `changedSince`, and one ping to each address.
+ */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const found = await findAll(runtime, globals, options.offline === true)
   const findings = pasteable(found, typedConfig(globals))
@@ -70,7 +74,7 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
     ...checkTokens(config),
     ...checkSchedules(config, runtime.now()),
     ...mirror.findings,
-    ...adviceOf(status),
+    ...findingsOfStatus(status),
     ...(config.publish === null ? [] : checkPublished(config.publish, mirror.origin)),
     ...(config.http === null ? [] : [await checkPort(config.http, isDaemonHere)]),
   ]
@@ -82,7 +86,7 @@ async function findAll(runtime: Runtime, globals: Globals, isOffline: boolean): 
 }
 
 /** What `status` advises, once lists were read. */
-function adviceOf(status: Status | null): Finding[] {
+function findingsOfStatus(status: Status | null): Finding[] {
   const { advice = [], refreshes = [], notes = [] } = status ?? {}
   return [
     ...refreshes.map((text) => ok('refreshes', text)),
@@ -94,7 +98,7 @@ function adviceOf(status: Status | null): Finding[] {
 /** For all requests together: a rate limit may ask for long waits. */
 const REQUESTS_MS = 120_000
 
-/** Tries the API: its name, its certificate, and one request for each list. A refused token is held, as in any run, so the mirror is made if there is none. */
+/** Tries the API: its name, its certificate, and each list. A refused token is held, as in any run, so the mirror is made if there is none. */
 async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
   const { now, signal } = runtime
   const reached = await checkNetwork(config.api.baseUrl, now(), signal)
@@ -116,7 +120,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
       reached,
       ...asked.flatMap(({ finding, changes }) => (changes ? [finding, changes] : [finding])),
       ...(clock ? [clock] : []),
-      ...adviceOn(config, asked, now()),
+      ...findingsOnRate(config, asked, now()),
     ]
   } catch (error) {
     return [reached, findingOf(error), warn('lists', 'not asked, since the mirror cannot be used')]
@@ -163,7 +167,7 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
 }
 
 /** What full walks cost of the rate limit. The lists of one token share one, unless `rateLimit.scope` says otherwise. */
-function adviceOn(
+function findingsOnRate(
   { rateLimit, organizations, timezone }: Config,
   asked: readonly AskedList[],
   now: number,
@@ -190,7 +194,7 @@ function adviceOn(
   const id = group[0]?.job.organization.id
   const own = organizations.find((organization) => organization.id === id)?.refresh
   // Where refreshes are turned off, what they would be by default.
-  const refresh = own || { share: 10, every: 300_000 }
+  const refresh = own || REFRESH_DEFAULTS
   const facts = { lists: group.length, requests, walksMs, perMinute, configured, refresh }
   const { isTight, walks, refreshes, schedule } = walkAdvice(facts)
   const tight = `comes again before full walks can end: ${walks}`

@@ -30,7 +30,7 @@ const QUESTIONS = [
   },
 ]
 
-/** How many milliseconds after the last order another one comes, once. */
+/** How far the made-up world moves on, so that one more order comes. Milliseconds. */
 const BETWEEN_ORDERS = 20_000
 
 const NEWEST_ORDER = `SELECT number, state, total, _first_seen_at FROM orders

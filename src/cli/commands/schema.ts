@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Globals, Runtime } from '../runtime.ts'
 
-/** `schema`: by it editors know every key of the configuration, and programs know what commands write as JSON. */
+/** `schema`: prints a JSON Schema, by which editors know the keys of the configuration, and programs what commands write as JSON. */
 export async function run({ stdout }: Runtime, _globals: Globals, name: string): Promise<number> {
   stdout.write(await schemaText(name))
   return 0

@@ -15,15 +15,15 @@ interface Options extends DatabaseOption {
   fresh?: string
 }
 
-const LIKES = '30m, 24h or 2d'
+const DURATIONS = '30m, 24h or 2d'
 
 /**
  * `status`: 0 whatever it reports; 1 if a configured list is older than `--max-age` or `--fresh` allows; with `--check` the code
  * of what is wrong.
  */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
-  const maxAge = typedDuration('--max-age', options.maxAge, LIKES)
-  const fresh = typedDuration('--fresh', options.fresh, LIKES)
+  const maxAge = typedDuration('--max-age', options.maxAge, DURATIONS)
+  const fresh = typedDuration('--fresh', options.fresh, DURATIONS)
   const target = await readTarget(runtime, globals, options.database)
   const { database, config, configOption, queryCommand } = target
   // Only a published file has its freshness beside it; a mirror holds its own.

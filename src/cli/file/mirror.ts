@@ -56,7 +56,7 @@ export function unwritableNow(file: string, isWriter: boolean): string | null {
 
 /**
  * The same for a file that the user named. It is not known who writes it, nor with what rights, but on a full disk nobody can. A copy, which is
- * not in WAL mode, is never written. Of a mirror of an earlier version is read what a copy says, so a held token would not be seen.
+ * not in WAL mode, is never written. A mirror of an earlier version is read like a copy, which does not show a held token.
  */
 function unwritableNamed(file: string): string | null {
   const header = headerOf(file)

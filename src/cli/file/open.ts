@@ -40,11 +40,11 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(file)
   const { connection, patience } = await openConnection(file, runtime, notes)
-  const own = <T>(task: () => T) => translatingErrors(file, task)
+  const translated = <T>(task: () => T) => translatingErrors(file, task)
   let leases: Leases | undefined
   try {
     // A refused token is noted even if this process's lock file is gone.
-    const transactAnyway = own(() => createTransact({ connection, ...patience }))
+    const transactAnyway = translated(() => createTransact({ connection, ...patience }))
     const warning = await transactAnyway(() => {
       const adopted = address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', file))
       runRule(connection, saveSetting('program', manifest.version))
@@ -53,13 +53,13 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
     })
     if (warning) notes.warn({ event: 'address_accepted' }, warning)
     const name = newLockName(runtime.pid, newToken)
-    leases = own(() => createLeases(connection, name, now))
+    leases = translated(() => createLeases(connection, name, now))
     const writing = { connection, leases, ...patience }
-    const transact = own(() => createTransact(writing))
+    const transact = translated(() => createTransact(writing))
     return {
       ...ruleRunner(connection, file),
-      store: own(() => openSqliteStore({ ...writing, transact, baseUrl: api.baseUrl, keepRuns })),
-      tokens: own(() => createTokens(connection, transactAnyway, newToken)),
+      store: translated(() => openSqliteStore({ ...writing, transact, baseUrl: api.baseUrl, keepRuns })),
+      tokens: translated(() => createTokens(connection, transactAnyway, newToken)),
       processName: name,
       now,
       publishing: createFilePublishing(connection, file, runtime),
@@ -77,7 +77,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
       rebuild: (collection) => rebuildCollection(connection, transact, collection, patience),
       async beginForgetting() {
         const { createFileForgetting } = await import('../../store/sqlite/forget.ts')
-        const { blank, ...forgetting } = own(() =>
+        const { blank, ...forgetting } = translated(() =>
           createFileForgetting({ ...writing, transact, configured: collections }),
         )
         await blank()

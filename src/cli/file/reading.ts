@@ -11,8 +11,7 @@ import type { Runtime } from '../runtime.ts'
 const READING_CHILD = new URL(`../reading/reading-child${path.extname(import.meta.url)}`, import.meta.url)
 
 /**
- * In a process of its own where this one goes on after a stop, since SQLite cannot be interrupted and a process can be
- * killed.
+ * Reads in a child process where this one goes on after a stop: SQLite cannot be interrupted, but a process can be killed.
  */
 export async function readFile(
   { signal, stderr }: Runtime,
@@ -20,7 +19,7 @@ export async function readFile(
   write: WritePieces,
 ): Promise<void> {
   const tell = (note: string) => stderr.write(`${note}\n`)
-  // A signal ends this process at once, so reading can be stopped here, too; that starts in half the time.
+  // A signal ends this process at once, so it can read here, which starts in half the time.
   if (!isToFile && limitMs === null) return write(read(task, tell))
   const child = fork(READING_CHILD, {
     // Rows are short-lived: a large space for new objects would only cost memory.
@@ -28,7 +27,7 @@ export async function readFile(
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   const pieces = outputOf(child, tell)
-  // Without its end, `write` would wait for the next piece.
+  // While the child lives, `write` waits for its next piece.
   const kill = () => child.kill('SIGKILL')
   for (const stop of [signal, late]) stop.addEventListener('abort', kill)
   // The time may be over already.

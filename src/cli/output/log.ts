@@ -1,9 +1,11 @@
 import type { Writable } from 'node:stream'
 import type { LogFn, Logger } from 'pino'
 import pino from 'pino'
-import { missedText } from '../../report/status.ts'
+import { missedText } from '../../report/status-text.ts'
 import { asCalled, counted, grouped, inWords, printable, printableJson } from '../../text.ts'
+import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { RUN_NUMBER_NAMES } from './results.ts'
+import type { Terminal } from './terminal.ts'
 
 export interface LoggerOptions {
   level: string
@@ -13,6 +15,26 @@ export interface LoggerOptions {
   color: boolean
   /** See `typedConfig`: for the commands in error messages. */
   configOption?: string
+}
+
+/** Whether the log is text or JSON, and where it goes. With `--quiet` only errors are written, and no progress. */
+export function loggerOptions(
+  globals: Globals,
+  { stderr, errors, env }: Runtime,
+  terminal: Terminal,
+): LoggerOptions {
+  const { logLevel, logFormat, quiet } = globals
+  const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
+  const isWatched = terminal.isWatched || errors?.isTTY === true
+  const pretty = logFormat === undefined ? isWatched : logFormat === 'pretty'
+  const destination = terminal.isWatched ? terminal.log : (errors ?? stderr)
+  return {
+    level,
+    destination,
+    pretty,
+    color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb',
+    configOption: typedConfig(globals),
+  }
 }
 
 /**

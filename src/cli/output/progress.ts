@@ -1,6 +1,4 @@
-import type { RateRules } from '../../api/rate/budget.ts'
-import { allowedPerMinute } from '../../api/rate/decision.ts'
-import { leftIn, MINUTE_MS } from '../../api/rate/window.ts'
+import { type BudgetNow, msToSend } from '../../api/rate/forecast.ts'
 import type { JobEvent } from '../../sync/job.ts'
 import { leftOf, ownerName } from '../../sync/owner-work.ts'
 import type { Page } from '../../sync/types.ts'
@@ -168,44 +166,4 @@ export function pagesOfAll(all: readonly JobProgress[]): { read: number; known: 
   const read = all.reduce((sum, job) => sum + job.furthest, 0)
   if (all.some(({ lastPage }) => lastPage === null)) return { read, known: null }
   return { read, known: all.reduce((sum, job) => sum + Math.max(job.lastPage ?? 0, job.furthest), 0) }
-}
-
-/** What a budget lets us send: `open` requests at once, and `each` more in each window, the first of which begins in `freshMs`. */
-export interface BudgetNow {
-  open: number
-  freshMs: number
-  each: number
-  windowMs: number
-}
-
-/**
- * The budget after an answer; null if nothing is known to limit it. `sent`: our requests of the present minute, which count where
- * the server does not say what is left, and for our own ceiling.
- */
-export function budgetNow(
-  { announcedLimit: limit, announcedLeft: left }: Pick<Page, 'announcedLimit' | 'announcedLeft'>,
-  rules: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
-  sent: number,
-): BudgetNow | null {
-  const allowed = allowedPerMinute(limit, rules)
-  if (allowed === null) return null
-  const [endsAt, requests] = [0, { onTheirWay: 0, unanswered: 0 }]
-  const byServer =
-    limit === null || left === null
-      ? Number.POSITIVE_INFINITY
-      : leftIn({ limit, remaining: left.requests, ours: sent, endsAt }, requests, rules.sharePercent)
-  const byUs = left !== null && rules.requestsPerMinute === null ? Number.POSITIVE_INFINITY : allowed - sent
-  const windowMs = MINUTE_MS / Math.min(allowed, 1)
-  const open = Math.max(0, Math.floor(Math.min(byServer, byUs)))
-  return { open, freshMs: left?.freshMs ?? windowMs, each: Math.max(allowed, 1), windowMs }
-}
-
-/** Milliseconds until this many requests may have left. `known`: how long ago the budget was so, if no request has left since then. */
-export function msToSend(requests: number, budget: BudgetNow, known = 0): number {
-  const { each, windowMs } = budget
-  const isFresh = known >= budget.freshMs
-  const open = isFresh ? each : budget.open
-  const freshMs = isFresh ? windowMs : budget.freshMs - Math.max(known, 0)
-  if (requests <= open) return 0
-  return freshMs + Math.floor((requests - open - 1) / each) * windowMs
 }

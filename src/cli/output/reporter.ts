@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { allowedPerMinute } from '../../api/rate/decision.ts'
+import { budgetNow } from '../../api/rate/forecast.ts'
 import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
@@ -10,15 +11,7 @@ import type { VerifyEvent } from '../../sync/verify.ts'
 import { counted, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 import { createBoard } from './board.ts'
-import {
-  budgetNow,
-  ENOUGH_ANSWERS,
-  estimate,
-  type JobProgress,
-  newProgress,
-  noteEvent,
-  othersOf,
-} from './progress.ts'
+import { ENOUGH_ANSWERS, estimate, type JobProgress, newProgress, noteEvent, othersOf } from './progress.ts'
 import { addList, logRefresh, logRun, logTotals, logVerified, newTotals } from './run-lines.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -44,7 +37,7 @@ export interface ReporterOptions {
   onRefresh?: () => void
 }
 
-/** Reports what jobs do: as log lines, and on a terminal as progress lines, which it draws again and again. */
+/** Reports what jobs do: as log lines, and on a terminal as progress lines, too (`board.ts`). */
 export function createReporter({ config, runtime, logger, terminal, budgetOf, onRefresh }: ReporterOptions) {
   const { now } = runtime
   const begunAt = now()

@@ -7,7 +7,7 @@ import { pasteable, printableJson } from '../../text.ts'
 
 // What `sync --json` and `verify --json` write. The schemas below describe it; fields may be added, never changed.
 
-/** Is raised when a field changes its meaning or is removed. */
+/** Raise it when a field changes its meaning or is removed. */
 const RESULTS_VERSION = 1 as const
 
 /** An object as a command writes it, safe for a terminal. `configOption`: see `typedConfig`. */

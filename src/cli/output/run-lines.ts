@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
 import { ALARM } from '../../report/advice.ts'
-import { isWorthReporting } from '../../report/status.ts'
+import { isWorthReporting } from '../../report/status-text.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
@@ -177,7 +177,7 @@ export function addList(
   totals.written.rows_removed += run.rowsRemoved
 }
 
-/** The last line of a command; of a single list, the line of its run has said it. `ms`: how long the command took. */
+/** The last line of a command; nothing for a single list, since the line of its run has said it. `ms`: how long the command took. */
 export function logTotals(log: Logger, totals: CommandTotals, ms: number): void {
   const { written, ...counts } = totals
   if (counts.lists < 2) return

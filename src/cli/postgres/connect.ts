@@ -16,7 +16,7 @@ import { printable } from '../../text.ts'
 import type { Notes } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 
-// Loaded only if the configuration names a PostgreSQL server, so that a mirror in a file starts as fast without it.
+// Loaded only if the configuration names a PostgreSQL server, so that a command on a file starts fast.
 
 /** How often the server's clock is measured, even if no list has a limit of requests. */
 const MEASURE_EVERY_MS = 60_000

@@ -23,7 +23,7 @@ import type { Runtime } from '../runtime.ts'
 import { connect } from './connect.ts'
 
 /**
- * Does the task on one snapshot, in a transaction that can only read: also of a role that may write. A signal or the end of
+ * Does the task on one snapshot, in a transaction that can only read, even if the role may write. A signal or the end of
  * the time ends the statement on the server, too. Throws UsageError, MirrorError, and JobError when the time is over.
  */
 export async function readOnServer(
@@ -92,7 +92,7 @@ function statementOf({ sql, parameters }: Pick<QueryWork, 'sql' | 'parameters'>)
   throw new UsageError('query only reads: write one SELECT (or WITH, VALUES, TABLE, EXPLAIN, SHOW)')
 }
 
-/** The statement planned instead of run. */
+/** A statement that plans this one, and does not run it. */
 function explaining(statement: UserStatement): UserStatement {
   const isPlan = NO_CURSOR.includes(statement.firstWord)
   return isPlan ? statement : { ...statement, text: `EXPLAIN ${statement.text}` }

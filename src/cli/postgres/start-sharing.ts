@@ -29,7 +29,7 @@ export interface SharedStart {
 }
 
 /** How often a worker looks for lists of those that died. */
-const LOOK_FOR_DEAD_EVERY_MS = 5000
+const RESCUE_EVERY_MS = 5000
 
 /** Starts the schedule of a mirror that several workers share: its lists wait in one queue. Throws MirrorError. */
 export async function startSharing(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
@@ -54,7 +54,7 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
   const byList = new Map(shared.map((job) => [queueKey(job.list), job]))
   const scheduler = startSharedScheduler(shared, {
     ...events,
-    // Before or after its run a list needs the server, too.
+    // A list needs the server before and after its run, too.
     onError: (name, error) => {
       if (error instanceof KnownError) onQueueError(error)
       else events.onError(name, error)
@@ -69,11 +69,11 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
     signal,
     onQueueError,
   })
-  const following = followTheDead(sharing, queue, byList, { runtime, signal, onQueueError })
+  const rescuing = rescueLists(sharing, queue, byList, { runtime, signal, onQueueError })
   return {
     ...scheduler,
     async stop() {
-      await Promise.all([following, scheduler.stop()])
+      await Promise.all([rescuing, scheduler.stop()])
       await queue.close()
     },
   }
@@ -108,24 +108,24 @@ async function runOnce(
   return again ? { again } : { again: false, errorCode: error?.code ?? null }
 }
 
-interface Following {
+interface Rescue {
   runtime: Pick<Runtime, 'sleep'>
   signal: AbortSignal
   onQueueError: (error: unknown) => void
 }
 
 /**
- * Puts the lists of workers that died back into the queue. Their leases show the death within seconds, without any writing; for a worker that
- * died before it had the lease, the silence of its claims does.
+ * Puts the lists of workers that died back into the queue. Their leases show the death within seconds, without any writing; a worker that
+ * died before it had the lease is known by a claim that it no longer touches.
  */
-async function followTheDead(
+async function rescueLists(
   { renew }: Sharing,
   queue: Pick<ListQueue, 'rescue'>,
   byList: ReadonlyMap<string, SharedJob<QueuedList>>,
-  { runtime, signal, onQueueError }: Following,
+  { runtime, signal, onQueueError }: Rescue,
 ): Promise<void> {
   while (!signal.aborted) {
-    await runtime.sleep(LOOK_FOR_DEAD_EVERY_MS, signal).catch(() => {})
+    await runtime.sleep(RESCUE_EVERY_MS, signal).catch(() => {})
     if (signal.aborted) return
     try {
       await renew()

@@ -114,7 +114,7 @@ function shownRow(
   ]
 }
 
-/** Neither no null nor nothing but nulls is rounded away. */
+/** Shows 0 % and 100 % only where that is exact. */
 function shareText(nulls: number, rows: number): string {
   if (nulls === 0 || rows === 0) return '0 %'
   const percent = (nulls / rows) * 100

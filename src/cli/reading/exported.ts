@@ -67,7 +67,7 @@ function exportFormat(
     : withoutName(columns, (rest) => ndjsonFormat(rest, isTerminal))
 }
 
-/** NDJSON is rows as they stand; the organization's name is for what spreadsheets and data frames read. */
+/** NDJSON has the rows without the organization's name, which is for spreadsheets and data frames. */
 function withoutName(columns: readonly string[], formatOf: (columns: readonly string[]) => Format): Format {
   const at = columns.indexOf('_organization')
   const format = formatOf(columns.toSpliced(at, 1))

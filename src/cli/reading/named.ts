@@ -64,8 +64,8 @@ const WHOLE_COLUMNS = new Set([
 ])
 
 /**
- * The documented columns of such a table, and the SQL that selects them: of either store, so that both write the same. Other columns
- * are the program's own workings. Throws UsageError for a selection that the table cannot answer.
+ * The documented columns of such a table, and the SQL that selects them: one for both stores, so that both write the same. Other
+ * columns are internal. Throws UsageError for a selection that the table cannot answer.
  */
 export function mirrorTable(
   name: string,

@@ -9,7 +9,7 @@ import { tableFormat } from '../output/formats/table.ts'
 /** At once from a file, later from a server. */
 type MaybePromise<T> = T | Promise<T>
 
-/** What the reading process is asked for. */
+/** What `query`, `export` or `describe` asks of a mirror, and where its output goes. */
 export interface ReadingTask {
   database: string
   /** Whether the user named the file with `--database`. */
@@ -53,7 +53,7 @@ export interface ExportWork {
 export interface NamedOrganizations {
   /** Of the configuration. */
   ids: readonly string[]
-  /** Names or ids that the file is to know: it keeps the rows of organizations that left the configuration. */
+  /** Names or ids that the mirror may know: it keeps the rows of organizations that left the configuration. */
   typed: readonly string[]
 }
 
@@ -157,7 +157,7 @@ function valuesOf(parameters: QueryWork['parameters']): Parameters {
 }
 
 /**
- * What is written as SQLite itself writes a number is that number, and compared with a TEXT column it is the same text again;
+ * A text that SQLite itself would write for a number is that number, and compared with a TEXT column it is the same text again;
  * anything else (007, 1.10) is a text.
  */
 function parameterValue(text: string): string | number | bigint {

@@ -58,7 +58,7 @@ function longNumbersNote(kind: 'column' | 'field', names: readonly string[]): st
   return `warning: the ${kind}${names.length > 1 ? 's' : ''} ${named.join(', ')}${more} had whole numbers beyond 2^53; they are written exactly, but JavaScript, jq and many other readers of JSON round them without a word: use a reader that knows big integers, or --format csv`
 }
 
-/** An item as it was sent a line, or what is known of it and the item. `safe`: for a terminal. */
+/** A line for each item, as it was sent; with `envelope` inside an object that says whose it is and when it came. `safe`: for a terminal. */
 export function itemFormat({ envelope, safe }: { envelope: boolean; safe: boolean }): Format<SentItem> {
   const long = new Set<string>()
   return {
@@ -78,7 +78,7 @@ export function itemFormat({ envelope, safe }: { envelope: boolean; safe: boolea
 /** Digits of a whole number that may be beyond 2^53, or of a text: fewer digits never are. */
 const LONG = /[:[,\s]-?\d{16}/
 
-/** The names of the fields of an item whose whole numbers such a reader rounds. */
+/** The names of the fields of an item whose whole numbers a double cannot hold. */
 function longFields(json: string): string[] {
   return findInexactNumbers(json).flatMap((start) => {
     const source = json.slice(start, skipNumber(json, start))
@@ -101,7 +101,7 @@ function enveloped(
   return `{${own},"key":${shownKey},${times},"item":${json}}`
 }
 
-/** A number beyond a double's range is read back as such. */
+/** An infinite number is written as 1e999, which is read back as infinite. */
 export function jsonValue(value: Value): string {
   if (value === null) return 'null'
   if (typeof value === 'string') return JSON.stringify(value)
