@@ -19,7 +19,7 @@ export function reportIssues(
     }
     // What quotes a value must stay hidden if it comes from a variable.
     const quote = issue.code === 'custom' && variablesOf(path).length === 0 ? issue.params?.quote : undefined
-    const message = quote === undefined ? issue.message : issue.message.replace('.', ` (${quote}).`)
+    const message = quote === undefined ? issue.message : issue.message.replace('.', () => ` (${quote}).`)
     report(path, aboutValue(message, rawAt(raw, path)), isForbiddenKey(issue) ? 'key' : 'value')
   }
 }

@@ -34,6 +34,7 @@ describe('a key at the top level', () => {
     ['keepRuns: 99999999d', 'keepRuns 7:11', 'at most 36500d'],
     ['keepRuns: [90d]', 'keepRuns 7:11', 'must be a duration'],
     ['schedule: hourly', 'schedule 7:11', '(it has 1 field, not 5 or 6). Write 5 or 6 fields'],
+    [`schedule: "$$' * * * *"`, 'schedule 7:11', `(its minute field cannot be "$'"). Write 5 or 6`],
     ['timezone: Mars/Olympus', 'timezone 7:11', 'Europe/Paris'],
     ['database: ""', 'database 7:11', 'path of a file'],
     ['database: ../data/', 'database 7:11', 'names a folder'],
