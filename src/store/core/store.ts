@@ -15,7 +15,8 @@ import {
   ownJobOf,
   saveRefresh,
 } from './jobs.ts'
-import { liveKeys, lookUp } from './lookup.ts'
+import { liveKeys } from './key-order.ts'
+import { lookUp } from './lookup.ts'
 import { countMissing, isNothingMissing, type Judged } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
