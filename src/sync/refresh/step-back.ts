@@ -11,8 +11,8 @@ import { countSlid, isMet, noteAdded } from './news.ts'
 /** A list that moves between every two answers would be followed for ever. After this many doubtful answers the reading only goes on inwards, and proves nothing. */
 const MOST_DOUBTFUL = 8
 
-/** Whether the reading no longer steps back, although there may be a gap behind it. */
-function isLeft({ doubtful }: EndReading): boolean {
+/** Whether the reading has given up stepping back, although there may be a gap behind it. */
+function hasGivenUp({ doubtful }: EndReading): boolean {
   return doubtful.length >= MOST_DOUBTFUL
 }
 
@@ -29,7 +29,7 @@ export function hasSlid(
   const rise = riseSince(before, reading)
   const mayBeNew = before.top === null ? next !== null : before.news.oldInRow === 0
   const isBehind = reading.end === 'first' ? page > 1 && rise < 0 : mayBeNew && rise > 0
-  return isBehind && !isLeft(reading) && !isJoined(reading, rows, reading.answers)
+  return isBehind && !hasGivenUp(reading) && !isJoined(reading, rows, reading.answers)
 }
 
 export function stepBack(reading: EndReading, { page, at }: RefreshAnswer): EndReading {
@@ -63,7 +63,7 @@ export function continueStepBack(
   const isAtEnd = end === 'first' ? page === 1 : next === null || back.answer === noted.top
   if (!isAtEnd && !isJoined(noted, rows, back.answer)) {
     const further = { ...reading, doubtful: [...doubtful, answers] }
-    if (isLeft(further)) return { ...further, stepBack: null }
+    if (hasGivenUp(further)) return { ...further, stepBack: null }
     return { ...further, ask: outwards(reading, page), stepBack: { ...back, moved } }
   }
   if (!moved && end === 'last')
@@ -127,7 +127,7 @@ export function unprovenPages(
 /** Ends a reading that has met known rows, or asks for the pages in front of them again. */
 export function askAgain(reading: EndReading): EndReading {
   const { unproven } = reading
-  if (isLeft(reading)) return { ...reading, outcome: 'doubtful' }
+  if (hasGivenUp(reading)) return { ...reading, outcome: 'doubtful' }
   if (unproven === 0) return { ...reading, outcome: 'settled' }
   return unproven > MOST_AGAIN
     ? { ...reading, outcome: 'unproven' }
