@@ -1,6 +1,6 @@
 import type { Checkpoint, WalkOutcome } from '../types.ts'
 import { forwardTo } from './observe.ts'
-import { NO_TOTALS, totalsOfNextPass } from './verdict.ts'
+import { totalsOfNextPass } from './verdict.ts'
 
 /**
  * The position of a key in what a pass has read: the ordinal of its answer in the page ledger, and its place among
@@ -180,6 +180,17 @@ export interface WalkRules {
   kind: 'full' | 'partial'
   firstPage: number
   total: 'check' | 'ignore'
+}
+
+const NO_TOTALS: Totals = {
+  answers: 0,
+  last: null,
+  change: 0,
+  turns: 0,
+  listed: 0,
+  listedLast: 0,
+  end: null,
+  isDoubted: false,
 }
 
 export const NO_MOVEMENT: Movement = {
