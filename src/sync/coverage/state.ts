@@ -3,8 +3,8 @@ import { forwardTo } from './observe.ts'
 import { totalsOfNextPass } from './verdict.ts'
 
 /**
- * The position of a key in what a pass has read: the ordinal of its answer in the page ledger, and its place among
- * the keys of that answer. A whole number where the answer listed it; a fraction where it was found later, between
+ * The position of an item in what a pass has read: the ordinal of its answer in the page ledger, and its place among
+ * the items of that answer. A whole number where the answer listed it; a fraction where it was found later, between
  * two others.
  */
 export interface ListPosition {
@@ -31,9 +31,9 @@ export type Why = 'forward' | 'back' | 'reread' | 'overlap' | 'look' | 'spot-che
 export interface Question {
   why: Why
   page: number
-  /** Measure from the last known key on the page, at or before this position, to it; null: measure nothing. */
+  /** Measure from the last known item on the page, at or before this position, to it; null: measure nothing. */
   until: ListPosition | null
-  /** If no key of the page is known, its keys belong in front of this segment; null: after all others. */
+  /** If no item of the page is known, its items belong in front of this segment; null: after all others. */
   before: number | null
 }
 

@@ -44,7 +44,7 @@ export function stepBack(reading: EndReading, { page, at }: RefreshAnswer): EndR
 }
 
 /**
- * An answer on the way back; it ends at a page that holds a key that was read before it began.
+ * An answer on the way back; it ends at a page that holds an item that was read before it began.
  * @returns The reading with the page to ask, or with none where it reads on after the page where it began.
  */
 export function continueStepBack(
@@ -89,7 +89,7 @@ function isDeepest({ top, answerOf }: EndReading, from: number): boolean {
   return ![...answerOf].some(([page, answer]) => answer >= (top ?? 1) && page < from)
 }
 
-/** Whether a page holds a key that the reading met before this answer, and that no gap can stand in front of. */
+/** Whether a page holds an item that the reading met before this answer, and that no gap can stand in front of. */
 function isJoined({ top, doubtful }: EndReading, rows: readonly RefreshRow[], before: number): boolean {
   return rows.some((row) => {
     const { metIn } = row
