@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { identifyItems } from '../../src/sync/items.ts'
-import { compareWithStore, createPageTimes } from '../../src/sync/page-writer.ts'
+import { compareWithStore } from '../../src/sync/page-changes.ts'
+import { createPageTimes } from '../../src/sync/page-writer.ts'
 import { shareRules } from '../../src/sync/refresh/price.ts'
 import { createShareUse } from '../../src/sync/refresh/share-use.ts'
 import { afterFullWalk, type RefreshState, savedRefresh, scopeText } from '../../src/sync/refresh/state.ts'
