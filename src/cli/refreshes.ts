@@ -52,7 +52,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   async function read(): Promise<void> {
     const kept = await store.refreshes()
     states = new Map(kept.map((job) => [jobKey(job.organizationId, job.collection), job.state]))
-    const stored = new Map((await store.shares([...shares.keys()])).map((share) => [share.scope, share]))
+    const stored = new Map((await store.shares([...shares.keys()])).map((share) => [share.budgetKey, share]))
     for (const [key, share] of shares) share.note(stored.get(key) ?? null)
   }
 

@@ -5,7 +5,8 @@ import { resumeReading } from './coverage/overlap.ts'
 import { type CoverageState, nextPass, type Question, type WalkRules } from './coverage/state.ts'
 import { judgePass, totalOff } from './coverage/verdict.ts'
 import { identifyItems, type ListedItem } from './items.ts'
-import { ledgerEntry, matchPage, type PageMatch, type SeenItems } from './seen.ts'
+import { ledgerEntry, matchPage, type PageMatch } from './match.ts'
+import type { SeenItems } from './seen.ts'
 import type { LedgerEntry, Upsert, Walk } from './store.ts'
 import type { Checkpoint, Job, Notice, Observe, Page, PageSource, Reading, RequestEvent } from './types.ts'
 
@@ -25,7 +26,7 @@ export interface ReadOptions {
   seen: SeenItems
   source: PageSource
   handler: PageHandler
-  betweenPages?: BetweenPages | undefined
+  betweenPages?: BetweenPages
   maxPasses: number
   observe: Observe<WalkEvent>
   yieldToEventLoop: () => Promise<void>

@@ -110,7 +110,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
       await owned(lease, () => saveRefresh(lease.job, saved))
     },
     refreshes: () => reading(allRefreshes()),
-    shares: (scopes) => reading(readShares(dialect, scopes)),
+    shares: (budgetKeys) => reading(readShares(dialect, budgetKeys)),
     writeShare: (share) => writing(() => writeShare(share)),
 
     async findMissing(lease, rule) {

@@ -6,7 +6,7 @@ export type ShareUse = ReturnType<typeof createShareUse>
 
 export function createShareUse(
   store: Pick<Store, 'shares' | 'writeShare'>,
-  scope: string,
+  budgetKey: string,
   rules: () => ShareRules,
   now: () => number,
 ) {
@@ -30,11 +30,11 @@ export function createShareUse(
     /** Charges as many requests as `wanted` returns for the stored share, and returns them. A process that is killed leaves them charged. */
     async take(wanted: (share: Share) => number): Promise<number> {
       for (;;) {
-        last = (await store.shares([scope]))[0] ?? null
+        last = (await store.shares([budgetKey]))[0] ?? null
         const share = known()
         const requests = wanted(share)
         if (requests === 0) return 0
-        const next = { ...charge(share, rules(), requests), scope, version: (last?.version ?? 0) + 1 }
+        const next = { ...charge(share, rules(), requests), budgetKey, version: (last?.version ?? 0) + 1 }
         if (!(await store.writeShare(next))) continue
         last = next
         return requests

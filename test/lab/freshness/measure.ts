@@ -202,7 +202,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   }
 
   function passShare(): void {
-    worker.share.note({ ...share, scope: '', version: 1 })
+    worker.share.note({ ...share, budgetKey: '', version: 1 })
     share = worker.share.known()
   }
 
