@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { LogFn, Logger } from 'pino'
-import pino from 'pino'
+import pino, { type LogFn, type Logger } from 'pino'
 import { missedText } from '../../report/status-text.ts'
 import { asCalled, counted, grouped, inWords, printable, printableJson } from '../../text.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
