@@ -198,7 +198,7 @@ async function startShared(sharing: Sharing, options: SharedStart): Promise<Sche
   return startSharing(sharing, options)
 }
 
-/** The log has one such line a list and hour. */
+/** The log has at most one such line per list and hour. */
 const HOUR_MS = 3_600_000
 
 /**
