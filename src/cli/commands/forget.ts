@@ -20,9 +20,14 @@ interface Target {
   collections: string[]
 }
 
+/** The write-ahead log, and free pages of the file, may hold what syncs deleted or wrote before. */
+const FRAGMENTS =
+  "fragments of what was deleted may stay in the database's files until they are used again; if none may stay, run VACUUM on it " +
+  'while nothing else uses it (sqlite3 FILE VACUUM; on a server VACUUM FULL)'
+
 /**
- * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections, also from the free
- * pages of the file. Needs no token. Without `--yes` it only lists what it would delete.
+ * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections. Needs no token. Without
+ * `--yes` it only lists what it would delete.
  */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const [org, ...others] = options.org
@@ -118,8 +123,7 @@ async function forgetAll(
     )
   if (collections.length === 0) stdout.write(`the mirror holds nothing of ${printable(organization.name)}\n`)
   if (!configured) await forgetting.organization(organization.id)
-  const isWhole = collections.length > 0 && code === 0
-  for (const line of forgetting.leftovers(isWhole)) stderr.write(`${line}\n`)
+  if (collections.length > 0 && code === 0) stderr.write(`${FRAGMENTS}\n`)
   return code
 }
 
