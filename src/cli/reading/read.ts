@@ -1,5 +1,5 @@
 import type { Listed, TypedRows, Value } from '../../store/core/reading.ts'
-import type { Parts } from '../../store/core/selection.ts'
+import type { ReadStatement } from '../../store/core/selection.ts'
 import type { Dialect, Rule } from '../../store/core/sql.ts'
 import { assertReadingSql, createReader, type Parameters } from '../../store/sqlite/read/reader.ts'
 import { isNotMadeYet, openMirror } from '../file/mirror.ts'
@@ -80,7 +80,7 @@ export interface ReadableMirror {
   /** The table or view of a collection with this name. */
   find(name: string): MaybePromise<Listed | null>
   /** The rows of a selection. */
-  select(parts: Parts): Batches<Value[]>
+  select(read: ReadStatement): Batches<Value[]>
 }
 
 /** What the task writes of a mirror of either kind. Loads only what it needs, so that a small one starts fast. */
@@ -141,7 +141,7 @@ export async function* read(task: ReadingTask, tell: Tell): AsyncIterable<Uint8A
       const { rows, ...head } = reader.query(sql, valuesOf(parameters))
       return { ...head, batches: [rows] }
     },
-    select: (parts) => [reader.select(parts)],
+    select: (statement) => [reader.select(statement)],
   }
   try {
     yield* await written(mirror, task, tell)
