@@ -1,8 +1,7 @@
 import type { ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Job } from '../../sync/types.ts'
-import { keyValues } from '../columns/catalog.ts'
+import { keyValues, tableName } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
-import { tableName } from './names.ts'
 import { all, type Dialect, type Keys, msOf, one, quoted, type Rule, type StoredTime } from './sql.ts'
 
 // What is stored of the items of a page.

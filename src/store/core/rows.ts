@@ -1,11 +1,10 @@
 import type { Key } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { keyValues, type TableShape } from '../columns/catalog.ts'
+import { keyValues, TABLE_KINDS, type TableShape, tableName } from '../columns/catalog.ts'
 import { type SqlValue, sqlitePath } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { namesOf } from './jobs.ts'
-import { TABLE_KINDS, tableName } from './names.ts'
 import { type Columns, type Dialect, one, quoted, type Rule, SQL_TYPES, timeOf } from './sql.ts'
 
 // The rows of a collection in its three tables.

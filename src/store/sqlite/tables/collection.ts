@@ -1,4 +1,5 @@
 import { JobError } from '../../../errors.ts'
+import { TABLE_KINDS, tableName } from '../../columns/catalog.ts'
 import { extensionNotices } from '../../columns/extend.ts'
 import { ensureTables } from '../../core/collections.ts'
 import { namesOfTables } from '../../core/declarations.ts'
@@ -11,7 +12,6 @@ import {
   type TableAccess,
   type Told,
 } from '../../core/fit.ts'
-import { TABLE_KINDS, tableName } from '../../core/names.ts'
 import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
 import type { Rule } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
