@@ -167,7 +167,7 @@ export function estimate(
 }
 
 /** The other jobs that send requests with the same budget. */
-export function othersOf(job: JobProgress, all: readonly JobProgress[]): JobProgress[] {
+function othersOf(job: JobProgress, all: readonly JobProgress[]): JobProgress[] {
   return all.filter((other) => other !== job && other.budget === job.budget && other.state !== 'busy')
 }
 
