@@ -155,12 +155,7 @@ export interface OpenMirror extends RuleRunner {
   serve(): Promise<ServedMirror>
   /** Makes the typed table and the views of a collection again from the raw rows. Throws InterruptedError after the signal; they are whole even then. */
   rebuild(collection: string): Promise<Rebuilt>
-  beginForgetting(): Promise<
-    Forgetting & {
-      /** Where pieces of the deleted data may still be, and what to do about it. `isWhole`: whether everything that was asked for is deleted. */
-      leftovers(isWhole: boolean): string[]
-    }
-  >
+  beginForgetting(): Promise<Forgetting>
 }
 
 /** How several workers divide the lists. */

@@ -1,5 +1,4 @@
-import { shareRules } from '../../src/sync/refresh/price.ts'
-import { createShareUse, type ShareUse } from '../../src/sync/refresh/share-use.ts'
+import { createShareUse, type ShareUse, shareRules } from '../../src/sync/refresh/price.ts'
 import type { StoredShare } from '../../src/sync/store.ts'
 
 /** A share that one test alone uses, kept in memory. */

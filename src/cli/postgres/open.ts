@@ -74,15 +74,8 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         }
       },
       rebuild: (name) => rebuildCollection(server, name, { now, signal }),
-      beginForgetting: async () => {
-        const forgetting = createServerForgetting(server, leases, {
-          configured: config.collections,
-          now,
-          signal,
-        })
-        // The server overwrites what is deleted when it cleans its tables (VACUUM).
-        return { ...forgetting, leftovers: () => [] }
-      },
+      beginForgetting: async () =>
+        createServerForgetting(server, leases, { configured: config.collections, now, signal }),
       async close() {
         // Its timers would keep the process alive.
         await queue?.close().catch(() => {})

@@ -1,6 +1,6 @@
 import { JobError } from '../../errors.ts'
 import { counted, grouped } from '../../text.ts'
-import type { PageMatch } from '../match.ts'
+import type { PageMatch } from '../seen.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import {
   askFront,

@@ -1,4 +1,4 @@
-import type { PageMatch } from '../match.ts'
+import type { PageMatch } from '../seen.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import {
   countMovement,

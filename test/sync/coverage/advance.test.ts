@@ -10,7 +10,7 @@ import {
   startCheckpoint,
   type WalkRules,
 } from '../../../src/sync/coverage/state.ts'
-import type { PageMatch } from '../../../src/sync/match.ts'
+import type { PageMatch } from '../../../src/sync/seen.ts'
 import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 

@@ -11,7 +11,7 @@ import {
   type WalkRules,
   type Why,
 } from '../../../src/sync/coverage/state.ts'
-import type { PageMatch } from '../../../src/sync/match.ts'
+import type { PageMatch } from '../../../src/sync/seen.ts'
 import type { Checkpoint, Page } from '../../../src/sync/types.ts'
 import { pageOf } from '../../helpers/pages.ts'
 

@@ -9,8 +9,7 @@ import {
   type RefreshPolicy,
   takeOwed,
 } from '../../../src/sync/refresh/due.ts'
-import { charge, newShare, shareRules, turnOf } from '../../../src/sync/refresh/price.ts'
-import { createShareUse } from '../../../src/sync/refresh/share-use.ts'
+import { charge, createShareUse, newShare, shareRules, turnOf } from '../../../src/sync/refresh/price.ts'
 import { afterFullWalk, knownRates, type RefreshState } from '../../../src/sync/refresh/state.ts'
 
 const MINUTE = 60_000
