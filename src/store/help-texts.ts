@@ -6,7 +6,7 @@ import { COLUMNS_VIEW, describedView, STATUS_VIEW } from './core/views.ts'
 
 /** Of `sync_help` itself. */
 export const HELP: Described = [
-  'this table: what each table and column of ours is; what has no line here is internal',
+  'this table: what each table and column of ours is',
   {
     table: 'the name of a table or view',
     column: 'the name of a column; null: the line is about the whole table',
@@ -90,6 +90,30 @@ export const OF_THE_MIRROR: Readonly<Record<string, Described>> = {
     { name: 'its name, and that of its table', key: 'JSON list of the paths of its key' },
   ],
   sync_help: HELP,
+}
+
+/** Tables of the program itself. Their columns are internal: each version may have others. */
+export const WORKINGS: Readonly<Record<string, string>> = {
+  sync_jobs: 'internal: the lists, and which process works on each',
+  sync_known_columns: 'internal: the columns of sync_columns',
+  sync_column_counts: 'internal: the counts of sync_columns, for each list',
+  sync_pages: 'internal: the keys on each page that was read, until its walk is closed',
+  sync_missing: 'internal: live rows that the last walk did not see',
+  sync_refreshed: 'internal: the keys on pages that refreshes read while a full walk was open',
+  sync_view_columns: 'internal: the fields of the elements of arrays',
+  sync_gates: 'internal: the budgets of requests',
+  sync_shares: 'internal: what refreshes pay for requests',
+  sync_seq: 'internal: the greatest seq of each collection',
+  sync_settings: 'internal: what the program notes about the mirror',
+}
+
+/** Internal columns of the tables that people read. */
+export const WORKING_COLUMNS: Readonly<Record<string, string>> = {
+  organizations: 'held_fingerprint last_fingerprint',
+  sync_runs: 'brief',
+  sync_walks: 'origin path first_page account untrusted new_rejects total_off rows_added_before brief',
+  sync_columns: 'role wide sequence',
+  sync_rejects: 'fingerprint only_refreshed',
 }
 
 /** Of each array of objects: `orders__items`. */

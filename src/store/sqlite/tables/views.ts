@@ -6,7 +6,7 @@ import type { ViewedTable } from '../../core/fit.ts'
 import { tableName } from '../../core/names.ts'
 import { type Dialect, quoted } from '../../core/sql.ts'
 import type { OwnView } from '../../core/views.ts'
-import { HELP, OF_AN_ARRAY, OF_THE_MIRROR } from '../../help-texts.ts'
+import { HELP, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
 
 /** Views that read elements need SQLite 3.38 or later. */
 export const ELEMENTS: ElementSql = {
@@ -125,9 +125,15 @@ function linesSql(): string {
       ELSE 'the value at ' || path || ' of the item' END
     FROM sync_known_columns AS known WHERE role <> 'key'`
   const array = `(SELECT DISTINCT view, substr(view, 1, instr(view, '__') - 1) AS collection FROM sync_view_columns)`
-  const [own, made, arrays] = [lines(OF_THE_MIRROR), lines(OF_A_COLLECTION), lines({ '': OF_AN_ARRAY })].map(
-    values,
+  const workings = Object.entries(WORKINGS).map(([table, says]) => [table, null, says])
+  const workingColumns = Object.entries(WORKING_COLUMNS).flatMap(([table, columns]) =>
+    columns.split(' ').map((column) => [table, column, 'internal']),
   )
+  const [own, made, arrays] = [
+    [...lines(OF_THE_MIRROR), ...workings, ...workingColumns],
+    lines(OF_A_COLLECTION),
+    lines({ '': OF_AN_ARRAY }),
+  ].map(values)
   return `WITH
   own(name, "column", says) AS (VALUES ${own}),
   made(ending, "column", says) AS (VALUES ${made}),
