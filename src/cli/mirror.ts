@@ -66,7 +66,7 @@ export async function readTarget(
   return { database: config.database, config, configOption: typedConfig(globals), queryCommand }
 }
 
-/** The module `file/mirror.ts` or `postgres/mirror.ts`. All its functions throw MirrorError. */
+/** The module `file/mirror.ts` or `postgres/mirror.ts`. Each of its functions may throw MirrorError. */
 interface MirrorKind {
   isMade(config: Config, runtime: Runtime): Promise<boolean>
   /** Opens the mirror, or makes it. Throws UsageError if it holds the lists of another address. */

@@ -80,70 +80,23 @@ function stopOthers({ daemon, queue }: Status): string[] {
 /** More lists do not fit on a screen. */
 const MOST_WHOLE = 50
 
-/**
- * The lists, if they fit on a screen; else those with something to report, then those being read, and a summary of the others.
- */
+/** The lists, if they fit on a screen; else those with something to report, some that are being read, and how many more there are. */
 export function listsText(status: Status, queryCommand: string): string[] {
   const { jobs } = status
-  const whole = (some: readonly JobStatus[]) => some.flatMap((job) => jobLines(job, status))
-  if (jobs.length <= MOST_WHOLE) return whole(jobs)
-  const { notable = [], running = [], well = [] } = Object.groupBy(jobs, (job) => conditionOf(job, status))
-  const areShown = running.length <= MOST_WHOLE
-  const lines = [...whole(notable), ...(areShown ? whole(running) : [])]
-  const sums = [...(areShown ? [] : sumsOf(running, 'being read', status)), ...sumsOf(well, 'well', status)]
-  if (sums.length === 0) return lines
+  if (jobs.length <= MOST_WHOLE) return jobs.flatMap((job) => jobLines(job, status))
+  const { notable = [], usual = [] } = Object.groupBy(jobs, (job) =>
+    isNotable(job, status) ? 'notable' : 'usual',
+  )
+  const beingRead = usual.filter(({ running }) => running).slice(0, MOST_WHOLE)
+  const shown = [...notable, ...beingRead]
+  const lines = shown.flatMap((job) => jobLines(job, status))
+  const others = jobs.length - shown.length
+  if (others === 0) return lines
+  const count = shown.length === 0 ? counted(others, 'list') : counted(others, 'more list')
   return [
     ...lines,
-    ...(lines.length > 0 ? [''] : []),
-    ...sums,
-    `each of them: ${queryCommand} "SELECT * FROM sync_status"`,
+    `${count}, read or being read as they should be: ${queryCommand} "SELECT * FROM sync_status"`,
   ]
-}
-
-function sumsOf(jobs: readonly JobStatus[], are: string, { now }: Status): string[] {
-  const byCollection = Map.groupBy(jobs, ({ collection }) => collection)
-  const when = (time: string) => `${time} (${inWords(Date.parse(now) - Date.parse(time))} ago)`
-  return [...byCollection].map(([collection, some]) => {
-    const rows = some.reduce((sum, job) => sum + job.rows, 0)
-    const missed = some.reduce((sum, job) => sum + job.rows_missed, 0)
-    const uncertain = some.filter((job) => isWorthReporting(job.expected_missed)).length
-    const parts = [
-      `${counted(some.length, 'list')} of ${collection} ${some.length === 1 ? 'is' : 'are'} ${are}`,
-    ]
-    parts.push(counted(rows, 'row'))
-    const oldest = earliest(some.flatMap(({ as_of: asOf }) => asOf ?? []))
-    if (oldest !== null) parts.push(`the oldest as of ${when(oldest)}`)
-    const fresh = earliest(some.flatMap((job) => (isRefreshed(job) ? (job.fresh_as_of ?? []) : [])))
-    if (fresh !== null) parts.push(`new rows as of ${when(fresh)} at the oldest`)
-    if (missed > 0) parts.push(`the last walk did not see ${counted(missed, 'row')}`)
-    if (uncertain > 0) parts.push(`walks of ${counted(uncertain, 'list')} miss items on average`)
-    return [...parts, ...waitsOf(some, Date.parse(now))].join(', ')
-  })
-}
-
-/** How many lists wait, and the longest of these waits. */
-function waitsOf(jobs: readonly JobStatus[], now: number): string[] {
-  const waits = jobs.flatMap(({ waiting_until: until, waiting_for: reason }) =>
-    until === null ? [] : { until, reason },
-  )
-  if (waits.length === 0) return []
-  const { until, reason } = waits.reduce((one, other) => (other.until > one.until ? other : one))
-  const verb = waits.length === 1 ? 'waits' : 'wait'
-  return [
-    `${counted(waits.length, 'list')} ${verb}, until ${until} (${inWords(Date.parse(until) - now)}) at the latest: ${reason}`,
-  ]
-}
-
-function isRefreshed({
-  refreshed_every_ms: interval,
-  as_of: asOf,
-  fresh_as_of: freshAsOf,
-}: JobStatus): boolean {
-  return interval !== null || freshAsOf !== asOf
-}
-
-function earliest(times: readonly string[]): string | null {
-  return times.reduce<string | null>((one, other) => (one === null || other < one ? other : one), null)
 }
 
 /** A text below the line of a list. `usual`: healthy lists have it, too. */
@@ -162,15 +115,14 @@ function jobLines(job: JobStatus, status: Status): string[] {
   ]
 }
 
-/** `notable`, unless the list is being read or was read whole and there is nothing else to report. */
-function conditionOf(job: JobStatus, status: Status): 'notable' | 'running' | 'well' {
+/** Whether there is more to report of a list than that it is being read, or was read whole. */
+function isNotable(job: JobStatus, status: Status): boolean {
   const isRunning = job.running === true
   const isSure = isRunning || (job.as_of !== null && job.coverage !== 'drifted')
   const isQuiet = notesOf(job, Date.parse(status.now), status).every(
     ({ kind }) => kind === 'usual' || (isRunning && kind === 'progress'),
   )
-  if (job.next !== null || !isSure || !isQuiet) return 'notable'
-  return isRunning ? 'running' : 'well'
+  return job.next !== null || !isSure || !isQuiet
 }
 
 /** A line for each list that needs attention: what is wrong, and what to type. After `most` of them one line counts the others. */

@@ -56,20 +56,16 @@ interface WalkPace {
   /** Of this run. */
   pages: number
   rowsSeen: number
-  /** When the run had written the first third of its pages, and the second; null: not known. */
-  thirdAt: string | null
-  twoThirdsAt: string | null
-  /** Its waits for the rate limit together. Milliseconds. */
-  rateLimitWaitMs: number
   /** Of the walk: its distinct items in all its runs, and the length of the list. */
   walkSeen: number | null
   total: number | null
+  /** When its last page was written. */
   updatedAt: string | null
   /** The latest end of a wait for its rate budget, which may be past. */
   waitingUntil: string | null
 }
 
-/** A run with fewer pages has no three parts to compare. */
+/** Fewer pages do not show the speed of a run: its begin is part of the first one. */
 const LEAST_PAGES = 3
 
 /** The longest wait for a rate limit; a later time was written by a wrong clock. */
@@ -82,32 +78,15 @@ export function waitLeft(until: string | null, now: number): number {
 }
 
 /**
- * Milliseconds that a walk still takes at the speed of its run so far, waits for the rate limit included, and not less than the
- * present wait; null if unknown. `now`: epoch milliseconds.
+ * Milliseconds that a walk still takes at the speed of its run so far, all waits included, and not less than the present wait; null
+ * if unknown. `now`: epoch milliseconds.
  */
 export function walkLeft(pace: WalkPace, now: number): number | null {
-  const { rowsSeen, walkSeen, total, waitingUntil } = pace
-  if (walkSeen === null || total === null || rowsSeen === 0) return null
-  const spent = spentMs(pace)
-  if (spent === null) return null
-  const toRead = (spent / rowsSeen) * Math.max(total - walkSeen, 0)
-  return Math.round(Math.max(toRead, waitLeft(waitingUntil, now)))
-}
-
-/**
- * How long the pages of a run took. A wait for somebody's lock, or for a server that was away, says nothing of the pages to come. So the run is
- * cut into three parts, and the median of their times per page counts; waits for the rate limit are added.
- */
-function spentMs(pace: WalkPace): number | null {
-  const { pages, startedAt, thirdAt, twoThirdsAt, updatedAt, rateLimitWaitMs } = pace
-  if (pages < LEAST_PAGES || thirdAt === null || twoThirdsAt === null || updatedAt === null) return null
-  const third = Math.floor(pages / 3)
-  const ends = [startedAt, thirdAt, twoThirdsAt, updatedAt].map((time) => Date.parse(time))
-  const [, usual = 0] = [pages - 2 * third, third, third]
-    .map((of, part) => ((ends[part + 1] ?? 0) - (ends[part] ?? 0)) / of)
-    .toSorted((one, other) => one - other)
-  const work = (ends[3] ?? 0) - (ends[0] ?? 0) - rateLimitWaitMs
-  return rateLimitWaitMs + Math.max(Math.min(work, usual * pages), 0)
+  const { startedAt, updatedAt, pages, rowsSeen, walkSeen, total, waitingUntil } = pace
+  if (walkSeen === null || total === null || updatedAt === null) return null
+  if (pages < LEAST_PAGES || rowsSeen === 0) return null
+  const msPerRow = (Date.parse(updatedAt) - Date.parse(startedAt)) / rowsSeen
+  return Math.round(Math.max(msPerRow * Math.max(total - walkSeen, 0), waitLeft(waitingUntil, now)))
 }
 
 /** How far a walk is, in whole percent of its items; null if its length is unknown. */

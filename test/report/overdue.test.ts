@@ -78,9 +78,6 @@ describe('the progress of a walk', () => {
     last_run_status: 'running',
     last_run_pages: 10,
     last_run_rows_seen: 250,
-    last_run_third_at: timeAt(0.4 * MINUTE),
-    last_run_two_thirds_at: timeAt(0.7 * MINUTE),
-    last_run_wait_ms: 0,
     running: true,
   }
 

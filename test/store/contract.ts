@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { ColumnTrouble } from '../../src/store/core/overview.ts'
+import type { ColumnTrouble } from '../../src/store/core/column-counts.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
 import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'
@@ -215,16 +215,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
 
         const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string
         const walk = { nextPage: 2, walkSeen: 3, total: null, updatedAt: time, waitingUntil: null }
-        const pace = { thirdAt: time, twoThirdsAt: time }
-        const run = {
-          trigger: 'manual',
-          startedAt: time,
-          pages: 1,
-          rowsSeen: 3,
-          rateLimitWaitMs: 0,
-          ...pace,
-          ...walk,
-        }
+        const run = { trigger: 'manual', startedAt: time, pages: 1, rowsSeen: 3, ...walk }
         expect(work).toEqual({ isDaemon: false, isVerify: false, run })
       })
 

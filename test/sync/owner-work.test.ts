@@ -13,10 +13,6 @@ const RUN: RunningRun = {
   nextPage: 26,
   walkSeen: 625,
   total: 2500,
-  // Eight, six and six pages.
-  thirdAt: '2026-11-20T08:04:00.000Z',
-  twoThirdsAt: '2026-11-20T08:07:00.000Z',
-  rateLimitWaitMs: 0,
   updatedAt: '2026-11-20T08:10:00.000Z',
   waitingUntil: null,
 }
@@ -48,19 +44,13 @@ describe('the owner of a job', () => {
       waiting('2031-01-01T00:00'),
       '(page 26, 25 %, about 38 minutes left)',
     ],
-    ['whose first third is not over', working({ thirdAt: null }), '(page 26, 25 %)'],
-    ['whose second third is not over', working({ twoThirdsAt: null }), '(page 26, 25 %)'],
     [
       'of three pages',
       working({ pages: 3, rowsSeen: 75, total: 700 }),
-      '(page 26, 89 %, about 9 minutes left)',
+      '(page 26, 89 %, about 10 minutes left)',
     ],
     ['of two pages', working({ pages: 2, rowsSeen: 50 }), '(page 26, 25 %)'],
-    [
-      'without a wait for a lock',
-      working({ thirdAt: '2026-11-20T08:00:08.000Z', twoThirdsAt: '2026-11-20T08:00:14.000Z' }),
-      '(page 26, 25 %, about 75 seconds left)',
-    ],
+    ['that has seen no item', working({ rowsSeen: 0 }), '(page 26, 25 %)'],
     ['of a list without a length', working({ total: null }), '(page 26)'],
     ['at its end', working(AT_ITS_END), '(all pages read, 100 %, about 0 seconds left)'],
     ['by hand', working({ trigger: 'backfill', pages: 1 }), '(a backfill, page 26, 25 %)'],

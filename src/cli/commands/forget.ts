@@ -56,10 +56,10 @@ async function findTarget(
 ): Promise<Target> {
   const mirrored = (await mirror?.run(listedOrganizations)) ?? []
   const organization = organizationToForget(org, mirrored, config.organizations)
-  const known = (await mirror?.run(() => collectionsOf(organization.id))) ?? []
+  const held = (await mirror?.run(() => collectionsOf(organization.id))) ?? []
   const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []
   const names = configured.map(({ name }) => name)
-  return { organization, collections: collectionsToForget(collections, known, names) }
+  return { organization, collections: collectionsToForget(collections, held, names) }
 }
 
 /** The end of the message without --yes: what would be deleted. */
@@ -141,11 +141,11 @@ function holdingsText({ rows, versions, rejects, walks, pages, runs }: Holdings)
  */
 export function organizationToForget(
   nameOrId: string,
-  known: readonly Organization[],
+  mirrored: readonly Organization[],
   configured: readonly Organization[],
 ): Organization {
   const folded = nameOrId.toLowerCase()
-  const all = [...configured, ...known]
+  const all = [...configured, ...mirrored]
   const byId = all.find(({ id }) => id === folded)
   if (byId) return byId
   const exact = all.filter(({ name }) => name === nameOrId)
@@ -172,10 +172,10 @@ export function organizationToForget(
  */
 function collectionsToForget(
   typed: readonly string[],
-  known: readonly string[],
+  mirrored: readonly string[],
   configured: readonly string[],
 ): string[] {
-  const all = [...new Set([...known, ...configured])]
+  const all = [...new Set([...mirrored, ...configured])]
   const stranger = typed.find((name) => !all.includes(name))
   if (stranger !== undefined) {
     throw new UsageError(
@@ -183,5 +183,5 @@ function collectionsToForget(
         `(they have: ${all.join(', ') || 'none'})`,
     )
   }
-  return known.filter((name) => typed.length === 0 || typed.includes(name))
+  return mirrored.filter((name) => typed.length === 0 || typed.includes(name))
 }

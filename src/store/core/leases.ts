@@ -5,7 +5,7 @@ import type { Job } from '../../sync/types.ts'
 import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'
 import { assertAddress } from './settings.ts'
 import { all, one, type Rule, run, type StoredTime, timeOf, timeOrNull } from './sql.ts'
-import { budgetWaits, writtenBut } from './status.ts'
+import { budgetWaits } from './status.ts'
 
 // Which process works on which job, and which process is a `start`. Whether that process lives shows in its lock, not in these rows.
 
@@ -93,9 +93,11 @@ function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
 }
 
 function* runningRun(job: JobNames): Rule<RunningRun | null> {
-  type Time = 'thirdAt' | 'twoThirdsAt' | 'updatedAt'
-  type Row = Omit<RunningRun, 'startedAt' | 'waitingUntil' | Time> &
-    Record<Time, StoredTime | null> & { startedAt: StoredTime; token: string | null }
+  type Row = Omit<RunningRun, 'startedAt' | 'updatedAt' | 'waitingUntil'> & {
+    startedAt: StoredTime
+    updatedAt: StoredTime | null
+    token: string | null
+  }
   const row = yield* one<Row>(RUNNING_RUN, job)
   if (!row) return null
   const { token, ...known } = row
@@ -103,8 +105,6 @@ function* runningRun(job: JobNames): Rule<RunningRun | null> {
   return {
     ...known,
     startedAt: timeOf(known.startedAt),
-    thirdAt: timeOrNull(known.thirdAt),
-    twoThirdsAt: timeOrNull(known.twoThirdsAt),
     updatedAt: timeOrNull(known.updatedAt),
     waitingUntil: waitOf(job.organization, token).waiting_until,
   }
@@ -117,9 +117,6 @@ const RUNNING_RUN = `
     run.started_at AS "startedAt",
     run.pages,
     run.rows_seen AS "rowsSeen",
-    ${writtenBut(2)} AS "thirdAt",
-    ${writtenBut(1)} AS "twoThirdsAt",
-    run.rate_limit_wait_ms AS "rateLimitWaitMs",
     walk.next_page AS "nextPage",
     walk.rows_seen AS "walkSeen",
     walk.total,

@@ -26,11 +26,6 @@ function kept(name: string): Read<unknown>['sql'] {
 
 const BY_PLAN = "trigger IN ('schedule', 'manual')"
 
-/** When the run `run` of the open walk `walk` had written all its pages but the last `thirds` thirds. */
-export function writtenBut(thirds: number): string {
-  return `(SELECT read_at FROM sync_pages WHERE walk_id = run.walk_id AND ordinal = walk.pages - ${thirds} * (run.pages / 3))`
-}
-
 /** What `statusSql` reads of each job: `sync_status` and details. Times as in the mirror. */
 const COLUMNS = {
   organization_id: read<string>('job.organization_id'),
@@ -107,9 +102,6 @@ const COLUMNS = {
   /** What the last run has read so far. */
   last_run_pages: read<number | null>('run.pages'),
   last_run_rows_seen: read<number | null>('run.rows_seen'),
-  last_run_third_at: read<string | null>(writtenBut(2)),
-  last_run_two_thirds_at: read<string | null>(writtenBut(1)),
-  last_run_wait_ms: read<number | null>('run.rate_limit_wait_ms'),
 }
 
 type Columns = typeof COLUMNS
