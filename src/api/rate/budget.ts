@@ -149,8 +149,7 @@ export function budgetText(budget: Budget): string {
 /** The budget of a stored text. Fields that an earlier version did not write are as in FRESH. */
 export function budgetOf(text: string | null, closedUntil: number): Budget {
   const kept = text === null ? {} : (JSON.parse(text) as Partial<Budget>)
-  // Of a version that took permits in blocks, only the pause is known.
-  return { ...FRESH, ...('blocks' in kept ? {} : kept), closedUntil }
+  return { ...FRESH, ...kept, closedUntil }
 }
 
 /** True for a 429, and for a failure with a pause beyond `maxWaitMs`, which the rate limiter must remember. */

@@ -52,7 +52,7 @@ export interface ChangedSince {
   useless?: number
   /** Why the API is not asked; null: it is. Stays until a question was answered to its end. */
   off: string | null
-  /** When it is tried again, by our clock; null: never; absent: at once, since an earlier version turned it off. */
+  /** When it is tried again, by our clock; null: never. Absent while nothing has turned it off. */
   againAt?: number | null
 }
 
@@ -117,11 +117,9 @@ export function beginChanges(
 }
 
 /** A clock that was set back delays no try by more than a day. */
-function isOff({ off, againAt }: ChangedSince, now: number): boolean {
+function isOff({ off, againAt = null }: ChangedSince, now: number): boolean {
   if (off === null) return false
-  // An earlier version kept no time. If it turned this off because a token was held, only its text says so.
-  const next = againAt === undefined ? (off.endsWith('(UNAUTHORIZED)') ? null : 0) : againAt
-  return next === null || (now < next && next - now <= DAY_MS)
+  return againAt === null || (now < againAt && againAt - now <= DAY_MS)
 }
 
 function withMark(

@@ -3,22 +3,11 @@ import {
   afterReport,
   asOfNow,
   type Budget,
-  budgetOf,
   FRESH,
   isHeard,
   withPermit,
 } from '../../../src/api/rate/budget.ts'
-import {
-  announced,
-  budgetWith,
-  DAY,
-  flightOf,
-  MINUTE,
-  NOW,
-  RULES,
-  SECOND,
-  windowOf,
-} from '../helpers/budgets.ts'
+import { announced, budgetWith, DAY, flightOf, MINUTE, NOW, RULES, windowOf } from '../helpers/budgets.ts'
 
 const HOUR = 60 * MINUTE
 
@@ -119,14 +108,5 @@ describe('a server that was heard', () => {
     ['in the last window is one, where all of it was ours', { heardAt: NOW - 5000, window: over }, true],
   ])('%s', (_case, written, expected) => {
     expect(isHeard({ ...FRESH, ...written }, NOW)).toBe(expected)
-  })
-})
-
-describe('a stored budget', () => {
-  it('keeps only the pause of a version that took permits in blocks', () => {
-    const blocks = [{ by: 'one', count: 4, until: NOW + SECOND, inFlight: 2 }]
-    const text = JSON.stringify({ sent: [[NOW - SECOND, 2]], blocks, window: windowOf(), heardAt: NOW - 1 })
-
-    expect(budgetOf(text, NOW + HOUR)).toEqual({ ...FRESH, closedUntil: NOW + HOUR })
   })
 })

@@ -104,18 +104,12 @@ describe('an API that gives older rows', () => {
   })
 
   it.each([
-    { name: 'that an earlier version turned off', known: { off: 'ignored' }, isAsked: true },
     {
       name: 'after the clock was set back',
       known: { off: 'ignored', againAt: NOW + 2 * DAY },
       isAsked: true,
     },
     { name: 'that holds the token for it', known: { off: 'refused', againAt: null }, isAsked: false },
-    {
-      name: 'that an earlier version turned off, since it holds the token',
-      known: { off: 'the API refuses requests with updated_after (UNAUTHORIZED)' },
-      isAsked: false,
-    },
   ])('is tried at once, or never: $name', ({ known, isAsked }) => {
     expect(begin({ ...asking, ask: null, ...known }).ask !== null).toBe(isAsked)
   })

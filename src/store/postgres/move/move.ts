@@ -22,7 +22,6 @@ import {
   movedCollections,
   movedTables,
   OWN_TABLES,
-  strangersIn,
 } from './tables.ts'
 
 export interface MoveOptions {
@@ -43,7 +42,7 @@ export interface Moved {
   wasDone: boolean
   /** Tables that differ from the file since then. */
   different: string[]
-  /** What was not copied, or has another name on the server, in words. */
+  /** Columns that have another name on the server, or none, in words. */
   notices: string[]
 }
 
@@ -82,10 +81,7 @@ export async function move({ connection, server, signal, onTable, onRows }: Move
     else moved.different.push(table.name)
   }
   if (!wasDone) await finish(server, collections, settings)
-  const notices = [
-    ...collections.flatMap(({ name, notices: all }) => all.map((notice) => `${name}: ${notice}`)),
-    ...strangersIn(connection, collections).map((what) => `not copied, since it is none of ours: ${what}`),
-  ]
+  const notices = collections.flatMap(({ name, notices: all }) => all.map((notice) => `${name}: ${notice}`))
   return { ...moved, tables: tables.length, wasDone, notices }
 }
 
@@ -110,8 +106,6 @@ function sourceOf({ salt = '' }: Readonly<Record<string, string>>): string {
 interface Mark {
   source: string
   version: number
-  /** Written by an earlier program that filled the tables of the same version in another order. */
-  plan?: string
 }
 
 const MARK = 'move'
@@ -135,7 +129,7 @@ async function inspectTarget(server: Server, source: string): Promise<'new' | 'b
   const mark = JSON.parse(text) as Mark
   if (mark.source !== source) throw new MirrorError(`another mirror is moved into ${place}, ${untouched}`)
   if (settings.get('version') !== MOVING) return 'moved'
-  if (mark.version !== LATEST_VERSION || mark.plan !== undefined)
+  if (mark.version !== LATEST_VERSION)
     throw new MirrorError(
       `another version of admin-mirror began to move this mirror into ${place}, ${untouched}`,
     )

@@ -1,8 +1,7 @@
-import { printable } from '../../../text.ts'
 import { keyColumnNames, splitKey, TABLE_KINDS, tableName } from '../../columns/catalog.ts'
 import { foldName, freeName, type SqlValue } from '../../columns/column.ts'
 import { arrayViewName, parentNames } from '../../columns/elements.ts'
-import { namesOfTables, ownColumns } from '../../core/declarations.ts'
+import { ownColumns } from '../../core/declarations.ts'
 import { quoted } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
@@ -186,36 +185,4 @@ function tablesOfCollection({ name, key, renamed }: MovedCollection): MovedTable
       listsFrom: isTyped ? own.length + keys.length : Infinity,
     }
   })
-}
-
-/** What users have put into the file, in words: a move leaves it there. */
-export function strangersIn(connection: Connection, collections: readonly MovedCollection[]): string[] {
-  const found = connection
-    .prepare(
-      "SELECT type, name, tbl_name AS \"of\" FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY type, name",
-    )
-    .all() as { type: string; name: string; of: string }[]
-  const ours = new Set([...OWN_TABLES, 'sync_columns', 'sync_settings', 'sync_status', 'sync_help'])
-  const views = connection.prepare('SELECT DISTINCT view FROM sync_view_columns').pluck().all() as string[]
-  for (const one of [...views, ...collections.flatMap(({ name }) => namesOfTables(SQLITE, name))])
-    ours.add(one)
-  // Indexes of our own tables have no other mark, in this version or an earlier one.
-  const isOurIndex = ({ type, name, of }: (typeof found)[number]) =>
-    type === 'index' && name.startsWith('sync_') && of.startsWith('sync_')
-  return [
-    ...found
-      .filter((one) => !ours.has(one.name) && !isOurIndex(one))
-      .map(({ type, name }) => `the ${type} ${printable(name, 200)}`),
-    ...collections.flatMap(({ name }) => columnsAddedTo(connection, name)),
-  ]
-}
-
-/** Columns that somebody has added to a typed table. */
-function columnsAddedTo(connection: Connection, collection: string): string[] {
-  const columns = connection.prepare('SELECT name FROM pragma_table_xinfo(?)').pluck()
-  const discovered = runRule(connection, loadColumns(SQLITE, collection)).map(({ name }) => name)
-  const ours = new Set([...discovered, ...columns.all(tableName(collection, 'raw'))])
-  return (columns.all(collection) as string[])
-    .filter((name) => !ours.has(name))
-    .map((name) => `the column ${printable(`${collection}.${name}`, 200)}`)
 }
