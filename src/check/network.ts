@@ -48,7 +48,10 @@ export function connectFailure(
 ): [message: string, cure: string] {
   const place = `port ${port} of ${host}`
   if (code === 'late') return [`${place} did not answer in time`, 'look at the way there']
-  if (code === 'ENOTFOUND') return [`${host} is a name that nobody knows`, "this machine's name server"]
+  if (code === 'ENOTFOUND')
+    return [`${host} is a name that nobody knows`, "look at this machine's name server"]
+  if (code === 'EAI_AGAIN')
+    return [`${host} could not be looked up (${code})`, "look at this machine's name server"]
   if (code === 'ECONNREFUSED') return [`nothing listens at ${place}`, 'start the server']
   if (/CERT|^UNABLE_TO_|^HOSTNAME|^INVALID_/.test(code ?? ''))
     return [

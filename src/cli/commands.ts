@@ -2,7 +2,7 @@ import { Argument, InvalidArgumentError, Option } from 'commander'
 import { ERRORS } from '../errors.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
-/** A file of `commands`. `run` gets the arguments and the options of its command last. */
+/** A file of `commands`. `run` gets what was typed last: the arguments, then the options. */
 interface CommandModule {
   run: (runtime: Runtime, globals: Globals, ...args: never[]) => Promise<number>
 }

@@ -66,7 +66,7 @@ export async function readTarget(
   return { database: config.database, config, configOption: typedConfig(globals), queryCommand }
 }
 
-/** The module `file/mirror.ts` or `postgres/mirror.ts`. All its functions throw MirrorError. */
+/** The module `file/mirror.ts` or `postgres/mirror.ts`. Each of its functions may throw MirrorError. */
 interface MirrorKind {
   isMade(config: Config, runtime: Runtime): Promise<boolean>
   /** Opens the mirror, or makes it. Throws UsageError if it holds the lists of another address. */
@@ -155,12 +155,7 @@ export interface OpenMirror extends RuleRunner {
   serve(): Promise<ServedMirror>
   /** Makes the typed table and the views of a collection again from the raw rows. Throws InterruptedError after the signal; they are whole even then. */
   rebuild(collection: string): Promise<Rebuilt>
-  beginForgetting(): Promise<
-    Forgetting & {
-      /** Where pieces of the deleted data may still be, and what to do about it. `isWhole`: whether everything that was asked for is deleted. */
-      leftovers(isWhole: boolean): string[]
-    }
-  >
+  beginForgetting(): Promise<Forgetting>
 }
 
 /** How several workers divide the lists. */

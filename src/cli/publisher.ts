@@ -3,19 +3,19 @@ import type { Logger } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
-import type { MirrorState } from '../store/core/publication.ts'
 import {
   type Making,
+  type MirrorState,
   type NextPublication,
   nextPublication,
   type Publication,
 } from '../store/core/publication.ts'
 import { newLockName } from '../store/sqlite/file/lock-file.ts'
-import type { Origin } from '../store/sqlite/publish/numbers.ts'
 import {
   type HashedFile,
   hashFile,
   isUnchanged,
+  type Origin,
   readNumbers,
   writeFreshness,
 } from '../store/sqlite/publish/numbers.ts'

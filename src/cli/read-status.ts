@@ -5,8 +5,8 @@ import { columnNotes } from '../report/column-notes.ts'
 import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
+import type { ColumnTrouble } from '../store/core/column-counts.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
-import type { ColumnTrouble } from '../store/core/overview.ts'
 import type { JobFreshness } from '../store/core/publication.ts'
 import { neverSynced, type StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
@@ -38,8 +38,6 @@ export interface MirrorFacts {
   columnTroubles: readonly ColumnTrouble[]
   /** Of a mirror that several workers share. */
   queue: QueueDepth | null
-  /** Whose locks the workers wait for. */
-  locks: string[]
 }
 
 /** What `status` says of a mirror. Throws MirrorError. */
@@ -74,7 +72,6 @@ export function mirrorStatus(
       unusable,
       now: new Date(now).toISOString(),
       queue: facts?.queue ?? null,
-      locks: facts?.locks ?? [],
       timezone: config?.timezone ?? null,
       waiting_until: waitLeft(pausedUntil, now) > 0 ? pausedUntil : null,
       max_age: maxAge?.typed ?? null,

@@ -117,7 +117,7 @@ function budgetsOf({ organizations }: Config, session: Session): (job: Job) => s
   return ({ organization: { id } }) => names.get(id)?.() ?? id
 }
 
-/** Returns null for an error after a signal: the signal shortens the wait for a lock, which then fails. Throws other errors. */
+/** Handles an error of opening: null after a signal, which ends the wait for a lock early. Throws any other error. */
 function unlessStopped(signal: AbortSignal): (error: unknown) => null {
   return (error) => {
     if (signal.aborted && error instanceof KnownError) return null

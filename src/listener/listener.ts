@@ -77,8 +77,6 @@ export async function openListener(options: ListenerOptions) {
       keepAliveTimeout: IDLE_MS,
       connectionsCheckingInterval: 1000,
       maxHeaderSize: LIMITS.headerBytes,
-      // hono's own answer to a request without it would be 500.
-      requireHostHeader: true,
     },
     // A sleep fails only when the process ends.
     (request, response) => void respond(request, response).catch(() => request.socket.destroy()),

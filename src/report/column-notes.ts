@@ -1,4 +1,4 @@
-import type { ColumnTrouble } from '../store/core/overview.ts'
+import type { ColumnTrouble } from '../store/core/column-counts.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { counted, grouped, jobKey, printable } from '../text.ts'
 

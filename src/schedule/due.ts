@@ -11,8 +11,9 @@ interface LastRuns {
 }
 
 /**
- * Whether `start` runs a job at once: it was never completed or is unfinished, or fell due since its last run began. A failed run counts, so
- * that a process that is restarted again and again does not burden a server in trouble. `now`: epoch milliseconds.
+ * Whether `start` runs a job at once, and a worker one from the queue: it was never completed or is unfinished, or fell due since its last run
+ * began. A failed run counts, so that a process that is restarted again and again does not burden a server in trouble. `now`: epoch
+ * milliseconds.
  */
 export function isDue(
   { completedAt, startedAt, unfinished }: LastRuns,

@@ -48,7 +48,7 @@ interface Progress {
 const LOOK_AT_CLOCK_EVERY_MS = 30_000
 
 /**
- * Runs every job when its time comes, and those that are due at once; never two runs of one job at the same time. Jobs
+ * Runs every job when its time comes, and at the start those that are due; never two runs of one job at the same time. Jobs
  * do not wait for each other. Ticks missed during sleep or a block count as one. After the clock was set back, repeated ticks fire
  * again.
  */

@@ -25,6 +25,7 @@ export interface Handed {
 }
 
 export interface Queue<L, C extends Handed> {
+  /** Adds the lists of a tick. Returns those that still wait or are being read; null: another worker has made this tick. */
   tick(schedule: string, at: number, lists: readonly L[]): Promise<L[] | null>
   add(lists: readonly L[]): Promise<void>
   /** `except`: budgets whose lists stay in the queue. */

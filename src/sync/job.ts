@@ -221,15 +221,13 @@ async function walkList(
 ): Promise<WalkEnd> {
   const seen = await recallSeenItems(walk, { store, yieldToEventLoop, signal })
   const writer = createPageWriter({ store, lease, run, walk, replaces, times })
-  const betweenPages = { isDue: refresher.isDue, run: () => refresher.runBetweenPages(run) }
   const reading = await readList({
     job,
     walk,
     seen,
     source,
     handler: writer,
-    // A list that was never read whole has nothing to refresh.
-    betweenPages: refresher.state() === null ? undefined : betweenPages,
+    betweenPages: { isDue: refresher.isDue, run: () => refresher.runBetweenPages(run) },
     maxPasses,
     observe,
     yieldToEventLoop,

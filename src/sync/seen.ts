@@ -289,8 +289,8 @@ function isUpTo(place: ListPosition | null | undefined, until: ListPosition): bo
 }
 
 /**
- * The positions of the keys of a page that was asked for again. A known key keeps its position; a new one goes after
- * the key before it on the page, or else in front of the first known one. Without any known key all go before
+ * The positions of the items of a page that was asked for again. A known item keeps its position; a new one goes after
+ * the item before it on the page, or else in front of the first known one. Without any known item all go before
  * the segment `before`; null: they become a segment of their own.
  */
 function positionsFound(
@@ -333,7 +333,7 @@ function trailing(place: ListPosition, count: number, { after }: ListOrder): Lis
   return between(place.segment, place.position, high, count)
 }
 
-/** Positions between two others, never whole numbers: those belong to keys that were read in list order. */
+/** Positions between two others, never whole numbers: those belong to items that were read in list order. */
 function between(segment: number, low: number, high: number, count: number): ListPosition[] {
   const step = (high - low) / (count + 1)
   return Array.from({ length: count }, (_, index) => ({ segment, position: low + step * (index + 1) }))

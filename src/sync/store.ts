@@ -42,7 +42,7 @@ export interface Store {
   /** What is saved of the refreshes of all jobs of the store. */
   refreshes(): Promise<JobRefresh[]>
   /** What refreshes of these budgets pay; no entry for a budget that no refresh has used yet. */
-  shares(scopes: readonly string[]): Promise<StoredShare[]>
+  shares(budgetKeys: readonly string[]): Promise<StoredShare[]>
   /** Writes a share if the stored version is one less (0: there is none). False: another process was faster. */
   writeShare(share: StoredShare): Promise<boolean>
   /** Saves which page the owner of the job is retrying, for `status`; null: none. Ends with the lease. */
@@ -82,8 +82,7 @@ export type Acquired =
 
 /** What refreshes of all lists with one budget pay. */
 export interface StoredShare extends Share {
-  /** Names the budget. */
-  scope: string
+  budgetKey: string
   /** Grows by 1 with each change. */
   version: number
 }

@@ -106,8 +106,6 @@ export interface BudgetStore {
    * clock, so it is called with the lock held, and again if the transaction is rolled back.
    */
   compareAndSet(budgetKey: string, version: string, next: () => StoredBudget): Promise<string | null>
-  /** Before this time nobody knows what was sent lately, since the clock was set. Epoch milliseconds. */
-  sureAt?: () => number
 }
 
 /** How far a walk has come; committed with the rows of its last page. */

@@ -35,7 +35,7 @@ export interface VerifyResult {
 }
 
 /**
- * Compares a whole list with the mirror, and writes nothing. Looks twice at what seems to differ, since a list may move
+ * Compares a whole list with the mirror, and writes no rows. Looks twice at what seems to differ, since a list may move
  * while it is read. Never throws.
  */
 export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {

@@ -25,7 +25,7 @@ export interface ReadOptions {
   seen: SeenItems
   source: PageSource
   handler: PageHandler
-  betweenPages?: BetweenPages | undefined
+  betweenPages?: BetweenPages
   maxPasses: number
   observe: Observe<WalkEvent>
   yieldToEventLoop: () => Promise<void>

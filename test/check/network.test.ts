@@ -8,6 +8,7 @@ const LOOK = 'look at the way there'
 it.each<[code: string | null, message: string, cure: string]>([
   ['late', 'port 443 of api.example did not answer in time', LOOK],
   ['ENOTFOUND', 'api.example is a name that nobody knows', "this machine's name server"],
+  ['EAI_AGAIN', 'api.example could not be looked up (EAI_AGAIN)', "this machine's name server"],
   ['ECONNREFUSED', 'nothing listens at port 443 of api.example', 'start the server'],
   ['CERT_HAS_EXPIRED', 'the certificate of api.example is refused (CERT_HAS_EXPIRED)', 'NODE_EXTRA_CA_CERTS'],
   [

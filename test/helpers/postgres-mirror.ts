@@ -78,11 +78,7 @@ async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened)
     now,
     signal: stop.signal,
   })
-  const tokens = await createTokens(
-    server,
-    { now, elapsed: now, compare: () => () => true, sureAt: () => 0 },
-    () => 'a salt',
-  )
+  const tokens = await createTokens(server, { now, elapsed: now, compare: () => () => {} }, () => 'a salt')
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   return { address, clock, server, leases, store, tokens, rows, stop: () => stop.abort(), close }
 }

@@ -64,6 +64,7 @@ describe.concurrent('a hostile client', () => {
       404,
     ],
     ['a tunnel', 'CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n', null],
+    ['no host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['TRACE', 'TRACE / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n', 405],
   ])('that sends %s is refused', async (_, bytes, status) => {
     const { port, url, errors } = await listen(well())

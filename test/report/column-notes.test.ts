@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { columnNotes } from '../../src/report/column-notes.ts'
-import type { ColumnTrouble } from '../../src/store/core/overview.ts'
+import type { ColumnTrouble } from '../../src/store/core/column-counts.ts'
 
 const TROUBLE: ColumnTrouble = {
   organization_id: '1',

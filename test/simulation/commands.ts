@@ -1,8 +1,9 @@
 import { Writable } from 'node:stream'
 import type { HttpGet } from '../../src/api/http.ts'
+import { type FreshJob, keepFresh } from '../../src/cli/keep-fresh.ts'
 import { kindOf } from '../../src/cli/mirror.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
-import { type FreshJob, keepFresh, type RefreshPlan } from '../../src/cli/refreshes.ts'
+import type { RefreshPlan } from '../../src/cli/refresh-plan.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
 import { openSession } from '../../src/cli/session.ts'
@@ -67,9 +68,14 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
   })
   const { now } = session
   // Short lists without much news are refreshed often all the same, as after a day in which nothing was read.
-  for (const scope of new Set(config.organizations.map(session.budgetOf))) {
-    const [known = { at: 0, level: 0, version: 0 }] = await session.store.shares([scope])
-    await session.store.writeShare({ ...known, scope, logPrice: Math.log(0.03), version: known.version + 1 })
+  for (const budgetKey of new Set(config.organizations.map(session.budgetOf))) {
+    const [known = { at: 0, level: 0, version: 0 }] = await session.store.shares([budgetKey])
+    await session.store.writeShare({
+      ...known,
+      budgetKey,
+      logPrice: Math.log(0.03),
+      version: known.version + 1,
+    })
   }
   const stepped = {
     ...session,

@@ -51,7 +51,7 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
     saveRefresh: (lease, saved) => call(() => store.saveRefresh(lease, saved)),
     noteRetry: (lease, retry) => call(() => store.noteRetry(lease, retry)),
     refreshes: () => call(() => store.refreshes()),
-    shares: (scopes) => call(() => store.shares(scopes)),
+    shares: (budgetKeys) => call(() => store.shares(budgetKeys)),
     writeShare: (share) => call(() => store.writeShare(share)),
     commit: (lease, page) => call(() => store.commit(lease, page)),
     saveCheckpoint: (...saved) => call(() => store.saveCheckpoint(...saved)),

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { identifyItems } from '../../src/sync/items.ts'
 import { compareWithStore, createPageTimes } from '../../src/sync/page-writer.ts'
-import { shareRules } from '../../src/sync/refresh/price.ts'
-import { createShareUse } from '../../src/sync/refresh/share-use.ts'
+import { createShareUse, shareRules } from '../../src/sync/refresh/price.ts'
 import { afterFullWalk, type RefreshState, savedRefresh, scopeText } from '../../src/sync/refresh/state.ts'
 import { noTraffic } from '../../src/sync/run.ts'
 import type { Lease, Run, Store, Walk } from '../../src/sync/store.ts'
@@ -241,14 +240,14 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
     })
 
     it('share what they pay by compare-and-set, each budget its own', async () => {
-      const share = { scope: 'token', at: Date.UTC(2026, 10, 1), level: 2.5, logPrice: -1.25, version: 1 }
+      const share = { budgetKey: 'token', at: Date.UTC(2026, 10, 1), level: 2.5, logPrice: -1.25, version: 1 }
       const next = { ...share, at: share.at + 1, level: 0, version: 2 }
 
       const written = [
         await store.writeShare(next),
         await store.writeShare(share),
         await store.writeShare(share),
-        await store.writeShare({ ...share, scope: 'all' }),
+        await store.writeShare({ ...share, budgetKey: 'all' }),
         await store.writeShare(next),
         await store.writeShare(next),
       ]

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { ColumnTrouble } from '../../src/store/core/overview.ts'
+import type { ColumnTrouble } from '../../src/store/core/column-counts.ts'
 import type { StatusRow, TroubledList } from '../../src/store/core/status.ts'
 import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'

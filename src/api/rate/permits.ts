@@ -66,17 +66,6 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
     return afterReport(heard, { by, inFlight, answers, unannounced }, rules, now())
   }
 
-  const sureAt = () => store.sureAt?.() ?? 0
-
-  /** When the next request may leave, by this budget. */
-  function decision(budget: Budget): Decision {
-    const decided = decide(budget, rules, now())
-    // Where nothing limits requests, none is counted.
-    if (decided.count === Number.POSITIVE_INFINITY || Math.max(decided.at, now()) >= sureAt()) return decided
-    const reason = 'a clock was set forward, so it is not known what was sent in the last minute'
-    return { at: sureAt(), count: 0, reason }
-  }
-
   /** Writes what is not written yet, and takes a permit if one is wanted and `isOpen`. Needs `read` before. */
   async function write(wanted: 'permit' | 'report'): Promise<typeof NOT_TRIED> {
     let tried = NOT_TRIED
@@ -139,11 +128,9 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
     // A write fails if another process was faster. A permit that is not written needs a read.
     if (!isPermitWritten()) await read()
     const before = known()
-    const { at, count } = decision(before)
-    if (at > now()) return null
+    if (decide(before, rules, now()).at > now()) return null
     const taken = isPermitWritten() ? await write('permit') : { known: before, isOpen: true }
-    // The answer to the write may have shown that the clock was set: then this permit counts as used up, and another one is taken later.
-    if (!taken.isOpen || (count < Number.POSITIVE_INFINITY && now() < sureAt())) return null
+    if (!taken.isOpen) return null
     inFlight++
     return { window: currentWindow(taken.known.window, now()), isAlone: !isHeard(taken.known, now()) }
   }
@@ -173,7 +160,8 @@ export function createPermits({ budgetKey, by, rules, store, now }: PermitsOptio
 
   return {
     known,
-    decision,
+    /** When the next request may leave, by this budget. */
+    decision: (budget: Budget): Decision => decide(budget, rules, now()),
     /** The same as `known`, read again. */
     view: () => inTurn(() => read().then(known)),
     noteWait: (wait: Decision) => inTurn(() => noteWait(wait)),

@@ -1,6 +1,5 @@
 import { createHttpGet, type HttpGet, openConnections } from '../../api/http.ts'
-import { allowedPerMinute } from '../../api/rate/decision.ts'
-import { budgetNow, msToSend } from '../../api/rate/forecast.ts'
+import { allowedPerMinute, budgetNow, msToSend } from '../../api/rate/decision.ts'
 import {
   checkConfigured,
   checkPort,

@@ -20,9 +20,14 @@ interface Target {
   collections: string[]
 }
 
+/** The write-ahead log, and free pages of the file, may hold what syncs deleted or wrote before. */
+const FRAGMENTS =
+  "fragments of what was deleted may stay in the database's files until they are used again; if none may stay, run VACUUM on it " +
+  'while nothing else uses it (sqlite3 FILE VACUUM; on a server VACUUM FULL)'
+
 /**
- * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections, also from the free
- * pages of the file. Needs no token. Without `--yes` it only lists what it would delete.
+ * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections. Needs no token. Without
+ * `--yes` it only lists what it would delete.
  */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const [org, ...others] = options.org
@@ -51,10 +56,10 @@ async function findTarget(
 ): Promise<Target> {
   const mirrored = (await mirror?.run(listedOrganizations)) ?? []
   const organization = organizationToForget(org, mirrored, config.organizations)
-  const known = (await mirror?.run(() => collectionsOf(organization.id))) ?? []
+  const held = (await mirror?.run(() => collectionsOf(organization.id))) ?? []
   const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []
   const names = configured.map(({ name }) => name)
-  return { organization, collections: collectionsToForget(collections, known, names) }
+  return { organization, collections: collectionsToForget(collections, held, names) }
 }
 
 /** The end of the message without --yes: what would be deleted. */
@@ -103,8 +108,6 @@ async function forgetAll(
     const name = `${printable(organization.name)} ${collection}`
     if (forgotten.owner === null) {
       stdout.write(`forgot ${name}: ${holdingsText(forgotten.gone)}\n`)
-      if (forgotten.isCollectionGone)
-        stdout.write(`nothing is left of ${collection}, so its columns and views are gone, too\n`)
     } else {
       stderr.write(
         `BUSY: ${name}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,
@@ -118,8 +121,7 @@ async function forgetAll(
     )
   if (collections.length === 0) stdout.write(`the mirror holds nothing of ${printable(organization.name)}\n`)
   if (!configured) await forgetting.organization(organization.id)
-  const isWhole = collections.length > 0 && code === 0
-  for (const line of forgetting.leftovers(isWhole)) stderr.write(`${line}\n`)
+  if (collections.length > 0 && code === 0) stderr.write(`${FRAGMENTS}\n`)
   return code
 }
 
@@ -139,11 +141,11 @@ function holdingsText({ rows, versions, rejects, walks, pages, runs }: Holdings)
  */
 export function organizationToForget(
   nameOrId: string,
-  known: readonly Organization[],
+  mirrored: readonly Organization[],
   configured: readonly Organization[],
 ): Organization {
   const folded = nameOrId.toLowerCase()
-  const all = [...configured, ...known]
+  const all = [...configured, ...mirrored]
   const byId = all.find(({ id }) => id === folded)
   if (byId) return byId
   const exact = all.filter(({ name }) => name === nameOrId)
@@ -170,10 +172,10 @@ export function organizationToForget(
  */
 function collectionsToForget(
   typed: readonly string[],
-  known: readonly string[],
+  mirrored: readonly string[],
   configured: readonly string[],
 ): string[] {
-  const all = [...new Set([...known, ...configured])]
+  const all = [...new Set([...mirrored, ...configured])]
   const stranger = typed.find((name) => !all.includes(name))
   if (stranger !== undefined) {
     throw new UsageError(
@@ -181,5 +183,5 @@ function collectionsToForget(
         `(they have: ${all.join(', ') || 'none'})`,
     )
   }
-  return known.filter((name) => typed.length === 0 || typed.includes(name))
+  return mirrored.filter((name) => typed.length === 0 || typed.includes(name))
 }

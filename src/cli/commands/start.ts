@@ -15,11 +15,11 @@ import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import { DEFAULT_CONFIG, readConfig } from '../config-file.ts'
+import { type FreshJob, keepFresh } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
 import type { PlannedJob, SharedStart } from '../postgres/start-sharing.ts'
 import { mirrorStatus } from '../read-status.ts'
-import { type FreshJob, keepFresh } from '../refreshes.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, type HowToRun, withSession } from '../with-session.ts'
@@ -195,7 +195,7 @@ async function startShared(sharing: Sharing, options: SharedStart): Promise<Sche
   return startSharing(sharing, options)
 }
 
-/** The log has one such line a list and hour. */
+/** The log has at most one such line per list and hour. */
 const HOUR_MS = 3_600_000
 
 /**

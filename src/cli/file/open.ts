@@ -7,7 +7,7 @@ import type { Rule } from '../../store/core/sql.ts'
 import { gateClosedUntil } from '../../store/core/status.ts'
 import { type Connection, runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
-import { emptyWal, openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { openForWriting } from '../../store/sqlite/file/open-for-writing.ts'
 import {
   announceDaemon,
@@ -77,11 +77,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
       rebuild: (collection) => rebuildCollection(connection, transact, collection, patience),
       async beginForgetting() {
         const { createFileForgetting } = await import('../../store/sqlite/forget.ts')
-        const { blank, ...forgetting } = translated(() =>
-          createFileForgetting({ ...writing, transact, configured: collections }),
-        )
-        await blank()
-        return { ...forgetting, leftovers: (isWhole) => leftoversIn(file, isWhole) }
+        return translated(() => createFileForgetting({ ...writing, transact }))
       },
       async close() {
         writing.leases.close()
@@ -127,18 +123,6 @@ export async function openConnection(
 const DAEMON_BESIDE =
   'another start is at work on this mirror: what one of them has read, the other reads again, so the API is asked twice; end ' +
   'one of them, unless it is stopping already'
-
-/** SQLite does not overwrite the unused middle of a database page when it uses the page for something else. */
-const VACUUM_TOO =
-  'if not even fragments may stay in the file, run VACUUM on it while nothing else uses it: sqlite3 FILE VACUUM'
-
-const LOG_IS_HELD =
-  'another process reads the mirror, so deleted data may still be in its file, or in the write-ahead log beside it; it ' +
-  'goes with the next sync, or when the same command runs again'
-
-function leftoversIn(file: string, isWhole: boolean): string[] {
-  return [...(isWhole ? [VACUUM_TOO] : []), ...(emptyWal(file) ? [] : [LOG_IS_HELD])]
-}
 
 export function createFilePublishing(
   connection: Connection,

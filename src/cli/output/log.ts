@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { LogFn, Logger } from 'pino'
-import pino from 'pino'
+import pino, { type LogFn, type Logger } from 'pino'
 import { missedText } from '../../report/status-text.ts'
 import { asCalled, counted, grouped, inWords, printable, printableJson } from '../../text.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
@@ -25,14 +24,14 @@ export function loggerOptions(
 ): LoggerOptions {
   const { logLevel, logFormat, quiet } = globals
   const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
-  const isWatched = terminal.isWatched || errors?.isTTY === true
-  const pretty = logFormat === undefined ? isWatched : logFormat === 'pretty'
+  const isOnTerminal = terminal.isWatched || errors?.isTTY === true
+  const pretty = logFormat === undefined ? isOnTerminal : logFormat === 'pretty'
   const destination = terminal.isWatched ? terminal.log : (errors ?? stderr)
   return {
     level,
     destination,
     pretty,
-    color: isWatched && !env.NO_COLOR && env.TERM !== 'dumb',
+    color: isOnTerminal && !env.NO_COLOR && env.TERM !== 'dumb',
     configOption: typedConfig(globals),
   }
 }

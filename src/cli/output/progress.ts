@@ -1,4 +1,4 @@
-import { type BudgetNow, msToSend } from '../../api/rate/forecast.ts'
+import { type BudgetNow, msToSend } from '../../api/rate/decision.ts'
 import type { JobEvent } from '../../sync/job.ts'
 import { leftOf, ownerName } from '../../sync/owner-work.ts'
 import type { Page } from '../../sync/types.ts'

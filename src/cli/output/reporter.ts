@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
-import { allowedPerMinute } from '../../api/rate/decision.ts'
-import { budgetNow } from '../../api/rate/forecast.ts'
+import { allowedPerMinute, budgetNow } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'

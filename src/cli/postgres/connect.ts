@@ -1,6 +1,5 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
-import { ceilingOf } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { readRegularFile } from '../../config/token-file.ts'
@@ -23,7 +22,7 @@ const MEASURE_EVERY_MS = 60_000
 
 /** Connects to the server and brings the schema up to date. Throws MirrorError. `clock`: of the server, the same for all workers. */
 export async function openPostgres(
-  { postgres, collections, rateLimit }: Pick<Config, 'postgres' | 'collections' | 'rateLimit'>,
+  { postgres, collections }: Pick<Config, 'postgres' | 'collections'>,
   runtime: Runtime,
   notes: Notes,
 ) {
@@ -32,11 +31,7 @@ export async function openPostgres(
     await migrate(server)
     await runRule(server, saveSetting('program', manifest.version))
     await makeConfigured(server, collections)
-    const { windowMs } = ceilingOf(rateLimit.requestsPerMinute ?? 1)
-    const { clock, measure } = await createServerClock(server, runtime.elapsed, {
-      windowMs,
-      onForward: (waitMs) => notes.warn({ event: 'clock_set', wait_ms: waitMs }, CLOCK_SET),
-    })
+    const { clock, measure } = await createServerClock(server, runtime.elapsed)
     const stop = runtime.every(MEASURE_EVERY_MS, () => {
       // The next statement reports a server that is away.
       measure().catch(() => {})
@@ -51,10 +46,6 @@ export async function openPostgres(
     throw error
   }
 }
-
-const CLOCK_SET =
-  'the clock of the PostgreSQL server was set forward, or this machine was asleep: no request that a limit counts leaves until ' +
-  'what was sent before counts no longer'
 
 /** Connects to the server. Throws MirrorError. */
 export async function connect(

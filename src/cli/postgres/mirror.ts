@@ -3,14 +3,14 @@ import { type CheckedMirror, collectionFindings, findingOf } from '../../check/m
 import type { Config } from '../../config/config.ts'
 import { MirrorError, UsageError } from '../../errors.ts'
 import { impossibleCollections } from '../../store/core/collections.ts'
-import { columnTroubles, overviewOf } from '../../store/core/overview.ts'
+import { columnTroubles } from '../../store/core/column-counts.ts'
+import { overviewOf } from '../../store/core/overview.ts'
 import { assertSameApi } from '../../store/core/settings.ts'
 import { gateClosedUntil } from '../../store/core/status.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { livingWorkers, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { jobsOnServer, mirrorSize, readQueue } from '../../store/postgres/read/status.ts'
-import { lockHolders } from '../../store/postgres/server/answers.ts'
 import { placeOf, type Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { type Origin, originAt } from '../../store/sqlite/publish/numbers.ts'
@@ -110,7 +110,6 @@ async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
     pausedUntil: await runRule(sql, gateClosedUntil()),
     columnTroubles: await runRule(sql, columnTroubles()),
     queue: await readQueue(sql, schema),
-    locks: await lockHolders(sql),
   }
 }
 

@@ -21,8 +21,7 @@ import { createTokens } from '../../store/postgres/tokens.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import { inspectPlace, makePublicFolder } from '../../store/sqlite/publish/place.ts'
-import type { CopyTask } from '../../store/sqlite/publish/publish.ts'
-import { startCopy } from '../../store/sqlite/publish/publish.ts'
+import { type CopyTask, startCopy } from '../../store/sqlite/publish/publish.ts'
 import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
@@ -75,15 +74,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         }
       },
       rebuild: (name) => rebuildCollection(server, name, { now, signal }),
-      beginForgetting: async () => {
-        const forgetting = createServerForgetting(server, leases, {
-          configured: config.collections,
-          now,
-          signal,
-        })
-        // The server overwrites what is deleted when it cleans its tables (VACUUM).
-        return { ...forgetting, leftovers: () => [] }
-      },
+      beginForgetting: async () => createServerForgetting(server, leases, { now, signal }),
       async close() {
         // Its timers would keep the process alive.
         await queue?.close().catch(() => {})

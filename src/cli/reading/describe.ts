@@ -60,7 +60,6 @@ function* describedText(
   yield `${name}: ${counted(rows, 'row')}${of}\n`
   for (const job of summary.jobs) yield `  ${jobText(job, now)}\n`
   if (views.length > 0) yield `  see also: ${views.join(', ')}\n`
-  if (columns.some(({ isExact }) => !isExact)) yield '  ~: estimated from a sample\n'
   yield '\n'
   const shown = fitting(columns, width)
   const table = tableFormat(shown.columns, width)
@@ -106,7 +105,7 @@ function shownRow(
     column,
     type,
     shareText(nulls, rows),
-    `${isExact ? '' : '~'}${grouped(distinct)}`,
+    `${isExact ? '' : '>'}${grouped(distinct)}`,
     shown(values.smallest),
     shown(values.largest),
     shown(values.example),

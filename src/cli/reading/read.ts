@@ -1,8 +1,6 @@
 import type { Listed, TypedRows, Value } from '../../store/core/reading.ts'
-import type { Parts } from '../../store/core/selection.ts'
+import type { ReadStatement } from '../../store/core/selection.ts'
 import type { Dialect, Rule } from '../../store/core/sql.ts'
-import { assertReadingSql, createReader, type Parameters } from '../../store/sqlite/read/reader.ts'
-import { isNotMadeYet, openMirror } from '../file/mirror.ts'
 import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
 import { tableFormat } from '../output/formats/table.ts'
 
@@ -80,7 +78,7 @@ export interface ReadableMirror {
   /** The table or view of a collection with this name. */
   find(name: string): MaybePromise<Listed | null>
   /** The rows of a selection. */
-  select(parts: Parts): Batches<Value[]>
+  select(read: ReadStatement): Batches<Value[]>
 }
 
 /** What the task writes of a mirror of either kind. Loads only what it needs, so that a small one starts fast. */
@@ -117,54 +115,4 @@ async function queryFormat(
   if (format === 'table') return tableFormat(columns, width)
   const { jsonFormat, ndjsonFormat } = await import('../output/formats/json.ts')
   return format === 'json' ? jsonFormat(columns, isTerminal) : ndjsonFormat(columns, isTerminal)
-}
-
-/** Does the task on a mirror in a file, and yields what it writes. Throws UsageError and MirrorError. */
-export async function* read(task: ReadingTask, tell: Tell): AsyncIterable<Uint8Array> {
-  const { database, isCopy, work } = task
-  if (isNotMadeYet(database)) {
-    // Usage is checked before the mirror is looked at.
-    if (work.kind === 'query') assertReadingSql(work.sql, valuesOf(work.parameters))
-    else if (!isCopy) {
-      const { assertNameOf } = await import('./named.ts')
-      assertNameOf(work, task.configured)
-    }
-  }
-  const connection = openMirror(database, isCopy)
-  // In memory: the disk may have no room, and this user no right to it.
-  if (work.kind === 'describe') connection.pragma('temp_store = MEMORY')
-  const reader = createReader(connection, database)
-  // All rows are one batch, which is read while it is written.
-  const mirror: ReadableMirror = {
-    ...reader,
-    query({ sql, parameters }) {
-      const { rows, ...head } = reader.query(sql, valuesOf(parameters))
-      return { ...head, batches: [rows] }
-    },
-    select: (parts) => [reader.select(parts)],
-  }
-  try {
-    yield* await written(mirror, task, tell)
-  } finally {
-    reader.close()
-  }
-}
-
-const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n]
-
-function valuesOf(parameters: QueryWork['parameters']): Parameters {
-  return new Map(parameters.map(([name, value]) => [name, parameterValue(value)]))
-}
-
-/**
- * A text that SQLite itself would write for a number is that number, and compared with a TEXT column it is the same text again;
- * anything else (007, 1.10) is a text.
- */
-function parameterValue(text: string): string | number | bigint {
-  if (/^(?:0|-?[1-9]\d*)$/.test(text)) {
-    const whole = BigInt(text)
-    return whole >= LEAST && whole <= MOST ? whole : text
-  }
-  const isPlain = /^-?(?:0|[1-9]\d{0,9})\.\d{0,4}[1-9]$/.test(text)
-  return isPlain ? Number(text) : text
 }

@@ -70,15 +70,15 @@ export function writeBudget(
   })
 }
 
-/** What the refreshes of all lists with one of these budgets pay; `scopes`: the keys of the budgets. */
-export function* readShares(dialect: Dialect, scopes: readonly string[]): Rule<StoredShare[]> {
+/** What the refreshes of all lists with one of these budgets pay. The column `scope` is the budget's key. */
+export function* readShares(dialect: Dialect, budgetKeys: readonly string[]): Rule<StoredShare[]> {
   const rows = yield* all<Omit<StoredShare, 'at'> & { at: StoredTime }>(
     `
-      SELECT scope, at, level, log_price AS "logPrice", version
+      SELECT scope AS "budgetKey", at, level, log_price AS "logPrice", version
       FROM sync_shares
-      WHERE scope IN (SELECT one.value FROM ${dialect.each(':scopes::text', 'one')})
+      WHERE scope IN (SELECT one.value FROM ${dialect.each(':keys::text', 'one')})
     `,
-    { scopes: JSON.stringify(scopes) },
+    { keys: JSON.stringify(budgetKeys) },
   )
   return rows.map((row) => ({ ...row, at: msOf(row.at) }))
 }
@@ -91,7 +91,7 @@ export function* writeShare({ at, ...share }: StoredShare): Rule<boolean> {
       ? yield* run(
           `
             INSERT INTO sync_shares (scope, at, level, log_price, version)
-            VALUES (:scope, :at, :level, :logPrice, :version)
+            VALUES (:budgetKey, :at, :level, :logPrice, :version)
             ON CONFLICT (scope) DO NOTHING
           `,
           values,
@@ -100,7 +100,7 @@ export function* writeShare({ at, ...share }: StoredShare): Rule<boolean> {
           `
             UPDATE sync_shares
             SET at = :at, level = :level, log_price = :logPrice, version = :version
-            WHERE scope = :scope AND version = :version - 1
+            WHERE scope = :budgetKey AND version = :version - 1
           `,
           values,
         )

@@ -1,7 +1,7 @@
 import { parseExact } from '../../json/exact.ts'
 import { asJsonObject } from '../../json/value.ts'
 import { keyColumnNames, splitKey } from '../columns/catalog.ts'
-import type { Column } from '../columns/column.ts'
+import type { Column, ColumnType } from '../columns/column.ts'
 import {
   type ColumnCount,
   type CountedRow,
@@ -20,7 +20,7 @@ import { tableName } from './names.ts'
 import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, timeOrNull, upsert } from './sql.ts'
 import { knownKey, loadArrayViews, loadColumns } from './tables.ts'
 
-// `sync_column_counts`. The decisions are in columns/counts.ts.
+// `sync_column_counts`, and what `status` notes of it. The decisions are in columns/counts.ts.
 
 /** Whether rows of the job changed since its values were counted, or may have. */
 export function* isUncounted(job: JobNames): Rule<boolean> {
@@ -272,4 +272,59 @@ function* readBefore(job: JobNames, table: string) {
     job,
   )
   return { counts, asOf: row?.asOf ?? null }
+}
+
+/** A column of a job whose values do not fit it, or that became empty: as of the job's last complete full walk. */
+export interface ColumnTrouble {
+  organization_id: string
+  organization: string
+  collection: string
+  /** Of an array of the collection, whose elements are counted; null: the column is in the collection's table. */
+  view: string | null
+  column: string
+  type: ColumnType
+  /** Where values are that do not fit it; null if there is no such column. */
+  text_column: string | null
+  /** Live rows whose value is in the text column, or is an object. */
+  misfits: number
+  /** How many of them are objects, whose fields have columns of their own. */
+  objects: number
+  /** What one of them is. */
+  misfit: Misfit | null
+  /** 1: an earlier walk found values in it, and now it is empty. */
+  emptied: 0 | 1
+}
+
+/** All columns with such trouble. Jobs without rows have none to report. In a copy there is none: it lacks the counts of each list. */
+export function columnTroubles(): Rule<ColumnTrouble[]> {
+  return all(`
+    WITH
+      known AS (
+        SELECT collection AS "table", "column", path, type, role FROM sync_known_columns
+        UNION ALL
+        SELECT view, "column", path, type, role FROM sync_view_columns
+      )
+    SELECT
+      count.organization_id,
+      organizations.name AS organization,
+      job.collection,
+      CASE WHEN count.collection <> job.collection THEN count.collection END AS view,
+      count."column",
+      known.type,
+      beside."column" AS text_column,
+      count.misfits + count.objects AS misfits,
+      count.objects,
+      count.misfit,
+      count.emptied
+    FROM sync_column_counts AS count
+    JOIN sync_jobs AS job
+      ON job.organization_id = count.organization_id
+      AND job.collection || '__' = substr(count.collection || '__', 1, length(job.collection) + 2)
+    JOIN organizations ON organizations.id = count.organization_id
+    JOIN known ON known."table" = count.collection AND known."column" = count."column"
+    LEFT JOIN known AS beside
+      ON beside."table" = known."table" AND beside.path = known.path AND beside.role = 'text'
+    WHERE (count.misfits + count.objects > 0 OR count.emptied = 1) AND job.rows > 0
+    ORDER BY count.collection, count."column", organizations.name
+  `)
 }

@@ -16,7 +16,7 @@ import {
   writeFitting,
 } from './fit.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
-import { keyIn, keyTexts, type Position, rowsBehind } from './lookup.ts'
+import { keyIn, keyTexts, type Position, rowsAfter } from './key-order.ts'
 import { tableName } from './names.ts'
 import type { TypedLine } from './rows.ts'
 import { takeSeq } from './rows.ts'
@@ -117,7 +117,7 @@ function typedLines(lines: readonly RawLine[], rows: readonly TypedRow[]): Typed
 
 /** Nobody changes these rows before the typed ones are written. */
 function* readRaw({ forShare }: Dialect, name: string, keys: Keys, last: Position | null): Rule<RawLine[]> {
-  const { sql, order, values } = rowsBehind(keys, last, ['_organization_id'])
+  const { sql, order, values } = rowsAfter(keys, last, ['_organization_id'])
   const rows = yield* all<Record<string, string>>(
     `
       SELECT "_organization_id" AS organization, "_json" AS json, ${keyTexts(keys.keyColumns)}

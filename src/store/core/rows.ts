@@ -5,7 +5,7 @@ import { keyValues, type TableShape } from '../columns/catalog.ts'
 import { type SqlValue, sqlitePath } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { namesOf } from './jobs.ts'
-import { tableName } from './names.ts'
+import { TABLE_KINDS, tableName } from './names.ts'
 import { type Columns, type Dialect, one, quoted, type Rule, SQL_TYPES, timeOf } from './sql.ts'
 
 // The rows of a collection in its three tables.
@@ -21,8 +21,8 @@ export interface TypedLine {
 
 /** Makes the SQL once, since it is long with 500 columns. */
 export function createRowWriter(dialect: Dialect, shape: TableShape) {
-  const { add, keep, change, restore } = textsOf(dialect, shape)
   const columns = lineColumns(shape)
+  const { add, keep, change, restore } = textsOf(dialect, shape, columns)
 
   function keyOf(key: Key['parts']) {
     const values = keyValues(key, shape.keyTypes)
@@ -31,11 +31,10 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
   }
 
   function* writeTyped(rows: readonly TypedLine[]): Rule<void> {
-    const lines = rows.map(({ organization, key, typed: { values } }): SqlValue[] => [
-      organization,
-      ...keyOf(key),
-      ...shape.columns.map(({ name }) => values.get(name) ?? null),
-    ])
+    const lines = rows.map(({ organization, key, typed: { values } }) => {
+      const keys: SqlValue[] = [organization, ...keyOf(key)]
+      return keys.concat(shape.columns.map(({ name }) => values.get(name) ?? null))
+    })
     yield* dialect.eachLine(restore, columns.typed, lines)
   }
 
@@ -59,7 +58,7 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
         ])
       if (job.collection.history !== false) yield* dialect.eachLine(keep, columns.changed, changed, event)
       if ((yield* dialect.eachLine(change, columns.changed, changed, event)) !== changed.length)
-        throw new Error(`${collection} has not all rows that changed`)
+        throw new Error(`rows of ${collection} that changed are no longer in its table`)
       yield* writeTyped(
         upserts.flatMap(({ key: { parts } }, index) => {
           const row = typed[index]
@@ -75,11 +74,9 @@ function isNew({ change }: Upsert): boolean {
 }
 
 /** The columns of the lines that each statement takes. */
-function lineColumns({
-  keyColumns,
-  keyTypes,
-  columns,
-}: TableShape): Record<'added' | 'changed' | 'typed', Columns> {
+type LineColumns = Record<'added' | 'changed' | 'typed', Columns>
+
+function lineColumns({ keyColumns, keyTypes, columns }: TableShape): LineColumns {
   const keys = Object.fromEntries(
     keyColumns.map((name, index) => [name, SQL_TYPES[keyTypes[index] ?? 'TEXT']]),
   )
@@ -91,11 +88,8 @@ function lineColumns({
   }
 }
 
-function textsOf({ lines, later }: Dialect, shape: TableShape) {
-  const columns = lineColumns(shape)
-  const [typed, raw, history] = (['typed', 'raw', 'history'] as const).map((kind) =>
-    quoted(tableName(shape.name, kind)),
-  )
+function textsOf({ lines, later }: Dialect, shape: TableShape, columns: LineColumns) {
+  const [typed, raw, history] = TABLE_KINDS.map((kind) => quoted(tableName(shape.name, kind)))
   const keys = shape.keyColumns.map(quoted)
   const values = shape.columns.map(({ name }) => quoted(name))
   const isSame = (row: string, organization: string) =>

@@ -89,8 +89,6 @@ export interface Dialect {
   comparable(column: ListedColumn): string
   /** For ORDER BY: the order in which the rows `x` are shown; none, as they come. */
   rowOrder(listed: Listed): string[]
-  /** About this share of the rows of a table or view; null: all of them. Of a table the same ones each time. */
-  sample(listed: Listed, share: number | null): Sample
   /** The names of all tables and views, in order. */
   relationNames(): Rule<string[]>
   /** The first table, view, index or other thing with one of these names. */
@@ -107,14 +105,6 @@ export interface Dialect {
     lines: readonly (readonly SqlValue[])[],
     values?: Values,
   ): Rule<number>
-}
-
-/** SQL for rows that are read more than once: to make them, before SELECT, after FROM, and to drop them. */
-export interface Sample {
-  make: string[]
-  with: string
-  from: string
-  drop: string[]
 }
 
 /** How rules run on a database. */

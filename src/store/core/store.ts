@@ -15,7 +15,8 @@ import {
   ownJobOf,
   saveRefresh,
 } from './jobs.ts'
-import { liveKeys, lookUp } from './lookup.ts'
+import { liveKeys } from './key-order.ts'
+import { lookUp } from './lookup.ts'
 import { countMissing, isNothingMissing, type Judged } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { beginRun, finishRun } from './runs.ts'
@@ -109,7 +110,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
       await owned(lease, () => saveRefresh(lease.job, saved))
     },
     refreshes: () => reading(allRefreshes()),
-    shares: (scopes) => reading(readShares(dialect, scopes)),
+    shares: (budgetKeys) => reading(readShares(dialect, budgetKeys)),
     writeShare: (share) => writing(() => writeShare(share)),
 
     async findMissing(lease, rule) {

@@ -57,13 +57,13 @@ export function commonTokens(
 }
 
 /** The mirror's salt; empty if there is none yet. */
-export function* saltOf(): Rule<string> {
+export function* readSalt(): Rule<string> {
   return (yield* setting('salt')) ?? ''
 }
 
 /** Returns the mirror's salt. `newSalt` makes one if there is none; of several processes the first one's is used. */
 export function* makeSalt(newSalt: () => string): Rule<string> {
-  const known = yield* saltOf()
+  const known = yield* readSalt()
   if (known !== '') return known
   yield* run(
     "INSERT INTO sync_settings (name, value) VALUES ('salt', :value) ON CONFLICT (name) DO NOTHING",
@@ -71,7 +71,7 @@ export function* makeSalt(newSalt: () => string): Rule<string> {
       value: newSalt(),
     },
   )
-  return yield* saltOf()
+  return yield* readSalt()
 }
 
 export function fingerprintOf(token: string, salt: string): string {

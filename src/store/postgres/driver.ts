@@ -122,13 +122,6 @@ export const POSTGRES: Dialect = {
       columns.some((column) => column.name === wish) || (isHistory && wish === '_sequence')
     return wanted.filter(isThere).map((column) => `x.${quoted(column)}`)
   },
-  sample({ name, isTable }, share) {
-    const chance = isTable
-      ? `TABLESAMPLE BERNOULLI (${(share ?? 1) * 100}) REPEATABLE (1)`
-      : `WHERE random() < ${share}`
-    const rows = `SELECT * FROM ${quoted(name)} ${share === null ? '' : chance}`
-    return { make: [], with: `WITH sample AS MATERIALIZED (${rows})`, from: 'sample', drop: [] }
-  },
   *relationNames() {
     const rows = yield* all<{ name: string }>(
       "SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'f', 'v', 'm') ORDER BY relname",

@@ -41,18 +41,18 @@ export async function createTokens(
   function beginAsking(fingerprint: string) {
     const before = writes.get(fingerprint)
     const begun = clock.elapsed()
-    return (reason: string | null) => {
+    return (reason: string | null): boolean => {
       const isNews = writes.get(fingerprint) === before
       if (isNews) reasons.set(fingerprint, reason)
-      return { isNews, isLate: clock.elapsed() - begun > LATE_MS }
+      return isNews && clock.elapsed() - begun <= LATE_MS
     }
   }
 
-  async function readReason(fingerprint: string, tries = MOST_LATE): Promise<void> {
-    const note = beginAsking(fingerprint)
-    const { isNews, isLate } = note(await reading(heldReason(fingerprint)))
-    if (!isNews) return readReason(fingerprint, tries)
-    if (isLate && tries > 1) return readReason(fingerprint, tries - 1)
+  async function readReason(fingerprint: string): Promise<void> {
+    for (let tries = 0; tries < MOST_LATE; tries++) {
+      const note = beginAsking(fingerprint)
+      if (note(await reading(heldReason(fingerprint)))) return
+    }
   }
 
   const common = commonTokens(POSTGRES, reading, writing)
@@ -89,18 +89,17 @@ export async function createTokens(
     budgets: createBudgets(server, clock, (scope) => {
       const note = beginAsking(scope)
       return (reason) => {
-        const { isNews, isLate } = note(reason)
-        if (isNews && !isLate) permitted.add(scope)
+        if (note(reason)) permitted.add(scope)
         else permitted.delete(scope)
       }
     }),
   }
 }
 
-/** A permit that was written this long after its time, or by a wrong clock, would count too early, and is written again. Milliseconds. */
+/** An answer of what holds a token is late after this time. Milliseconds. */
 const LATE_MS = 250
 
-/** How often a late permit is written, and a late hold read: a server that is always this slow would never be on time. */
+/** How often it is asked for: a server that is always this slow would never be on time. */
 const MOST_LATE = 3
 
 /**
@@ -112,30 +111,22 @@ export function createBudgets(
   clock: ServerClock,
   beginAsking: (scope: string) => (held: string | null) => void,
 ): BudgetStore {
-  /** `isOnTime`: by our clock, which was right. */
-  async function ask<T extends BudgetNews>(scope: string, rule: Rule<T | null>) {
-    const noteHold = beginAsking(scope)
-    const [asked, noteTime] = [clock.elapsed(), clock.compare()]
+  async function ask<T extends BudgetNews>(scope: string, rule: Rule<T | null>): Promise<T | null> {
+    const [noteHold, noteTime] = [beginAsking(scope), clock.compare()]
     const row = await runRule(server, rule)
     if (!row) return null
     noteHold(row.held)
-    return { ...row, isOnTime: noteTime(row.at) && clock.elapsed() - asked <= LATE_MS }
+    noteTime(row.at)
+    return row
   }
 
   return {
-    sureAt: clock.sureAt,
     async read(scope) {
       return budgetIn(await ask(scope, readBudget(POSTGRES, scope)))
     },
     async compareAndSet(scope, version, next) {
-      let known = Number(version)
-      for (let tries = 0; tries < MOST_LATE; tries++) {
-        const written = await ask(scope, writeBudget(POSTGRES, scope, known, next()))
-        if (!written) return null
-        known = written.version
-        if (written.isOnTime) break
-      }
-      return String(known)
+      const written = await ask(scope, writeBudget(POSTGRES, scope, Number(version), next()))
+      return written && String(written.version)
     },
   }
 }

@@ -69,19 +69,6 @@ export const SQLITE: Dialect = {
   },
   comparable: ({ name }) => quoted(name),
   rowOrder: ({ isTable }) => (isTable ? ['x._rowid_'] : []),
-  sample({ name, isTable }, share) {
-    if (share === null) return { make: [], with: '', from: quoted(name), drop: [] }
-    // A view has no row ids. Those of a table are spread by a hash.
-    const chance = `(${isTable ? 'rowid * 2654435761' : 'random()'}) & 4294967295`
-    const rows = `SELECT * FROM main.${quoted(name)} WHERE (${chance}) < ${Math.floor(share * 2 ** 32)}`
-    const sample = 'temp."_sample"'
-    return {
-      make: [`CREATE TEMP TABLE "_sample" AS ${rows}`],
-      with: '',
-      from: sample,
-      drop: [`DROP TABLE ${sample}`],
-    }
-  },
   *relationNames() {
     const rows = yield* all<{ name: string }>(
       "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name",

@@ -8,8 +8,8 @@ import {
   hold,
   liftHold,
   makeSalt,
+  readSalt,
   register,
-  saltOf,
   type Tokens,
 } from '../core/tokens.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
@@ -41,7 +41,7 @@ export function createTokens(connection: Connection, write: Transact, newSalt: (
         yield* makeSalt(newSalt)
         yield* register(SQLITE, organizations)
       }),
-    fingerprint: (token) => fingerprintOf(token, reading(saltOf())),
+    fingerprint: (token) => fingerprintOf(token, reading(readSalt())),
     holdOf: (fingerprint) => ({ heldReason: () => reading(heldReason(fingerprint)) }),
     async hold(...told) {
       await writing(() => hold(SQLITE, ...told))

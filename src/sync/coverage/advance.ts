@@ -83,7 +83,7 @@ function readForward(rules: WalkRules, from: Checkpoint, page: Page, match: Page
   return isSwinging(counted) ? markUnsettled(read) : beginStepBack(rules, read, page)
 }
 
-/** Counts the known keys at or before the frontier. Those beyond it were found earlier, by asking for another page. */
+/** Counts the known items at or before the frontier. Those beyond it were found earlier, by asking for another page. */
 function repeatsOn({ frontier, recent }: CoverageState, { previous }: PageMatch) {
   const oldest = recent[0] ?? 0
   let near = 0

@@ -91,7 +91,7 @@ function isSkip({ perPage }: CoverageState, { newToPass, previous, positions }: 
   return (Math.floor(place.position) + 1) % perPage === 0
 }
 
-/** How many items more than the ledger the list has, from here to the frontier; null: no key of the page is known. */
+/** How many items more than the ledger the list has, from here to the frontier; null: no item of the page is known. */
 function listedMore(
   { perPage }: CoverageState,
   { frontier }: LookBack,
@@ -189,7 +189,7 @@ export function askSpotCheck(from: Checkpoint): Checkpoint {
   return { ...from, ask: { why: 'spot-check', page, until: null, before: null } }
 }
 
-/** An answer to `spot-check`: if keys or their order differ and the total does not, items left and came unnoticed. */
+/** An answer to `spot-check`: if items or their order differ and the total does not, items left and came unnoticed. */
 export function finishSpotCheck(from: Checkpoint, page: Page, { previous }: PageMatch): Checkpoint {
   const state = { ...from.state, closed: { ...from.state.closed, spotCheck: true } }
   const [first] = previous
@@ -208,8 +208,8 @@ export function askFront(from: Checkpoint, page: number): Checkpoint {
 }
 
 /**
- * An answer to `front`: where two keys are neighbours as before, none after them was added in front. Compares the
- * last three keys, since a page boundary may have been between two of them.
+ * An answer to `front`: where two items are neighbours as before, none after them was added in front. Compares the
+ * last three items, since a page boundary may have been between two of them.
  */
 export function continueFront(from: Checkpoint, page: Page, { previous, newToPass }: PageMatch): Checkpoint {
   const state = { ...from.state, found: from.state.found + newToPass }
@@ -221,7 +221,7 @@ export function continueFront(from: Checkpoint, page: Page, { previous, newToPas
     : askFront(next, page.number + 1)
 }
 
-/** Keys at a fractional position were found later and do not count: they are neighbours of whatever they were found with. */
+/** Items at a fractional position were found later and do not count: they are neighbours of whatever they were found with. */
 function areNeighbours(
   before: ListPosition | null | undefined,
   last: ListPosition | null | undefined,

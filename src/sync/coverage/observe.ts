@@ -79,7 +79,7 @@ export function mayAskAgain({ askedAgain, lastPage, frontier }: CoverageState): 
   return askedAgain < Math.min(lastPage, (frontier?.page ?? 0) + AT_FIRST)
 }
 
-/** The frontier after this answer: its last key, or `before` if it has none. */
+/** The frontier after this answer: its last item, or `before` if it has none. */
 export function frontierAfter(
   before: Frontier | null,
   state: CoverageState,
@@ -107,7 +107,7 @@ export function riseSince(frontier: Pick<Frontier, 'total'> | null, page: Page):
 /** A repeated item from one of the last 8 pages was pushed along by an insertion; one from further back was moved. */
 const NEAR = 8
 
-/** The state after a page read in list order: its last key is the new frontier. */
+/** The state after a page read in list order: its last item is the new frontier. */
 export function readingAfter(state: CoverageState, page: Page, match: PageMatch): CoverageState {
   const frontier = frontierAfter(state.frontier, state, page, match)
   const segment = match.why === 'forward' ? match.positions[0]?.segment : undefined

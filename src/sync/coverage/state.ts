@@ -1,10 +1,10 @@
 import type { Checkpoint, WalkOutcome } from '../types.ts'
 import { forwardTo } from './observe.ts'
-import { NO_TOTALS, totalsOfNextPass } from './verdict.ts'
+import { totalsOfNextPass } from './verdict.ts'
 
 /**
- * The position of a key in what a pass has read: the ordinal of its answer in the page ledger, and its place among
- * the keys of that answer. A whole number where the answer listed it; a fraction where it was found later, between
+ * The position of an item in what a pass has read: the ordinal of its answer in the page ledger, and its place among
+ * the items of that answer. A whole number where the answer listed it; a fraction where it was found later, between
  * two others.
  */
 export interface ListPosition {
@@ -31,9 +31,9 @@ export type Why = 'forward' | 'back' | 'reread' | 'overlap' | 'look' | 'spot-che
 export interface Question {
   why: Why
   page: number
-  /** Measure from the last known key on the page, at or before this position, to it; null: measure nothing. */
+  /** Measure from the last known item on the page, at or before this position, to it; null: measure nothing. */
   until: ListPosition | null
-  /** If no key of the page is known, its keys belong in front of this segment; null: after all others. */
+  /** If no item of the page is known, its items belong in front of this segment; null: after all others. */
   before: number | null
 }
 
@@ -180,6 +180,17 @@ export interface WalkRules {
   kind: 'full' | 'partial'
   firstPage: number
   total: 'check' | 'ignore'
+}
+
+const NO_TOTALS: Totals = {
+  answers: 0,
+  last: null,
+  change: 0,
+  turns: 0,
+  listed: 0,
+  listedLast: 0,
+  end: null,
+  isDoubted: false,
 }
 
 export const NO_MOVEMENT: Movement = {

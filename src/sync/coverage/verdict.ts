@@ -145,21 +145,9 @@ function spansOf(state: CoverageState) {
   return { pages, watched, window: Math.min(SPAN, watched) }
 }
 
-export const NO_TOTALS: Totals = {
-  answers: 0,
-  last: null,
-  change: 0,
-  turns: 0,
-  listed: 0,
-  listedLast: 0,
-  end: null,
-  isDoubted: false,
-}
-
 /** Returns the totals at the start of the next pass. */
 export function totalsOfNextPass(state: CoverageState): Totals {
-  const { listed } = NO_TOTALS
-  return { ...state.totals, listed, isDoubted: isOff(state) }
+  return { ...state.totals, listed: 0, isDoubted: isOff(state) }
 }
 
 /** The total of a moving list seldom changes its direction, a few times more by chance; a random total does so most of the time. */

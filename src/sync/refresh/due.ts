@@ -12,9 +12,9 @@ import {
   PER_PAGE,
   priceOf,
   type Share,
+  type ShareUse,
 } from './price.ts'
 import { afterNewestEnd, afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
-import type { ShareUse } from './share-use.ts'
 import { knownRates, type RefreshState } from './state.ts'
 
 /** What the configuration says of a list. Milliseconds. */

@@ -7,7 +7,7 @@ export interface RefreshRow {
   seen: { firstAt: number; changedAt: number } | null
   /** Whether it is an item without a usable key that the mirror had not met before: the total counts it, too. */
   isNewReject?: boolean
-  /** The number of the answer, in this reading of one end, that held the key before; null where this one is the first. */
+  /** The number of the answer, in this reading of one end, that held the item before; null where this one is the first. */
   metIn: number | null
 }
 
@@ -74,7 +74,7 @@ export interface EndReading {
   unproven: number
   /** How many of these were asked again to see whether one did. */
   askedAgain: number
-  /** Answers whose keys may stand after a gap, since the list moved while it stepped back. */
+  /** Answers whose items may stand after a gap, since the list moved while it stepped back. */
   doubtful: readonly number[]
 }
 

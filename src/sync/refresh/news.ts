@@ -35,7 +35,7 @@ export interface Judging {
   /** Rows that were first seen after `settledAt` are news; `at` is the time that the answer is written with. Epoch milliseconds. */
   settledAt: number
   at: number
-  /** The first answer whose keys count as met. */
+  /** The first answer whose items count as met. */
   top: number
 }
 
@@ -105,7 +105,7 @@ function isUnchanged({ seen }: RefreshRow, at: number): boolean {
   return seen === null || seen.changedAt < at
 }
 
-/** Whether an answer of this reading held the key before. */
+/** Whether an answer of this reading held the item before. */
 export function isMet({ metIn }: RefreshRow, top: number): boolean {
   return metIn !== null && metIn >= top
 }

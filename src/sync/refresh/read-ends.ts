@@ -11,7 +11,7 @@ import { afterNewestEnd } from './rates.ts'
 import { readInward, seekFromFirst } from './read-inward.ts'
 import { knownRates, type RefreshState } from './state.ts'
 
-/** A refresh of a list that moved too much is repeated by the next one, which has more to read: after this many in a row that is left to a walk. */
+/** A refresh that could not follow its list settles nothing, so the next one has more to read. After this many in a row, that is left to a walk. */
 const MOST_DOUBTS = 3
 
 /** An answer as it is once it is written. */
@@ -25,8 +25,8 @@ export interface WrittenAnswer<Id> extends Omit<RefreshAnswer, 'page' | 'rows'> 
 type Reading<Id, R> = Generator<number, R, WrittenAnswer<Id> | JobError>
 
 /**
- * Reads the ends of a list, without its older pages. If new items appear at neither end, it reads nothing, but from time to time both ends. Nothing
- * of it is kept: an interrupted refresh begins again.
+ * Reads the ends of a list, without its older pages. If new items appear at neither end, it reads nothing, except both ends from time to time.
+ * An interrupted reading begins again.
  * @returns The state to be saved then, and how each end was read.
  */
 export function* readEnds<Id>(

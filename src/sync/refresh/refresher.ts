@@ -196,7 +196,7 @@ export function createRefresher(options: RefresherOptions) {
     if (requests !== 0) await policy?.share.take(() => requests)
   }
 
-  /** Reads an older page, if one is owed and may be asked for. */
+  /** Reads a page of what changed, or an older page, if one is owed and the share has room. Returns whether it read one. */
   async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
     if ((await take(older(goesOn))) === 0 || !policy || !state) return false
     if (state.changes?.ask) {

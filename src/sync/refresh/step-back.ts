@@ -11,8 +11,8 @@ import { countSlid, isMet, noteAdded } from './news.ts'
 /** A list that moves between every two answers would be followed for ever. After this many doubtful answers the reading only goes on inwards, and proves nothing. */
 const MOST_DOUBTFUL = 8
 
-/** Whether the reading no longer steps back, although there may be a gap behind it. */
-function isLeft({ doubtful }: EndReading): boolean {
+/** Whether the reading has given up stepping back, although there may be a gap behind it. */
+function hasGivenUp({ doubtful }: EndReading): boolean {
   return doubtful.length >= MOST_DOUBTFUL
 }
 
@@ -29,7 +29,7 @@ export function hasSlid(
   const rise = riseSince(before, reading)
   const mayBeNew = before.top === null ? next !== null : before.news.oldInRow === 0
   const isBehind = reading.end === 'first' ? page > 1 && rise < 0 : mayBeNew && rise > 0
-  return isBehind && !isLeft(reading) && !isJoined(reading, rows, reading.answers)
+  return isBehind && !hasGivenUp(reading) && !isJoined(reading, rows, reading.answers)
 }
 
 export function stepBack(reading: EndReading, { page, at }: RefreshAnswer): EndReading {
@@ -44,7 +44,7 @@ export function stepBack(reading: EndReading, { page, at }: RefreshAnswer): EndR
 }
 
 /**
- * An answer on the way back; it ends at a page that holds a key that was read before it began.
+ * An answer on the way back; it ends at a page that holds an item that was read before it began.
  * @returns The reading with the page to ask, or with none where it reads on after the page where it began.
  */
 export function continueStepBack(
@@ -63,7 +63,7 @@ export function continueStepBack(
   const isAtEnd = end === 'first' ? page === 1 : next === null || back.answer === noted.top
   if (!isAtEnd && !isJoined(noted, rows, back.answer)) {
     const further = { ...reading, doubtful: [...doubtful, answers] }
-    if (isLeft(further)) return { ...further, stepBack: null }
+    if (hasGivenUp(further)) return { ...further, stepBack: null }
     return { ...further, ask: outwards(reading, page), stepBack: { ...back, moved } }
   }
   if (!moved && end === 'last')
@@ -89,7 +89,7 @@ function isDeepest({ top, answerOf }: EndReading, from: number): boolean {
   return ![...answerOf].some(([page, answer]) => answer >= (top ?? 1) && page < from)
 }
 
-/** Whether a page holds a key that the reading met before this answer, and that no gap can stand in front of. */
+/** Whether a page holds an item that the reading met before this answer, and that no gap can stand in front of. */
 function isJoined({ top, doubtful }: EndReading, rows: readonly RefreshRow[], before: number): boolean {
   return rows.some((row) => {
     const { metIn } = row
@@ -127,7 +127,7 @@ export function unprovenPages(
 /** Ends a reading that has met known rows, or asks for the pages in front of them again. */
 export function askAgain(reading: EndReading): EndReading {
   const { unproven } = reading
-  if (isLeft(reading)) return { ...reading, outcome: 'doubtful' }
+  if (hasGivenUp(reading)) return { ...reading, outcome: 'doubtful' }
   if (unproven === 0) return { ...reading, outcome: 'settled' }
   return unproven > MOST_AGAIN
     ? { ...reading, outcome: 'unproven' }

@@ -88,7 +88,7 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
     )
   })
 
-  it('counts few distinct values in all rows, and estimates many', async () => {
+  it('counts distinct values up to 100,000, and says of more that they are more', async () => {
     const { run, rows } = await synced()
     const note = "CASE WHEN n = 77777 THEN 'seldom' WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END"
     await (await rows())(
@@ -101,8 +101,8 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
       .collections
     const described = Object.fromEntries(columns.map((column) => [column.column, column]))
     expect(described.note).toMatchObject({ distinct: 4, distinct_is_exact: true })
-    expect(described.id).toMatchObject({ distinct: 110_000, distinct_is_exact: false })
-    expect((await run(['describe', 'orders'])).stdout).toMatch(/^note +TEXT +\S+ % +4 /m)
+    expect(described.id).toMatchObject({ distinct: 100_000, distinct_is_exact: false })
+    expect((await run(['describe', 'orders'])).stdout).toMatch(/^id +\S+ +0 % +>100,000 /m)
   })
 
   it('knows a materialized view of the user beside those of a collection, and no sequence', async () => {

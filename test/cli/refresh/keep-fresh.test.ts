@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { keepFresh, type PlannedList } from '../../../src/cli/refreshes.ts'
+import { keepFresh } from '../../../src/cli/keep-fresh.ts'
+import type { PlannedList } from '../../../src/cli/refresh-plan.ts'
 import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import type { Reads } from '../../../src/sync/refresh/due.ts'

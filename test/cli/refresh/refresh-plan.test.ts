@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createRefreshPlan } from '../../../src/cli/refreshes.ts'
+import { createRefreshPlan } from '../../../src/cli/refresh-plan.ts'
 import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { afterFullWalk, scopeText } from '../../../src/sync/refresh/state.ts'

@@ -4,13 +4,13 @@ import { dueLists, type KnownList, olderWanted, type RefreshPolicy } from '../..
 import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
   charge,
+  createShareUse,
   isWalkedWhole,
   newShare,
   priceOf,
   shareRules,
   turnOf,
 } from '../../../src/sync/refresh/price.ts'
-import { createShareUse } from '../../../src/sync/refresh/share-use.ts'
 import type { Coverage } from '../../../src/sync/types.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
 import { type ChangesSetting, createChanges, type ServedChanges } from './changes.ts'
@@ -202,7 +202,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   }
 
   function passShare(): void {
-    worker.share.note({ ...share, scope: '', version: 1 })
+    worker.share.note({ ...share, budgetKey: '', version: 1 })
     share = worker.share.known()
   }
 

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { columnTroubles } from '../../../src/store/core/overview.ts'
+import { columnTroubles } from '../../../src/store/core/column-counts.ts'
 import { troubledLists } from '../../../src/store/core/status.ts'
 import { runRule } from '../../../src/store/postgres/driver.ts'
 import { livingWorkers } from '../../../src/store/postgres/leases.ts'

@@ -1,4 +1,4 @@
-import { columnTroubles } from '../../../src/store/core/overview.ts'
+import { columnTroubles } from '../../../src/store/core/column-counts.ts'
 import { troubledLists } from '../../../src/store/core/status.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { readJobs } from '../../../src/store/sqlite/read/status.ts'

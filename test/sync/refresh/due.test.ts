@@ -9,8 +9,7 @@ import {
   type RefreshPolicy,
   takeOwed,
 } from '../../../src/sync/refresh/due.ts'
-import { charge, newShare, shareRules, turnOf } from '../../../src/sync/refresh/price.ts'
-import { createShareUse } from '../../../src/sync/refresh/share-use.ts'
+import { charge, createShareUse, newShare, shareRules, turnOf } from '../../../src/sync/refresh/price.ts'
 import { afterFullWalk, knownRates, type RefreshState } from '../../../src/sync/refresh/state.ts'
 
 const MINUTE = 60_000
@@ -131,7 +130,7 @@ function shareAt(level: number, price: number) {
     () => shareRules(60, 10),
     () => NOW,
   )
-  share.note({ scope: 'token', at: NOW, level, logPrice: Math.log(price), version: 1 })
+  share.note({ budgetKey: 'token', at: NOW, level, logPrice: Math.log(price), version: 1 })
   return share
 }
 
@@ -281,7 +280,8 @@ function playQuiet(busy: number, perMinute: number): { longestWait: number; turn
     () => rules,
     () => now,
   )
-  const note = (noted: ReturnType<typeof newShare>) => share.note({ ...noted, scope: 'token', version: 1 })
+  const note = (noted: ReturnType<typeof newShare>) =>
+    share.note({ ...noted, budgetKey: 'token', version: 1 })
   note(newShare(now))
   const policy: RefreshPolicy = { ...PACE, turn, share }
   const lists = Array.from({ length: busy + 1 }, (_, list): KnownList<number> => {

@@ -122,22 +122,6 @@ export function openAsItIs(file: string): Connection {
   return new Database(file, { fileMustExist: true, timeout: 0 })
 }
 
-/**
- * Moves the WAL into the file, and cuts it if no reader needs it. Returns whether it was cut. Has no time
- * limit; other processes can write meanwhile, except in the moment of the cut.
- */
-export function emptyWal(file: string): boolean {
-  const connection = new Database(file, { fileMustExist: true, timeout: LOCK_MS })
-  try {
-    const [moved] = connection.pragma('wal_checkpoint(PASSIVE)') as { log: number; checkpointed: number }[]
-    if (moved?.log !== moved?.checkpointed) return false
-    const [cut] = connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
-    return cut?.busy === 0
-  } finally {
-    connection.close()
-  }
-}
-
 export function assertOurs(
   file: string,
   ids: readonly number[] = [APPLICATION_ID],

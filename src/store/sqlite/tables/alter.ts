@@ -191,7 +191,7 @@ function nameOfCopy(table: string): string {
 }
 
 /** The SQL that declares a table; null if there is none. */
-export function* declarationOf(table: string): Rule<string | null> {
+function* declarationOf(table: string): Rule<string | null> {
   const found = yield* one<{ sql: string }>(
     "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = :table",
     { table },

@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import { systemCode } from '../../errors.ts'
 import { serveParent } from '../../store/sqlite/child-process.ts'
-import type { ReadingTask } from './read.ts'
+import type { ReadingTask } from '../reading/read.ts'
 
-// The process that file/reading.ts starts. What it reads goes to its standard output, notes come with its last message.
+// The process that `reading.ts` starts. What it reads goes to its standard output, notes come with its last message.
 
 const STDOUT = 1
 
@@ -32,9 +32,9 @@ function writeSome(bytes: Uint8Array, at: number): number {
 
 async function work(task: ReadingTask): Promise<string[]> {
   // The main thread, which only listens, does without it.
-  const { read } = await import('./read.ts')
+  const { readPieces } = await import('./reading.ts')
   const notes: string[] = []
-  for await (const bytes of read(task, (note) => notes.push(note))) write(bytes)
+  for await (const bytes of readPieces(task, (note) => notes.push(note))) write(bytes)
   return notes
 }
 
