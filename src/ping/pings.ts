@@ -44,7 +44,7 @@ const EARLY_EVERY_MS = 50_000
 interface Target {
   address: string
   line: Line
-  /** What the last ping reported; empty if it did not arrive. */
+  /** What the last ping reported; with no reasons if it did not arrive, so that the next failure is reported again. */
   told: Failing
   /** Resolves when nothing is left to read from the mirror for this address: one outcome is read after another. */
   tail: Promise<void>
@@ -82,7 +82,7 @@ export function createPings(options: PingsOptions) {
       signal,
       send: (kind, text, limit) => send(address, kind, text, limit),
       onLost: (kind, reason) => {
-        if (kind === 'fail') target.told = new Map()
+        if (kind === 'fail') target.told = new Map(Array.from(target.told.keys(), (list) => [list, '']))
         onLost(address, kind, reason)
       },
       onSent: (kind) => onSent(address, kind),

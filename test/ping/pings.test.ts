@@ -217,16 +217,17 @@ describe('what the mirror says', () => {
 const REFUSED = new JobError('UNAUTHORIZED', 'refused')
 const NAMES = ['acme', 'globex', 'initech']
 
-it('a call that did not arrive is made again once, though every list has met the token before', async () => {
-  let isAway = true
+/** Three lists of one token, which the mirror has as held until `end()`; no ping arrives until `arrive()`. */
+function createHeldScene() {
+  let [isAway, isHeld] = [true, true]
   const [sent, texts]: [string[], string[]] = [[], []]
   const pings = createPings({
     addressOf: () => 'all',
-    troubles: async () => NAMES.map((name) => troubleOf(name, 'UNAUTHORIZED')),
+    troubles: async () => (isHeld ? NAMES.map((name) => troubleOf(name, 'UNAUTHORIZED')) : []),
     send: async (_, kind, text) => {
+      if (isAway) throw new Error('status 500')
       sent.push(kind)
       texts.push(text)
-      if (isAway) throw new Error('status 500')
     },
     onLost: () => {},
     onSent: () => {},
@@ -240,12 +241,33 @@ it('a call that did not arrive is made again once, though every list has met the
       await pings.idle()
     }
   }
+  const arrive = () => {
+    isAway = false
+  }
+  const end = () => {
+    isHeld = false
+  }
+  return { sent, texts, pings, failAll, arrive, end }
+}
+
+it('a call that did not arrive is made again once, though every list has met the token before', async () => {
+  const { sent, texts, failAll, arrive } = createHeldScene()
   await failAll()
-  isAway = false
-  sent.length = 0
+  arrive()
   await failAll()
   await failAll()
 
   expect(sent).toEqual(['fail'])
   expect(texts.at(-1)).toContain('3 lists failed:')
+})
+
+it('that all is well again is told also after a call that did not arrive: an earlier one may have', async () => {
+  const { sent, pings, failAll, arrive, end } = createHeldScene()
+  await failAll()
+  arrive()
+  end()
+  pings.note([refreshOf('acme')])
+  await pings.idle()
+
+  expect(sent).toEqual(['success'])
 })
