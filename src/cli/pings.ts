@@ -1,27 +1,25 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { createPings, type Pings, type StandingTrouble } from '../ping/pings.ts'
+import { createPings, type Pings, type Trouble } from '../ping/pings.ts'
 import { sendPing } from '../ping/send.ts'
-import type { Status } from '../report/status.ts'
-import type { Tokens } from '../store/core/tokens.ts'
+import { listName, reasonOf } from '../ping/summary.ts'
+import { troubleCode } from '../report/verdict.ts'
+import { type TroubledList, troubledLists } from '../store/core/status.ts'
+import type { RuleRunner } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
-import { fingerprintOf } from './token-holds.ts'
 
 /** The pings of a configuration. Their addresses are secrets, so that the log names only their hosts. */
 export function pingsOf(
   { organizations }: Pick<Config, 'organizations'>,
   { now, sleep, signal }: Runtime,
-  tokens: Pick<Tokens, 'fingerprint'>,
+  mirror: Pick<RuleRunner, 'run'>,
   logger: Logger,
   userAgent: string,
 ): Pings {
   const byId = new Map(organizations.map((organization) => [organization.id, organization]))
   return createPings({
     addressOf: (id) => byId.get(id)?.ping() ?? null,
-    tokenOf: (id) => {
-      const organization = byId.get(id)
-      return (organization && fingerprintOf(organization, tokens)) ?? id
-    },
+    troubles: () => troublesIn(mirror, { sleep, signal }),
     send: (address, kind, text, limit) => sendPing(address, kind, text, { userAgent, signal: limit }),
     onLost: (address, kind, reason) =>
       logger.warn(
@@ -41,25 +39,33 @@ export function hostOf(address: string): string {
   return URL.canParse(address) ? new URL(address).host : 'unknown'
 }
 
-/** The lists that earlier processes left in trouble, for pings. */
-export function standingTroubles({ jobs }: Pick<Status, 'jobs'>): StandingTrouble[] {
-  return jobs.flatMap((job) => {
-    const code = troubleCode(job)
-    if (!job.configured || code === null) return []
-    const { organization_id: organizationId, organization, collection, held_since: held } = job
-    return {
-      organizationId,
-      organization,
-      collection,
-      code,
-      waitsForSomebody: held !== null || job.removals_held > 0,
-      endsByRefresh: job.failing_since === null || job.failing_by === 'refresh',
-    }
-  })
+/** How long a ping waits for a mirror that is away. Then it goes by what its run met. Milliseconds. */
+const AWAY_MS = 5000
+
+/** What is wrong by the mirror, as `status` has it; nothing if it cannot be read. */
+async function troublesIn(
+  { run }: Pick<RuleRunner, 'run'>,
+  { sleep, signal }: Pick<Runtime, 'sleep' | 'signal'>,
+): Promise<Trouble[]> {
+  const over = new AbortController()
+  const late = sleep(AWAY_MS, AbortSignal.any([signal, over.signal])).then(
+    () => [],
+    () => [],
+  )
+  const lists = await Promise.race([run(troubledLists), late]).catch(() => [])
+  over.abort()
+  return lists.flatMap(troubleOf)
 }
 
-function troubleCode(job: Status['jobs'][number]): string | null {
-  if (job.held_since !== null) return 'UNAUTHORIZED'
-  if (job.removals_held > 0) return 'REMOVALS_HELD'
-  return job.failing_since === null ? null : (job.failing_code ?? 'INTERNAL')
+function troubleOf(list: TroubledList): Trouble[] {
+  const code = troubleCode(list)
+  if (code === null) return []
+  return [
+    {
+      organizationId: list.organization_id,
+      list: listName(list.organization, list.collection),
+      reason: reasonOf(code, list.failing_message),
+      waitsForSomebody: list.held_since !== null || list.removals_held > 0,
+    },
+  ]
 }

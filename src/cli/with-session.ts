@@ -21,7 +21,7 @@ export interface CommandSession extends Session {
   logger: Logger
   reporter: Reporter
   /** See `Pings`. */
-  recall: Pings['recall']
+  tellStanding: Pings['tellStanding']
   /** Runs these jobs side by side, once. */
   runJobs: RunJobs
 }
@@ -71,7 +71,7 @@ export async function withSession(
     )
     return byHand ? exitCodeOfStop(signal) : 0
   }
-  const pings = pingsOf(config, runtime, session.tokens, logger, userAgent)
+  const pings = pingsOf(config, runtime, session, logger, userAgent)
   const { publishing } = session
   const { publish: target } = config
   const publisher =
@@ -93,7 +93,7 @@ export async function withSession(
       ...session,
       logger,
       reporter,
-      recall: pings.recall,
+      tellStanding: pings.tellStanding,
       runJobs,
     })
     if (byHand) {
@@ -104,6 +104,7 @@ export async function withSession(
   } finally {
     await publisher?.close()
     reporter.close()
+    await pings.read()
     await session.close()
     // Last: other processes can have the mirror while pings are sent.
     await pings.idle()

@@ -3,10 +3,9 @@ import type { Job } from '../sync/types.ts'
 import { createLine, type Line, type LineOptions, type PingKind } from './send.ts'
 import {
   endOf,
-  listName,
+  type Failing,
   listOf,
   outcomeText,
-  reasonOf,
   reasonOfFailure,
   standingText,
   startText,
@@ -15,8 +14,8 @@ import {
 export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onSent'> {
   /** The address for the pings about an organization's jobs; null for none. */
   addressOf: (organizationId: string) => string | null
-  /** Names the token of an organization. */
-  tokenOf: (organizationId: string) => string
+  /** The lists that are not well, as the mirror has it now; empty if it cannot be read. */
+  troubles: () => Promise<readonly Trouble[]>
   send: (address: string, kind: PingKind, text: string, signal: AbortSignal) => Promise<void>
   onLost: (address: string, kind: PingKind, reason: string) => void
   onSent: (address: string, kind: PingKind) => void
@@ -26,16 +25,14 @@ export interface PingsOptions extends Omit<LineOptions, 'send' | 'onLost' | 'onS
 
 export type Pings = ReturnType<typeof createPings>
 
-/** A list that was failing when an earlier process ended. */
-export interface StandingTrouble {
+/** A list that is not well. */
+export interface Trouble {
   organizationId: string
-  organization: string
-  collection: string
-  code: string
+  /** Its name in pings. */
+  list: string
+  reason: string
   /** It does not pass by itself. */
   waitsForSomebody: boolean
-  /** A refresh that succeeds ends it. */
-  endsByRefresh: boolean
 }
 
 /** How long after a failure a run that is still in progress reports it. A short run reports everything at its end. */
@@ -44,23 +41,13 @@ const EARLY_AFTER_MS = 10_000
 /** How often it reports further ones. */
 const EARLY_EVERY_MS = 50_000
 
-/** A list whose last run failed. */
-interface Failure {
-  reason: string
-  /** Names the refused token, which fails runs and refreshes alike; null for any other failure. */
-  heldToken: string | null
-  /** Whether a refresh that succeeds ends it: a refresh failed, or a held token kept the run from having a line in `sync_runs`. */
-  endsByRefresh: boolean
-}
-
 interface Target {
+  address: string
   line: Line
-  /** By the name of the list: another schedule's success must not hide them. */
-  failed: Map<string, Failure>
-  /** The refused tokens that the last ping reported. */
-  toldTokens: Set<string | null>
-  /** Whether the last ping about a failure did not arrive: then the next failure is reported even if it is known. */
-  isUntold: boolean
+  /** What the last ping reported; with no reasons if it did not arrive, so that the next failure is reported again. */
+  told: Failing
+  /** Resolves when nothing is left to read from the mirror for this address: one outcome is read after another. */
+  tail: Promise<void>
 }
 
 /** Jobs that began together and have one address. */
@@ -76,9 +63,12 @@ interface Batch {
   isToldEarly: boolean
 }
 
-/** Sends pings to the configured addresses when jobs begin and end. Nothing here delays or fails a run. */
+/**
+ * Sends pings to the configured addresses when jobs begin and end. Whether the lists of an address are well is read from the mirror, as
+ * `status` does; a run also reports what it met itself, of which the mirror may have no line. Nothing here delays or fails a run.
+ */
 export function createPings(options: PingsOptions) {
-  const { addressOf, tokenOf, send, onLost, onSent, now, sleep, signal, ...others } = options
+  const { addressOf, troubles, send, onLost, onSent, now, sleep, signal, ...others } = options
   const targets = new Map<string, Target>()
   /** The batches that jobs of this turn of the event loop join, by address. */
   let opening = new Map<string, Batch>()
@@ -92,12 +82,12 @@ export function createPings(options: PingsOptions) {
       signal,
       send: (kind, text, limit) => send(address, kind, text, limit),
       onLost: (kind, reason) => {
-        if (kind === 'fail') target.isUntold = true
+        if (kind === 'fail') target.told = new Map(Array.from(target.told.keys(), (list) => [list, '']))
         onLost(address, kind, reason)
       },
       onSent: (kind) => onSent(address, kind),
     })
-    const target: Target = { line, failed: new Map(), toldTokens: new Set(), isUntold: false }
+    const target: Target = { address, line, told: new Map(), tail: Promise.resolve() }
     targets.set(address, target)
     return target
   }
@@ -124,50 +114,43 @@ export function createPings(options: PingsOptions) {
     opening = new Map()
   }
 
-  function heldTokenOf(organizationId: string, code: string | undefined): string | null {
-    return code === 'UNAUTHORIZED' ? tokenOf(organizationId) : null
-  }
-
-  function failureOf(result: JobResult, endsByRefresh: boolean): Failure {
-    const heldToken = heldTokenOf(result.job.organization.id, result.error?.code)
-    return { reason: reasonOfFailure(result), heldToken, endsByRefresh }
-  }
-
   function end(batch: Batch, result: JobResult): void {
-    const { target, results } = batch
+    const { results } = batch
     results.push(result)
-    noteRun(target.failed, result)
     batch.running--
     if (batch.running === 0) batch.over.abort()
     // A run that was told to stop neither succeeded nor failed.
     if (signal.aborted || results.some((one) => endOf(one) === 'stopped')) return
-    if (batch.running === 0) tellResults(target, results, now() - batch.beganAt)
+    if (batch.running === 0) tellRun(batch)
     else if (endOf(result) === 'failed') void tellEarly(batch)
   }
 
-  function noteRun(failed: Target['failed'], result: JobResult): void {
-    const list = listOf(result)
-    if (endOf(result) === 'succeeded') failed.delete(list)
-    if (endOf(result) !== 'failed') return
-    const hidesWalk = failed.get(list)?.endsByRefresh === false
-    const hasNoLine = result.error?.code === 'UNAUTHORIZED' && result.run === null
-    failed.set(list, failureOf(result, hasNoLine && !hidesWalk))
+  function tellRun({ target, results, beganAt }: Batch): void {
+    const [ended, ms] = [[...results], now() - beganAt]
+    inTurn(target, async () => tell(target, ended, await failingOf(target, ended), ms))
   }
 
-  function tellResults(target: Target, results: readonly JobResult[], ms: number | null): void {
-    tell(target, outcomeText(results, target.failed, ms))
+  function inTurn(target: Target, task: () => Promise<void>): void {
+    target.tail = target.tail.then(() => (signal.aborted ? undefined : task()))
   }
 
-  function tell(target: Target, text: string): void {
-    const { line, failed } = target
-    target.isUntold = false
-    target.toldTokens = new Set(Array.from(failed.values(), ({ heldToken }) => heldToken))
-    line.tell(failed.size > 0 ? 'fail' : 'success', text)
+  async function failingOf({ address }: Target, results: readonly JobResult[]): Promise<Failing> {
+    const ofAddress = (await troubles()).filter((one) => addressOf(one.organizationId) === address)
+    const failed = results.filter((result) => endOf(result) === 'failed')
+    return new Map([
+      ...ofAddress.map(({ list, reason }) => [list, reason] as const),
+      ...failed.map((result) => [listOf(result), reasonOfFailure(result)] as const),
+    ])
+  }
+
+  function tell(target: Target, results: readonly JobResult[], failing: Failing, ms: number | null): void {
+    target.told = failing
+    target.line.tell(failing.size > 0 ? 'fail' : 'success', outcomeText(results, failing, ms))
   }
 
   /** Reports failures before the end of the run: somebody has to act now, and its other lists may take hours. */
   async function tellEarly(batch: Batch): Promise<void> {
-    const { target, results, over } = batch
+    const { results, over } = batch
     if (batch.isToldEarly) return
     batch.isToldEarly = true
     let told = 0
@@ -177,7 +160,7 @@ export function createPings(options: PingsOptions) {
       await sleep(EARLY_AFTER_MS, stop).catch(() => {})
       if (stop.aborted) return
       told = failures()
-      tellResults(target, results, now() - batch.beganAt)
+      tellRun(batch)
       await sleep(EARLY_EVERY_MS, stop).catch(() => {})
     }
     batch.isToldEarly = false
@@ -185,48 +168,42 @@ export function createPings(options: PingsOptions) {
 
   function noteRefresh(result: JobResult): void {
     const address = addressOf(result.job.organization.id)
-    const ended = endOf(result)
-    if (address === null || signal.aborted || ended === 'stopped' || ended === 'busy') return
-    const target = targetOf(address)
-    const { failed, toldTokens, isUntold } = target
-    const list = listOf(result)
-    const before = failed.get(list)
-    if (ended === 'failed') {
-      const failure = failureOf(result, before?.endsByRefresh ?? result.trigger === 'refresh')
-      if (before?.reason === failure.reason && !isUntold) return
-      failed.set(list, failure)
-      if (failure.heldToken !== null && toldTokens.has(failure.heldToken) && !isUntold) return
-    } else {
-      // A walk ends any failure. A refresh that was no longer due has read nothing, so it ends none.
-      const mayEnd = result.run !== null && (!result.isInstead || before?.endsByRefresh === true)
-      if (!before || !mayEnd) return
-      failed.delete(list)
-      // While other lists fail, no ping is sent for each that is well again.
-      if (failed.size > 0) return
+    if (address !== null) {
+      const target = targetOf(address)
+      inTurn(target, () => tellRefresh(target, result))
     }
-    tellResults(target, [result], null)
   }
 
-  /**
-   * Call it before the first run of a service: so the success of another list does not hide what failed under an earlier process, and what needs
-   * somebody to act is reported again at once.
-   */
-  function recall(troubles: readonly StandingTrouble[]): void {
-    const waiting = new Set<Target>()
-    for (const { organizationId: id, organization, collection, code, ...trouble } of troubles) {
-      const address = addressOf(id)
+  async function tellRefresh(target: Target, result: JobResult): Promise<void> {
+    const { told } = target
+    const ended = endOf(result)
+    const isNews = ended === 'failed' && told.get(listOf(result)) !== reasonOfFailure(result)
+    // One that was no longer due has read nothing.
+    const mayEnd = ended === 'succeeded' && result.run !== null && told.size > 0
+    if (!isNews && !mayEnd) return
+    const failing = await failingOf(target, [result])
+    // While other lists fail, no ping is sent for each that is well again.
+    if (isNews || failing.size === 0) tell(target, [result], failing, null)
+    else target.told = new Map([...told].filter(([list]) => failing.has(list)))
+  }
+
+  /** Call it before the first run of a service: what needs somebody to act is reported again at once. */
+  async function tellStanding(): Promise<void> {
+    const all = await troubles()
+    for (const [address, ofAddress] of Map.groupBy(all, (one) => addressOf(one.organizationId))) {
       if (address === null) continue
       const target = targetOf(address)
-      const { endsByRefresh } = trouble
-      const failure = { reason: reasonOf(code), heldToken: heldTokenOf(id, code), endsByRefresh }
-      target.failed.set(listName(organization, collection), failure)
-      if (trouble.waitsForSomebody) waiting.add(target)
+      target.told = new Map(ofAddress.map(({ list, reason }) => [list, reason]))
+      if (ofAddress.some((one) => one.waitsForSomebody)) target.line.tell('fail', standingText(target.told))
     }
-    for (const target of waiting) tell(target, standingText(target.failed))
+  }
+
+  const ofAll = async (wait: (target: Target) => Promise<void>): Promise<void> => {
+    await Promise.all(Array.from(targets.values(), wait))
   }
 
   return {
-    recall,
+    tellStanding,
     /**
      * Reports that these jobs begin, and returns a function that reports how they ended, in the same order. Jobs that begin in the same turn
      * of the event loop are one run: that of a schedule, or a command's.
@@ -240,13 +217,13 @@ export function createPings(options: PingsOptions) {
         })
     },
     /**
-     * For refreshes that are due, which are no runs of a schedule: reports when a list fails that was well, and when all lists are well again; a
-     * refused token once, however many lists meet it. The same for a short list that is walked instead.
+     * For refreshes that are due, which are no runs of a schedule: reports when a list fails that was well, and when all lists are well again.
+     * The same for a short list that is walked instead.
      */
     note: (results: readonly JobResult[]): void => results.forEach(noteRefresh),
+    /** Resolves when no ping needs the mirror any more. */
+    read: () => ofAll(({ tail }) => tail),
     /** Resolves when no ping is left to send. */
-    idle: async (): Promise<void> => {
-      await Promise.all(Array.from(targets.values(), ({ line }) => line.idle()))
-    },
+    idle: () => ofAll(({ tail, line }) => tail.then(line.idle)),
   }
 }

@@ -10,14 +10,16 @@ export function endOf({ trigger, error, heldBack }: JobResult): 'succeeded' | 'f
   return code === 'BUSY' && trigger !== 'manual' && trigger !== 'backfill' ? 'busy' : 'failed'
 }
 
-/** Why a job failed. What a server said may hold an item's data; the message of DATABASE is our own, and the code alone would not explain a full disk. */
+/** Why a job failed. */
 export function reasonOfFailure({ error, heldBack }: JobResult): string {
-  if (error?.code === 'DATABASE') return `${error.code}: ${printable(error.message, 300)}`
-  return reasonOf((error ?? heldBack)?.code ?? '')
+  const failure = error ?? heldBack
+  return reasonOf(failure?.code ?? '', failure?.message ?? null)
 }
 
-/** A later version may have left a code that is unknown here. */
-export function reasonOf(code: string): string {
+/** What a server said may hold an item's data; the message of DATABASE is our own, and the code alone would not explain a full disk. */
+export function reasonOf(code: string, message: string | null): string {
+  if (code === 'DATABASE' && message !== null) return `${code}: ${printable(message, 300)}`
+  // A later version may have left a code that is unknown here.
   return Object.hasOwn(ERRORS, code) ? `${code} (${ERRORS[code as ErrorCode].meaning})` : code
 }
 
@@ -36,11 +38,11 @@ export function startText(jobs: number): string {
   return `admin-mirror: ${counted(jobs, 'list')} to read\n`
 }
 
-/** The lists that fail, with the reason of each. */
-type Failed = ReadonlyMap<string, { reason: string }>
+/** The lists that are not well, with the reason of each. */
+export type Failing = ReadonlyMap<string, string>
 
 /** Numbers, and names of organizations and collections; nothing that an API sent. `ms`: how long it took; null: unknown. */
-export function outcomeText(results: readonly JobResult[], failed: Failed, ms: number | null): string {
+export function outcomeText(results: readonly JobResult[], failing: Failing, ms: number | null): string {
   const sum = (numberOf: (result: JobResult) => number | undefined) =>
     grouped(results.reduce((total, result) => total + (numberOf(result) ?? 0), 0))
   // Distinct items: one that moved to the next page meanwhile is in two answers. For refreshes these are not known.
@@ -55,21 +57,21 @@ export function outcomeText(results: readonly JobResult[], failed: Failed, ms: n
   return textOf([
     `${counted(results.length, 'list')}${ms === null ? '' : ` in ${inWords(ms)}`}; ${numbers.join(', ')}`,
     ...(busy > 0 ? [`${counted(busy, 'list')} left to another process`] : []),
-    ...failedLines(failed),
+    ...failedLines(failing),
   ])
 }
 
 /** The ping of a service that begins while lists are failing. */
-export function standingText(failed: Failed): string {
-  return textOf(['started', ...failedLines(failed)])
+export function standingText(failing: Failing): string {
+  return textOf(['started', ...failedLines(failing)])
 }
 
 function textOf(lines: readonly string[]): string {
   return `admin-mirror: ${lines.join('\n')}\n`
 }
 
-function failedLines(failed: Failed): string[] {
-  const lines = Array.from(failed, ([list, { reason }]) => `${list}: ${reason}`)
+function failedLines(failing: Failing): string[] {
+  const lines = Array.from(failing, ([list, reason]) => `${list}: ${reason}`)
   if (lines.length === 0) return []
   const more = lines.length - MOST_TOLD
   return [

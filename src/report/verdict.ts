@@ -1,4 +1,4 @@
-import type { StatusRow } from '../store/core/status.ts'
+import type { ListTrouble, StatusRow } from '../store/core/status.ts'
 import { grouped } from '../text.ts'
 import type { JobStatus, Status } from './status.ts'
 
@@ -21,8 +21,14 @@ export function checkExitCode({
 
 /** Whether a list is not well: its token is held, removals are held back, it is failing, or overdue. A run under way changes nothing. */
 export function needsAttention(job: JobStatus): boolean {
-  const { held_since: held, removals_held: removals, failing_since: failing, overdue } = job
-  return job.configured && (held !== null || removals > 0 || failing !== null || overdue === true)
+  return job.configured && (troubleCode(job) !== null || job.overdue === true)
+}
+
+/** The error code of what is wrong with a list; null for one that is well, or merely overdue. */
+export function troubleCode(list: ListTrouble): string | null {
+  if (list.held_since !== null) return 'UNAUTHORIZED'
+  if (list.removals_held > 0) return 'REMOVALS_HELD'
+  return list.failing_since === null ? null : (list.failing_code ?? 'INTERNAL')
 }
 
 type Facts = Pick<Status, 'unusable' | 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>

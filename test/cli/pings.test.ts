@@ -76,6 +76,11 @@ describe('pings', () => {
     expect(watch.pings[3]?.body).toMatch(/\nglobex orders: UNAUTHORIZED \(.*token is held/)
     expect(new Set(watch.pings.map(({ method }) => method))).toEqual(new Set(['POST']))
     expect(JSON.stringify(watch.pings)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"|Mr Item/i)
+
+    api.instead = () => null
+    await run(['sync', '--org', 'acme'])
+    expect(paths().slice(4)).toEqual([start, fail])
+    expect(watch.pings.at(-1)?.body).toMatch(/\n1 list failed:\nglobex orders: UNAUTHORIZED/)
     // The address is a secret of its own.
     expect(stderr).not.toContain(SECRET)
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { JobError, type KnownError } from '../../src/errors.ts'
-import { createPings } from '../../src/ping/pings.ts'
+import { createPings, type Trouble } from '../../src/ping/pings.ts'
+import { reasonOf } from '../../src/ping/summary.ts'
 import type { JobResult } from '../../src/sync/job.ts'
 import { RAN, refreshOf, resultOf } from './results.ts'
 
@@ -19,12 +20,13 @@ function createSleep() {
 function createScene(sleep = createSleep().sleep) {
   const sent: string[] = []
   const texts: string[] = []
+  const mirror: Trouble[] = []
   const stop = new AbortController()
   let time = 0
   const addresses: Record<string, string> = { acme: 'all', globex: 'all', initech: 'own' }
   const pings = createPings({
     addressOf: (id) => addresses[id] ?? null,
-    tokenOf: (id) => id,
+    troubles: async () => mirror,
     send: async (address, kind, text) => {
       sent.push(`${address} ${kind}`)
       texts.push(text)
@@ -45,19 +47,19 @@ function createScene(sleep = createSleep().sleep) {
       await pings.idle()
     }
   }
-  return { sent, texts, begin, stop, pings }
+  return { sent, texts, mirror, begin, stop, pings }
 }
 
 const FAILURE = new JobError('BAD_RESPONSE', 'what the server said of Mr Secret')
 
-/** What an earlier process left. */
-const held = {
-  organizationId: 'acme',
-  organization: 'acme',
-  collection: 'orders',
-  code: 'UNAUTHORIZED',
-  waitsForSomebody: true,
-  endsByRefresh: true,
+/** A list that is not well by the mirror. */
+function troubleOf(name: string, code: string): Trouble {
+  return {
+    organizationId: name,
+    list: `${name} orders`,
+    reason: reasonOf(code, null),
+    waitsForSomebody: code === 'UNAUTHORIZED',
+  }
 }
 
 describe('the pings of jobs that begin together', () => {
@@ -124,7 +126,8 @@ describe('a failure while other lists of the run are still read', () => {
 
     await more[1]?.()
     await more[2]?.()
-    expect(sent).toEqual(['all start', 'all fail', 'all fail', 'all fail', 'all success'])
+    expect(sent).toEqual(['all start', 'all fail', 'all fail', 'all fail', 'all fail'])
+    expect(texts.at(-1)).toContain('2 lists failed:')
     // Nothing waits for the next minute.
     expect(sleepers.map(({ signal }) => signal.aborted)).not.toContain(false)
   })
@@ -177,108 +180,94 @@ describe('the outcome', () => {
   })
 })
 
-describe('what an earlier process left', () => {
-  it('is told at once if it waits for somebody, and no success of another list hides it', async () => {
-    const { sent, texts, begin, pings } = createScene()
-    pings.recall([held, { ...held, organizationId: 'hooli', organization: 'hooli' }])
-    await pings.idle()
+describe('what the mirror says', () => {
+  it('is told with the outcome of a run that met nothing itself, to the address of the list', async () => {
+    const { sent, texts, mirror, begin } = createScene()
+    mirror.push(troubleOf('acme', 'NETWORK'))
     await begin('globex')()
-    await begin('acme')()
+    await begin('initech')()
+    mirror.length = 0
+    await begin('globex')()
 
-    expect(sent).toEqual(['all fail', 'all start', 'all fail', 'all start', 'all success'])
-    const line = 'acme orders: UNAUTHORIZED (its token is held: it needs a new one)'
-    expect(texts[0]).toBe(`admin-mirror: started\n1 list failed:\n${line}\n`)
-    expect(texts[2]).toContain(line)
+    const own = ['own start', 'own success']
+    expect(sent).toEqual(['all start', 'all fail', ...own, 'all start', 'all success'])
+    expect(texts[1]).toContain('\n1 list failed:\nacme orders: NETWORK (')
   })
 
-  it('is kept in mind alone if it may pass by itself', async () => {
-    const { sent, begin, pings } = createScene()
-    pings.recall([{ ...held, code: 'NETWORK', waitsForSomebody: false }])
+  it('is told when a service begins, if it waits for somebody', async () => {
+    const { sent, texts, mirror, begin, pings } = createScene()
+    mirror.push(troubleOf('acme', 'UNAUTHORIZED'), troubleOf('hooli', 'UNAUTHORIZED'))
+    mirror.push(troubleOf('initech', 'NETWORK'))
+    await pings.tellStanding()
     await pings.idle()
-    await begin('globex')()
-    await begin('acme')()
+    expect(sent).toEqual(['all fail'])
+    const line = 'acme orders: UNAUTHORIZED (its token is held: it needs a new one)'
+    expect(texts[0]).toBe(`admin-mirror: started\n1 list failed:\n${line}\n`)
 
-    expect(sent).toEqual(['all start', 'all fail', 'all start', 'all success'])
+    mirror.length = 0
+    pings.note(['acme', 'initech'].map((name) => refreshOf(name)))
+    await pings.idle()
+    expect(sent).toEqual(['all fail', 'all success', 'own success'])
+
+    await begin('globex')()
+    expect(sent.slice(3)).toEqual(['all start', 'all success'])
   })
 })
 
 const REFUSED = new JobError('UNAUTHORIZED', 'refused')
+const NAMES = ['acme', 'globex', 'initech']
 
-/** Lists of one token and one address. `isLost`: no ping arrives, until `arrive()`. */
-function createTokenScene(isLost = false) {
-  const sent: string[] = []
-  const texts: string[] = []
-  let isAway = isLost
+/** Three lists of one token, which the mirror has as held until `end()`; no ping arrives until `arrive()`. */
+function createHeldScene() {
+  let [isAway, isHeld] = [true, true]
+  const [sent, texts]: [string[], string[]] = [[], []]
   const pings = createPings({
     addressOf: () => 'all',
-    tokenOf: () => 'one',
+    troubles: async () => (isHeld ? NAMES.map((name) => troubleOf(name, 'UNAUTHORIZED')) : []),
     send: async (_, kind, text) => {
+      if (isAway) throw new Error('status 500')
       sent.push(kind)
       texts.push(text)
-      if (isAway) throw new Error('status 500')
     },
     onLost: () => {},
     onSent: () => {},
-    sleep: () => (isLost ? Promise.resolve() : new Promise(() => {})),
+    sleep: async () => {},
     signal: new AbortController().signal,
     now: () => 0,
   })
+  const failAll = async () => {
+    for (const name of NAMES) {
+      pings.note([refreshOf(name, { error: REFUSED, run: null })])
+      await pings.idle()
+    }
+  }
   const arrive = () => {
     isAway = false
   }
-  return { sent, texts, pings, arrive }
-}
-
-it('a refresh whose token is accepted again ends what an earlier process left, and the first run met', async () => {
-  const { sent, pings } = createTokenScene()
-  pings.recall([held])
-  const end = pings.begin([resultOf('acme').job])
-  await Promise.resolve()
-  end([resultOf('acme', { error: REFUSED })])
-  pings.note([refreshOf('acme')])
-  await pings.idle()
-
-  expect(sent.at(-1)).toBe('success')
-})
-
-it('a refresh that succeeds does not end the failure of a walk that an earlier process left', async () => {
-  const { sent, pings } = createTokenScene()
-  pings.recall([{ ...held, code: 'INCOMPLETE', endsByRefresh: false }])
-  pings.note([refreshOf('acme')])
-  await pings.idle()
-
-  expect(sent).toEqual(['fail'])
-})
-
-async function failOneAfterAnother(
-  { pings }: Pick<ReturnType<typeof createTokenScene>, 'pings'>,
-  names: readonly string[],
-): Promise<void> {
-  for (const name of names) {
-    pings.note([refreshOf(name, { error: REFUSED })])
-    await pings.idle()
+  const end = () => {
+    isHeld = false
   }
+  return { sent, texts, pings, failAll, arrive, end }
 }
 
 it('a call that did not arrive is made again once, though every list has met the token before', async () => {
-  const scene = createTokenScene(true)
-  const names = ['acme', 'globex', 'initech']
-  for (const name of names) scene.pings.note([refreshOf(name, { error: REFUSED })])
-  await scene.pings.idle()
-  scene.arrive()
-  scene.sent.length = 0
-  await failOneAfterAnother(scene, names)
-  await failOneAfterAnother(scene, names)
+  const { sent, texts, failAll, arrive } = createHeldScene()
+  await failAll()
+  arrive()
+  await failAll()
+  await failAll()
 
-  expect(scene.sent).toEqual(['fail'])
-  expect(scene.texts.at(-1)).toContain('3 lists failed:')
+  expect(sent).toEqual(['fail'])
+  expect(texts.at(-1)).toContain('3 lists failed:')
 })
 
-it('what an earlier process left is one call with what refreshes meet', async () => {
-  const { sent, pings } = createTokenScene()
-  pings.recall([held])
+it('that all is well again is told also after a call that did not arrive: an earlier one may have', async () => {
+  const { sent, pings, failAll, arrive, end } = createHeldScene()
+  await failAll()
+  arrive()
+  end()
+  pings.note([refreshOf('acme')])
   await pings.idle()
-  pings.note([refreshOf('globex', { error: REFUSED })])
-  await pings.idle()
-  expect(sent).toEqual(['fail'])
+
+  expect(sent).toEqual(['success'])
 })

@@ -41,7 +41,7 @@ it.each([
   [22, /22 lists failed:\n(.*\n){20}and 2 more\n$/],
 ])('the text of an outcome names at most twenty lists that failed, of %i', (count, text) => {
   const lists = Array.from({ length: count }, (_, index) => `org-${index} orders`)
-  const failed = new Map(lists.map((list) => [list, { reason: 'NETWORK' }]))
+  const failed = new Map(lists.map((list) => [list, 'NETWORK']))
 
   expect(outcomeText([], failed, null)).toMatch(text)
 })

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { standingTroubles } from '../../src/cli/pings.ts'
 import { createApp } from '../../src/listener/app.ts'
 import { metricsText } from '../../src/listener/metrics.ts'
 import { pageHtml, pageState } from '../../src/listener/page.ts'
 import { type JobContext, type JobStatus, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
-import { verdict } from '../../src/report/verdict.ts'
+import { troubleCode, verdict } from '../../src/report/verdict.ts'
 import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
 import { fullDisk } from '../../src/store/sqlite/read/status.ts'
 import { at, failedBy, job, NOW, overview, source } from '../listener/overviews.ts'
@@ -119,7 +118,7 @@ async function toldOf(list: (typeof LISTS)[number], unusable: string | null) {
     check: { status: check.status, text: await check.text() },
     page: await pageHtml(known),
     metrics: await metricsText(known, { stalled: null, unusable }),
-    pings: standingTroubles(status),
+    pings: status.jobs.filter((one) => one.configured && troubleCode(one) !== null),
   }
 }
 

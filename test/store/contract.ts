@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { ColumnTrouble } from '../../src/store/core/column-counts.ts'
-import type { StatusRow } from '../../src/store/core/status.ts'
+import type { StatusRow, TroubledList } from '../../src/store/core/status.ts'
 import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
@@ -31,6 +31,8 @@ export interface OpenedStore {
   troubles(): Promise<ColumnTrouble[]>
   /** Of each job: what made it fail, since when, and the error of the last such run; null: it is well. */
   failing(): Promise<[by: string, since: string, code: string] | null>
+  /** What keeps configured lists from being well. */
+  troubled(): Promise<TroubledList[]>
   /** What `status` reads of the first job. */
   status(): Promise<StatusRow | undefined>
   /** Its last run in `sync_status`. */

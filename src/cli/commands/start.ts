@@ -18,7 +18,6 @@ import { DEFAULT_CONFIG, readConfig } from '../config-file.ts'
 import { type FreshJob, keepFresh } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
-import { standingTroubles } from '../pings.ts'
 import type { PlannedJob, SharedStart } from '../postgres/start-sharing.ts'
 import { mirrorStatus } from '../read-status.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
@@ -151,12 +150,12 @@ async function runScheduled(
 
 /** Reports what an earlier process left for a user to do. Not among workers that share a mirror: the others still know it. */
 async function recallTrouble(config: Config, session: CommandSession): Promise<void> {
-  const { sharing, serve, now, logger, recall } = session
+  const { sharing, serve, now, logger, tellStanding } = session
   if (sharing) return
   const { facts } = await (await serve()).overview(now())
   const status = mirrorStatus(facts, { database: config.database, config, now: now() })
   if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
-  recall(standingTroubles(status))
+  await tellStanding()
 }
 
 function logRefreshTrouble(logger: Logger, error: unknown): void {

@@ -221,6 +221,35 @@ function longestWait(budgets: readonly Budget[]): Wait {
   return longest ?? { waiting_for: null, waiting_until: null }
 }
 
+/** What can be wrong with a list, beside that it is overdue. */
+export interface ListTrouble {
+  held_since: StoredTime | null
+  removals_held: number
+  failing_since: StoredTime | null
+  failing_code: string | null
+}
+
+export interface TroubledList extends ListTrouble {
+  organization_id: string
+  organization: string
+  collection: string
+  failing_message: string | null
+}
+
+/** The configured lists with any trouble. */
+export function* troubledLists(): Rule<TroubledList[]> {
+  return yield* all<TroubledList>(`
+    SELECT
+      job.organization_id, organizations.name AS organization, job.collection,
+      organizations.held_since, job.removals_held, job.failing_since, job.failing_code, job.failing_message
+    FROM sync_jobs AS job
+    JOIN organizations ON organizations.id = job.organization_id
+    WHERE job.configured = 1
+      AND (organizations.held_since IS NOT NULL OR job.removals_held > 0 OR job.failing_since IS NOT NULL)
+    ORDER BY organizations.name, job.collection
+  `)
+}
+
 /** When the last pause of all budgets ends; null: no budget is known. */
 export function* gateClosedUntil(): Rule<string | null> {
   const row = yield* one<{ at: StoredTime | null }>('SELECT max(closed_until) AS at FROM sync_gates')

@@ -1,5 +1,6 @@
 import { describe } from 'vitest'
 import { columnTroubles } from '../../../src/store/core/column-counts.ts'
+import { troubledLists } from '../../../src/store/core/status.ts'
 import { runRule } from '../../../src/store/postgres/driver.ts'
 import { livingWorkers } from '../../../src/store/postgres/leases.ts'
 import { jobsOnServer } from '../../../src/store/postgres/read/status.ts'
@@ -60,6 +61,7 @@ async function openStore(): Promise<OpenedStore> {
       )
       return row ? [String(row.failing_by), timeOf(row.at) ?? '', String(row.failing_code)] : null
     },
+    troubled: () => runRule(test.server, troubledLists()),
     status: async () => {
       const [row] = await jobsOnServer(test.server, await livingWorkers(test.server))
       return row

@@ -1,4 +1,5 @@
 import { columnTroubles } from '../../../src/store/core/column-counts.ts'
+import { troubledLists } from '../../../src/store/core/status.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { readJobs } from '../../../src/store/sqlite/read/status.ts'
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'
@@ -39,6 +40,7 @@ async function openStore(): Promise<OpenedStore> {
       )
       return row ? (Object.values(row) as [string, string, string]) : null
     },
+    troubled: async () => runRule(test.connection, troubledLists()),
     status: async () => readJobs(test.connection, test.file)[0],
     lastRun: async () =>
       Object.values(
