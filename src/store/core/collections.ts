@@ -54,7 +54,7 @@ function* assertNamesFree(dialect: Dialect, name: string): Rule<void> {
 }
 
 /** Whether a collection that the mirror knows has neither rows nor superseded versions. */
-export function* isWithoutRows(collection: string): Rule<boolean> {
+function* isWithoutRows(collection: string): Rule<boolean> {
   for (const kind of TABLE_KINDS)
     if ((yield* one(`SELECT 1 FROM ${quoted(tableName(collection, kind))} LIMIT 1`)) !== null) return false
   return true

@@ -98,11 +98,10 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
   }
 
   function* writeTyped(rows: readonly TypedLine[]): Rule<void> {
-    const lines = rows.map(({ organization, key, typed: { values } }): SqlValue[] => [
-      organization,
-      ...keyOf(key),
-      ...shape.columns.map(({ name }) => values.get(name) ?? null),
-    ])
+    const lines = rows.map(({ organization, key, typed: { values } }) => {
+      const keys: SqlValue[] = [organization, ...keyOf(key)]
+      return keys.concat(shape.columns.map(({ name }) => values.get(name) ?? null))
+    })
     yield* dialect.eachLine(restore, columns.typed, lines)
   }
 

@@ -1,8 +1,6 @@
 import { JobError } from '../../../errors.ts'
-import { TABLE_KINDS, tableName } from '../../columns/catalog.ts'
 import { extensionNotices } from '../../columns/extend.ts'
 import { ensureTables } from '../../core/collections.ts'
-import { namesOfTables } from '../../core/declarations.ts'
 import {
   fitTables,
   type KnownTables,
@@ -34,17 +32,6 @@ export function makeConfigured(connection: Connection, collections: readonly Con
       if (!(error instanceof JobError)) throw error
     }
   }
-}
-
-/** Whether users have put indexes or triggers on the tables of a collection. */
-export function hasBelongings(connection: Connection, name: string): boolean {
-  const find = connection.prepare(`
-    SELECT name FROM sqlite_schema
-    WHERE type IN ('index', 'trigger') AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE
-  `)
-  const ours = namesOfTables(SQLITE, name)
-  const found = TABLE_KINDS.flatMap((kind) => find.pluck().all(tableName(name, kind)) as string[])
-  return found.some((one) => !ours.includes(one))
 }
 
 /** The most rows that this process goes through itself: some tenths of a second. */
