@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { standingTroubles } from '../../src/cli/pings.ts'
+import { standingTroubles } from '../../src/cli/configured-pings.ts'
 import { createApp } from '../../src/listener/app.ts'
 import { metricsText } from '../../src/listener/metrics.ts'
 import { pageHtml, pageState } from '../../src/listener/page.ts'

@@ -4,8 +4,8 @@ import { createPings, type Pings, type StandingTrouble } from '../ping/pings.ts'
 import { sendPing } from '../ping/send.ts'
 import type { Status } from '../report/status.ts'
 import type { Tokens } from '../store/core/tokens.ts'
+import { fingerprintOf } from './credentials.ts'
 import type { Runtime } from './runtime.ts'
-import { fingerprintOf } from './token-holds.ts'
 
 /** The pings of a configuration. Their addresses are secrets, so that the log names only their hosts. */
 export function pingsOf(
