@@ -94,7 +94,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
     return () => clearTimeout(timer)
   },
   // Node loads the global on first use, and most commands need no token.
-  newToken: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
+  randomHex: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
   dieOnSignal: () => {
     for (const signal of SIGNALS) process.removeAllListeners(signal)
     // For a signal that came before the listener did: nothing else would act on it.

@@ -4,16 +4,16 @@ import type { PlannedList, RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 
-/** A list that `start` keeps fresh between its full walks. */
-export interface FreshJob {
+/** A list that `start` reads, and its schedule. */
+export interface PlannedJob {
   selected: SelectedJob
   scheduled: ScheduledJob
-  /** Reads all of it, or refreshes it if that is still due. Returns whether that failed, and never rejects. */
-  read: (reads: Reads) => Promise<{ hasFailed: boolean }>
 }
 
 export interface KeepFreshOptions {
-  jobs: readonly FreshJob[]
+  jobs: readonly PlannedJob[]
+  /** Reads all of a list, or refreshes it if that is still due. Returns whether that failed, and never rejects. */
+  read: (selected: SelectedJob, reads: Reads) => Promise<{ hasFailed: boolean }>
   plan: Pick<RefreshPlan, 'update' | 'due'>
   /** Returns the lists that no other worker reads, or is about to read; absent: all. */
   takeFree?:
@@ -32,10 +32,10 @@ const SHORTEST_PAUSE_MS = 1000
 
 /** Refreshes lists whenever that is due, until the signal. A list that is being walked refreshes itself. */
 export async function keepFresh(options: KeepFreshOptions): Promise<void> {
-  const { jobs, plan, takeFree, scheduler, runtime, onTrouble, signal } = options
+  const { jobs, read, plan, takeFree, scheduler, runtime, onTrouble, signal } = options
   const { now, sleep } = runtime
   const lists = jobs.map((job) => ({ ...job, failed: {} as PlannedList['failed'] }))
-  const everyOf = ({ selected: { organization } }: FreshJob) =>
+  const everyOf = ({ selected: { organization } }: PlannedJob) =>
     organization.refresh === false ? LOOK_FOR_DUE_EVERY_MS : organization.refresh.every
   const pause = Math.max(SHORTEST_PAUSE_MS, Math.min(LOOK_FOR_DUE_EVERY_MS, ...jobs.map(everyOf)))
   let isTroubled = false
@@ -57,7 +57,7 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
     tell(null)
     for (const { list, reads } of free) {
       scheduler.runBetween(list.scheduled, async () => {
-        const { hasFailed } = await list.read(reads)
+        const { hasFailed } = await read(list.selected, reads)
         if (hasFailed) list.failed[reads] = now()
       })
     }

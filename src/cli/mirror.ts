@@ -100,10 +100,10 @@ export async function withMirror(
   runtime: Runtime,
   work: (mirror: OpenMirror) => Promise<number>,
 ): Promise<number> {
-  const notes = { info: (_: object, message: string) => runtime.stderr.write(`${message}\n`), warn: () => {} }
+  const log = { info: (_: object, message: string) => runtime.stderr.write(`${message}\n`), warn: () => {} }
   try {
     const { open } = await kindOf(config)
-    const mirror = await open({ config, runtime, notes })
+    const mirror = await open({ config, runtime, log })
     try {
       return await work(mirror)
     } finally {
@@ -118,18 +118,18 @@ export interface OpenOptions {
   config: Config
   runtime: Runtime
   /** `info` gets the long work and the long waits of this process; `warn` what a user should know. */
-  notes: Notes
+  log: MirrorLog
   /** For commands that read lists: the mirror notes `api.baseUrl`. `accept`: even if it holds the lists of another address. */
   address?: 'claim' | 'accept'
 }
 
 /** The part of a logger that opening a mirror uses. */
-export interface Notes {
-  info(fields: NoteFields, message: string): void
-  warn(fields: NoteFields, message: string): void
+export interface MirrorLog {
+  info(fields: LogFields, message: string): void
+  warn(fields: LogFields, message: string): void
 }
 
-type NoteFields = { event: string } & Record<string, unknown>
+type LogFields = { event: string } & Record<string, unknown>
 
 /** Runs rules of the store. */
 export interface RuleRunner {

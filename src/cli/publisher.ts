@@ -48,7 +48,7 @@ export interface PublisherOptions {
   /** The file, as `publish` names it. */
   target: string
   config: Pick<Config, 'publishEvery' | 'publishMode'>
-  runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'pid' | 'newToken'>
+  runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'pid' | 'randomHex'>
   logger: Logger
   publishing: Publishing
   /** A service publishes by itself when it is time; a command at its end. */
@@ -80,7 +80,7 @@ export function createPublisher({
   isService,
 }: PublisherOptions) {
   const { publishEvery, publishMode } = config
-  const { now, pid, newToken } = runtime
+  const { now, pid, randomHex } = runtime
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
   const pace = isService ? publishEvery : null
@@ -148,7 +148,7 @@ export function createPublisher({
   async function write({ state, hashed, at }: Found, what: NextPublication['what']): Promise<void> {
     const begunAt = now()
     if (what === 'numbers' && hashed) {
-      if (writeFreshness(hashed, state, at, newLockName(pid, newToken)))
+      if (writeFreshness(hashed, state, at, newLockName(pid, randomHex)))
         logger[isService ? 'debug' : 'info'](
           { event: 'published_freshness', file: numbersFile(target), duration_ms: now() - begunAt },
           'the file is up to date; only how fresh it is was written',

@@ -36,7 +36,8 @@ export interface Runtime {
   every: (ms: number, task: () => unknown) => () => void
   /** Runs `task` once, after `ms` milliseconds. Returns a function that prevents it. */
   after: (ms: number, task: () => void) => () => void
-  newToken: () => string
+  /** Returns 32 hexadecimal digits. */
+  randomHex: () => string
   /** From now on a signal ends the process at once. For commands that compute for long and write nothing. */
   dieOnSignal: () => void
 }

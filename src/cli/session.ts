@@ -5,11 +5,11 @@ import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { JobError, toKnownError } from '../errors.ts'
 import type { Job, PageSource } from '../sync/types.ts'
+import { createCredentialsReader, fingerprintOf } from './credentials.ts'
 import { kindOf, type OpenMirror } from './mirror.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
-import { createCredentialsReader, fingerprintOf } from './token-holds.ts'
 
 /** The mirror and the API of a configuration, for commands that read lists. */
 export interface Session extends OpenMirror {
@@ -39,7 +39,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { config, runtime, logger, tryHeldTokens, acceptAddress, userAgent, onAnswer, exchange } = options
   const { open } = await kindOf(config)
   const address = acceptAddress ? 'accept' : 'claim'
-  const mirror = await open({ config, runtime, notes: logger, address })
+  const mirror = await open({ config, runtime, log: logger, address })
   const { store, tokens } = mirror
   await tokens.register(config.organizations.map(registered))
   const api = createApi(

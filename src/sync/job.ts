@@ -263,7 +263,7 @@ async function endWalk(options: EndOptions, reading: Reading): Promise<WalkEnd> 
     expectedMissed: isFull ? expectedMissed(coverage, state) : null,
     totalOff: totalOff(coverage, state),
   }
-  const removals = isFull && untrusted === null ? await judge(options, reading) : 'none'
+  const removals = isFull && untrusted === null ? await judgeRemovals(options, reading) : 'none'
   const refresh = isFull ? nextRefresh(options, reading) : null
   const { heldBack } = await store.closeWalk(lease, { walk, run, outcome, removals, refresh })
   return { ...outcome, heldBack }
@@ -292,7 +292,10 @@ function nextRefresh({ lease, walk, writer, refresher, times }: EndOptions, read
   return savedRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)
 }
 
-async function judge({ store, lease, walk, seen, rules }: EndOptions, reading: Reading): Promise<Removals> {
+async function judgeRemovals(
+  { store, lease, walk, seen, rules }: EndOptions,
+  reading: Reading,
+): Promise<Removals> {
   const atOnce = cameAtOnce(reading)
   const missing = await store.findMissing(lease, { walkId: walk.id, keyed: seen.keyed, atOnce })
   const listed = Math.min(seen.keyed, reading.state.passDistinct)

@@ -73,6 +73,8 @@ export interface Lease {
   rowsAdded: number
   /** The time of the last page that a walk of the job wrote; 0: none did. Epoch milliseconds. */
   lastPageAt: number
+  /** On a server: what the job's row says as long as no other worker has taken the job. */
+  epoch?: number
 }
 
 /** `heldBy`: the name of its owner's lock. */

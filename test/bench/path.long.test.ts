@@ -10,7 +10,7 @@ describe('the path of one page', () => {
 
     expect(first).toEqual(expect.arrayContaining(['sync/walk.ts', 'api/client.ts', 'store/core/rows.ts']))
     expect(unchanged).not.toContain('store/columns/row.ts')
-    expect(first.length).toBeLessThanOrEqual(51)
-    expect(unchanged.length).toBeLessThanOrEqual(55)
+    expect(first.length).toBeLessThanOrEqual(49)
+    expect(unchanged.length).toBeLessThanOrEqual(53)
   })
 })

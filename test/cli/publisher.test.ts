@@ -29,7 +29,7 @@ async function createScene({ isRead = true } = {}) {
   const now = () => Date.now() + passed
   const lines: { event: string }[] = []
   let looks: (() => unknown)[] = []
-  const identity = { pid: 4711, newToken: () => randomBytes(16).toString('hex') }
+  const identity = { pid: 4711, randomHex: () => randomBytes(16).toString('hex') }
   const file = createFilePublishing(mirror.connection, mirror.file, identity)
   const other = { publishes: false }
   const begin = (isService: boolean) =>

@@ -12,7 +12,7 @@ export interface Place {
   env: Record<string, string>
   /** Aborted as a signal would: its reason is the signal's name. */
   signal?: AbortSignal
-  newToken?: () => string
+  randomHex?: () => string
   clock?: Clock
   /** What standard input holds; nothing otherwise. */
   stdin?: string | Uint8Array
@@ -72,7 +72,7 @@ export function startInProcess(args: readonly string[], place: Place): RunningCo
 }
 
 function createRuntime(
-  { cwd, env, signal, newToken, stdin = '', clock = REAL }: Place & { signal: AbortSignal },
+  { cwd, env, signal, randomHex, stdin = '', clock = REAL }: Place & { signal: AbortSignal },
   stdout: Writable,
   stderr: Writable,
 ): Runtime {
@@ -101,7 +101,7 @@ function createRuntime(
       const timer = setTimeout(task, ms).unref()
       return () => clearTimeout(timer)
     },
-    newToken: newToken ?? (() => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')),
+    randomHex: randomHex ?? (() => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')),
     dieOnSignal: () => {},
   }
 }

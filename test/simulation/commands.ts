@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import type { HttpGet } from '../../src/api/http.ts'
-import { type FreshJob, keepFresh } from '../../src/cli/keep-fresh.ts'
+import { type KeepFreshOptions, keepFresh } from '../../src/cli/keep-fresh.ts'
 import { kindOf } from '../../src/cli/mirror.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
 import type { RefreshPlan } from '../../src/cli/refresh-plan.ts'
@@ -161,7 +161,7 @@ async function resume({ process, config, runtime, tell }: Machine, names: readon
     .filter(({ name }) => names.length === 0 || names.includes(name))
     .map(({ id }) => id)
   const { open } = await kindOf(config)
-  const mirror = await open({ config, runtime, notes: { info: () => {}, warn: () => {} } })
+  const mirror = await open({ config, runtime, log: { info: () => {}, warn: () => {} } })
   try {
     await mirror.tokens.resume(ids)
     tell({ kind: 'resumed', process, organizations: ids })
@@ -196,13 +196,14 @@ async function runStart(
   const turns = createTurns()
   const over = new AbortController()
   const signal = AbortSignal.any([process.stop.signal, over.signal])
-  const scheduled = jobs.map((job) => ({ job, entry: entryOf(job) }))
-  const fresh = scheduled.flatMap(({ job, entry }) => freshJob(job, entry, machine, run))
+  const planned = jobs.map((selected) => ({ selected, scheduled: entryOf(selected) }))
+  const fresh = planned.filter(({ selected }) => selected.organization.refresh !== false)
   const keeping =
     fresh.length === 0
       ? Promise.resolve()
       : keepFresh({
           jobs: fresh,
+          read: readingOf(machine, run),
           plan,
           scheduler: turns,
           runtime: { now: runtime.now, sleep: sleepOf(machine) },
@@ -210,11 +211,11 @@ async function runStart(
           signal,
         })
   await Promise.all(
-    scheduled.map(async ({ job, entry }) => {
+    planned.map(async ({ selected, scheduled }) => {
       for (let round = 0; round < command.rounds && !process.stop.signal.aborted; round++) {
         const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: round === 0 } as const
-        await turns.run(entry, async () => {
-          await run([job], { ...how, signal: process.stop.signal })
+        await turns.run(scheduled, async () => {
+          await run([selected], { ...how, signal: process.stop.signal })
         })
         await sleepOf(machine)(command.pauseMs, process.stop.signal).catch(() => {})
       }
@@ -225,20 +226,13 @@ async function runStart(
   await turns.ended()
 }
 
-function freshJob(
-  selected: SelectedJob,
-  scheduled: ScheduledJob,
-  { config, process }: Machine,
-  run: RunJobs,
-): FreshJob[] {
-  if (selected.organization.refresh === false) return []
+function readingOf({ config, process }: Machine, run: RunJobs): KeepFreshOptions['read'] {
   const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: false } as const
-  const read: FreshJob['read'] = async (reads) => {
+  return async (selected, reads) => {
     const instead = reads === 'walk' ? undefined : 'due'
     const results = await run([selected], { ...how, instead, signal: process.stop.signal })
     return { hasFailed: results.some(({ error }) => error !== null) }
   }
-  return [{ selected, scheduled, read }]
 }
 
 function entryOf({ organization, job }: SelectedJob): ScheduledJob {

@@ -32,7 +32,7 @@ export function createRuntime(
     every: () => () => {},
     // How long a server is silent is real time.
     after: afterRealTime,
-    newToken: () => Array.from({ length: 32 }, () => random.whole(0, 15).toString(16)).join(''),
+    randomHex: () => Array.from({ length: 32 }, () => random.whole(0, 15).toString(16)).join(''),
     dieOnSignal: () => {},
   }
 }

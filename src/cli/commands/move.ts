@@ -74,9 +74,9 @@ async function withFileAlone<T>(
   report: (message: string) => void,
   task: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const notes = { info: (_: object, message: string) => report(message), warn: () => {} }
-  const { connection, patience } = await openConnection(file, runtime, notes)
-  const name = newLockName(runtime.pid, runtime.newToken)
+  const log = { info: (_: object, message: string) => report(message), warn: () => {} }
+  const { connection, patience } = await openConnection(file, runtime, log)
+  const name = newLockName(runtime.pid, runtime.randomHex)
   const leases = translatingErrors(file, () => createLeases(connection, name, runtime.now))
   const transact = createTransact({ connection, ...patience })
   try {

@@ -19,7 +19,7 @@ interface Options extends Omit<SandboxOptions, 'live' | 'now'> {
 
 /** `sandbox`: a made-up Administration API until SIGTERM, SIGINT or SIGHUP. */
 export async function run(runtime: Runtime, _globals: Globals, options: Options): Promise<number> {
-  const { stdout, stderr, signal, now, newToken, pid } = runtime
+  const { stdout, stderr, signal, now, randomHex, pid } = runtime
   if (options.speed !== 1 && !options.live)
     throw new UsageError('--speed: nothing changes in a sandbox that is not live; add --live')
   const file =
@@ -29,7 +29,7 @@ export async function run(runtime: Runtime, _globals: Globals, options: Options)
   if (file) assertOurs(file)
   const server = await startOnPort({ ...options, live: options.live === true, now })
   try {
-    const until = { lockName: newLockName(pid, newToken), mirror: null }
+    const until = { lockName: newLockName(pid, randomHex), mirror: null }
     if (file) await writeOutput(file, [sandboxConfiguration(server)], until)
     const { url, organizations } = server
     if (!stdout.isTTY) stdout.write(`${JSON.stringify({ url, organizations })}\n`)

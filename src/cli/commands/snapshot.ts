@@ -21,7 +21,7 @@ export async function run(
   file: string,
   { database }: Options,
 ): Promise<number> {
-  const { cwd, newToken, pid, signal, stderr } = runtime
+  const { cwd, randomHex, pid, signal, stderr } = runtime
   const config = database === undefined ? readConfig(runtime, globals, 'leave') : null
   if (config?.postgres || (database !== undefined && isPostgresAddress(database)))
     throw new UsageError(
@@ -37,7 +37,7 @@ export async function run(
   else openMirror(mirror, true).close()
   const task = { mirror, target: output.place, mode: null, published: null }
   try {
-    const { rows, bytes } = await startCopy(task, newLockName(pid, newToken), signal)
+    const { rows, bytes } = await startCopy(task, newLockName(pid, randomHex), signal)
     stderr.write(`${output.place}: ${counted(rows, 'row')}, ${(bytes / 1e6).toFixed(1)} MB\n`)
     return 0
   } catch (error) {

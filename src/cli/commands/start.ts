@@ -15,10 +15,10 @@ import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import { DEFAULT_CONFIG, readConfig } from '../config-file.ts'
-import { type FreshJob, keepFresh } from '../keep-fresh.ts'
+import { type KeepFreshOptions, keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
-import type { PlannedJob, SharedStart } from '../postgres/start-sharing.ts'
+import type { SharedStart } from '../postgres/start-sharing.ts'
 import { mirrorStatus } from '../read-status.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
@@ -127,13 +127,8 @@ async function runScheduled(
   session.reporter.showAtRest(nextRunText(scheduled, now))
   const { sleep } = runtime
   const keeping = keepFresh({
-    jobs: planned
-      .filter(({ selected }) => selected.organization.refresh !== false)
-      .map(({ selected, scheduled: job }) => ({
-        selected,
-        scheduled: job,
-        read: (reads) => runOne(selected, reads === 'walk' ? {} : { instead: 'due' }),
-      })),
+    jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),
+    read: (selected, reads) => runOne(selected, reads === 'walk' ? {} : { instead: 'due' }),
     plan: session.refreshes,
     takeFree: session.sharing?.takeFreeLists,
     scheduler,
@@ -187,7 +182,7 @@ function logStop(logger: Logger, { reason }: AbortSignal): void {
 type RunOne = (
   selected: SelectedJob,
   how: Pick<HowToRun, 'instead' | 'waitForOwner'>,
-) => ReturnType<FreshJob['read']>
+) => ReturnType<KeepFreshOptions['read']>
 
 /** Its code is loaded only if the mirror is on a server. */
 async function startShared(sharing: Sharing, options: SharedStart): Promise<Scheduler> {

@@ -28,18 +28,18 @@ import {
   createTransact,
   type Patience,
 } from '../../store/sqlite/transaction.ts'
-import type { Notes, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
+import type { MirrorLog, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
 import { factsOf, unwritableNow } from './mirror.ts'
 
 /** Opens the mirror in a file, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
-export async function openFile({ config, runtime, notes, address }: OpenOptions): Promise<OpenMirror> {
+export async function openFile({ config, runtime, log, address }: OpenOptions): Promise<OpenMirror> {
   const { database: file, collections, keepRuns, api } = config
-  const { now, newToken, env } = runtime
+  const { now, randomHex, env } = runtime
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(file)
-  const { connection, patience } = await openConnection(file, runtime, notes)
+  const { connection, patience } = await openConnection(file, runtime, log)
   const translated = <T>(task: () => T) => translatingErrors(file, task)
   let leases: Leases | undefined
   try {
@@ -51,15 +51,15 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
       makeConfigured(connection, collections)
       return adopted
     })
-    if (warning) notes.warn({ event: 'address_accepted' }, warning)
-    const name = newLockName(runtime.pid, newToken)
+    if (warning) log.warn({ event: 'address_accepted' }, warning)
+    const name = newLockName(runtime.pid, randomHex)
     leases = translated(() => createLeases(connection, name, now))
     const writing = { connection, leases, ...patience }
     const transact = translated(() => createTransact(writing))
     return {
       ...ruleRunner(connection, file),
       store: translated(() => openSqliteStore({ ...writing, transact, baseUrl: api.baseUrl, keepRuns })),
-      tokens: translated(() => createTokens(connection, transactAnyway, newToken)),
+      tokens: translated(() => createTokens(connection, transactAnyway, randomHex)),
       processName: name,
       now,
       publishing: createFilePublishing(connection, file, runtime),
@@ -71,7 +71,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
           return before
         })
         for (const { pid: owner, since } of others)
-          notes.warn({ event: 'daemon_beside', owner, since }, DAEMON_BESIDE)
+          log.warn({ event: 'daemon_beside', owner, since }, DAEMON_BESIDE)
         return () => transact(() => withdrawDaemon(connection, name))
       },
       rebuild: (collection) => rebuildCollection(connection, transact, collection, patience),
@@ -111,10 +111,10 @@ function ruleRunner(connection: Connection, file: string): RuleRunner {
 export async function openConnection(
   file: string,
   runtime: Runtime,
-  notes: Notes,
+  log: MirrorLog,
 ): Promise<{ connection: Connection; patience: Patience }> {
   const { now, sleep, signal } = runtime
-  const report = (message: string) => notes.info({ event: 'mirror_busy' }, message)
+  const report = (message: string) => log.info({ event: 'mirror_busy' }, message)
   const patience = { now, sleep, signal, report }
   const connection = await createLockWait(file, runtime)(() => openForWriting(file))
   return { connection, patience }
@@ -127,7 +127,7 @@ const DAEMON_BESIDE =
 export function createFilePublishing(
   connection: Connection,
   mirror: string,
-  { pid, newToken }: Pick<Runtime, 'pid' | 'newToken'>,
+  { pid, randomHex }: Pick<Runtime, 'pid' | 'randomHex'>,
 ): Publishing {
   const readState = connection.transaction(() =>
     runRule(connection, mirrorState(makerOf(originIn(connection)))),
@@ -141,7 +141,7 @@ export function createFilePublishing(
     copy: async ({ contents, begunAt, ...task }, signal) => {
       const { version } = manifest
       const published = { version, origin: originIn(connection), contents, begunAt }
-      return startCopy({ ...task, mirror, published }, newLockName(pid, newToken), signal)
+      return startCopy({ ...task, mirror, published }, newLockName(pid, randomHex), signal)
     },
   }
 }

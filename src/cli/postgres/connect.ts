@@ -12,7 +12,7 @@ import type { PostgresAddress } from '../../store/postgres/server/pool.ts'
 import { connectServer, type Server } from '../../store/postgres/server/server.ts'
 import { makeConfigured } from '../../store/postgres/tables/collection.ts'
 import { printable } from '../../text.ts'
-import type { Notes } from '../mirror.ts'
+import type { MirrorLog } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 
 // Loaded only if the configuration names a PostgreSQL server, so that a command on a file starts fast.
@@ -24,9 +24,9 @@ const MEASURE_EVERY_MS = 60_000
 export async function openPostgres(
   { postgres, collections }: Pick<Config, 'postgres' | 'collections'>,
   runtime: Runtime,
-  notes: Notes,
+  log: MirrorLog,
 ) {
-  const server = await connect(postgres, runtime, (message) => notes.info({ event: 'mirror_busy' }, message))
+  const server = await connect(postgres, runtime, (message) => log.info({ event: 'mirror_busy' }, message))
   try {
     await migrate(server)
     await runRule(server, saveSetting('program', manifest.version))
@@ -66,8 +66,8 @@ export async function connect(
 }
 
 /** A name that no other worker has, on any machine. */
-export function workerName({ host, pid, newToken }: Runtime): string {
-  return `${host}-${pid}-${newToken().slice(0, 12)}`
+export function workerName({ host, pid, randomHex }: Runtime): string {
+  return `${host}-${pid}-${randomHex().slice(0, 12)}`
 }
 
 /** The address of the server, with the password and the certificate that this machine has. Throws MirrorError. */

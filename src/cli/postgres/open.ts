@@ -29,13 +29,13 @@ import { openPostgres, workerName } from './connect.ts'
 import { createServedServer, originOn, ruleRunner } from './mirror.ts'
 
 /** Opens the mirror on a server, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
-export async function openServer({ config, runtime, notes, address }: OpenOptions): Promise<OpenMirror> {
+export async function openServer({ config, runtime, log, address }: OpenOptions): Promise<OpenMirror> {
   const { baseUrl } = config.api
-  const { server, clock, close } = await openPostgres(config, runtime, notes)
+  const { server, clock, close } = await openPostgres(config, runtime, log)
   const { now } = clock
   try {
     const warning = address && (await claimAddressOn(server, baseUrl, address === 'accept'))
-    if (warning) notes.warn({ event: 'address_accepted' }, warning)
+    if (warning) log.warn({ event: 'address_accepted' }, warning)
     const processName = workerName(runtime)
     const leases = await createLeases(server, processName)
     const { keepRuns } = config
@@ -58,7 +58,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
     return {
       ...ruleRunner(server),
       store: openPostgresStore({ server, leases, baseUrl, keepRuns, now, signal }),
-      tokens: await createTokens(server, clock, runtime.newToken),
+      tokens: await createTokens(server, clock, runtime.randomHex),
       processName,
       now,
       sharing,
@@ -89,7 +89,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
 }
 
 /** Publishes a file of a mirror on a PostgreSQL server. */
-function createPublishing(server: Server, runtime: Pick<Runtime, 'now' | 'pid' | 'newToken'>): Publishing {
+function createPublishing(server: Server, runtime: Pick<Runtime, 'now' | 'pid' | 'randomHex'>): Publishing {
   return {
     async state() {
       const maker = makerOf(await originOn(server))
@@ -111,7 +111,7 @@ function createPublishing(server: Server, runtime: Pick<Runtime, 'now' | 'pid' |
           at = runtime.now()
         })
         const published = { version: manifest.version, origin: await originOn(server), contents, begunAt }
-        const lockName = newLockName(runtime.pid, runtime.newToken)
+        const lockName = newLockName(runtime.pid, runtime.randomHex)
         return startCopy({ ...task, mirror, published, at }, lockName, signal)
       }),
   }

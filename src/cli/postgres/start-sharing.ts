@@ -8,16 +8,11 @@ import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
 import type { ListQueue, QueuedList } from '../../store/postgres/queue/queue.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { jobKey } from '../../text.ts'
+import type { PlannedJob } from '../keep-fresh.ts'
 import type { Sharing } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import type { SelectedJob } from '../selection.ts'
 import type { CommandSession } from '../with-session.ts'
-
-/** A list that `start` reads, and its schedule. */
-export interface PlannedJob {
-  selected: SelectedJob
-  scheduled: ScheduledJob
-}
 
 export interface SharedStart {
   runtime: Runtime

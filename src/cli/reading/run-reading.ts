@@ -30,7 +30,7 @@ export async function runReading(
   work: ReadingWork,
   { output = null, limit = null }: { output?: OutputFile | null; limit?: TypedDuration | null } = {},
 ): Promise<number> {
-  const { newToken, pid, signal, sleep, stderr, stdout } = runtime
+  const { randomHex, pid, signal, sleep, stderr, stdout } = runtime
   // Only an unfinished file must be deleted after a signal. A child, or the server, notices that this process is gone.
   if (!output?.isRegular) {
     // Node reports a signal in the next turn of the event loop: one that came before is not lost.
@@ -42,7 +42,7 @@ export async function runReading(
     if (!output) return writeAll(stdout, pieces)
     const { writeOutput } = await import('../output/output-file.ts')
     const { newLockName } = await import('../../store/sqlite/file/lock-file.ts')
-    await writeOutput(output, pieces, { lockName: newLockName(pid, newToken), mirror: database }, signal)
+    await writeOutput(output, pieces, { lockName: newLockName(pid, randomHex), mirror: database }, signal)
   }
   const isCopy = config === null
   const configured = config?.collections.map(({ name }) => name) ?? []

@@ -55,7 +55,7 @@ export interface ColumnLimits {
   reserved: readonly string[]
   /** The reserved names that not even a key may have. */
   reservedForKeys: readonly string[]
-  /** Returns a value as the SQL of a view sees it; absent: unchanged. */
+  /** Returns a value as the SQL of a view sees it; absent for a table, which holds it as it was sent. */
   asRead?: (value: Leaf) => Leaf
 }
 

@@ -68,7 +68,8 @@ function readsLikeList(value: Leaf): boolean {
  */
 export function isWideFor(type: ColumnType, value: Leaf, own: OwnValue, limits: ColumnLimits): boolean {
   if (type === 'TEXT') return readsLikeList(value)
-  return isWide(own) || (typeof value === 'boolean' && limits.asRead !== undefined)
+  const isView = limits.asRead !== undefined
+  return isWide(own) || (typeof value === 'boolean' && isView)
 }
 
 /** The row of the typed table for an item; null if the catalog has to be extended first. */

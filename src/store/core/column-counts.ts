@@ -85,7 +85,7 @@ export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
   if (!row) return
   const found: FoundWithMisfit[] = []
   for (const counted of foundIn<string | number>(columns, row))
-    found.push({ ...counted, misfit: yield* misfitOf(dialect, collection, keys, counted) })
+    found.push({ ...counted, misfit: yield* readMisfit(dialect, collection, keys, counted) })
   yield* saveCounts(dialect, job, collection, found, Number(row.rows))
   for (const view of yield* loadArrayViews(dialect, collection))
     yield* countElements(dialect, job, { keys, rows: Number(row.rows) }, view)
@@ -235,7 +235,7 @@ const COUNTS = {
   key: ['organization_id', 'collection', 'column'],
 }
 
-function* misfitOf(
+function* readMisfit(
   { rowId, rowIdType }: Dialect,
   collection: string,
   keys: readonly string[],

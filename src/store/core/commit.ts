@@ -1,7 +1,7 @@
 import type { CommitResult, PageChanges, PageCommit } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import type { TypedRow } from '../columns/row.ts'
-import { type JobRow, namesOf, OF_JOB, saveRefresh, scopeOf } from './jobs.ts'
+import { type LockedJob, namesOf, OF_JOB, saveRefresh, scopeOf } from './jobs.ts'
 import { countHeld } from './missing.ts'
 import type { RowWriter } from './rows.ts'
 import { trafficValues } from './runs.ts'
@@ -15,7 +15,7 @@ export function* commitPage(
   typed: readonly TypedRow[],
   job: Job,
   { changes, run: reader, at: time, answer, saved }: PageCommit,
-  row: JobRow,
+  row: LockedJob,
 ): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
   yield* writer.write(job, changes.upserts, typed, time)
   const at = timeOf(time)
@@ -144,7 +144,7 @@ function* saveRejects(
 }
 
 /** Counts the new rows of a page, and notes which list they came from. Most pages change neither, and then nothing is written. */
-function* countInJob(job: Job, added: number, row: JobRow): Rule<void> {
+function* countInJob(job: Job, added: number, row: LockedJob): Rule<void> {
   const scope = scopeOf(job)
   const isKnown = row.path !== null
   const isMixed = row.isMixed === 1 || (isKnown && (row.path !== scope.path || row.filters !== scope.filters))

@@ -127,7 +127,7 @@ export function tablesSql(dialect: Dialect, shape: TableShape): string[] {
 }
 
 function tableSql(dialect: Dialect, shape: TableShape, kind: TableKind): string[] {
-  const { declared, more } = dialect
+  const { declared, tableEnding, furtherOfHistory } = dialect
   const table = tableName(shape.name, kind)
   const keys = shape.keyColumns.map((name, index) => {
     const type = SQL_TYPES[shape.keyTypes[index] ?? 'TEXT']
@@ -142,19 +142,19 @@ function tableSql(dialect: Dialect, shape: TableShape, kind: TableKind): string[
     `"_organization_id" ${declared('text')} NOT NULL`,
     ...(kind === 'typed' ? [...own, ...keys, ...discovered] : [...keys, ...own]),
     ...(kind === 'history'
-      ? Object.entries(more.history).map(([name, { type }]) => `${quoted(name)} ${type}`)
+      ? Object.entries(furtherOfHistory).map(([name, { type }]) => `${quoted(name)} ${type}`)
       : [`PRIMARY KEY (${primary})`]),
   ]
   return [
-    `CREATE TABLE ${quoted(table)} (\n  ${lines.join(',\n  ')}\n)${more.ending}`,
-    ...commentsOf(dialect, shape, kind),
+    `CREATE TABLE ${quoted(table)} (\n  ${lines.join(',\n  ')}\n)${tableEnding}`,
+    ...tableComments(dialect, shape, kind),
   ]
 }
 
-function commentsOf(dialect: Dialect, shape: TableShape, kind: TableKind): string[] {
+function tableComments(dialect: Dialect, shape: TableShape, kind: TableKind): string[] {
   const table = tableName(shape.name, kind)
   const [says, { KEY: ofKey = '', ...own }] = describedTable(kind)
-  const further = kind === 'history' ? Object.entries(dialect.more.history) : []
+  const further = kind === 'history' ? Object.entries(dialect.furtherOfHistory) : []
   const texts = [
     ...Object.entries(own),
     ...further.map(([name, column]) => [name, column.says] as const),
@@ -163,14 +163,14 @@ function commentsOf(dialect: Dialect, shape: TableShape, kind: TableKind): strin
   return [
     ...dialect.comment(`TABLE ${quoted(table)}`, says),
     ...texts.flatMap(([name, said]) => dialect.comment(`COLUMN ${quoted(table)}.${quoted(name)}`, said)),
-    ...(kind === 'typed' ? shape.columns.flatMap((column) => commentOf(dialect, table, column)) : []),
+    ...(kind === 'typed' ? shape.columns.flatMap((column) => columnComment(dialect, table, column)) : []),
   ]
 }
 
 /** The most characters of a path in a comment: it may be a megabyte long. */
 const LONGEST_COMMENT = 1000
 
-function commentOf({ comment }: Dialect, table: string, { name, path, role }: Column): string[] {
+function columnComment({ comment }: Dialect, table: string, { name, path, role }: Column): string[] {
   const shown = path.length > LONGEST_COMMENT ? `${path.slice(0, LONGEST_COMMENT)}...` : path
   const says = role === 'text' ? `${shown}, where its value does not fit the column beside it` : shown
   return comment(`COLUMN ${quoted(table)}.${quoted(name)}`, says)
@@ -192,7 +192,7 @@ export function addColumnSql(dialect: Dialect, table: string, column: Column): s
   const { name, type } = column
   return [
     `ALTER TABLE ${quoted(table)} ADD COLUMN ${quoted(name)} ${dialect.declared(SQL_TYPES[type])}`,
-    ...commentOf(dialect, table, column),
+    ...columnComment(dialect, table, column),
   ]
 }
 

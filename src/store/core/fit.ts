@@ -24,7 +24,7 @@ import { type ElementSql, isTaken, makeArrayView } from './array-views.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
 import { type Dialect, one, type Rule, run } from './sql.ts'
 import { type ConfiguredCollection, loadArrayViews, loadCatalog, saveColumns, saveView } from './tables.ts'
-import type { OwnView } from './views.ts'
+import type { MirrorView } from './views.ts'
 
 // The tables and views of a collection are changed where they cannot hold the items that come.
 
@@ -150,7 +150,7 @@ export interface Alteration {
   /** Makes all changes of columns; or none, if something of a user depends on the type of one, and returns that. */
   alterTables(collection: ConfiguredCollection, changes: readonly ColumnChange[]): Rule<KeptTypes | null>
   /** Views that every mirror in this database has beside those of `views.ts`. */
-  furtherViews: readonly OwnView[]
+  furtherViews: readonly MirrorView[]
   /** Makes a view, or makes it anew; with the statements that say what it is. */
   makeView(name: string, select: string, comments: readonly string[]): Rule<void>
   elements: ElementSql

@@ -19,7 +19,7 @@ export interface Holdings {
 /**
  * A set of a job's rows. All its tables lose the same rows at once, so that no typed row is left without its raw row.
  */
-interface Part {
+interface RowSet {
   /** The number of `Holdings` that counts them; null: none. */
   counts: keyof Holdings | null
   tables: readonly string[]
@@ -29,14 +29,14 @@ interface Part {
   order: string
 }
 
-function lines(counts: keyof Holdings | null, table: string, key: string, where = OF_JOB): Part {
+function lines(counts: keyof Holdings | null, table: string, key: string, where = OF_JOB): RowSet {
   return { counts, tables: [table], where, key, order: key }
 }
 
 /** What is deleted of a job, in this order: a walk after everything that refers to it, since its id is used again. */
-function* partsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<Part[]> {
+function* rowSetsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<RowSet[]> {
   const known = yield* knownKey(collection)
-  const rows = (counts: keyof Holdings, kinds: readonly TableKind[]): Part[] => {
+  const rows = (counts: keyof Holdings, kinds: readonly TableKind[]): RowSet[] => {
     if (!known) return []
     const keys = keyColumnNames(splitKey(known), limits)
     return [
@@ -72,7 +72,7 @@ function* partsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<Pa
 /** Counts what the mirror holds of a job. */
 export function* holdingsOf(dialect: Dialect, job: JobNames): Rule<Holdings> {
   const holdings: Holdings = { rows: 0, versions: 0, rejects: 0, walks: 0, pages: 0, runs: 0 }
-  for (const { counts, tables, where } of yield* partsOf(dialect, job)) {
+  for (const { counts, tables, where } of yield* rowSetsOf(dialect, job)) {
     if (!counts) continue
     for (const table of tables) {
       const found = yield* one<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${where}`, job)
@@ -111,7 +111,7 @@ function* markForgotten(job: JobNames, at: string): Rule<void> {
 /** Deletes up to `rows` rows of a job, after `markForgotten`. Returns true when none is left. */
 function* deleteHoldings(dialect: Dialect, job: JobNames, rows: number): Rule<boolean> {
   let left = rows
-  for (const { counts, tables, where, key, order } of yield* partsOf(dialect, job)) {
+  for (const { counts, tables, where, key, order } of yield* rowSetsOf(dialect, job)) {
     let gone = 0
     for (const table of tables) {
       const chosen = `SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT :left`

@@ -37,14 +37,12 @@ export interface OwnJob {
   epoch: number
 }
 
-/** A lease of a server has the epoch of its job. */
-export function ownJobOf({ job, ...lease }: Lease): OwnJob {
-  const { epoch = 0 } = lease as { epoch?: number }
+export function ownJobOf({ job, epoch = 0 }: Lease): OwnJob {
   return { job: namesOf(job), name: jobName(job), epoch }
 }
 
 /** A job's row, as it is while its owner writes. */
-export interface JobRow {
+export interface LockedJob {
   /** Rows that the job has ever added. */
   rowsAdded: number
   path: string | null
@@ -59,9 +57,9 @@ export interface JobRow {
 export function* asOwner<T>(
   { ofOwner }: Dialect,
   { job, name, epoch }: OwnJob,
-  begin: (row: JobRow) => Rule<T>,
+  begin: (row: LockedJob) => Rule<T>,
 ): Rule<T> {
-  const row = yield* one<JobRow>(
+  const row = yield* one<LockedJob>(
     `
       SELECT rows_added AS "rowsAdded", scope_path AS path, scope_filters AS filters, scope_mixed AS "isMixed"
       FROM sync_jobs

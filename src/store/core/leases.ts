@@ -3,7 +3,7 @@ import type { OwnerWork, RunningRun } from '../../sync/owner-work.ts'
 import type { Acquired, Lease } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'
-import { assertAddress } from './settings.ts'
+import { assertAddressKept } from './settings.ts'
 import { all, one, type Rule, run, type StoredTime, timeOf, timeOrNull } from './sql.ts'
 import { budgetWaits } from './status.ts'
 
@@ -11,7 +11,7 @@ import { budgetWaits } from './status.ts'
 
 /** Throws JobError if this process must not read lists into the mirror any more. Call it before a job is taken. */
 export function* prepareJob({ organization: { id, name } }: Job, baseUrl: string): Rule<void> {
-  yield* assertAddress(baseUrl)
+  yield* assertAddressKept(baseUrl)
   // `forget` may have deleted the organization since this process registered it.
   yield* run(
     'INSERT INTO organizations (id, name, configured) VALUES (:id, :name, 1) ON CONFLICT (id) DO NOTHING',

@@ -90,7 +90,7 @@ export function* findListed(dialect: Dialect, name: string): Rule<Listed | null>
   const columns = [...(yield* dialect.columnTypes(name))].map(([column, type]) => ({ name: column, type }))
   if (!columns.some((column) => column.name === '_organization_id'))
     throw foreign(name, 'has no column _organization_id, which tells the rows of organizations apart')
-  const own = Object.keys(isTable ? dialect.more.history : {})
+  const own = Object.keys(isTable ? dialect.furtherOfHistory : {})
   return { name, ...known, isTable, columns: columns.filter((column) => !own.includes(column.name)) }
 }
 

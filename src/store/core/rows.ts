@@ -89,7 +89,7 @@ export interface TypedLine {
 /** Makes the SQL once, since it is long with 500 columns. */
 export function createRowWriter(dialect: Dialect, shape: TableShape) {
   const columns = lineColumns(shape)
-  const { add, keep, change, restore } = textsOf(dialect, shape, columns)
+  const { add, keep, change, restore } = statementsOf(dialect, shape, columns)
 
   function keyOf(key: Key['parts']) {
     const values = keyValues(key, shape.keyTypes)
@@ -155,7 +155,7 @@ function lineColumns({ keyColumns, keyTypes, columns }: TableShape): LineColumns
   }
 }
 
-function textsOf({ lines, later }: Dialect, shape: TableShape, columns: LineColumns) {
+function statementsOf({ lines, later }: Dialect, shape: TableShape, columns: LineColumns) {
   const [typed, raw, history] = TABLE_KINDS.map((kind) => quoted(tableName(shape.name, kind)))
   const keys = shape.keyColumns.map(quoted)
   const values = shape.columns.map(({ name }) => quoted(name))

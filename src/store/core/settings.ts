@@ -72,7 +72,7 @@ function* holdsAnything(): Rule<boolean> {
 }
 
 /** Throws JobError if another process has noted another address since this one noted its own. */
-export function* assertAddress(baseUrl: string): Rule<void> {
+export function* assertAddressKept(baseUrl: string): Rule<void> {
   const known = yield* setting(ADDRESS)
   const address = addressOf(baseUrl)
   if (known === null || known === address) return

@@ -75,8 +75,10 @@ export interface Dialect {
   seqOf(time: EventTime, row?: string): string
   /** How a table declares a type of `SQL_TYPES`, or a time. */
   declared(type: string): string
-  /** `ending`: what follows the columns in CREATE TABLE. `history`: columns of a history that only this database has. */
-  more: { ending: string; history: Readonly<Record<string, { type: string; says: string }>> }
+  /** What follows the columns in CREATE TABLE. */
+  tableEnding: string
+  /** Columns of a history that only this database has. */
+  furtherOfHistory: Readonly<Record<string, { type: string; says: string }>>
   /** The statements that comment on a table, a view or a column; none where a database has no comments. */
   comment(on: string, text: string): string[]
   /** The columns of a table or view with their types, in order; none if it is not there. */

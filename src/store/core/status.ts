@@ -104,10 +104,10 @@ const COLUMNS = {
   last_run_rows_seen: read<number | null>('run.rows_seen'),
 }
 
-type Columns = typeof COLUMNS
+type StatusColumns = typeof COLUMNS
 
 /** A row of `statusSql`. */
-type ReadRow = { [Name in keyof Columns]: Columns[Name] extends Read<infer T> ? T : never }
+type ReadRow = { [Name in keyof StatusColumns]: StatusColumns[Name] extends Read<infer T> ? T : never }
 
 /** A row of `status`. */
 export interface StatusRow extends ReadRow {
@@ -296,7 +296,7 @@ function backfillsSql({ join }: Dialect): string {
 }
 
 const NO_VALUES = Object.fromEntries(Object.keys(COLUMNS).map((name) => [name, null])) as Record<
-  keyof Columns,
+  keyof StatusColumns,
   null
 >
 

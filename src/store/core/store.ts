@@ -8,8 +8,8 @@ import { type TableAccess, typedRows, writeFitting } from './fit.ts'
 import {
   allRefreshes,
   asOwner,
-  type JobRow,
   jobState,
+  type LockedJob,
   namesOf,
   noteRetry,
   ownJobOf,
@@ -75,7 +75,7 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
       function* (tables) {
         const typed = typedRows(dialect, tables, wanted)
         if (!typed) return { wanted }
-        const write = (row: JobRow) => commitPage(dialect, tables.writer, typed, job, page, row)
+        const write = (row: LockedJob) => commitPage(dialect, tables.writer, typed, job, page, row)
         const written = yield* asOwner(dialect, ownJobOf(lease), write)
         return { result: { ...written, notices: dialect.rowNotices(upserts, typed) } }
       },

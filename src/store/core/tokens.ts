@@ -28,7 +28,7 @@ export interface Tokens {
     refresh?(): Promise<void>
   }
   /** Why an organization must not use its token. */
-  heldReasonOf(organizationId: string, fingerprint: string): Promise<string | null>
+  heldReasonOfOrganization(organizationId: string, fingerprint: string): Promise<string | null>
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
   liftHold(fingerprint: string): Promise<void>
   /**
@@ -44,14 +44,15 @@ export function commonTokens(
   dialect: Dialect,
   reading: <T>(rule: Rule<T>) => Promise<T>,
   writing: <T>(begin: () => Rule<T>) => Promise<T>,
-): Pick<Tokens, 'useToken' | 'heldReasonOf' | 'resume'> {
+): Pick<Tokens, 'useToken' | 'heldReasonOfOrganization' | 'resume'> {
   return {
     async useToken(organizationId, fingerprint) {
       // Mostly nothing has changed, and then no lock is needed.
       if ((await reading(lastToken(organizationId))) !== fingerprint)
         await writing(() => useToken(organizationId, fingerprint))
     },
-    heldReasonOf: (organizationId, fingerprint) => reading(heldReasonOf(organizationId, fingerprint)),
+    heldReasonOfOrganization: (organizationId, fingerprint) =>
+      reading(heldReasonOfOrganization(organizationId, fingerprint)),
     resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
   }
 }
@@ -171,7 +172,7 @@ export function heldReasonSql(fingerprint: string): string {
 }
 
 /** Why a token is held; null: it is not. */
-export function* heldReason(fingerprint: string): Rule<string | null> {
+export function* heldReasonOfToken(fingerprint: string): Rule<string | null> {
   const row = yield* one<{ reason: string | null }>(
     `SELECT ${heldReasonSql(':fingerprint::text')} AS reason`,
     {
@@ -182,7 +183,7 @@ export function* heldReason(fingerprint: string): Rule<string | null> {
 }
 
 /** Why an organization must not use its token. */
-function* heldReasonOf(id: string, fingerprint: string): Rule<string | null> {
+function* heldReasonOfOrganization(id: string, fingerprint: string): Rule<string | null> {
   const row = yield* one<{ reason: string | null }>(
     'SELECT held_reason AS reason FROM organizations WHERE id = :id AND held_fingerprint = :fingerprint',
     { id, fingerprint },
@@ -212,7 +213,7 @@ export function* hold(
     `,
     { fingerprint },
   )
-  return yield* heldReason(fingerprint)
+  return yield* heldReasonOfToken(fingerprint)
 }
 
 export function liftHold(fingerprint: string): Rule<number> {

@@ -9,7 +9,7 @@ import { type Dialect, quoted, type Rule } from './sql.ts'
 // the end: views of users may depend on the others.
 
 /** A view, as its SELECT: the columns by name, and what follows them. */
-export interface OwnView {
+export interface MirrorView {
   name: string
   says: string
   columns: Readonly<Record<string, ViewColumn>>
@@ -19,14 +19,14 @@ export interface OwnView {
 /** The SQL of its values, and what they are; `says` is null for a column that only the program reads. */
 type ViewColumn = readonly [sql: string | ((dialect: Dialect) => string), says: string | null]
 
-function selectOf({ columns, from }: OwnView, dialect: Dialect): string {
+function selectOf({ columns, from }: MirrorView, dialect: Dialect): string {
   const written = (sql: ViewColumn[0]) => (typeof sql === 'string' ? sql : sql(dialect))
   const list = Object.entries(columns).map(([name, [sql]]) => `  ${written(sql)} AS ${quoted(name)}`)
   return `SELECT\n${list.join(',\n')}\n${written(from)}`
 }
 
 /** What people read in a view. */
-export function describedView({ says, columns }: OwnView): Described {
+export function describedView({ says, columns }: MirrorView): Described {
   const texts = Object.entries(columns).map(([name, [, text]]) => [name, text])
   return [says, Object.fromEntries(texts.filter(([, text]) => text !== null)) as Record<string, string>]
 }
@@ -46,7 +46,7 @@ function castTo(type: string, sql: string): ViewColumn[0] {
   return ({ declared }) => `CAST(${sql} AS ${declared(type)})`
 }
 
-export const STATUS_VIEW: OwnView = {
+export const STATUS_VIEW: MirrorView = {
   name: 'sync_status',
   says: 'one row per list (a collection of an organization): how fresh and how sure it is',
   columns: {
@@ -95,7 +95,7 @@ ${JOIN_LAST_RUN}
 WHERE job.configured = 1 OR job.rows > 0`,
 }
 
-export const COLUMNS_VIEW: OwnView = {
+export const COLUMNS_VIEW: MirrorView = {
   name: 'sync_columns',
   says: 'one row per discovered column: where in an item it comes from',
   columns: {
@@ -136,41 +136,41 @@ LEFT JOIN (
 ORDER BY known.${sequence}`,
 }
 
-function ownViews({ furtherViews }: Alteration): OwnView[] {
+function mirrorViews({ furtherViews }: Alteration): MirrorView[] {
   return [STATUS_VIEW, COLUMNS_VIEW, ...furtherViews]
 }
 
 /** The setting that holds a hash of the views' SQL. */
 const VIEWS = 'views'
 
-function textsOf(alteration: Alteration): string {
-  const texts = ownViews(alteration)
+function hashOfViews(alteration: Alteration): string {
+  const texts = mirrorViews(alteration)
     .map((view) => selectOf(view, alteration.dialect))
     .join('\n')
   return createHash('sha256').update(texts).digest('hex').slice(0, 16)
 }
 
 /** Whether the views are those of this version. */
-export function* hasOwnViews(alteration: Alteration): Rule<boolean> {
-  return (yield* setting(VIEWS)) === textsOf(alteration)
+export function* hasMirrorViews(alteration: Alteration): Rule<boolean> {
+  return (yield* setting(VIEWS)) === hashOfViews(alteration)
 }
 
 /** Makes the views, or makes them again. Leaves a view with a column that is unknown here (a later version made it), and a table of that name (a user's). */
-export function* makeOwnViews(alteration: Alteration): Rule<void> {
+export function* makeMirrorViews(alteration: Alteration): Rule<void> {
   const { dialect, makeView } = alteration
-  for (const view of ownViews(alteration)) {
+  for (const view of mirrorViews(alteration)) {
     const { name, columns } = view
     const found = yield* dialect.relationNamed([name])
     if (found && found.kind !== 'view') continue
     const known = yield* dialect.columnTypes(name)
     if ([...known.keys()].some((column) => !(column in columns))) continue
-    yield* makeView(name, selectOf(view, dialect), commentsOf(dialect, view, known))
+    yield* makeView(name, selectOf(view, dialect), viewComments(dialect, view, known))
   }
-  yield* saveSetting(VIEWS, textsOf(alteration))
+  yield* saveSetting(VIEWS, hashOfViews(alteration))
 }
 
 /** The comments on a new view and its columns; on a view that is there, only those on its new columns: a user may have changed the others. */
-function commentsOf({ comment }: Dialect, view: OwnView, known: ReadonlyMap<string, string>): string[] {
+function viewComments({ comment }: Dialect, view: MirrorView, known: ReadonlyMap<string, string>): string[] {
   const [says, columns] = describedView(view)
   const name = quoted(view.name)
   return [

@@ -4,7 +4,7 @@ import type { Rule } from '../core/sql.ts'
 import {
   commonTokens,
   fingerprintOf,
-  heldReason,
+  heldReasonOfToken,
   hold,
   liftHold,
   makeSalt,
@@ -51,7 +51,7 @@ export async function createTokens(
   async function readReason(fingerprint: string): Promise<void> {
     for (let tries = 0; tries < MOST_LATE; tries++) {
       const note = beginAsking(fingerprint)
-      if (note(await reading(heldReason(fingerprint)))) return
+      if (note(await reading(heldReasonOfToken(fingerprint)))) return
     }
   }
 

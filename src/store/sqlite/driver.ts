@@ -50,7 +50,8 @@ export const SQLITE: Dialect = {
     return `CAST(coalesce(${seq}, strftime('%s', ${at}) * 1000 + substr(${at}, 21, 3)) AS INTEGER)`
   },
   declared: (type) => TYPES[type] ?? 'TEXT',
-  more: { ending: ' STRICT', history: {} },
+  tableEnding: ' STRICT',
+  furtherOfHistory: {},
   comment: () => [],
   *columnTypes(table) {
     const rows = yield* all<{ name: string; type: string }>(

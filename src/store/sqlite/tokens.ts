@@ -4,7 +4,7 @@ import type { Rule } from '../core/sql.ts'
 import {
   commonTokens,
   fingerprintOf,
-  heldReason,
+  heldReasonOfToken,
   hold,
   liftHold,
   makeSalt,
@@ -42,7 +42,7 @@ export function createTokens(connection: Connection, write: Transact, newSalt: (
         yield* register(SQLITE, organizations)
       }),
     fingerprint: (token) => fingerprintOf(token, reading(readSalt())),
-    holdOf: (fingerprint) => ({ heldReason: () => reading(heldReason(fingerprint)) }),
+    holdOf: (fingerprint) => ({ heldReason: () => reading(heldReasonOfToken(fingerprint)) }),
     async hold(...told) {
       await writing(() => hold(SQLITE, ...told))
     },

@@ -26,9 +26,9 @@ export interface RefreshAnswer {
   found: number
 }
 
-/** The reading goes back over pages that it has read, since an item may have slid past it. */
-export interface StepBack {
-  /** The page from which it goes back, and the number of its answer. */
+/** The reading steps outward over pages that it has read, since an item may have slid past it. */
+export interface StepOutward {
+  /** The page from which it steps, and the number of its answer. */
   from: number
   answer: number
   /** Whether the total changed meanwhile. */
@@ -54,7 +54,7 @@ export interface EndReading {
   /** By page, the number of its last answer. */
   answerOf: ReadonlyMap<number, number>
   /** Whether the search for the last page met a page past the end. */
-  isPastEnd: boolean
+  metPastEnd: boolean
   news: News
   /** Items without a usable key that were met for the first time. */
   rejected: number
@@ -65,16 +65,16 @@ export interface EndReading {
   /** Of the answer that `top` is the number of. */
   topTotal: number | null
   lastPage: number | null
-  stepBack: StepBack | null
+  stepOutward: StepOutward | null
   /**
-   * When the reading first stepped back towards the last page, epoch milliseconds: rows that it has not read may follow those that it read there.
+   * When the reading first stepped outward to the last page, epoch milliseconds: rows that it has not read may follow those that it read there.
    */
   outwardsAt: number | null
   /** How many pages from the first one on hold only news, if no total shows whether a row slid past them. */
   unproven: number
   /** How many of these were asked again to see whether one did. */
   askedAgain: number
-  /** Answers whose items may stand after a gap, since the list moved while it stepped back. */
+  /** Answers whose items may stand after a gap, since the list moved while it stepped outward. */
   doubtful: readonly number[]
 }
 
@@ -92,14 +92,14 @@ export function beginReading(end: End, lastPage: number): EndReading {
     answers: 0,
     top: null,
     answerOf: new Map(),
-    isPastEnd: false,
+    metPastEnd: false,
     news: NO_NEWS,
     rejected: 0,
     total: null,
     leastTotal: null,
     topTotal: null,
     lastPage: null,
-    stepBack: null,
+    stepOutward: null,
     outwardsAt: null,
     unproven: 0,
     askedAgain: 0,
@@ -120,6 +120,6 @@ export function noteAnswer(reading: EndReading, rules: ReadingRules, answer: Ref
 }
 
 /** By how much the total rose since the last answer; below 0 where it fell. */
-export function riseSince({ total: before }: EndReading, { total }: EndReading): number {
+export function totalRise({ total: before }: EndReading, { total }: EndReading): number {
   return before === null || total === null ? 0 : total - before
 }

@@ -43,10 +43,10 @@ const MOST_REMEMBERED = 20
 const LEAST = 3
 
 /** The share of new items that makes an end worth reading, and the share that makes it the newest end. */
-const YOUNG = 0.2
+const WORTH_READING = 0.2
 const NEWEST = 0.8
 
-/** How often an end that is not young is read, too: the total may hide that new items come there now. Milliseconds, and refreshes between two readings. */
+/** How often an end that is not worth reading is read, too: the total may hide that new items come there now. Milliseconds, and refreshes between two readings. */
 const OTHER_END_EVERY = 3_600_000
 const OTHER_END_REFRESHES = 12
 
@@ -79,17 +79,17 @@ function isDoubtful({ first, last, all, rise }: EndCounts): boolean {
 }
 
 /** The ends that each refresh reads, the one with more new items first; both while too few items are known. */
-export function youngEnds(places: Places, newest: End | 'auto'): readonly End[] {
+export function endsWorthReading(places: Places, newest: End | 'auto'): readonly End[] {
   if (newest !== 'auto') return [newest]
   const count = sum(places)
   const ends = places.last > places.first ? BOTH.toReversed() : BOTH
-  return count < LEAST ? ends : ends.filter((end) => places[end] >= YOUNG * count)
+  return count < LEAST ? ends : ends.filter((end) => places[end] >= WORTH_READING * count)
 }
 
 /** The places after a full walk: what it found at ends that refreshes do not read counts, too. */
 export function learnFromWalk(places: Places, newest: End | 'auto', added: AddedEnds): Places {
-  const young = youngEnds(places, newest)
-  const unread = (end: End) => (young.includes(end) ? 0 : added[end])
+  const worthReading = endsWorthReading(places, newest)
+  const unread = (end: End) => (worthReading.includes(end) ? 0 : added[end])
   return withinMemory({
     ...places,
     first: places.first + unread('first'),
@@ -100,7 +100,7 @@ export function learnFromWalk(places: Places, newest: End | 'auto', added: Added
 /** Whether new items appear at the other end than the configured one. */
 export function isRefuted({ first, last }: Places, newest: End | 'auto'): boolean {
   const other = newest === 'first' ? last : first
-  return newest !== 'auto' && other > 0 && other >= YOUNG * (first + last)
+  return newest !== 'auto' && other > 0 && other >= WORTH_READING * (first + last)
 }
 
 /** The end where new items appear; null while neither is known to be it, or the configured one is refuted. */
@@ -111,7 +111,7 @@ export function newestEnd(places: Places, newest: End | 'auto'): End | null {
 }
 
 /**
- * The ends that a refresh at this time reads: the young ones, and from time to time the other one too.
+ * The ends that a refresh at this time reads: those worth reading, and from time to time the other one too.
  * @param bothEndsAt When both were read last. @param interval Milliseconds between two refreshes; null: not known.
  */
 export function endsToRead(
@@ -119,10 +119,12 @@ export function endsToRead(
   newest: End | 'auto',
   now: number,
 ): readonly End[] {
-  const young = youngEnds(places, newest)
+  const worthReading = endsWorthReading(places, newest)
   const every = Math.max(OTHER_END_EVERY, OTHER_END_REFRESHES * (interval ?? 0))
   const isDue = bothEndsAt === null || Math.abs(now - bothEndsAt) >= every
-  return newest === 'auto' && isDue ? [...young, ...BOTH.filter((end) => !young.includes(end))] : young
+  return newest === 'auto' && isDue
+    ? [...worthReading, ...BOTH.filter((end) => !worthReading.includes(end))]
+    : worthReading
 }
 
 function sum({ first, last, elsewhere }: Places): number {

@@ -6,7 +6,15 @@ import {
   type RefreshAnswer,
   type RefreshRow,
 } from './end-reading.ts'
-import { type End, endsToRead, hidden, learnPlaces, newestEnd, type RefreshRules, youngEnds } from './ends.ts'
+import {
+  type End,
+  endsToRead,
+  endsWorthReading,
+  hidden,
+  learnPlaces,
+  newestEnd,
+  type RefreshRules,
+} from './ends.ts'
 import { afterNewestEnd } from './rates.ts'
 import { readInward, seekFromFirst } from './read-inward.ts'
 import { knownRates, type RefreshState } from './state.ts'
@@ -116,14 +124,14 @@ function finish(
   const lastPage = done.at(-1)?.lastPage ?? state.lastPage
   const read = { ...state, startedAt, bothEndsAt, lastPage }
   const places = learnFrom(state, done, found)
-  const outcome = judge(done, youngEnds(places, rules.newest))
+  const outcome = outcomeOf(done, endsWorthReading(places, rules.newest))
   if (outcome === 'unsettled') return { ...read, lastPage: lastPageShown(state, done) }
   const doubts = state.doubts ?? 0
   if (outcome === 'doubtful' && doubts < MOST_DOUBTS) return { ...read, doubts: doubts + 1 }
   const rowsAdded = state.rowsAdded + found
   const outwards = done.flatMap(({ outwardsAt }) => outwardsAt ?? [])
   const settledAt = Math.min(at, ...outwards)
-  // The total must be of the time of `settledAt`: a reading that stepped back outwards has found rows that came meanwhile, too.
+  // The total must be of the time of `settledAt`: a reading that stepped outward has found rows that came meanwhile, too.
   const total = outwards.length > 0 ? firstRead.total : firstRead.topTotal
   const settled = { ...read, settledAt, places, older: 0, total, rowsAdded, doubts: 0 }
   // No later refresh reads what a hole left unread, or what slid past: only a walk does.
@@ -150,13 +158,13 @@ function lastPageShown(state: RefreshState, done: readonly EndReading[]): number
 
 /** Whether the newest end was read. While none is known both are read, and one of them is the newest as long as nothing is new elsewhere. */
 function isNewestRead(places: RefreshState['places'], newest: RefreshRules['newest']): boolean {
-  const areBothRead = places.elsewhere === 0 && youngEnds(places, newest).length > 1
+  const areBothRead = places.elsewhere === 0 && endsWorthReading(places, newest).length > 1
   return areBothRead || newestEnd(places, newest) !== null
 }
 
-/** The outcome of the young ends; that of an end which is only read now and then does not count beside theirs. */
-function judge(done: readonly EndReading[], young: readonly End[]): ReadingOutcome {
-  const read = done.filter(({ end }) => young.includes(end))
+/** The outcome of the ends worth reading; that of an end which is only read now and then does not count beside theirs. */
+function outcomeOf(done: readonly EndReading[], worthReading: readonly End[]): ReadingOutcome {
+  const read = done.filter(({ end }) => worthReading.includes(end))
   const outcomes = (read.length > 0 ? read : done).map(({ outcome }) => outcome)
   return (
     (['unsettled', 'hole', 'unproven', 'doubtful'] as const).find((outcome) => outcomes.includes(outcome)) ??

@@ -4,12 +4,12 @@ import { countNews, NO_NEWS, noteAdded, ofWholeList } from './news.ts'
 import {
   askAgain,
   compareAgain,
-  continueStepBack,
+  continueStepOutward,
   hasSlid,
   inwards,
-  stepBack,
+  stepOutward,
   unprovenPages,
-} from './step-back.ts'
+} from './step-outward.ts'
 
 /** This many rows in a row that are old news settle a reading. More than one, since items that come a little late are among them. */
 const OLD_NEWS = 25
@@ -23,10 +23,10 @@ const CEILING = 1000
 /** What an answer means for a reading from one end, and which page to ask next. */
 export function readInward(before: EndReading, rules: ReadingRules, answer: RefreshAnswer): EndReading {
   const noted = noteAnswer(before, rules, answer)
-  if (before.stepBack) {
-    const reading = continueStepBack(before, noted, before.stepBack, rules, answer)
+  if (before.stepOutward) {
+    const reading = continueStepOutward(before, noted, before.stepOutward, rules, answer)
     return reading.ask === null
-      ? goOn(reading, rules, answer, inwards(reading, before.stepBack.from))
+      ? goOn(reading, rules, answer, inwards(reading, before.stepOutward.from))
       : reading
   }
   if (before.askedAgain > 0) return compareAgain(noted, answer)
@@ -56,7 +56,7 @@ function readPage(
   const rows = noted.end === 'first' ? answer.rows : answer.rows.toReversed()
   const unproven = unprovenPages(before, noted)
   const reading = { ...noted, unproven, news: countNews(noted.news, rows, judging) }
-  if (hasSlid(before, reading, answer)) return stepBack(reading, answer)
+  if (hasSlid(before, reading, answer)) return stepOutward(reading, answer)
   return goOn(reading, rules, answer, nextInward(reading, answer))
 }
 
@@ -105,7 +105,7 @@ function seekLastPage(reading: EndReading, answer: RefreshAnswer): EndReading {
     return {
       ...reading,
       top: null,
-      isPastEnd: true,
+      metPastEnd: true,
       ask: Math.max(1, Math.min(page - 1, lastPage ?? page - 1)),
       news: { ...NO_NEWS, added: reading.news.added, leading: reading.news.leading },
     }
@@ -137,9 +137,9 @@ export function seekFromFirst(reading: EndReading, error: JobError): EndReading 
  * page. After a page past the end each answer may: that page may have been empty by mistake.
  */
 function laterPage(reading: EndReading, { page, next, lastPage }: RefreshAnswer): number | null {
-  const { answers, isPastEnd: wasPastEnd } = reading
-  if (lastPage === null) return wasPastEnd ? null : next
-  return (answers === 1 || wasPastEnd) && lastPage > page ? lastPage : null
+  const { answers, metPastEnd } = reading
+  if (lastPage === null) return metPastEnd ? null : next
+  return (answers === 1 || metPastEnd) && lastPage > page ? lastPage : null
 }
 
 /** Laravel answers a page past the end with 200, no items and no next page. */

@@ -339,7 +339,7 @@ describe('export --output', () => {
   it('is whole although the process that reads has ended before anything is written', async () => {
     const place = { cwd: workspace.folder, env: { ADMIN_MIRROR_CONFIG: workspace.file('admin-mirror.yaml') } }
 
-    const { code } = await runInProcess(['export', ...TO_FILE, 'late.ndjson'], { ...place, newToken: still })
+    const { code } = await runInProcess(['export', ...TO_FILE, 'late.ndjson'], { ...place, randomHex: still })
 
     expect([code, contentOf('late.ndjson')]).toEqual([0, WHOLE])
   })

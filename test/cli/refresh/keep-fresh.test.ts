@@ -40,10 +40,10 @@ async function play({ every, until, failsUntil = 0, hasFailed = false, ...how }:
       dueAtStart: false,
       run: async () => {},
     },
-    read: async () => ({ hasFailed }),
   }))
   await keepFresh({
     jobs,
+    read: async () => ({ hasFailed }),
     plan: {
       update: async () => {},
       due(lists) {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { untilHoldIsWritten } from '../../../src/cli/token-holds.ts'
+import { untilHoldIsWritten } from '../../../src/cli/credentials.ts'
 import { namesOf } from '../../../src/store/core/jobs.ts'
 import {
   announceDaemon,

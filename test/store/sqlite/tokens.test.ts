@@ -75,7 +75,9 @@ describe('a refused token', () => {
 
     await tokens.useToken(initech.id, tokens.fingerprint(TOKEN))
 
-    expect(await tokens.heldReasonOf(initech.id, tokens.fingerprint(TOKEN))).toEqual(expect.any(String))
+    expect(await tokens.heldReasonOfOrganization(initech.id, tokens.fingerprint(TOKEN))).toEqual(
+      expect.any(String),
+    )
     expect(tokens.holdOf(tokens.fingerprint(TOKEN)).heldReason()).toEqual(expect.any(String))
     expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
   })
@@ -89,7 +91,7 @@ describe('a refused token', () => {
     await tokens.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
 
     expect(tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
-    expect(await tokens.heldReasonOf(ACME.id, fingerprint)).toBeNull()
+    expect(await tokens.heldReasonOfOrganization(ACME.id, fingerprint)).toBeNull()
   })
 })
 

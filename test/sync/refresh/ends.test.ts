@@ -3,12 +3,12 @@ import {
   DOUBT,
   type EndCounts,
   endsToRead,
+  endsWorthReading,
   learnFromWalk,
   learnPlaces,
   NO_PLACES,
   newestEnd,
   type Places,
-  youngEnds,
 } from '../../../src/sync/refresh/ends.ts'
 
 const NOTHING: EndCounts = { first: 0, last: 0, older: 0, rise: 0, all: 0 }
@@ -55,22 +55,25 @@ describe('where new items appear', () => {
 
 describe('the ends of a list', () => {
   it.each([
-    { places: NO_PLACES, young: ['first', 'last'], newest: null },
-    { places: { first: 2, last: 0, elsewhere: 0 }, young: ['first', 'last'], newest: null },
-    { places: { first: 0, last: 2, elsewhere: 0 }, young: ['last', 'first'], newest: null },
-    { places: { first: 3, last: 0, elsewhere: 0 }, young: ['first'], newest: 'first' },
-    { places: { first: 1, last: 9, elsewhere: 0 }, young: ['last'], newest: 'last' },
-    { places: { first: 4, last: 16, elsewhere: 0 }, young: ['last', 'first'], newest: 'last' },
-    { places: { first: 5, last: 0, elsewhere: 15 }, young: ['first'], newest: null },
-    { places: { first: 1, last: 1, elsewhere: 18 }, young: [], newest: null },
-  ])('$places: read $young, newest $newest', ({ places, young, newest }) => {
-    expect({ young: youngEnds(places, 'auto'), newest: newestEnd(places, 'auto') }).toEqual({ young, newest })
+    { places: NO_PLACES, worthReading: ['first', 'last'], newest: null },
+    { places: { first: 2, last: 0, elsewhere: 0 }, worthReading: ['first', 'last'], newest: null },
+    { places: { first: 0, last: 2, elsewhere: 0 }, worthReading: ['last', 'first'], newest: null },
+    { places: { first: 3, last: 0, elsewhere: 0 }, worthReading: ['first'], newest: 'first' },
+    { places: { first: 1, last: 9, elsewhere: 0 }, worthReading: ['last'], newest: 'last' },
+    { places: { first: 4, last: 16, elsewhere: 0 }, worthReading: ['last', 'first'], newest: 'last' },
+    { places: { first: 5, last: 0, elsewhere: 15 }, worthReading: ['first'], newest: null },
+    { places: { first: 1, last: 1, elsewhere: 18 }, worthReading: [], newest: null },
+  ])('$places: read $worthReading, newest $newest', ({ places, worthReading, newest }) => {
+    expect({ worthReading: endsWorthReading(places, 'auto'), newest: newestEnd(places, 'auto') }).toEqual({
+      worthReading,
+      newest,
+    })
   })
 
   it('are as the configuration says, if it does', () => {
     const places = { first: 0, last: 0, elsewhere: 20 }
 
-    expect([youngEnds(places, 'last'), newestEnd(places, 'last')]).toEqual([['last'], 'last'])
+    expect([endsWorthReading(places, 'last'), newestEnd(places, 'last')]).toEqual([['last'], 'last'])
     expect(endsToRead({ places, bothEndsAt: null, interval: null }, 'last', 0)).toEqual(['last'])
   })
 

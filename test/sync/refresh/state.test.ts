@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { youngEnds } from '../../../src/sync/refresh/ends.ts'
+import { endsWorthReading } from '../../../src/sync/refresh/ends.ts'
 import {
   afterFullWalk,
   type CompleteWalk,
@@ -44,7 +44,7 @@ describe('a complete full walk', () => {
     ({ isSteady, newest, elsewhere }) => {
       const { places } = afterFullWalk(null, { ...WALK, isSteady })
 
-      expect([youngEnds(places, 'auto'), places.elsewhere > 0]).toEqual([newest, elsewhere])
+      expect([endsWorthReading(places, 'auto'), places.elsewhere > 0]).toEqual([newest, elsewhere])
     },
   )
 

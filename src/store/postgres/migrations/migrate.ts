@@ -3,7 +3,7 @@ import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import { completeCollections } from '../../core/collections.ts'
 import { quoted } from '../../core/sql.ts'
-import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
+import { hasMirrorViews, makeMirrorViews } from '../../core/views.ts'
 import { runRule } from '../driver.ts'
 import { placeOf, type Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
@@ -46,7 +46,7 @@ export async function migrate(server: Server): Promise<void> {
   if (
     (await findSettings(server, schema)) &&
     (await versionOf(server, server)) === LATEST_VERSION &&
-    (await runRule(server, hasOwnViews(ALTERATION)))
+    (await runRule(server, hasMirrorViews(ALTERATION)))
   )
     return
   await server.transaction(async (sql) => {
@@ -60,7 +60,7 @@ export async function migrate(server: Server): Promise<void> {
     if (done > LATEST_VERSION) throw tooNew(server, done)
     for (const step of STEPS.slice(done)) await sql.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
     if (done < LATEST_VERSION) await runRule(sql, completeCollections(ALTERATION))
-    await runRule(sql, makeOwnViews(ALTERATION))
+    await runRule(sql, makeMirrorViews(ALTERATION))
     await sql.rows(
       "INSERT INTO sync_settings (name, value) VALUES ('version', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [String(LATEST_VERSION)],

@@ -10,9 +10,9 @@ import { attempt, isBusy, openAsItIs, share, translate } from './open.ts'
 /** `12345-9f86d081d6c1`: the process id, for people, then random digits. */
 const NAME = /^\d{1,10}-[0-9a-f]{12}$/
 
-/** A name for the lock file of this process. `newToken` returns 12 hexadecimal digits or more. */
-export function newLockName(pid: number, newToken: () => string): string {
-  return `${pid}-${newToken().slice(0, 12)}`
+/** A name for the lock file of this process. `randomHex` returns 12 hexadecimal digits or more. */
+export function newLockName(pid: number, randomHex: () => string): string {
+  return `${pid}-${randomHex().slice(0, 12)}`
 }
 
 /** The folder of a mirror's lock files; the same whatever links lead to the mirror. */

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { systemCode } from '../../../errors.ts'
 import { completeCollections } from '../../core/collections.ts'
-import { hasOwnViews, makeOwnViews } from '../../core/views.ts'
+import { hasMirrorViews, makeMirrorViews } from '../../core/views.ts'
 import { type Connection, runRule } from '../driver.ts'
 import { migrate } from '../migrations/migrate.ts'
 import { ALTERATION } from '../tables/alter.ts'
@@ -50,12 +50,12 @@ export function openForWriting(file: string): Connection {
     // while a reader needs it; the second commit after the reader's end cuts it to the limit.
     connection.pragma(`wal_autocheckpoint = ${WAL_PAGES}`)
     connection.pragma(`journal_size_limit = ${WAL_BYTES}`)
-    const makeViews = () => runRule(connection, makeOwnViews(ALTERATION))
+    const makeViews = () => runRule(connection, makeMirrorViews(ALTERATION))
     migrate(connection, () => {
       runRule(connection, completeCollections(ALTERATION))
       makeViews()
     })
-    if (!runRule(connection, hasOwnViews(ALTERATION))) connection.transaction(makeViews).immediate()
+    if (!runRule(connection, hasMirrorViews(ALTERATION))) connection.transaction(makeViews).immediate()
     return connection
   } catch (error) {
     opened?.close()

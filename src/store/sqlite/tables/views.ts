@@ -5,7 +5,7 @@ import { EVENT_COLUMNS, EVENT_NAMES, eventKeyNames, SEQ, selectChanges } from '.
 import { type Described, OF_A_COLLECTION } from '../../core/declarations.ts'
 import type { ViewedTable } from '../../core/fit.ts'
 import { type Dialect, quoted } from '../../core/sql.ts'
-import type { OwnView } from '../../core/views.ts'
+import type { MirrorView } from '../../core/views.ts'
 import { HELP, OF_AN_ARRAY, OF_THE_MIRROR, WORKING_COLUMNS, WORKINGS } from '../../help-texts.ts'
 
 /** Views that read elements need SQLite 3.38 or later. */
@@ -103,7 +103,7 @@ ${selectChanges(dialect, shape)}`
 
 // `sync_help` is a view, so that it knows new collections and arrays without being written.
 
-export function helpView(): OwnView {
+export function helpView(): MirrorView {
   const [says, texts] = HELP
   const columns = Object.entries(texts).map(
     ([name, text]) => [name, [`CAST(${quoted(name)} AS TEXT)`, text]] as const,

@@ -171,7 +171,7 @@ async function createWalked() {
   const { save: _, ...walk } = await beginTestWalk(mirror, jobOf())
   await walk.saveItems('{"id":1,"total":1}')
   await complete(mirror, jobOf(), walk.walk)
-  const { state } = createFilePublishing(mirror.connection, mirror.file, { pid: 1, newToken: () => '' })
+  const { state } = createFilePublishing(mirror.connection, mirror.file, { pid: 1, randomHex: () => '' })
   return { mirror, walk, state }
 }
 

@@ -63,7 +63,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   }
 
   async function assertNotHeld({ id, name }: OrganizationConfig, fingerprint: string): Promise<void> {
-    const reason = await tokens.heldReasonOf(id, fingerprint)
+    const reason = await tokens.heldReasonOfOrganization(id, fingerprint)
     if (reason === null) return
     throw new TokenRefusedError(`${reason}. ${onHold(`admin-mirror resume --org ${shellWord(name)}`)}`)
   }

@@ -3,15 +3,15 @@ import {
   type ReadingRules,
   type RefreshAnswer,
   type RefreshRow,
-  riseSince,
-  type StepBack,
+  type StepOutward,
+  totalRise,
 } from './end-reading.ts'
 import { countSlid, isMet, noteAdded } from './news.ts'
 
 /** A list that moves between every two answers would be followed for ever. After this many doubtful answers the reading only goes on inwards, and proves nothing. */
 const MOST_DOUBTFUL = 8
 
-/** Whether the reading has given up stepping back, although there may be a gap behind it. */
+/** Whether the reading has given up stepping outward, although there may be a gap behind it. */
 function hasGivenUp({ doubtful }: EndReading): boolean {
   return doubtful.length >= MOST_DOUBTFUL
 }
@@ -26,55 +26,55 @@ export function hasSlid(
   reading: EndReading,
   { page, next, rows }: RefreshAnswer,
 ): boolean {
-  const rise = riseSince(before, reading)
+  const rise = totalRise(before, reading)
   const mayBeNew = before.top === null ? next !== null : before.news.oldInRow === 0
   const isBehind = reading.end === 'first' ? page > 1 && rise < 0 : mayBeNew && rise > 0
   return isBehind && !hasGivenUp(reading) && !isJoined(reading, rows, reading.answers)
 }
 
-export function stepBack(reading: EndReading, { page, at }: RefreshAnswer): EndReading {
+export function stepOutward(reading: EndReading, { page, at }: RefreshAnswer): EndReading {
   const { answers, doubtful, end, outwardsAt } = reading
   return {
     ...reading,
     outwardsAt: end === 'last' ? (outwardsAt ?? at) : null,
-    ask: outwards(reading, page),
-    stepBack: { from: page, answer: answers, moved: false },
+    ask: outward(reading, page),
+    stepOutward: { from: page, answer: answers, moved: false },
     doubtful: [...doubtful, answers],
   }
 }
 
 /**
- * An answer on the way back; it ends at a page that holds an item that was read before it began.
+ * An answer on the way outward; it ends at a page that holds an item that was read before it began.
  * @returns The reading with the page to ask, or with none where it reads on after the page where it began.
  */
-export function continueStepBack(
+export function continueStepOutward(
   before: EndReading,
   noted: EndReading,
-  back: StepBack,
+  step: StepOutward,
   rules: ReadingRules,
   answer: RefreshAnswer,
 ): EndReading {
   const { page, rows, at, next } = answer
-  const moved = back.moved || isMoved(before, noted, answer)
+  const moved = step.moved || isMoved(before, noted, answer)
   const { settledAt } = rules
   const reading = { ...noted, news: countSlid(noted.news, rows, { settledAt, at, top: noted.top ?? 1 }) }
   const { doubtful, answers, news, end } = reading
   // The page where the reading began is far enough: a list that grows would be followed for ever.
-  const isAtEnd = end === 'first' ? page === 1 : next === null || back.answer === noted.top
-  if (!isAtEnd && !isJoined(noted, rows, back.answer)) {
+  const isAtEnd = end === 'first' ? page === 1 : next === null || step.answer === noted.top
+  if (!isAtEnd && !isJoined(noted, rows, step.answer)) {
     const further = { ...reading, doubtful: [...doubtful, answers] }
-    if (hasGivenUp(further)) return { ...further, stepBack: null }
-    return { ...further, ask: outwards(reading, page), stepBack: { ...back, moved } }
+    if (hasGivenUp(further)) return { ...further, stepOutward: null }
+    return { ...further, ask: outward(reading, page), stepOutward: { ...step, moved } }
   }
   if (!moved && end === 'last')
-    return { ...reading, stepBack: null, doubtful: isDeepest(reading, back.from) ? [] : doubtful }
+    return { ...reading, stepOutward: null, doubtful: isDeepest(reading, step.from) ? [] : doubtful }
   // Meanwhile items may have moved between the pages after this one, so these are read again. From `first` inwards that is always done:
   // an insertion in front hides a deletion further inside, since the total stays and the row that was pulled forward is pushed back.
-  return { ...reading, ask: inwards(reading, page), stepBack: null, news: { ...news, oldInRow: 0 } }
+  return { ...reading, ask: inwards(reading, page), stepOutward: null, news: { ...news, oldInRow: 0 } }
 }
 
 /** The next page towards the end that the reading began at. */
-function outwards({ end }: EndReading, page: number): number {
+function outward({ end }: EndReading, page: number): number {
   return end === 'first' ? page - 1 : page + 1
 }
 
@@ -98,12 +98,12 @@ function isJoined({ top, doubtful }: EndReading, rows: readonly RefreshRow[], be
 }
 
 /**
- * Whether items may have moved between pages further inside since the reading stepped back. The total does not show changed items of a list
+ * Whether items may have moved between pages further inside since the reading stepped outward. The total does not show changed items of a list
  * that is sorted by update, which come to its newest end; and from `last` inwards it rises also by items that are added there.
  */
 function isMoved(before: EndReading, reading: EndReading, { page, rows }: RefreshAnswer): boolean {
   const isOther = (rows[0]?.metIn ?? null) !== (before.answerOf.get(page) ?? null)
-  const rise = riseSince(before, reading)
+  const rise = totalRise(before, reading)
   return isOther || rise < 0 || (reading.end === 'first' && rise > 0)
 }
 

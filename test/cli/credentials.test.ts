@@ -1,6 +1,6 @@
 import pino from 'pino'
 import { describe, expect, it } from 'vitest'
-import { createCredentialsReader, untilHoldIsWritten } from '../../src/cli/token-holds.ts'
+import { createCredentialsReader, untilHoldIsWritten } from '../../src/cli/credentials.ts'
 import type { OrganizationConfig } from '../../src/config/organizations.ts'
 import { MirrorError, MirrorLostError } from '../../src/errors.ts'
 import { ACME, GLOBEX } from '../helpers/jobs.ts'
