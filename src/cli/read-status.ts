@@ -38,8 +38,6 @@ export interface MirrorFacts {
   columnTroubles: readonly ColumnTrouble[]
   /** Of a mirror that several workers share. */
   queue: QueueDepth | null
-  /** Whose locks the workers wait for. */
-  locks: string[]
 }
 
 /** What `status` says of a mirror. Throws MirrorError. */
@@ -74,7 +72,6 @@ export function mirrorStatus(
       unusable,
       now: new Date(now).toISOString(),
       queue: facts?.queue ?? null,
-      locks: facts?.locks ?? [],
       timezone: config?.timezone ?? null,
       waiting_until: waitLeft(pausedUntil, now) > 0 ? pausedUntil : null,
       max_age: maxAge?.typed ?? null,
@@ -142,7 +139,6 @@ function advisedLists(
     return [
       {
         ...row,
-        newestConfigured: collection?.newest ?? 'auto',
         changed_since_off: collection?.changedSince ? row.changed_since_off : null,
         walkEvery: () => period(schedule),
         isRefreshed: refresh !== false,

@@ -98,9 +98,8 @@ function budgetItem(budget: BudgetUse) {
 }
 
 function notesSection({ status }: Overview) {
-  const notes = [...status.locks, ...status.notes]
-  if (notes.length === 0) return ''
-  const items = notes.map((note) => html`<li><bdi>${printable(note, 1000)}</bdi></li>`)
+  if (status.notes.length === 0) return ''
+  const items = status.notes.map((note) => html`<li><bdi>${printable(note, 1000)}</bdi></li>`)
   return html`<h2>Notes</h2><ul>${items}</ul>`
 }
 

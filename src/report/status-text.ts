@@ -11,7 +11,6 @@ import { needsAttention } from './verdict.ts'
 export function statusText(status: Status, queryCommand: string): string {
   const lines = [`mirror: ${status.database}`, daemonLine(status)]
   if (status.queue) lines.push(`queue: ${queueText(status.queue)}`)
-  lines.push(...status.locks)
   lines.push(status.verdict, '', ...listsText(status, queryCommand))
   if (status.waiting_until !== null)
     lines.push('', `the rate limit asks for a pause until ${status.waiting_until}`)

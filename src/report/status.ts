@@ -152,9 +152,6 @@ export const StatusSchema = z
       })
       .nullable()
       .describe('Of a mirror on a PostgreSQL server; null for one in a file'),
-    locks: z
-      .array(z.string())
-      .describe('Of a mirror on a PostgreSQL server: whose locks keep its workers waiting'),
     timezone: z.string().nullable(),
     waiting_until: time().nullable(),
     max_age: z.string().nullable().describe('As typed'),

@@ -111,7 +111,7 @@ describe('the use of budgets', () => {
 
 it('the listener shows commands with the configuration of its process', async () => {
   const jobs = [{ ...neverSynced(ACME, 'orders'), configured: 1 }]
-  const facts = { jobs, daemons: [], pausedUntil: null, columnTroubles: [], queue: null, locks: [] }
+  const facts = { jobs, daemons: [], pausedUntil: null, columnTroubles: [], queue: null }
   const organization = { ...ACME, collections: [{ name: 'orders' }], schedule: '0 0 1 1 *', refresh: false }
   const config = { database: 'mirror.db', organizations: [organization], timezone: 'UTC', publish: null }
   const source = createSource({

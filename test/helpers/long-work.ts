@@ -1,5 +1,4 @@
 import { onTestFinished } from 'vitest'
-import type { ConfiguredCollection } from '../../src/store/core/tables.ts'
 import { createFileForgetting } from '../../src/store/sqlite/forget.ts'
 import { createLeases } from '../../src/store/sqlite/leases.ts'
 import { rebuildCollection } from '../../src/store/sqlite/tables/collection.ts'
@@ -21,10 +20,10 @@ export function createLongWork(
   const transact = createTransact({ connection, ...patience })
   return {
     rebuild: (name: string) => rebuildCollection(connection, transact, name, patience),
-    forgetting(configured: readonly ConfiguredCollection[] = []) {
+    forgetting() {
       const leases = createLeases(connection, lockName(), Date.now)
       onTestFinished(() => leases.close())
-      return createFileForgetting({ connection, leases, transact, configured, ...patience })
+      return createFileForgetting({ connection, leases, transact, ...patience })
     },
   }
 }

@@ -38,7 +38,7 @@ export function job(organization: string, collection = 'orders', more: Partial<J
 }
 
 /** What `status` says beside its lists where there is nothing to say. */
-export const NOTHING_TOLD = { unusable: null, advice: [], refreshes: [], notes: [], locks: [] }
+export const NOTHING_TOLD = { unusable: null, advice: [], refreshes: [], notes: [] }
 
 /** `unusable`: why the mirror cannot be written. */
 export function overview(

@@ -108,8 +108,6 @@ async function forgetAll(
     const name = `${printable(organization.name)} ${collection}`
     if (forgotten.owner === null) {
       stdout.write(`forgot ${name}: ${holdingsText(forgotten.gone)}\n`)
-      if (forgotten.isCollectionGone)
-        stdout.write(`nothing is left of ${collection}, so its columns and views are gone, too\n`)
     } else {
       stderr.write(
         `BUSY: ${name}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,

@@ -41,7 +41,7 @@ export async function readFacts({ database, config }: MirrorPlace): Promise<Mirr
 
 /** `own`: the name of this process's lock file. */
 export function factsOf(connection: Connection, file: string, own: string | null = null): MirrorFacts {
-  return { ...readFileFacts(connection, file, own), queue: null, locks: [] }
+  return { ...readFileFacts(connection, file, own), queue: null }
 }
 
 export function writeFault({ database, config }: MirrorPlace): string | null {

@@ -77,7 +77,7 @@ export async function openFile({ config, runtime, notes, address }: OpenOptions)
       rebuild: (collection) => rebuildCollection(connection, transact, collection, patience),
       async beginForgetting() {
         const { createFileForgetting } = await import('../../store/sqlite/forget.ts')
-        return translated(() => createFileForgetting({ ...writing, transact, configured: collections }))
+        return translated(() => createFileForgetting({ ...writing, transact }))
       },
       async close() {
         writing.leases.close()

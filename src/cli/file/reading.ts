@@ -100,7 +100,7 @@ export async function* readPieces(task: ReadingTask, tell: Tell): AsyncIterable<
       const { rows, ...head } = reader.query(sql, valuesOf(parameters))
       return { ...head, batches: [rows] }
     },
-    select: (parts) => [reader.select(parts)],
+    select: (statement) => [reader.select(statement)],
   }
   try {
     yield* await written(mirror, task, tell)

@@ -11,7 +11,6 @@ import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { livingWorkers, readDaemons } from '../../store/postgres/leases.ts'
 import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { jobsOnServer, mirrorSize, readQueue } from '../../store/postgres/read/status.ts'
-import { lockHolders } from '../../store/postgres/server/answers.ts'
 import { placeOf, type Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { type Origin, originAt } from '../../store/sqlite/publish/numbers.ts'
@@ -111,7 +110,6 @@ async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
     pausedUntil: await runRule(sql, gateClosedUntil()),
     columnTroubles: await runRule(sql, columnTroubles()),
     queue: await readQueue(sql, schema),
-    locks: await lockHolders(sql),
   }
 }
 

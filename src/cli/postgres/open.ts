@@ -74,8 +74,7 @@ export async function openServer({ config, runtime, notes, address }: OpenOption
         }
       },
       rebuild: (name) => rebuildCollection(server, name, { now, signal }),
-      beginForgetting: async () =>
-        createServerForgetting(server, leases, { configured: config.collections, now, signal }),
+      beginForgetting: async () => createServerForgetting(server, leases, { now, signal }),
       async close() {
         // Its timers would keep the process alive.
         await queue?.close().catch(() => {})

@@ -81,7 +81,7 @@ function readableServer(sql: Statements & Cursor): ReadableMirror {
     },
     ask: (rule) => runRule(sql, rule),
     find: (name) => runRule(sql, findListed(POSTGRES, name)),
-    select: (parts) => selectedRows(sql, parts),
+    select: (read) => selectedRows(sql, read),
   }
 }
 

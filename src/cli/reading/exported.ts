@@ -1,5 +1,5 @@
 import { UsageError } from '../../errors.ts'
-import { tableName } from '../../store/core/names.ts'
+import { tableName } from '../../store/columns/catalog.ts'
 import {
   findListed,
   type Listed,
@@ -42,8 +42,8 @@ export async function exported(
     const items = raw ? mirror.select(selectItems(dialect, raw, selection)) : []
     return formatted(sentFormat(envelope, isTerminal), items, tell)
   }
-  const { parts, ...head } = selectRows(dialect, listed, selection)
-  return formatted(exportFormat(listed, head, work, isTerminal), mirror.select(parts), tell)
+  const { read, ...head } = selectRows(dialect, listed, selection)
+  return formatted(exportFormat(listed, head, work, isTerminal), mirror.select(read), tell)
 }
 
 /** How `export` writes items as they were sent. */

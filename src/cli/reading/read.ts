@@ -1,5 +1,5 @@
 import type { Listed, TypedRows, Value } from '../../store/core/reading.ts'
-import type { Parts } from '../../store/core/selection.ts'
+import type { ReadStatement } from '../../store/core/selection.ts'
 import type { Dialect, Rule } from '../../store/core/sql.ts'
 import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
 import { tableFormat } from '../output/formats/table.ts'
@@ -78,7 +78,7 @@ export interface ReadableMirror {
   /** The table or view of a collection with this name. */
   find(name: string): MaybePromise<Listed | null>
   /** The rows of a selection. */
-  select(parts: Parts): Batches<Value[]>
+  select(read: ReadStatement): Batches<Value[]>
 }
 
 /** What the task writes of a mirror of either kind. Loads only what it needs, so that a small one starts fast. */

@@ -55,9 +55,11 @@ export function columnFor({ main, text }: ColumnSlot, value: Leaf, own: OwnValue
   return main && fittingValue(main.type, value, own) === undefined ? text : main
 }
 
-/** Whether the text begins like JSON of a list, which is how a TEXT column stores lists. */
+/** How JSON of a list begins, which is how a TEXT column stores lists. */
+const LIST = /^[ \t\n\r]*\[/
+
 function readsLikeList(value: Leaf): boolean {
-  return typeof value === 'string' && /^[ \t\n\r]*\[/.test(value)
+  return typeof value === 'string' && LIST.test(value)
 }
 
 /**

@@ -1,10 +1,9 @@
 import { JobError } from '../../errors.ts'
-import { assertSameKey, shapeOf } from '../columns/catalog.ts'
+import { assertSameKey, changesViewName, shapeOf, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { dropArrayViews, isTaken, replaceViews } from './array-views.ts'
 import { CHANGES_COMMENT } from './changes-view.ts'
 import { completeTables, namesOfTables } from './declarations.ts'
 import { type Alteration, type ViewedTable, viewedTable } from './fit.ts'
-import { changesViewName, TABLE_KINDS, tableName } from './names.ts'
 import { type Dialect, exec, joinRaw, one, quoted, type Rule, run } from './sql.ts'
 import { type ConfiguredCollection, knownCollections, knownKey, loadCatalog, loadColumns } from './tables.ts'
 
@@ -55,7 +54,7 @@ function* assertNamesFree(dialect: Dialect, name: string): Rule<void> {
 }
 
 /** Whether a collection that the mirror knows has neither rows nor superseded versions. */
-export function* isWithoutRows(collection: string): Rule<boolean> {
+function* isWithoutRows(collection: string): Rule<boolean> {
   for (const kind of TABLE_KINDS)
     if ((yield* one(`SELECT 1 FROM ${quoted(tableName(collection, kind))} LIMIT 1`)) !== null) return false
   return true

@@ -1,8 +1,6 @@
 import { InterruptedError } from '../../errors.ts'
-import { keyColumnNames, splitKey } from '../columns/catalog.ts'
-import { isWithoutRows } from './collections.ts'
+import { keyColumnNames, splitKey, type TableKind, tableName } from '../columns/catalog.ts'
 import { asOwner, type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
-import { type TableKind, tableName } from './names.ts'
 import { all, type Dialect, one, quoted, type Rule, type Runner, run, timeOf } from './sql.ts'
 import { knownKey } from './tables.ts'
 
@@ -160,16 +158,7 @@ export function* collectionsOf(organization: string): Rule<string[]> {
   return rows.map(({ collection }) => collection)
 }
 
-/** Whether nothing is left of a collection that has tables: its key can change then. */
-export function* isUnused(collection: string): Rule<boolean> {
-  if ((yield* knownKey(collection)) === null) return false
-  const reject = yield* one('SELECT 1 FROM sync_rejects WHERE collection = :collection LIMIT 1', {
-    collection,
-  })
-  return reject === null && (yield* isWithoutRows(collection))
-}
-
-export type Forgotten = { owner: string } | { owner: null; gone: Holdings; isCollectionGone: boolean }
+export type Forgotten = { owner: string } | { owner: null; gone: Holdings }
 
 /** What forgetting needs of a database. */
 export interface ForgettingWork extends Runner {
@@ -178,8 +167,6 @@ export interface ForgettingWork extends Runner {
   release(taken: OwnJob): Promise<void>
   /** Rows of one batch. */
   batchRows: number
-  /** Drops the tables of an unused collection, and makes them again if it is configured. Returns whether it dropped any. */
-  dropUnused(collection: string): Promise<boolean>
 }
 
 /** Deletes what the mirror holds of jobs and organizations. */
@@ -209,7 +196,7 @@ export function createForgetting(work: ForgettingWork) {
  * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
  */
 async function forgetJob(
-  { dialect, now, writing, inBatches, batchRows, dropUnused }: Omit<ForgettingWork, 'take' | 'release'>,
+  { dialect, now, writing, inBatches, batchRows }: Omit<ForgettingWork, 'take' | 'release'>,
   owner: OwnJob,
   isConfigured: boolean,
 ): Promise<Forgotten> {
@@ -222,7 +209,6 @@ async function forgetJob(
   })
   if (!(await inBatches(() => owned(() => deleteHoldings(dialect, job, batchRows)))))
     throw new InterruptedError('stopped before everything was forgotten; the same command continues')
-  const isCollectionGone = await dropUnused(job.collection)
   await owned(() => endJob(job, isConfigured))
-  return { owner: null, gone, isCollectionGone }
+  return { owner: null, gone }
 }

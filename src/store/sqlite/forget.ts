@@ -1,14 +1,9 @@
-import { dropCollection } from '../core/collections.ts'
-import { createForgetting, type Forgetting, isUnused } from '../core/forget.ts'
-import type { ConfiguredCollection } from '../core/tables.ts'
-import { type Connection, runRule, SQLITE } from './driver.ts'
+import { createForgetting, type Forgetting } from '../core/forget.ts'
+import type { Connection } from './driver.ts'
 import type { Leases } from './leases.ts'
-import { hasBelongings, makeConfigured } from './tables/collection.ts'
 import { type Patience, runnerOn, type Transact } from './transaction.ts'
 
 export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'signal'> {
-  /** Their tables are recreated, empty. */
-  configured: readonly ConfiguredCollection[]
   connection: Connection
   leases: Leases
   transact: Transact
@@ -21,7 +16,6 @@ export function createFileForgetting({
   connection,
   leases,
   transact,
-  configured,
   ...patience
 }: ForgettingOptions): Forgetting {
   // Overwrites deleted rows with zeros.
@@ -35,13 +29,5 @@ export function createFileForgetting({
       }),
     release: ({ job }) => transact(() => leases.release(job)),
     batchRows: FORGOTTEN_AT_ONCE,
-    dropUnused: (collection) =>
-      transact(() => {
-        // A user's index or trigger would go with the tables.
-        const isDropped = runRule(connection, isUnused(collection)) && !hasBelongings(connection, collection)
-        if (isDropped) runRule(connection, dropCollection(SQLITE, collection))
-        makeConfigured(connection, configured)
-        return isDropped
-      }),
   })
 }

@@ -210,7 +210,7 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
     const remove = await locked('SELECT 1 FROM orders_raw FOR UPDATE')(connect)
     const job = { organization: JOB.organization.id, collection: JOB.collection.name }
     const { signal } = new AbortController()
-    const work = createServerForgetting(far, leases, { configured: [], now: () => 0, signal })
+    const work = createServerForgetting(far, leases, { now: () => 0, signal })
     const forgetting = work.job(job, true)
     await expect.poll(waiting).toBe(1)
     // Its lock is free, as after its machine was cut off.

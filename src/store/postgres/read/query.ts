@@ -1,7 +1,7 @@
 import { JobError, MirrorError, UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import type { Value } from '../../core/reading.ts'
-import type { Parts } from '../../core/selection.ts'
+import type { ReadStatement } from '../../core/selection.ts'
 import { numberedValues } from '../driver.ts'
 import type { Arrays, Cursor } from '../server/pool.ts'
 
@@ -145,18 +145,9 @@ async function fetchRows(sql: Cursor, count: number): Promise<Arrays & { rows: V
 }
 
 /** The rows of a selection. */
-export async function* selectedRows(sql: Cursor, parts: Parts): AsyncIterable<Value[][]> {
-  for (let next = parts.next(); !next.done; ) {
-    const { ask, text, values } = next.value
-    if (ask === 'count') {
-      const { rows } = await sql.arrays(...numberedValues(text, values))
-      next = parts.next(Number(rows[0]?.[0]))
-    } else {
-      const { batches } = await openCursor(sql, ...numberedValues(text, values))
-      yield* batches
-      next = parts.next(0)
-    }
-  }
+export async function* selectedRows(sql: Cursor, { text, values }: ReadStatement): AsyncIterable<Value[][]> {
+  const { batches } = await openCursor(sql, ...numberedValues(text, values))
+  yield* batches
 }
 
 function nextCount(rows: readonly Value[][]): number {

@@ -1,7 +1,6 @@
 import net from 'node:net'
 import type { Client, ClientBase } from 'pg'
 import { printable } from '../../../text.ts'
-import type { Sql } from './pool.ts'
 
 interface AnswersOptions {
   /** A further connection, for a look at the others. */
@@ -139,7 +138,12 @@ export interface Holder {
   is_idle: boolean | null
 }
 
-const HOLDER = `
+/**
+ * Whether the server works for the connection $1, and who keeps it waiting: the first of those that block it. The text of its statement may quote
+ * data, so that only the first word of it leaves the server.
+ */
+const AT_WORK = `
+  SELECT
     holder.pid,
     waiting.wait_event AS waits_for,
     holder.usename AS role,
@@ -147,51 +151,17 @@ const HOLDER = `
     host(holder.client_addr) AS address,
     coalesce(holder.xact_start, holder.state_change) AS since,
     substring(holder.query FROM '^\\s*([A-Za-z]+)') AS word,
-    holder.state <> 'active' AS is_idle`
-
-// The first of those that block it. Its statement's text may quote data, so that only its first word leaves the server.
-const FIRST_BLOCKING = `
+    holder.state <> 'active' AS is_idle
+  FROM pg_stat_activity AS waiting
+  LEFT JOIN LATERAL (
     SELECT *
     FROM pg_stat_activity
     WHERE pid = ANY (pg_blocking_pids(waiting.pid))
     ORDER BY coalesce(xact_start, state_change), pid
-    LIMIT 1`
-
-/** Whether the server works for the connection $1, and who keeps it waiting. */
-const AT_WORK = `
-  SELECT ${HOLDER}
-  FROM pg_stat_activity AS waiting
-  LEFT JOIN LATERAL (${FIRST_BLOCKING}) AS holder ON waiting.wait_event_type = 'Lock'
+    LIMIT 1
+  ) AS holder ON waiting.wait_event_type = 'Lock'
   WHERE waiting.pid = $1 AND waiting.state = 'active'
 `
-
-/**
- * Whose locks keep workers of this database waiting, each once, the oldest first. Which ones wait comes from `pg_locks`, which every role may
- * read. A wait of less than a second is not reported.
- */
-const ALL_HOLDERS = `
-  SELECT DISTINCT ON (since, pid) *
-  FROM (
-    SELECT ${HOLDER.replace('waiting.wait_event', 'wanted.locktype')}
-    FROM pg_locks AS wanted
-    JOIN pg_stat_activity AS waiting ON waiting.pid = wanted.pid
-    CROSS JOIN LATERAL (${FIRST_BLOCKING}) AS holder
-    WHERE NOT wanted.granted
-      AND wanted.waitstart < clock_timestamp() - interval '1 second'
-      AND waiting.datname = current_database()
-      AND waiting.application_name = 'admin-mirror'
-  ) AS found
-  ORDER BY since, pid
-  LIMIT 10
-`
-
-/** A text for each lock of somebody else that workers wait for. */
-export async function lockHolders(sql: Pick<Sql, 'rows'>): Promise<string[]> {
-  const rows = await sql.rows<Omit<Holder, 'since'> & { since: number | null }>(ALL_HOLDERS)
-  return rows.map(({ since, ...holder }) =>
-    holderText({ ...holder, since: since === null ? null : new Date(since) }),
-  )
-}
 
 /** The first words of statements that are shown; any other word may be data. */
 const KINDS =

@@ -10,7 +10,7 @@ import {
   type TypedRows,
   type Value,
 } from '../../core/reading.ts'
-import type { Parts } from '../../core/selection.ts'
+import type { ReadStatement } from '../../core/selection.ts'
 import type { Rule } from '../../core/sql.ts'
 import { type Connection, OWN_TIMES, runRule, SQLITE, withCasts } from '../driver.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
@@ -26,9 +26,9 @@ export function createReader(connection: Connection, file: string) {
     /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
     query: (sql: string, parameters: Parameters = new Map()) => readOnly(connection, file, sql, parameters),
     find: (name: string) => translatingErrors(file, () => find(connection, name)),
-    select: (parts: Parts): Iterable<Value[]> =>
+    select: ({ text, values }: ReadStatement): Iterable<Value[]> =>
       stepping(
-        () => selectedRows(connection, parts),
+        () => connection.prepare(withCasts(text)).raw().safeIntegers().iterate(values) as Iterable<Value[]>,
         (error) => translate(file, error),
       ),
     close: () => void connection.close(),
@@ -45,25 +45,6 @@ function find(connection: Connection, name: string): Listed | null {
   } catch (error) {
     const isOfView = error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR'
     throw isOfView ? foreign(name, `cannot be read (${printable(error.message, 200)})`) : error
-  }
-}
-
-/** All parts are of one moment, as one statement is. */
-function* selectedRows(connection: Connection, parts: Parts): Generator<Value[]> {
-  connection.exec('BEGIN')
-  try {
-    for (let next = parts.next(); !next.done; ) {
-      const { ask, text, values } = next.value
-      const statement = connection.prepare(withCasts(text))
-      if (ask === 'count') next = parts.next(statement.pluck().get(values) as number)
-      else {
-        yield* statement.raw().safeIntegers().iterate(values) as Iterable<Value[]>
-        next = parts.next(0)
-      }
-    }
-  } finally {
-    // After some errors, such as a full disk, SQLite has ended the transaction itself.
-    if (connection.inTransaction) connection.exec('COMMIT')
   }
 }
 

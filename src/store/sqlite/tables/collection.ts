@@ -1,7 +1,6 @@
 import { JobError } from '../../../errors.ts'
 import { extensionNotices } from '../../columns/extend.ts'
 import { ensureTables } from '../../core/collections.ts'
-import { namesOfTables } from '../../core/declarations.ts'
 import {
   fitTables,
   type KnownTables,
@@ -11,7 +10,6 @@ import {
   type TableAccess,
   type Told,
 } from '../../core/fit.ts'
-import { TABLE_KINDS, tableName } from '../../core/names.ts'
 import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
 import type { Rule } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
@@ -34,17 +32,6 @@ export function makeConfigured(connection: Connection, collections: readonly Con
       if (!(error instanceof JobError)) throw error
     }
   }
-}
-
-/** Whether users have put indexes or triggers on the tables of a collection. */
-export function hasBelongings(connection: Connection, name: string): boolean {
-  const find = connection.prepare(`
-    SELECT name FROM sqlite_schema
-    WHERE type IN ('index', 'trigger') AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE
-  `)
-  const ours = namesOfTables(SQLITE, name)
-  const found = TABLE_KINDS.flatMap((kind) => find.pluck().all(tableName(name, kind)) as string[])
-  return found.some((one) => !ours.includes(one))
 }
 
 /** The most rows that this process goes through itself: some tenths of a second. */

@@ -92,8 +92,8 @@ describe('a copy of a mirror with hostile names and values', () => {
     for (const one of [test.file, file]) {
       const reader = createReader(openForReading(one) ?? expect.fail('no mirror'), one)
       const listed = reader.find('orders__lines') ?? expect.fail('no lines')
-      const { columns, parts } = selectRows(SQLITE, listed, { organizationIds: null, since: null })
-      const places = [...reader.select(parts)].map((row) => Number(row[columns.indexOf('_index')]))
+      const { columns, read } = selectRows(SQLITE, listed, { organizationIds: null, since: null })
+      const places = [...reader.select(read)].map((row) => Number(row[columns.indexOf('_index')]))
       reader.close()
       expect(places).toEqual([0, 1])
     }
@@ -125,7 +125,7 @@ describe('a key that has the name of a column of events', () => {
     const listed = reader.find('orders_changes') ?? expect.fail('no events')
 
     const since = (time: string) =>
-      [...reader.select(selectRows(SQLITE, listed, { organizationIds: null, since: time }).parts)].length
+      [...reader.select(selectRows(SQLITE, listed, { organizationIds: null, since: time }).read)].length
     const found = [since('2000-01-01T00:00:00.000Z'), since('2999-01-01T00:00:00.000Z')]
     reader.close()
 

@@ -48,7 +48,7 @@ describe('a reader', () => {
     const sent = [...reader.select(selectItems(SQLITE, raw, selection))] as string[][]
 
     expect(sent.map((row) => sentItem(row).json)).toEqual(items)
-    expect([...reader.select(selectRows(SQLITE, orders, selection).parts)]).toHaveLength(items.length)
+    expect([...reader.select(selectRows(SQLITE, orders, selection).read)]).toHaveLength(items.length)
   })
 
   it('rounds no whole number', async () => {

@@ -20,8 +20,7 @@ const ITEM = '"note":"first","lines":[{"sku":"A"}]'
 async function createScene() {
   const test = openTestMirror()
   const { connection } = test
-  const configured = [{ name: 'orders', key: ['id'] }]
-  makeConfigured(connection, configured)
+  makeConfigured(connection, [{ name: 'orders', key: ['id'] }])
   const save = async (...texts: string[]) => {
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems(...texts)
@@ -33,7 +32,7 @@ async function createScene() {
     save,
     rebuild: () => createLongWork(test).rebuild('orders'),
     forget: () =>
-      createLongWork(test).forgetting(configured).job({ organization: ACME.id, collection: 'orders' }, true),
+      createLongWork(test).forgetting().job({ organization: ACME.id, collection: 'orders' }, true),
   }
 }
 

@@ -86,7 +86,6 @@ describe('forgetting', () => {
     expect(forgotten).toEqual({
       owner: null,
       gone: { rows: 294, versions: 294, rejects: 6 + 6, walks: 2, pages: 8, runs: 2 },
-      isCollectionGone: false,
     })
     const { schema: _, ...tables } = dump(test)
     expect(JSON.stringify(tables)).not.toMatch(new RegExp(`${ACME.id}|Secret|acme`))
@@ -163,15 +162,6 @@ describe('forgetting', () => {
     expect(test.rows('SELECT * FROM sync_status WHERE organization_id = ?', ACME.id)).toMatchObject([
       { organization: 'acme', rows: 0, as_of: null },
     ])
-  })
-
-  it('keeps the tables of a collection while it has a reject', async () => {
-    const test = openTestMirror()
-    await runOnce(test, scriptedList({ ids: [1], item: () => '{"no":"key"}' }), { job: jobOf({}, GLOBEX) })
-    await runOnce(test, scriptedList({ ids: upTo(3) }))
-
-    expect(await forgetterOf(test).job(ACME_ORDERS, true)).toMatchObject({ isCollectionGone: false })
-    expect(test.value('SELECT key FROM sync_collections')).toBe('["id"]')
   })
 
   it('lets only one process take a job that was forgotten after they started', async () => {
