@@ -1,11 +1,10 @@
 import { dirname, resolve } from 'node:path'
 import { DEFAULT_COLLECTIONS } from './collections.ts'
-import { parseDuration } from './fields.ts'
 import { nearest } from './issues.ts'
 import { UUID_PATTERN } from './organizations.ts'
 import { isPostgresAddress } from './postgres-address.ts'
 import { formatKey, isMapping, type KeyPath, type Report, rawAt, rawEntries, rawItems } from './problems.ts'
-import { DEFAULT_DATABASE, RETRY_DELAYS } from './schema.ts'
+import { DEFAULT_DATABASE } from './schema.ts'
 
 /**
  * Reports what breaks a rule that involves more than one key. Reads the file's raw values, not the schema's output, so
@@ -19,33 +18,9 @@ export function checkAcrossKeys(
   file: string,
   nameEnds: readonly string[],
 ): void {
-  checkRetryDelays(raw, report)
   checkPaths(raw, report, file)
   checkOrganizations(raw, report)
   checkCollections(raw, report, nameEnds)
-}
-
-/** `retry.minDelay` must not be longer than `retry.maxDelay`. */
-function checkRetryDelays(raw: unknown, report: Report): void {
-  const least = delayAt(raw, 'minDelay')
-  const most = delayAt(raw, 'maxDelay')
-  if (least === null || most === null || least <= most) return
-  if (rawAt(raw, ['retry', 'minDelay']) === undefined) {
-    report(
-      ['retry', 'maxDelay'],
-      `must not be shorter than retry.minDelay (${RETRY_DELAYS.minDelay} unless it is given).`,
-    )
-  } else {
-    report(
-      ['retry', 'minDelay'],
-      `must not be longer than retry.maxDelay (${RETRY_DELAYS.maxDelay} unless it is given).`,
-    )
-  }
-}
-
-function delayAt(raw: unknown, key: keyof typeof RETRY_DELAYS): number | null {
-  const given = rawAt(raw, ['retry', key]) ?? RETRY_DELAYS[key]
-  return typeof given === 'string' ? parseDuration(given) : null
 }
 
 /** `database`, `publish` and the configuration must be three files. */

@@ -26,9 +26,6 @@ import { isMapping } from './problems.ts'
 /** Default; checks.ts compares it with `publish`. */
 export const DEFAULT_DATABASE = '../data/mirror.db'
 
-/** Defaults; checks.ts compares them with each other and with a given one. */
-export const RETRY_DELAYS = { minDelay: '1s', maxDelay: '60s' }
-
 const api = mapping({
   baseUrl: baseUrl().describe('Address of the API, a path prefix included; no user name, query or fragment'),
   timeout: timerDuration().prefault('30s').describe('Timeout of one request, including its body'),
@@ -58,10 +55,10 @@ const rateLimit = mapping({
 
 const retry = mapping({
   attempts: integer(1).default(10).describe('Attempts at one page when it fails with transient errors'),
-  minDelay: timerDuration()
-    .prefault(RETRY_DELAYS.minDelay)
-    .describe('Shortest wait between two attempts at a page'),
-  maxDelay: timerDuration().prefault(RETRY_DELAYS.maxDelay).describe('Longest wait between two attempts'),
+  minDelay: timerDuration().prefault('1s').describe('Shortest wait between two attempts at a page'),
+  maxDelay: timerDuration()
+    .prefault('60s')
+    .describe('Longest wait between two attempts; never less than minDelay'),
 })
 
 const removals = mapping({

@@ -102,6 +102,10 @@ describe('the delay before an attempt', () => {
     expect(retryDelay(failures, null, RULES, () => 0.5)).toBe((least + most) / 2)
   })
 
+  it('is the least one where the longest is shorter', () => {
+    expect(retryDelay(3, null, { ...RULES, maxDelayMs: 500 }, () => 1)).toBe(1000)
+  })
+
   it.each<[string, number, number]>([
     ['longer than ours', 120_000, 120_000],
     ['shorter than ours', 500, 1000],

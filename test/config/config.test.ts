@@ -167,7 +167,7 @@ retry: { minDelay: *short }
 describe('the problems of a file', () => {
   it('are all reported at once, of every kind, in the order of the lines', () => {
     const text = `api: { baseUrl: ftp://x, timeout: 30 }
-retry: { minDelay: 5m, attempts: 0 }
+retry: { attempts: 0 }
 organizations:
   - id: 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d
     name: a
@@ -182,8 +182,7 @@ collections:
     expect(placesOf(text)).toEqual([
       'api.baseUrl 1:17',
       'api.timeout 1:35',
-      'retry.minDelay 2:20',
-      'retry.attempts 2:34',
+      'retry.attempts 2:20',
       'organizations[0].token 6:12',
       'organizations[1].token 7:5',
       'organizations[1].id 7:9',

@@ -102,7 +102,7 @@ describe('query', () => {
     const { stderr } = await query(sql, '--format', format)
     const toFile = await query(sql, '--format', format, '--output', `long.${format}`)
 
-    expect(stderr).toMatch(/^warning: the columns a, b had whole numbers beyond 2\^53; .*\n$/)
+    expect(stderr).toMatch(/^warning: there are whole numbers beyond 2\^53; .*\n$/)
     expect(toFile.stderr).toBe(stderr)
     expect((await query('SELECT 9007199254740992 AS kept', '--format', format)).stderr).toBe('')
   })

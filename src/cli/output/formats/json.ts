@@ -1,7 +1,7 @@
 import { findInexactNumbers, skipNumber } from '../../../json/exact.ts'
 import type { Value } from '../../../store/core/reading.ts'
 import type { SentItem } from '../../../store/core/selection.ts'
-import { printable, printableJson } from '../../../text.ts'
+import { printableJson } from '../../../text.ts'
 import type { Format } from './format.ts'
 
 /** A JSON array, an object a line; whole numbers exact. `safe`: for a terminal. */
@@ -28,19 +28,19 @@ export function ndjsonFormat(columns: readonly string[], safe: boolean): Format 
 
 function objects(columns: readonly string[], safe: boolean) {
   const names = columns.map((column, index) => `${index > 0 ? ',' : ''}${JSON.stringify(column)}:`)
-  const long = new Set<number>()
+  let hasLong = false
   return {
     objectOf: (row: readonly Value[]): string => {
       let fields = ''
       for (const [index, name] of names.entries()) {
         const value = row[index] ?? null
-        if (typeof value === 'bigint' && !isKept(value)) long.add(index)
+        if (typeof value === 'bigint' && !isKept(value)) hasLong = true
         fields += `${name}${jsonValue(value)}`
       }
       const object = `{${fields}}`
       return safe ? printableJson(object) : object
     },
-    note: () => longNumbersNote('column', Array.from(long, (index) => columns[index] ?? '').toSorted()),
+    note: () => (hasLong ? LONG_NUMBERS : null),
   }
 }
 
@@ -51,42 +51,34 @@ function isKept(value: bigint): boolean {
   return (value <= MOST && value >= -MOST) || String(Number(value)) === String(value)
 }
 
-function longNumbersNote(kind: 'column' | 'field', names: readonly string[]): string | null {
-  if (names.length === 0) return null
-  const named = names.slice(0, 5).map((name) => printable(name, 100))
-  const more = names.length > named.length ? ` and ${names.length - named.length} more` : ''
-  return `warning: the ${kind}${names.length > 1 ? 's' : ''} ${named.join(', ')}${more} had whole numbers beyond 2^53; they are written exactly, but JavaScript, jq and many other readers of JSON round them without a word: use a reader that knows big integers, or --format csv`
-}
+const LONG_NUMBERS =
+  'warning: there are whole numbers beyond 2^53; they are written exactly, but JavaScript, jq and many other readers of JSON round them without a word: use a reader that knows big integers, or --format csv'
 
 /** A line for each item, as it was sent; with `envelope` inside an object that says whose it is and when it came. `safe`: for a terminal. */
 export function itemFormat({ envelope, safe }: { envelope: boolean; safe: boolean }): Format<SentItem> {
-  const long = new Set<string>()
+  let hasLong = false
   return {
     begin: () => '',
     row: (item) => {
       // A line break in JSON is white space between values; in a string it is escaped.
       const json = item.json.replace(/[\r\n]+/g, ' ')
-      if (LONG.test(json)) for (const field of longFields(json)) long.add(field)
+      if (!hasLong && LONG.test(json)) hasLong = hasLongNumbers(json)
       const line = envelope ? enveloped(item, json) : json
       return `${safe ? printableJson(line) : line}\n`
     },
     end: () => '',
-    note: () => longNumbersNote('field', [...long].toSorted()),
+    note: () => (hasLong ? LONG_NUMBERS : null),
   }
 }
 
 /** Digits of a whole number that may be beyond 2^53, or of a text: fewer digits never are. */
 const LONG = /[:[,\s]-?\d{16}/
 
-/** The names of the fields of an item whose whole numbers a double cannot hold. */
-function longFields(json: string): string[] {
-  return findInexactNumbers(json).flatMap((start) => {
-    const source = json.slice(start, skipNumber(json, start))
-    if (!/^-?\d{16,}$/.test(source)) return []
-    const [, name = 'an element of a list'] =
-      /"((?:[^"\\]|\\.)*)"\s*:\s*$/.exec(json.slice(Math.max(0, start - 200), start)) ?? []
-    return name
-  })
+/** Whether an item has whole numbers that a double cannot hold. */
+function hasLongNumbers(json: string): boolean {
+  return findInexactNumbers(json).some((start) =>
+    /^-?\d{16,}$/.test(json.slice(start, skipNumber(json, start))),
+  )
 }
 
 /** The item is put in as text: parsing it would round numbers. */
