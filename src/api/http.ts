@@ -2,7 +2,7 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { Duplex } from 'node:stream'
 import got, { type Got, type PlainResponse, type Request, RequestError } from 'got'
-import { JobError, KnownError, RetryableError } from '../errors.ts'
+import { isCertificateRefused, JobError, KnownError, RetryableError } from '../errors.ts'
 import type { Headers } from './rate/headers.ts'
 
 export interface HttpOptions {
@@ -108,10 +108,6 @@ function largerThan(bytes: number): JobError {
   return new JobError('BAD_RESPONSE', `the answer is larger than api.maxResponseBytes (${bytes} bytes)`)
 }
 
-/** OpenSSL's and Node's codes for a certificate that is not valid. */
-const REFUSED_CERTIFICATE =
-  /CERT|^UNABLE_TO_|^CRL_|^ERROR_IN_CRL_|^INVALID_(CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$|^HOSTNAME_MISMATCH$/
-
 /** zlib's codes for gzip, brotli and zstd that broke off or were damaged. */
 const DAMAGED = /^(Z_|ERR__|ZSTD_)/
 
@@ -132,7 +128,7 @@ function translateRequestError(error: unknown, url: URL, timeoutMs: number): Kno
   if (error.name === 'TimeoutError') {
     return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
   }
-  if (REFUSED_CERTIFICATE.test(code))
+  if (isCertificateRefused(code))
     return new JobError('NETWORK', `the server's certificate is refused (${code})`)
   if (code === 'HPE_HEADER_OVERFLOW') return new JobError('BAD_RESPONSE', 'the answer has endless headers')
   if (DAMAGED.test(code))

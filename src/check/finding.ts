@@ -1,9 +1,17 @@
-import { z } from 'zod'
 import { worstExitCode } from '../errors.ts'
 import { printable } from '../text.ts'
 
-/** What one check found. */
-export type Finding = z.infer<typeof CheckSchema>['checks'][number]
+/** What one check found, as `check --json` writes it. */
+export interface Finding {
+  /** What was checked: mirror, token acme. */
+  name: string
+  state: 'ok' | 'warn' | 'fail'
+  message: string
+  /** What to do; null: nothing, or the message says it. */
+  cure: string | null
+  /** What a run would exit with because of it. */
+  exit_code: 0 | 1 | 2 | 3 | 4
+}
 
 export function ok(name: string, message: string): Finding {
   return { name, state: 'ok', message, cure: null, exit_code: 0 }
@@ -28,20 +36,3 @@ export function findingLine({ name, state, message, cure }: Finding): string {
   const text = cure === null ? message : `${message}; ${cure}`
   return `${state.padEnd(4)}  ${printable(name, 60).padEnd(24)}  ${printable(text, LONGEST_FINDING)}`
 }
-
-/** The output of `check --json`: `admin-mirror schema check` prints it as a JSON Schema. */
-export const CheckSchema = z
-  .object({
-    version: z.literal(1).describe('Another number: a field has changed its meaning, or is gone'),
-    exit_code: z.int(),
-    checks: z.array(
-      z.object({
-        name: z.string().describe('What was checked: mirror, token acme'),
-        state: z.enum(['ok', 'warn', 'fail']),
-        message: z.string(),
-        cure: z.string().nullable().describe('What to do; null: nothing, or the message says it'),
-        exit_code: z.literal([0, 1, 2, 3, 4]).describe('What a run would exit with because of it'),
-      }),
-    ),
-  })
-  .meta({ title: 'admin-mirror check --json' })

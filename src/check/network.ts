@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect as connectPlain, isIP } from 'node:net'
 import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls'
-import { systemCode } from '../errors.ts'
+import { isCertificateRefused, systemCode } from '../errors.ts'
 import { inWords } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 
@@ -53,7 +53,7 @@ export function connectFailure(
   if (code === 'EAI_AGAIN')
     return [`${host} could not be looked up (${code})`, "look at this machine's name server"]
   if (code === 'ECONNREFUSED') return [`nothing listens at ${place}`, 'start the server']
-  if (/CERT|^UNABLE_TO_|^HOSTNAME|^INVALID_/.test(code ?? ''))
+  if (isCertificateRefused(code ?? ''))
     return [
       `the certificate of ${host} is refused (${code})`,
       'for an authority of your own set NODE_EXTRA_CA_CERTS=/path/ca.pem',

@@ -295,13 +295,9 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     exits: [[0, 'nothing failed'], [1, 'network, server or rate limit'], 2, 3, 4],
   },
   schema: {
-    does: 'print the JSON Schema of the configuration file, or of what a command writes as JSON',
+    does: 'print the JSON Schema of the configuration file, or of what `status --json` writes',
     load: () => import('./commands/schema.ts'),
-    arguments: [
-      argument('[of]', 'what it describes')
-        .choices(['config', 'check', 'status', 'sync', 'verify'])
-        .default('config'),
-    ],
+    arguments: [argument('[of]', 'what it describes').choices(['config', 'status']).default('config')],
     examples: ['schema > config/admin-mirror.schema.json', 'schema status'],
     exits: [0, 2],
   },

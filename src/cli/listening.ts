@@ -30,8 +30,8 @@ export async function listenFor(
   runtime: Runtime,
   configOption: string,
 ) {
-  const { now, sleep, every } = runtime
-  const listener = await openListener({ ...address, now, sleep, every })
+  const { now, sleep } = runtime
+  const listener = await openListener({ ...address, now, sleep })
   const counters = createCounters()
   const lastHour = createLastHour(now)
   let source: ReturnType<typeof createSource> | null = null

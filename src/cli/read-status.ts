@@ -139,7 +139,6 @@ function advisedLists(
     return [
       {
         ...row,
-        newestConfigured: collection?.newest ?? 'auto',
         changed_since_off: collection?.changedSince ? row.changed_since_off : null,
         walkEvery: () => period(schedule),
         isRefreshed: refresh !== false,

@@ -15,13 +15,13 @@ export interface ListenerOptions {
   /** Epoch milliseconds. */
   now: () => number
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>
-  /** Runs a task every `ms` milliseconds; returns a function that ends this. */
-  every: (ms: number, task: () => void) => () => void
 }
 
-/** How long a client may take to send its request, and to read the answer. Milliseconds. */
+/** How long a client may take to send its request. Milliseconds. */
 const REQUEST_MS = 5000
-const ANSWER_MS = 20_000
+
+/** A connection on which nothing moves for so long is ended. Milliseconds. */
+const STILL_MS = 20_000
 
 /** A scraper that comes every 15 seconds opens a connection each time, and holds none. */
 const IDLE_MS = 5000
@@ -42,7 +42,7 @@ const LIMITS = {
  * time, its headers, how many requests are answered a second, and how often an answer is computed.
  */
 export async function openListener(options: ListenerOptions) {
-  const { now, sleep, every } = options
+  const { now, sleep } = options
   let serving: { source: StatusSource; onError: (error: unknown) => void } | null = null
   let boundTo = ''
   const app = createApp({
@@ -60,7 +60,7 @@ export async function openListener(options: ListenerOptions) {
   // A flood of anything else does not delay a probe.
   const [probeTurn, turn] = [createTurns(now, sleep), createTurns(now, sleep)]
   const { connections: most, forProbes } = LIMITS
-  const connections = createConnections(now, { most, forProbes, answerMs: ANSWER_MS })
+  const connections = createConnections({ most, forProbes })
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isProbe = PROBES.has(request.url ?? '')
@@ -83,14 +83,9 @@ export async function openListener(options: ListenerOptions) {
   )
   server.on('connection', connections.admit)
   server.maxRequestsPerSocket = LIMITS.requestsAConnection
-  // Ends connections without any bytes. A client that reads slowly all the time is ended by `sweep` below.
-  server.timeout = ANSWER_MS
-  const stopSweeping = every(1000, connections.sweep)
+  server.timeout = STILL_MS
 
-  const bound = await listen(server, options).catch((error: unknown) => {
-    stopSweeping()
-    throw error
-  })
+  const bound = await listen(server, options)
   boundTo = bound.address
   return {
     /** Of the status page. */
@@ -101,7 +96,6 @@ export async function openListener(options: ListenerOptions) {
     },
     /** Ends all connections at once. */
     close: async (): Promise<void> => {
-      stopSweeping()
       if (!server.listening) return
       const closed = once(server.close(), 'close')
       server.closeAllConnections()

@@ -8,15 +8,13 @@ export interface ConnectionLimits {
   most: number
   /** Places that stay free for probes while the others wait for their answers. */
   forProbes: number
-  /** How long an answer may take, slow reading included. Milliseconds. */
-  answerMs: number
 }
 
 /** Bounds the open connections, at the cost of idle ones: Node's own limit refuses new ones, so idle clients would keep a health probe out. */
-export function createConnections(now: () => number, { most, forProbes, answerMs }: ConnectionLimits) {
+export function createConnections({ most, forProbes }: ConnectionLimits) {
   // In the order in which they became idle: the first one has been idle for longest.
   const idle = new Set<Socket>()
-  const owed = new Map<Socket, { since: number; answers: number }>()
+  const owed = new Map<Socket, { answers: number }>()
   return {
     /** Notes a new connection. If there are too many, the one that has been idle for longest is ended, or the new one if none is. */
     admit(socket: Socket): void {
@@ -35,7 +33,7 @@ export function createConnections(now: () => number, { most, forProbes, answerMs
         socket.destroy()
         return
       }
-      const entry = owed.get(socket) ?? { since: now(), answers: 0 }
+      const entry = owed.get(socket) ?? { answers: 0 }
       entry.answers++
       owed.set(socket, entry)
       idle.delete(socket)
@@ -45,10 +43,6 @@ export function createConnections(now: () => number, { most, forProbes, answerMs
         owed.delete(socket)
         if (!socket.destroyed) idle.add(socket)
       })
-    },
-    /** Ends the connections that have been owed an answer for too long: Node does not notice a client that reads a byte now and then. */
-    sweep(): void {
-      for (const [socket, { since }] of owed) if (now() - since > answerMs) socket.destroy()
     },
   }
 }

@@ -4,9 +4,6 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 /** The longest that one try takes. Milliseconds. */
 const TRY_MS = 10_000
 
-/** The same for a `start` ping while the ping about the run's end already waits behind it. */
-const LATE_TRY_MS = 500
-
 /** The pauses before the second and the third try. */
 const PAUSES_MS = [1000, 2000]
 
@@ -25,7 +22,7 @@ export type Line = ReturnType<typeof createLine>
 
 /**
  * Sends the pings to one address, one after another, each in at most three tries of ten seconds. An outcome is not tried again once a newer one
- * waits. The further tries of a `start` whose run is over follow at once, and are short. So nothing waits for more than 45 seconds.
+ * waits. So nothing waits for more than about a minute.
  */
 export function createLine(options: LineOptions) {
   const { send, sleep, onLost, onSent, signal, limitMs = TRY_MS } = options
@@ -34,18 +31,16 @@ export function createLine(options: LineOptions) {
   let tail = Promise.resolve()
 
   async function deliver(kind: PingKind, text: string, number: number): Promise<void> {
-    const isLate = () => kind === 'start' && told > number
     for (let failures = 0; !signal.aborted; failures++) {
       if (kind !== 'start' && lastOutcome > number) return
-      const limit = isLate() ? Math.min(LATE_TRY_MS, limitMs) : limitMs
       try {
-        await send(kind, text, AbortSignal.any([signal, AbortSignal.timeout(limit)]))
+        await send(kind, text, AbortSignal.any([signal, AbortSignal.timeout(limitMs)]))
         return onSent(kind)
       } catch (error) {
         const pause = PAUSES_MS[failures]
         if (signal.aborted) return
         if (pause === undefined) return onLost(kind, error instanceof Error ? error.message : 'unknown')
-        if (!isLate()) await sleep(pause, signal).catch(() => {})
+        await sleep(pause, signal).catch(() => {})
       }
     }
   }

@@ -8,16 +8,8 @@ export const ALARM = 'many more changes than usual in older pages: reading the w
 export interface AdvisedList
   extends Pick<
     StatusRow,
-    | 'organization'
-    | 'collection'
-    | 'as_of'
-    | 'last_complete_at'
-    | 'refreshed_every_ms'
-    | 'newest'
-    | 'alarm_since'
-    | 'changed_since_off'
+    'organization' | 'collection' | 'as_of' | 'last_complete_at' | 'alarm_since' | 'changed_since_off'
   > {
-  newestConfigured: 'auto' | 'first' | 'last'
   /** How often full walks begin by the schedule, in milliseconds. Called for slow walks only: searching a schedule takes time. */
   walkEvery: () => number
   isRefreshed: boolean
@@ -31,29 +23,16 @@ const SHORTEST_WALK_MS = 5 * 60_000
 
 /**
  * Advice where the configuration asks for more than the rate limit carries, or the API does not behave as configured: a line for each list that
- * is read whole after an alarm, one about the end that refreshes read, one about `changedSince`, and one about full walks.
+ * is read whole after an alarm, one about `changedSince`, and one about full walks.
  */
 export function statusAdvice(lists: readonly AdvisedList[]): string[] {
-  return [...aboutAlarms(lists), ...aboutNewest(lists), ...aboutChanges(lists), ...aboutWalks(lists)]
+  return [...aboutAlarms(lists), ...aboutChanges(lists), ...aboutWalks(lists)]
 }
 
 function aboutAlarms(lists: readonly AdvisedList[]): string[] {
   return lists
     .filter(({ alarm_since: since }) => since !== null)
     .map(({ organization, collection }) => `${printable(organization, 40)} ${collection}: ${ALARM}`)
-}
-
-/** A full walk found new rows where refreshes do not look, so these claim nothing. */
-function aboutNewest(lists: readonly AdvisedList[]): string[] {
-  const refuted = lists.find(
-    ({ newest, newestConfigured, refreshed_every_ms: every }) =>
-      newestConfigured !== 'auto' && newest === null && every !== null,
-  )
-  if (!refuted) return []
-  const { organization, collection, newestConfigured: wrong } = refuted
-  return [
-    `refreshes of ${printable(organization, 40)} ${collection} read its ${wrong} page, since newest is ${wrong}, but new rows were found at its other end: set newest: auto, and refreshes learn the end by themselves`,
-  ]
 }
 
 function aboutChanges(lists: readonly AdvisedList[]): string[] {

@@ -29,7 +29,6 @@ export type CollectionName = 'orders' | 'establishments'
 export interface Api {
   organizations: readonly Organization[]
   listing: (organization: Organization, collection: CollectionName) => Listing
-  accidents: Accidents
   /** Counts a user's request, or refuses it; null: no limit. */
   throttle: ((token: string) => Verdict) | null
   requestsPerMinute: number
@@ -43,9 +42,6 @@ const LISTS = new Map<string, CollectionName>([
 /** Answers a request. The checks have Laravel's order: path, method, token, limit, organization. */
 export function answer(api: Api, request: Request): Answer {
   const { path } = splitTarget(request.target)
-  const [, name, accident] = /^\/sandbox\/([^/]+)\/([^/]+)$/.exec(path) ?? []
-  if (name !== undefined && accident !== undefined && request.method === 'POST')
-    return answerAccident(api, name, accident)
   const collection = LISTS.get(path)
   if (collection === undefined) return refuse(request, 404, `The route ${path.slice(1)} could not be found.`)
   if (request.method !== 'GET') {
@@ -53,24 +49,13 @@ export function answer(api: Api, request: Request): Answer {
     return withHeaders(refusal, { Allow: 'GET' })
   }
   const user = api.organizations.find(({ token }) => token === bearerToken(request))
-  if (user === undefined || api.accidents.isRevoked(user)) return refuse(request, 401, 'Unauthenticated.')
+  if (user === undefined) return refuse(request, 401, 'Unauthenticated.')
   if (api.throttle === null) return answerMember(api, user, collection, request)
 
   const verdict = api.throttle(user.token)
   const limits = limitHeaders(verdict, api.requestsPerMinute)
   if (!verdict.allowed) return withHeaders(refuse(request, 429, 'Too Many Attempts.'), limits)
   return withHeaders(answerMember(api, user, collection, request), limits)
-}
-
-/** What people type to try things: `POST /sandbox/acme/revoke`. No real API has it. */
-function answerAccident({ organizations, accidents }: Api, name: string, accident: string): Answer {
-  const headers = { 'Content-Type': 'text/plain; charset=UTF-8' }
-  const organization = organizations.find((known) => known.name === name)
-  const told = organization ? accidents.cause(organization, accident) : null
-  if (told !== null) return { status: 200, headers, body: `${name}: ${told}\n` }
-  const names = organizations.map((known) => known.name).join(', ')
-  const body = `There are revoke, remove and restore, each of one of these organizations: ${names}\n`
-  return { status: 404, headers, body }
 }
 
 /** The part that counts against the limit, refusals included. */
@@ -143,37 +128,6 @@ function header(request: Request, name: string): string | undefined {
 
 function withHeaders(plain: Answer, headers: Record<string, string>): Answer {
   return { ...plain, headers: { ...plain.headers, ...headers } }
-}
-
-export type Accidents = ReturnType<typeof createAccidents>
-
-/**
- * What people can make happen to an organization, to see what their mirror says then.
- * @param middleOf The index of the order in the middle of what is listed.
- */
-export function createAccidents(middleOf: (organization: Organization) => number) {
-  const revoked = new Set<Organization>()
-  const firstOrders = new Map<Organization, number>()
-  return {
-    isRevoked: (organization: Organization) => revoked.has(organization),
-    /** The orders below this index are gone. */
-    firstOrder: (organization: Organization) => firstOrders.get(organization) ?? 0,
-    /** Says what happened; null where nothing of that name can happen. */
-    cause(organization: Organization, name: string): string | null {
-      if (name === 'revoke') {
-        revoked.add(organization)
-        return 'its token is refused from now on'
-      }
-      if (name === 'remove') {
-        firstOrders.set(organization, middleOf(organization))
-        return 'the older half of its orders is gone'
-      }
-      if (name !== 'restore') return null
-      revoked.delete(organization)
-      firstOrders.delete(organization)
-      return 'its token is accepted, and its orders are back'
-    },
-  }
 }
 
 /** Whether a request is allowed, and how many remain in the window or how long to wait. */

@@ -3,15 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { createData, createOrganizations, type Organization } from './data.ts'
-import {
-  type Answer,
-  type Api,
-  answer,
-  type CollectionName,
-  createAccidents,
-  createThrottle,
-  type Listing,
-} from './routes.ts'
+import { type Answer, type Api, answer, type CollectionName, createThrottle, type Listing } from './routes.ts'
 import { createFinder, type Filters } from './selection.ts'
 
 export interface SandboxOptions {
@@ -65,8 +57,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
-const EVERYTHING: Filters = { states: null, createdFrom: null, updatedAfter: null }
-
 function createSandboxApi(options: SandboxOptions): Api {
   const { seed, requestsPerMinute, live, speed, now } = options
   const started = now()
@@ -81,36 +71,26 @@ function createSandboxApi(options: SandboxOptions): Api {
     }
   })
 
-  const accidents = createAccidents((organization) => {
-    const orders = select(organization, 'orders', tick(), EVERYTHING)
-    return orders[Math.floor(orders.length / 2)] ?? 0
-  })
-
   function listOf(organization: Organization, collection: CollectionName) {
     const list = lists[organizations.indexOf(organization)]?.[collection]
     if (list === undefined) throw new Error(`Expected a list for organization ${organization.name}.`)
     return list
   }
 
-  function select(organization: Organization, collection: CollectionName, moment: number, filters: Filters) {
-    const indexes = listOf(organization, collection).find(filters, moment)
-    const first = collection === 'orders' ? accidents.firstOrder(organization) : 0
-    return first === 0 ? indexes : indexes.filter((index) => index >= first)
-  }
-
   function listing(organization: Organization, collection: CollectionName): Listing {
     // One moment for the whole answer: its total and its items must agree.
     const moment = tick()
-    const find = (filters: Filters) => select(organization, collection, moment, filters)
+    const list = listOf(organization, collection)
+    const find = (filters: Filters) => list.find(filters, moment)
     const isNewestFirst = collection === 'orders' && options.order === 'first'
     return {
       find: isNewestFirst ? (filters) => find(filters).toReversed() : find,
-      itemAt: (index) => listOf(organization, collection).itemAt(index, moment),
+      itemAt: (index) => list.itemAt(index, moment),
     }
   }
 
   const throttle = requestsPerMinute === 0 ? null : (token: string) => take(token, now())
-  return { organizations, listing, accidents, throttle, requestsPerMinute }
+  return { organizations, listing, throttle, requestsPerMinute }
 }
 
 /** Sends an answer like nginx in front of PHP: chunked, without length and ETag, gzipped if the request accepts it. */

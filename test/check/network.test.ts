@@ -16,6 +16,7 @@ it.each<[code: string | null, message: string, cure: string]>([
     'the certificate of api.example is refused (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
     'NODE_EXTRA_CA_CERTS',
   ],
+  ['CRL_HAS_EXPIRED', 'the certificate of api.example is refused (CRL_HAS_EXPIRED)', 'NODE_EXTRA_CA_CERTS'],
   ['ERR_INVALID_URL', 'port 443 of api.example cannot be used (ERR_INVALID_URL)', LOOK],
   [null, 'port 443 of api.example cannot be used (unknown error)', LOOK],
 ])('a connection that fails with %s is told of in words', (code, message, cure) => {

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect } from 'vitest'
-import { SyncSchema, VerifySchema } from '../../src/cli/output/results.ts'
 import { items, type ListServer } from '../helpers/list-server.ts'
 import { ACME, createScene, GLOBEX, sceneTests } from '../helpers/scene.ts'
 import { createWorkspace, organization, variable, type Workspace } from '../helpers/workspace.ts'
@@ -246,7 +245,7 @@ describe('a sync of two organizations, one of which the API does not know,', () 
     expect(json.stderr.trim().split('\n')).toHaveLength(json.logs.length)
   })
 
-  it('with --json is one object, of the documented form; verify, too, without values', async ({
+  it('with --json is one object; verify, too, without values', async ({
     scene: {
       workspace: { run, change },
     },
@@ -257,7 +256,6 @@ describe('a sync of two organizations, one of which the API does not know,', () 
     const verify = await run(['verify', '--json'])
     const [synced, verified] = [sync, verify].map(({ stdout }) => JSON.parse(stdout) as object)
 
-    expect([SyncSchema.parse(synced), VerifySchema.parse(verified)]).toEqual([synced, verified])
     expect([sync.code, verify.code]).toEqual([3, 3])
     expect(synced).toMatchObject({
       version: 1,
@@ -298,16 +296,6 @@ describe('a sync of two organizations, one of which the API does not know,', () 
       ],
     })
     expect(verify.stdout).not.toContain('mine')
-  })
-})
-
-it.for(['sync', 'verify', 'check'])('%s --json has a schema that schema prints', async (name) => {
-  const { code, stdout } = await createWorkspace().run(['schema', name])
-
-  expect(code).toBe(0)
-  expect(JSON.parse(stdout)).toMatchObject({
-    title: `admin-mirror ${name} --json`,
-    properties: { version: { const: 1 } },
   })
 })
 

@@ -10,10 +10,6 @@ export async function listen(given: StatusSource | null, more: Partial<ListenerO
     port: 0,
     now: Date.now,
     sleep: (ms) => sleep(ms),
-    every: (ms, task) => {
-      const timer = setInterval(task, ms)
-      return () => clearInterval(timer)
-    },
     ...more,
   })
   atEndOfFile(() => listener.close())

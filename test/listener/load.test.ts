@@ -5,8 +5,7 @@ import { createConnections, createTurns } from '../../src/listener/load.ts'
 
 /** Two places. */
 function createScene() {
-  const limits = { most: 2, forProbes: 0, answerMs: 20_000 }
-  const connections = createConnections(() => 1_000_000, limits)
+  const connections = createConnections({ most: 2, forProbes: 0 })
   return {
     open() {
       const socket = new Socket()

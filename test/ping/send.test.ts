@@ -41,7 +41,11 @@ describe('a ping', () => {
   })
 
   it.each<[PingKind, PingKind, string[]]>([
-    ['start', 'success', ['try start', 'try start', 'sent start', 'try success', 'sent success']],
+    [
+      'start',
+      'success',
+      ['try start', 'pause 1000', 'try start', 'sent start', 'try success', 'sent success'],
+    ],
     ['success', 'fail', ['try success', 'pause 1000', 'try fail', 'sent fail']],
     // The outcome is told, whatever begins after it.
     ['fail', 'start', ['try fail', 'pause 1000', 'try fail', 'sent fail', 'try start', 'sent start']],

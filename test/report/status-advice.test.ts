@@ -8,11 +8,8 @@ const LIST: AdvisedList = {
   collection: 'orders',
   as_of: '2026-11-01T03:00:00.000Z',
   last_complete_at: '2026-11-01T04:07:00.000Z',
-  refreshed_every_ms: 5 * MINUTE,
   alarm_since: null,
   changed_since_off: null,
-  newest: null,
-  newestConfigured: 'auto',
   walkEvery: () => 1440 * MINUTE,
   isRefreshed: true,
 }
@@ -23,7 +20,7 @@ describe('what the configuration asks for, and the rate limit does not carry', (
     { lists: [LIST] },
     { lists: [{ ...LIST, as_of: null, last_complete_at: null, walkEvery: () => MINUTE }] },
     { lists: [{ ...LIST, last_complete_at: '2026-11-01T03:04:00.000Z', walkEvery: () => MINUTE }] },
-    { lists: [{ ...LIST, isRefreshed: false, refreshed_every_ms: 60 * MINUTE }] },
+    { lists: [{ ...LIST, isRefreshed: false }] },
   ])('is nothing: $lists', ({ lists }) => {
     expect(statusAdvice(lists)).toEqual([])
   })
@@ -42,14 +39,6 @@ describe('what the configuration asks for, and the rate limit does not carry', (
     ])
     expect(statusAdvice([off, { ...off, organization: 'globex' }, off])).toEqual([
       'changedSince of acme orders, and of 2 more lists, is off: it gave rows of the past',
-    ])
-  })
-
-  it('is an end where full walks found no new rows', () => {
-    const right: AdvisedList = { ...LIST, newest: 'last', newestConfigured: 'last' }
-
-    expect(statusAdvice([right, { ...right, newest: null }])).toEqual([
-      'refreshes of acme orders read its last page, since newest is last, but new rows were found at its other end: set newest: auto, and refreshes learn the end by themselves',
     ])
   })
 

@@ -128,8 +128,8 @@ export interface BudgetNow {
 }
 
 /**
- * The budget after an answer; null if nothing is known to limit it. `sent`: our requests of the present minute, or more: they count
- * where the server does not say what is left, and for our own ceiling.
+ * The budget after an answer; null if nothing is known to limit it. `sent`: our requests of the last minute: they count where the server
+ * does not say what is left, and for our own ceiling.
  */
 export function budgetNow(
   { announcedLimit: limit, announcedLeft: left }: Pick<Page, 'announcedLimit' | 'announcedLeft'>,

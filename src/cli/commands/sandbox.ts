@@ -39,10 +39,6 @@ export async function run(runtime: Runtime, _globals: Globals, options: Options)
       if (options.writeConfig !== undefined) {
         stderr.write(`In another terminal: admin-mirror sync --config ${options.writeConfig}\n`)
       } else stderr.write('With --write-config FILE it writes a configuration that uses it.\n')
-      const [first] = organizations
-      stderr.write(
-        `To see things go wrong (revoke, remove, restore): curl -X POST ${url}/sandbox/${first?.name}/revoke\n`,
-      )
     }
     if (!signal.aborted) await once(signal, 'abort')
     return 0

@@ -1,4 +1,6 @@
-import { type BudgetNow, msToSend } from '../../api/rate/decision.ts'
+import type { RateRules } from '../../api/rate/budget.ts'
+import { allowedPerMinute, type BudgetNow, budgetNow, msToSend } from '../../api/rate/decision.ts'
+import { MINUTE_MS } from '../../api/rate/window.ts'
 import type { JobEvent } from '../../sync/job.ts'
 import { leftOf, ownerName } from '../../sync/owner-work.ts'
 import type { Page } from '../../sync/types.ts'
@@ -18,6 +20,8 @@ export function newProgress(label: string, budget: string) {
     /** Answers of this run. */
     answers: 0,
     requests: 0,
+    /** When those of the last minute left. */
+    sentAt: [] as readonly number[],
     inFlight: 0,
     /** When the last answer was complete; before the first, when its request left. */
     markedAt: null as number | null,
@@ -57,11 +61,33 @@ export function noteEvent(job: JobProgress, event: JobEvent | VerifyEvent, now: 
     endWait(job, now)
     job.wait = null
     job.requests++
+    job.sentAt = [...ofLastMinute(job.sentAt, now), now]
     job.inFlight++
   } else if (event.kind === 'retry') noteWait(job, event.reason, now + event.delayMs, now)
   else if (event.kind === 'wait') noteWait(job, event.reason, event.until, now)
   else if (event.kind === 'page') notePage(job, event.page, event.itemsInWalk, now)
   else if (event.kind === 'pass') Object.assign(job, { pass: event.pass, furthest: 0, page: 0 })
+}
+
+function ofLastMinute(times: readonly number[], now: number): number[] {
+  return times.filter((time) => time > now - MINUTE_MS)
+}
+
+/** Notes what is known of the budget after an answer. */
+export function noteBudget(
+  job: JobProgress,
+  all: readonly JobProgress[],
+  page: Pick<Page, 'announcedLimit' | 'announcedLeft'>,
+  rules: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
+  now: number,
+): void {
+  const sent = ofLastMinute(
+    [job, ...othersOf(job, all)].flatMap(({ sentAt }) => sentAt),
+    now,
+  )
+  const known = budgetNow(page, rules, sent.length)
+  job.budgetNow = known && { at: now, known }
+  job.allowedPerMinute = allowedPerMinute(page.announcedLimit, rules)
 }
 
 function noteWait(job: JobProgress, reason: string, until: number, now: number): void {
@@ -141,7 +167,7 @@ export function estimate(
 }
 
 /** The other jobs that send requests with the same budget. */
-export function othersOf(job: JobProgress, all: readonly JobProgress[]): JobProgress[] {
+function othersOf(job: JobProgress, all: readonly JobProgress[]): JobProgress[] {
   return all.filter((other) => other !== job && other.budget === job.budget && other.state !== 'busy')
 }
 

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino'
-import { allowedPerMinute, budgetNow } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
@@ -10,7 +9,7 @@ import type { VerifyEvent } from '../../sync/verify.ts'
 import { counted, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
 import { createBoard } from './board.ts'
-import { ENOUGH_ANSWERS, estimate, type JobProgress, newProgress, noteEvent, othersOf } from './progress.ts'
+import { ENOUGH_ANSWERS, estimate, type JobProgress, newProgress, noteBudget, noteEvent } from './progress.ts'
 import { addList, logRefresh, logRun, logTotals, logVerified, newTotals } from './run-lines.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -42,15 +41,6 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
   const begunAt = now()
   const totals = newTotals()
   const board = createBoard(runtime, terminal)
-
-  /** What is known of the budget after an answer. */
-  function noteBudget(page: Page, progress: JobProgress, at: number): void {
-    const all = [progress, ...othersOf(progress, board.jobs())]
-    const sent = all.reduce((sum, { requests }) => sum + requests, 0)
-    const known = budgetNow(page, config.rateLimit, sent)
-    progress.budgetNow = known && { at, known }
-    progress.allowedPerMinute = allowedPerMinute(page.announcedLimit, config.rateLimit)
-  }
 
   /** Logs the estimate after the first answer, by the rate limit; and after a few, by the server's speed if that is slower. */
   function logEstimate(log: Logger, page: Page, progress: JobProgress): void {
@@ -104,7 +94,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
         case 'page': {
           const { page, result } = event
           const { added, changed, notices } = result
-          noteBudget(page, progress, at)
+          noteBudget(progress, board.jobs(), page, config.rateLimit, at)
           logEstimate(log, page, progress)
           const items = page.items.length
           const fields = { walk_id: walkId, page: page.number, items, added, changed }

@@ -1,11 +1,10 @@
-import { z } from 'zod'
 import type { KnownError } from '../../errors.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { Job } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
 import { pasteable, printableJson } from '../../text.ts'
 
-// What `sync --json` and `verify --json` write. The schemas below describe it; fields may be added, never changed.
+// What `sync --json` and `verify --json` write. Fields may be added, never changed.
 
 /** Raise it when a field changes its meaning or is removed. */
 const RESULTS_VERSION = 1 as const
@@ -34,11 +33,8 @@ export const RUN_NUMBER_NAMES = Object.keys(RUN_NUMBERS) as RunNumber[]
 
 /** Null for a job that did not begin. */
 export function runNumbers(run: JobResult['run']): Record<RunNumber, number | null> {
-  return ofRunNumbers((name) => run?.[RUN_NUMBERS[name]] ?? null)
-}
-
-function ofRunNumbers<T>(make: (name: RunNumber) => T): Record<RunNumber, T> {
-  return Object.fromEntries(RUN_NUMBER_NAMES.map((name) => [name, make(name)])) as Record<RunNumber, T>
+  const numbers = RUN_NUMBER_NAMES.map((name) => [name, run?.[RUN_NUMBERS[name]] ?? null])
+  return Object.fromEntries(numbers) as Record<RunNumber, number | null>
 }
 
 /** The runs of a command. */
@@ -103,71 +99,3 @@ function jobFields({ organization, collection }: Job) {
 function errorFields(error: KnownError | null) {
   return { error_code: error?.code ?? null, error_message: error?.message ?? null }
 }
-
-const countOrNull = () => z.int().min(0).nullable()
-
-const Head = {
-  version: z.literal(RESULTS_VERSION).describe('Another number: a field has changed its meaning, or is gone'),
-  exit_code: z.int(),
-}
-
-const JobFields = { organization_id: z.string(), organization: z.string(), collection: z.string() }
-
-const Failure = { error_code: z.string().nullable(), error_message: z.string().nullable() }
-
-const Coverage = z.enum(['steady', 'repaired', 'drifted']).nullable()
-
-/** `sync --json`. Numbers are null for a job that did not begin. */
-export const SyncSchema = z
-  .object({
-    ...Head,
-    runs: z.array(
-      z.object({
-        ...JobFields,
-        trigger: z.string(),
-        status: z
-          .enum(['succeeded', 'failed', 'interrupted', 'not_begun'])
-          .describe('not_begun: busy elsewhere, its token held, told to wait, or a signal came first'),
-        run_id: countOrNull().describe('Its line of sync_runs'),
-        walk_id: countOrNull(),
-        ...ofRunNumbers(countOrNull),
-        coverage: Coverage,
-        expected_missed: z.number().nullable(),
-        ...Failure,
-      }),
-    ),
-  })
-  .meta({ title: 'admin-mirror sync --json' })
-
-/** `verify --json`. Numbers are null for a list that was not compared. */
-export const VerifySchema = z
-  .object({
-    ...Head,
-    lists: z.array(
-      z.object({
-        ...JobFields,
-        items: countOrNull().describe('Distinct items of the list'),
-        missing: countOrNull().describe('Only in the list'),
-        extra: countOrNull().describe('Only in the mirror; null also if the reading cannot tell'),
-        different: countOrNull(),
-        at_least: z.boolean().describe('There are more differences than were counted'),
-        moved: countOrNull().describe('Came, went or changed meanwhile: no differences'),
-        coverage: Coverage,
-        never_synced: z.boolean().nullable(),
-        differences: z
-          .array(
-            z.object({
-              kind: z.enum(['missing', 'extra', 'different']),
-              key: z.string().nullable(),
-              page: countOrNull(),
-              fields: z.array(z.string()).describe('Dotted paths; no values, which may be personal data'),
-              more_fields: z.boolean(),
-              reject: z.string().nullable().describe('Why the item has no usable key'),
-            }),
-          )
-          .describe('The first of each kind'),
-        ...Failure,
-      }),
-    ),
-  })
-  .meta({ title: 'admin-mirror verify --json' })

@@ -1,3 +1,4 @@
+import { belongsTo } from '../../store/columns/catalog.ts'
 import {
   type CollectionSummary,
   type ColumnSummary,
@@ -5,7 +6,6 @@ import {
   describeColumns,
   type JobSummary,
 } from '../../store/core/describe.ts'
-import { belongsTo } from '../../store/core/names.ts'
 import { type Listed, listedCollections, listedNames, type Value } from '../../store/core/reading.ts'
 import { counted, grouped, inWords, printable, printableJson } from '../../text.ts'
 import { chunked } from '../output/formats/format.ts'

@@ -1,5 +1,5 @@
 import { UsageError } from '../../errors.ts'
-import { tableName } from '../../store/core/names.ts'
+import { tableName } from '../../store/columns/catalog.ts'
 import {
   findListed,
   type Listed,

@@ -1,5 +1,5 @@
 import { UsageError } from '../../errors.ts'
-import { belongsTo } from '../../store/core/names.ts'
+import { belongsTo } from '../../store/columns/catalog.ts'
 import { type Listed, listedCollections, listedNames, OWN_TIME } from '../../store/core/reading.ts'
 import type { Selection } from '../../store/core/selection.ts'
 import { OF_THE_MIRROR } from '../../store/help-texts.ts'

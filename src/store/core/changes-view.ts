@@ -1,6 +1,6 @@
 import type { TableShape } from '../columns/catalog.ts'
+import { tableName } from '../columns/catalog.ts'
 import { columnName, foldName, SQLITE_LIMITS } from '../columns/column.ts'
-import { tableName } from './names.ts'
 import { type Dialect, quoted } from './sql.ts'
 
 // `orders_changes`: one row per event. The end of a version is an event. The beginning of one is an event only if no other version that is

@@ -1,10 +1,9 @@
 import { JobError } from '../../errors.ts'
-import { assertSameKey, shapeOf } from '../columns/catalog.ts'
+import { assertSameKey, changesViewName, shapeOf, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { dropArrayViews, isTaken, replaceViews } from './array-views.ts'
 import { CHANGES_COMMENT } from './changes-view.ts'
 import { completeTables, namesOfTables } from './declarations.ts'
 import { type Alteration, type ViewedTable, viewedTable } from './fit.ts'
-import { changesViewName, TABLE_KINDS, tableName } from './names.ts'
 import { type Dialect, exec, joinRaw, one, quoted, type Rule, run } from './sql.ts'
 import { type ConfiguredCollection, knownCollections, knownKey, loadCatalog, loadColumns } from './tables.ts'
 

@@ -1,6 +1,6 @@
 import { parseExact } from '../../json/exact.ts'
 import { asJsonObject } from '../../json/value.ts'
-import { keyColumnNames, splitKey } from '../columns/catalog.ts'
+import { keyColumnNames, splitKey, tableName } from '../columns/catalog.ts'
 import type { Column, ColumnType } from '../columns/column.ts'
 import {
   type ColumnCount,
@@ -16,7 +16,6 @@ import {
 } from '../columns/counts.ts'
 import { type ArrayView, asRead, parentNames } from '../columns/elements.ts'
 import { type JobNames, OF_JOB } from './jobs.ts'
-import { tableName } from './names.ts'
 import { all, type Dialect, one, quoted, type Rule, run, type StoredTime, timeOrNull, upsert } from './sql.ts'
 import { knownKey, loadArrayViews, loadColumns } from './tables.ts'
 

@@ -1,7 +1,7 @@
 import type { TableShape } from '../columns/catalog.ts'
+import { changesViewName, TABLE_KINDS, type TableKind, tableName } from '../columns/catalog.ts'
 import type { Column } from '../columns/column.ts'
 import { EVENT_COLUMNS, type EventTime, SEQ, SEQ_COLUMNS, SEQ_SAYS } from './changes-view.ts'
-import { changesViewName, TABLE_KINDS, type TableKind, tableName } from './names.ts'
 import { type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 
 // What the tables of a collection are like, and what their columns hold; with their indexes.

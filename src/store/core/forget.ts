@@ -1,7 +1,6 @@
 import { InterruptedError } from '../../errors.ts'
-import { keyColumnNames, splitKey } from '../columns/catalog.ts'
+import { keyColumnNames, splitKey, type TableKind, tableName } from '../columns/catalog.ts'
 import { asOwner, type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
-import { type TableKind, tableName } from './names.ts'
 import { all, type Dialect, one, quoted, type Rule, type Runner, run, timeOf } from './sql.ts'
 import { knownKey } from './tables.ts'
 

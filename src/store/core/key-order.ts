@@ -1,7 +1,7 @@
 import { packTexts } from '../../json/value.ts'
 import type { Job } from '../../sync/types.ts'
 import type { KeyType } from '../columns/catalog.ts'
-import { tableName } from './names.ts'
+import { tableName } from '../columns/catalog.ts'
 import { all, type Keys, quoted, type Rule, SQL_TYPES } from './sql.ts'
 
 // Rows in the order of their key, a batch at a time: as `verify` reads ids, and `rebuild` raw rows.

@@ -1,7 +1,7 @@
 import type { HeldBackReason, MissingCounts, MissingRule } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
+import { tableName } from '../columns/catalog.ts'
 import { jobState, namesOf, OF_JOB } from './jobs.ts'
-import { tableName } from './names.ts'
 import { takeSeq } from './rows.ts'
 import { type Dialect, type Keys, one, quoted, type Rule, run } from './sql.ts'
 

@@ -1,6 +1,6 @@
 import type { Job } from '../../sync/types.ts'
+import { tableName } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
-import { tableName } from './names.ts'
 import { type Dialect, one, quoted, type Rule, run } from './sql.ts'
 
 // Deletes what runs of a job have left and no walk needs any more.

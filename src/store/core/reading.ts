@@ -1,7 +1,6 @@
 import { UsageError } from '../../errors.ts'
 import { printable } from '../../text.ts'
-import { keyColumnNames, splitKey } from '../columns/catalog.ts'
-import { belongsTo, changesViewName } from './names.ts'
+import { belongsTo, changesViewName, keyColumnNames, splitKey } from '../columns/catalog.ts'
 import { all, type Dialect, type Rule } from './sql.ts'
 import { knownCollections } from './tables.ts'
 

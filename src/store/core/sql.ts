@@ -1,10 +1,10 @@
 import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
 import type { Catalog, TableShape } from '../columns/catalog.ts'
+import { tableName } from '../columns/catalog.ts'
 import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import type { EventTime } from './changes-view.ts'
-import { tableName } from './names.ts'
 import type { Listed, ListedColumn, Value } from './reading.ts'
 
 /**

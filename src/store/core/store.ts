@@ -16,9 +16,9 @@ import {
   saveRefresh,
 } from './jobs.ts'
 import { liveKeys } from './key-order.ts'
-import { lookUp } from './lookup.ts'
 import { countMissing, isNothingMissing, type Judged } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
+import { lookUp } from './rows.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
 import {

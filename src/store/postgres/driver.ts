@@ -1,6 +1,6 @@
+import { tableName } from '../columns/catalog.ts'
 import { parentNames } from '../columns/elements.ts'
 import { CHANGES_COMMENT, SEQ_COLUMNS } from '../core/changes-view.ts'
-import { tableName } from '../core/names.ts'
 import { isOfChanges, OWN_TIME } from '../core/reading.ts'
 import {
   all,

@@ -1,9 +1,15 @@
-import { keyColumnNames, shapeOf, splitKey, type TableShape } from '../columns/catalog.ts'
+import {
+  keyColumnNames,
+  shapeOf,
+  splitKey,
+  TABLE_KINDS,
+  type TableShape,
+  tableName,
+} from '../columns/catalog.ts'
 import type { SqlValue } from '../columns/column.ts'
 import { replaceViews } from '../core/array-views.ts'
 import { ensureTables } from '../core/collections.ts'
 import { ownColumns } from '../core/declarations.ts'
-import { TABLE_KINDS, tableName } from '../core/names.ts'
 import { quoted } from '../core/sql.ts'
 import { knownCollections, loadCatalog } from '../core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../sqlite/driver.ts'

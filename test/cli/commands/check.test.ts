@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { createServer } from 'node:net'
 import { describe, expect } from 'vitest'
-import { CheckSchema, type Finding } from '../../../src/check/finding.ts'
+import type { Finding } from '../../../src/check/finding.ts'
 import { createSelfSigned } from '../../api/helpers/server.ts'
 import { items, type Reply, serve } from '../../helpers/list-server.ts'
 import { ACME, GLOBEX, type Scene, sceneTests } from '../../helpers/scene.ts'
@@ -23,7 +23,6 @@ async function checked(workspace: Workspace, ...options: string[]) {
   const { code, stdout, stderr } = await workspace.run(['check', '--json', ...options])
   expect(stderr).toBe('')
   const report = JSON.parse(stdout) as { version: number; exit_code: number; checks: Finding[] }
-  expect(CheckSchema.parse(report)).toEqual(report)
   expect(report).toMatchObject({ version: 1, exit_code: code })
   return {
     code,

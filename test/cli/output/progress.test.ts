@@ -6,6 +6,7 @@ import {
   type JobProgress,
   msPerPage,
   newProgress,
+  noteBudget,
   noteEvent,
   timeLeft,
   timeLeftOfAll,
@@ -211,6 +212,32 @@ describe('the estimate', () => {
 
     expect(known?.text).toBe(words)
     expect(known?.by).toBe(words && (words.includes('a minute') ? 'budget' : 'speed'))
+  })
+})
+
+describe('the budget', () => {
+  const rules = { requestsPerMinute: 600, sharePercent: 100 }
+  const silent = { announcedLimit: null, announcedLeft: null }
+
+  it('has spent what the lists that share it sent in the last minute, not what they sent before', () => {
+    const [first, second] = [newProgress('acme orders', 'token'), newProgress('acme establishments', 'token')]
+    const elsewhere = newProgress('globex orders', 'globex')
+    for (let sent = 0; sent < 600_000; sent += 600) noteEvent(first, { kind: 'request' }, sent)
+    for (const other of [second, elsewhere]) noteEvent(other, { kind: 'request' }, 600_000)
+
+    noteBudget(first, [first, second, elsewhere], silent, rules, 600_000)
+    expect(first.budgetNow).toMatchObject({ at: 600_000, known: { open: 600 - 99 - 1, each: 600 } })
+    noteBudget(second, [first, second], silent, rules, 700_000)
+    expect(second.budgetNow?.known.open).toBe(600)
+  })
+
+  it('of a server slower than it leaves the estimate to the speed, however long the list is', () => {
+    const job = newProgress('acme orders', 'token')
+    for (let page = 1; page <= 1000; page++)
+      read(job, { number: page, lastPage: 1010 }, (page - 1) * 1000, page * 1000)
+    noteBudget(job, [job], silent, rules, 1_000_000)
+
+    expect(estimate(job, [job], 1_000_000)?.text).toBe('10 pages, about 10 seconds')
   })
 })
 

@@ -1,8 +1,7 @@
-import { keyColumnNames, splitKey } from '../../columns/catalog.ts'
+import { keyColumnNames, splitKey, TABLE_KINDS, tableName } from '../../columns/catalog.ts'
 import { foldName, freeName, type SqlValue } from '../../columns/column.ts'
 import { arrayViewName, parentNames } from '../../columns/elements.ts'
 import { ownColumns } from '../../core/declarations.ts'
-import { TABLE_KINDS, tableName } from '../../core/names.ts'
 import { quoted } from '../../core/sql.ts'
 import {
   type ConfiguredCollection,
