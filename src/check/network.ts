@@ -53,6 +53,8 @@ export function connectFailure(
   if (code === 'EAI_AGAIN')
     return [`${host} could not be looked up (${code})`, "look at this machine's name server"]
   if (code === 'ECONNREFUSED') return [`nothing listens at ${place}`, 'start the server']
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER')
+    return [`${place} speaks no TLS (${code})`, 'have the server speak it']
   if (isCertificateRefused(code ?? ''))
     return [
       `the certificate of ${host} is refused (${code})`,

@@ -16,6 +16,11 @@ it.each<[code: string | null, message: string, cure: string]>([
     'the certificate of api.example is refused (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
     'NODE_EXTRA_CA_CERTS',
   ],
+  [
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+    'port 443 of api.example speaks no TLS (ERR_SSL_WRONG_VERSION_NUMBER)',
+    'have the server speak it',
+  ],
   ['CRL_HAS_EXPIRED', 'the certificate of api.example is refused (CRL_HAS_EXPIRED)', 'NODE_EXTRA_CA_CERTS'],
   ['ERR_INVALID_URL', 'port 443 of api.example cannot be used (ERR_INVALID_URL)', LOOK],
   [null, 'port 443 of api.example cannot be used (unknown error)', LOOK],
