@@ -1,5 +1,4 @@
 import { addAbortSignal } from 'node:stream'
-import { buffer } from 'node:stream/consumers'
 import { UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
@@ -33,14 +32,33 @@ export async function run(
   return await runReading(runtime, place, { kind: 'query', sql, format, parameters }, { output: file, limit })
 }
 
-/** The SQL on standard input; null if a signal came before its end. Throws UsageError if it is not UTF-8. */
+/** SQLite's own limit for a statement. */
+const LONGEST_SQL = 1_000_000
+
+/** The SQL on standard input; null if a signal came before its end. Throws UsageError if it is longer than SQLite takes, or not UTF-8. */
 async function readSql({ stdin, signal }: Runtime): Promise<string | null> {
+  const pieces: Uint8Array[] = []
+  let length = 0
   try {
-    const bytes = await buffer(addAbortSignal(signal, stdin()))
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    for await (const piece of addAbortSignal(signal, stdin()) as AsyncIterable<Uint8Array>) {
+      length += piece.length
+      if (length > LONGEST_SQL)
+        throw new UsageError(
+          'the SQL on standard input is longer than 1,000,000 bytes, the most that SQLite takes',
+        )
+      pieces.push(piece)
+    }
   } catch (error) {
     if (signal.aborted) return null
-    if (error instanceof TypeError) throw new UsageError('the SQL on standard input is no UTF-8')
     throw error
+  }
+  return decodeUtf8(Buffer.concat(pieces))
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new UsageError('the SQL on standard input is no UTF-8')
   }
 }
