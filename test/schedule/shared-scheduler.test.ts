@@ -162,6 +162,26 @@ describe('a worker', () => {
     await tells('finished b null')
   })
 
+  it('refreshes no list that it reads, and none after the signal', async () => {
+    const over = Promise.withResolvers<RunEnd>()
+    const { scheduler, jobs, touched, tells, stop } = createScene(['a'], () => over.promise)
+    const [a] = jobs
+    if (!a) throw new Error('no job')
+    const refreshed: string[] = []
+    const refresh = (when: string) =>
+      scheduler.runBetween({ ...a, run: async () => {} }, async () => void refreshed.push(when))
+    await expect.poll(() => touched).toContain('a')
+    refresh('while it is read')
+    over.resolve(OVER)
+    await tells('finished a null')
+    await expect.poll(() => scheduler.isRunning({ ...a, run: async () => {} })).toBe(false)
+    refresh('between')
+    stop.abort()
+    refresh('after the signal')
+
+    expect(refreshed).toEqual(['between'])
+  })
+
   it('tells the queue what it still reads, and is late once nobody has watched the time for a minute', async () => {
     const over = Promise.withResolvers<RunEnd>()
     const { scheduler, jobs, touched, tells, pass } = createScene(['a'], () => over.promise)
