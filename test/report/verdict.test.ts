@@ -5,7 +5,7 @@ import { pageHtml, pageState } from '../../src/listener/page.ts'
 import { type JobContext, type JobStatus, jobStatus } from '../../src/report/status.ts'
 import { statusText } from '../../src/report/status-text.ts'
 import { troubleCode, verdict } from '../../src/report/verdict.ts'
-import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
+import { type ListTrouble, neverSynced, type StatusRow } from '../../src/store/core/status.ts'
 import { fullDisk } from '../../src/store/sqlite/read/status.ts'
 import { at, failedBy, job, NOW, overview, source } from '../listener/overviews.ts'
 
@@ -121,6 +121,21 @@ async function toldOf(list: (typeof LISTS)[number], unusable: string | null) {
     pings: status.jobs.filter((one) => one.configured && troubleCode(one) !== null),
   }
 }
+
+describe('the code of a list that is not well', () => {
+  const WELL = { held_since: null, removals_held: 0, failing_since: null, failing_code: null }
+
+  it.each<[string, Partial<ListTrouble>, string | null]>([
+    ['none', {}, null],
+    ['none for a failure that is over', { failing_code: 'TIMEOUT' }, null],
+    ['that of its failure', { failing_since: at(1), failing_code: 'TIMEOUT' }, 'TIMEOUT'],
+    ['INTERNAL for a failure of an earlier version', { failing_since: at(1) }, 'INTERNAL'],
+    ['REMOVALS_HELD', { removals_held: 1, failing_since: at(1), failing_code: 'TIMEOUT' }, 'REMOVALS_HELD'],
+    ['UNAUTHORIZED', { held_since: at(1), removals_held: 1 }, 'UNAUTHORIZED'],
+  ])('is %s', (_code, trouble, code) => {
+    expect(troubleCode({ ...WELL, ...trouble })).toBe(code)
+  })
+})
 
 describe('all that is said of one list', () => {
   it('agrees with what "status --check" exits with, whatever the mirror holds', async () => {
