@@ -90,8 +90,12 @@ export async function* readPieces(task: ReadingTask, tell: Tell): AsyncIterable<
     }
   }
   const connection = openMirror(database, isCopy)
-  // In memory: the disk may have no room, and this user no right to it.
-  if (work.kind === 'describe') connection.pragma('temp_store = MEMORY')
+  if (work.kind === 'describe') {
+    // In memory: the disk may have no room, and this user no right to it.
+    connection.pragma('temp_store = MEMORY')
+    // Its numbers come from many statements, and are of one moment.
+    connection.exec('BEGIN')
+  }
   const reader = createReader(connection, database)
   // All rows are one batch, which is read while it is written.
   const mirror: ReadableMirror = {

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { readPieces } from '../../../src/cli/file/reading.ts'
 import { pageOf } from '../../helpers/list-server.ts'
 import { ACME, createScene } from '../../helpers/scene.ts'
 import type { Workspace } from '../../helpers/workspace.ts'
@@ -90,6 +91,26 @@ describe('describe', () => {
       type: 'INTEGER',
       example: 1,
     })
+  })
+
+  it('counts all as of one moment, though the mirror is written meanwhile', async () => {
+    const task = {
+      database: workspace.mirror,
+      isCopy: false,
+      isTerminal: false,
+      width: null,
+      configured: ['establishments', 'orders'],
+      work: { kind: 'describe', name: null, json: true, now: 0 },
+    } as const
+    let written = ''
+    for await (const bytes of readPieces(task, () => {})) {
+      if (written === '') workspace.change("DELETE FROM orders WHERE state = 'open'")
+      written += new TextDecoder().decode(bytes)
+    }
+
+    const [, orders] = JSON.parse(written).collections
+    expect(orders).toMatchObject({ name: 'orders', rows: 3 })
+    expect(orders.columns.find(({ column }: Column) => column === 'price')).toMatchObject({ distinct: 3 })
   })
 
   it.each(['order', 'sync_runs'])('exits with 2 for what is no collection: %s', async (name) => {

@@ -17,14 +17,16 @@ interface Kept {
   version: number
 }
 
-/** A server that keeps one budget, and whose clock can be set while workers run. */
-function createDatabase(elapsed: () => number) {
+/** A server that keeps one budget, and whose clock can be set while workers run. Writes may have to wait for somebody's lock. */
+function createDatabase(elapsed: () => number, sleep: (ms: number, signal: AbortSignal) => Promise<void>) {
   let ahead = 0
+  let stalledUntil = 0
   let kept: Kept | null = null
   const answer = () => (kept ? [{ ...kept, held: null, at: elapsed() + ahead }] : [])
   const rows = async (text: string, values: readonly unknown[] = []) => {
     if (text.includes('FROM sync_gates')) return answer()
     if (!text.includes('sync_gates')) return [{ at: elapsed() + ahead }]
+    if (stalledUntil > elapsed()) await sleep(stalledUntil - elapsed(), new AbortController().signal)
     const isFirst = text.includes('INSERT INTO')
     const [closedUntil, known] = isFirst ? values.slice(1) : values
     const version = isFirst ? undefined : values.at(-1)
@@ -39,13 +41,16 @@ function createDatabase(elapsed: () => number) {
   const set = (ms: number) => {
     ahead += ms
   }
-  return { server: { rows } as unknown as Server, set }
+  const stall = (ms: number) => {
+    stalledUntil = elapsed() + ms
+  }
+  return { server: { rows } as unknown as Server, set, stall }
 }
 
 /** Two workers under one ceiling that send as much as they may. `sent`: when, by a clock that nobody sets. */
 async function createScene() {
   const { now: elapsed, sleep, pass } = createSteppedClock()
-  const { server, set } = createDatabase(elapsed)
+  const { server, set, stall } = createDatabase(elapsed, sleep)
   const stop = new AbortController()
   const { signal } = stop
   const sent: number[] = []
@@ -86,7 +91,7 @@ async function createScene() {
     stop.abort()
     await settle()
   }
-  return { set, pass, sent, elapsed, end }
+  return { set, stall, pass, sent, elapsed, end }
 }
 
 describe('the clock of the server, set while workers share a budget', () => {
@@ -105,4 +110,20 @@ describe('the clock of the server, set while workers share a budget', () => {
       await end()
     },
   )
+})
+
+function mostInAMinute(sent: readonly number[]): number {
+  return Math.max(...sent.map((from) => sent.filter((at) => at >= from && at < from + MINUTE).length))
+}
+
+describe('a permit that a lock on the server keeps waiting', () => {
+  it.each([5000, 30_000])('for %i ms counts from when its request leaves', async (ms) => {
+    const { stall, pass, sent, end } = await createScene()
+    await pass(MINUTE)
+    stall(ms)
+    await pass(5 * MINUTE)
+    await end()
+
+    expect(mostInAMinute(sent)).toBe(CEILING)
+  })
 })
