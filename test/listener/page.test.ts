@@ -72,6 +72,19 @@ function pageOfSteps(count: number) {
 
 describe('what needs somebody', () => {
   it.each([
+    [1, ''],
+    [4, ''],
+    [5, ' and 1 more list'],
+    [7, ' and 3 more lists'],
+  ])('is named once for its %i lists, four of them by name', async (count, more) => {
+    const names = Array.from({ length: count }, (_, index) => `c${index}`)
+    const html = await pageHtml(overview(names.map((name) => job('a<b', name, { next: 'free the disk' }))))
+
+    const named = names.slice(0, 4).map((name) => `<bdi>a&lt;b ${name}</bdi>`)
+    expect(html.match(/<span class="name">(.*?)<\/span>/)?.[1]).toBe(`${named.join(', ')}${more}`)
+  })
+
+  it.each([
     ['admin-mirror sync --wait', '<code class="command">admin-mirror sync --wait</code>'],
     [
       'put in a new token: admin-mirror resume --org acme',
