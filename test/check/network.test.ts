@@ -57,3 +57,13 @@ it.each([
 
   expect(checkCertificate({ valid_to: end }, 'api.example', now)).toMatchObject({ state, message })
 })
+
+it.each([
+  // Where this machine has no IPv6, the words are others.
+  ['[::1]:1', / port 1 of ::1( |$)/],
+  ['127.0.0.1:1', / port 1 of 127\.0\.0\.1( |$)/],
+])('the address %s is connected to without brackets', async (address, place) => {
+  const { message } = await checkNetwork(`http://${address}`, 0, new AbortController().signal)
+
+  expect(` ${message}`).toMatch(place)
+})
