@@ -17,6 +17,9 @@ describe('a token in a text', () => {
     ['in base64 after a name', inBase64(`user:${TOKEN}`)],
     ['in base64 of URLs', Buffer.from(`ab${TOKEN}`).toString('base64url')],
     ['in base64 without its beginning', inBase64('t/Word+9-and-more')],
+    ['in base64 cut by one character', inBase64(`user:${TOKEN}-and-more`).slice(1)],
+    ['in base64 cut by two characters', inBase64(`user:${TOKEN}-and-more`).slice(2)],
+    ['in base64 cut by three characters', inBase64(`user:${TOKEN}-and-more`).slice(3)],
   ])('takes its word out %s', (_case, echo) => {
     expect(redact(`no user for "${echo}", nor (${echo})`, `${TOKEN}-and-more`)).toBe(
       'no user for [token] nor [token]',
