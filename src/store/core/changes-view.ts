@@ -55,9 +55,12 @@ export function eventKeyNames(keyColumns: readonly string[], limits = SQLITE_LIM
   })
 }
 
+const NO_TEXT = 'CAST(NULL AS TEXT)'
+
 /**
  * The SELECT of the view. Filters on `at` and `seq` are pushed into each of the four parts, and each has an index for them. Each CAST
- * declares a type: DuckDB reads a column of SQLite without one as bytes.
+ * declares a type: DuckDB reads a column of SQLite without one as bytes, and SQLite merges the parts in the order of these indexes only if
+ * their columns have the same types; else it sorts all events before the first one.
  */
 export function selectChanges(
   { limits, seqOf: seq, versionSequence: order }: Pick<Dialect, 'limits' | 'seqOf' | 'versionSequence'>,
@@ -112,16 +115,16 @@ SELECT ${seq('_valid_from', 'h')}, ${columns('h')}, CAST(CASE
     WHEN ${previous('1')} IS NULL THEN 'added'
     WHEN h."_first_seen_at" IS NULL AND ${previous('p."_reason"')} = 'changed' THEN 'changed'
     ELSE 'returned'
-  END AS TEXT), h."_valid_from", NULL, NULL, h."_json"
+  END AS TEXT), h."_valid_from", ${NO_TEXT}, ${NO_TEXT}, h."_json"
 FROM ${history} AS h
 WHERE ${previous(`p."_reason" = 'changed' AND p."_valid_to" = h."_valid_from"`)} IS NOT TRUE
 UNION ALL
-SELECT ${seq('_first_seen_at', 'r')}, ${columns('r')}, CAST(CASE WHEN ${wasThereBefore} THEN 'returned' ELSE 'added' END AS TEXT), r."_first_seen_at", NULL, NULL,
+SELECT ${seq('_first_seen_at', 'r')}, ${columns('r')}, CAST(CASE WHEN ${wasThereBefore} THEN 'returned' ELSE 'added' END AS TEXT), r."_first_seen_at", ${NO_TEXT}, ${NO_TEXT},
   CAST(CASE WHEN r."_changed_at" = r."_first_seen_at" THEN r."_json" END AS TEXT)
 FROM ${raw} AS r
 WHERE NOT ${beganInHistory}
 UNION ALL
-SELECT ${seq('_changed_at', 'r')}, ${columns('r')}, 'changed', r."_changed_at", NULL, NULL, r."_json"
+SELECT ${seq('_changed_at', 'r')}, ${columns('r')}, CAST('changed' AS TEXT), r."_changed_at", ${NO_TEXT}, ${NO_TEXT}, r."_json"
 FROM ${raw} AS r
 WHERE r."_changed_at" > r."_first_seen_at"
   AND ${last(`p."_reason" = 'changed' AND p."_valid_to" = r."_changed_at"`)} IS NOT TRUE`

@@ -21,6 +21,9 @@ export type ReadStatement = Pick<Statement, 'text' | 'values'>
 
 const NAME_COLUMN = { name: '_organization', type: 'TEXT' }
 
+/** The organization's name. Not a join: with one SQLite sorts all events of a view, as it cannot read its parts in their order. */
+const NAME = '(SELECT o."name" FROM organizations AS o WHERE o.id = x."_organization_id")'
+
 /** The rows of a table or view; the organization's name is a column behind its id. Throws UsageError. */
 export function selectRows(
   dialect: Dialect,
@@ -32,7 +35,7 @@ export function selectRows(
   const columns = listed.columns.flatMap((column) =>
     column.name === '_organization_id' && !isNamed ? [column, NAME_COLUMN] : [column],
   )
-  const list = columns.map((column) => (column === NAME_COLUMN ? 'o."name"' : `x.${quoted(column.name)}`))
+  const list = columns.map((column) => (column === NAME_COLUMN ? NAME : `x.${quoted(column.name)}`))
   return {
     columns: columns.map(({ name }) => name),
     types: columns.map((column) => dialect.shownType(column, listed)),
@@ -72,7 +75,7 @@ function rowsOf(
     ...(sinceSeq === null ? [] : [`x."seq" > ${sinceSeq}`]),
   ]
   return {
-    from: `FROM ${quoted(listed.name)} AS x LEFT JOIN organizations AS o ON o.id = x."_organization_id"`,
+    from: `FROM ${quoted(listed.name)} AS x`,
     where: conditions.join(' AND ') || 'true',
     values: { ...ids, ...(since === null ? {} : { since }) },
   }
@@ -113,7 +116,7 @@ export interface SentItem {
 /** What `sentItem` reads of a collection with these keys. */
 function sentColumns(keys: readonly string[]): string {
   const own = ['_first_seen_at', '_changed_at', '_json', ...keys].map((column) => `x.${quoted(column)}`)
-  return ['x."_organization_id"', 'o."name"', ...own].join(', ')
+  return ['x."_organization_id"', NAME, ...own].join(', ')
 }
 
 export function sentItem(row: readonly string[]): SentItem {
