@@ -106,6 +106,31 @@ describe('an answer to forward', () => {
     expect(next).toMatchObject({ pass: 1, nextPage: page.next, ask: { why: 'forward', page: page.next } })
   })
 
+  it.each([
+    { repeats: 0, rise: 0, carried: 0, pushes: 5, unexplained: 3 },
+    { repeats: 1, rise: 0, carried: 0, pushes: 6, unexplained: 4 },
+    { repeats: 2, rise: 1, carried: 0, pushes: 6, unexplained: 4 },
+    { repeats: 1, rise: 1, carried: 0, pushes: 5, unexplained: 3 },
+    { repeats: 0, rise: 1, carried: 1, pushes: 4, unexplained: 2 },
+    { repeats: 0, rise: 2, carried: 1, pushes: 4, unexplained: 2 },
+    { repeats: 1, rise: 2, carried: 1, pushes: 4, unexplained: 2 },
+    { repeats: 1, rise: 1, carried: 1, pushes: 5, unexplained: 3 },
+    { repeats: 1, rise: 0, carried: -1, pushes: 5, unexplained: 3 },
+    { repeats: 2, rise: 0, carried: -1, pushes: 6, unexplained: 4 },
+  ])('counts a push for repeats that no rise explains: %j', ({ repeats, rise, carried, ...expected }) => {
+    const state = { ...BEGUN, carried, unexplained: 3, movement: { ...NO_MOVEMENT, pushes: 5 } }
+    const previous = [0, 1, 2].map((index) => (index < repeats ? KNOWN : null))
+    const seen = match({ newToPass: 3 - repeats, previous })
+    const { movement, unexplained } = advance(
+      RULES,
+      reading(2, state),
+      answer({ total: 12 + rise }),
+      seen,
+    ).state
+
+    expect({ pushes: movement?.pushes, unexplained }).toEqual(expected)
+  })
+
   it('explains repeats by a rise that shows one answer later', () => {
     const owing = reading(3, { ...BEGUN, unexplained: 1, carried: 1 })
 
