@@ -107,28 +107,28 @@ describe('an answer to forward', () => {
   })
 
   it.each([
-    { repeats: 0, rise: 0, carried: 0, pushes: 5, unexplained: 3 },
-    { repeats: 1, rise: 0, carried: 0, pushes: 6, unexplained: 4 },
-    { repeats: 2, rise: 1, carried: 0, pushes: 6, unexplained: 4 },
-    { repeats: 1, rise: 1, carried: 0, pushes: 5, unexplained: 3 },
-    { repeats: 0, rise: 1, carried: 1, pushes: 4, unexplained: 2 },
-    { repeats: 0, rise: 2, carried: 1, pushes: 4, unexplained: 2 },
-    { repeats: 1, rise: 2, carried: 1, pushes: 4, unexplained: 2 },
-    { repeats: 1, rise: 1, carried: 1, pushes: 5, unexplained: 3 },
-    { repeats: 1, rise: 0, carried: -1, pushes: 5, unexplained: 3 },
-    { repeats: 2, rise: 0, carried: -1, pushes: 6, unexplained: 4 },
-  ])('counts a push for repeats that no rise explains: %j', ({ repeats, rise, carried, ...expected }) => {
-    const state = { ...BEGUN, carried, unexplained: 3, movement: { ...NO_MOVEMENT, pushes: 5 } }
+    { repeats: 0, rise: 0, before: 0, pushes: 5, unexplained: 3, carried: 0 },
+    { repeats: 1, rise: 0, before: 0, pushes: 6, unexplained: 4, carried: 1 },
+    { repeats: 2, rise: 1, before: 0, pushes: 6, unexplained: 4, carried: 1 },
+    { repeats: 1, rise: 1, before: 0, pushes: 5, unexplained: 3, carried: 0 },
+    { repeats: 0, rise: 1, before: 1, pushes: 4, unexplained: 2, carried: 0 },
+    { repeats: 0, rise: 2, before: 1, pushes: 4, unexplained: 2, carried: 0 },
+    { repeats: 1, rise: 2, before: 1, pushes: 4, unexplained: 2, carried: 0 },
+    { repeats: 1, rise: 1, before: 1, pushes: 5, unexplained: 3, carried: 0 },
+    { repeats: 1, rise: 0, before: -1, pushes: 5, unexplained: 3, carried: 0 },
+    { repeats: 2, rise: 0, before: -1, pushes: 6, unexplained: 4, carried: 1 },
+  ])('counts a push for repeats that no rise explains: %j', ({ repeats, rise, before, ...expected }) => {
+    const state = { ...BEGUN, carried: before, unexplained: 3, movement: { ...NO_MOVEMENT, pushes: 5 } }
     const previous = [0, 1, 2].map((index) => (index < repeats ? KNOWN : null))
     const seen = match({ newToPass: 3 - repeats, previous })
-    const { movement, unexplained } = advance(
+    const { movement, unexplained, carried } = advance(
       RULES,
       reading(2, state),
       answer({ total: 12 + rise }),
       seen,
     ).state
 
-    expect({ pushes: movement?.pushes, unexplained }).toEqual(expected)
+    expect({ pushes: movement?.pushes, unexplained, carried }).toEqual(expected)
   })
 
   it('explains repeats by a rise that shows one answer later', () => {
