@@ -19,8 +19,8 @@ export function reasonOfFailure({ error, heldBack }: JobResult): string {
 /** What a server said may hold an item's data; the message of DATABASE is our own, and the code alone would not explain a full disk. */
 export function reasonOf(code: string, message: string | null): string {
   if (code === 'DATABASE' && message !== null) return `${code}: ${printable(message, 300)}`
-  // A later version may have left a code that is unknown here.
-  return Object.hasOwn(ERRORS, code) ? `${code} (${ERRORS[code as ErrorCode].meaning})` : code
+  // A later version may have left a code that is unknown here, and who may write the mirror any text.
+  return Object.hasOwn(ERRORS, code) ? `${code} (${ERRORS[code as ErrorCode].meaning})` : printable(code, 60)
 }
 
 /** Names a list in pings. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { JobError } from '../../src/errors.ts'
-import { endOf, outcomeText } from '../../src/ping/summary.ts'
+import { endOf, outcomeText, reasonOf } from '../../src/ping/summary.ts'
 import type { JobResult } from '../../src/sync/job.ts'
 import { RAN, resultOf } from './results.ts'
 
@@ -44,4 +44,16 @@ it.each([
   const failed = new Map(lists.map((list) => [list, 'NETWORK']))
 
   expect(outcomeText([], failed, null)).toMatch(text)
+})
+
+it.each([
+  ['an unknown code', 'LATER\nPOST /x', null],
+  ['a long code', 'x'.repeat(100_000), null],
+  ['a long message', 'DATABASE', 'a line\n'.repeat(10_000)],
+])('%s in the mirror takes one short line of a ping', (_what, code, message) => {
+  const reason = reasonOf(code, message)
+
+  expect(reason).not.toContain('\n')
+  // 300 characters, each of which may be written as its number.
+  expect(reason.length).toBeLessThan(3000)
 })

@@ -32,10 +32,10 @@ export async function run(
   return await runReading(runtime, place, { kind: 'query', sql, format, parameters }, { output: file, limit })
 }
 
-/** SQLite's own limit for a statement. */
+/** Standard input may be endless. */
 const LONGEST_SQL = 1_000_000
 
-/** The SQL on standard input; null if a signal came before its end. Throws UsageError if it is longer than SQLite takes, or not UTF-8. */
+/** The SQL on standard input; null if a signal came before its end. Throws UsageError if it is longer than LONGEST_SQL, or not UTF-8. */
 async function readSql({ stdin, signal }: Runtime): Promise<string | null> {
   const pieces: Uint8Array[] = []
   let length = 0
@@ -44,7 +44,7 @@ async function readSql({ stdin, signal }: Runtime): Promise<string | null> {
       length += piece.length
       if (length > LONGEST_SQL)
         throw new UsageError(
-          'the SQL on standard input is longer than 1,000,000 bytes, the most that SQLite takes',
+          'the SQL on standard input is longer than 1,000,000 bytes, the most that is read: put long values into a file or a table',
         )
       pieces.push(piece)
     }

@@ -232,7 +232,7 @@ describe('query -', () => {
   })
 
   it.for<[string, string | Uint8Array, RegExp]>([
-    ['is longer than SQLite takes', 'y'.repeat(1_000_001), /longer than 1,000,000 bytes/],
+    ['is longer than is read', 'y'.repeat(1_000_001), /longer than 1,000,000 bytes/],
     ['is no text', Buffer.from('SELECT \xff', 'latin1'), /no UTF-8/],
     ['has a NUL, since SQLite would leave out what follows it', 'SELECT 1 \0 WHERE 0', /NUL character/],
   ])('refuses with 2 what %s', async ([, stdin, why]) => {

@@ -23,7 +23,7 @@ export interface FileFacts {
  * Reads on a connection that this process has open, as it must: opening the file once more and closing it would drop SQLite's
  * locks. `own`: the name of this process's lock file. Throws MirrorError.
  */
-export function readFacts(connection: Connection, file: string, own: string | null = null): FileFacts {
+export function readFileFacts(connection: Connection, file: string, own: string | null = null): FileFacts {
   return translatingErrors(file, () =>
     isCurrentMirror(connection)
       ? {

@@ -7,7 +7,7 @@ import { type Connection, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
 import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
-import { readFacts } from '../../../../src/store/sqlite/read/status.ts'
+import { readFileFacts } from '../../../../src/store/sqlite/read/status.ts'
 import { type CoverageState, startCheckpoint, type Why } from '../../../../src/sync/coverage/state.ts'
 import type { Walk } from '../../../../src/sync/store.ts'
 import { beforeElements } from '../../../helpers/before-elements.ts'
@@ -401,7 +401,10 @@ describe('the views of arrays of an earlier version', () => {
       PRAGMA user_version = 15;
     `)
     const connection = openForReading(test.file, true) ?? expect.fail('no mirror')
-    expect(readFacts(connection, test.file)).toMatchObject({ jobs: [{ rows: 2 }, {}], columnTroubles: [] })
+    expect(readFileFacts(connection, test.file)).toMatchObject({
+      jobs: [{ rows: 2 }, {}],
+      columnTroubles: [],
+    })
     connection.close()
 
     openForWriting(test.file).close()

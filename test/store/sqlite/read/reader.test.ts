@@ -155,9 +155,9 @@ describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
 
 const READ = `
 const { openForReading } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/file/open.ts', import.meta.url).href)})
-const { readFacts } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/read/status.ts', import.meta.url).href)})
+const { readFileFacts } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/read/status.ts', import.meta.url).href)})
 try {
-  console.log(readFacts(openForReading(process.argv[1]), process.argv[1]).jobs.length + ' jobs')
+  console.log(readFileFacts(openForReading(process.argv[1]), process.argv[1]).jobs.length + ' jobs')
 } catch (error) {
   console.log(error.name + ': ' + error.message)
 }
