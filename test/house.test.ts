@@ -140,7 +140,6 @@ describe('the house', () => {
     ['pg-boss', 'store/postgres/queue/boss.ts'],
     ['@hono/node-server', 'listener/listener.ts'],
     ['prom-client', 'listener/metrics.ts'],
-    ['@bomb.sh/tab/commander', 'cli/program.ts'],
     ['hyparquet-writer', 'cli/output/formats/parquet.ts'],
   ])('%s has one importer, %s', (library, importer) => {
     const importers = imports

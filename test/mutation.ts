@@ -51,7 +51,7 @@ const TESTS: { [room: string]: string[] } = {
 }
 
 /** Texts alone, or what runs in threads and processes of its own, where no defect is switched on. */
-const LEFT_OUT = /\/(help|completion|maintenance-child|child-process|reading-child)\.ts$|\/migrations\//
+const LEFT_OUT = /\/(help|maintenance-child|child-process|reading-child)\.ts$|\/migrations\//
 
 /** Lines next to each other that are taken together. */
 const PIECE = 12

@@ -1,6 +1,5 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { schemaText } from '../src/cli/commands/schema.ts'
 import { EXIT_CODES } from '../src/cli/commands.ts'
 import { isMapping } from '../src/config/problems.ts'
 import { editorSchema, type JsonSchema } from '../src/config/schema.ts'
@@ -8,8 +7,7 @@ import { metricsText } from '../src/listener/metrics.ts'
 import { parseScrape } from './listener/exposition.ts'
 import { full } from './listener/overviews.ts'
 
-// The tables of config/REFERENCE.md and config/status.schema.json are made from the code: `npm run reference` writes them, tests
-// compare them.
+// The tables of config/REFERENCE.md are made from the code: `npm run reference` writes them, a test compares them.
 
 export const REFERENCE = path.resolve(import.meta.dirname, '../config/REFERENCE.md')
 
@@ -95,5 +93,4 @@ async function metrics(): Promise<string[][]> {
 
 if (import.meta.filename === process.argv[1]) {
   fs.writeFileSync(REFERENCE, await withTables(fs.readFileSync(REFERENCE, 'utf8')))
-  fs.writeFileSync(path.resolve(REFERENCE, '../status.schema.json'), await schemaText('status'))
 }

@@ -65,14 +65,11 @@ function hasDpkg(): boolean {
   }
 }
 
-/** The manual, completion of each shell, and the documents where people look for them. */
+/** The manual, and the documents where people look for them. */
 function addDocuments(at: (place: string) => string, program: string): void {
   const bin = path.join(program, 'dist/bin.js')
   const admin = (...words: string[]) => run(process.execPath, [bin, ...words], program)
   write(at('usr/share/man/man1/admin-mirror.1.gz'), zlib.gzipSync(manPage(admin), { level: 9 }))
-  write(at('usr/share/bash-completion/completions/admin-mirror'), admin('completion', 'bash'))
-  write(at('usr/share/zsh/vendor-completions/_admin-mirror'), admin('completion', 'zsh'))
-  write(at('usr/share/fish/vendor_completions.d/admin-mirror.fish'), admin('completion', 'fish'))
   write(at('usr/share/doc/admin-mirror/copyright'), fs.readFileSync(path.join(DEB, 'copyright')))
   for (const name of ['README.md', 'CHANGELOG.md', 'config'])
     fs.symlinkSync(`../../../lib/admin-mirror/${name}`, at(`usr/share/doc/admin-mirror/${name}`))
@@ -87,7 +84,7 @@ Maintainer: admin-mirror <root@localhost>
 Installed-Size: ${Math.ceil(bytes / 1024)}
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 6)
 Recommends: systemd, curl
-Suggests: bash-completion, sqlite3
+Suggests: sqlite3
 Section: database
 Priority: optional
 Description: faithful copy of an Administration API's lists in a SQLite file

@@ -89,7 +89,7 @@ function collectPair(value: string, previous: [string, string][]): [string, stri
   return [...previous, [value.slice(0, at), value.slice(at + 1)]]
 }
 
-/** In the order in which help lists them. `completion` comes last: see program.ts. */
+/** In the order in which help lists them. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   // The commands that copy lists.
   start: {
@@ -293,13 +293,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     options: [option('--offline', 'send nothing'), JSON_OUTPUT],
     examples: ['check', 'check --offline', 'check --json'],
     exits: [[0, 'nothing failed'], [1, 'network, server or rate limit'], 2, 3, 4],
-  },
-  schema: {
-    does: 'print the JSON Schema of the configuration file, or of what `status --json` writes',
-    load: () => import('./commands/schema.ts'),
-    arguments: [argument('[of]', 'what it describes').choices(['config', 'status']).default('config')],
-    examples: ['schema > config/admin-mirror.schema.json', 'schema status'],
-    exits: [0, 2],
   },
   sandbox: {
     does: 'serve a made-up Administration API on loopback, to try everything without credentials',

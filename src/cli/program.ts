@@ -1,4 +1,4 @@
-import { Argument, Command, Option } from 'commander'
+import { Command, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { COMMANDS, helpText, PROGRAM_HELP } from './commands.ts'
 import { reportError } from './exit-code.ts'
@@ -28,7 +28,6 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
     for (const option of entry.options ?? []) command.addOption(option)
   }
   try {
-    await defineCompletion(program, argv)
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
@@ -62,57 +61,4 @@ function createProgram({ stdout, stderr }: Runtime): Command {
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
-}
-
-const COMPLETION = 'completion'
-const COMPLETION_HELP = {
-  examples: ['completion bash > ~/.local/share/bash-completion/completions/admin-mirror'],
-  exits: [0, 2],
-}
-
-/** The words after which a shell completes the name of a file. */
-const BEFORE_A_FILE = new Set(['--config', '--database', '--from', '--output', '--write-config', 'snapshot'])
-
-/** The library's `ShellCompDirectiveDefault`. */
-const SHELL_COMPLETES_FILES = 0
-
-/** The script of the library would have bash run what is in the words that are completed, such as $(...). */
-const BASH_SCRIPT = `# bash completion for admin-mirror
-__admin_mirror_complete() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} cword=$COMP_CWORD out value
-  local words=("\${COMP_WORDS[@]}")
-  # Of bash-completion: without it, --option=value is three words.
-  if declare -F _get_comp_words_by_ref > /dev/null; then _get_comp_words_by_ref -n =: cur words cword; fi
-  out=$(admin-mirror complete -- "\${words[@]:1:cword}" 2> /dev/null)
-  # The last line says whether files are meant.
-  [[ \${out##*:} == 0 ]] || compopt +o default
-  COMPREPLY=()
-  while IFS=$'\\t' read -r value _; do
-    [[ -z $value || $value != "$cur"* ]] || COMPREPLY+=("$value")
-  done <<< "\${out%:*}"
-}
-complete -o default -F __admin_mirror_complete admin-mirror
-`
-
-/**
- * Defines `completion`, which prints a script for a shell, and the hidden `complete`, which that script calls. The library is
- * loaded only if one of them is typed; else `completion` is only listed among the commands.
- */
-async function defineCompletion(program: Command, argv: readonly string[]): Promise<void> {
-  if (argv.some((word) => word === COMPLETION || word === 'complete')) {
-    const { default: addCompletion } = await import('@bomb.sh/tab/commander')
-    const completing = addCompletion(program, { completionCommandName: COMPLETION })
-    // The library has the shell offer no files, whatever is completed.
-    if (BEFORE_A_FILE.has(argv.at(-2) ?? ''))
-      Object.defineProperty(completing, 'directive', { get: () => SHELL_COMPLETES_FILES, set: () => {} })
-    const printScript = completing.setup.bind(completing)
-    completing.setup = (name, called, shell) =>
-      shell === 'bash' ? program.configureOutput().writeOut?.(BASH_SCRIPT) : printScript(name, called, shell)
-  } else program.command(COMPLETION).addArgument(new Argument('<shell>'))
-  program.commands
-    .find((command) => command.name() === COMPLETION)
-    ?.description('print the script by which a shell completes commands and options')
-    .helpOption('-h, --help', 'show help')
-    .addHelpText('after', helpText(COMPLETION_HELP))
-    .exitOverride()
 }

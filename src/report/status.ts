@@ -7,7 +7,7 @@ import { ON_HOLD } from '../text.ts'
 import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
 import { checkExitCode, isOverdue, verdict } from './verdict.ts'
 
-// The contract of `status --json`, for programs that read it: `admin-mirror schema status` prints it as a JSON Schema. Fields
+// The contract of `status --json`, for programs that read it. Fields
 // may be added, never changed.
 
 const time = () => z.string().describe('ISO 8601, UTC, milliseconds')

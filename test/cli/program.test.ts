@@ -1,6 +1,4 @@
-import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
-import path from 'node:path'
 import { beforeAll, describe, expect } from 'vitest'
 import { items, type ListServer } from '../helpers/list-server.ts'
 import { ACME, createScene, GLOBEX, sceneTests } from '../helpers/scene.ts'
@@ -76,8 +74,8 @@ describe('a command that is typed wrongly', () => {
     ['sandbox --order newest', /first, last/],
     ['sandbox --live --speed 0', /--speed/],
     ['sandbox --speed 60', /--speed.*--live/],
-    ['completion', /missing required argument/],
-    ['completion tcsh', /Allowed choices are/],
+    ['completion', /unknown command 'completion'/],
+    ['schema', /unknown command 'schema'/],
   ])('(%s) exits with 2 and says why; nothing is sent or written', async ([line, reason]) => {
     const { code, stdout, stderr } = await typed(line)
 
@@ -152,59 +150,6 @@ describe('help', async () => {
     for (const { code, stderr, stdout: version } of versions)
       expect([code, stderr, version]).toEqual([0, '', expect.stringMatching(/^\d+\.\d+\.\d+(?:-\S+)?\n$/)])
     expect(helps.map(({ stdout: text }) => text)).toEqual([stdout, stdout, stdout])
-  })
-})
-
-/** In a process of its own: the library for completion writes to that one's standard output. */
-const completed = (...words: string[]) => createWorkspace().start(words).ended
-
-describe.concurrent('completion', () => {
-  it.for<[string[], string, string]>([
-    [['--log-level', 'debug', 'query', '--format', ''], 'ndjson', ':4'],
-    [['query', 'SELECT 1', '--output', 'da'], '', ':0'],
-    [['sync', '--acc'], '--accept-removals', ':4'],
-  ])(
-    'of %j offers %s, and has the shell complete files where one is meant: %s',
-    async ([words, offered, directive]) => {
-      const { code, stdout, stderr } = await completed('complete', '--', ...words)
-
-      const lines = stdout.trimEnd().split('\n')
-      expect([code, stderr, lines.at(-1)]).toEqual([0, '', directive])
-      if (offered !== '') expect(lines.map((line) => line.split('\t')[0])).toContain(offered)
-    },
-  )
-
-  it.for<[string, RegExp]>([
-    // Files are left to bash itself.
-    ['bash', /\ncomplete -o default -F __admin_mirror_complete admin-mirror\n$/],
-    ['zsh', /#compdef admin-mirror/],
-    ['fish', /complete -c admin-mirror/],
-  ])('prints a script for %s that asks this program', async ([shell, script]) => {
-    const { code, stdout } = await completed('completion', shell)
-
-    expect([code, stdout]).toEqual([0, expect.stringContaining('admin-mirror complete --')])
-    expect(stdout).toMatch(script)
-  })
-
-  it('in bash runs nothing of what is typed, also when the script is read twice', async () => {
-    const { stdout: script } = await completed('completion', 'bash')
-    const folder = createWorkspace().folder
-    const program = [process.execPath, path.resolve('src/bin.js')].map((word) => `'${word}'`).join(' ')
-    const typing = `admin-mirror() { ${program} "$@"; }
-. ./script; . ./script
-compopt() { echo "$@"; }
-complete_words() {
-  COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); __admin_mirror_complete; echo "\${COMPREPLY[@]}"
-}
-complete_words admin-mirror query '$(touch evil)' '\`touch evil\`' '; touch evil' --for
-complete_words admin-mirror export orders --format ''
-complete_words admin-mirror query 1 --output da`
-    fs.writeFileSync(path.join(folder, 'script'), script)
-
-    const { stdout, stderr } = spawnSync('bash', ['-c', typing], { cwd: folder, encoding: 'utf8' })
-
-    expect([stdout, stderr]).toEqual(['+o default\n--format\n+o default\ncsv ndjson parquet\n\n', ''])
-    expect(fs.readdirSync(folder)).toEqual(['script'])
   })
 })
 

@@ -190,10 +190,6 @@ for unit in admin-mirror*; do
 done
 ls /etc/systemd/system/*.wants | grep admin-mirror || true`,
   manual: `if command -v man > /dev/null; then MANPAGER=cat MANWIDTH=200 man --warnings admin-mirror 2>&1; else echo skipped; fi`,
-  completion: `admin-mirror complete -- sna
-bash -n /usr/share/bash-completion/completions/admin-mirror
-if command -v zsh > /dev/null; then zsh -n /usr/share/zsh/vendor-completions/_admin-mirror; fi
-if command -v fish > /dev/null; then fish -c 'complete -C "admin-mirror sna"'; fi`,
 }
 
 describe.runIf(HAS_DEBIAN)('the package for Debian', () => {
@@ -248,11 +244,6 @@ drwxr-xr-x admin-mirror:admin-mirror /var/lib/admin-mirror
     expect(shown.manual).toMatch(/^ *Usage: admin-mirror backfill/m)
     expect(shown.manual).toContain('stopped by SIGINT')
     expect(shown.manual).not.toContain('warning')
-  })
-
-  it('completes commands in bash, zsh and fish', () => {
-    const lines = shown.completion?.trim().split('\n') ?? []
-    expect(lines.filter((line) => !line.startsWith(':'))).toContainEqual(expect.stringMatching(/^snapshot\t/))
   })
 
   /** An older version of the package, in use: its configuration was changed, and there is a mirror. */

@@ -1,12 +1,11 @@
 import fs from 'node:fs'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import { type Status, StatusSchema } from '../../../src/report/status.ts'
 import { items } from '../../helpers/list-server.ts'
 import type { LogLine } from '../../helpers/processes.ts'
 import { ACME, createStanding, GLOBEX, sceneTests } from '../../helpers/scene.ts'
-import { createWorkspace, variable, type Workspace } from '../../helpers/workspace.ts'
+import { variable, type Workspace } from '../../helpers/workspace.ts'
 
 const it = sceneTests()
 
@@ -367,15 +366,4 @@ describe('a daemon', () => {
     expect(text).toContain('next: admin-mirror sync --org acme\n')
     expect((await jobsOf(workspace))[0]?.due_at).toBe('2020-12-31T15:00:00.000Z')
   })
-})
-
-it('the schema of status --json is the one in the repository, and that schema prints', async () => {
-  const { stdout } = await createWorkspace().run(['schema', 'status'])
-
-  const kept = fs.readFileSync(
-    path.resolve(import.meta.dirname, '../../../config/status.schema.json'),
-    'utf8',
-  )
-  expect(JSON.parse(stdout)).toEqual(JSON.parse(kept))
-  expect(JSON.parse(stdout)).toMatchObject({ properties: { version: { const: 1 } } })
 })
