@@ -141,42 +141,6 @@ describe('the Kubernetes example', () => {
   })
 })
 
-describe('the examples for many machines', () => {
-  const [compose] = documentsOf('config/compose.postgres.example.yaml')
-  const [map, budget, service, deployment] = documentsOf('config/kubernetes.postgres.example.yaml')
-  const { metadata, spec } = deployment.spec.template
-  const [container] = spec.containers
-
-  it('have images without a host, and declare what they use', () => {
-    const { worker, postgres } = compose.services
-    expect(withHost([worker.image, postgres.image, container.image])).toEqual([])
-    expect(postgres.volumes).toEqual([`${Object.keys(compose.volumes).join()}:/var/lib/postgresql`])
-    expect(worker).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
-    expect(worker.volumes).toEqual(['./admin-mirror.yaml:/config/admin-mirror.yaml:ro'])
-    const mounted = container.volumeMounts.map(({ name }: { name: string }) => name)
-    expect(spec.volumes.map(({ name }: { name: string }) => name)).toEqual(mounted)
-  })
-
-  it('have several workers, probes that the listener answers, and a configuration that is valid', () => {
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-k8s-'))
-    fs.writeFileSync(path.join(folder, 'a.yaml'), map.data['admin-mirror.yaml'])
-    const options = { env: {}, tokens: 'leave', nameEnds: [] } as const
-    const config = loadConfig(path.join(folder, 'a.yaml'), options)
-    fs.rmSync(folder, { recursive: true })
-
-    expect(config.postgres).toMatchObject({ schema: 'admin_mirror', tls: true })
-    expect(config.http).toEqual({ host: '0.0.0.0', port: container.ports[0].containerPort })
-    expect(deployment.spec.replicas).toBeGreaterThan(budget.spec.maxUnavailable)
-    for (const { matchLabels } of [deployment.spec.selector, budget.spec.selector])
-      expect(matchLabels).toEqual(metadata.labels)
-    expect(service.spec.selector).toEqual(metadata.labels)
-    expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: Number(user) })
-    const listener = textOf('src/listener/app.ts')
-    for (const name of ['startupProbe', 'livenessProbe', 'readinessProbe'])
-      expect(listener).toContain(`app.get('${container[name].httpGet.path}'`)
-  })
-})
-
 describe('the systemd unit', () => {
   it('starts the program, restarts it for what a restart mends, and lets it compile', () => {
     expect(UNIT).toMatch(/^ExecStart=admin-mirror start$/m)

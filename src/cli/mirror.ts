@@ -149,8 +149,8 @@ export interface OpenMirror extends RuleRunner {
   announceDaemon(): Promise<() => Promise<void>>
   /** Only for a mirror that several machines share. */
   sharing?: Sharing
-  /** How the copy for readers is made. */
-  publishing: Publishing
+  /** How the copy for readers is made; null on a server, whose readers ask it. */
+  publishing: Publishing | null
   /** Opens what the listener reads from. */
   serve(): Promise<ServedMirror>
   /** Makes the typed table and the views of a collection again from the raw rows. Throws InterruptedError after the signal; they are whole even then. */

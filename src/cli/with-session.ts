@@ -75,7 +75,7 @@ export async function withSession(
   const { publishing } = session
   const { publish: target } = config
   const publisher =
-    target === null
+    target === null || publishing === null
       ? null
       : createPublisher({ target, config, runtime, logger, publishing, isService: !byHand })
   const reporter = createReporter({

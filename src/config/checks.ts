@@ -33,6 +33,12 @@ function checkPaths(raw: unknown, report: Report, file: string): void {
     report(['database'], 'names this configuration file. Name a file of its own for the mirror.')
   if (publish === file)
     report(['publish'], 'names this configuration file. Name a file of its own for the copy.')
+  if (publish !== null && database === null)
+    report(
+      ['publish'],
+      'copies a mirror in a file, and database names a server, which readers can ask. Remove it.',
+      'key',
+    )
   if (publish !== null && publish === database)
     report(['publish'], 'is the same file as database. Name another one, best in a folder of its own.')
 }

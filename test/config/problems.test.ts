@@ -41,6 +41,7 @@ describe('a key at the top level', () => {
     ['database: ~/mirror.db', 'database 7:11', 'only a shell replaces'],
     ['database: ":memory:"', 'database 7:11', 'not :memory:'],
     ['database: ./admin-mirror.yaml', 'database 7:11', 'names this configuration file'],
+    ['publish: b.db\ndatabase: postgres://a@b/c', 'publish 7:1', 'copies a mirror in a file'],
     ['publish: ../data/./mirror.db', 'publish 7:10', 'same file as database'],
     ['ping: https://me@hc.example.com/a', 'ping 7:7', 'an http or https address'],
     ['ping: https://:word@hc.example.com/a', 'ping 7:7', 'an http or https address'],

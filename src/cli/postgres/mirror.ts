@@ -13,7 +13,6 @@ import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { jobsOnServer, mirrorSize, readQueue } from '../../store/postgres/read/status.ts'
 import { placeOf, type Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
-import { type Origin, originAt } from '../../store/sqlite/publish/numbers.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
 import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
@@ -61,35 +60,27 @@ export async function check(
   runtime: Runtime,
   baseUrl: string | null,
 ): Promise<CheckedMirror> {
-  let origin: Origin | null = null
   let impossible: string[] = []
   try {
     const server = await openServerForReading(config, runtime)
     if (!server) {
       const message = `${config.database} can be reached; the mirror is not made there yet`
-      return { findings: [ok('mirror', message)], origin }
+      return { findings: [ok('mirror', message)], origin: null }
     }
     try {
       // Without the queue no `start` can run.
       await assertQueueSchema(server)
-      origin = await originOn(server)
       if (baseUrl !== null) await runRule(server, assertSameApi(baseUrl, placeOf(server.address)))
       impossible = await runRule(server, impossibleCollections(POSTGRES, config.collections))
     } finally {
       await server.close()
     }
     const held = ok('mirror', `${config.database} holds the mirror`)
-    return { findings: [held, ...collectionFindings(impossible)], origin }
+    return { findings: [held, ...collectionFindings(impossible)], origin: null }
   } catch (error) {
     if (!(error instanceof MirrorError || error instanceof UsageError)) throw error
-    return { findings: [findingOf(error)], origin }
+    return { findings: [findingOf(error)], origin: null }
   }
-}
-
-/** Null for a mirror that has just been made. */
-export async function originOn(server: Server): Promise<Origin | null> {
-  const { host, port, database, schema } = server.address
-  return runRule(server, originAt(`${host}:${port}/${database}?schema=${schema}`))
 }
 
 export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null> {

@@ -46,7 +46,7 @@ interface OwnTable {
   isOrdered: boolean
 }
 
-export async function ownTables(server: Statements, connection: Connection): Promise<OwnTable[]> {
+async function ownTables(server: Statements, connection: Connection): Promise<OwnTable[]> {
   const tables: OwnTable[] = []
   for (const name of OWN_TABLES) {
     const onServer = await runOnServer(server, POSTGRES.columnTypes(name))

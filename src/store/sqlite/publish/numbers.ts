@@ -99,7 +99,7 @@ function shortHash(text: string): string {
 }
 
 /** The mirror's own; null for one that has just been made. */
-export function* originAt(where: string): Rule<Origin | null> {
+function* originAt(where: string): Rule<Origin | null> {
   const row = yield* one<{ salt: string; first: StoredTime | null }>(`
     SELECT value AS salt, (SELECT min(first_seen_at) FROM sync_columns) AS first
     FROM sync_settings
