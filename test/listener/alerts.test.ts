@@ -7,7 +7,7 @@ import { parseScrape } from './exposition.ts'
 import { full } from './overviews.ts'
 import { HAS_PROMTOOL } from './promtool.ts'
 
-// What the alerts, the dashboard and the documents say of metrics, beside a scrape.
+// What the alerts and the documents say of metrics, beside a scrape.
 
 const CONFIG = path.resolve(import.meta.dirname, '../../config')
 const ALERTS = path.join(CONFIG, 'prometheus-alerts.yaml')
@@ -26,15 +26,12 @@ function namesIn(file: string): string[] {
 }
 
 describe('metrics', () => {
-  it.each(['prometheus-alerts.yaml', 'grafana-dashboard.json', 'REFERENCE.md'])(
-    'that %s names are in a scrape',
-    (file) => {
-      const names = namesIn(file)
+  it.each(['prometheus-alerts.yaml', 'REFERENCE.md'])('that %s names are in a scrape', (file) => {
+    const names = namesIn(file)
 
-      expect(names.length).toBeGreaterThan(8)
-      expect(names.filter((name) => !types.has(name))).toEqual([])
-    },
-  )
+    expect(names.length).toBeGreaterThan(8)
+    expect(names.filter((name) => !types.has(name))).toEqual([])
+  })
 })
 
 describe.skipIf(!HAS_PROMTOOL)('the alert rules', () => {

@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config'
+
+// The tests of one room, for stryker.config.js.
+
+const { ROOM = '' } = process.env
+
+// biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
+export default defineConfig({
+  test: {
+    include: [`test/${ROOM}/**/*.test.ts`],
+    exclude: ['**/postgres/**', '**/*.long.test.ts'],
+    setupFiles: 'test/setup.ts',
+    testTimeout: 120_000,
+  },
+})
