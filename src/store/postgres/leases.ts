@@ -210,25 +210,6 @@ function* takeJob<T extends object>(
   return { ...(begin ? yield* begin() : {}), epoch: row.epoch } as Taken<T>
 }
 
-/** Runs `task`, unless another process does the same for this schema: then returns null. */
-export async function alone<T>(server: Server, what: string, task: () => Promise<T>): Promise<T | null> {
-  const { own, isAlone } = await server.patiently(async () => {
-    const opened = await server.connect(() => {})
-    try {
-      const sql = `SELECT 1 WHERE pg_try_advisory_lock(${lockOf('$1')})`
-      return { own: opened, isAlone: (await opened.rows(sql, [what])).length > 0 }
-    } catch (error) {
-      await opened.close().catch(() => {})
-      throw error
-    }
-  })
-  try {
-    return isAlone ? await task() : null
-  } finally {
-    await own.close().catch(() => {})
-  }
-}
-
 /** The names of the workers that live, of those that have jobs or are a `start`. */
 export async function livingWorkers(sql: Pick<Sql, 'rows'>): Promise<ReadonlySet<string>> {
   const rows = await sql.rows<{ name: string }>(`

@@ -1,6 +1,5 @@
 import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
-import type { Catalog } from '../columns/catalog.ts'
 import { type ColumnLimits, SQLITE_LIMITS, type SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 
@@ -69,7 +68,7 @@ const SPARE_COLUMNS = 64
 
 /** The row with as many of its values as surely fit, in the order of the columns. */
 export function withinPage(
-  { columns, keyPaths }: Pick<Catalog, 'columns' | 'keyPaths'>,
+  { columns, keyPaths }: { columns: readonly { name: string }[]; keyPaths: readonly unknown[] },
   row: TypedRow,
 ): TypedRow {
   const header = HEADER_BYTES + Math.ceil((columns.length + SPARE_COLUMNS) / 8)

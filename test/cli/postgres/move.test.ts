@@ -6,7 +6,6 @@ import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { createDoor, items, pageOf, type Reply, serve } from '../../helpers/list-server.ts'
 import { ACME, onPostgres } from '../../helpers/on-postgres.ts'
 import { openDatabase, type openReader } from '../../helpers/postgres.ts'
-import { startProxy } from '../../helpers/proxy.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
 import { createWorkspace, organization, variable } from '../../helpers/workspace.ts'
 
@@ -133,7 +132,7 @@ describe.skipIf(server.missing !== null)('move', () => {
 
     expect(moved).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^moved: \d+ tables with \d+ rows are equal/) as string,
+      stdout: expect.stringMatching(/^moved: \d+ tables with \d+ rows to postgres:/) as string,
     })
     const read = await rows()
     for (const name of TABLES) {
@@ -160,7 +159,8 @@ describe.skipIf(server.missing !== null)('move', () => {
     const postgres = onPostgres(server, api.url)
     const source = createWorkspace({ baseUrl: api.url, organizations: [ACME] })
     const eventsAfter = async (run: typeof source.run, seq: string) => {
-      const { stdout } = await run(['export', 'orders_changes', '--format', 'csv', '--since-seq', seq])
+      const sql = `SELECT * FROM orders_changes WHERE seq > ${seq} ORDER BY seq`
+      const { stdout } = await run(['query', sql, '--format', 'csv'])
       return stdout.split('\n').slice(1, -1)
     }
     await source.run(['sync'])
@@ -172,7 +172,6 @@ describe.skipIf(server.missing !== null)('move', () => {
     const [last = ''] = read.at(-1)?.split(',') ?? []
     const moved = await postgres.run(['move', '--from', source.mirror, '--to', placeOf(postgres.address)])
     expect(moved).toMatchObject({ code: 0 })
-    expect(moved.stderr).toMatch(/the column x{70} is x{63} there/)
     expect(await eventsAfter(postgres.run, last)).toEqual([])
     listed = listed.with(1, { id: 2, state: 'shipped' })
     await postgres.run(['sync'])
@@ -181,7 +180,7 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect((await eventsAfter(postgres.run, '0')).slice(0, 4)).toEqual(read)
     const next = await eventsAfter(postgres.run, last)
     expect(next).toHaveLength(1)
-    expect(next[0]).toMatch(/,acme,2,changed,/)
+    expect(next[0]).toMatch(/,2,changed,/)
     const cut = name.slice(7)
     const look = await postgres.rows()
     expect(
@@ -192,8 +191,8 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(await look('SELECT 1 FROM sync_columns WHERE "column" LIKE \'x%\'')).toHaveLength(1)
   })
 
-  it('goes on after a kill at any table, and nobody uses the schema before it is whole', async () => {
-    const { file, address, args, start, run, rows, move, settle } = await scene()
+  it('moves nothing where it is killed, and all of it when it is typed again', async () => {
+    const { file, address, args, start, rows, move } = await scene()
     const before = tablesIn(file)
     await makeSchema(address)
     const [one, two] = [await rows(), await rows()]
@@ -202,41 +201,35 @@ describe.skipIf(server.missing !== null)('move', () => {
       'CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$',
     )
     await one('CREATE TRIGGER pause BEFORE INSERT ON sync_pages EXECUTE FUNCTION pause()')
-    const killed = async () => {
-      await waiting(two)
-      const others = [await run(['sync']), await run(['status'])]
-      moving.killAll('SIGKILL')
-      await moving.ended
-      for (const other of others) {
-        expect(other).toMatchObject({ code: 4 })
-        expect(other.stderr).toMatch(/a mirror is being moved into the schema/)
-      }
-    }
-    let moving = start(args)
-    await killed()
+    const moving = start(args)
+    await waiting(two)
+    moving.killAll('SIGKILL')
+    await moving.ended
     await one('SELECT pg_advisory_unlock(1)')
-    // As it stands there nothing but the last step is missing then.
-    await one('BEGIN')
-    await one("SELECT 1 FROM sync_settings WHERE name = 'version' FOR UPDATE")
-    moving = start(args)
-    await killed()
-    await one('ROLLBACK')
-    await two('DELETE FROM sync_runs')
-    await two('DROP FUNCTION pause CASCADE')
+    await one('DROP FUNCTION pause CASCADE')
+    expect(await one('SELECT 1 FROM organizations')).toEqual([])
 
-    const again = await move()
-
-    expect(again).toMatchObject({ code: 0, stdout: expect.stringMatching(/^moved: /) as string })
-    // What was changed there meanwhile is copied again; the rest is not.
-    expect(again.stderr).toMatch(/^sync_runs: \d rows, copied and compared$/m)
-    expect(again.stderr).toMatch(/^orders: \d+ rows, compared$/m)
+    expect(await move()).toMatchObject({ code: 0 })
     for (const name of TABLES)
       expect([name, shown(await one(`SELECT * FROM "${name}"`)).map(storable)]).toEqual([
         name,
         (before[name] ?? []).map(storable),
       ])
-    settle(items(3))
-    expect(await run(['sync', '--org', 'acme'])).toMatchObject({ code: 0 })
+  })
+
+  it('moves nothing where something on the server swallows rows', async () => {
+    const { address, move, rows } = await small(items(3))
+    await makeSchema(address)
+    const read = await rows()
+    await read('CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$')
+    await read('CREATE TRIGGER swallow BEFORE INSERT ON sync_pages FOR EACH ROW EXECUTE FUNCTION swallow()')
+
+    expect(await move()).toMatchObject({
+      code: 4,
+      stdout: '',
+      stderr: expect.stringMatching(/sync_pages has 0 rows on the server and 3 in the file/) as string,
+    })
+    expect(await read('SELECT 1 FROM sync_runs')).toEqual([])
   })
 
   it('leaves keys as they are that look like lists', async () => {
@@ -263,80 +256,6 @@ describe.skipIf(server.missing !== null)('move', () => {
     expect(await read('INSERT INTO mine DEFAULT VALUES RETURNING id::int')).toEqual([{ id: 42 }])
     const last = 'SELECT last_value = (SELECT max(id) FROM sync_runs) AS same FROM sync_runs_id_seq'
     expect(await read(last)).toEqual([{ same: true }])
-  })
-
-  it('writes rows once whose answer is lost', async () => {
-    const { source, address, run, rows } = await small(items(3))
-    await makeSchema(address)
-    const [one, two] = [await rows(), await rows()]
-    await one('SELECT pg_advisory_lock(2)')
-    await one(
-      'CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(2); RETURN NULL; END $$',
-    )
-    await one('CREATE TRIGGER pause BEFORE INSERT ON sync_pages EXECUTE FUNCTION pause()')
-    const proxy = await startProxy(address.port)
-    const moving = run(['move', '--from', source.mirror, '--to', placeOf({ ...address, port: proxy.port })])
-    await waiting(two)
-    proxy.cut()
-    await waiting(two, 2)
-    await one('SELECT pg_advisory_unlock(2)')
-
-    expect(await moving).toMatchObject({ code: 0, stdout: expect.stringMatching(/^moved: /) as string })
-    const pages = 'SELECT CAST(ordinal AS int) AS ordinal FROM sync_pages ORDER BY 1'
-    expect(await one(pages)).toEqual(source.rows(pages))
-  })
-
-  it('compares only where it was moved before, and finds what differs', async () => {
-    const { move, rows } = await scene()
-    expect(await move()).toMatchObject({ code: 0 })
-    expect(await move()).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^moved before; /) as string,
-    })
-    const read = await rows()
-    await read("UPDATE orders_raw SET _json = replace(_json, 'open', 'opem') WHERE id = 11")
-
-    const changed = await move()
-
-    expect(changed).toMatchObject({ code: 5, stdout: '' })
-    expect(changed.stderr).toMatch(/nothing was written now: orders_raw differs/)
-  })
-
-  it('refuses what an earlier version left half-way', async () => {
-    const { move, rows } = await small([{ id: 1, lines: [{ sku: 'x' }] }])
-    expect(await move()).toMatchObject({ code: 0 })
-    const read = await rows()
-    await read(
-      `UPDATE sync_settings SET value = (value::jsonb || '{"version": 1}')::text WHERE name = 'move'`,
-    )
-    await read("UPDATE sync_settings SET value = 'moving' WHERE name = 'version'")
-    await read('TRUNCATE sync_known_columns, sync_view_columns')
-    const before = await read('SELECT * FROM sync_settings ORDER BY name')
-
-    const refused = await move()
-
-    expect(refused).toMatchObject({ code: 4 })
-    expect(refused.stderr).toMatch(/another version of admin-mirror began to move this mirror .* drop it/)
-    expect(await read('SELECT * FROM sync_settings ORDER BY name')).toEqual(before)
-    expect(await read('SELECT sku FROM orders__lines')).toEqual([{ sku: 'x' }])
-  })
-
-  it('names a view that reads the empty tables of the schema', async () => {
-    const { move, rows, address } = await small([{ id: 1 }])
-    await makeSchema(address)
-    expect(await move()).toMatchObject({ code: 0 })
-    const read = await rows()
-    await read("UPDATE sync_settings SET value = 'moving' WHERE name = 'version'")
-    await read('DELETE FROM sync_known_columns')
-    await read('CREATE VIEW mine AS SELECT id FROM orders')
-
-    expect(await move()).toMatchObject({
-      code: 4,
-      stderr: expect.stringMatching(/tables of orders in .* view mine depends on them: drop it/) as string,
-    })
-
-    await read('DROP VIEW mine')
-    expect(await move()).toMatchObject({ code: 0 })
   })
 
   it('refuses what it must not touch, and what others work on', async () => {

@@ -29,9 +29,6 @@ const STEPS = [
 
 export const LATEST_VERSION = STEPS.length
 
-/** The version of a schema into which a mirror is being moved: no worker uses the schema until the mirror is whole. */
-export const MOVING = 'moving'
-
 /** Any number that nothing else uses for a lock, so that only migrations wait for each other. All versions share it. */
 const LOCK = 919_553_173
 
@@ -45,7 +42,7 @@ export async function migrate(server: Server): Promise<void> {
   if (owner !== null) throw ownedBy(server, owner)
   if (
     (await findSettings(server, schema)) &&
-    (await versionOf(server, server)) === LATEST_VERSION &&
+    (await versionOf(server)) === LATEST_VERSION &&
     (await runRule(server, hasMirrorViews(ALTERATION)))
   )
     return
@@ -54,9 +51,7 @@ export async function migrate(server: Server): Promise<void> {
     await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK, schema])
     const known = await sql.rows('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
     if (known.length === 0) await sql.exec(`CREATE SCHEMA ${quoted(schema)}`)
-    const done = (await findSettings(sql, schema))
-      ? await versionOf(sql, server)
-      : await assertEmpty(sql, server)
+    const done = (await findSettings(sql, schema)) ? await versionOf(sql) : await assertEmpty(sql, server)
     if (done > LATEST_VERSION) throw tooNew(server, done)
     for (const step of STEPS.slice(done)) await sql.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
     if (done < LATEST_VERSION) await runRule(sql, completeCollections(ALTERATION))
@@ -93,21 +88,10 @@ async function findSettings(
   return found
 }
 
-/** The number of the last step. Throws MirrorError while a mirror is being moved into the schema. */
-async function versionOf(sql: Pick<Sql, 'rows'>, { address }: Pick<Server, 'address'>): Promise<number> {
+/** The number of the last step. */
+async function versionOf(sql: Pick<Sql, 'rows'>): Promise<number> {
   const [row] = await sql.rows<{ value: string }>("SELECT value FROM sync_settings WHERE name = 'version'")
-  if (row?.value === MOVING)
-    throw new MirrorError(
-      `a mirror is being moved into ${placeOf(address)}, and is not whole yet: wait for "admin-mirror move", or run the same move again if it was stopped`,
-    )
   return Number(row?.value ?? 0)
-}
-
-/** All that the program has noted of the schema; nothing if there is no mirror. */
-export async function readSettings(server: Server): Promise<Map<string, string>> {
-  if (!(await findSettings(server, server.address.schema))) return new Map()
-  const rows = await server.rows<{ name: string; value: string }>('SELECT name, value FROM sync_settings')
-  return new Map(rows.map(({ name, value }) => [name, value]))
 }
 
 /** Our names may belong to somebody else's tables, which must not be touched. */
@@ -147,7 +131,7 @@ function tooNew({ address }: Pick<Server, 'address'>, version: number): MirrorLo
 
 /** Throws MirrorLostError if a newer worker has migrated the schema meanwhile. */
 export async function assertKnownVersion(server: Server): Promise<void> {
-  const version = await versionOf(server, server)
+  const version = await versionOf(server)
   if (version > LATEST_VERSION) throw tooNew(server, version)
 }
 

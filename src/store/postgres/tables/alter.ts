@@ -112,7 +112,7 @@ class DependentError extends JobError {
 const UNNAMED = 'something else in the database'
 
 /** Runs a rule in a transaction. Where the server refuses it, undoes it and returns what is in the way. */
-export function* tried(begin: () => Rule<void>): Rule<string | null> {
+function* tried(begin: () => Rule<void>): Rule<string | null> {
   yield* exec(['SAVEPOINT tried'])
   try {
     yield* begin()
