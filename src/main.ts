@@ -1,24 +1,17 @@
 import { hostname } from 'node:os'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
 import { EXIT_OF_SIGNAL } from './cli/exit-code.ts'
 import { runProgram } from './cli/program.ts'
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
 
-// A service manager signals all processes of a service, and src/bin.js forwards its signal: one signal arrives twice.
-const SAME_SIGNAL_MS = process.env.ADMIN_MIRROR_NODE ? 1000 : 0
-
 /** The first signal asks the program to stop; a second one ends it at once, which is safe at any moment. */
 function listenForSignals(): AbortSignal {
   const stop = new AbortController()
-  let stoppedAt = 0
   for (const signal of SIGNALS) {
     process.on(signal, () => {
-      if (!stop.signal.aborted) {
-        stoppedAt = Date.now()
-        stop.abort(signal)
-      } else if (Date.now() - stoppedAt >= SAME_SIGNAL_MS) process.exit(EXIT_OF_SIGNAL[signal])
+      if (stop.signal.aborted) process.exit(EXIT_OF_SIGNAL[signal])
+      stop.abort(signal)
     })
   }
   return stop.signal
@@ -46,21 +39,11 @@ function endOnUncaught(): void {
   }
 }
 
-/**
- * V8 doubles the space for new objects, up to 128 MB, while garbage comes fast. Pages are short-lived, and gain little:
- * with 4 MB a sync of 100,000 orders peaks at 230 MB instead of 345, and takes 4 % longer; without threads for it, 2 %.
- */
-function boundNewSpace(): void {
-  setFlagsFromString('--semi-space-growth-factor=1')
-  setFlagsFromString('--no-parallel-scavenge')
-}
-
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => stream.write('', () => resolve()))
 }
 
 const stop = listenForSignals()
-boundNewSpace()
 endWithClosedOutput()
 endOnUncaught()
 

@@ -58,7 +58,7 @@ export function onHold(resume: string): string {
 
 /** The commands that messages propose, with their options as far as these are known: `--config` goes behind them. */
 const PROPOSED =
-  /(?<![\w./-])admin-mirror (?:backfill|describe|forget|query|rebuild|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*/g
+  /(?<![\w./-])admin-mirror (?:backfill|forget|query|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*/g
 
 /** Returns a message whose commands can be pasted. `configOption`: what follows each of them, `typedConfig` of cli/runtime.ts. */
 export function asCalled(message: string, configOption: string): string {

@@ -215,29 +215,14 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     examples: ['export orders --format csv --output orders.csv'],
     exits: LOCAL,
   },
-  describe: {
-    does: 'what each column holds, and how fresh it is',
-    load: () => import('./commands/describe.ts'),
-    arguments: [argument('[collection]', 'a collection, or a view of one (default: all collections)')],
-    options: [JSON_OUTPUT, DATABASE],
-    examples: ['describe', 'describe orders --json'],
-    exits: LOCAL,
-  },
 
-  // The commands that check, rebuild or delete what the mirror holds.
+  // The commands that check or delete what the mirror holds.
   verify: {
     does: 'walk the lists and compare them with the mirror, writing no rows',
     load: () => import('./commands/verify.ts'),
     options: [ORGS, COLLECTIONS, WAIT, JSON_OUTPUT],
     examples: ['verify', 'verify --org acme --collection orders --json'],
     exits: READING,
-  },
-  rebuild: {
-    does: 'rebuild the typed tables and the views from the raw rows',
-    load: () => import('./commands/rebuild.ts'),
-    arguments: [argument('[collection...]', 'collections (default: all)')],
-    examples: ['rebuild', 'rebuild orders'],
-    exits: [...LOCAL, 130],
   },
   forget: {
     does: 'delete everything the mirror holds about an organization, or a list of it',

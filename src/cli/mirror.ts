@@ -5,7 +5,6 @@ import { isPostgresAddress } from '../config/postgres-address.ts'
 import { UsageError } from '../errors.ts'
 import type { Forgetting } from '../store/core/forget.ts'
 import type { MirrorSize, NewColumn, RunsShown, StoredGate } from '../store/core/overview.ts'
-import type { Rebuilt } from '../store/core/rebuild.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { ListNames } from '../store/postgres/leases.ts'
@@ -79,7 +78,7 @@ interface MirrorKind {
   writeFault(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: the API whose lists it has to hold; null: not checked. */
   check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>
-  /** Does what `query`, `export` or `describe` asks for. Throws UsageError, and JobError when the time is over. */
+  /** Does what `query` or `export` asks for. Throws UsageError, and JobError when the time is over. */
   read(config: Config | null, runtime: Runtime, options: ReadingOptions, write: WritePieces): Promise<void>
 }
 
@@ -153,8 +152,6 @@ export interface OpenMirror extends RuleRunner {
   publishing: Publishing | null
   /** Opens what the listener reads from. */
   serve(): Promise<ServedMirror>
-  /** Makes the typed table and the views of a collection again from the raw rows. Throws InterruptedError after the signal; they are whole even then. */
-  rebuild(collection: string): Promise<Rebuilt>
   beginForgetting(): Promise<Forgetting>
 }
 

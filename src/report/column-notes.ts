@@ -61,8 +61,7 @@ function misfitNote(ofColumn: readonly ColumnTrouble[], rowsOf: (collection: str
   const apart = objects === 0 ? '' : `, but for ${counted(objects, 'object')} with columns of their own`
   const where =
     text === null || objects === misfits ? '' : ` and ${are}, as text, in ${printable(text, 100)}${apart}`
-  const move = worst.misfit === 'fitting' ? `; "admin-mirror rebuild ${collection}" moves what fits` : ''
-  return [`${shownColumn(worst)}: ${of}${where} (${whose(worst, others)}${exampleOf(worst)}${move})`]
+  return [`${shownColumn(worst)}: ${of}${where} (${whose(worst, others)}${exampleOf(worst)})`]
 }
 
 /** `: a text among numbers`; nothing if no example was looked for. */

@@ -68,7 +68,6 @@ describe('a command that is typed wrongly', () => {
     ['resume --org globex', /--org globex/],
     ['verify --org globex', /--org globex/],
     ['verify --collection invoices', /--collection invoices/],
-    ['rebuild orders invoices', /no collection invoices/],
     ['sandbox --port 70000', /70000/],
     ['sandbox --orders -5', /-5|whole number/],
     ['sandbox --order newest', /first, last/],
@@ -106,7 +105,6 @@ describe('a command that is typed rightly, where there is no mirror yet,', () =>
     ['query VALUES(1)', 4],
     ['export orders --format csv', 4],
     ['verify', 4],
-    ['rebuild orders', 4],
     ['forget --org acme --collection orders --yes', 0],
     ['resume --org acme', 0],
   ])('%s says so, and makes none', async ([line, expected]) => {

@@ -34,7 +34,7 @@ beforeAll(async () => {
   fs.writeFileSync(workspace.file('pipe.db.json'), '{"sha256":"","created_at":"","bytes":0}')
 })
 
-const READING = [['query', COUNT], ['export', 'orders', '--format', 'csv'], ['describe'], ['status']]
+const READING = [['query', COUNT], ['export', 'orders', '--format', 'csv'], ['status']]
 
 /** Without a configuration anywhere. */
 const bare = (args: readonly string[], options = {}) =>

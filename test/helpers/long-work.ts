@@ -1,12 +1,11 @@
 import { onTestFinished } from 'vitest'
 import { createFileForgetting } from '../../src/store/sqlite/forget.ts'
 import { createLeases } from '../../src/store/sqlite/leases.ts'
-import { rebuildCollection } from '../../src/store/sqlite/tables/collection.ts'
 import { createTransact } from '../../src/store/sqlite/transaction.ts'
 import { lockName } from './lock-name.ts'
 import type { TestMirror } from './test-mirror.ts'
 
-/** What `rebuild` and `forget` do, in another process; `rest` is called between two steps, and may stop them. */
+/** What `forget` does, in another process; `rest` is called between two steps, and may stop them. */
 export function createLongWork(
   { connection, clock }: TestMirror,
   rest: (stop: AbortController) => unknown = () => {},
@@ -19,7 +18,6 @@ export function createLongWork(
   const patience = { now: clock.now, sleep, signal: stop.signal }
   const transact = createTransact({ connection, ...patience })
   return {
-    rebuild: (name: string) => rebuildCollection(connection, transact, name, patience),
     forgetting() {
       const leases = createLeases(connection, lockName(), Date.now)
       onTestFinished(() => leases.close())

@@ -31,7 +31,7 @@ describe('a column whose values do not fit', () => {
     [{ misfit: 'boolean', type: 'TEXT' }, 'a boolean among texts'],
     [{ misfit: 'fraction' }, 'a fraction among whole numbers'],
     [{ misfit: 'large' }, 'a number with too many digits among numbers'],
-    [{ misfit: 'fitting' }, 'a value that fits now; "admin-mirror rebuild orders" moves what fits'],
+    [{ misfit: 'fitting' }, 'a value that fits now'],
   ])('is told with how many rows and an example: %o', (trouble, example) => {
     expect(notes({ ...trouble, misfits: 1200 })).toEqual([
       `orders.total_cents: the values of 1,200 of 2,000 rows do not fit it and are, as text, in total_cents__text (acme: ${example})`,

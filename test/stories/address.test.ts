@@ -63,7 +63,6 @@ describe('a mirror with the lists of another address', () => {
       'query SELECT',
       'export orders --format csv',
       'resume',
-      'rebuild',
       'forget --org acme --yes',
       // Nothing is left that another address's lists could come among.
       'sync',

@@ -58,21 +58,6 @@ const SCENES: [name: string, scene: Scene][] = [
       holds: ({ rows }) => expect(rows(UNEQUAL)).toEqual([]),
     },
   ],
-  [
-    'rebuild',
-    {
-      command: ['rebuild', 'orders'],
-      change: "UPDATE orders SET note = 'by hand' WHERE id > 8; DELETE FROM orders WHERE id = 7",
-      least: 8,
-      leaves: { typed: [...LIST, ...LIST] },
-      // Each row is an old one or a new one.
-      holds: ({ rows }) => {
-        const others = "SELECT id FROM orders WHERE note NOT IN ('by hand', 'note ' || id)"
-        expect(rows(others)).toEqual([])
-        expect(Number(rows('SELECT count(*) AS rows FROM orders')[0]?.rows)).toBeGreaterThanOrEqual(1000)
-      },
-    },
-  ],
 ]
 
 describe.each(SCENES)('%s', async (_name, scene) => {

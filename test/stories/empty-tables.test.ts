@@ -36,7 +36,6 @@ describe('the tables of a configured collection', () => {
       stdout: '_organization_id,_organization,_first_seen_at,_changed_at,number,line__no\n',
     })
     expect(await run('export invoices --format ndjson')).toEqual({ code: 0, stdout: '' })
-    expect(await run('rebuild invoices')).toEqual({ code: 0, stdout: 'invoices: 0 rows rebuilt, 0 views\n' })
     expect((await run('status')).stdout).toMatch(/acme invoices +(never|0 rows)/)
     expect((await run('verify --collection invoices')).code).toBe(3)
     expect((await run('forget --org acme --collection invoices --yes')).code).toBe(0)
@@ -52,12 +51,7 @@ describe('the tables of a configured collection', () => {
   }) => {
     const { workspace, configure } = synced
     configure({ collections: COLLECTIONS })
-    for (const line of [
-      'resume',
-      'rebuild orders',
-      'verify --collection orders',
-      'forget --org acme --yes',
-    ]) {
+    for (const line of ['resume', 'verify --collection orders', 'forget --org acme --yes']) {
       expect((await workspace.run(line.split(' '))).code, line).toBe(0)
       expect(tables(synced), line).toEqual(ALL)
       workspace.change(

@@ -71,7 +71,6 @@ const EVERY_COMMAND = [
   ['status'],
   ['query', 'SELECT 1'],
   ['export', 'orders', '--format', 'csv'],
-  ['rebuild'],
   ['resume'],
   ['forget', '--org', 'acme', '--yes'],
 ]

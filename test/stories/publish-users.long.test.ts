@@ -63,7 +63,7 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('the published file (needs root)', ()
     fs.chownSync(copy, SERVICE, GROUP)
     const own = `${SERVICE}:${GROUP}`
 
-    for (const command of ['sync', 'rebuild', 'sync']) {
+    for (const command of ['sync', 'sync']) {
       await workspace.run([command], withUmask('077', as(SERVICE, GROUP)))
       expect(rights()).toEqual([`${own} 750`, `${own} 640`, `${own} 640`])
     }

@@ -6,7 +6,7 @@ import { createScene } from '../helpers/scene.ts'
 import { mustRun } from '../helpers/system.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 
-// What ends real processes of query, export, describe and snapshot: signals while SQLite computes, at the very moment in which they begin
+// What ends real processes of query, export and snapshot: signals while SQLite computes, at the very moment in which they begin
 // (the process signals itself then, so that no time counts), and a reader who reads no more.
 
 const ENDLESS =
@@ -57,7 +57,6 @@ describe.concurrent('a signal while a command begins', () => {
     ['SIGINT', 'listener', WITH_CHILD],
     ['SIGTERM', 'child', WITH_CHILD],
     ['SIGTERM', 'listener', ['export', 'orders', '--format', 'csv']],
-    ['SIGINT', 'listener', ['describe']],
   ])('(%s with the %s) ends it, and the process that reads for it: %j', async (signal, moment, args) => {
     const ended = await signaled(args, moment, signal)
     expect(ended).toMatchObject({ code: null, signal, stdout: '', stderr: '' })

@@ -100,7 +100,7 @@ describe.concurrent('somebody is told of', () => {
     const locks = `${workspace.mirror}-owners`
     for (const lock of fs.readdirSync(locks)) fs.utimesSync(path.join(locks, lock), 0, 0)
     api.instead = () => null
-    await workspace.run(['rebuild'])
+    await workspace.run(['resume'])
     const { stdout: text } = await workspace.run(['status', '--json'])
     const next = workspace.startHere(['start'])
     await next.log(({ event }) => event === 'daemon_started')

@@ -20,7 +20,7 @@ import { originIn } from '../../store/sqlite/publish/numbers.ts'
 import { startCopy } from '../../store/sqlite/publish/publish.ts'
 import { mirrorSize } from '../../store/sqlite/read/status.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
-import { makeConfigured, rebuildCollection } from '../../store/sqlite/tables/collection.ts'
+import { makeConfigured } from '../../store/sqlite/tables/collection.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
 import {
   createFileCheck,
@@ -74,7 +74,6 @@ export async function openFile({ config, runtime, log, address }: OpenOptions): 
           log.warn({ event: 'daemon_beside', owner, since }, DAEMON_BESIDE)
         return () => transact(() => withdrawDaemon(connection, name))
       },
-      rebuild: (collection) => rebuildCollection(connection, transact, collection, patience),
       async beginForgetting() {
         const { createFileForgetting } = await import('../../store/sqlite/forget.ts')
         return translated(() => createFileForgetting({ ...writing, transact }))

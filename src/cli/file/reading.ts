@@ -90,12 +90,6 @@ export async function* readPieces(task: ReadingTask, tell: Tell): AsyncIterable<
     }
   }
   const connection = openMirror(database, isCopy)
-  if (work.kind === 'describe') {
-    // In memory: the disk may have no room, and this user no right to it.
-    connection.pragma('temp_store = MEMORY')
-    // Its numbers come from many statements, and are of one moment.
-    connection.exec('BEGIN')
-  }
   const reader = createReader(connection, database)
   // All rows are one batch, which is read while it is written.
   const mirror: ReadableMirror = {

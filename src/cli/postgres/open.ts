@@ -8,7 +8,6 @@ import {
 } from '../../store/postgres/leases.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
-import { rebuildCollection } from '../../store/postgres/tables/collection.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
 import { openPostgres, workerName } from './connect.ts'
@@ -59,7 +58,6 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
           await withdrawDaemon(server, processName)
         }
       },
-      rebuild: (name) => rebuildCollection(server, name, { now, signal }),
       beginForgetting: async () => createServerForgetting(server, leases, { now, signal }),
       async close() {
         // Its timers would keep the process alive.

@@ -4,11 +4,11 @@ import { type Listed, listedCollections, listedNames, OWN_TIME } from '../../sto
 import type { Selection } from '../../store/core/selection.ts'
 import { OF_THE_MIRROR } from '../../store/help-texts.ts'
 import { printable } from '../../text.ts'
-import type { DescribeWork, ExportWork, ReadableMirror } from './read.ts'
+import type { ExportWork, ReadableMirror } from './read.ts'
 
 /** Throws UsageError for a name that no table or view of the configured collections can have. */
-export function assertNameOf({ kind, name }: ExportWork | DescribeWork, configured: readonly string[]): void {
-  if (name === null || (kind === 'export' && isOfMirror(name))) return
+export function assertNameOf({ name }: ExportWork, configured: readonly string[]): void {
+  if (isOfMirror(name)) return
   if (!configured.some((collection) => belongsTo(collection, name))) throw unknown(name, [])
 }
 

@@ -7,7 +7,7 @@ import { tableFormat } from '../output/formats/table.ts'
 /** At once from a file, later from a server. */
 type MaybePromise<T> = T | Promise<T>
 
-/** What `query`, `export` or `describe` asks of a mirror, and where its output goes. */
+/** What `query` or `export` asks of a mirror, and where its output goes. */
 export interface ReadingTask {
   database: string
   /** Whether the user named the file with `--database`. */
@@ -21,7 +21,7 @@ export interface ReadingTask {
   work: ReadingWork
 }
 
-export type ReadingWork = QueryWork | ExportWork | DescribeWork
+export type ReadingWork = QueryWork | ExportWork
 
 export type QueryFormat = 'table' | 'json' | 'ndjson' | 'csv' | 'parquet'
 
@@ -55,14 +55,6 @@ export interface NamedOrganizations {
   typed: readonly string[]
 }
 
-export interface DescribeWork {
-  kind: 'describe'
-  name: string | null
-  json: boolean
-  /** Epoch milliseconds. */
-  now: number
-}
-
 /** Rows with the names and types of their columns. */
 interface ReadRows extends Pick<TypedRows, 'columns' | 'types'> {
   batches: Batches<Value[]>
@@ -91,12 +83,8 @@ export async function written(
     const { batches, ...head } = await mirror.query(work)
     return formatted(await queryFormat(head, { format: work.format, isTerminal, width }), batches, tell)
   }
-  if (work.kind === 'export') {
-    const { exported } = await import('./exported.ts')
-    return exported(mirror, work, { configured, isTerminal }, tell)
-  }
-  const { describe } = await import('./describe.ts')
-  return describe(mirror, work, { configured, width })
+  const { exported } = await import('./exported.ts')
+  return exported(mirror, work, { configured, isTerminal }, tell)
 }
 
 /** How `query` writes the rows of a result. */

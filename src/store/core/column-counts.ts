@@ -54,21 +54,8 @@ export function* recordColumns(dialect: Dialect, job: JobNames, walkId: number):
   )
 }
 
-/** The jobs of a collection whose values were counted: a rebuild has to count them again. */
-export function countedJobs(collection: string): Rule<JobNames[]> {
-  return all(
-    `
-      SELECT organization_id AS organization, collection
-      FROM sync_jobs
-      WHERE collection = :collection AND columns_run IS NOT NULL
-      ORDER BY organization_id
-    `,
-    { collection },
-  )
-}
-
 /** Counts the values of a job in each column, and the misfits among those of the views of its arrays. Call it with the job's row locked. */
-export function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
+function* countColumns(dialect: Dialect, job: JobNames): Rule<void> {
   const { organization, collection } = job
   const columns = yield* loadColumns(dialect, collection)
   const key = yield* knownKey(collection)

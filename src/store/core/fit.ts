@@ -292,7 +292,7 @@ function* extendViews(
     if (!isKept) withoutView.add(column)
     const message = isKept
       ? `columns of ${view.name} cannot hold fractions, ${dependent(obstacle)}: they go to NAME__text`
-      : `the view ${view.name} stays as it was, ${dependent(obstacle)}: drop that, and run "admin-mirror rebuild ${collection}"`
+      : `the view ${view.name} stays as it was, ${dependent(obstacle)}`
     notices.push({ level: 'warn', message: printable(message, 500) })
   }
   return { notices, withoutView }

@@ -4,39 +4,35 @@ import type { KeyType } from '../columns/catalog.ts'
 import { tableName } from '../columns/catalog.ts'
 import { all, type Keys, quoted, type Rule, SQL_TYPES } from './sql.ts'
 
-// Rows in the order of their key, a batch at a time: as `verify` reads ids, and `rebuild` raw rows.
+// Rows in the order of their key, a batch at a time: as `verify` reads ids.
 
 /** The most ids that one call of `liveKeys` returns. */
 const KEYS_BATCH = 4000
 
 /** Where a batch of rows ended: its last key, as texts. */
-export interface Position {
+interface Position {
   types: readonly KeyType[]
   last: readonly string[]
 }
 
 /** For SELECT: the key of a row as texts, `k0` and so on. */
-export function keyTexts(keyColumns: readonly string[]): string {
+function keyTexts(keyColumns: readonly string[]): string {
   return keyColumns.map((name, index) => `CAST(${quoted(name)} AS TEXT) AS k${index}`).join(', ')
 }
 
 /** The key that `keyTexts` selected. */
-export function keyIn(row: Readonly<Record<string, string>>, { keyColumns }: Keys): string[] {
+function keyIn(row: Readonly<Record<string, string>>, { keyColumns }: Keys): string[] {
   return keyColumns.map((_, index) => row[`k${index}`] ?? '')
 }
 
 /**
  * For WHERE: the rows after a position, in the order of the key. If a sync of another organization has made a key column TEXT since, the order is
- * another one, so all rows are read again. `first`: columns before the key.
+ * another one, so all rows are read again.
  */
-export function rowsAfter(
-  { keyColumns, keyTypes }: Keys,
-  from: Position | null,
-  first: readonly string[] = [],
-) {
-  const order = [...first, ...keyColumns].map(quoted).join(', ')
+function rowsAfter({ keyColumns, keyTypes }: Keys, from: Position | null) {
+  const order = keyColumns.map(quoted).join(', ')
   if (!from || String(from.types) !== String(keyTypes)) return { sql: 'true', order, values: {} }
-  const types = [...first.map(() => 'text'), ...keyTypes.map((type) => SQL_TYPES[type])]
+  const types = keyTypes.map((type) => SQL_TYPES[type])
   const values = Object.fromEntries(from.last.map((text, index) => [`p${index}`, text]))
   return {
     sql: `(${order}) > (${types.map((type, index) => `:p${index}::${type}`).join(', ')})`,

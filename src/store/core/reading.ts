@@ -97,6 +97,6 @@ export function* findListed(dialect: Dialect, name: string): Rule<Listed | null>
 /** For a relation of a user's where a view of ours should be. */
 export function foreign(name: string, why: string): UsageError {
   return new UsageError(
-    `${printable(name)} ${why}, so it was not made by this program; "admin-mirror query" reads what can be read. If it stands in the place of one of ours, drop it, and "admin-mirror rebuild" makes ours again`,
+    `${printable(name)} ${why}, so it was not made by this program; "admin-mirror query" reads what can be read.`,
   )
 }

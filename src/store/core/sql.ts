@@ -5,7 +5,7 @@ import { tableName } from '../columns/catalog.ts'
 import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import type { EventTime } from './changes-view.ts'
-import type { Listed, ListedColumn, Value } from './reading.ts'
+import type { Listed, ListedColumn } from './reading.ts'
 
 /**
  * A rule of the store, written once for both databases: a generator that yields one statement after another and receives its result, with
@@ -20,8 +20,8 @@ export interface Statement {
   values: Values
   /** For a statement of `eachLine` on a file, which is run once for each line: their values. */
   lines?: readonly (readonly SqlValue[])[]
-  /** Its rows as objects, or as lists of exact values (`arrays`); how many rows it changed; or nothing, also of several statements without parameters. */
-  wants: 'rows' | 'arrays' | 'count' | 'nothing'
+  /** Its rows as objects; how many rows it changed; or nothing, also of several statements without parameters. */
+  wants: 'rows' | 'count' | 'nothing'
 }
 
 export type Values = Readonly<Record<string, string | number | null>>
@@ -143,11 +143,6 @@ export function* all<T>(text: string, values: Values = {}): Rule<T[]> {
 export function* one<T>(text: string, values: Values = {}): Rule<T | null> {
   const [row] = yield* all<T>(text, values)
   return row ?? null
-}
-
-/** The rows as people are shown them. */
-export function* arrays(text: string, values: Values = {}): Rule<Value[][]> {
-  return (yield { text, values, wants: 'arrays' }) as Value[][]
 }
 
 /** Returns how many rows it has inserted, changed or deleted. */

@@ -216,7 +216,6 @@ export function runnerOn(
 
 async function runStatement(sql: Statements, { text, values, wants }: Statement): Promise<unknown> {
   if (wants === 'rows' || wants === 'count') return sql[wants](...numberedValues(text, values))
-  if (wants === 'arrays' && sql.arrays) return (await sql.arrays(...numberedValues(text, values))).rows
   if (wants === 'nothing' && sql.exec) return sql.exec(text)
   throw new Error('this statement needs a transaction')
 }

@@ -116,7 +116,6 @@ export function runRule<T>(connection: Connection, rule: Rule<T>): T {
 
 function runStatement(connection: Connection, { text, values, lines, wants }: Statement): unknown {
   if (wants === 'nothing') return connection.exec(text)
-  if (wants === 'arrays') return connection.prepare(withCasts(text)).raw().safeIntegers().all(values)
   const statement = prepare(connection, text)
   if (lines) return lines.reduce((changed, line) => changed + statement.run(line, values).changes, 0)
   return wants === 'rows' ? statement.all(values) : statement.run(values).changes

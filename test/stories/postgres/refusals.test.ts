@@ -165,7 +165,7 @@ describe.skipIf(server.missing !== null)(
       const scene = await at({})
       expect((await sync(scene)).code).toBe(0)
       await asAdmin(`UPDATE ${scene.address.schema}.sync_settings SET value = '99' WHERE name = 'version'`)
-      for (const command of ['sync', 'status', 'rebuild']) {
+      for (const command of ['sync', 'status', 'resume']) {
         const { code, stderr } = await scene.run([command], { env: { PGPASSWORD: scene.secretText } })
         const newer = expect.stringMatching(/newer admin-mirror.*update this one/)
         expect([command, code, stderr]).toEqual([command, 4, newer])

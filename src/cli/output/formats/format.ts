@@ -59,7 +59,7 @@ export async function writeAll(
 const CHUNK = 64 * 1024
 
 /** Joins small pieces: one write a row would cost more than making the row. */
-export function* chunked(pieces: Iterable<string | Uint8Array>): Iterable<Uint8Array> {
+function* chunked(pieces: Iterable<string | Uint8Array>): Iterable<Uint8Array> {
   let chunk = ''
   for (const piece of pieces) {
     if (typeof piece === 'string') chunk += piece

@@ -94,7 +94,7 @@ function enveloped(
 }
 
 /** An infinite number is written as 1e999, which is read back as infinite. */
-export function jsonValue(value: Value): string {
+function jsonValue(value: Value): string {
   if (value === null) return 'null'
   if (typeof value === 'string') return JSON.stringify(value)
   if (value instanceof Uint8Array) return JSON.stringify(Buffer.from(value).toString('base64'))

@@ -42,17 +42,6 @@ export function tableFormat(columns: readonly string[], width: number | null): F
   }
 }
 
-/** The width of a table of these rows. */
-export function tableWidth({
-  columns,
-  rows,
-}: {
-  columns: readonly string[]
-  rows: readonly Value[][]
-}): number {
-  return widthOf(layOut(columns, rows))
-}
-
 function widthOf(layout: Layout): number {
   return layout.reduce((sum, { width }) => sum + width, BETWEEN.length * (layout.length - 1))
 }

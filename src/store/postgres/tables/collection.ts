@@ -8,10 +8,9 @@ import {
   type TableAccess,
   type Told,
 } from '../../core/fit.ts'
-import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
 import { one, type Rule, run } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
-import { POSTGRES, runnerOn, runRule } from '../driver.ts'
+import { POSTGRES, runRule } from '../driver.ts'
 import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
@@ -138,16 +137,4 @@ function* asKnown<T>(name: string, tables: OpenTables, begin: (tables: KnownTabl
   const same = yield* one(AS_KNOWN, { name, version, latest: String(LATEST_VERSION) })
   if (same) return yield* begin(tables)
   throw new StaleTablesError(`other workers keep changing the tables of ${name}`)
-}
-
-/** See core/rebuild.ts. */
-export function rebuildCollection(
-  server: Server,
-  name: string,
-  options: { now: () => number; signal: AbortSignal },
-): Promise<Rebuilt> {
-  return rebuildTables(
-    { ...runnerOn(server, options), ...createServerTables(server), alteration: ALTERATION },
-    name,
-  )
 }

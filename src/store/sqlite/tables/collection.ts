@@ -10,13 +10,12 @@ import {
   type TableAccess,
   type Told,
 } from '../../core/fit.ts'
-import { type Rebuilt, rebuildTables } from '../../core/rebuild.ts'
 import type { Rule } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
-import { createMaintenance, type Maintain } from '../maintenance.ts'
-import { type Patience, runnerOn, type Transact } from '../transaction.ts'
+import type { Maintain } from '../maintenance.ts'
+import type { Transact } from '../transaction.ts'
 import { ALTERATION, describePlan, rowsToRead } from './alter.ts'
 
 /**
@@ -105,19 +104,4 @@ export function createSchemaCache<T>(connection: Connection) {
     },
     clear: () => known.clear(),
   }
-}
-
-/** See core/rebuild.ts. */
-export function rebuildCollection(
-  connection: Connection,
-  transact: Transact,
-  name: string,
-  patience: Patience,
-): Promise<Rebuilt> {
-  const maintain = createMaintenance(connection.name, patience)
-  const tables = createFileTables(connection, transact, maintain)
-  return rebuildTables(
-    { ...runnerOn(connection, transact, patience), ...tables, alteration: ALTERATION },
-    name,
-  )
 }

@@ -30,7 +30,6 @@ async function createScene() {
   return {
     test,
     save,
-    rebuild: () => createLongWork(test).rebuild('orders'),
     forget: () =>
       createLongWork(test).forgetting().job({ organization: ACME.id, collection: 'orders' }, true),
   }
@@ -53,7 +52,6 @@ describe('what users have put into the mirror', () => {
     ['a value gets a column of text', ({ save }) => save('{"id":2,"total":"many"}')],
     ['a key becomes TEXT', ({ save }) => save('{"id":"two"}')],
     ['an array gets a field', ({ save }) => save('{"id":2,"lines":[{"sku":"B","colour":"red"}]}')],
-    ['everything is rebuilt', ({ rebuild }) => rebuild()],
     ['everything is forgotten', ({ forget }) => forget()],
   ])('stays, and works, when %s', async (_what, happen) => {
     const scene = await createScene()
@@ -69,19 +67,5 @@ describe('what users have put into the mirror', () => {
       { note: 'later' },
     ])
     expect(scene.test.rows('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
-  })
-
-  it('gives its place back to the view of ours, with all that came meanwhile, when it is gone', async () => {
-    const { test, save, rebuild } = await createScene()
-    test.connection.exec('DROP VIEW orders__lines; CREATE TABLE orders__lines AS SELECT 7 AS mine')
-    await save('{"id":2,"lines":[{"sku":"B","colour":"red"}]}')
-
-    test.connection.exec('DROP TABLE orders__lines')
-    await rebuild()
-
-    expect(test.rows('SELECT sku, colour FROM orders__lines')).toEqual([
-      { sku: 'A', colour: null },
-      { sku: 'B', colour: 'red' },
-    ])
   })
 })
