@@ -126,11 +126,6 @@ const JOB_GAUGES: readonly JobGauge[] = [
     'Until when the list waits for its rate limit.',
     (job) => seconds(job.waiting_until),
   ],
-  [
-    'expected_missed_items',
-    'How many items a walk like the last one misses on average.',
-    (job) => job.expected_missed,
-  ],
   ['removals_held_rows', 'Rows whose removal the brake holds back.', (job) => job.removals_held],
   [
     'rows_missed',

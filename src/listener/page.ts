@@ -2,7 +2,6 @@ import { html, raw } from 'hono/html'
 import type { JobStatus } from '../report/status.ts'
 import {
   failingNote,
-  missedText,
   progressNotes,
   queueText,
   removalsHeldNote,
@@ -280,8 +279,8 @@ function nextRunCell({ next_run_at: next, schedule, held_since: held }: JobStatu
   return html`<span title="${next}, by the schedule ${schedule ?? ''}">in ${inWords(Date.parse(next) - now)}</span>`
 }
 
-function coverage({ coverage: known, expected_missed: missed }: JobStatus) {
-  return known === null ? html`<span class="quiet">-</span>` : html`${known}${missedText(missed)}`
+function coverage({ coverage: known }: JobStatus) {
+  return known === null ? html`<span class="quiet">-</span>` : html`${known}`
 }
 
 /** A second row: why the list is not well, how far its walk is, and what that waits for. */

@@ -227,7 +227,7 @@ function freshness(
   daemon: DaemonStatus,
 ): string {
   if (asOf === null || age === null) return lastRun === null ? 'never synced' : 'never read whole'
-  const coverage = job.coverage ? `, ${job.coverage}${missedText(job.expected_missed)}` : ''
+  const coverage = job.coverage ? `, ${job.coverage}` : ''
   const whole = `as of ${asOf} (${inWords(age)} ago)${coverage}`
   const newer = job.fresh_as_of === null ? 0 : Date.parse(job.fresh_as_of) - Date.parse(asOf)
   const interval =
@@ -296,18 +296,4 @@ function positionText(page: number | null, seen: number | null, total: number | 
 function seenText(seen: number, total: number | null): string {
   if (seen === 0 && total === null) return 'nothing read yet'
   return `${grouped(seen)}${total === null ? '' : ` of ${grouped(total)}`} items seen`
-}
-
-/** Fewer missed items are not reported. */
-const WORTH_REPORTING = 0.01
-
-/** @param expectedMissed The items that a walk misses on average. */
-export function isWorthReporting(expectedMissed: number | null): expectedMissed is number {
-  return expectedMissed !== null && expectedMissed > WORTH_REPORTING
-}
-
-/** The missed items as a text to follow the coverage of a walk; empty if they are not worth reporting. */
-export function missedText(expectedMissed: number | null): string {
-  if (!isWorthReporting(expectedMissed)) return ''
-  return ` (such a walk misses ${Number(expectedMissed.toPrecision(2))} items on average)`
 }

@@ -30,7 +30,6 @@ const Freshness = {
   as_of: time().nullable().describe('Start of the last complete full walk'),
   last_complete_at: time().nullable().describe('Its end'),
   coverage: z.enum(['steady', 'repaired', 'drifted']).nullable(),
-  expected_missed: z.number().nullable(),
   fresh_as_of: time().nullable(),
   newest: z.enum(['first', 'last']).nullable(),
   refreshed_every_ms: z

@@ -67,7 +67,6 @@ export const OF_THE_MIRROR: Readonly<Record<string, Described>> = {
       total: 'how many items the list says it has',
       passes: 'how often it was read from the first page',
       coverage: 'as in sync_status',
-      expected_missed: 'as in sync_status',
       started_at: 'when it began',
       updated_at: 'when it last wrote a page',
       finished_at: 'when it was complete or abandoned',

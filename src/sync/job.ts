@@ -1,6 +1,6 @@
 import { type KnownError, MirrorError } from '../errors.ts'
 import { startCheckpoint } from './coverage/state.ts'
-import { expectedMissed, totalOff } from './coverage/verdict.ts'
+import { totalOff } from './coverage/verdict.ts'
 import {
   createPageTimes,
   createPageWriter,
@@ -86,7 +86,6 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     items: 0,
     isInstead: false,
     coverage: null,
-    expectedMissed: null,
     untrusted: null,
     error: null,
     heldBack: null,
@@ -169,7 +168,6 @@ async function runWalk(
     }
     const end = await walkList(tools, beginning, options, noting)
     result.coverage = end.coverage
-    result.expectedMissed = end.expectedMissed
     result.untrusted = end.untrusted
     result.heldBack = end.heldBack && heldError(job, end.heldBack, end.untrusted)
   } catch (error) {
@@ -260,7 +258,6 @@ async function endWalk(options: EndOptions, reading: Reading): Promise<WalkEnd> 
   const outcome: WalkOutcome = {
     coverage,
     untrusted,
-    expectedMissed: isFull ? expectedMissed(coverage, state) : null,
     totalOff: totalOff(coverage, state),
   }
   const removals = isFull && untrusted === null ? await judgeRemovals(options, reading) : 'none'

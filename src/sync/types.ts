@@ -133,8 +133,6 @@ export type Coverage = 'steady' | 'repaired' | 'drifted'
 /** The result of a complete walk. */
 export interface WalkOutcome {
   coverage: Coverage | null
-  /** How many items such a walk misses on average; null if unknown. */
-  expectedMissed: number | null
   /** Why this walk is not trusted, so that it removes nothing; null if it is, or if it is partial. */
   untrusted: string | null
   /** If drifted: the total was off in the last pass (`once`); also in the one before, or it swings (`again`). */

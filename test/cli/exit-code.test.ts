@@ -14,7 +14,6 @@ function result(code: ErrorCode | null): JobResult {
     isInstead: false,
     items: 0,
     coverage: null,
-    expectedMissed: null,
     error,
     heldBack: null,
     untrusted: null,

@@ -190,4 +190,4 @@ export function dump({ rows }: TestMirror): Record<string, Row[]> {
 }
 
 /** What a walk says of itself over a list that stood still. */
-const STEADY: WalkOutcome = { coverage: 'steady', expectedMissed: 0, untrusted: null, totalOff: null }
+const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null, totalOff: null }

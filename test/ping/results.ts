@@ -25,7 +25,6 @@ export function resultOf(organization: string, changed: Partial<JobResult> = {})
     items: 0,
     error: null,
     coverage: null,
-    expectedMissed: null,
     untrusted: null,
     heldBack: null,
     ...changed,

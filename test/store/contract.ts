@@ -49,7 +49,7 @@ export const PLAN: WalkPlan = {
   resumeWithin: null,
   restart: false,
 }
-const STEADY: WalkOutcome = { coverage: 'steady', expectedMissed: 0, untrusted: null, totalOff: null }
+const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null, totalOff: null }
 const TEXTS = ['{"id":1}', '{"id":2}', '{"id":3}']
 
 /** Who has which job: all that is promised of leases. */

@@ -63,7 +63,6 @@ describe('a run that succeeds', () => {
         as_of: timeAt(0),
         last_complete_at: timeAt(3000),
         coverage: 'steady',
-        expected_missed: 0,
         fresh_as_of: timeAt(0),
         newest: null,
         last_run_at: timeAt(0),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { JobError, RetryableError } from '../../src/errors.ts'
+import { RetryableError } from '../../src/errors.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { createReadAhead } from '../../src/sync/walk.ts'
 import { jobOf } from '../helpers/jobs.ts'
@@ -290,33 +290,5 @@ describe('the next page', () => {
     await pages.close()
 
     expect(isAborted).toBe(true)
-  })
-})
-
-/** A list of a hundred pages: while its first pages are read, items leave its front and join its end alternately. */
-function movingList(stopAt: number | null = null) {
-  return scriptedList({
-    ids: upTo(300),
-    before(answer, list) {
-      if (answer === stopAt) throw new JobError('NETWORK', 'the cable is cut')
-      if (answer > 50 || answer < 5) return
-      if (answer % 4 === 0) list.ids.shift()
-      if (answer % 4 === 2) list.ids.push(1000 + answer)
-    },
-  })
-}
-
-describe('what a walk expects to have missed', () => {
-  it('is in the mirror and in the result of the run', async () => {
-    const test = openTestMirror()
-
-    const result = await runOnce(test, movingList())
-
-    expect(result.coverage).toBe('repaired')
-    expect(result.expectedMissed).toBeGreaterThan(0.1)
-    expect(walks(test)).toMatchObject([{ expected_missed: result.expectedMissed }])
-    expect(test.rows("SELECT expected_missed FROM sync_status WHERE organization = 'acme'")).toEqual([
-      { expected_missed: result.expectedMissed },
-    ])
   })
 })

@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream'
 import pino, { type LogFn, type Logger } from 'pino'
-import { missedText } from '../../report/status-text.ts'
 import { asCalled, counted, grouped, inWords, printable, printableJson } from '../../text.ts'
 import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
 import { RUN_NUMBER_NAMES } from './results.ts'
@@ -114,7 +113,6 @@ const HIDDEN_FIELDS = [
   'page',
   'items',
   'coverage',
-  'expected_missed',
   'error_code',
   'error_message',
 ]
@@ -156,9 +154,7 @@ function numbers(line: LogFields): string[] {
     counted(number('pages'), 'page'),
     // `rows_seen` counts a page twice that was asked for again; for a refresh there is no other number.
     line.items === undefined ? changes : `${counted(number('items'), 'row')} (${changes})`,
-    ...(typeof line.coverage === 'string'
-      ? [`${line.coverage}${missedText(number('expected_missed'))}`]
-      : []),
+    ...(typeof line.coverage === 'string' ? [line.coverage] : []),
     ...(waitMs >= 1000 ? [`${inWords(waitMs)} at the rate limit`] : []),
   ]
 }

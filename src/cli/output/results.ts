@@ -42,7 +42,7 @@ export function runsReport(results: readonly JobResult[], exitCode: number) {
   return {
     version: RESULTS_VERSION,
     exit_code: exitCode,
-    runs: results.map(({ job, trigger, walk, run, runId, coverage, expectedMissed, error, heldBack }) => ({
+    runs: results.map(({ job, trigger, walk, run, runId, coverage, error, heldBack }) => ({
       ...jobFields(job),
       trigger,
       status: runStatus(error?.code ?? null, walk !== null || run !== null),
@@ -50,7 +50,6 @@ export function runsReport(results: readonly JobResult[], exitCode: number) {
       walk_id: walk?.id ?? null,
       ...runNumbers(run),
       coverage,
-      expected_missed: expectedMissed,
       ...errorFields(error ?? heldBack),
     })),
   }

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
 import { ALARM } from '../../report/advice.ts'
-import { isWorthReporting } from '../../report/status-text.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
@@ -39,7 +38,7 @@ export function logVerified(log: Logger, { differences, error }: VerifyResult, m
 
 /** The log lines of a run that ended. `ms`: how long it took. */
 export function logRun(log: Logger, result: JobResult, ms: number): void {
-  const { run, runId, walk, items, trigger, coverage, expectedMissed, error, heldBack, untrusted } = result
+  const { run, runId, walk, items, trigger, coverage, error, heldBack, untrusted } = result
   const level = error ? levelOf(result) : heldBack ? 'warn' : 'info'
   if (!run) {
     // If another process works on the list, nothing is wrong.
@@ -64,7 +63,6 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     items,
     ...runNumbers(run),
     coverage,
-    ...(isWorthReporting(expectedMissed) ? { expected_missed: expectedMissed } : {}),
     ...failure(error ?? heldBack),
   }
   log[level](fields, endMessage('run', error ?? heldBack))

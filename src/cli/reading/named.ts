@@ -39,7 +39,6 @@ export function isOfMirror(name: string): boolean {
 }
 
 const TIME_COLUMNS = new Set(['held_since', 'as_of', 'fresh_as_of'])
-const FRACTION_COLUMNS = new Set(['expected_missed'])
 const WHOLE_COLUMNS = new Set([
   'configured',
   'rows',
@@ -86,7 +85,6 @@ export function mirrorTable(
 
 function typeOfOwn(table: string, column: string): string {
   if (TIME_COLUMNS.has(column) || column.endsWith('_at')) return OWN_TIME
-  if (FRACTION_COLUMNS.has(column)) return 'REAL'
   return WHOLE_COLUMNS.has(column) || (column === 'id' && table !== 'organizations') ? 'INTEGER' : 'TEXT'
 }
 

@@ -90,7 +90,7 @@ function* markForgotten(job: JobNames, at: string): Rule<void> {
   yield* run(
     `
       UPDATE sync_walks
-      SET status = 'abandoned', coverage = NULL, expected_missed = NULL, finished_at = coalesce(finished_at, :at)
+      SET status = 'abandoned', coverage = NULL, finished_at = coalesce(finished_at, :at)
       WHERE ${OF_JOB}
     `,
     { ...job, at },

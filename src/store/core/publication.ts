@@ -32,7 +32,7 @@ const CONTENTS = {
 }
 
 const JOBS = `
-  SELECT organization_id, organization, collection, rows, coverage, expected_missed, removals_held, as_of, last_complete_at, fresh_as_of
+  SELECT organization_id, organization, collection, rows, coverage, removals_held, as_of, last_complete_at, fresh_as_of
   FROM sync_status
   ORDER BY organization_id, collection
 `

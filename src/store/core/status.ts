@@ -36,8 +36,6 @@ const COLUMNS = {
   as_of: read<string | null>('sync_status.as_of'),
   last_complete_at: read<string | null>('sync_status.last_complete_at'),
   coverage: read<'steady' | 'repaired' | 'drifted' | null>('sync_status.coverage'),
-  /** How many items a walk like the last complete full one misses on average. */
-  expected_missed: read<number | null>('sync_status.expected_missed'),
   fresh_as_of: read<string | null>('sync_status.fresh_as_of'),
   newest: read<'first' | 'last' | null>('sync_status.newest'),
   /** How often its newest end is read, as its rate limit allows; null before the first time. Milliseconds. */

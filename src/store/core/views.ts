@@ -63,10 +63,6 @@ export const STATUS_VIEW: MirrorView = {
       'walk.coverage',
       'how sure it is to have seen all: steady (nothing moved), repaired (the list moved, and all of it is accounted for), drifted (it is not: some may be missing); null: the list has no total to count by',
     ],
-    expected_missed: [
-      'walk.expected_missed',
-      'how many items a walk like it misses on average; null: not known, as for drifted walks',
-    ],
     fresh_as_of: [
       castTo(
         'timestamptz',

@@ -132,7 +132,7 @@ export function* closeWalk(
 function* completeWalk(
   walkId: number,
   runId: number,
-  { coverage, expectedMissed, untrusted, totalOff }: WalkOutcome,
+  { coverage, untrusted, totalOff }: WalkOutcome,
   at: string,
 ): Rule<void> {
   yield* run(
@@ -141,7 +141,6 @@ function* completeWalk(
       SET
         status = 'complete',
         coverage = :coverage,
-        expected_missed = :expectedMissed,
         untrusted = :untrusted,
         total_off = :totalOff,
         next_page = NULL,
@@ -150,7 +149,7 @@ function* completeWalk(
         finished_at = :at
       WHERE id = :walkId
     `,
-    { walkId, runId, coverage, expectedMissed, untrusted, totalOff, at },
+    { walkId, runId, coverage, untrusted, totalOff, at },
   )
   yield* forgetRefreshed(walkId)
 }

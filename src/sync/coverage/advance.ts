@@ -18,7 +18,6 @@ import {
 } from './look-back.ts'
 import {
   askReread,
-  countMovement,
   forwardTo,
   isPastEnd,
   markMoved,
@@ -77,10 +76,9 @@ function readForward(rules: WalkRules, from: Checkpoint, page: Page, match: Page
   const explained = explainRepeats(readingAfter({ ...state, pagesWithoutNews }, page, match), near, rise)
   const next = countRepeats(explained, near, far, page.items.length - match.items.length)
   const isFall = near === 0 && rise < 0
-  const counted = near === 0 && rise !== 0 ? countMovement(next, isFall ? 'falls' : 'rises') : next
-  const read = { ...from, nextPage: page.next, ask: null, state: counted }
+  const read = { ...from, nextPage: page.next, ask: null, state: next }
   if (!isFall) return read
-  return isSwinging(counted) ? markUnsettled(read) : beginStepBack(rules, read, page)
+  return isSwinging(next) ? markUnsettled(read) : beginStepBack(rules, read, page)
 }
 
 /** Counts the known items at or before the frontier. Those beyond it were found earlier, by asking for another page. */
@@ -122,9 +120,8 @@ function explainRepeats(state: CoverageState, near: number, rise: number): Cover
   const { carried, pagesWithoutNews } = state
   const late = Math.min(Math.max(carried, 0), Math.max(0, rise - near))
   const left = near - Math.max(0, rise) + Math.min(carried, 0) + late
-  const pushes = (left > 0 ? 1 : 0) - (late > 0 ? 1 : 0)
   return {
-    ...countMovement(state, 'pushes', pushes),
+    ...state,
     unexplained: state.unexplained - late + Math.max(0, left),
     carried: pagesWithoutNews > 0 ? left : Math.max(0, left),
   }

@@ -1,14 +1,6 @@
 import type { PageMatch } from '../seen.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import {
-  countMovement,
-  frontierAfter,
-  markMoved,
-  markUnsettled,
-  mayAskAgain,
-  riseSince,
-  withState,
-} from './observe.ts'
+import { frontierAfter, markMoved, markUnsettled, mayAskAgain, riseSince, withState } from './observe.ts'
 import type { CoverageState, Frontier, ListPosition, LookBack } from './state.ts'
 
 /** Pages between an old page and the reader when the walk looks back. */
@@ -73,22 +65,9 @@ export function continueLookBack(from: Checkpoint, page: Page, match: PageMatch)
 /** Counts what was found: by a look back, or by a sample. The old page of a sample is the frontier of the next one. */
 function countFinds(state: CoverageState, look: LookBack, page: Page, match: PageMatch): CoverageState {
   const { newToPass: found } = match
-  if (state.sample === null) return countFound({ ...state, foundBehind: state.foundBehind + found }, match)
+  if (state.sample === null) return { ...state, foundBehind: state.foundBehind + found }
   const sample = look.left === null ? frontierAfter(state.sample, state, page, match) : state.sample
   return { ...state, found: state.found + found, sample }
-}
-
-function countFound(state: CoverageState, match: PageMatch): CoverageState {
-  const { newToPass: found } = match
-  if (found > 1) return countMovement(state, 'together', found)
-  return isSkip(state, match) ? countMovement(state, 'skips') : state
-}
-
-/** Whether one item was found, at a page boundary, where the reader skips items. An inserted item may be anywhere. */
-function isSkip({ perPage }: CoverageState, { newToPass, previous, positions }: PageMatch): boolean {
-  const place = positions[previous.indexOf(null)]
-  if (newToPass !== 1 || !place || !perPage) return false
-  return (Math.floor(place.position) + 1) % perPage === 0
 }
 
 /** How many items more than the ledger the list has, from here to the frontier; null: no item of the page is known. */

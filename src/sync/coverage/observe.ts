@@ -1,6 +1,6 @@
 import type { PageMatch } from '../seen.ts'
 import type { Checkpoint, Page } from '../types.ts'
-import type { CoverageState, Frontier, Movement, Question, Totals, Why } from './state.ts'
+import type { CoverageState, Frontier, Question, Totals, Why } from './state.ts'
 
 /** State changes common to all answers, whatever the question was. */
 export function observeAnswer(state: CoverageState, why: Why, page: Page, match: PageMatch): CoverageState {
@@ -8,7 +8,7 @@ export function observeAnswer(state: CoverageState, why: Why, page: Page, match:
   const isFree = why === 'overlap' && state.overlap?.isFree === true
   const isFound = !isForward && why !== 'overlap' && match.newToPass > 0
   return {
-    ...countMovement(state, 'newToWalk', match.newToWalk),
+    ...state,
     counted: state.counted && (page.total !== null || !page.paginated),
     firstTotal: state.firstTotal ?? page.total,
     totalChanged: state.totalChanged || differs(page.total, state.firstTotal),
@@ -134,11 +134,4 @@ export function askReread(from: Checkpoint, page: number): Checkpoint {
 /** The same, if that page may hold unread items. If no more pages may be asked again, the pass is unsettled. */
 export function rereadOrDoubt(from: Checkpoint, page: number): Checkpoint {
   return mayAskAgain(from.state) ? askReread(from, page) : markUnsettled(from)
-}
-
-/** Adds movements of a kind; a walk from a version that did not count them stays as it is. */
-export function countMovement(state: CoverageState, kind: keyof Movement, more = 1): CoverageState {
-  const { movement } = state
-  if (movement === null || more === 0) return state
-  return { ...state, movement: { ...movement, [kind]: movement[kind] + more } }
 }

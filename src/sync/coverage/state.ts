@@ -91,23 +91,6 @@ export interface Totals {
   isDoubted: boolean
 }
 
-/** How the list moved during a pass. `rises` to `skips` count answers: what one answer shows is one movement. */
-export interface Movement {
-  /** The total rose and no item was repeated: items were added ahead of the reader. */
-  rises: number
-  /** The total fell and no item was repeated; `pulled`: of these, those where a step back found an unread item. */
-  falls: number
-  pulled: number
-  /** Items were repeated and no rise of the total explains it: an item was moved into the part already read. */
-  pushes: number
-  /** Looks back that found one item, at a page boundary: the reader had skipped it unnoticed. */
-  skips: number
-  /** Items that a look back found together with others: many left at once, and as many were added. */
-  together: number
-  /** Items that are new to the whole walk. */
-  newToWalk: number
-}
-
 /** What a walk has seen so far: all that its coverage is judged by. Stored as JSON with the checkpoint. */
 export interface CoverageState {
   /** False once a paged answer had no total. */
@@ -162,8 +145,6 @@ export interface CoverageState {
   found: number
   /** Missed items found by looks back. */
   foundBehind: number
-  /** Null if the walk began with a version that did not count it. */
-  movement: Movement | null
   /** A page that the walk needed could not be asked for again, or a search did not find what it looked for. */
   unsettled: boolean
   stepBack: StepBack | null
@@ -193,16 +174,6 @@ const NO_TOTALS: Totals = {
   isDoubted: false,
 }
 
-export const NO_MOVEMENT: Movement = {
-  rises: 0,
-  falls: 0,
-  pulled: 0,
-  pushes: 0,
-  skips: 0,
-  together: 0,
-  newToWalk: 0,
-}
-
 const FRESH_PASS = {
   firstLastPage: null,
   lastPage: 0,
@@ -225,7 +196,6 @@ const FRESH_PASS = {
   relocated: 0,
   found: 0,
   foundBehind: 0,
-  movement: NO_MOVEMENT,
   unsettled: false,
   stepBack: null,
   overlap: null,
@@ -266,7 +236,6 @@ export function startCheckpoint(
 export function nextPass({ pass, state }: Checkpoint): Checkpoint {
   const { counted, firstTotal, totalChanged, moved, repeatedAcrossPages } = state
   const watching = state.watching || moved || totalChanged
-  const movement = state.movement && NO_MOVEMENT
   const totals = totalsOfNextPass(state)
   return {
     pass: pass + 1,
@@ -281,7 +250,6 @@ export function nextPass({ pass, state }: Checkpoint): Checkpoint {
       moved,
       repeatedAcrossPages,
       watching,
-      movement,
     },
   }
 }

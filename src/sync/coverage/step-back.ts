@@ -1,7 +1,6 @@
 import type { PageMatch } from '../seen.ts'
 import type { Checkpoint, Page } from '../types.ts'
 import {
-  countMovement,
   isPastEnd,
   markMoved,
   mayAskAgain,
@@ -36,8 +35,7 @@ export function continueStepBack(
   const segment = state.frontier?.place.segment ?? 0
   // Items that the step itself found share the segment of the page where it began, so they do not count as known.
   const isJoined = match.previous.some((place) => place !== null && place.segment < segment)
-  const isPulled = isJoined && match.newToPass > 0
-  const next = { ...from, state: isPulled ? countMovement(state, 'pulled') : state }
+  const next = { ...from, state }
   return isJoined ? endStepBack(next) : stepFurther(rules, next, page.number)
 }
 

@@ -71,11 +71,3 @@ it('a refresh that another worker has taken over is told of at info', () => {
   )
   expect(told).toEqual(['info'])
 })
-
-it('the line of a run says how many items such a walk misses', async () => {
-  const ended = await runJob(jobOptions(openTestMirror(), scriptedList({ ids: upTo(2) }).source))
-  const told: object[] = []
-  const log = { info: (fields: object) => void told.push(fields) }
-  logRun(log as unknown as Parameters<typeof logRun>[0], { ...ended, expectedMissed: 0.02 }, 0)
-  expect(told).toMatchObject([{ event: 'run_finished', expected_missed: 0.02 }])
-})

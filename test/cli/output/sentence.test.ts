@@ -35,11 +35,6 @@ describe('a line of the log on a terminal', () => {
       'acme orders refresh finished, 4,000 pages, 12 new, 3 changed, steady',
     ],
     [
-      'says what such a walk misses',
-      { ...RUN, coverage: 'repaired', expected_missed: 0.0264 },
-      'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), repaired (such a walk misses 0.026 items on average)',
-    ],
-    [
       'says what it waited for',
       { ...RUN, coverage: null, rate_limit_wait_ms: 120_000 },
       'acme orders run finished, succeeded, 4,000 pages, 100,000 rows (12 new, 3 changed), 2 minutes at the rate limit',

@@ -22,8 +22,6 @@ export interface Reading {
   extra: number
   /** Items listed from its start to its end and never seen. */
   missed: number
-  /** The walk's own estimate of how many it misses on average. */
-  expectedMissed: number | null
   asked: Record<string, number>
 }
 
@@ -85,9 +83,9 @@ function readOnce(ground: Ground, lastWalkMoved: boolean) {
   })
   const missed = list.ids.filter((id) => id < first && !result.has(id)).length
   const extra = (100 * (result.requests - pages)) / pages
-  const { coverage, expectedMissed, passes, asked } = result
+  const { coverage, passes, asked } = result
   // Without the seen items: thousands of histories would not fit into memory.
-  return { result, reading: { coverage, passes, asked, extra, missed, expectedMissed } }
+  return { result, reading: { coverage, passes, asked, extra, missed } }
 }
 
 function serve({ list, pass, setting, ties }: Ground, number: number, lateSeconds: number): ServedPage {

@@ -13,9 +13,6 @@ export interface CoverageRow {
   /** The share of trusted walks that missed items, and the mean number of items missed. */
   missing: number
   missed: number
-  /** Means of the repaired walks, the only ones that expect to miss items: missed, and expected. */
-  repairedMissed: number
-  expectedMissed: number
   /** Pairs of trusted walks; `wrongPairs`: those that would remove a listed item. */
   pairs: number
   wrongPairs: number
@@ -24,7 +21,6 @@ export interface CoverageRow {
 export function summarize(kind: string, histories: readonly History[]): CoverageRow {
   const all = histories.flatMap(({ readings }) => readings)
   const trusted = all.filter(isTrusted)
-  const repairs = all.filter(({ coverage }) => coverage === 'repaired')
   const extras = all.map(({ extra }) => extra).toSorted((a, b) => a - b)
   const pairs = histories.flatMap(({ wronglyRemoved }) => (wronglyRemoved === null ? [] : [wronglyRemoved]))
   return {
@@ -41,8 +37,6 @@ export function summarize(kind: string, histories: readonly History[]): Coverage
     drifted: share(all, ({ coverage }) => coverage === 'drifted'),
     missing: share(trusted, ({ missed }) => missed > 0),
     missed: mean(trusted.map(({ missed }) => missed)),
-    repairedMissed: mean(repairs.map(({ missed }) => missed)),
-    expectedMissed: mean(repairs.map(({ expectedMissed }) => expectedMissed ?? 0)),
     pairs: pairs.length,
     wrongPairs: pairs.filter((wrong) => wrong > 0).length,
   }
@@ -57,8 +51,8 @@ function share(readings: readonly Reading[], is: (reading: Reading) => boolean):
 }
 
 export const HEADING = [
-  '| how the list moves | extra requests: mean / 99 of 100 / most | verdicts | trusted walks that missed something | items missed in each | repaired ones: missed, expected, ratio | wrong pairs |',
-  '| --- | --- | --- | --- | --- | --- | --- |',
+  '| how the list moves | extra requests: mean / 99 of 100 / most | verdicts | trusted walks that missed something | items missed in each | wrong pairs |',
+  '| --- | --- | --- | --- | --- | --- |',
 ].join('\n')
 
 /** One line of a table in Markdown. */
@@ -71,18 +65,9 @@ export function rowText(row: CoverageRow): string {
     verdicts(row),
     trusted === 0 ? '-' : `${short(missing)} %`,
     trusted === 0 ? '-' : short(missed, 4),
-    row.repaired === 0 ? '-' : expectation(row),
     `${wrongPairs} of ${pairs}`,
   ]
   return `| ${cells.join(' | ')} |`
-}
-
-/** Below this a ratio shows chance rather than the formula. */
-const WORTH_A_RATIO = 0.005
-
-function expectation({ repairedMissed: missed, expectedMissed: expected }: CoverageRow): string {
-  const ratio = missed > WORTH_A_RATIO ? short(expected / missed) : '-'
-  return `${short(missed, 4)}, ${short(expected, 4)}, ${ratio}`
 }
 
 function verdicts(row: CoverageRow): string {

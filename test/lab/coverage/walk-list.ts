@@ -1,7 +1,7 @@
 import { advance } from '../../../src/sync/coverage/advance.ts'
 import { resumeReading } from '../../../src/sync/coverage/overlap.ts'
 import { nextPass, type Question, startCheckpoint, type WalkRules } from '../../../src/sync/coverage/state.ts'
-import { expectedMissed, judgePass } from '../../../src/sync/coverage/verdict.ts'
+import { judgePass } from '../../../src/sync/coverage/verdict.ts'
 import type { ListedItem } from '../../../src/sync/items.ts'
 import { createSeenItems, ledgerEntry, matchPage, type SeenItems } from '../../../src/sync/seen.ts'
 import type { Checkpoint, Coverage, Item, Page } from '../../../src/sync/types.ts'
@@ -23,8 +23,6 @@ export interface Walked {
 
 export interface WalkResult {
   coverage: Coverage | null
-  /** The walk's own estimate. */
-  expectedMissed: number | null
   requests: number
   passes: number
   /** Requests by reason. */
@@ -81,7 +79,6 @@ export function walkList(walked: Walked): WalkResult {
     const coverage = verdict.kind === 'complete' ? verdict.coverage : null
     return {
       coverage,
-      expectedMissed: expectedMissed(coverage, walk.checkpoint.state),
       requests: seen.answers,
       passes: walk.checkpoint.pass,
       asked,

@@ -2,14 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { totalsAfter } from '../../../src/sync/coverage/observe.ts'
 import {
   type CoverageState,
-  type Movement,
-  NO_MOVEMENT,
   startCheckpoint,
   type Totals,
   type Why,
 } from '../../../src/sync/coverage/state.ts'
 import {
-  expectedMissed,
   isSwinging,
   isTotalWrong,
   judgePass,
@@ -159,47 +156,5 @@ describe('a total', () => {
       { isDoubted: true, listed: 0, answers: 3 },
       { isDoubted: false, listed: 0, answers: 3 },
     ])
-  })
-})
-
-/** A pass over 4,000 pages of 25 that saw these movements. */
-function passOf(movement: Partial<Movement>, state: Partial<CoverageState> = {}): CoverageState {
-  const read = { lastPage: 4000, passAnswers: 4130, askedAgain: 130, passDistinct: 100_000 }
-  return { ...FRESH, ...read, ...state, movement: { ...NO_MOVEMENT, newToWalk: 100_000, ...movement } }
-}
-
-/** One addition and one deletion a minute, at 60 requests a minute: half of the deletions are behind the reader. */
-const ANYWHERE = { rises: 67, falls: 67, pulled: 33 }
-const OLDEST = { rises: 67, falls: 67, pulled: 67 }
-
-describe('what a walk expects to have missed', () => {
-  it.each<[string, CoverageState, number]>([
-    ['more, if looks found something', passOf({ ...ANYWHERE, skips: 1 }), 0.0214],
-    ['deletions at the front: those before the first look', passOf(OLDEST), 0.0186],
-    ['items pushed away from a step back', passOf({ falls: 67, pulled: 33, pushes: 30 }), 0.00291],
-    ['the last of many that left at once', passOf({ together: 52 }, { perPage: 25 }), 0.0466],
-    [
-      'many in a short list that moves with every second page',
-      passOf(
-        { rises: 8, falls: 6, pulled: 3, newToWalk: 1500 },
-        { lastPage: 60, passAnswers: 85, askedAgain: 23, passDistinct: 1500 },
-      ),
-      0.42,
-    ],
-    [
-      '0 if the list became empty',
-      passOf({ newToWalk: 0, falls: 1 }, { lastPage: 1, passAnswers: 2, askedAgain: 0, passDistinct: 0 }),
-      0,
-    ],
-  ])('is %s', (_what, state, missed) => {
-    expect(expectedMissed('repaired', state)).toBe(missed)
-  })
-
-  it.each([
-    ['0 if the walk is steady', 'steady' as const, passOf(ANYWHERE), 0],
-    ['null if it drifted', 'drifted' as const, passOf(ANYWHERE), null],
-    ['null for an older walk', 'repaired' as const, { ...passOf({}), movement: null }, null],
-  ])('is %s', (_what, coverage, state, expected) => {
-    expect(expectedMissed(coverage, state)).toBe(expected)
   })
 })

@@ -141,27 +141,6 @@ function walkSql(status: string, coverage: string): string {
   `
 }
 
-describe('a mirror whose walks were made before they knew what they expect to have missed', () => {
-  it('does not know it of these, and goes on with the open one', () => {
-    const file = olderMirror(`
-      INSERT INTO organizations (id, name, configured) VALUES ('1', 'acme', 1);
-      INSERT INTO sync_jobs (organization_id, collection, configured) VALUES ('1', 'orders', 1);
-      ${walkSql('complete', "'repaired'")} ${walkSql('open', 'NULL')}
-    `)
-
-    const connection = openForWriting(file)
-
-    expect(connection.prepare('SELECT coverage, expected_missed FROM sync_status').all()).toEqual([
-      { coverage: 'repaired', expected_missed: null },
-    ])
-    expect(connection.prepare('SELECT status, account FROM sync_walks ORDER BY id').all()).toEqual([
-      { status: 'complete', account: '{"ask":null,"account":{"moved":true}}' },
-      { status: 'open', account: expect.stringContaining('"movement":null,"totals":{"answers":0') },
-    ])
-    connection.close()
-  })
-})
-
 function missing(key: string, state: string, walk: number): string {
   return `('1', 'orders', '${key}', '${state}', ${walk}, 't', 'removed')`
 }
