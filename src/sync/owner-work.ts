@@ -1,21 +1,13 @@
-import { grouped, inWords } from '../text.ts'
 import type { Trigger } from './types.ts'
 
-/** What the mirror knows of the work of another process on a job. Times are ISO 8601. */
+/** What the mirror knows of the work of another process on a job. */
 export interface OwnerWork {
   /** Whether that process is a `start`. */
   isDaemon: boolean
   /** Whether it compares the list: then it has no run. */
   isVerify: boolean
-  /** Null: none has begun. */
-  run: RunningRun | null
-}
-
-/** A run that has not ended, and how far its walk is; of a refresh, only that it began. */
-export interface RunningRun extends WalkPace {
-  trigger: Trigger
-  /** Null: all pages are read. */
-  nextPage: number | null
+  /** Of its run; null: none has begun. */
+  trigger: Trigger | null
 }
 
 /**
@@ -28,26 +20,11 @@ export function ownerName(name: string, work: OwnerWork | null): string {
   return work?.isDaemon ? `the scheduler of ${process}` : process
 }
 
-/** `is working on it (page 51, 25 %, about 12 minutes left)`. */
-export function workText(work: OwnerWork | null, now: number): string {
+/** `is working on it`, `is refreshing it`. */
+export function workText(work: OwnerWork | null): string {
   if (work?.isVerify) return 'is comparing it with the API (verify)'
-  const run = work?.run
-  if (!run) return 'is working on it (about to begin)'
-  if (run.trigger === 'refresh') return 'is refreshing it'
-  const left = leftOf(work, now)
-  const percent = walkPercent(run.walkSeen, run.total)
-  const parts = [
-    ...(run.trigger === 'backfill' ? ['a backfill'] : []),
-    run.nextPage === null ? 'all pages read' : `page ${grouped(run.nextPage)}`,
-    ...(percent === null ? [] : [`${percent} %`]),
-    ...(left === null ? [] : [`about ${inWords(left)} left`]),
-  ]
-  return `is working on it (${parts.join(', ')})`
-}
-
-/** About how long the owner's work will still take, in milliseconds; null: not known. */
-export function leftOf(work: OwnerWork | null, now: number): number | null {
-  return work?.run ? walkLeft(work.run, now) : null
+  if (work?.trigger === 'refresh') return 'is refreshing it'
+  return work?.trigger === 'backfill' ? 'is working on it (a backfill)' : 'is working on it'
 }
 
 /** What the speed of a running walk follows from. Times are ISO 8601. */

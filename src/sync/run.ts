@@ -55,7 +55,7 @@ export async function withLease<T>(
 
 /** Takes the job, or waits until its owner finishes or dies. */
 async function acquire(options: LeaseOptions): Promise<Lease> {
-  const { job, store, isVerify, waitForOwner, trigger, now, sleep, observe, signal } = options
+  const { job, store, isVerify, waitForOwner, trigger, sleep, observe, signal } = options
   let waitedMs = 0
   for (;;) {
     signal.throwIfAborted()
@@ -63,7 +63,7 @@ async function acquire(options: LeaseOptions): Promise<Lease> {
     if (lease) return lease
     if (!waitForOwner) {
       const place = jobName(job)
-      const owner = `${ownerName(heldBy, work)} ${workText(work, now())}`
+      const owner = `${ownerName(heldBy, work)} ${workText(work)}`
       const then =
         trigger === 'schedule' ? 'the next scheduled run tries again' : '--wait waits until that is done'
       throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)

@@ -156,7 +156,6 @@ function jobLine(
     pageText(job),
     wait,
     left === null ? '' : `${inWords(left)} left`,
-    job.state === 'busy' && job.owner?.left != null ? `about ${inWords(job.owner.left)}` : '',
     job.answers === 0 ? '' : counted(job.rows, 'row'),
     wait !== '' && job.wait ? `(${job.wait.reason})` : speedOf(job),
   ]
@@ -165,7 +164,7 @@ function jobLine(
 
 function pageText(job: JobProgress): string {
   const { answers, page, furthest, lastPage, percent, pass, state, owner, requests } = job
-  if (state === 'busy') return `waiting for ${owner?.name ?? 'another process'}`
+  if (state === 'busy') return `waiting for ${owner ?? 'another process'}`
   if (state === 'queued' && requests > 0) return 'reading the newest rows'
   if (answers === 0) return ''
   const share = percent === null ? '' : `${percent} % `

@@ -100,7 +100,6 @@ const HIDDEN_FIELDS = [
   'failed',
   'busy',
   'owner',
-  'left_ms',
   'stopped',
   'delay_ms',
   'allowed_per_minute',

@@ -2,7 +2,7 @@ import type { RateRules } from '../../api/rate/budget.ts'
 import { allowedPerMinute, type BudgetNow, budgetNow, msToSend } from '../../api/rate/decision.ts'
 import { MINUTE_MS } from '../../api/rate/window.ts'
 import type { JobEvent } from '../../sync/job.ts'
-import { leftOf, ownerName } from '../../sync/owner-work.ts'
+import { ownerName } from '../../sync/owner-work.ts'
 import type { Page } from '../../sync/types.ts'
 import type { VerifyEvent } from '../../sync/verify.ts'
 import { counted, grouped, inWords, printable } from '../../text.ts'
@@ -31,7 +31,7 @@ export function newProgress(label: string, budget: string) {
     spentMs: [] as number[],
     wait: null as { reason: string; since: number; until: number } | null,
     /** Which process has the job, and about how long it will still take, in milliseconds; null: not known. */
-    owner: null as { name: string; left: number | null } | null,
+    owner: null as string | null,
     /** The page read last (0: none yet), the furthest of this pass, and the last of the list, if known. */
     page: 0,
     furthest: 0,
@@ -50,8 +50,7 @@ export function newProgress(label: string, budget: string) {
 /** Notes what happened to a job. */
 export function noteEvent(job: JobProgress, event: JobEvent | VerifyEvent, now: number): void {
   if (event.kind === 'busy') {
-    const name = printable(ownerName(event.owner, event.work), 60)
-    Object.assign(job, { state: 'busy', owner: { name, left: leftOf(event.work, now) } })
+    Object.assign(job, { state: 'busy', owner: printable(ownerName(event.owner, event.work), 60) })
   } else if (event.kind === 'start') {
     const { checkpoint, rowsSeen: rows } = event.walk
     const furthest = checkpoint.nextPage === null ? 0 : checkpoint.nextPage - 1

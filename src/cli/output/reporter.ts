@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import type { KnownError } from '../../errors.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
-import { leftOf, type OwnerWork, ownerName, workText } from '../../sync/owner-work.ts'
+import { type OwnerWork, ownerName, workText } from '../../sync/owner-work.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import type { Job, Notice, Observe, Page } from '../../sync/types.ts'
 import type { VerifyEvent } from '../../sync/verify.ts'
@@ -79,7 +79,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           const { owner, work } = event
           if (busy?.owner === owner && at - busy.at < BUSY_TOLD_EVERY_MS) return
           busy = { owner, at }
-          logBusy(log, owner, work, at)
+          logBusy(log, owner, work)
           return
         }
         case 'start': {
@@ -162,14 +162,9 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
   }
 }
 
-function logBusy(log: Logger, owner: string, work: OwnerWork | null, at: number): void {
-  const fields = {
-    event: 'list_busy',
-    owner,
-    trigger: work?.run?.trigger,
-    left_ms: leftOf(work, at) ?? undefined,
-  }
-  log.info(fields, `${ownerName(owner, work)} ${workText(work, at)}; waiting for its end`)
+function logBusy(log: Logger, owner: string, work: OwnerWork | null): void {
+  const fields = { event: 'list_busy', owner, trigger: work?.trigger ?? undefined }
+  log.info(fields, `${ownerName(owner, work)} ${workText(work)}; waiting for its end`)
 }
 
 function logNotices(log: Logger, page: number, notices: readonly Notice[]): void {

@@ -1,11 +1,10 @@
 import type { JobError } from '../../errors.ts'
-import type { OwnerWork, RunningRun } from '../../sync/owner-work.ts'
+import type { OwnerWork } from '../../sync/owner-work.ts'
 import type { Acquired, Lease } from '../../sync/store.ts'
-import type { Job } from '../../sync/types.ts'
+import type { Job, Trigger } from '../../sync/types.ts'
 import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'
 import { assertAddressKept } from './settings.ts'
-import { all, one, type Rule, run, type StoredTime, timeOf, timeOrNull } from './sql.ts'
-import { budgetWaits } from './status.ts'
+import { all, one, type Rule, run } from './sql.ts'
 
 // Which process works on which job, and which process is a `start`. Whether that process lives shows in its lock, not in these rows.
 
@@ -89,42 +88,18 @@ function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
     `,
     { ...job, daemon: DAEMON + owner },
   )
-  return { isDaemon: known?.isDaemon === 1, isVerify: known?.isVerify === 1, run: yield* runningRun(job) }
-}
-
-function* runningRun(job: JobNames): Rule<RunningRun | null> {
-  type Row = Omit<RunningRun, 'startedAt' | 'updatedAt' | 'waitingUntil'> & {
-    startedAt: StoredTime
-    updatedAt: StoredTime | null
-    token: string | null
-  }
-  const row = yield* one<Row>(RUNNING_RUN, job)
-  if (!row) return null
-  const { token, ...known } = row
-  const waitOf = yield* budgetWaits()
+  const running = yield* one<{ trigger: Trigger }>(RUNNING_RUN, job)
   return {
-    ...known,
-    startedAt: timeOf(known.startedAt),
-    updatedAt: timeOrNull(known.updatedAt),
-    waitingUntil: waitOf(job.organization, token).waiting_until,
+    isDaemon: known?.isDaemon === 1,
+    isVerify: known?.isVerify === 1,
+    trigger: running?.trigger ?? null,
   }
 }
 
 /** The run of a job that another process has. */
 const RUNNING_RUN = `
-  SELECT
-    run.trigger,
-    run.started_at AS "startedAt",
-    run.pages,
-    run.rows_seen AS "rowsSeen",
-    walk.next_page AS "nextPage",
-    walk.rows_seen AS "walkSeen",
-    walk.total,
-    walk.updated_at AS "updatedAt",
-    organizations.last_fingerprint AS token
+  SELECT run.trigger
   FROM sync_runs AS run
-  LEFT JOIN organizations ON organizations.id = run.organization_id
-  LEFT JOIN sync_walks AS walk ON walk.id = run.walk_id
   -- A process that compares a list has no run: a run that is open then was left by one that died.
   JOIN sync_jobs AS job
     ON job.organization_id = run.organization_id AND job.collection = run.collection AND job.verifying = 0

@@ -201,7 +201,7 @@ interface Budget {
 type Wait = Pick<StatusRow, 'waiting_for' | 'waiting_until'>
 
 /** Returns what jobs wait for, by their organization and the fingerprint of its token. */
-export function* budgetWaits(): Rule<(organization: string, token: string | null) => Wait> {
+function* budgetWaits(): Rule<(organization: string, token: string | null) => Wait> {
   const budgets = yield* all<Budget>('SELECT scope, closed_until, waiting_for, waiting_until FROM sync_gates')
   const byScope = new Map(budgets.map((budget) => [budget.scope, budget]))
   return (organization, token) =>

@@ -171,7 +171,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const { error } = await runOnce(first, list, { trigger: 'schedule' })
 
     expect(error?.message).toBe(
-      'acme orders: another process is working on it (about to begin); nothing is wrong, and the next scheduled run tries again',
+      'acme orders: another process is working on it; nothing is wrong, and the next scheduled run tries again',
     )
     await somebody('COMMIT')
     await taking
