@@ -1,15 +1,11 @@
 import fs from 'node:fs'
 import process from 'node:process'
-import { isMainThread } from 'node:worker_threads'
 
-// Loaded before a program (`--import`): at its end, writes its peak resident set, in kB, to the file PEAK_FILE, and the processor time that it
-// took, in ms, to the file CPU_FILE, where they are named.
+// Loaded before a program (`--import`): at its end writes what it cost to the file FIGURES, as JSON.
 
-const { PEAK_FILE, CPU_FILE } = process.env
-if (isMainThread) {
-  process.on('exit', () => {
-    const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage()
-    if (PEAK_FILE !== undefined) fs.writeFileSync(PEAK_FILE, String(maxRSS))
-    if (CPU_FILE !== undefined) fs.writeFileSync(CPU_FILE, String((userCPUTime + systemCPUTime) / 1000))
-  })
-}
+const { FIGURES } = process.env
+process.on('exit', () => {
+  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage()
+  const figures = { cpuMs: (userCPUTime + systemCPUTime) / 1000, peakMb: maxRSS / 1024 }
+  if (FIGURES !== undefined) fs.writeFileSync(FIGURES, JSON.stringify(figures))
+})

@@ -1,79 +1,295 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
+import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
-import { killMeasured } from './processes.ts'
-import type { Bench } from './rounds.ts'
-import { runScenarios, SCENARIOS } from './scenarios.ts'
-import { markdownTable, ratioOf } from './table.ts'
+import Database from 'better-sqlite3'
+import { startPostgres } from '../helpers/postgres-server.ts'
 
-// npm run bench: compares this program with a bare loop over the same pages, and with another checkout.
+// npm run bench: times whole processes in turn, this program, a bare loop of got and another checkout, and prints the ratios of each round.
 
-const NAMES = Object.keys(SCENARIOS)
 const USAGE = `npm run bench -- [options]
 
 --orders N       orders of the longest list (100000)
---rounds N       rounds (5)
---only NAME      only this scenario; may be repeated: ${NAMES.join(', ')}
+--rounds N       rounds (3)
+--only NAME      one scenario; may be repeated: first, away, unchanged, organizations, start, publish, postgres
 --against DIR    another checkout of this program, with its modules installed, to compare with
---json           all figures as JSON
 `
 
-function readOptions() {
-  const { values } = parseArgs({
-    options: {
-      orders: { type: 'string', default: '100000' },
-      rounds: { type: 'string', default: '5' },
-      only: { type: 'string', multiple: true, default: [] },
-      against: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  })
-  const unknown = values.only.find((name) => !NAMES.includes(name))
-  if (unknown !== undefined) throw new Error(`there is no scenario ${unknown}`)
-  const [orders, rounds] = [Number(values.orders), Number(values.rounds)]
-  if (!(Number.isSafeInteger(orders) && orders > 0 && Number.isSafeInteger(rounds) && rounds > 0))
-    throw new Error('--orders and --rounds need a number from 1 on')
-  const programs: Bench['programs'] = { ours: path.resolve(import.meta.dirname, '../../src/bin.js') }
-  if (values.against !== undefined) {
-    const program = path.resolve(values.against, 'src/bin.js')
-    if (!fs.existsSync(program)) throw new Error(`there is no ${program}`)
-    programs[values.against] = program
-  }
-  const names = NAMES.filter((name) => values.only.length === 0 || values.only.includes(name))
-  return { orders, rounds, programs, names, json: values.json, help: values.help }
+const { values } = parseArgs({
+  options: {
+    orders: { type: 'string', default: '100000' },
+    rounds: { type: 'string', default: '3' },
+    only: { type: 'string', multiple: true, default: [] },
+    against: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+if (values.help) {
+  process.stdout.write(USAGE)
+  process.exit()
 }
+const ORDERS = Number(values.orders)
+const ROUNDS = Number(values.rounds)
+const HERE = import.meta.dirname
+const CHECKOUTS: [name: string, folder: string][] = [['ours', path.resolve(HERE, '../..')]]
+if (values.against !== undefined) CHECKOUTS.push([values.against, path.resolve(values.against)])
 
-function optionsOrExit() {
-  try {
-    const options = readOptions()
-    if (!options.help) return options
-    process.stdout.write(USAGE)
-    return process.exit(0)
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`)
-    return process.exit(2)
-  }
-}
-
-const { names, json, ...options } = optionsOrExit()
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'admin-mirror-bench-'))
+// As root, a PostgreSQL server runs under a user of its own.
+fs.chmodSync(folder, 0o755)
+const alive = new Set<ChildProcess>()
 process.on('exit', () => {
-  killMeasured()
+  for (const child of alive) child.kill('SIGKILL')
   fs.rmSync(folder, { recursive: true, force: true })
 })
-process.on('SIGINT', () => process.exit(130))
-process.on('SIGTERM', () => process.exit(143))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
-const report = (words: string) => process.stderr.write(`${words}\n`)
-const rows = await runScenarios(names, { ...options, folder, report })
-const [processor] = os.cpus()
-const machine =
-  `${processor?.model ?? 'unknown processor'}, ${os.availableParallelism()} cores, ` +
-  `${Math.round(os.totalmem() / 1024 ** 3)} GB, ${os.type()} ${os.release()}, Node ${process.versions.node}`
-const figures = { machine, rows: rows.map((row) => ({ ...row, ratio: ratioOf(row) })) }
-process.stdout.write(
-  json ? `${JSON.stringify(figures, null, 2)}\n` : `${machine}\n\n${markdownTable(rows)}\n`,
-)
+interface Figures {
+  ms: number
+  cpuMs: number
+  peakMb: number
+  stdout: string
+}
+
+/** Runs a Node program in a process of its own. Throws if it does not exit with 0. */
+async function measure(args: readonly string[], added: NodeJS.ProcessEnv = {}): Promise<Figures> {
+  const file = path.join(folder, 'figures.json')
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, FIGURES: file, ...added }
+  const began = performance.now()
+  const preload = ['--import', path.join(HERE, 'at-exit.ts')]
+  const child = spawn(process.execPath, [...preload, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  alive.add(child)
+  const ended = once(child, 'exit') as Promise<[number | null]>
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+  const ms = performance.now() - began
+  alive.delete(child)
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}:\n${stderr}`)
+  return { ms, stdout, ...(JSON.parse(fs.readFileSync(file, 'utf8')) as { cpuMs: number; peakMb: number }) }
+}
+
+/** Runs the task beside a server of so many orders. */
+async function serving<T>(orders: number, latencyMs: number, task: (url: string) => Promise<T>): Promise<T> {
+  const child = fork(path.join(HERE, 'page-server.ts'), [String(orders), String(latencyMs)], { execArgv: [] })
+  alive.add(child)
+  const [url] = (await once(child, 'message')) as [string]
+  try {
+    return await task(url)
+  } finally {
+    child.disconnect()
+    await once(child, 'exit')
+    alive.delete(child)
+  }
+}
+
+interface Mirror {
+  file: string
+  run(...command: string[]): Promise<Figures>
+  /** Throws if the mirror does not hold so many rows then: a program that reads a part of the list would win. */
+  sync(rows: number): Promise<Figures>
+  remove(): void
+}
+
+interface MirrorOptions {
+  organizations?: number
+  database?: string
+  env?: NodeJS.ProcessEnv
+}
+
+function createMirror(
+  checkout: string,
+  url: string,
+  { organizations = 1, database, env }: MirrorOptions = {},
+): Mirror {
+  const own = fs.mkdtempSync(path.join(folder, 'mirror-'))
+  const [file, config] = [path.join(own, 'mirror.db'), path.join(own, 'admin-mirror.yaml')]
+  const settings = {
+    api: { baseUrl: url },
+    database: database ?? file,
+    concurrency: 16,
+    collections: { establishments: false },
+    organizations: Array.from({ length: organizations }, (_, index) => ({
+      id: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
+      name: `org-${index}`,
+      token: `${index}|bench`,
+    })),
+  }
+  // JSON is YAML.
+  fs.writeFileSync(config, JSON.stringify(settings))
+  const run = (...command: string[]) =>
+    measure([path.join(checkout, 'src/bin.js'), ...command, '--config', config], env)
+  return {
+    file,
+    run,
+    async sync(rows) {
+      const figures = await run('sync', '--quiet')
+      const { stdout } = await run('query', 'SELECT count(*) FROM orders', '--format', 'csv')
+      const found = Number(stdout.trim().split('\n')[1])
+      if (found !== rows) throw new Error(`the mirror holds ${found} orders instead of ${rows}`)
+      return figures
+    },
+    remove() {
+      for (const name of fs.readdirSync(own))
+        if (name.startsWith('mirror.db')) fs.rmSync(path.join(own, name), { recursive: true })
+    },
+  }
+}
+
+type Contenders = Record<string, () => Promise<Figures>>
+
+/** The same for each checkout. */
+function each(make: (checkout: string) => () => Promise<Figures>): Contenders {
+  return Object.fromEntries(CHECKOUTS.map(([name, checkout]) => [name, make(checkout)]))
+}
+
+const FIRST_SYNC = (url: string, rows: number, options?: MirrorOptions) =>
+  each((checkout) => {
+    const mirror = createMirror(checkout, url, options)
+    return async () => {
+      mirror.remove()
+      return mirror.sync(rows)
+    }
+  })
+
+const bareLoop = (url: string, ...file: string[]) =>
+  measure([path.join(HERE, 'bare-loop.ts'), `${url}/api/v1/admin/orders`, ...file])
+
+/** Runs all contenders once a round, in turn, so that the machine's moods are the same for all; prints ours against each other one. */
+async function race(what: string, contenders: Contenders): Promise<void> {
+  const results = new Map<string, Figures[]>(Object.keys(contenders).map((name) => [name, []]))
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [name, run] of Object.entries(contenders)) results.get(name)?.push(await run())
+  const ours = results.get('ours') ?? []
+  for (const [name, theirs] of results) {
+    if (name === 'ours') continue
+    const cells = (['ms', 'cpuMs', 'peakMb'] as const).map((figure) => {
+      const ratios = ours.map((one, round) => one[figure] / (theirs[round]?.[figure] ?? Number.NaN))
+      const [mine, other] = [ours, theirs].map((all) => middle(all.map((one) => one[figure])).toFixed(0))
+      return `${mine} / ${other} = ${middle(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`
+    })
+    process.stdout.write(`| ${what} | ${name} | ${cells.join(' | ')} |\n`)
+  }
+}
+
+function middle(figures: number[]): number {
+  return figures.toSorted((one, other) => one - other)[Math.floor(figures.length / 2)] ?? Number.NaN
+}
+
+const SCENARIOS: Record<string, () => Promise<void>> = {
+  first: () =>
+    serving(ORDERS, 0, (url) => {
+      const naive = path.join(folder, 'naive.db')
+      return race(`first sync of ${ORDERS} orders`, {
+        ...FIRST_SYNC(url, ORDERS),
+        'got loop': () => bareLoop(url),
+        'got loop + naive upsert': () => {
+          fs.rmSync(naive, { force: true })
+          return bareLoop(url, naive)
+        },
+      })
+    }),
+
+  away: () => {
+    const orders = Math.ceil(ORDERS / 10)
+    return serving(orders, 20, (url) =>
+      race(`first sync of ${orders} orders, 20 ms away`, {
+        ...FIRST_SYNC(url, orders),
+        'got loop': () => bareLoop(url),
+      }),
+    )
+  },
+
+  unchanged: () => {
+    const orders = Math.ceil(ORDERS / 2)
+    return serving(orders, 0, async (url) => {
+      const mirrors = new Map(CHECKOUTS.map(([, checkout]) => [checkout, createMirror(checkout, url)]))
+      for (const mirror of mirrors.values()) await mirror.sync(orders)
+      await race(`the same ${orders} orders again`, {
+        ...each((checkout) => () => (mirrors.get(checkout) as Mirror).sync(orders)),
+        'got loop': () => bareLoop(url),
+      })
+    })
+  },
+
+  organizations: () => {
+    const [organizations, orders] = [50, Math.ceil(ORDERS / 100)]
+    return serving(orders, 20, (url) =>
+      race(`${organizations} organizations of ${orders} orders, 16 requests at once, 20 ms away`, {
+        ...FIRST_SYNC(url, organizations * orders, { organizations }),
+        'got loop of one': () => bareLoop(url),
+      }),
+    )
+  },
+
+  start: () =>
+    serving(25, 0, async (url) => {
+      for (const command of ['--version', 'status']) {
+        const mirrors = new Map(CHECKOUTS.map(([, checkout]) => [checkout, createMirror(checkout, url)]))
+        for (const mirror of mirrors.values()) await mirror.sync(25)
+        await race(command, {
+          ...each((checkout) => () => (mirrors.get(checkout) as Mirror).run(command)),
+          'node -e 0': () => measure(['-e', '0']),
+        })
+      }
+    }),
+
+  publish: () =>
+    serving(ORDERS, 0, async (url) => {
+      const mirrors = new Map(CHECKOUTS.map(([, checkout]) => [checkout, createMirror(checkout, url)]))
+      for (const mirror of mirrors.values()) await mirror.sync(ORDERS)
+      const [first] = mirrors.values()
+      await race(`snapshot of ${ORDERS} orders`, {
+        ...each((checkout) => () => {
+          const mirror = mirrors.get(checkout) as Mirror
+          fs.rmSync(`${mirror.file}.copy`, { force: true })
+          return mirror.run('snapshot', `${mirror.file}.copy`)
+        }),
+        'VACUUM INTO': async () => {
+          fs.rmSync(`${folder}/vacuum.db`, { force: true })
+          const began = performance.now()
+          const connection = new Database(first?.file ?? '')
+          connection.prepare('VACUUM INTO ?').run(`${folder}/vacuum.db`)
+          connection.close()
+          return { ms: performance.now() - began, cpuMs: Number.NaN, peakMb: Number.NaN, stdout: '' }
+        },
+      })
+    }),
+
+  async postgres() {
+    const server = await startPostgres()
+    if (server.missing !== null) throw new Error(server.missing)
+    try {
+      const { username, password, host, pathname } = new URL(server.url)
+      const [organizations, orders] = [20, Math.max(25, Math.ceil(ORDERS / 100))]
+      const env = { PGPASSWORD: decodeURIComponent(password) }
+      let schemas = 0
+      await serving(orders, 0, (url) =>
+        race(`${organizations} organizations of ${orders} orders to a server`, {
+          ...each((checkout) => () => {
+            const database = `postgres://${username}@${host}${pathname}?schema=bench_${++schemas}`
+            return createMirror(checkout, url, { organizations, database, env }).sync(organizations * orders)
+          }),
+          'into a file': async () =>
+            createMirror(CHECKOUTS[0]?.[1] ?? '', url, { organizations }).sync(organizations * orders),
+        }),
+      )
+    } finally {
+      await server.stop()
+    }
+  },
+}
+
+const names = values.only.length > 0 ? values.only : Object.keys(SCENARIOS)
+process.stdout.write(`${os.cpus()[0]?.model}, ${os.availableParallelism()} cores, Node ${process.versions.node}
+
+| measured | ours against | ms | ms of processor | MB at most |
+| --- | --- | --- | --- | --- |
+`)
+for (const name of names) {
+  const scenario = SCENARIOS[name]
+  if (!scenario) throw new Error(`there is no scenario ${name}\n\n${USAGE}`)
+  await scenario()
+}
