@@ -1,4 +1,3 @@
-import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/postgres-address.ts'
@@ -11,7 +10,6 @@ import { createServerClock } from '../../store/postgres/server/clock.ts'
 import type { PostgresAddress } from '../../store/postgres/server/pool.ts'
 import { connectServer, type Server } from '../../store/postgres/server/server.ts'
 import { makeConfigured } from '../../store/postgres/tables/collection.ts'
-import { printable } from '../../text.ts'
 import type { MirrorLog } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -78,11 +76,12 @@ function serverAddress(
   return {
     ...settings,
     tls: tls ? { authority: authority === null ? null : readAuthority(authority) } : null,
-    password: () => password() ?? runtime.env.PGPASSWORD ?? passwordFromFile(settings, runtime) ?? '',
+    // Without one pg looks into the file that PGPASSFILE names.
+    password: () => password() ?? runtime.env.PGPASSWORD,
   }
 }
 
-/** The largest certificate, or password file, that is read. Bytes. */
+/** The largest certificate that is read. Bytes. */
 const LONGEST_FILE = 1_000_000
 
 function readAuthority(file: string): string {
@@ -90,7 +89,7 @@ function readAuthority(file: string): string {
     return readRegularFile(file, LONGEST_FILE).toString()
   } catch (error) {
     throw new MirrorError(
-      `the file that sslrootcert in "database" names cannot be read (${whyUnreadable(error)}): ${file}; name the certificate of the authority that signed the server's`,
+      `the file that sslrootcert in "database" names cannot be read (${systemCode(error) ?? 'unreadable'}): ${file}; name the certificate of the authority that signed the server's`,
     )
   }
 }
@@ -110,54 +109,4 @@ export async function openServerForReading(
     await server.close().catch(() => {})
     throw error
   }
-}
-
-/** The bits by which users other than the owner may read a file. */
-const OTHERS = 0o077
-
-type Login = Pick<PostgresSettings, 'host' | 'port' | 'database' | 'user'>
-
-/**
- * The password in the first line of PostgreSQL's password file that fits; undefined: none does. `PGPASSFILE` names the
- * file, else it is `~/.pgpass`, which need not exist. Like PostgreSQL's own programs, it ignores a file that others may read.
- * Throws MirrorError for a file that PGPASSFILE names and that cannot be used.
- */
-function passwordFromFile(login: Login, { env, cwd }: Pick<Runtime, 'env' | 'cwd'>): string | undefined {
-  const { PGPASSFILE: named, HOME: home } = env
-  if (named === undefined && home === undefined) return undefined
-  const file = path.resolve(cwd, named ?? path.join(home ?? '', '.pgpass'))
-  try {
-    const text = readRegularFile(file, LONGEST_FILE, assertPrivate).toString()
-    return passwordOf(text, login)
-  } catch (error) {
-    if (named === undefined) return undefined
-    const why = error instanceof TooOpenError ? 'others may read it: run chmod 600' : whyUnreadable(error)
-    throw new MirrorError(`the file that PGPASSFILE names cannot be used (${why}): ${printable(file)}`)
-  }
-}
-
-class TooOpenError extends Error {}
-
-function assertPrivate({ mode }: { mode: number }): void {
-  if ((mode & OTHERS) !== 0) throw new TooOpenError()
-}
-
-function whyUnreadable(error: unknown): string {
-  return systemCode(error) ?? 'unreadable'
-}
-
-/** Lines of `host:port:database:user:password`, where `*` fits everything and `\` escapes a `:` or `\`. */
-function passwordOf(text: string, { host, port, database, user }: Login): string | undefined {
-  for (const line of text.split(/\r?\n/)) {
-    if (line.startsWith('#')) continue
-    const fields = Array.from(line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g), ([, field = '']) =>
-      field.replaceAll(/\\(.)/g, '$1'),
-    )
-    const [password] = fields.slice(4)
-    const fits = [host, String(port), database, user].every(
-      (wanted, index) => fields[index] === '*' || fields[index] === wanted,
-    )
-    if (fits && password) return password
-  }
-  return undefined
 }

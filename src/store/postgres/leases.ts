@@ -3,7 +3,6 @@ import { announcedDaemons, DAEMON, type DaemonRecord, releaseJob } from '../core
 import { removeSetting, saveSetting } from '../core/settings.ts'
 import { one, type Rule, timeOf } from '../core/sql.ts'
 import { runRule, type Statements } from './driver.ts'
-import { behindPooler } from './server/errors.ts'
 import type { OwnConnection, Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 
@@ -78,10 +77,7 @@ export async function createLeases(server: Server, name: string): Promise<Leases
     try {
       // Waits for the server to notice that the connection before has ended.
       await own.rows("SELECT set_config('lock_timeout', '0', false)", [])
-      const lock = `SELECT pg_backend_pid() AS pid, pg_advisory_lock(${lockOf('$1')})`
-      const [row] = await own.rows<{ pid: number }>(lock, [name])
-      // Behind a pooler in transaction mode the lock would belong to whoever gets the connection next.
-      if (row?.pid !== own.backend) throw behindPooler()
+      await own.rows(`SELECT pg_advisory_lock(${lockOf('$1')})`, [name])
     } catch (error) {
       await own.close().catch(() => {})
       throw error

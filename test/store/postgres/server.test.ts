@@ -1,71 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../src/errors.ts'
-import { holderText } from '../../../src/store/postgres/server/answers.ts'
 import { createServerClock } from '../../../src/store/postgres/server/clock.ts'
-import { translate } from '../../../src/store/postgres/server/errors.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
 import { afterRealTime } from '../../helpers/real-time.ts'
-
-const ADDRESS = newSchema({ url: 'postgres://mirror@127.0.0.1:6432/shop' })
-
-const HOLDER = {
-  pid: 4711,
-  waits_for: 'relation',
-  role: 'lea',
-  program: 'psql',
-  address: '10.0.0.7',
-  since: new Date(0),
-  word: 'alter',
-  is_idle: false,
-}
-
-describe('the holder of a lock', () => {
-  it.each([
-    [
-      {},
-      'a lock on the PostgreSQL server that the role lea holds since 1970-01-01T00:00:00.000Z, by ALTER (psql, 10.0.0.7, process 4711)',
-    ],
-    [
-      { is_idle: true, address: null },
-      'a lock on the PostgreSQL server that the role lea holds since 1970-01-01T00:00:00.000Z, idle after ALTER (psql, process 4711)',
-    ],
-    // What another role does is shown to few.
-    [
-      { program: null, address: null, since: null, word: null, is_idle: null },
-      'a lock on the PostgreSQL server that the role lea holds (process 4711)',
-    ],
-    [
-      { waits_for: 'advisory', role: null, word: 'secret' },
-      'an advisory lock on the PostgreSQL server that somebody holds since 1970-01-01T00:00:00.000Z (psql, 10.0.0.7, process 4711)',
-    ],
-  ])('of %j is named', (changed, text) => {
-    expect(holderText({ ...HOLDER, ...changed })).toBe(`waiting for ${text}`)
-  })
-})
-
-describe('an error of a connection pooler', () => {
-  it.each([
-    ['08P01', 'unsupported startup parameter: options'],
-    ['42P05', 'prepared statement "x" already exists'],
-    ['26000', 'prepared statement "x" does not exist'],
-  ])('%s says what stands in the way', (code, message) => {
-    const error = translate(ADDRESS, Object.assign(new Error(message), { code }))
-
-    expect(error).toMatchObject({
-      name: 'MirrorError',
-      message: expect.stringMatching(
-        /there is a connection pooler in front of .* the address of the server itself/,
-      ) as string,
-    })
-  })
-
-  it('is another one where the server itself breaks the protocol', () => {
-    const error = translate(ADDRESS, Object.assign(new Error('invalid message format'), { code: '08P01' }))
-
-    expect(error).toMatchObject({ message: expect.stringMatching(/cannot be reached \(08P01\)/) as string })
-  })
-})
 
 const server = await openDatabase()
 

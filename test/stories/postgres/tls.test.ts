@@ -19,7 +19,7 @@ else console.warn(missing)
 
 async function switchOn(): Promise<void> {
   const address = newSchema(server)
-  const client = new Client({ ...address, password: address.password() })
+  const client = new Client({ ...address, password: address.password() ?? '' })
   await client.connect()
   const { rows } = await client.query<{ data_directory: string }>('SHOW data_directory')
   const folder = rows[0]?.data_directory ?? ''
@@ -48,7 +48,7 @@ async function syncAt(host: string, query: string) {
   })
   fs.writeFileSync(workspace.file('authority.pem'), cert)
   const { code, stderr } = await workspace.run(['sync'], {
-    env: { PGPASSWORD: workspace.secret(password()) },
+    env: { PGPASSWORD: workspace.secret(password() ?? '') },
   })
   return { code, stderr }
 }

@@ -89,12 +89,9 @@ const CHANGED_TABLES = ['0A000', '42883', '42703', '42P01', '42804', '42P18']
 export function translate(address: PostgresAddress, error: unknown): unknown {
   if (error instanceof KnownError || error instanceof UsageError) return error
   const { code, message } = failureOf(error)
-  const server = `the PostgreSQL server at ${address.host}:${address.port}`
-  const known = messageFor(code, server, address)
-  if (known !== undefined) return new MirrorError(known)
-  // A pooler refuses our settings, or hands statements to connections on which they were not prepared.
-  if (code === '08P01' && /startup parameter/.test(message)) return behindPooler()
-  if (code === '42P05' || code === '26000') return behindPooler()
+  const server = serverAt(address)
+  const said = CURES[code]?.(address)
+  if (said !== undefined) return new MirrorError(`${server} ${said}`)
   if (CHANGED_TABLES.includes(code)) return refusedOnTables(server, code)
   if (NETWORK.test(code) || isAway(error))
     return new MirrorError(
@@ -103,9 +100,7 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   if (/TLS|SSL|CERT|SELF_SIGNED|UNABLE_TO/i.test(code) || /SSL|certificate|self.signed/i.test(message))
     return new MirrorError(`${server}: ${tlsAdvice(message)}`)
   if (/client password must be/.test(message))
-    return new MirrorError(
-      `${server} asks for the password of the role ${address.user}, and there is none: give it in the URL by \${NAME}, or as PGPASSWORD, or in the file that PGPASSFILE names`,
-    )
+    return new MirrorError(`${server} asks for the password of the role ${address.user}: ${PASSWORD}`)
   // A value that PostgreSQL refuses concerns the job that brought it.
   if (/^(?:22|23|54)/.test(code))
     return new JobError('DATABASE', `${server} refused a row of this list (SQLSTATE ${code})`)
@@ -113,54 +108,31 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   return new MirrorError(`${server} refused a statement (SQLSTATE ${code})`)
 }
 
-function messageFor(
-  code: string,
-  server: string,
-  { user, database, schema }: PostgresAddress,
-): string | undefined {
-  switch (code) {
-    case '28P01':
-    case '28000':
-      return `${server} refuses the role ${user}: check its password (in the URL by \${NAME}, or PGPASSWORD, or PGPASSFILE) and pg_hba.conf`
-    case '3D000':
-      return `${server} has no database ${database}: create it (CREATE DATABASE ${database} OWNER ${user}), or name another one as "database"`
-    case '42501':
-      return `${server}: the role ${user} lacks rights in the database ${database}: connect as the role that owns the schema ${schema} (the user in "database"); for a new schema run GRANT CREATE ON DATABASE ${database} TO ${user}, or CREATE SCHEMA ${schema} AUTHORIZATION ${user}`
-    case '53100':
-      return `${server} has no room on its disk`
-    case '57P01':
-    case '57P02':
-    case '57P03':
-      return `${server} is shutting down or starting up (SQLSTATE ${code})`
-    case '57014':
-      return `${server} has ended a statement by its statement_timeout: raise it for the role ${user}`
-    case '55000':
-      return `${server} is not ready for this statement (SQLSTATE ${code}), like a standby that is being promoted`
-    case '25P03':
-    case '25P04':
-      return `${server} has ended a transaction by a time-out (SQLSTATE ${code})`
-    case '53300':
-      return `${server} has no connection left: raise its max_connections, or run fewer workers`
-    case '25006':
-      return readOnlyText(server)
-    default:
-      return undefined
-  }
+export function serverAt({ host, port }: Pick<PostgresAddress, 'host' | 'port'>): string {
+  return `the PostgreSQL server at ${host}:${port}`
 }
 
-export function behindPooler(): MirrorError {
-  return new MirrorError(
-    'there is a connection pooler in front of the PostgreSQL server, and locks and settings of a session do not work through it: put the ' +
-      'address of the server itself into "database"',
-  )
-}
+const PASSWORD = `give it in the URL by \${NAME}, or as PGPASSWORD, or in the file that PGPASSFILE names (chmod 600)`
 
-function readOnlyText(server: string): string {
-  return `${server} is read-only: name the primary server as "database"`
-}
+const refusesRole = ({ user }: PostgresAddress) =>
+  `refuses the role ${user}: check its password (in the URL by \${NAME}, or PGPASSWORD, or PGPASSFILE) and pg_hba.conf`
+const isRestarting = () => 'is shutting down or starting up'
 
-export function readOnly({ host, port }: PostgresAddress): MirrorError {
-  return new MirrorError(readOnlyText(`the PostgreSQL server at ${host}:${port}`))
+/** What an SQLSTATE means, and what to do. */
+const CURES: Readonly<Record<string, (address: PostgresAddress) => string>> = {
+  '28P01': refusesRole,
+  '28000': refusesRole,
+  '3D000': ({ database, user }) =>
+    `has no database ${database}: create it (CREATE DATABASE ${database} OWNER ${user}), or name another one as "database"`,
+  '42501': ({ user, database, schema }) =>
+    `does not let the role ${user} do this in the database ${database}: connect as the role that owns the schema ${schema}; for a new one run CREATE SCHEMA ${schema} AUTHORIZATION ${user}`,
+  '53100': () => 'has no room on its disk',
+  '53300': () => 'has no connection left: raise its max_connections, or run fewer workers',
+  '57P01': isRestarting,
+  '57P02': isRestarting,
+  '57P03': isRestarting,
+  '57014': ({ user }) => `has ended a statement by its statement_timeout: raise it for the role ${user}`,
+  '25006': () => 'is read-only: name the primary server as "database"',
 }
 
 function tlsAdvice(message: string): string {

@@ -13,8 +13,8 @@ export interface PostgresAddress {
   schema: string
   /** A certificate's authority, as a file's text; `system`: those of the system; null: no TLS. */
   tls: { authority: string | null } | null
-  /** A function, so that no log and no error can print it. Empty: none. */
-  password: () => string
+  /** A function, so that no log and no error can print it. Undefined: none. */
+  password: () => string | undefined
 }
 
 /** Where a mirror is, for messages. */

@@ -1,5 +1,5 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
-import { behindPooler, isAway, isConflict, isRefusedEachTime, readOnly, translate } from './errors.ts'
+import { isAway, isConflict, isRefusedEachTime, serverAt, translate } from './errors.ts'
 import {
   type Cursor,
   createPool,
@@ -72,11 +72,8 @@ export async function connectServer(
   const server = createServer(address, patience)
   try {
     const [row] = await server.attempt((sql) => sql.rows<Standing>(STANDING))
-    // A pooler that drops our settings would have the tables made in another schema.
-    if (row?.path !== address.schema) throw behindPooler()
-    if (Number(row.version) < 150_000) throw tooOld(address, Number(row.version))
-    if (row.encoding !== 'UTF8') throw wrongEncoding(address, row.encoding)
-    if (purpose === 'writing' && row.only === 'on') throw readOnly(address)
+    const fault = row && faultOf(row, address, purpose)
+    if (fault) throw new MirrorError(`${serverAt(address)} ${fault}`)
     return server
   } catch (error) {
     await server.close().catch(() => {})
@@ -87,7 +84,6 @@ export async function connectServer(
 interface Standing {
   path: string
   version: string
-  encoding: string
   /** `on`: a standby, or a role that may only read. */
   only: string
 }
@@ -96,21 +92,21 @@ const STANDING = `
   SELECT
     current_setting('search_path') AS path,
     current_setting('server_version_num') AS version,
-    current_setting('server_encoding') AS encoding,
     current_setting('transaction_read_only') AS only
 `
 
-function tooOld({ host, port }: PostgresAddress, version: number): MirrorError {
-  return new MirrorError(
-    `the PostgreSQL server at ${host}:${port} is version ${Math.floor(version / 10_000)}: version 15 or later is needed`,
-  )
-}
-
-function wrongEncoding({ host, port, database }: PostgresAddress, encoding: string): MirrorError {
-  return new MirrorError(
-    `the database ${database} of the PostgreSQL server at ${host}:${port} has the encoding ${encoding}, which cannot hold every text: ` +
-      `name one that is made with CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0`,
-  )
+/** Why the server cannot be used. */
+function faultOf(
+  { path, version, only }: Standing,
+  { schema }: PostgresAddress,
+  purpose: 'writing' | 'reading',
+): string | null {
+  // A pooler that drops our settings would have the tables made in another schema.
+  if (path !== schema)
+    return 'stands behind a pooler that drops the settings of a connection: put the address of the server itself into "database"'
+  if (Number(version) < 150_000)
+    return `is version ${Math.floor(Number(version) / 10_000)}: version 15 or later is needed`
+  return purpose === 'writing' && only === 'on' ? 'is read-only: name the primary server as "database"' : null
 }
 
 function createServer(address: PostgresAddress, patience: Patience): Server {
