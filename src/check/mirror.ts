@@ -7,7 +7,6 @@ import type { ConfiguredCollection } from '../store/core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../store/sqlite/driver.ts'
 import { assertMayWrite } from '../store/sqlite/file/errors.ts'
 import { openForReading, translatingErrors } from '../store/sqlite/file/open.ts'
-import { LATEST_VERSION } from '../store/sqlite/migrations/migrate.ts'
 import { type Origin, originIn } from '../store/sqlite/publish/numbers.ts'
 import { inBytes } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
@@ -65,8 +64,7 @@ function checkContents(file: string, look: (connection: Connection) => void): Fi
     fs.accessSync(nearestFolder(path.dirname(file)), fs.constants.W_OK)
     if (!connection) return ok(NAME, `${file} is empty; the first sync fills it`)
     look(connection)
-    const version = versionText(Number(connection.pragma('user_version', { simple: true })))
-    const what = `${file} can be written, and has version ${version}`
+    const what = `${file} can be written`
     if (stat.size > READ_BYTES) {
       const text = `${what}; with ${inBytes(stat.size)} it is too large to be checked here`
       return warn(NAME, text, `check it by hand while nothing runs: sqlite3 FILE "PRAGMA quick_check"`)
@@ -78,12 +76,6 @@ function checkContents(file: string, look: (connection: Connection) => void): Fi
   } finally {
     connection?.close()
   }
-}
-
-function versionText(version: number): string {
-  return version < LATEST_VERSION
-    ? `${version}, which the first command that writes brings up to ${LATEST_VERSION}`
-    : String(version)
 }
 
 /** The finding for an error that came when the mirror was opened. */

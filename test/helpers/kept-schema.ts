@@ -1,5 +1,5 @@
 import { Client } from 'pg'
-import { migrate } from '../../src/store/postgres/migrations/migrate.ts'
+import { migrate } from '../../src/store/postgres/migrate.ts'
 import type { PostgresAddress } from '../../src/store/postgres/server/pool.ts'
 import { connectServer, type Server } from '../../src/store/postgres/server/server.ts'
 import { atEndOfFile } from './at-end-of-file.ts'

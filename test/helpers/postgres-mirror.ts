@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import type { Tokens } from '../../src/store/core/tokens.ts'
 import { createLeases, type Leases } from '../../src/store/postgres/leases.ts'
-import { migrate } from '../../src/store/postgres/migrations/migrate.ts'
+import { migrate } from '../../src/store/postgres/migrate.ts'
 import type { PostgresAddress } from '../../src/store/postgres/server/pool.ts'
 import { connectServer, type Server } from '../../src/store/postgres/server/server.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'

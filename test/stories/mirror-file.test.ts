@@ -21,7 +21,7 @@ function damage({ mirror }: Workspace): void {
 
 function makeNewer({ mirror }: Workspace): void {
   const newer = new Database(mirror)
-  newer.pragma('user_version = 99')
+  newer.pragma('user_version = 999')
   newer.close()
 }
 

@@ -6,7 +6,6 @@ import type { Connection } from '../../store/sqlite/driver.ts'
 import { assertMayRead, rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { type Header, inspectHeader } from '../../store/sqlite/file/header.ts'
 import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
-import { LATEST_VERSION } from '../../store/sqlite/migrations/migrate.ts'
 import { freeBytes, fullDisk, readFileFacts } from '../../store/sqlite/read/status.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
@@ -56,16 +55,11 @@ export function unwritableNow(file: string, isWriter: boolean): string | null {
 
 /**
  * The same for a file that the user named. It is not known who writes it, nor with what rights, but on a full disk nobody can. A copy, which is
- * not in WAL mode, is never written. A mirror of an earlier version is read like a copy, which does not show a held token.
+ * not in WAL mode, is never written.
  */
 function unwritableNamed(file: string): string | null {
   const header = headerOf(file)
   if (header.kind !== 'sqlite' || !header.isInWal) return null
-  if (header.userVersion < LATEST_VERSION)
-    return (
-      `${file} is a mirror of an earlier version (${header.userVersion}, this program's is ${LATEST_VERSION}), so what runs and what holds its ` +
-      'lists is not known: run a command with its configuration, which changes it to this version'
-    )
   return fullDisk(file, freeBytes(file))
 }
 

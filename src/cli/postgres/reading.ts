@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import { distinctNames, findListed, type Value } from '../../store/core/reading.ts'
 import { POSTGRES, runRule, type Statements } from '../../store/postgres/driver.ts'
-import { holdsMirror } from '../../store/postgres/migrations/migrate.ts'
+import { holdsMirror } from '../../store/postgres/migrate.ts'
 import {
   isUnknownName,
   meaningOf,

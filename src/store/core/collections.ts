@@ -1,11 +1,11 @@
 import { JobError } from '../../errors.ts'
 import { assertSameKey, changesViewName, shapeOf, TABLE_KINDS, tableName } from '../columns/catalog.ts'
-import { dropArrayViews, isTaken, replaceViews } from './array-views.ts'
+import { dropArrayViews, isTaken } from './array-views.ts'
 import { CHANGES_COMMENT } from './changes-view.ts'
 import { completeTables, namesOfTables } from './declarations.ts'
 import { type Alteration, type ViewedTable, viewedTable } from './fit.ts'
-import { type Dialect, exec, joinRaw, one, quoted, type Rule, run } from './sql.ts'
-import { type ConfiguredCollection, knownCollections, knownKey, loadCatalog, loadColumns } from './tables.ts'
+import { type Dialect, exec, one, quoted, type Rule, run } from './sql.ts'
+import { type ConfiguredCollection, knownKey, loadCatalog } from './tables.ts'
 
 // Making, completing and dropping the tables and views of a collection.
 
@@ -122,47 +122,4 @@ export function* ensureChangesView(
   if (yield* isTaken(dialect, name)) return
   const says = `${CHANGES_COMMENT}${shape.name}, of history and live rows.`
   yield* makeView(name, changes(shape), dialect.comment(`VIEW ${quoted(name)}`, says))
-}
-
-/** Adds what the tables and views of a mirror of an earlier version lack, also for collections that the configuration no longer names. */
-export function* completeCollections(alteration: Alteration): Rule<void> {
-  const { dialect } = alteration
-  for (const collection of yield* knownCollections()) {
-    const { name } = collection
-    const shape = shapeOf(name, yield* loadCatalog(dialect, collection))
-    yield* completeTables(dialect, shape)
-    yield* ensureChangesView(alteration, shape)
-    yield* markWideTexts(alteration, shape)
-    yield* replaceViews(alteration, shape)
-  }
-}
-
-/** Marks the columns that hold texts that read like lists. */
-function* markWideTexts(
-  { dialect, beginsLikeList, hasText }: Alteration,
-  { name, keyColumns }: ViewedTable,
-): Rule<void> {
-  const columns = yield* loadColumns(dialect, name)
-  const texts = columns.filter(({ role, type }) => role !== 'key' && type === 'TEXT')
-  if (texts.length === 0) return
-  // First those that begin like one: most columns have none.
-  const begin = texts.map(
-    (column, index) => `max(CASE WHEN ${beginsLikeList(column.name)} THEN 1 END) AS c${index}`,
-  )
-  const found = yield* one<Record<string, number | null>>(
-    `SELECT ${begin.join(', ')} FROM ${quoted(name)} AS t`,
-  )
-  for (const { name: column, path } of texts.filter((_, index) => found?.[`c${index}`] === 1))
-    yield* run(
-      `
-        UPDATE sync_known_columns
-        SET wide = 1
-        WHERE collection = :name AND "column" = :column AND EXISTS (
-          SELECT 1
-          FROM ${quoted(name)} AS t ${joinRaw(dialect, name, keyColumns)}
-          WHERE ${beginsLikeList(column)} AND ${hasText(path)}
-        )
-      `,
-      { name, column },
-    )
 }

@@ -156,10 +156,6 @@ export interface Alteration {
   elements: ElementSql
   /** The SELECT of the view of changes: see `selectChanges`. */
   changes(shape: ViewedTable): string
-  /** A condition: the column of `t` holds a text that begins like a list. */
-  beginsLikeList(column: string): string
-  /** A condition: the item of `r` has a text at this path. */
-  hasText(path: string): string
   /** Runs a rule. Where the database refuses it, undoes it and returns what is in the way. */
   tried(begin: () => Rule<void>): Rule<string | null>
 }

@@ -16,7 +16,7 @@ import {
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import { livingWorkers } from './leases.ts'
-import { migrate } from './migrations/migrate.ts'
+import { migrate } from './migrate.ts'
 import { placeOf, type Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 import { POSTGRES_LIMITS, storableJson, withinPage } from './storable.ts'

@@ -107,19 +107,6 @@ describe('check', () => {
     expect(named('refresh')).not.toEqual([])
   })
 
-  it('after an upgrade, takes a mirror of the older version for what it is, and leaves it so', async ({
-    checking: { workspace, check },
-  }) => {
-    await workspace.run(['sync'])
-    workspace.change('PRAGMA user_version = 8')
-
-    const { code, named } = await check('--offline')
-
-    expect(code).toBe(0)
-    expect(named('mirror')[0]).toMatchObject({ state: 'ok', message: has('version 8, which') })
-    expect(workspace.value('PRAGMA user_version')).toBe(8)
-  })
-
   it.for<[number, number, RegExp]>([
     [401, 3, /refused \(401\).*resume --org globex/],
     [403, 3, /403/],

@@ -60,20 +60,6 @@ describe('status', () => {
     expect((await workspace.run(['sync'])).code).toBe(2)
   })
 
-  it('of a mirror of an earlier version tells what a copy does, and that what holds its lists is not known', async ({
-    scene,
-  }) => {
-    const { workspace } = scene
-    await workspace.run(['sync'])
-    workspace.change('PRAGMA user_version = 15')
-
-    const checked = await told(workspace, '--check', '--database', workspace.mirror)
-
-    expect(checked).toMatchObject({ code: 4 })
-    expect(checked.text).toMatch(/is a mirror of an earlier version \(15, this program's is \d+\)/)
-    expect(checked.text).toMatch(/acme orders/)
-  })
-
   it('tells how fresh each list is, what went wrong, and what to do, as sync_status does', async ({
     scene,
   }) => {

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import { migrate } from '../../../src/store/postgres/migrate.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/pool.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { createDoor, items, pageOf, type Reply, serve } from '../../helpers/list-server.ts'

@@ -1,5 +1,5 @@
 import { type SharedJob, startSharedScheduler } from '../../../src/schedule/shared-scheduler.ts'
-import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import { migrate } from '../../../src/store/postgres/migrate.ts'
 import { TOUCH_EVERY_MS } from '../../../src/store/postgres/queue/boss.ts'
 import { type ListQueue, openQueue, type QueuedList } from '../../../src/store/postgres/queue/queue.ts'
 import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'

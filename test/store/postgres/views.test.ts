@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import { migrate } from '../../../src/store/postgres/migrate.ts'
 import { withinPage } from '../../../src/store/postgres/storable.ts'
 import { makeConfigured } from '../../../src/store/postgres/tables/collection.ts'
 import { jobOf } from '../../helpers/jobs.ts'

@@ -8,8 +8,9 @@ import {
   livingWorkers,
   readDaemons,
 } from '../../../src/store/postgres/leases.ts'
-import { LATEST_VERSION, migrate } from '../../../src/store/postgres/migrations/migrate.ts'
+import { migrate } from '../../../src/store/postgres/migrate.ts'
 import { connectServer, type Server } from '../../../src/store/postgres/server/server.ts'
+import { LATEST_VERSION } from '../../../src/store/schema.ts'
 import { noTraffic } from '../../../src/sync/run.ts'
 import type { Lease } from '../../../src/sync/store.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
@@ -442,7 +443,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const list = scriptedList({
       ids: [1, 2, 3, 4, 5, 6, 7],
       before: async (answer) => {
-        if (answer === 2) await second.rows("UPDATE sync_settings SET value = '99' WHERE name = 'version'")
+        if (answer === 2) await second.rows("UPDATE sync_settings SET value = '999' WHERE name = 'version'")
       },
     })
 

@@ -148,10 +148,10 @@ describe.skipIf(server.missing !== null)(
     it('where a newer program has made the schema', async () => {
       const scene = await at({})
       expect((await sync(scene)).code).toBe(0)
-      await asAdmin(`UPDATE ${scene.address.schema}.sync_settings SET value = '99' WHERE name = 'version'`)
+      await asAdmin(`UPDATE ${scene.address.schema}.sync_settings SET value = '999' WHERE name = 'version'`)
       for (const command of ['sync', 'status', 'resume']) {
         const { code, stderr } = await scene.run([command], { env: { PGPASSWORD: scene.secretText } })
-        const newer = expect.stringMatching(/newer admin-mirror.*update this one/)
+        const newer = expect.stringMatching(/newer admin-mirror.*Use the newer version/)
         expect([command, code, stderr]).toEqual([command, 4, newer])
       }
     })

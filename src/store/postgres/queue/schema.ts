@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import manifest from 'pg-boss/package.json' with { type: 'json' }
 import { MirrorError, MirrorLostError } from '../../../errors.ts'
 import { quoted } from '../../core/sql.ts'
-import { strangeOwner } from '../migrations/migrate.ts'
+import { strangeOwner } from '../migrate.ts'
 import { type PostgresAddress, placeOf } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
 

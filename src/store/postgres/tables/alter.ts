@@ -8,7 +8,7 @@ import type { Alteration } from '../../core/fit.ts'
 import { all, exec, one, quoted, type Rule, SQL_TYPES } from '../../core/sql.ts'
 import { POSTGRES } from '../driver.ts'
 import { dependentIn, isRefusal } from '../server/errors.ts'
-import { ELEMENTS, hasTextSql } from './views.ts'
+import { ELEMENTS } from './views.ts'
 
 /** Runs in a transaction. */
 export const ALTERATION: Alteration = {
@@ -31,8 +31,6 @@ export const ALTERATION: Alteration = {
   makeView,
   elements: ELEMENTS,
   changes: (shape) => selectChanges(POSTGRES, shape),
-  beginsLikeList: (column) => `t.${quoted(column)} ~ '^[ \\t\\n\\r]*\\['`,
-  hasText: hasTextSql,
   tried,
 }
 

@@ -10,8 +10,9 @@ import {
 } from '../../core/fit.ts'
 import { one, type Rule, run } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
+import { LATEST_VERSION } from '../../schema.ts'
 import { POSTGRES, runRule } from '../driver.ts'
-import { assertKnownVersion, LATEST_VERSION } from '../migrations/migrate.ts'
+import { assertKnownSchema } from '../migrate.ts'
 import { StaleTablesError } from '../server/errors.ts'
 import type { Server } from '../server/server.ts'
 import { ALTERATION } from './alter.ts'
@@ -84,7 +85,7 @@ export function createServerTables(server: Server): ServerTables {
         return await task(await open(collection))
       } catch (error) {
         if (!(error instanceof StaleTablesError) || tries === MOST_TRIES) throw error
-        await assertKnownVersion(server)
+        await assertKnownSchema(server)
         known.delete(collection.name)
       }
     }

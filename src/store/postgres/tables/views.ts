@@ -29,7 +29,7 @@ WHERE json_typeof(e.value) = 'object'`
 }
 
 /** A condition: the item has a text at this path. In names, the function replaces what PostgreSQL cannot hold, so it is replaced here, too. */
-export function hasTextSql(path: string): string {
+function hasTextSql(path: string): string {
   const names = parseSqlitePath(path).map((name) => literal(name.toWellFormed().replaceAll('\0', '\u0001')))
   return `json_has_text(r."_json", ARRAY[${names.join(', ')}]::text[])`
 }

@@ -1,15 +1,14 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { systemCode } from '../../../errors.ts'
-import { completeCollections } from '../../core/collections.ts'
 import { hasMirrorViews, makeMirrorViews } from '../../core/views.ts'
+import { assertKnownVersion } from '../../schema.ts'
 import { type Connection, runRule } from '../driver.ts'
-import { migrate } from '../migrations/migrate.ts'
+import { migrate } from '../migrate.ts'
 import { ALTERATION } from '../tables/alter.ts'
 import { assertMayWrite, damaged } from './errors.ts'
 import {
   APPLICATION_ID,
-  assertKnown,
   assertOurs,
   assertOwnWal,
   attempt,
@@ -51,10 +50,7 @@ export function openForWriting(file: string): Connection {
     connection.pragma(`wal_autocheckpoint = ${WAL_PAGES}`)
     connection.pragma(`journal_size_limit = ${WAL_BYTES}`)
     const makeViews = () => runRule(connection, makeMirrorViews(ALTERATION))
-    migrate(connection, () => {
-      runRule(connection, completeCollections(ALTERATION))
-      makeViews()
-    })
+    migrate(connection, makeViews)
     if (!runRule(connection, hasMirrorViews(ALTERATION))) connection.transaction(makeViews).immediate()
     return connection
   } catch (error) {
@@ -80,7 +76,7 @@ function assertUsable(file: string): void {
   const connection = connect(file, true)
   try {
     assertOwnWal(connection, file)
-    assertKnown(schemaVersion(connection), file)
+    assertKnownVersion(schemaVersion(connection), file)
     if (fs.statSync(file).size <= CHECKED_BYTES) assertSound(connection, file)
   } catch (error) {
     // In a mirror outside WAL mode, only a writer can roll back an interrupted transaction.

@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { MirrorError, MirrorLostError } from '../../../errors.ts'
+import { MirrorError } from '../../../errors.ts'
+import { assertKnownVersion, LATEST_VERSION } from '../../schema.ts'
 import type { Connection } from '../driver.ts'
-import { LATEST_VERSION } from '../migrations/migrate.ts'
 import { assertMayRead, explainFileError, explainSqliteError } from './errors.ts'
 import { inspectHeader } from './header.ts'
 
@@ -42,7 +42,7 @@ export function openForReading(file: string, isCopy = false, mayBeOld = isCopy):
 function hasTables(connection: Connection, file: string, mayBeOld: boolean): boolean {
   assertOwnWal(connection, file)
   const version = schemaVersion(connection)
-  assertKnown(version, file)
+  assertKnownVersion(version, file)
   if (version === 0 || version === LATEST_VERSION || mayBeOld) return version > 0
   throw new MirrorError(
     `${file} was made by an older admin-mirror; run "admin-mirror sync" once to bring it up to date`,
@@ -141,16 +141,8 @@ export function assertOurs(
       `${file} is a database of something else, not a mirror; it is left as it is. ${advice}`,
     )
   }
-  assertKnown(header.userVersion, file)
+  assertKnownVersion(header.userVersion, file)
   return 'ours'
-}
-
-export function assertKnown(version: number, file: string): void {
-  if (version <= LATEST_VERSION) return
-  throw new MirrorLostError(
-    `${file} was made by a newer admin-mirror (schema ${version}, this one knows ${LATEST_VERSION}); ` +
-      'it is left as it is. Use the newer version',
-  )
 }
 
 const NAME = 'Name a mirror, a published file or a copy of one'
@@ -173,7 +165,7 @@ export function schemaVersion(connection: Connection): number {
 /** Returns a function that throws MirrorLostError once a newer version has migrated the mirror. */
 export function createVersionCheck(connection: Connection, file: string): () => void {
   const version = connection.prepare('PRAGMA user_version').pluck()
-  return () => assertKnown(version.get() as number, file)
+  return () => assertKnownVersion(version.get() as number, file)
 }
 
 /** Runs `task`; throws errors of SQLite and of the file system as MirrorError. */

@@ -1,11 +1,11 @@
 import { MirrorError, systemCode } from '../../../errors.ts'
 import { freshnessOf, type JobFreshness } from '../../core/publication.ts'
 import { quoted } from '../../core/sql.ts'
+import { LATEST_VERSION } from '../../schema.ts'
 import type { Connection } from '../driver.ts'
 import { isDamage } from '../file/errors.ts'
 import { COPY_ID, openAsItIs, openForReading, translate } from '../file/open.ts'
 import { ANALYZED_ROWS } from '../maintenance.ts'
-import { LATEST_VERSION } from '../migrations/migrate.ts'
 import { createIndexesSql, MIRROR, tablesOfCopy } from './tables.ts'
 
 /** What a copy holds. */

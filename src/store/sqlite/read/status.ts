@@ -5,10 +5,10 @@ import { type ColumnTrouble, columnTroubles } from '../../core/column-counts.ts'
 import type { DaemonRecord } from '../../core/leases.ts'
 import type { MirrorSize } from '../../core/overview.ts'
 import { gateClosedUntil, jobLines, neverSynced, type StatusRow, statusOf } from '../../core/status.ts'
+import { LATEST_VERSION } from '../../schema.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
 import { APPLICATION_ID, schemaVersion, translatingErrors } from '../file/open.ts'
 import { isOwnerAlive, readDaemons } from '../leases.ts'
-import { LATEST_VERSION } from '../migrations/migrate.ts'
 
 /** What `status` and the listener read of a file. */
 export interface FileFacts {

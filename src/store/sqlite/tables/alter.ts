@@ -6,7 +6,7 @@ import type { Alteration } from '../../core/fit.ts'
 import { all, exec, one, quoted, type Rule, run } from '../../core/sql.ts'
 import { loadColumns, saveColumns } from '../../core/tables.ts'
 import { type Connection, SQLITE } from '../driver.ts'
-import { changesSql, ELEMENTS, helpView, kindSql } from './views.ts'
+import { changesSql, ELEMENTS, helpView } from './views.ts'
 
 /** Runs within `withoutForeignKeys`. */
 export const ALTERATION: Alteration = {
@@ -29,8 +29,6 @@ export const ALTERATION: Alteration = {
   },
   elements: ELEMENTS,
   changes: (shape) => changesSql(SQLITE, shape),
-  beginsLikeList: (column) => `ltrim(t.${quoted(column)}, char(32, 9, 10, 13)) GLOB '[[]*'`,
-  hasText: (path) => `${kindSql(path)} = 'text'`,
   // SQLite changes a table whatever depends on it.
   *tried(begin) {
     yield* begin()

@@ -35,7 +35,7 @@ function listSql(column: string, sentAt: string | null): string {
 }
 
 /** The JSON type of the value at a path of the item: `text`, `array`. NULL for items nested deeper than 1,000, which SQLite cannot read. */
-export function kindSql(path: string): string {
+function kindSql(path: string): string {
   return `CASE WHEN json_valid(r."_json") THEN json_type(r."_json", ${literal(path)}) END`
 }
 

@@ -3,10 +3,10 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
+import { LATEST_VERSION } from '../../../../src/store/schema.ts'
 import type { Connection } from '../../../../src/store/sqlite/driver.ts'
 import { makeFolder, openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
-import { LATEST_VERSION } from '../../../../src/store/sqlite/migrations/migrate.ts'
 import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../../helpers/other-process.ts'
 import { mustRun } from '../../../helpers/system.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
@@ -194,7 +194,7 @@ const UNUSABLE: [string, (file: string) => void, RegExp][] = [
   ['a short text', (file) => fs.writeFileSync(file, 'x'), /no SQLite database.*another file/],
   ["somebody else's database", makeForeign, /something else.*another file/],
   ["somebody else's database in WAL mode", makeForeignInWal, /something else.*another file/],
-  ['a mirror of a newer version', makeNewer, /newer admin-mirror \(schema 99.*newer version/],
+  ['a mirror of a newer version', makeNewer, /newer admin-mirror \(schema 999.*newer version/],
   ['a truncated mirror', truncateMirror, DAMAGED],
   ['a mirror that was overwritten in the middle', overwriteMirror, DAMAGED],
   ['a damaged mirror that is not in WAL mode', overwriteSnapshot, DAMAGED],
@@ -213,7 +213,7 @@ function makeForeignInWal(file: string): void {
 function makeNewer(file: string): void {
   makeMirror(file)
   const database = new Database(file)
-  database.pragma('user_version = 99')
+  database.pragma('user_version = 999')
   database.close()
 }
 
@@ -314,7 +314,7 @@ describe('a file that cannot be the mirror', () => {
     onTestFinished(() => {
       newer.close()
     })
-    newer.pragma('user_version = 99')
+    newer.pragma('user_version = 999')
     const before = fs.readFileSync(file)
 
     expect(errorOf(() => openForWriting(file)).message).toMatch(/newer version/)

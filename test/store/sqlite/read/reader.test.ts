@@ -81,7 +81,7 @@ describe('a reader', () => {
   it.each([
     'DELETE FROM orders',
     'DROP TABLE orders',
-    'PRAGMA user_version = 99',
+    'PRAGMA user_version = 999',
     'PRAGMA journal_mode = DELETE',
     `ATTACH 'other.db' AS other`,
     `VACUUM INTO 'other.db'`,

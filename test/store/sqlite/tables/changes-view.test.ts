@@ -6,15 +6,11 @@ import { findListed } from '../../../../src/store/core/reading.ts'
 import { selectRows } from '../../../../src/store/core/selection.ts'
 import { knownKeys } from '../../../../src/store/core/tables.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
-import { beforeElements } from '../../../helpers/before-elements.ts'
-import { beforeSeq } from '../../../helpers/before-seq.ts'
-import { timeAt } from '../../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
 import { OUTSIDE_READERS } from '../../../helpers/outside-readers.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
 
-const HOUR = 3_600_000
 const EVENTS = 'SELECT id, change, at, changed_fields, before, after FROM orders_changes'
 
 interface Event {
@@ -219,57 +215,6 @@ describe('orders_changes', () => {
     const [ofAcme, ofGlobex] = [await eventsOf(ACME), await eventsOf(GLOBEX)]
 
     expect(await eventsOf(ACME, GLOBEX)).toEqual([...ofAcme, ...ofGlobex].toSorted())
-  })
-
-  it('is there in a mirror of an earlier version, whose old versions have no list of fields', async () => {
-    const test = openTestMirror()
-    const stage = createStage(test)
-    for (const a of [1, 2]) {
-      test.clock.advance(HOUR)
-      await stage.write(`{"id":1,"a":${a}}`)
-    }
-    beforeElements(test.connection)
-    beforeSeq(test.connection)
-    test.connection.exec(`
-      DROP INDEX orders_history_at_end;
-      ALTER TABLE orders_history DROP COLUMN _changed_fields;
-      ALTER TABLE orders_history DROP COLUMN _first_seen_at;
-      DROP TABLE sync_seq;
-      DROP TABLE sync_shares;
-      ALTER TABLE sync_gates DROP COLUMN version;
-      ALTER TABLE sync_jobs DROP COLUMN failing_since;
-      ALTER TABLE sync_jobs DROP COLUMN failing_by;
-      ALTER TABLE sync_jobs DROP COLUMN failing_code;
-      ALTER TABLE sync_jobs DROP COLUMN failing_message;
-      ALTER TABLE sync_jobs DROP COLUMN verifying;
-      ALTER TABLE sync_jobs DROP COLUMN retry_since;
-      ALTER TABLE sync_jobs DROP COLUMN retry_until;
-      ALTER TABLE sync_jobs DROP COLUMN retry_error;
-      PRAGMA user_version = 10;
-    `)
-    test.close()
-
-    const { file, clock } = test
-    const next = openTestMirror({ file, clock })
-    const old = next.rows(`SELECT change, seq, at FROM orders_changes ORDER BY seq`)
-    expect(old).toEqual(
-      [
-        { change: 'added', at: timeAt(HOUR) },
-        { change: 'changed', at: timeAt(2 * HOUR) },
-      ].map((event) => ({ ...event, seq: Date.parse(event.at) })),
-    )
-    const later = createStage(next)
-    // The clock was set back meanwhile.
-    clock.advance(-10 * HOUR)
-    for (const a of [3, 4]) await later.write(`{"id":1,"a":${a}}`)
-
-    const last = Date.parse(timeAt(2 * HOUR))
-    expect(next.rows(`SELECT change, changed_fields, seq FROM orders_changes ORDER BY seq`)).toEqual([
-      { change: 'added', changed_fields: null, seq: Date.parse(timeAt(HOUR)) },
-      { change: 'changed', changed_fields: null, seq: last },
-      { change: 'changed', changed_fields: '["$.a"]', seq: last + 1 },
-      { change: 'changed', changed_fields: '["$.a"]', seq: last + 2 },
-    ])
   })
 
   it('gives no number twice after an earlier copy of the file took its place', async () => {

@@ -1,33 +1,12 @@
-import fs from 'node:fs'
-import { MirrorError, MirrorLostError } from '../../../errors.ts'
-import { printable } from '../../../text.ts'
-import { completeCollections } from '../../core/collections.ts'
-import { quoted } from '../../core/sql.ts'
-import { hasMirrorViews, makeMirrorViews } from '../../core/views.ts'
-import { runRule } from '../driver.ts'
-import { placeOf, type Sql } from '../server/pool.ts'
-import type { Server } from '../server/server.ts'
-import { ALTERATION } from '../tables/alter.ts'
-
-const FOLDER = new URL('.', import.meta.url)
-
-/** The numbered steps of tables, in order; views are made after them, by `core/views.ts`. A released step is never edited: existing schemas have it. */
-const STEPS = [
-  '0001-tables-of-the-interface.sql',
-  '0002-tokens-of-organizations.sql',
-  '0003-refreshes-of-many-workers.sql',
-  '0004-values-of-columns.sql',
-  '0005-order-of-events.sql',
-  '0006-failing.sql',
-  '0007-elements-of-lists.sql',
-  '0008-work-of-owners.sql',
-  '0009-numbers-of-lists.sql',
-  '0010-shares-of-refreshes.sql',
-  '0011-columns-of-elements.sql',
-  '0012-locks-of-workers.sql',
-]
-
-export const LATEST_VERSION = STEPS.length
+import { MirrorError } from '../../errors.ts'
+import { printable } from '../../text.ts'
+import { quoted } from '../core/sql.ts'
+import { hasMirrorViews, makeMirrorViews } from '../core/views.ts'
+import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
+import { runRule } from './driver.ts'
+import { placeOf, type Sql } from './server/pool.ts'
+import type { Server } from './server/server.ts'
+import { ALTERATION } from './tables/alter.ts'
 
 /** Any number that nothing else uses for a lock, so that only migrations wait for each other. All versions share it. */
 const LOCK = 919_553_173
@@ -52,9 +31,8 @@ export async function migrate(server: Server): Promise<void> {
     const known = await sql.rows('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
     if (known.length === 0) await sql.exec(`CREATE SCHEMA ${quoted(schema)}`)
     const done = (await findSettings(sql, schema)) ? await versionOf(sql) : await assertEmpty(sql, server)
-    if (done > LATEST_VERSION) throw tooNew(server, done)
-    for (const step of STEPS.slice(done)) await sql.exec(fs.readFileSync(new URL(step, FOLDER), 'utf8'))
-    if (done < LATEST_VERSION) await runRule(sql, completeCollections(ALTERATION))
+    assertKnownVersion(done, `the schema ${schema}`)
+    for (const step of stepsFrom(done, 'server')) await sql.exec(step)
     await runRule(sql, makeMirrorViews(ALTERATION))
     await sql.rows(
       "INSERT INTO sync_settings (name, value) VALUES ('version', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -63,11 +41,11 @@ export async function migrate(server: Server): Promise<void> {
   })
 }
 
-/** Whether the schema holds a mirror. Throws MirrorLostError for one that a newer version made. */
+/** Whether the schema holds a mirror. Throws MirrorLostError for one of a version that is not known. */
 export async function holdsMirror(server: Server): Promise<boolean> {
   const settings = await findSettings(server, server.address.schema)
   // A role for the rows of one organization may see those tables alone: it can query them, whatever the version.
-  if (settings?.mayRead) await assertKnownVersion(server)
+  if (settings?.mayRead) await assertKnownSchema(server)
   return settings !== undefined
 }
 
@@ -122,17 +100,9 @@ function ownedBy(
   )
 }
 
-function tooNew({ address }: Pick<Server, 'address'>, version: number): MirrorLostError {
-  return new MirrorLostError(
-    `the schema ${address.schema} was made by a newer admin-mirror (version ${version}, this one knows ${LATEST_VERSION}): ` +
-      'update this one',
-  )
-}
-
-/** Throws MirrorLostError if a newer worker has migrated the schema meanwhile. */
-export async function assertKnownVersion(server: Server): Promise<void> {
-  const version = await versionOf(server)
-  if (version > LATEST_VERSION) throw tooNew(server, version)
+/** Throws MirrorLostError if another version has made the schema, or has migrated it meanwhile. */
+export async function assertKnownSchema(server: Server): Promise<void> {
+  assertKnownVersion(await versionOf(server), `the schema ${server.address.schema}`)
 }
 
 /**

@@ -1,2 +1,0 @@
--- The view of which this step was is made after all steps now.
-SELECT 1;
