@@ -14,7 +14,7 @@ import { shellWord } from '../text.ts'
 import { exitCodeIfStopped } from './exit-code.ts'
 import type { Publishing } from './publisher.ts'
 import type { MirrorFacts } from './read-status.ts'
-import type { ReadingOptions, WritePieces } from './reading/run-reading.ts'
+import type { ReadingTask } from './reading/read.ts'
 import { type Globals, type Runtime, typedConfig } from './runtime.ts'
 
 // What commands do with a mirror, be it a file or a schema of a PostgreSQL server.
@@ -78,8 +78,8 @@ interface MirrorKind {
   writeFault(place: MirrorPlace): string | null
   /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: the API whose lists it has to hold; null: not checked. */
   check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>
-  /** Does what `query` or `export` asks for. Throws UsageError, and JobError when the time is over. */
-  read(config: Config | null, runtime: Runtime, options: ReadingOptions, write: WritePieces): Promise<void>
+  /** Writes what `query` or `export` asks for. Throws UsageError. */
+  read(config: Config | null, runtime: Runtime, task: ReadingTask): Promise<void>
 }
 
 /** The one place where a command chooses between a file and a server. If the mirror is a file, nothing of PostgreSQL is loaded. */

@@ -106,14 +106,6 @@ describe('--database', () => {
       { organization: 'globex', collection: 'orders', rows: 3, coverage: 'steady' },
     ])
   })
-
-  it('does not write over the file that it reads', async () => {
-    for (const output of ['published.db', 'published.db-wal'])
-      expect(await bare(['query', COUNT, '--database', 'published.db', '--output', output])).toMatchObject({
-        code: 2,
-        stdout: '',
-      })
-  })
 })
 
 describe.skipIf(!CAN_BE_OTHERS)('--database in a folder that one may not write (needs root)', () => {

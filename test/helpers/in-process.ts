@@ -4,7 +4,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { runProgram } from '../../src/cli/program.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
-import { createTranscript, type Ended, type RunningCommand } from './processes.ts'
+import { createTranscript, type RunningCommand } from './processes.ts'
 
 /** Where a command is typed. */
 export interface Place {
@@ -48,14 +48,9 @@ export function createHastyClock(time: () => number = Date.now): HastyClock {
 const REAL: Clock = { now: Date.now, sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) }
 
 /**
- * Runs a command in this process, with the wiring of src/main.ts but for what is the process's own: its streams, signals and end.
- * Starting a process takes longer than most commands.
+ * Starts a command in this process, with the wiring of src/main.ts but for what is the process's own: its streams, signals and end.
+ * Starting a process takes longer than most commands. A signal is passed on as src/main.ts does with the first one.
  */
-export async function runInProcess(args: readonly string[], place: Place): Promise<Ended> {
-  return startInProcess(args, place).ended
-}
-
-/** Starts a command in this process. A signal is passed on as src/main.ts does with the first one. */
 export function startInProcess(args: readonly string[], place: Place): RunningCommand {
   const stop = new AbortController()
   const transcript = createTranscript()

@@ -26,14 +26,11 @@ async function mine(format: string): Promise<string> {
 }
 
 describe('a view of a user under one of our names', () => {
-  it.each([
-    ['orders__items', /^orders__items cannot be read \(no such table: .*left_long_ago\)/],
-    ['orders_changes', /^orders_changes has no column _organization_id/],
-  ])('is refused by export with 2: %s', async (name, why) => {
-    const { code, stdout, stderr } = await workspace.run(['export', name, '--format', 'csv'])
+  it('that cannot be read is refused by export with 2', async () => {
+    const { code, stdout, stderr } = await workspace.run(['export', 'orders__items', '--format', 'csv'])
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(why)
+    expect(stderr).toMatch(/no such table: .*left_long_ago/)
   })
 
   it('does not keep a copy from being made, and is not in it', async () => {

@@ -2,16 +2,13 @@ import { addAbortSignal } from 'node:stream'
 import { UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
-import type { QueryFormat } from '../reading/read.ts'
-import { assertShowable, outputFor, runReading } from '../reading/run-reading.ts'
+import type { OutputFormat } from '../reading/read.ts'
+import { runReading } from '../reading/run-reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { typedDuration } from '../typed-duration.ts'
 
 interface Options extends DatabaseOption {
-  format: QueryFormat
+  format: OutputFormat
   param: [string, string][]
-  output?: string
-  timeout?: string
 }
 
 /** `query`: one reading statement. */
@@ -19,17 +16,14 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   typed: string,
-  { format, param, output, timeout, database }: Options,
+  { format, param, database }: Options,
 ): Promise<number> {
-  const limit = typedDuration('--timeout', timeout, '500ms, 30s or 5m')
   const place = await readTarget(runtime, globals, database)
-  const file = await outputFor(runtime, output, place)
-  assertShowable(runtime, file, format, 'result')
   const sql = typed === '-' ? await readSql(runtime) : typed
   if (sql === null) return exitCodeOfStop(runtime.signal)
   // `:NAME=VALUE` is understood, too. The last of several of one name counts.
   const parameters = param.map(([name, value]) => [name.replace(/^[:@$]/, ''), value] as const)
-  return await runReading(runtime, place, { kind: 'query', sql, format, parameters }, { output: file, limit })
+  return await runReading(runtime, place, { kind: 'query', sql, format, parameters })
 }
 
 /** Standard input may be endless. */

@@ -9,7 +9,7 @@ import { openForReading, translatingErrors } from '../../store/sqlite/file/open.
 import { freeBytes, fullDisk, readFileFacts } from '../../store/sqlite/read/status.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
-import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
+import type { ReadingTask } from '../reading/read.ts'
 import type { Runtime } from '../runtime.ts'
 
 // A mirror in a file, as `MirrorKind` describes it. What only some commands need is loaded when they need it.
@@ -72,14 +72,9 @@ export async function check(
   return checkMirrorFile(database, baseUrl, collections)
 }
 
-export async function read(
-  _config: Config | null,
-  runtime: Runtime,
-  options: ReadingOptions,
-  write: WritePieces,
-): Promise<void> {
+export async function read(_config: Config | null, runtime: Runtime, task: ReadingTask): Promise<void> {
   const { readFile } = await import('./reading.ts')
-  await readFile(runtime, options, write)
+  await readFile(runtime, task)
 }
 
 /** Whether there is no mirror yet. Call it before this process opens the file. */

@@ -15,7 +15,7 @@ import { placeOf, type Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
-import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
+import type { ReadingTask } from '../reading/read.ts'
 import type { Runtime } from '../runtime.ts'
 import { openServerForReading } from './connect.ts'
 
@@ -45,14 +45,9 @@ export function writeFault(): string | null {
   return null
 }
 
-export async function read(
-  config: Config | null,
-  runtime: Runtime,
-  options: ReadingOptions,
-  write: WritePieces,
-): Promise<void> {
+export async function read(config: Config | null, runtime: Runtime, task: ReadingTask): Promise<void> {
   const { readOnServer } = await import('./reading.ts')
-  await readOnServer(config, runtime, options, write)
+  await readOnServer(config, runtime, task)
 }
 
 export async function check(

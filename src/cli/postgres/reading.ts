@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
-import { distinctNames, findListed, type Value } from '../../store/core/reading.ts'
+import { distinctNames, type Value } from '../../store/core/reading.ts'
 import { POSTGRES, runRule, type Statements } from '../../store/postgres/driver.ts'
 import { holdsMirror } from '../../store/postgres/migrate.ts'
 import {
@@ -9,33 +9,31 @@ import {
   meaningOfSql,
   openCursor,
   type StreamedRows,
-  selectedRows,
   type UserStatement,
   withPlaceholders,
 } from '../../store/postgres/read/query.ts'
 import type { Cursor } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { noMirror } from '../file/mirror.ts'
-import { assertNameOf } from '../reading/named.ts'
+import { writeAll } from '../output/formats/format.ts'
+import { assertName } from '../reading/exported.ts'
 import { type QueryWork, type ReadableMirror, type ReadingTask, written } from '../reading/read.ts'
-import type { ReadingOptions, WritePieces } from '../reading/run-reading.ts'
 import type { Runtime } from '../runtime.ts'
 import { connect } from './connect.ts'
 
 /**
- * Does the task on one snapshot, in a transaction that can only read, even if the role may write. A signal or the end of
- * the time ends the statement on the server, too. Throws UsageError, MirrorError, and JobError when the time is over.
+ * Does the task on one snapshot, in a transaction that can only read, even if the role may write. Throws UsageError and
+ * MirrorError.
  */
 export async function readOnServer(
   config: Config | null,
   runtime: Runtime,
-  { task, limitMs, late }: ReadingOptions,
-  write: WritePieces,
+  task: ReadingTask,
 ): Promise<void> {
   const { work } = task
-  const names = work.kind === 'query' ? statementOf(work).names : null
+  const names = work.kind === 'query' ? statementOf(work.sql, work.parameters).names : null
   const meaning = (error: unknown) => (names ? meaningOfSql(error, names) : meaningOf(error))
-  const stop = AbortSignal.any([runtime.signal, late])
+  const { signal: stop } = runtime
   const report = (message: string) => runtime.stderr.write(`${message}\n`)
   const server = await connect(config?.postgres, runtime, report, 'reading')
   try {
@@ -43,13 +41,9 @@ export async function readOnServer(
       await assertUsage(server, task, stop)
       throw noMirror(task.database)
     }
-    await server.readingOnce(
-      async (sql) => {
-        if (limitMs) await sql.exec(`SET LOCAL statement_timeout = ${Math.ceil(limitMs)}`)
-        await write(await written(readableServer(sql), task, report))
-      },
-      { stop, meaning },
-    )
+    const read = async (sql: Statements & Cursor) =>
+      writeAll(runtime.stdout, await written(readableServer(sql), task))
+    await server.readingOnce(read, { stop, meaning })
   } finally {
     await server.close()
   }
@@ -62,31 +56,29 @@ async function assertUsage(
   stop: AbortSignal,
 ): Promise<void> {
   if (work.kind === 'query') {
-    const { text, values, names } = explaining(statementOf(work))
+    const { text, values, names } = explaining(statementOf(work.sql, work.parameters))
     const meaning = (error: unknown) =>
       isUnknownName(error) ? noMirror(database) : meaningOfSql(error, names)
     await server.readingOnce((sql) => sql.arrays(text, values), { stop, meaning })
     return
   }
-  assertNameOf(work, configured)
+  assertName(work.name, configured)
 }
 
 /** Of a mirror on a PostgreSQL server, in one transaction. */
 function readableServer(sql: Statements & Cursor): ReadableMirror {
   return {
     dialect: POSTGRES,
-    async query(work) {
-      const { columns, ...rest } = await run(sql, statementOf(work))
+    async query(text, parameters) {
+      const { columns, ...rest } = await run(sql, statementOf(text, parameters))
       return { columns: distinctNames(columns), ...rest }
     },
     ask: (rule) => runRule(sql, rule),
-    find: (name) => runRule(sql, findListed(POSTGRES, name)),
-    select: (read) => selectedRows(sql, read),
   }
 }
 
 /** The statement as the server takes it. Throws UsageError if it does not only read, and for parameters that do not match. */
-function statementOf({ sql, parameters }: Pick<QueryWork, 'sql' | 'parameters'>): UserStatement {
+function statementOf(sql: string, parameters: QueryWork['parameters']): UserStatement {
   const statement = withPlaceholders(sql, new Map(parameters))
   if (ROWS.includes(statement.firstWord) || NO_CURSOR.includes(statement.firstWord)) return statement
   throw new UsageError('query only reads: write one SELECT (or WITH, VALUES, TABLE, EXPLAIN, SHOW)')

@@ -1,85 +1,67 @@
 import { UsageError } from '../../errors.ts'
 import { tableName } from '../../store/columns/catalog.ts'
-import {
-  findListed,
-  type Listed,
-  listedOrganizations,
-  type TypedRows,
-  type Value,
-} from '../../store/core/reading.ts'
-import { type Selection, selectItems, selectRows, sentItem } from '../../store/core/selection.ts'
+import { listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/reading.ts'
+import { quoted } from '../../store/core/sql.ts'
+import { knownCollections } from '../../store/core/tables.ts'
 import { printable } from '../../text.ts'
-import { csvFormat } from '../output/formats/csv.ts'
-import { type Format, formatted, type Tell } from '../output/formats/format.ts'
-import { itemFormat, ndjsonFormat } from '../output/formats/json.ts'
-import { parquetFormat } from '../output/formats/parquet.ts'
-import { findNamed, isOfMirror, mirrorTable } from './named.ts'
-import type { ExportWork, ReadableMirror, ReadingTask } from './read.ts'
+import type { ExportWork, ReadableMirror, ReadRows } from './read.ts'
 
-/** The rows of a collection, of a view of it, or of a table that every mirror has; as NDJSON, a collection's items as they were sent. */
-export async function exported(
+/** The rows of a table or view. `areItems`: the one column is the items of a collection, as JSON. Throws UsageError. */
+export async function exportedRows(
   mirror: ReadableMirror,
-  work: ExportWork,
-  { configured, isTerminal }: Pick<ReadingTask, 'configured' | 'isTerminal'>,
-  tell: Tell,
-): Promise<AsyncIterable<Uint8Array>> {
-  const { name, format, envelope, organizations, since, sinceSeq } = work
-  const listed = isOfMirror(name) ? null : await findNamed(mirror, name, configured)
-  assertEnvelope(name, listed?.collection ?? '', envelope)
-  const organizationIds = organizations && [
+  { name, format, organizations }: ExportWork,
+  configured: readonly string[],
+): Promise<ReadRows & { areItems: boolean }> {
+  const collections = (await mirror.ask(knownCollections())).map((known) => known.name)
+  const columns = await columnsOf(mirror, name, collections, configured)
+  const owner = ['_organization_id', 'organization_id', ...(name === 'organizations' ? ['id'] : [])].find(
+    (column) => columns.has(column),
+  )
+  if (organizations && owner === undefined)
+    throw new UsageError(`--org: the rows of ${name} belong to no organization`)
+  const ids = organizations && [
     ...organizations.ids,
     ...idsOf(await mirror.ask(listedOrganizations()), organizations.typed),
   ]
-  const selection: Selection = { organizationIds, since, sinceSeq }
-  if (!listed) {
-    const { sql, types } = mirrorTable(name, selection)
-    const { columns, batches } = await mirror.query({ sql, parameters: [] })
-    return formatted(exportFormat(null, { columns, types }, work, isTerminal), batches, tell)
-  }
-  const { dialect } = mirror
-  if (format === 'ndjson' && name === listed.collection) {
-    const raw = await mirror.ask(findListed(dialect, tableName(name, 'raw')))
-    const items = raw ? mirror.select(selectItems(dialect, raw, selection)) : []
-    return formatted(sentFormat(envelope, isTerminal), items, tell)
-  }
-  const { read, ...head } = selectRows(dialect, listed, selection)
-  return formatted(exportFormat(listed, head, work, isTerminal), mirror.select(read), tell)
+  const where = ids && owner ? ` WHERE ${quoted(owner)} IN (${ids.map(literal).join(', ')})` : ''
+  const areItems = format === 'ndjson' && collections.includes(name)
+  const [list, from] = areItems
+    ? [quoted('_json'), tableName(name, 'raw')]
+    : [[...columns.keys()].map(quoted).join(', '), name]
+  const rows = await mirror.query(`SELECT ${list} FROM ${quoted(from)}${where}`, [])
+  return { ...rows, types: [...columns.values()], areItems }
 }
 
-/** How `export` writes items as they were sent. */
-function sentFormat(envelope: boolean, isTerminal: boolean): Format {
-  const format = itemFormat({ envelope, safe: isTerminal })
-  return { ...format, row: (row) => format.row(sentItem(row as readonly string[])) }
+/** The columns with their types. Throws UsageError if there is no such table or view. */
+async function columnsOf(
+  { ask, dialect }: ReadableMirror,
+  name: string,
+  collections: readonly string[],
+  configured: readonly string[],
+): Promise<Map<string, string>> {
+  const found = await ask(dialect.relationNamed([name]))
+  if (found?.name === name && WITH_ROWS.includes(found.kind)) return ask(dialect.columnTypes(name))
+  if (configured.includes(name) && !collections.includes(name))
+    throw new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
+  const names = await ask(dialect.relationNames())
+  throw unknown(
+    name,
+    names.filter((known) => mayHold(collections, known)),
+  )
 }
 
-/** How `export` writes the rows of a table or view that is `listed`; null: of one that every mirror has. */
-function exportFormat(
-  listed: Pick<Listed, 'columns'> | null,
-  { columns, types }: Pick<TypedRows, 'columns' | 'types'>,
-  { format, bom }: Pick<ExportWork, 'format' | 'bom'>,
-  isTerminal: boolean,
-): Format<readonly Value[], string | Uint8Array> {
-  if (format === 'parquet') return parquetFormat({ columns, types })
-  if (format === 'csv') return csvFormat(columns, { safe: isTerminal, bom })
-  const isOwn = !listed || listed.columns.some(({ name }) => name === '_organization')
-  return isOwn
-    ? ndjsonFormat(columns, isTerminal)
-    : withoutName(columns, (rest) => ndjsonFormat(rest, isTerminal))
+/** Unlike an index or a sequence, which may have such a name, too. */
+const WITH_ROWS = ['table', 'view', 'materialized view']
+
+/** Before there is a mirror. Throws UsageError for a name that none with these collections can have. */
+export function assertName(name: string, configured: readonly string[]): void {
+  if (!mayHold(configured, name)) throw unknown(name, [...configured, ...OF_EVERY_MIRROR])
 }
 
-/** NDJSON has the rows without the organization's name, which is for spreadsheets and data frames. */
-function withoutName(columns: readonly string[], formatOf: (columns: readonly string[]) => Format): Format {
-  const at = columns.indexOf('_organization')
-  const format = formatOf(columns.toSpliced(at, 1))
-  return { ...format, row: (row) => format.row(row.toSpliced(at, 1)) }
-}
-
-/** Throws UsageError where the rows of this name are no items. */
-function assertEnvelope(name: string, collection: string, envelope: boolean): void {
-  if (envelope && name !== collection)
-    throw new UsageError(
-      `--envelope is for the items of a collection, and ${name} has none; its rows say whose they are`,
-    )
+function unknown(name: string, names: readonly string[]): UsageError {
+  return new UsageError(
+    `there is no table or view ${printable(name)}; there are: ${printable(names.join(', '), 1000)}`,
+  )
 }
 
 /** The ids of organizations that are named by name or UUID. One that left the configuration may have the name of another. */
@@ -92,4 +74,8 @@ function idsOf(known: readonly { id: string; name: string }[], names: readonly s
       `--org ${printable(name)}: the mirror has no organization of this name or UUID (it has: ${printable(all, 1000)})`,
     )
   })
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
 }

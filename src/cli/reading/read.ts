@@ -1,51 +1,41 @@
-import type { Listed, TypedRows, Value } from '../../store/core/reading.ts'
-import type { ReadStatement } from '../../store/core/selection.ts'
+import type { TypedRows } from '../../store/core/reading.ts'
 import type { Dialect, Rule } from '../../store/core/sql.ts'
-import { type Batches, type Format, formatted, type Tell } from '../output/formats/format.ts'
+import { csvFormat } from '../output/formats/csv.ts'
+import { type Batches, type Format, formatted } from '../output/formats/format.ts'
+import { itemFormat, jsonFormat, ndjsonFormat } from '../output/formats/json.ts'
 import { tableFormat } from '../output/formats/table.ts'
+import { exportedRows } from './exported.ts'
 
 /** At once from a file, later from a server. */
 type MaybePromise<T> = T | Promise<T>
 
-/** What `query` or `export` asks of a mirror, and where its output goes. */
+/** What `query` or `export` asks of a mirror. */
 export interface ReadingTask {
   database: string
   /** Whether the user named the file with `--database`. */
   isCopy: boolean
   /** Whether the output is a terminal, which control characters must not reach. */
   isTerminal: boolean
-  /** The columns of the terminal. */
-  width: number | null
   /** The collections of the configuration. */
   configured: readonly string[]
-  work: ReadingWork
+  work: QueryWork | ExportWork
 }
 
-export type ReadingWork = QueryWork | ExportWork
-
-export type QueryFormat = 'table' | 'json' | 'ndjson' | 'csv' | 'parquet'
+export type OutputFormat = 'table' | 'json' | 'ndjson' | 'csv' | 'parquet'
 
 export interface QueryWork {
   kind: 'query'
   sql: string
-  format: QueryFormat
+  format: OutputFormat
   parameters: readonly (readonly [name: string, value: string])[]
 }
-
-export type ExportFormat = 'csv' | 'ndjson' | 'parquet'
 
 export interface ExportWork {
   kind: 'export'
   name: string
-  format: ExportFormat
+  format: OutputFormat
   /** Null: all. */
   organizations: NamedOrganizations | null
-  /** As the mirror writes times. */
-  since: string | null
-  /** A whole number. */
-  sinceSeq: string | null
-  envelope: boolean
-  bom: boolean
 }
 
 export interface NamedOrganizations {
@@ -56,51 +46,42 @@ export interface NamedOrganizations {
 }
 
 /** Rows with the names and types of their columns. */
-interface ReadRows extends Pick<TypedRows, 'columns' | 'types'> {
-  batches: Batches<Value[]>
+export interface ReadRows extends Pick<TypedRows, 'columns' | 'types'> {
+  batches: Batches
 }
 
-/** What a task is done on: a mirror of either kind. */
+/** A mirror of either kind, as far as it is read. */
 export interface ReadableMirror {
-  /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
-  query(work: Pick<QueryWork, 'sql' | 'parameters'>): MaybePromise<ReadRows>
-  /** How its rules and selections are written. */
   dialect: Dialect
   ask<T>(rule: Rule<T>): MaybePromise<T>
-  /** The table or view of a collection with this name. */
-  find(name: string): MaybePromise<Listed | null>
-  /** The rows of a selection. */
-  select(read: ReadStatement): Batches<Value[]>
+  /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
+  query(sql: string, parameters: QueryWork['parameters']): MaybePromise<ReadRows>
 }
 
-/** What the task writes of a mirror of either kind. Loads only what it needs, so that a small one starts fast. */
+/** What the task writes. */
 export async function written(
   mirror: ReadableMirror,
-  { work, configured, isTerminal, width }: ReadingTask,
-  tell: Tell,
+  { work, configured, isTerminal }: ReadingTask,
 ): Promise<AsyncIterable<Uint8Array>> {
   if (work.kind === 'query') {
-    const { batches, ...head } = await mirror.query(work)
-    return formatted(await queryFormat(head, { format: work.format, isTerminal, width }), batches, tell)
+    const rows = await mirror.query(work.sql, work.parameters)
+    return formatted(await formatOf(work.format, rows, isTerminal), rows.batches)
   }
-  const { exported } = await import('./exported.ts')
-  return exported(mirror, work, { configured, isTerminal }, tell)
+  const { areItems, ...rows } = await exportedRows(mirror, work, configured)
+  const format = areItems ? itemFormat(isTerminal) : await formatOf(work.format, rows, isTerminal)
+  return formatted(format, rows.batches)
 }
 
-/** How `query` writes the rows of a result. */
-async function queryFormat(
-  { columns, types }: Pick<TypedRows, 'columns' | 'types'>,
-  { format, isTerminal, width }: Pick<ReadingTask, 'isTerminal' | 'width'> & { format: QueryFormat },
-): Promise<Format<readonly Value[], string | Uint8Array>> {
-  if (format === 'parquet') {
-    const { parquetFormat } = await import('../output/formats/parquet.ts')
-    return parquetFormat({ columns, types })
-  }
-  if (format === 'csv') {
-    const { csvFormat } = await import('../output/formats/csv.ts')
-    return csvFormat(columns, { safe: isTerminal })
-  }
-  if (format === 'table') return tableFormat(columns, width)
-  const { jsonFormat, ndjsonFormat } = await import('../output/formats/json.ts')
-  return format === 'json' ? jsonFormat(columns, isTerminal) : ndjsonFormat(columns, isTerminal)
+async function formatOf(
+  format: OutputFormat,
+  { columns, types }: Pick<ReadRows, 'columns' | 'types'>,
+  isTerminal: boolean,
+): Promise<Format<string | Uint8Array>> {
+  if (format === 'csv') return csvFormat(columns, isTerminal)
+  if (format === 'table') return tableFormat(columns, isTerminal)
+  if (format === 'json') return jsonFormat(columns, isTerminal)
+  if (format === 'ndjson') return ndjsonFormat(columns, isTerminal)
+  // With its library: a small query starts faster without.
+  const { parquetFormat } = await import('../output/formats/parquet.ts')
+  return parquetFormat({ columns, types })
 }

@@ -5,7 +5,6 @@ import { tableName } from '../columns/catalog.ts'
 import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import type { EventTime } from './changes-view.ts'
-import type { Listed, ListedColumn } from './reading.ts'
 
 /**
  * A rule of the store, written once for both databases: a generator that yields one statement after another and receives its result, with
@@ -85,12 +84,6 @@ export interface Dialect {
   columnTypes(table: string): Rule<Map<string, string>>
   /** Bytes of the longest name that a collection can have. */
   longestCollection: number
-  /** The type of a column in the words of the interface: `INTEGER`, `REAL`, `TEXT`, or `OWN_TIME`. */
-  shownType(column: ListedColumn, listed: Listed): string
-  /** An expression by which the values of a column are compared, as in any other mirror. */
-  comparable(column: ListedColumn): string
-  /** For ORDER BY: the order in which the rows `x` are shown; none, as they come. */
-  rowOrder(listed: Listed): string[]
   /** The names of all tables and views, in order. */
   relationNames(): Rule<string[]>
   /** The first table, view, index or other thing with one of these names. */

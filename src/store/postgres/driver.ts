@@ -1,7 +1,4 @@
-import { tableName } from '../columns/catalog.ts'
-import { parentNames } from '../columns/elements.ts'
 import { CHANGES_COMMENT, SEQ_COLUMNS } from '../core/changes-view.ts'
-import { isOfChanges, OWN_TIME } from '../core/reading.ts'
 import {
   all,
   type Dialect,
@@ -102,24 +99,6 @@ export const POSTGRES: Dialect = {
   },
   // With the ends of the names of its tables it has to fit into the 63 bytes of a name.
   longestCollection: 50,
-  shownType: ({ type }) => SHOWN_TYPES[type] ?? 'TEXT',
-  // Texts by their bytes; and a view of the user may have types that cannot be compared.
-  comparable({ name, type }) {
-    const isComparable = type in SHOWN_TYPES || type === 'numeric'
-    if (isComparable) return quoted(name)
-    return `(${quoted(name)}${type === 'text' ? '' : '::text'} COLLATE "C")`
-  },
-  // `_sequence`: as a file's own number of each row.
-  rowOrder(listed) {
-    const { name, collection, keys, columns } = listed
-    const isHistory = name === tableName(collection, 'history')
-    const time = isOfChanges(listed) ? ['at'] : []
-    const parents = parentNames(keys, POSTGRES_LIMITS)
-    const wanted = ['_organization_id', ...keys, ...parents, '_index', '_sequence', ...time]
-    const isThere = (wish: string) =>
-      columns.some((column) => column.name === wish) || (isHistory && wish === '_sequence')
-    return wanted.filter(isThere).map((column) => `x.${quoted(column)}`)
-  },
   *relationNames() {
     const rows = yield* all<{ name: string }>(
       "SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'f', 'v', 'm') ORDER BY relname",
@@ -159,16 +138,6 @@ export const POSTGRES: Dialect = {
     )
     return yield* run(text, { ...values, lines: JSON.stringify(objects, jsonValue) })
   },
-}
-
-/** The types of columns in the words of the interface; all others are texts. */
-const SHOWN_TYPES: Readonly<Record<string, string>> = {
-  smallint: 'INTEGER',
-  integer: 'INTEGER',
-  bigint: 'INTEGER',
-  real: 'REAL',
-  'double precision': 'REAL',
-  'timestamp with time zone': OWN_TIME,
 }
 
 /** Replaces what PostgreSQL cannot store before a value becomes part of JSON, which writes NUL in another way. */
@@ -221,10 +190,7 @@ async function runStatement(sql: Statements, { text, values, wants }: Statement)
 }
 
 /** A text of the rules as the server takes it, and its values in order. */
-export function numberedValues(
-  text: string,
-  values: Values,
-): [text: string, values: (string | number | null)[]] {
+function numberedValues(text: string, values: Values): [text: string, values: (string | number | null)[]] {
   const { numbered, names } = numberedOf(text)
   return [numbered, names.map((name) => storableValue(values, name))]
 }

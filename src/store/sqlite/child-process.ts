@@ -105,7 +105,7 @@ export function runChild(
   })
 }
 
-export function errorIn({ of, message }: Extract<ChildMessage, { kind: 'failed' }>): Error {
+function errorIn({ of, message }: Extract<ChildMessage, { kind: 'failed' }>): Error {
   if (of === 'usage') return new UsageError(message)
   return of === 'mirror' ? new MirrorError(message) : new Error(message)
 }

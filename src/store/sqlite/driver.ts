@@ -1,7 +1,6 @@
 import type Database from 'better-sqlite3'
 import { SQLITE_LIMITS } from '../columns/column.ts'
 import { SEQ_COLUMNS } from '../core/changes-view.ts'
-import { isOfChanges, OWN_TIME } from '../core/reading.ts'
 import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import { isViewSql } from './tables/views.ts'
 
@@ -63,13 +62,6 @@ export const SQLITE: Dialect = {
     return new Map(rows.map(({ name, type }) => [name, type]))
   },
   longestCollection: Number.POSITIVE_INFINITY,
-  shownType({ name, type }, listed) {
-    if (OWN_TIMES.includes(name) || (name === 'at' && isOfChanges(listed))) return OWN_TIME
-    // So SQLite writes the type of whole numbers in a view.
-    return type === 'INT' ? 'INTEGER' : type
-  },
-  comparable: ({ name }) => quoted(name),
-  rowOrder: ({ isTable }) => (isTable ? ['x._rowid_'] : []),
   *relationNames() {
     const rows = yield* all<{ name: string }>(
       "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name",
@@ -94,9 +86,6 @@ export const SQLITE: Dialect = {
     return lines.length === 0 ? 0 : ((yield { text, values, lines, wants: 'count' }) as number)
   },
 }
-
-/** Our own times, which are texts of one form in a file. */
-export const OWN_TIMES: readonly string[] = ['_first_seen_at', '_changed_at', '_valid_from', '_valid_to']
 
 /** Types of parameters and columns; all others are texts. */
 const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL' }
@@ -133,7 +122,7 @@ function prepare(connection: Connection, text: string): Database.Statement {
 }
 
 /** A text of the rules as SQLite reads it. */
-export function withCasts(text: string): string {
+function withCasts(text: string): string {
   return withParameters(text, parameter)
 }
 

@@ -41,7 +41,7 @@ describe.skipIf(server.missing !== null)('commands on a PostgreSQL mirror', () =
   it('make no mirror where they need one, and check names first', async () => {
     const { run, rows, address } = onPostgres(server, 'http://127.0.0.1:1')
     const ends: [args: string[], code: number, message: RegExp][] = [
-      [['export', 'nope', '--format', 'csv'], 2, /no collection nope/],
+      [['export', 'nope', '--format', 'csv'], 2, /no table or view nope/],
       [['export', 'orders', '--format', 'csv', '--org', 'nobody'], 2, /--org nobody/],
       [['query', 'SELECT 1'], 4, /no mirror at/],
       [['verify'], 4, /no mirror at/],

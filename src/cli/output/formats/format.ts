@@ -3,54 +3,42 @@ import type { Writable } from 'node:stream'
 import type { Value } from '../../../store/core/reading.ts'
 
 /** Writes rows one after another, whatever store they come from. */
-export interface Format<Row = readonly Value[], Piece extends string | Uint8Array = string> {
+export interface Format<Piece extends string | Uint8Array = string> {
   /** The text before the rows. */
   begin(): Piece
   /** Empty: the row comes with a later piece. */
-  row(row: Row): Piece
+  row(row: readonly Value[]): Piece
   end(): Piece
-  /** After the end: what a reader of the output should know; null: nothing. */
-  note?(): string | null
 }
 
 /** Rows that come some at a time. */
-export type Batches<Row> = Iterable<Iterable<Row>> | AsyncIterable<Iterable<Row>>
-
-type Written = string | Uint8Array
-
-/** Gets a note for the user, which is not part of the output. */
-export type Tell = (note: string) => void
+export type Batches = Iterable<Iterable<readonly Value[]>> | AsyncIterable<Iterable<readonly Value[]>>
 
 /** The text of the rows. Memory holds only one batch, or a piece of it. */
-export async function* formatted<Row>(
-  format: Format<Row, Written>,
-  batches: Batches<Row>,
-  tell: Tell,
+export async function* formatted(
+  format: Format<string | Uint8Array>,
+  batches: Batches,
 ): AsyncIterable<Uint8Array> {
+  // With the first rows: an error in them leaves nothing written.
   let before = format.begin()
   for await (const rows of batches) {
-    yield* chunked(formattedPieces(before, format, rows))
+    yield* chunked(piecesOf(before, format, rows))
     before = ''
   }
   yield* chunked([before, format.end()])
-  const note = format.note?.() ?? null
-  if (note !== null) tell(note)
 }
 
-function* formattedPieces<Row>(
-  before: Written,
-  format: Format<Row, Written>,
-  rows: Iterable<Row>,
-): Iterable<Written> {
+function* piecesOf<P extends string | Uint8Array>(
+  before: P | string,
+  format: Format<P>,
+  rows: Iterable<readonly Value[]>,
+): Iterable<P | string> {
   yield before
   for (const row of rows) yield format.row(row)
 }
 
 /** Writes piece by piece, no faster than the stream takes it, so that memory never holds a large result whole. */
-export async function writeAll(
-  stream: Writable,
-  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): Promise<void> {
+export async function writeAll(stream: Writable, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const piece of pieces) {
     if (!stream.write(piece)) await once(stream, 'drain')
   }
@@ -69,4 +57,18 @@ function* chunked(pieces: Iterable<string | Uint8Array>): Iterable<Uint8Array> {
     chunk = ''
   }
   if (chunk !== '') yield Buffer.from(chunk)
+}
+
+/** The greatest number below which a double holds every whole number. */
+const EXACT = 2 ** 53
+
+/**
+ * A REAL as SQLite writes it where a whole number is meant to be exact and this one may not be: `1.2e+19` and `9007199254740994.0`. Below
+ * 2^53 as JavaScript does, without `.0`.
+ */
+export function numberText(value: number): string {
+  const size = Math.abs(value)
+  if (size <= EXACT) return String(value)
+  if (size === Number.POSITIVE_INFINITY) return value > 0 ? 'Inf' : '-Inf'
+  return size < 1e17 ? `${value}.0` : value.toExponential().replace(/^(-?\d)e/, '$1.0e')
 }

@@ -1,8 +1,6 @@
 import { JobError, MirrorError, UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
 import type { Value } from '../../core/reading.ts'
-import type { ReadStatement } from '../../core/selection.ts'
-import { numberedValues } from '../driver.ts'
 import type { Arrays, Cursor } from '../server/pool.ts'
 
 /** A statement of the user's as the server takes it. */
@@ -144,12 +142,6 @@ async function fetchRows(sql: Cursor, count: number): Promise<Arrays & { rows: V
   return (await sql.arrays(`FETCH ${count} FROM "_read"`)) as Arrays & { rows: Value[][] }
 }
 
-/** The rows of a selection. */
-export async function* selectedRows(sql: Cursor, { text, values }: ReadStatement): AsyncIterable<Value[][]> {
-  const { batches } = await openCursor(sql, ...numberedValues(text, values))
-  yield* batches
-}
-
 function nextCount(rows: readonly Value[][]): number {
   let characters = 0
   for (const row of rows) for (const value of row) characters += typeof value === 'string' ? value.length : 8
@@ -200,7 +192,8 @@ const ENDED = ['57014', '25P03', '25P04']
 const WRONG = /^(?:0A|20|21|22|23|25|2F|34|38|39|3F|42|44|54|55|P0)/
 
 function hintFor(code: string): string {
-  if (code === '42P01' || code === '42703') return '; "admin-mirror describe" lists the names'
+  if (code === '42P01' || code === '42703')
+    return '; the tables sync_columns and information_schema.tables list the names'
   if (code === '42P18') return '; write its type behind it, such as :NAME::bigint'
   return code === '25006' ? '; query only reads' : ''
 }

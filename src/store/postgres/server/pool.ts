@@ -262,7 +262,6 @@ const getOutsideParser = ((type: number) => {
 function outsideType(type: number): string {
   if (type === INT8 || type === INT4 || type === INT2 || type === BOOL) return 'INTEGER'
   if (type === FLOAT4 || type === FLOAT8) return 'REAL'
-  if (type === TIMESTAMPTZ) return 'TIME'
   return type === NUMERIC ? '' : 'TEXT'
 }
 

@@ -158,7 +158,7 @@ export interface CopiedColumn {
 /**
  * The columns of the indexes that pay in a typed table, chosen by name and type; without keys: in the elements of an array.
  */
-export function columnsToIndex(columns: readonly CopiedColumn[], keys: readonly string[]): string[][] {
+function columnsToIndex(columns: readonly CopiedColumn[], keys: readonly string[]): string[][] {
   const fields = columns.filter(({ name }) => !name.startsWith('_') && !keys.includes(name))
   const named = (pattern: RegExp, most: number, isText: boolean | null = null) =>
     fields

@@ -1,50 +1,25 @@
-import type { ColumnDefinition } from 'better-sqlite3'
 import { UsageError } from '../../../errors.ts'
 import { printable } from '../../../text.ts'
-import {
-  distinctNames,
-  findListed,
-  foreign,
-  type Listed,
-  OWN_TIME,
-  type TypedRows,
-  type Value,
-} from '../../core/reading.ts'
-import type { ReadStatement } from '../../core/selection.ts'
+import { distinctNames, type TypedRows, type Value } from '../../core/reading.ts'
 import type { Rule } from '../../core/sql.ts'
-import { type Connection, OWN_TIMES, runRule, SQLITE, withCasts } from '../driver.ts'
+import { type Connection, runRule, SQLITE } from '../driver.ts'
 import { noTemporaryFolder } from '../file/errors.ts'
-import { openInMemory, translate, translatingErrors } from '../file/open.ts'
+import { openInMemory, translate } from '../file/open.ts'
 
-/** Read-only access to the rows of a mirror or a copy of it, for query, export and describe. See `ReadableMirror`. */
-export type Reader = ReturnType<typeof createReader>
-
+/** Read-only access to the rows of a mirror or a copy of it, for `query` and `export`. */
 export function createReader(connection: Connection, file: string) {
   return {
     dialect: SQLITE,
-    ask: <T>(rule: Rule<T>): T => translatingErrors(file, () => runRule(connection, rule)),
+    /** Throws UsageError for a view that a user has made over what is no longer there. */
+    ask<T>(rule: Rule<T>): T {
+      try {
+        return runRule(connection, rule)
+      } catch (error) {
+        throw wrongSql(error, file)
+      }
+    },
     /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
     query: (sql: string, parameters: Parameters = new Map()) => readOnly(connection, file, sql, parameters),
-    find: (name: string) => translatingErrors(file, () => find(connection, name)),
-    select: ({ text, values }: ReadStatement): Iterable<Value[]> =>
-      stepping(
-        () => connection.prepare(withCasts(text)).raw().safeIntegers().iterate(values) as Iterable<Value[]>,
-        (error) => translate(file, error),
-      ),
-    close: () => void connection.close(),
-  }
-}
-
-/** Throws UsageError for a view that a user has made over what is no longer there. */
-function find(connection: Connection, name: string): Listed | null {
-  try {
-    const listed = runRule(connection, findListed(SQLITE, name))
-    // A user's table WITHOUT ROWID has no order of its own, as a view has none.
-    const rowless = "SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND name = ? AND wr = 1"
-    return listed && connection.prepare(rowless).get(name) ? { ...listed, isTable: false } : listed
-  } catch (error) {
-    const isOfView = error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR'
-    throw isOfView ? foreign(name, `cannot be read (${printable(error.message, 200)})`) : error
   }
 }
 
@@ -80,7 +55,7 @@ function readOnly(connection: Connection, file: string, sql: string, parameters:
     const found = statement.columns()
     const columns = distinctNames(found.map(({ name }) => name))
     const rows = () => statement.raw().safeIntegers().iterate() as Iterable<Value[]>
-    return { columns, types: found.map(resultType), rows: stepping(rows, (error) => wrongSql(error, file)) }
+    return { columns, types: found.map(({ type }) => type ?? ''), rows: stepping(rows, file) }
   } catch (error) {
     throw wrongSql(error, file)
   }
@@ -90,17 +65,12 @@ function readOnly(connection: Connection, file: string, sql: string, parameters:
  * Translates errors that come after the first row, such as damage, or malformed JSON in a function. Begins
  * with the first row that is read: a connection with an unfinished statement cannot be closed.
  */
-function* stepping<T>(begin: () => Iterable<T>, meaning: (error: unknown) => unknown): Iterable<T> {
+function* stepping<T>(begin: () => Iterable<T>, file: string): Iterable<T> {
   try {
     yield* begin()
   } catch (error) {
-    throw meaning(error)
+    throw wrongSql(error, file)
   }
-}
-
-/** Of a column of a table, not of what is worked out: the type of that is seen by its values. */
-function resultType({ column, type }: ColumnDefinition): string {
-  return column !== null && OWN_TIMES.includes(column) ? OWN_TIME : (type ?? '')
 }
 
 function onlyReads(): UsageError {
@@ -151,7 +121,9 @@ function wrongSql(error: unknown, file: string): unknown {
 }
 
 function hintFor({ message }: Error): string {
-  return /^no such (?:column|table)/.test(message) ? '; "admin-mirror describe" lists the names' : ''
+  return /^no such (?:column|table)/.test(message)
+    ? '; the tables sync_columns and sqlite_schema list the names'
+    : ''
 }
 
 const WRONG_SQL = ['SQLITE_ERROR', 'SQLITE_MISMATCH', 'SQLITE_AUTH', 'SQLITE_TOOBIG']

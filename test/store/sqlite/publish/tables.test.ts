@@ -2,12 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { selectRows } from '../../../../src/store/core/selection.ts'
-import { SQLITE } from '../../../../src/store/sqlite/driver.ts'
-import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { buildCopy } from '../../../../src/store/sqlite/publish/build.ts'
-import { columnsToIndex } from '../../../../src/store/sqlite/publish/tables.ts'
-import { createReader } from '../../../../src/store/sqlite/read/reader.ts'
 import { makeConfigured } from '../../../../src/store/sqlite/tables/collection.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
@@ -85,19 +80,6 @@ describe('a copy of a mirror with hostile names and values', () => {
     expect(contents(file, 'orders__x').rows).toHaveLength(1)
     expect(contents(file, 'orders__x_by_id').rows).toHaveLength(1)
   })
-
-  it('is exported in the order of the elements, whatever the API calls its columns', async () => {
-    const { test, file } = await copyOf(['id'], ITEMS)
-
-    for (const one of [test.file, file]) {
-      const reader = createReader(openForReading(one) ?? expect.fail('no mirror'), one)
-      const listed = reader.find('orders__lines') ?? expect.fail('no lines')
-      const { columns, read } = selectRows(SQLITE, listed, { organizationIds: null, since: null })
-      const places = [...reader.select(read)].map((row) => Number(row[columns.indexOf('_index')]))
-      reader.close()
-      expect(places).toEqual([0, 1])
-    }
-  })
 })
 
 describe('a key that has the name of a column of events', () => {
@@ -117,72 +99,5 @@ describe('a key that has the name of a column of events', () => {
       expect(event).toMatchObject({ at_2: 7, Change_2: 'x', after_2: 'y', change: 'added', after: KEYED })
       expect(told).toEqual(expect.arrayContaining(Object.keys(event as object)))
     }
-  })
-
-  it('is no time of change', async () => {
-    const { test } = await copyOf(['at', 'Change', 'after'], [KEYED])
-    const reader = createReader(openForReading(test.file) ?? expect.fail('no mirror'), test.file)
-    const listed = reader.find('orders_changes') ?? expect.fail('no events')
-
-    const since = (time: string) =>
-      [...reader.select(selectRows(SQLITE, listed, { organizationIds: null, since: time }).read)].length
-    const found = [since('2000-01-01T00:00:00.000Z'), since('2999-01-01T00:00:00.000Z')]
-    reader.close()
-
-    expect(found).toEqual([1, 0])
-  })
-})
-
-describe('a copy of a file that somebody else made', () => {
-  it('runs no SQL that stands where the type of a column should', async () => {
-    const { test, file } = await copyOf(['id'], ['{"id":1,"lines":[{"sku":"x"}]}'])
-    const other = path.join(path.dirname(test.file), 'other.db')
-    fs.writeFileSync(other, '')
-    const type = `TEXT) STRICT; ATTACH '${other}' AS other; CREATE TABLE other.made (x); /*`
-    const connection = new Database(test.file)
-    connection.prepare('UPDATE sync_view_columns SET type = ?').run(type)
-    connection.close()
-    fs.writeFileSync(file, '')
-
-    const copying = () => buildCopy(test.file, file, 2 ** 30, () => {})
-
-    expect(copying).toThrow('was not made by admin-mirror, or was changed since')
-    expect(fs.statSync(other).size).toBe(0)
-  })
-})
-
-function columnsOf(text: string) {
-  return text.split(' ').map((column) => {
-    const [name = '', type = 'TEXT'] = column.split(':')
-    return { name, type }
-  })
-}
-
-describe('the indexes of a copy', () => {
-  it.each<[string, string[], string[][]]>([
-    [
-      'id:INTEGER placed_at customer__id:INTEGER total_cents:INTEGER state currency note',
-      ['id'],
-      [['placed_at'], ['customer__id', 'currency', 'state', 'total_cents', '_organization_id']],
-    ],
-    [
-      'sku name quantity:INTEGER price:REAL unit_price',
-      [],
-      [['sku', 'name', 'quantity', 'price', '_organization_id']],
-    ],
-    ['_organization_id _first_seen_at _changed_at id', ['id'], [['_first_seen_at'], ['_changed_at']]],
-    // A time that is a number, a name that only ends like one of them.
-    ['id created_at:INTEGER paid valid skunk flat', ['id'], []],
-  ])('of %s', (text, keys, expected) => {
-    expect(columnsToIndex(columnsOf(text), keys)).toEqual(expected)
-  })
-
-  it('are few, however many columnsOf look like it', () => {
-    const many = Array.from({ length: 50 }, (_, n) => `a${n}_id b${n}_at c${n}_price:INTEGER`).join(' ')
-
-    const lists = columnsToIndex(columnsOf(many), ['id'])
-
-    expect(lists).toHaveLength(8)
-    expect(Math.max(...lists.map((list) => list.length))).toBe(5)
   })
 })

@@ -2,32 +2,20 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { UsageError } from '../../../../src/errors.ts'
-import { listedCollections, listedNames } from '../../../../src/store/core/reading.ts'
-import { selectItems, selectRows, sentItem } from '../../../../src/store/core/selection.ts'
-import { SQLITE } from '../../../../src/store/sqlite/driver.ts'
-import { openForReading } from '../../../../src/store/sqlite/file/open.ts'
-import { createReader, type Reader } from '../../../../src/store/sqlite/read/reader.ts'
-import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
+import { createReader } from '../../../../src/store/sqlite/read/reader.ts'
+import { jobOf } from '../../../helpers/jobs.ts'
 import { CAN_BE_REFUSED } from '../../../helpers/other-process.ts'
 import { pageOf } from '../../../helpers/pages.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
-import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
+import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
 
-async function filled(): Promise<{ test: TestMirror; reader: Reader }> {
+async function filled() {
   const test = openTestMirror()
   const acme = await beginTestWalk(test, jobOf())
-  const globex = await beginTestWalk(test, jobOf({}, GLOBEX))
   await acme.save(pageOf(['{"id":2,"a":9007199254740993}', '{"id":1, "a":1.0}'], { next: 2, total: 50 }))
-  await globex.saveItems('{"id":7}')
-  return { test, reader: open(test.file) }
-}
-
-function open(file: string): Reader {
-  const reader = createReader(openForReading(file) ?? expect.fail('there is no mirror'), file)
-  onTestFinished(() => reader.close())
-  return reader
+  return createReader(test.connection, test.file)
 }
 
 function all(rows: { columns: string[]; rows: Iterable<unknown> }): unknown[] {
@@ -35,46 +23,12 @@ function all(rows: { columns: string[]; rows: Iterable<unknown> }): unknown[] {
 }
 
 describe('a reader', () => {
-  it.each<[string, string[] | null, string[]]>([
-    ['of all organizations', null, ['{"id":2,"a":9007199254740993}', '{"id":1, "a":1.0}', '{"id":7}']],
-    ['of one', [GLOBEX.id], ['{"id":7}']],
-    ['of none', [], []],
-  ])('returns the live rows %s, and the items as they were sent', async (_whose, ids, items) => {
-    const { reader } = await filled()
-
-    const orders = reader.find('orders') ?? expect.fail('no orders')
-    const raw = reader.find('orders_raw') ?? expect.fail('no items')
-    const selection = { organizationIds: ids, since: null }
-    const sent = [...reader.select(selectItems(SQLITE, raw, selection))] as string[][]
-
-    expect(sent.map((row) => sentItem(row).json)).toEqual(items)
-    expect([...reader.select(selectRows(SQLITE, orders, selection).read)]).toHaveLength(items.length)
-  })
-
   it('rounds no whole number', async () => {
-    const { reader } = await filled()
+    const reader = await filled()
 
     expect(all(reader.query('SELECT a, a AS a FROM orders WHERE id = 2'))).toEqual([
       ['a', 'a_2'],
       [9007199254740993n, 9007199254740993n],
-    ])
-  })
-
-  it('knows the collections', async () => {
-    const { reader } = await filled()
-
-    expect(reader.ask(listedCollections(SQLITE))).toEqual([{ collection: 'orders', keys: ['id'] }])
-    expect(reader.ask(listedNames(SQLITE))).toEqual([
-      'orders',
-      'orders_changes',
-      'orders_history',
-      'orders_raw',
-    ])
-    expect(['orders_raw', 'sync_runs', 'orders_', 'nothing'].map((name) => reader.find(name)?.name)).toEqual([
-      'orders_raw',
-      undefined,
-      undefined,
-      undefined,
     ])
   })
 
@@ -92,13 +46,13 @@ describe('a reader', () => {
     'SELEC 1',
     '',
   ])('refuses SQL that does not only read: %s', async (sql) => {
-    const { reader } = await filled()
+    const reader = await filled()
 
     expect(() => all(reader.query(sql))).toThrow(UsageError)
   })
 
   it('reports wrong SQL that fails while it runs', async () => {
-    const { reader } = await filled()
+    const reader = await filled()
 
     expect(() => all(reader.query(`SELECT json_extract('{', '$') FROM orders`))).toThrow(UsageError)
   })
