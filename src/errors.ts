@@ -9,7 +9,7 @@ interface ErrorFacts {
   status?: number
 }
 
-// Two more lists say what a code means to a refresh: `REFUSED` in changed-since.ts, `PAST_THE_END` in read-inward.ts.
+// `PAST_THE_END` in read-inward.ts says what a code means to a refresh.
 const FACTS = {
   BAD_REQUEST: {
     exitCode: 3,

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
-import type { BudgetStore, Filters, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
+import type { BudgetStore, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { onHold, shellWord } from '../text.ts'
 import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, openConnections } from './http.ts'
 import { createLinkReader, pageAddress } from './links.ts'
@@ -99,13 +99,10 @@ function createPageSource(
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
   const { baseUrl, linkHosts, maxResponseBytes } = options
   const { path, filters } = job.collection
-  const listOf = (more: Filters) => {
-    const list = { baseUrl, path, filters: { ...filters, ...more }, linkHosts }
-    return { list, rules: { maxResponseBytes, readLink: createLinkReader(list) } }
-  }
-  const whole = listOf({})
+  const list = { baseUrl, path, filters, linkHosts }
+  const rules = { maxResponseBytes, readLink: createLinkReader(list) }
 
-  async function ask({ list }: typeof whole, page: number, signal: AbortSignal) {
+  async function ask(page: number, signal: AbortSignal) {
     const sentAt = options.now()
     const note = (status: number | null, announced: RateHeaders | null) =>
       options.onAnswer?.({ job, page, status, ms: options.now() - sentAt, announced })
@@ -121,7 +118,6 @@ function createPageSource(
   }
 
   async function request(
-    list: typeof whole,
     page: number,
     report: ResponseReport,
     observe: Observe<RequestEvent>,
@@ -130,7 +126,7 @@ function createPageSource(
     await hold.refresh()
     hold.check()
     observe({ kind: 'request' })
-    const { response, announced } = await ask(list, page, signal)
+    const { response, announced } = await ask(page, signal)
     if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
       report.throttled(announced)
       observe({ kind: 'throttled' })
@@ -139,16 +135,16 @@ function createPageSource(
     report.answered(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
     await judgeToken(response.status, hold, job, page)
     if (!isSuccess(response.status)) throw errorOfStatus(response, announced, job, baseUrl)
-    return readPage(response, announced, page, list.rules)
+    return readPage(response, announced, page, rules)
   }
 
-  async function attempt(list: typeof whole, page: number, waiting: WaitingRequest): Promise<Page> {
+  async function attempt(page: number, waiting: WaitingRequest): Promise<Page> {
     const { observe, signal } = waiting
     try {
       // Lets Node notice closed idle connections. Before `send`: nothing may delay a request once the rate limiter has given its permit.
       await options.yieldToEventLoop()
       await hold.enter()
-      return await limiter.send((report) => request(list, page, report, observe, signal), waiting)
+      return await limiter.send((report) => request(page, report, observe, signal), waiting)
     } catch (error) {
       const known = withPageContext(error, job, page, token)
       throw hold.isTrying() ? asFinal(known) : known
@@ -160,17 +156,14 @@ function createPageSource(
   return {
     refusal: () => limiter.refusal(),
     limit: () => limiter.limit(),
-    fetchPage: (page, observe, signal, urgency = 'walk', more) => {
-      // One attempt, even after a 429: an API may fail because of these filters alone, and the list itself must not wait for that.
-      if (more) return attempt(listOf(more), page, { urgency, observe, signal })
-      return withRetry(() => attempt(whole, page, { urgency, observe, signal }), {
+    fetchPage: (page, observe, signal, urgency = 'walk') =>
+      withRetry(() => attempt(page, { urgency, observe, signal }), {
         rules: options.retry,
         sleep: options.sleep,
         random: options.random,
         signal,
         onRetry: (error, delayMs) => observe({ kind: 'retry', reason: error.message, delayMs }),
-      })
-    },
+      }),
   }
 }
 

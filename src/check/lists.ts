@@ -1,5 +1,4 @@
 import { ERRORS, InterruptedError, type KnownError } from '../errors.ts'
-import type { Ask, Tried } from '../sync/refresh/try-changes.ts'
 import type { Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { counted, grouped, inWords, jobName } from '../text.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
@@ -9,20 +8,16 @@ export interface Asked {
   job: Job
   page: Page | null
   finding: Finding
-  /** What came of asking for what changed; absent: that is not configured, or there is no page. */
-  changes?: Finding
 }
 
 /**
- * Asks for the first page of a list, once, through the rate limiter and the hold of its token; and once for what changed, if that is
- * configured. Writes no rows.
+ * Asks for the first page of a list, once, through the rate limiter and the hold of its token. Writes no rows.
  * @param limit Aborted when the time of the whole check is up.
  */
 export async function askList(
   job: Job,
   openSource: () => Promise<PageSource>,
   limit: AbortSignal,
-  tryChanges: (job: Job, page: Page, ask: Ask) => Promise<Tried | null>,
 ): Promise<Asked> {
   const name = jobName(job)
   let reason = 'it waited for its turn'
@@ -35,10 +30,7 @@ export async function askList(
     const refusal = await source.refusal()
     if (refusal) return { job, page: null, finding: refusedFinding(name, refusal, 'not asked: ') }
     const page = await source.fetchPage(1, observe, limit)
-    const asked = { job, page, finding: ok(name, sizeText(page)) }
-    const ask: Ask = (number, more) => source.fetchPage(number, observe, limit, 'walk', more)
-    const tried = await tryChanges(job, page, ask)
-    return tried ? { ...asked, changes: changesFinding(`${name} changedSince`, tried) } : asked
+    return { job, page, finding: ok(name, sizeText(page)) }
   } catch (error) {
     if (limit.aborted)
       return {
@@ -50,11 +42,6 @@ export async function askList(
   } finally {
     await source.close()
   }
-}
-
-function changesFinding(name: string, { isHeeded, text }: Tried): Finding {
-  if (isHeeded) return ok(name, text)
-  return warn(name, text, 'correct parameter and field, or remove changedSince: refreshes work without it')
 }
 
 function sizeText({ total, lastPage, items }: Page): string {

@@ -1,5 +1,4 @@
 import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
-import type { Reads } from '../sync/refresh/due.ts'
 import type { PlannedList, RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
@@ -12,8 +11,8 @@ export interface PlannedJob {
 
 export interface KeepFreshOptions {
   jobs: readonly PlannedJob[]
-  /** Reads all of a list, or refreshes it if that is still due. Returns whether that failed, and never rejects. */
-  read: (selected: SelectedJob, reads: Reads) => Promise<{ hasFailed: boolean }>
+  /** Refreshes a list if that is still due. Returns whether that failed, and never rejects. */
+  read: (selected: SelectedJob) => Promise<{ hasFailed: boolean }>
   plan: Pick<RefreshPlan, 'update' | 'due'>
   /** Returns the lists that no other worker reads, or is about to read; absent: all. */
   takeFree?:
@@ -57,7 +56,7 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
     tell(null)
     for (const { list, reads } of free) {
       scheduler.runBetween(list.scheduled, async () => {
-        const { hasFailed } = await read(list.selected, reads)
+        const { hasFailed } = await read(list.selected)
         if (hasFailed) list.failed[reads] = now()
       })
     }

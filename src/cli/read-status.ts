@@ -134,12 +134,10 @@ function advisedLists(
   return rows.flatMap((row) => {
     const organization = byId.get(row.organization_id)
     if (!organization || row.configured !== 1) return []
-    const { schedule, refresh, collections } = organization
-    const collection = collections.find(({ name }) => name === row.collection)
+    const { schedule, refresh } = organization
     return [
       {
         ...row,
-        changed_since_off: collection?.changedSince ? row.changed_since_off : null,
         walkEvery: () => period(schedule),
         isRefreshed: refresh !== false,
       },

@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { periodOf } from '../schedule/cron.ts'
-import { keepChanges } from '../sync/refresh/changed-since.ts'
 import { dueLists, type KnownList, type RefreshPolicy } from '../sync/refresh/due.ts'
 import { createShareUse, type ShareUse, shareRules, turnOf } from '../sync/refresh/price.ts'
 import { type RefreshState, scopeText, stateOf } from '../sync/refresh/state.ts'
@@ -72,18 +71,18 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
   function policyOf({ organization, job }: SelectedJob): RefreshPolicy | null {
     const { refresh, schedule } = organization
     if (refresh === false) return null
-    const { every, alarm } = refresh
+    const { every } = refresh
     const share = shareOf(organization, refresh.share)
     const turn = turnOf(listsOf.get(keyOf(organization)) ?? 1, share.rules())
     const { newest } = job.collection
-    return { every, turn, alarm, walkEvery: periodOfSchedule(schedule), newest, share }
+    return { every, turn, walkEvery: periodOfSchedule(schedule), newest, share }
   }
 
   function knownOf<L extends PlannedList>(list: L): KnownList<L>[] {
     const { organization, job } = list.selected
     const policy = policyOf(list.selected)
     const saved = states.get(jobKey(organization.id, job.collection.name)) ?? null
-    const state = keepChanges(stateOf(saved, scopeText(job)), job.collection.changedSince ?? null)
+    const state = stateOf(saved, scopeText(job))
     return policy && state ? [{ list, policy, state, failed: list.failed, isRead: list.isRead }] : []
   }
 

@@ -175,16 +175,6 @@ function checkSettings(settings: unknown, path: KeyPath, collections: unknown, r
         'key',
       )
     }
-    const of = (names: KeyPath) => rawAt(entry, names) ?? rawAt(collections, [name, ...names])
-    const isOff = rawAt(entry, ['changedSince']) === null
-    const parameter = isOff ? undefined : of(['changedSince', 'parameter'])
-    if (typeof parameter === 'string' && rawAt(of(['filters']), [parameter]) !== undefined) {
-      const isHere = rawAt(entry, ['changedSince']) !== undefined
-      report(
-        [...path, name, isHere ? 'changedSince' : 'filters'],
-        `has ${parameter}, which is a filter and the parameter of changedSince at once. Remove the filter, or name another parameter.`,
-      )
-    }
     const key = rawAt(collections, [name, 'key'])
     const keys: unknown[] = key === undefined ? ['id'] : [key].flat()
     rawItems(rawAt(entry, ['ignore'])).forEach((field, index) => {

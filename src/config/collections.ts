@@ -74,24 +74,6 @@ const newest = choice(['auto', 'first', 'last']).describe(
   'The end of the list where new items appear; auto: refreshes learn it',
 )
 
-const CHANGED_SINCE =
-  'must name a parameter and a field, or be null. Write it like { parameter: updated_after, field: updated_at }.'
-const PARAMETER_TEXT = 'must be the name of a query parameter, other than page. Write it like updated_after.'
-const changedSince = mapping(
-  {
-    parameter: z
-      .string({ error: PARAMETER_TEXT })
-      .regex(/^(?!page$)[^\s&=#\p{Cc}]+$/u, { error: PARAMETER_TEXT })
-      .describe('The query parameter of the API that returns only what has changed since its value'),
-    field: fieldPath.describe('The field (dotted path) that holds when an item changed'),
-  },
-  CHANGED_SINCE,
-)
-  .nullable()
-  .describe(
-    'The query parameter that returns only what has changed since a time, and the field that holds that time. Default: not used',
-  )
-
 const MAPPING_OR_SWITCH = { error: 'must be a mapping of settings, or false. Write {} for the defaults.' }
 
 /** A collection of every organization, with its defaults; only `path` takes its default from the name. */
@@ -103,7 +85,6 @@ const CollectionSchema = mapping({
   ignore: ignore.prefault([]),
   total: total.default('check'),
   newest: newest.default('auto'),
-  changedSince: changedSince.default(null),
 })
 
 /** The overrides of one organization. */
@@ -117,7 +98,6 @@ const OverrideSchema = mapping({
   ignore: ignore.optional(),
   total: total.optional(),
   newest: newest.optional(),
-  changedSince: changedSince.optional(),
 })
 
 /** False: not synced. True, null or settings: synced. */

@@ -27,27 +27,22 @@ const every = timerDuration()
   .describe('How often the newest end of each list is read')
 const share = percent(0.1).describe('Percent of the rate limit that refreshes may use')
 
-const alarm = truthValue().describe(
-  'Whether a list is walked at once, once a day at most, when far more older rows change than usual',
-)
-
 export const RefreshObject = mapping({
   every: every.optional(),
   share: share.optional(),
-  alarm: alarm.optional(),
 })
 
 /** How a list is kept fresh between full walks; durations are milliseconds. */
 type RefreshSettings = ReturnType<typeof withoutUndefined<Required<z.output<typeof RefreshObject>>>>
 
-export const REFRESH_DEFAULTS: RefreshSettings = { every: 300_000, share: 10, alarm: true }
+export const REFRESH_DEFAULTS: RefreshSettings = { every: 300_000, share: 10 }
 
 /** False: lists are only walked whole. True, null or settings: they are refreshed, too. */
 export const RefreshEntry = z
   .union([truthValue(), z.null(), RefreshObject], {
-    error: 'must be a mapping of every, share and alarm, or false. Write it like { every: 5m, share: 10 }.',
+    error: 'must be a mapping of every and share, or false. Write it like { every: 5m, share: 10 }.',
   })
-  .meta({ default: { every: '5m', share: 10, alarm: true } })
+  .meta({ default: { every: '5m', share: 10 } })
   .describe('Reading the newest end of each list between full walks, and older pages within a share')
 
 type RefreshSetting = z.output<typeof RefreshEntry> | undefined

@@ -186,6 +186,6 @@ function* pathsBelow(
 }
 
 /** Only the object's own fields: a field may be called `constructor`. */
-export function ownField(object: JsonObject, name: string): JsonValue | undefined {
+function ownField(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }

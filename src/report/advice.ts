@@ -2,14 +2,9 @@ import type { StatusRow } from '../store/core/status.ts'
 import { END_COST, isWalkedWhole, PER_PAGE } from '../sync/refresh/price.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 
-export const ALARM = 'many more changes than usual in older pages: reading the whole list now'
-
 /** How a list was read, and what is configured for it. */
 export interface AdvisedList
-  extends Pick<
-    StatusRow,
-    'organization' | 'collection' | 'as_of' | 'last_complete_at' | 'alarm_since' | 'changed_since_off'
-  > {
+  extends Pick<StatusRow, 'organization' | 'collection' | 'as_of' | 'last_complete_at'> {
   /** How often full walks begin by the schedule, in milliseconds. Called for slow walks only: searching a schedule takes time. */
   walkEvery: () => number
   isRefreshed: boolean
@@ -21,30 +16,8 @@ const BUSY = 1 / 2
 /** Shorter walks are never worth advice. */
 const SHORTEST_WALK_MS = 5 * 60_000
 
-/**
- * Advice where the configuration asks for more than the rate limit carries, or the API does not behave as configured: a line for each list that
- * is read whole after an alarm, one about `changedSince`, and one about full walks.
- */
+/** Advice about full walks, where the configuration asks for more of them than the rate limit carries. */
 export function statusAdvice(lists: readonly AdvisedList[]): string[] {
-  return [...aboutAlarms(lists), ...aboutChanges(lists), ...aboutWalks(lists)]
-}
-
-function aboutAlarms(lists: readonly AdvisedList[]): string[] {
-  return lists
-    .filter(({ alarm_since: since }) => since !== null)
-    .map(({ organization, collection }) => `${printable(organization, 40)} ${collection}: ${ALARM}`)
-}
-
-function aboutChanges(lists: readonly AdvisedList[]): string[] {
-  const off = lists.filter(({ changed_since_off: why }) => why !== null)
-  const [first] = off
-  if (!first) return []
-  const name = `${printable(first.organization, 40)} ${first.collection}`
-  const others = off.length === 1 ? '' : `, and of ${counted(off.length - 1, 'more list')},`
-  return [`changedSince of ${name}${others} is off: ${printable(first.changed_since_off ?? '', 300)}`]
-}
-
-function aboutWalks(lists: readonly AdvisedList[]): string[] {
   const slow = lists.flatMap((list) => {
     const took = tookOf(list)
     if (took < SHORTEST_WALK_MS) return []

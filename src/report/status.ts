@@ -38,15 +38,6 @@ const Freshness = {
     .describe(
       'Milliseconds between two refreshes, as the rate limit allowed last; null before the first one',
     ),
-  alarm_since: time()
-    .nullable()
-    .describe(
-      'Since when the whole list is to be read at once, since far more older rows changed than usual',
-    ),
-  changed_since_off: z
-    .string()
-    .nullable()
-    .describe('Why changedSince is not used though it is configured; null: it is, or is not configured'),
   age_ms: z.int().nullable().describe('Milliseconds since as_of'),
   too_old: z.boolean().nullable().describe('By --max-age; null without it'),
   too_stale: z.boolean().nullable().describe('By --fresh; null without it'),

@@ -30,8 +30,6 @@ export interface DataOptions {
   live: boolean
 }
 
-export type Data = ReturnType<typeof createData>
-
 const SALT = { organization: 301, deletion: 302 }
 
 /** The lists of one organization. They follow from the options alone. */

@@ -40,13 +40,10 @@ export function requestedPage(query: Query): number {
 /** The filters that this API knows, or the name of a filter that should be a date and is not. */
 export function readFilters(query: Query): Filters | string {
   const states = [...(query.get('state')?.values() ?? [])].filter((state) => state !== '')
-  const momentOf = (name: string) => parseMoment(query.get(name)?.get('') ?? '')
-  const wrong = ['created_from', 'updated_after'].find(
-    (name) => query.has(name) && query.get(name)?.get('') !== '' && momentOf(name) === null,
-  )
-  if (wrong !== undefined) return wrong
-  const [createdFrom, updatedAfter] = [momentOf('created_from'), momentOf('updated_after')]
-  return { states: states.length === 0 ? null : states, createdFrom, updatedAfter }
+  const from = query.get('created_from')
+  const createdFrom = parseMoment(from?.get('') ?? '')
+  if (from !== undefined && from.get('') !== '' && createdFrom === null) return 'created_from'
+  return { states: states.length === 0 ? null : states, createdFrom }
 }
 
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?$/
@@ -74,8 +71,6 @@ export interface Filters {
   states: readonly string[] | null
   /** Epoch seconds, inclusive. */
   createdFrom: number | null
-  /** Epoch seconds, exclusive. */
-  updatedAfter: number | null
 }
 
 /** Returns a function that finds the indexes of the items that pass the filters, ascending. All pages of a tick use one search. */
@@ -88,18 +83,13 @@ export function createFinder(list: Collection): (filters: Filters, tick: number)
   }
 }
 
-function findIndexes(
-  list: Collection,
-  { states, createdFrom, updatedAfter }: Filters,
-  tick: number,
-): Uint32Array {
-  const { createdAt, stateAt, updatedAt } = list
+function findIndexes(list: Collection, { states, createdFrom }: Filters, tick: number): Uint32Array {
+  const { createdAt, stateAt } = list
   const deleted = list.deletedAt(tick)
   const passes = (index: number) =>
     !deleted.has(index) &&
     (createdFrom === null || createdAt(index) >= createdFrom) &&
-    (states === null || stateAt === null || states.includes(stateAt(index, tick))) &&
-    (updatedAfter === null || updatedAt(index, tick) > updatedAfter)
+    (states === null || stateAt === null || states.includes(stateAt(index, tick)))
   const indexes = new Uint32Array(list.countAt(tick))
   let found = 0
   for (let index = 0; index < indexes.length; index++) if (passes(index)) indexes[found++] = index

@@ -1,7 +1,6 @@
 import type { KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/value.ts'
 import type { CoverageState, Question } from './coverage/state.ts'
-import type { ChangedSinceRules } from './refresh/changed-since.ts'
 
 /** One collection of one organization: what a sync walks, resumes and reports on. */
 export interface Job {
@@ -23,8 +22,6 @@ export interface Collection {
   total: 'check' | 'ignore'
   /** The end of the list where new items appear; `auto`: refreshes learn it. */
   newest: 'auto' | 'first' | 'last'
-  /** How the API is asked for what changed since a moment; null or absent: it cannot be. */
-  changedSince?: ChangedSinceRules | null
 }
 
 export type Filters = Record<string, string | string[]>
@@ -75,13 +72,12 @@ export interface PageSource {
   refusal(): Promise<KnownError | null>
   /** Requests a minute that may be sent with this token; null where nothing limits them, or nothing is known. */
   limit(): number | null
-  /** Returns one checked page. Throws only errors of ours. `more`: filters beside the job's; a request with them is not retried. */
+  /** Returns one checked page. Throws only errors of ours. */
   fetchPage(
     page: number,
     observe: Observe<RequestEvent>,
     signal: AbortSignal,
     urgency?: Urgency,
-    more?: Filters,
   ): Promise<Page>
   /** Frees what was reserved for this job. No page may be fetched afterwards. */
   close(): Promise<void>

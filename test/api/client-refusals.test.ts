@@ -53,20 +53,6 @@ describe('an answer that is refused', () => {
     expect(clock.slept).toEqual([1000])
   })
 
-  it.each([
-    [500, 'SERVER_ERROR'],
-    [429, 'RATE_LIMITED'],
-  ])(
-    'with %i to further filters is not asked for again: the list is not to wait for these',
-    async (status, code) => {
-      foresee(1, { ...createJob().collection.filters, since: 'x' }).reply(status, '{}')
-      const { errorOf, clock } = createSetting()
-
-      expect(await errorOf(1, { since: 'x' })).toMatchObject({ code })
-      expect(clock.slept).toEqual([])
-    },
-  )
-
   it('with 500 each time fails after the last attempt', async () => {
     foresee().times(3).reply(500, '{"message":"Server Error"}')
     const { errorOf, clock } = createSetting()

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { askList, checkClock, rateText } from '../../src/check/lists.ts'
 import { InterruptedError, JobError, type KnownError, MirrorError } from '../../src/errors.ts'
-import type { Tried } from '../../src/sync/refresh/try-changes.ts'
 import type { Page, PageSource } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
@@ -9,22 +8,17 @@ import { scriptedList } from '../helpers/scripted-list.ts'
 
 const NEVER = new AbortController().signal
 
-/** What is found of a list of one page, unless `source` or `tried` says otherwise. */
-async function found(source: Partial<PageSource>, tried: Tried | null = null, limit = NEVER) {
+/** What is found of a list of one page, unless `source` says otherwise. */
+async function found(source: Partial<PageSource>, limit = NEVER) {
   const closed: string[] = []
   const list = {
     ...scriptedList({ ids: [1, 2] }).source,
     ...source,
     close: async () => void closed.push('it'),
   }
-  const { finding, changes } = await askList(
-    jobOf(),
-    async () => list,
-    limit,
-    async () => tried,
-  )
+  const { finding } = await askList(jobOf(), async () => list, limit)
   expect(closed).toEqual(['it'])
-  return { ...finding, changes }
+  return finding
 }
 
 const failing = (error: KnownError): Partial<PageSource> => ({ fetchPage: () => Promise.reject(error) })
@@ -72,19 +66,10 @@ describe('a list that is asked for its first page', () => {
       return Promise.reject(new InterruptedError('late'))
     }
 
-    expect(await found({ fetchPage }, null, limit.signal)).toMatchObject({
+    expect(await found({ fetchPage }, limit.signal)).toMatchObject({
       state: 'warn',
       message: `not finished in time: ${reason}`,
     })
-  })
-
-  it.each([
-    [true, 'ok'],
-    [false, 'warn'],
-  ])('says beside it what came of asking for changes, heeded: %j', async (isHeeded, state) => {
-    const { changes } = await found({}, { isHeeded, text: 'rows changed' })
-
-    expect(changes).toMatchObject({ name: 'acme orders changedSince', state, message: 'rows changed' })
   })
 })
 

@@ -67,27 +67,6 @@ describe('the collections', () => {
       ignore: [],
       total: 'ignore',
       newest: 'auto',
-      changedSince: null,
-    })
-  })
-})
-
-describe('changedSince of an organization', () => {
-  const top = 'orders: { changedSince: { parameter: updated_after, field: updated_at } }'
-  const rules = { parameter: 'updated_after', field: 'updated_at' }
-
-  it.each([
-    { override: 'orders: {}', own: rules },
-    { override: 'orders: { changedSince: }', own: null },
-    { override: 'orders: { changedSince: null, filters: { updated_after: x } }', own: null },
-    {
-      override: 'orders: { changedSince: { parameter: since, field: meta.at } }',
-      own: { parameter: 'since', field: 'meta.at' },
-    },
-  ])('is that of the collection, its own, or none: $override', ({ override, own }) => {
-    expect(loadCollections(top, override)).toMatchObject({
-      top: [{ changedSince: rules }, {}],
-      own: [{ changedSince: own }, {}],
     })
   })
 })

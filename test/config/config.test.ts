@@ -13,7 +13,6 @@ describe('loadConfig', () => {
       ignore: [],
       total: 'check',
       newest: 'auto',
-      changedSince: null,
     }
     const collections = [
       { ...standard, name: 'orders', path: '/api/v1/admin/orders' },
@@ -55,7 +54,7 @@ describe('loadConfig', () => {
         id: '7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d',
         name: 'acme',
         schedule: '*/15 * * * *',
-        refresh: { every: 300_000, share: 10, alarm: true },
+        refresh: { every: 300_000, share: 10 },
         collections,
         ping: expect.any(Function),
         readToken: expect.any(Function),
@@ -79,17 +78,17 @@ describe('loadConfig', () => {
   )
 
   it.each([
-    { forAll: '', own: '', refresh: { every: 300_000, share: 10, alarm: true } },
+    { forAll: '', own: '', refresh: { every: 300_000, share: 10 } },
     { forAll: 'refresh: true', own: 'refresh: false', refresh: false },
     {
       forAll: 'refresh: false',
       own: 'refresh: { every: 1m }',
-      refresh: { every: 60_000, share: 10, alarm: true },
+      refresh: { every: 60_000, share: 10 },
     },
     {
       forAll: 'refresh: { share: 20 }',
       own: 'refresh: { every: 1m }',
-      refresh: { every: 60_000, share: 20, alarm: true },
+      refresh: { every: 60_000, share: 20 },
     },
   ])('refreshes an organization as it says, else as all: $forAll, $own', ({ forAll, own, refresh }) => {
     const { organizations } = load(`${SMALLEST}${own === '' ? '' : `    ${own}\n`}${forAll}\n`)
@@ -100,8 +99,7 @@ describe('loadConfig', () => {
   it.each([
     ['{ every: 500ms }', 'refresh.every: must be at least 1s'],
     ['{ share: 0 }', 'refresh.share: must be a number from 0.1 to 100'],
-    ['{ alarm: maybe }', 'refresh.alarm: must be true or false.'],
-    ['5m', 'refresh: must be a mapping of every, share and alarm, or false'],
+    ['5m', 'refresh: must be a mapping of every and share, or false'],
   ])('says what is wrong with refresh: %s', (given, problem) => {
     expect(() => load(`${SMALLEST}refresh: ${given}\n`)).toThrow(problem)
   })

@@ -167,26 +167,6 @@ describe('a collection', () => {
     ['orders: { ignore: a }', 'collections.orders.ignore 8:21', 'must be a list of fields'],
     ['orders: { history: 90 }', 'collections.orders.history 8:22', 'true, false, or a duration'],
     ['orders: { total: no }', 'collections.orders.total 8:20', 'one of check, ignore'],
-    [
-      'orders: { changedSince: updated_at }',
-      'collections.orders.changedSince 8:27',
-      'a parameter and a field',
-    ],
-    [
-      'orders: { changedSince: { parameter: a, field: "" } }',
-      'collections.orders.changedSince.field 8:50',
-      'must be a field',
-    ],
-    [
-      'orders: { changedSince: { parameter: page, field: a } }',
-      'collections.orders.changedSince.parameter 8:40',
-      'other than page',
-    ],
-    [
-      'orders: { filters: { a: 1 }, changedSince: { parameter: a, field: b } }',
-      'collections.orders.changedSince 8:46',
-      'is a filter and the parameter of changedSince',
-    ],
     ['orders: { filters: paid }', 'collections.orders.filters 8:22', 'mapping of query parameters'],
     ['orders: { filters: { a: null } }', 'collections.orders.filters.a 8:27', 'null in quotes'],
     ['orders: { filters: { a: [1, null] } }', 'collections.orders.filters.a[1] 8:31', 'has no value'],

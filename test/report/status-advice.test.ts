@@ -8,8 +8,6 @@ const LIST: AdvisedList = {
   collection: 'orders',
   as_of: '2026-11-01T03:00:00.000Z',
   last_complete_at: '2026-11-01T04:07:00.000Z',
-  alarm_since: null,
-  changed_since_off: null,
   walkEvery: () => 1440 * MINUTE,
   isRefreshed: true,
 }
@@ -23,23 +21,6 @@ describe('what the configuration asks for, and the rate limit does not carry', (
     { lists: [{ ...LIST, isRefreshed: false }] },
   ])('is nothing: $lists', ({ lists }) => {
     expect(statusAdvice(lists)).toEqual([])
-  })
-
-  it('is a list that is read at once, since far more of it changed than usual', () => {
-    expect(statusAdvice([LIST, { ...LIST, alarm_since: '2026-11-01T03:04:00.000Z' }])).toEqual([
-      'acme orders: many more changes than usual in older pages: reading the whole list now',
-    ])
-  })
-
-  it('is an API that ignores what it is asked for, once', () => {
-    const off = { ...LIST, changed_since_off: 'it gave rows of the past' }
-
-    expect(statusAdvice([LIST, off])).toEqual([
-      'changedSince of acme orders is off: it gave rows of the past',
-    ])
-    expect(statusAdvice([off, { ...off, organization: 'globex' }, off])).toEqual([
-      'changedSince of acme orders, and of 2 more lists, is off: it gave rows of the past',
-    ])
   })
 
   it.each([

@@ -228,9 +228,8 @@ async function runStart(
 
 function readingOf({ config, process }: Machine, run: RunJobs): KeepFreshOptions['read'] {
   const how = { plan: syncPlan(config), trigger: 'schedule', waitForOwner: false } as const
-  return async (selected, reads) => {
-    const instead = reads === 'walk' ? undefined : 'due'
-    const results = await run([selected], { ...how, instead, signal: process.stop.signal })
+  return async (selected) => {
+    const results = await run([selected], { ...how, instead: 'due', signal: process.stop.signal })
     return { hasFailed: results.some(({ error }) => error !== null) }
   }
 }

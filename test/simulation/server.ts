@@ -38,7 +38,7 @@ interface Bucket {
   endsAtSecond: number
 }
 
-export function createThrottle({ limits, headers }: ThrottleRules): Throttle {
+function createThrottle({ limits, headers }: ThrottleRules): Throttle {
   const bucketsOf = new Map<string, Bucket[]>()
 
   function openBuckets(key: string, second: number): Bucket[] {

@@ -108,7 +108,7 @@ function makeConfig(
 }
 
 /** The configuration of a file that says this. */
-export function configOf(given: object): Setting['config'] {
+function configOf(given: object): Setting['config'] {
   const parsed = FileSchema.parse(asTyped(given))
   const defined = defineCollections(parsed.collections)
   const options = { file: '/', tokens: 'resolve', env: {}, variablesIn: () => [] } as const

@@ -18,8 +18,7 @@ import { REFRESH_DEFAULTS } from '../../config/organizations.ts'
 import { sendPing } from '../../ping/send.ts'
 import { walkAdvice } from '../../report/advice.ts'
 import type { Status } from '../../report/status.ts'
-import { type Ask, tryChanges } from '../../sync/refresh/try-changes.ts'
-import type { Job, Page } from '../../sync/types.ts'
+import type { Page } from '../../sync/types.ts'
 import { pasteable } from '../../text.ts'
 import { readConfig, USER_AGENT as userAgent } from '../config-file.ts'
 import { hostOf } from '../configured-pings.ts'
@@ -38,8 +37,8 @@ interface Options {
 }
 
 /**
- * `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list, a second one
- * for `changedSince`, and one ping to each address.
+ * `check`: what would keep runs from succeeding, and what to do about it. Online, it sends one request for each list,
+ * and one ping to each address.
  */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const found = await findAll(runtime, globals, options.offline === true)
@@ -117,7 +116,7 @@ async function checkApi(config: Config, runtime: Runtime): Promise<Finding[]> {
     const clock = first ? checkClock(first.date, first.at) : null
     return [
       reached,
-      ...asked.flatMap(({ finding, changes }) => (changes ? [finding, changes] : [finding])),
+      ...asked.map(({ finding }) => finding),
       ...(clock ? [clock] : []),
       ...findingsOnRate(config, asked, now()),
     ]
@@ -153,10 +152,9 @@ async function askAll(config: Config, runtime: Runtime, exchange: HttpGet): Prom
   const limit = AbortSignal.any([runtime.signal, AbortSignal.timeout(REQUESTS_MS)])
   try {
     const jobs = selectJobs(config, { org: [], collection: [] })
-    const tried = (job: Job, page: Page, ask: Ask) => tryChanges(job, page, ask, runtime.now())
     return await Promise.all(
       jobs.map(async ({ organization, job }) => {
-        const asked = await askList(job, () => session.source(organization, job), limit, tried)
+        const asked = await askList(job, () => session.source(organization, job), limit)
         return { ...asked, budget: session.budgetOf(organization) }
       }),
     )

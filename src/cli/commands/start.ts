@@ -128,7 +128,7 @@ async function runScheduled(
   const { sleep } = runtime
   const keeping = keepFresh({
     jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),
-    read: (selected, reads) => runOne(selected, reads === 'walk' ? {} : { instead: 'due' }),
+    read: (selected) => runOne(selected, { instead: 'due' }),
     plan: session.refreshes,
     takeFree: session.sharing?.takeFreeLists,
     scheduler,

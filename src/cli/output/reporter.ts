@@ -107,9 +107,6 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
         case 'notices':
           logNotices(log, event.page, event.notices)
           return
-        case 'changed_since':
-          log.warn({ event: 'changed_since' }, event.message)
-          return
         case 'refresh':
           logRefresh(log, job, event.result)
           refreshed = event.result.run

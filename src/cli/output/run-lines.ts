@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
-import { ALARM } from '../../report/advice.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
@@ -89,7 +88,6 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
     fields,
     endMessage('refresh', error),
   )
-  if (result.isAlarmed) log.warn({ event: 'refresh_alarm', run_id: runId }, ALARM)
   if (!error && shouldWarnOfChanges(saved.state))
     log.warn(
       { event: 'refresh_stopped_early', run_id: runId },

@@ -44,13 +44,6 @@ const COLUMNS = {
   refresh_share: read<number | null>(kept('share')),
   /** The fingerprint of the token that it used last. Keep it out of all output. */
   token: read<string | null>('organizations.last_fingerprint'),
-  /** Since when the whole list is to be read at once, since far more older rows changed than usual; null: it is not. */
-  alarm_since: read<string | null>((dialect) => {
-    const [alarmed, walked] = [kept('alarmedAt')(dialect), kept('walkAt')(dialect)]
-    return `CASE WHEN ${alarmed} > ${walked} THEN ${alarmed} END`
-  }),
-  /** Why the API is not asked for what changed since a moment, though it is configured so; null: it is asked, or not configured. */
-  changed_since_off: read<string | null>(({ textIn }) => textIn('job.refresh', 'changes', 'off')),
   last_run_at: read<string | null>('run.started_at'),
   /** As in `sync_runs`: `running` also after the process was killed. */
   last_run_status: read<'running' | 'succeeded' | 'failed' | 'interrupted' | null>('run.status'),

@@ -1,5 +1,3 @@
-import { afterDeepPage, isAlarmed, isAlarming } from './alarm.ts'
-import { afterChanges, type ChangesAnswer } from './changed-since.ts'
 import { type End, newestEnd } from './ends.ts'
 import {
   END_COST,
@@ -14,7 +12,7 @@ import {
   type Share,
   type ShareUse,
 } from './price.ts'
-import { afterNewestEnd, afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
+import { afterPage, nextOlder, notOwed, owe, periodsOf, visitAt } from './rates.ts'
 import { knownRates, type RefreshState } from './state.ts'
 
 /** What the configuration says of a list. Milliseconds. */
@@ -26,8 +24,6 @@ export interface RefreshPace {
   /** Milliseconds between two full walks by the schedule. */
   walkEvery: number
   newest: End | 'auto'
-  /** Whether the whole list is walked at once when far more older rows change than usual. */
-  alarm: boolean
 }
 
 /** How often a job is refreshed, and what that may cost. */
@@ -73,11 +69,11 @@ function urgencyOf(state: RefreshState, { newest, every, turn }: RefreshPace, no
   return turns > MOST_TURNS ? LEFT_OUT * turns : rowsWaiting(state, newest, now)
 }
 
-/** Requests that a reading of the newest end will probably take, with one for what changed. */
+/** Requests that a reading of the newest end will probably take. */
 export function expectedRequests(state: RefreshState, newest: End | 'auto', now: number): number {
   if (isWalkedWhole(state)) return state.lastPage + 1
   const added = rowsWaiting(state, newest, now) / MISSING
-  return END_COST + Math.floor(added / PER_PAGE) + (state.changes?.off === null ? 1 : 0)
+  return END_COST + Math.floor(added / PER_PAGE)
 }
 
 /** Requests to charge for a reading of the newest end now; 0: it is not due, or the share has no room. */
@@ -111,7 +107,6 @@ function planOf(state: RefreshState, pace: RefreshPace, price: number, now: numb
 /** Since when older pages are owed, epoch milliseconds; null: none are. */
 function owedSince(state: RefreshState, { newest }: RefreshPace): number | null {
   if (isWalkedWhole(state) || !state.rates) return null
-  if (state.changes?.ask) return state.startedAt
   const rates = knownRates(state, newest, state.startedAt)
   return nextOlder(rates) ? rates.bandsAt : null
 }
@@ -157,16 +152,11 @@ export function takeOwed(
           after(written) {
             if (!written) return { ...state, rates }
             const found = written.added + written.changed
-            const after = {
+            return {
               ...state,
               older: state.older + written.added,
               rates: afterPage(rates, band, found, elapsed),
             }
-            if (!pace.alarm || !rates.hasNewestEnd) return after
-            const rate = known.bands[band]?.rate ?? 0
-            const recent = afterDeepPage(state.recent, { depth, rate, found, elapsed })
-            if (!isAlarming(recent, rates.since, state.alarmedAt, now)) return { ...after, recent }
-            return { ...after, recent: { pages: 0, found: 0, expected: 0 }, alarmedAt: now }
           },
         },
       }
@@ -174,20 +164,6 @@ export function takeOwed(
     state.rates = rates
   }
   return { state, page: null }
-}
-
-/** The state once a page of what changed is read. `changed`: how many rows it updated. Such pages are owed before older ones. */
-export function afterChangesPage(
-  state: RefreshState,
-  { newest }: Pick<RefreshPace, 'newest'>,
-  answer: ChangesAnswer,
-  changed: number,
-  now: number,
-): RefreshState {
-  const changes = state.changes && afterChanges(state.changes, answer, state.total, now)
-  // What is found so counts like what is found at the newest end: it says how often refreshes are worth their price.
-  const rates = afterNewestEnd(knownRates(state, newest, now), { added: 0, changed }, 0)
-  return { ...state, rates, ...(changes ? { changes } : {}) }
 }
 
 /** The state once a full walk has read a page. For bands of pages that only walks read, that shows how often their rows change. */
@@ -223,8 +199,8 @@ function pageAt(depth: number, { places, lastPage }: RefreshState, { newest }: R
   return newestEnd(places, newest) === 'last' ? Math.max(1, lastPage - depth + 1) : depth
 }
 
-/** What is read of a list: its newest end and what else is due, older pages alone, or all of it. */
-export type Reads = 'newest' | 'older' | 'walk'
+/** What is read of a list: its newest end and what else is due, or older pages alone. */
+export type Reads = 'newest' | 'older'
 
 /** A list that this process keeps fresh. */
 export interface KnownList<L> {
@@ -237,13 +213,11 @@ export interface KnownList<L> {
   isRead: boolean
 }
 
-/** How long after such a failure the older pages of a list are tried again, and a walk that an alarm asked for. Milliseconds. */
+/** How long after such a failure the older pages of a list are tried again. Milliseconds. */
 const AFTER_OLDER_MS = 60_000
-const AFTER_WALK_MS = 600_000
 
 /**
- * Which lists of one budget have something to read now: walks that an alarm asks for; then, as far as the share has room, newest ends, the most
- * urgent one first; then the older pages of the list that has waited longest for them. Whoever reads a list charges the share for it.
+ * Which lists of one budget have something to read now: as far as the share has room, newest ends, the most urgent one first; then the older pages of the list that has waited longest for them. Whoever reads a list charges the share for it.
  */
 export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list: L; reads: Reads }[] {
   const share = lists[0]?.policy.share
@@ -268,11 +242,7 @@ export function dueLists<L>(lists: readonly KnownList<L>[], now: number): { list
     .find((one) => lastFailure(one.failed.older, now) + AFTER_OLDER_MS <= now && owedOf(one) <= now)
   const dueSince = [...newest.map(({ dueAt }) => dueAt), older ? owedOf(older) : now]
   share.noteWaits({ isLate: now - Math.min(...dueSince) > LATE_MS, mostUrgent: newest[0]?.urgency ?? 0 })
-  // A walk after an alarm is not a refresh, so it does not need room in the share.
-  const due: { list: L; reads: Reads }[] = free
-    .filter(({ state, policy }) => policy.alarm && isAlarmed(state))
-    .filter(({ failed }) => lastFailure(failed.walk, now) + AFTER_WALK_MS <= now)
-    .map(({ list }) => ({ list, reads: 'walk' }))
+  const due: { list: L; reads: Reads }[] = []
   for (const { list, state, policy, urgency } of newest.filter(({ isRead }) => !isRead)) {
     if (!mayBegin(known, rules, 'newest', share.partOfMost(urgency))) break
     due.push({ list, reads: 'newest' })

@@ -1,11 +1,7 @@
-import { JobError } from '../../errors.ts'
-import { parseExact } from '../../json/exact.ts'
-import { asJsonObject, type JsonValue } from '../../json/value.ts'
-import { jobName } from '../../text.ts'
-import { identifyItems, type ListedItem, type StoredItem } from '../items.ts'
+import { identifyItems, type StoredItem } from '../items.ts'
 import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
-import type { Filters, Job, Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
+import type { Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'
 import type { RefreshRow } from './end-reading.ts'
 import type { SavedRefresh } from './state.ts'
@@ -36,26 +32,23 @@ export interface RefreshedPage {
   written: Written
 }
 
-/** The rows that a page added and changed, and how many they are. */
-export type Written = Pick<Required<PageResult>, 'added' | 'changed' | 'upserts'>
+/** How many rows a page added and changed. */
+export type Written = Pick<Required<PageResult>, 'added' | 'changed'>
 
 /**
  * Reads one page and writes it.
  * @param save Returns what is saved with the page, if that is known before the refresh ends.
- * @param more Filters beside those of the job.
  */
 export async function refreshPage(
   { store, lease, run, source, times, observe, yieldToEventLoop, signal }: RefreshTools,
   number: number,
   urgency: Urgency,
-  save: (written: Written, page: Page) => SavedRefresh | null = () => null,
-  more?: Filters,
+  save: (written: Written) => SavedRefresh | null = () => null,
 ): Promise<RefreshedPage> {
   const { job } = lease
-  const page = await source.fetchPage(number, observe, signal, urgency, more)
+  const page = await source.fetchPage(number, observe, signal, urgency)
   const listed = identifyItems(job, page)
-  const { changes: all, stored } = await compareWithStore(store, job, page, listed)
-  const changes = more ? knownOnly(job, all, listed, stored) : all
+  const { changes, stored } = await compareWithStore(store, job, page, listed)
   const at = times.ofRefresh()
   const written = pageResult(changes, [])
   const committed = await store.commit(lease, {
@@ -63,7 +56,7 @@ export async function refreshPage(
     run,
     at,
     answer: null,
-    saved: save(written, page),
+    saved: save(written),
   })
   await yieldToEventLoop()
   const ids = writtenIds(changes)
@@ -77,35 +70,6 @@ export async function refreshPage(
   const told = isRejectNew ? pageResult(changes, committed.notices).notices : committed.notices
   observe({ kind: 'notices', page: number, notices: told })
   return { page, at, items, rowsAdded: committed.rowsAdded, written }
-}
-
-/**
- * What is written of an answer to further filters. Only the list itself shows which rows it has: with further filters an API may return others
- * (deleted ones, or those that the configured filters leave out), so none is added, and none counts as seen. Throws JobError for items that
- * lack most of their fields.
- */
-function knownOnly(
-  job: Job,
-  changes: PageChanges,
-  listed: readonly ListedItem[],
-  stored: readonly StoredItem[],
-): PageChanges {
-  if (listed.some((item, index) => 'key' in item && isPartOf(item.item.value, stored[index])))
-    throw new JobError(
-      'BAD_RESPONSE',
-      `${jobName(job)} page ${changes.page}: asked for what changed, the API returned items that lack most of their fields`,
-    )
-  const upserts = changes.upserts.filter(({ change }) => change === 'changed')
-  return { ...changes, keys: [], rejects: [], upserts }
-}
-
-function isPartOf(value: JsonValue, stored: StoredItem | undefined): boolean {
-  if (stored?.state !== 'different') return false
-  return fieldsIn(value) < fieldsIn(parseExact(stored.text)) / 2
-}
-
-function fieldsIn(item: JsonValue): number {
-  return Object.keys(asJsonObject(item)).length
 }
 
 type Change = PageChanges['upserts'][number]['change']

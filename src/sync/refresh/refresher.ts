@@ -5,17 +5,6 @@ import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
 import type { Observe, Page, PageSource, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'
 import {
-  afterRefusal,
-  beginChanges,
-  type ChangedSince,
-  changedRows,
-  changesWarnings,
-  isRefusedQuestion,
-  keepChanges,
-  verifyChanges,
-} from './changed-since.ts'
-import {
-  afterChangesPage,
   afterWalked,
   expectedRequests,
   newestInterval,
@@ -24,16 +13,9 @@ import {
   type RefreshPolicy,
   takeOwed,
 } from './due.ts'
-import { momentIn } from './moment.ts'
 import { isWalkedWhole, priceOf, type Share } from './price.ts'
 import { readEnds } from './read-ends.ts'
-import {
-  type RefreshedPage,
-  type RefreshPageEvent,
-  type RefreshTools,
-  refreshPage,
-  type Written,
-} from './read-page.ts'
+import { type RefreshPageEvent, type RefreshTools, refreshPage, type Written } from './read-page.ts'
 import {
   isAhead,
   notAfter,
@@ -44,9 +26,6 @@ import {
   scopeText,
   stateOf,
 } from './state.ts'
-
-/** The most pages of changed rows that a refresh reads if somebody asked for it; the next refresh continues. */
-const MOST_CHANGES_PAGES = 40
 
 /** How many requests a job wants to send by now. */
 type Wanted = (share: Share, from: RefreshState, policy: RefreshPolicy) => number
@@ -64,11 +43,7 @@ export interface RefresherOptions {
   signal: AbortSignal
 }
 
-export type RefreshEvent =
-  | RefreshPageEvent
-  /** A warning about an API that is asked for changes. */
-  | { kind: 'changed_since'; message: string }
-  | { kind: 'refresh'; result: RefreshResult }
+export type RefreshEvent = RefreshPageEvent | { kind: 'refresh'; result: RefreshResult }
 
 /** How a refresh ended. */
 export interface RefreshResult {
@@ -79,8 +54,6 @@ export interface RefreshResult {
   saved: SavedRefresh
   /** Whether it was asked for, instead of due. */
   isAsked: boolean
-  /** Whether it found so much that the whole list is to be read at once. */
-  isAlarmed: boolean
   error: KnownError | null
 }
 
@@ -90,8 +63,7 @@ export type Refresher = ReturnType<typeof createRefresher>
 export function createRefresher(options: RefresherOptions) {
   const { store, lease, policy, observe, now, signal } = options
   const rules = rulesOf(lease.job)
-  const { changedSince: since = null, ignore } = lease.job.collection
-  let state = keepChanges(stateOf(lease.refresh, scopeText(lease.job)), since)
+  let state = stateOf(lease.refresh, scopeText(lease.job))
   /** The run of the last refresh: older pages that are read between two pages of a walk count there. */
   let last: Run | null = null
 
@@ -106,11 +78,9 @@ export function createRefresher(options: RefresherOptions) {
 
   async function readNewest(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
     const startedAt = now()
-    const read: RefreshedPage[] = []
     const ask = async (number: number) => {
       try {
         const answer = await refreshPage(tools, number, 'refresh')
-        read.push(answer)
         const { total, next, lastPage } = answer.page
         return { ...answer, total, next, lastPage, found: answer.rowsAdded - from.rowsAdded }
       } catch (error) {
@@ -121,53 +91,7 @@ export function createRefresher(options: RefresherOptions) {
     const reading = readEnds<string>(from, rules, startedAt)
     let step = reading.next()
     while (!step.done) step = reading.next(await ask(step.value))
-    const upserts = read.flatMap(({ written }) => written.upserts)
-    return withChanges(verified(step.value.state, { upserts }), (known) => {
-      if (!since) return known
-      const times = read.flatMap(({ page }) => page.items.map(({ value }) => momentIn(value, since.field)))
-      return beginChanges(known, since, times, startedAt - from.startedAt, now())
-    })
-  }
-
-  /** The state with its next `changes`. Reports the warnings about them. */
-  function withChanges(
-    from: RefreshState,
-    next: (known: ChangedSince | undefined) => ChangedSince | undefined,
-    after = from,
-  ): RefreshState {
-    const changes = next(from.changes)
-    if (!changes) return after
-    for (const message of changesWarnings(from.changes, changes)) observe({ kind: 'changed_since', message })
-    return { ...after, changes }
-  }
-
-  const verified = (from: RefreshState, { upserts = [] }: Pick<PageResult, 'upserts'>) =>
-    withChanges(
-      from,
-      (known) => known && verifyChanges(known, changedRows(upserts, known.rules, ignore), now()),
-    )
-
-  /** Reads the next page of what changed, if one is to be asked for. */
-  async function readChanges(tools: RefreshTools, urgency: Urgency): Promise<void> {
-    const from = state
-    const { ask = null, rules: asked } = from?.changes ?? {}
-    if (!from || !ask || !asked) return
-    const save = ({ changed }: Written, { items, next, ...page }: Page) => {
-      const values = items.map(({ value }) => momentIn(value, asked.field))
-      const total = rules.total === 'ignore' ? null : page.total
-      const after = afterChangesPage(from, rules, { values, total, next }, changed, now())
-      state = withChanges(from, () => after.changes, after)
-      return savedRefresh(state, rules)
-    }
-    try {
-      await refreshPage(tools, ask.page, urgency, save, { [asked.parameter]: ask.since })
-    } catch (error) {
-      state = from
-      if (!isRefusedQuestion(error)) throw error
-      state = withChanges(from, (known) => known && afterRefusal(known, error.code, now()))
-      await store.saveRefresh(lease, savedRefresh(state, rules))
-      if (error.code === 'UNAUTHORIZED') throw error
-    }
+    return step.value.state
   }
 
   const priceNow = () => (policy ? priceOf(policy.share.known()) : 0)
@@ -199,13 +123,7 @@ export function createRefresher(options: RefresherOptions) {
   /** Reads a page of what changed, or an older page, if one is owed and the share has room. Returns whether it read one. */
   async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
     if ((await take(older(goesOn))) === 0 || !policy || !state) return false
-    if (state.changes?.ask) {
-      await paying(1, begin, (tools) => readChanges(tools, urgency))
-      return true
-    }
-    // A walk reads the whole list already.
-    const pace = { ...policy, alarm: policy.alarm && urgency === 'older' }
-    const owed = takeOwed(state, pace, priceNow(), policy.share.rules().chunk, now())
+    const owed = takeOwed(state, policy, priceNow(), policy.share.rules().chunk, now())
     state = owed.state
     const { page } = owed
     if (!page) {
@@ -215,7 +133,7 @@ export function createRefresher(options: RefresherOptions) {
       return false
     }
     const save = (written: Written) => {
-      state = verified(page.after(written), written)
+      state = page.after(written)
       return savedRefresh(state, rules)
     }
     try {
@@ -269,9 +187,6 @@ export function createRefresher(options: RefresherOptions) {
           const share = policy ? { share: policy.share.rules().perMinute } : {}
           state = notAfter({ ...after, interval, ...share }, now())
           await store.saveRefresh(lease, savedRefresh(state, rules))
-          // Somebody who asked for it waits for all that changed; else the share decides when more is read.
-          for (let pages = 0; pages < (how.isAsked ? MOST_CHANGES_PAGES : 1); pages++)
-            await readChanges(tools, 'refresh')
         })
       }
       // Within a walk, the walk decides when the next older page may be read.
@@ -291,7 +206,6 @@ export function createRefresher(options: RefresherOptions) {
       run: { ...record, ...traffic },
       saved: savedRefresh(state, rules),
       ...how,
-      isAlarmed: state.alarmedAt !== from.alarmedAt,
       error,
     }
     observe({ kind: 'refresh', result })
@@ -333,7 +247,7 @@ export function createRefresher(options: RefresherOptions) {
     noteWalked({ number }: Page, written: PageResult) {
       if (!state || !policy) return
       const found = written.added + written.changed
-      state = verified(afterWalked(state, policy, priceNow(), { number, found }, now()), written)
+      state = afterWalked(state, policy, priceNow(), { number, found }, now())
     },
     /**
      * Refreshes the job. If it `isAsked`: its newest end, now. Else its newest end if that is due, and the older pages that are owed, as far as

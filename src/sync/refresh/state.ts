@@ -1,6 +1,5 @@
 import { filtersText } from '../resume.ts'
 import type { Job } from '../types.ts'
-import type { ChangedSince } from './changed-since.ts'
 import {
   type AddedEnds,
   DOUBT,
@@ -57,13 +56,8 @@ export interface RefreshState {
   share?: number
   /** How often its rows come and change; absent: nothing is known. */
   rates?: Rates
-  /** What deep pages held lately, and when that was so much that the whole list was to be read at once (epoch milliseconds). Absent: nothing; never. */
-  recent?: Recent
-  alarmedAt?: number
   /** Rows that older pages added since the last refresh. */
   older: number
-  /** What is known of an API that can be asked for what changed; absent: it was not asked. */
-  changes?: ChangedSince
 }
 
 /** What a job saves between refreshes, and what people read of it. */
@@ -79,13 +73,6 @@ export interface JobRefresh {
   organizationId: string
   collection: string
   state: RefreshState
-}
-
-/** What older pages showed lately: how many were read, and the changed rows that were found on them and expected. Earlier ones count less and less. */
-export interface Recent {
-  pages: number
-  found: number
-  expected: number
 }
 
 /** A full walk that is complete. */

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { type ApiOptions, createApi } from '../../../src/api/client.ts'
 import type { HttpGet } from '../../../src/api/http.ts'
 import { createTokenHold, type HoldStore } from '../../../src/api/token-hold.ts'
-import type { Filters, Job } from '../../../src/sync/types.ts'
+import type { Job } from '../../../src/sync/types.ts'
 import { createClock } from './clock.ts'
 import { BASE_URL, createJob } from './job.ts'
 import { createObserver } from './observer.ts'
@@ -62,9 +62,9 @@ export function createSetting({
       close: source.close,
       fetchPage: (page = 1) => source.fetchPage(page, observe, signal),
       /** The error of a page that fails. */
-      errorOf: async (page = 1, more?: Filters): Promise<Error> => {
+      errorOf: async (page = 1): Promise<Error> => {
         const outcome: unknown = await source
-          .fetchPage(page, observe, signal, 'refresh', more)
+          .fetchPage(page, observe, signal)
           .catch((error: unknown) => error)
         if (outcome instanceof Error) return outcome
         throw new Error(`the page was read: ${inspect(outcome)}`)

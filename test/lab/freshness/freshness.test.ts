@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type FreshnessSetting, measureFreshness, oneList } from './measure.ts'
-import { measureChanges, SETTING } from './measure-policies.ts'
+import { SETTING } from './measure-policies.ts'
 import { policyNamed } from './policies.ts'
-import { rowText, summarize } from './table.ts'
+import { summarize } from './table.ts'
 
 /** A small list for two days; what is promised of these was measured on more. */
 const SMALL = { ...SETTING, rows: 5000, before: 1, days: 1 }
@@ -34,42 +34,6 @@ describe('a list that is refreshed each five minutes', () => {
       })
     },
   )
-})
-
-/** Of a list whose API is not asked, then of such that are. */
-function rows(setting: Partial<FreshnessSetting>, ...names: readonly string[]) {
-  return [...measureChanges({ ...SMALL, order: 'first', ...setting }, ['not asked', ...names])]
-}
-
-describe('an API that is asked for what changed', () => {
-  it.each([
-    { order: 'first', names: ['rounds to minutes', 'oldest change first'] },
-    { order: 'last', names: ['oldest item first'] },
-  ] as const)('shows changes in minutes, for no more requests than the share: $order', ({ order, names }) => {
-    const [without, ...asked] = rows({ order }, ...names)
-
-    for (const row of asked) {
-      expect(row.changedAge.p95).toBeLessThan(8)
-      expect(row.wrongRows).toBeLessThan((without?.wrongRows ?? 0) / 2)
-      expect(row.requestsPerDay).toBeLessThan((without?.requestsPerDay ?? 0) * 1.05)
-      expect(row.untrue).toBe(0)
-    }
-  })
-
-  it('makes nothing worse where it ignores that, or shows them late', () => {
-    const [without, ...asked] = rows({}, 'ignores', 'ten minutes late')
-
-    for (const row of asked) {
-      expect(row.wrongRows).toBeLessThan((without?.wrongRows ?? 0) * 1.05)
-      expect(row.untrue).toBe(0)
-    }
-  })
-
-  it('is read on where many rows change at once', () => {
-    const [without, asked] = rows({ batch: { day: 1.1, part: 0.05 } }, 'obeys')
-
-    expect(asked?.wrongRows).toBeLessThan((without?.wrongRows ?? 0) / 2)
-  })
 })
 
 describe('workers that share a token', () => {
@@ -118,36 +82,5 @@ describe('a list that is walked once a day', () => {
 
     expect(summarize('', measured).newAge.median).toBeGreaterThan(600)
     expect(measured.refreshes).toBe(0)
-  })
-})
-
-describe('a line of the table', () => {
-  const ages = Array.from({ length: 100 }, (_, index) => index)
-
-  it.each([
-    {
-      freshness: {
-        newAges: [3],
-        changedAges: ages,
-        wrongRows: 1234.4,
-        requestsPerDay: 12638,
-        refreshes: 1151,
-        untrue: 1,
-      },
-      line: '| some | 3.0 min / 3.0 min | 50 min / 95 min / 50 min | 16 % / 61 % | 1,234 | 12,638 | 1 of 1,151 |',
-    },
-    {
-      freshness: {
-        newAges: [130, 700],
-        changedAges: [],
-        wrongRows: 0,
-        requestsPerDay: 400,
-        refreshes: 0,
-        untrue: 0,
-      },
-      line: '| some | 12 h / 12 h | 0.0 min / 0.0 min / 0.0 min | 0 % / 0 % | 0 | 400 | - |',
-    },
-  ])('$line', ({ freshness, line }) => {
-    expect(rowText(summarize('some', freshness))).toBe(line)
   })
 })

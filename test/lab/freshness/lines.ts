@@ -12,7 +12,6 @@ export interface Line {
   workers?: number
   killedSteps?: number
   days?: number
-  policy?: string
   /** Wrong rows of a reader that knows all rates, walks nothing and sends as many requests, executed; else it is calculated. */
   known?: number
 }
@@ -29,16 +28,17 @@ const DIFFERENT = Array.from({ length: 20 }, (_, index) => {
   return { ...LIST, rows, arrivals: rows / 100_000 }
 })
 
-/** A twentieth of the rows changes at once each week: measured for one. */
-const WEEKLY = { lists: one({ batch: { day: 2.3, part: 0.05 } }), limit: 60, days: 7, known: 379 }
-
 export const LINES: Record<string, Line> = {
   'as above': { lists: one(), limit: 60, known: 167 },
   '`fast`, 5 new': { lists: one({ life: 'fast', arrivals: 5 }), limit: 60, known: 40 },
   '`slow`, 5 new': { lists: one({ life: 'slow', arrivals: 5 }), limit: 60, known: 2106 },
   '`apart`': { lists: one({ life: 'apart' }), limit: 60, known: 60 },
-  '5 % changed at once each week': WEEKLY,
-  'the same with an alarm': { ...WEEKLY, policy: 'share 10 % and an alarm' },
+  '5 % changed at once each week': {
+    lists: one({ batch: { day: 2.3, part: 0.05 } }),
+    limit: 60,
+    days: 7,
+    known: 379,
+  },
   '10,000 rows': { lists: one({ rows: 10_000 }), limit: 60, known: 72 },
   '5 new': { lists: one({ arrivals: 5 }), limit: 60, known: 2522 },
   '20 new': { lists: one({ arrivals: 20 }), limit: 60, known: 16_907 },
@@ -69,10 +69,10 @@ export const HEADING = [
 export function lineText(name: string, seed: number): string {
   const line = LINES[name]
   if (!line) throw new Error(`there is no line ${name}`)
-  const { lists, limit, killed = 0, workers = 1, killedSteps = 0, days = 3, policy = 'share 10 %' } = line
+  const { lists, limit, killed = 0, workers = 1, killedSteps = 0, days = 3 } = line
   const { before } = SETTING
   const setting: TokenSetting = { lists, limit, killed, workers, killedSteps, days, before }
-  const measured = measureFreshness(policyNamed(policy), setting, seed)
+  const measured = measureFreshness(policyNamed('share 10 %'), setting, seed)
   const { newAge, changedAge, wrongRows, requestsPerDay, refreshes, untrue } = summarize(name, measured)
   const best = optimumOf(line, requestsPerDay)
   const cells = [

@@ -1,25 +1,12 @@
-import {
-  beginChanges,
-  type ChangedRow,
-  type ChangesQuestion,
-  verifyChanges,
-} from '../../../src/sync/refresh/changed-since.ts'
-import {
-  afterChangesPage,
-  afterWalked,
-  newestInterval,
-  type RefreshPace,
-  takeOwed,
-} from '../../../src/sync/refresh/due.ts'
+import { afterWalked, newestInterval, type RefreshPace, takeOwed } from '../../../src/sync/refresh/due.ts'
 import type { RefreshRules } from '../../../src/sync/refresh/ends.ts'
-import type { Moment } from '../../../src/sync/refresh/moment.ts'
 import { readEnds } from '../../../src/sync/refresh/read-ends.ts'
 import { afterFullWalk, type CompleteWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
 import type { ServedPage } from './living-list.ts'
 import type { Steps } from './workers.ts'
 
 /** A page as it is read and written: one request. */
-export type ReadPage = (page: number, changes?: ChangesQuestion) => Steps<WrittenPage>
+export type ReadPage = (page: number) => Steps<WrittenPage>
 
 export interface WrittenPage extends ServedPage {
   seen: readonly ({ firstAt: number; changedAt: number } | null)[]
@@ -27,9 +14,6 @@ export interface WrittenPage extends ServedPage {
   changed: number
   /** Epoch milliseconds. */
   at: number
-  /** When its rows changed, as the API says, where it can be asked for changes; and those that the mirror had otherwise. */
-  values?: () => (Moment | null)[]
-  changedRows?: readonly ChangedRow[]
 }
 
 /** One list with nothing but the program's decisions. Times are epoch milliseconds. */
@@ -40,13 +24,10 @@ export interface ListPlayer {
   refresh(now: number, price: number, isKilled: () => boolean): Steps<boolean>
   /** Reads an older page that is owed by now. False: none is. */
   readOlder(price: number, chunk: number, now: number): Steps<boolean>
-  /** Asks for the first page of what changed, after the newest end was read. */
-  beginChanges(now: number): Steps
   onWalkedPage(page: WrittenPage, number: number, price: number): void
   onWalk(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded'>): void
 }
 
-const CHANGED_SINCE = { parameter: 'updated_after', field: 'updated_at' }
 const RULES: RefreshRules = { total: 'check', newest: 'auto' }
 
 export function createListPlayer(
@@ -60,18 +41,10 @@ export function createListPlayer(
   let state = afterFullWalk(null, walked(first))
   let added: { at: number; count: number }[] = []
 
-  let shown: (Moment | null)[] = []
-  let readBefore = 0
-
-  function* read(number: number, changes?: ChangesQuestion): Steps<WrittenPage> {
-    const page = yield* readPage(number, changes)
-    if (!changes) verify(page)
+  function* read(number: number): Steps<WrittenPage> {
+    const page = yield* readPage(number)
     if (page.added > 0) added.push({ at: page.at, count: page.added })
     return page
-  }
-
-  function verify({ changedRows = [], at }: WrittenPage): void {
-    if (state.changes) state = { ...state, changes: verifyChanges(state.changes, changedRows, at) }
   }
 
   const found = (since: number) => added.reduce((sum, { at, count }) => sum + (at > since ? count : 0), 0)
@@ -88,7 +61,6 @@ export function createListPlayer(
       const ask = step.value
       const page = yield* read(ask)
       if (isKilled()) return null
-      shown.push(...(page.values?.() ?? []))
       const { total, lastPage, at, added: came, changed } = page
       const items = page.ids.map((id, index) => ({ id, seen: page.seen[index] ?? null }))
       const next = ask < lastPage ? ask + 1 : null
@@ -98,45 +70,27 @@ export function createListPlayer(
     return step.value.state
   }
 
-  function* readChanges(ask: ChangesQuestion, now: number): Steps {
-    const page = yield* read(ask.page, ask)
-    const { values = () => [], total, lastPage } = page
-    const next = ask.page < lastPage ? ask.page + 1 : null
-    state = afterChangesPage(state, RULES, { values: values(), total, next }, page.changed, now)
-  }
-
   return {
     state: () => state,
     pace,
     *refresh(now, price, isKilled) {
       const before = { ...state, triedAt: now }
       state = before
-      shown = []
-      readBefore = now - state.startedAt
       const after = yield* readNewest(before, now, isKilled)
       const interval = after && newestInterval(after, pace, price)
-      state = { ...(after ?? before), interval, ...(state.changes ? { changes: state.changes } : {}) }
+      state = { ...(after ?? before), interval }
       added = added.filter(({ at }) => at > state.settledAt)
       return after !== null
     },
     *readOlder(price, chunk, now) {
-      if (state.changes?.ask) {
-        yield* readChanges(state.changes.ask, now)
-        return true
-      }
       const owed = takeOwed(state, pace, price, chunk, now)
       if (owed.page) {
         const page = yield* read(owed.page.number)
-        state = { ...owed.page.after(page), ...(state.changes ? { changes: state.changes } : {}) }
+        state = owed.page.after(page)
       } else state = owed.state
       return owed.page !== null
     },
-    *beginChanges(now) {
-      state = { ...state, changes: beginChanges(state.changes, CHANGED_SINCE, shown, readBefore, now) }
-      if (state.changes?.ask) yield* readChanges(state.changes.ask, now)
-    },
     onWalkedPage(page, number, price) {
-      verify(page)
       if (page.added > 0) added.push({ at: page.at, count: page.added })
       state = afterWalked(state, pace, price, { number, found: page.added + page.changed }, page.at)
     },

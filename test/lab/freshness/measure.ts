@@ -1,7 +1,4 @@
-import { isAlarmed } from '../../../src/sync/refresh/alarm.ts'
-import type { ChangesQuestion } from '../../../src/sync/refresh/changed-since.ts'
 import { dueLists, type KnownList, olderWanted, type RefreshPolicy } from '../../../src/sync/refresh/due.ts'
-import { readMoment } from '../../../src/sync/refresh/moment.ts'
 import {
   charge,
   createShareUse,
@@ -13,7 +10,6 @@ import {
 } from '../../../src/sync/refresh/price.ts'
 import type { Coverage } from '../../../src/sync/types.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
-import { type ChangesSetting, createChanges, type ServedChanges } from './changes.ts'
 import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
 import type { Order, Removals } from './living-list.ts'
 import { createFreshnessMirror, type FreshnessMirror, type Measured } from './mirror.ts'
@@ -25,8 +21,6 @@ import { createWorld, type World, type WorldSetting } from './world.ts'
 export interface ListSetting extends Omit<WorldSetting, 'minutes'> {
   order: Order
   removals: Removals
-  /** Absent: it is not asked for changes. */
-  changes?: ChangesSetting | undefined
 }
 
 export interface TokenSetting extends WorkersSetting {
@@ -119,30 +113,21 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
 
   function createList(list: ListSetting, own: Random): PlayedList {
     let mirror: FreshnessMirror | null = null
-    let changes: ServedChanges | null = null
     const world = createWorld({ ...list, minutes }, own, {
       onAdd(id, when) {
         mirror?.onAdd(id, when)
-        changes?.onAdd(id, when)
       },
       onChange(id, when) {
         mirror?.onChange(id, when)
-        changes?.onChange(id, when)
       },
       onRemove(id, when) {
         mirror?.onRemove(id, when)
-        changes?.onRemove(id, when)
       },
     })
-    const stored = new Map<number, number>()
-    if (list.changes) {
-      changes = createChanges(list.changes, world.bornBefore, world.pageAt, createRandom(seed))
-      for (const id of world.bornBefore.keys()) stored.set(id, changes.changedAt(id))
-    }
     const known = createFreshnessMirror(world.bornBefore)
     mirror = known
     /** A permit counts as sent, also if the worker is killed before the answer. */
-    function* read(page: number, asked?: ChangesQuestion): Steps<WrittenPage> {
+    function* read(page: number): Steps<WrittenPage> {
       const permit = Math.max(time, permittedAt)
       permittedAt = permit + gap
       worker.answeredAt = permittedAt
@@ -151,31 +136,14 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       if (worker.isRefreshing) sent.push(permit)
       yield permit
       world.passTo(time)
-      const since = readMoment(asked?.since)
-      const served = since && changes ? changes.pageAt(since.ms, page, time) : world.pageAt(page)
+      const served = world.pageAt(page)
       at = Math.max(at + 1, nowMs())
-      // What changed is only updated.
-      const ids = asked ? served.ids.filter(known.knows) : served.ids
-      const written = known.write(ids, time, at)
-      return {
-        ...served,
-        ...written,
-        at,
-        ...(changes ? shownBy(changes, served.ids, written.changedIds) : {}),
-      }
+      const written = known.write(served.ids, time, at)
+      return { ...served, ...written, at }
     }
-    function shownBy(served: ServedChanges, ids: readonly number[], changed: readonly number[]) {
-      const momentOf = (id: number) => readMoment(new Date(served.changedAt(id)).toISOString())
-      const changedRows = changed.map((id) => ({
-        at: momentOf(id),
-        isTouched: served.changedAt(id) !== stored.get(id),
-      }))
-      for (const id of ids) stored.set(id, served.changedAt(id))
-      return { values: () => ids.map(momentOf), changedRows }
-    }
-    const { refreshEvery, walkEvery, alarm = false } = policy
+    const { refreshEvery, walkEvery } = policy
     const turn = turnOf(setting.lists.length, rules)
-    const pace = { every: (refreshEvery ?? 0) * MINUTE_MS, turn, walkEvery: walkEvery * MINUTE_MS, alarm }
+    const pace = { every: (refreshEvery ?? 0) * MINUTE_MS, turn, walkEvery: walkEvery * MINUTE_MS }
     // The first walk is over, and missed nothing; but it has seen that the list moves.
     const { total, lastPage } = world.pageAt(1)
     const walked = {
@@ -240,7 +208,6 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     counts.finished++
     const isClaimed = player.state().freshAsOf === startedMs
     if (isClaimed && mirror.missingOf(startedAt) > 0) counts.untrue++
-    if (list.setting.changes) yield* counted(list, 1, () => player.beginChanges(nowMs()))
   }
 
   /** A list as `dueLists` knows it. */
@@ -267,8 +234,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
   function* refreshAny(): Steps<boolean> {
     if (policy.refreshEvery === null) return false
     passShare()
-    const due = dueLists(lists.map(asKnown), nowMs()).filter(({ reads }) => reads !== 'walk')
-    const [next] = due
+    const [next] = dueLists(lists.map(asKnown), nowMs())
     if (next?.reads === 'newest') {
       yield* readNewest(next.list)
       return true
@@ -308,7 +274,7 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     for (let tries = 0; tries < lists.length; tries++) {
       const list = lists[turn++ % lists.length]
       if (!list || !isFree(list)) continue
-      if (!list.walk && time < list.nextWalk && !isAlarmed(list.player.state())) continue
+      if (!list.walk && time < list.nextWalk) continue
       yield* walkOn(list)
       return true
     }

@@ -17,8 +17,7 @@ export interface FreshnessMirror extends WorldObserver {
     ids: readonly number[],
     time: number,
     at: number,
-  ): { seen: RefreshRow['seen'][]; added: number; changed: number; changedIds: readonly number[] }
-  knows(id: number): boolean
+  ): { seen: RefreshRow['seen'][]; added: number; changed: number }
   /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
   missingOf(until: number): number
   /** Measures from this minute on. */
@@ -86,13 +85,12 @@ export function createFreshnessMirror(bornBefore: readonly number[]): FreshnessM
       outdated.delete(id)
       rows.delete(id)
     },
-    knows: (id) => rows.has(id),
     write(ids, time, at) {
       pass(time)
       const before = rows.size
-      const changedIds = ids.filter((id) => outdated.has(id) && !missing.has(id))
+      const changed = ids.filter((id) => outdated.has(id) && !missing.has(id)).length
       const seen = ids.map((id) => read(id, time, at))
-      return { seen, added: rows.size - before, changed: changedIds.length, changedIds }
+      return { seen, added: rows.size - before, changed }
     },
     missingOf: (until) =>
       [...missing].filter(

@@ -7,8 +7,6 @@ export interface Policy {
   share: number
   /** Whether older pages are read too. */
   readsOlder: boolean
-  /** Whether many changes in these have the whole list walked at once; absent: no. */
-  alarm?: boolean
 }
 
 const HOUR = 60
@@ -18,7 +16,7 @@ const WALKS: Policy = { walkEvery: DAY, refreshEvery: null, share: 10, readsOlde
 const REFRESH: Policy = { ...WALKS, refreshEvery: 5 }
 const BANDS: Policy = { ...REFRESH, readsOlder: true }
 
-export const POLICIES: Record<string, Policy> = {
+const POLICIES: Record<string, Policy> = {
   'walks back to back': { ...WALKS, walkEvery: 0 },
   'a walk a day': WALKS,
   'a walk each 6 hours': { ...WALKS, walkEvery: 6 * HOUR },
@@ -28,7 +26,6 @@ export const POLICIES: Record<string, Policy> = {
   'the same each 5 minutes, share 2 %': { ...BANDS, share: 2 },
   'share 5 %': { ...BANDS, share: 5 },
   'share 10 %': BANDS,
-  'share 10 % and an alarm': { ...BANDS, alarm: true },
   'share 20 %': { ...BANDS, share: 20 },
 }
 

@@ -37,26 +37,6 @@ function shareWithin(ages: readonly number[], minutes: number): number {
   return (100 * ages.filter((age) => age <= minutes).length) / Math.max(1, ages.length)
 }
 
-export const HEADING = [
-  '| policy | new rows: median / p95 | changed: median / p95 / mean | within 15 min / 1 h | wrong rows | requests a day | untrue claims |',
-  '| --- | --- | --- | --- | --- | --- | --- |',
-].join('\n')
-
-/** One line of a table in Markdown. */
-export function rowText(row: FreshnessRow): string {
-  const { policy, newAge, changedAge, wrongRows, requestsPerDay, refreshes, untrue } = row
-  const cells = [
-    policy,
-    [newAge.median, newAge.p95].map(ageText).join(' / '),
-    [changedAge.median, changedAge.p95, changedAge.mean].map(ageText).join(' / '),
-    [changedAge.within15, changedAge.within60].map((share) => `${share.toFixed(0)} %`).join(' / '),
-    wholeText(wrongRows),
-    wholeText(requestsPerDay),
-    refreshes === 0 ? '-' : `${untrue} of ${wholeText(refreshes)}`,
-  ]
-  return `| ${cells.join(' | ')} |`
-}
-
 const HOUR = 60
 
 export function ageText(minutes: number): string {

@@ -14,7 +14,6 @@ const policyOf = ({ clock }: TestMirror, every = DAY / 2): RefreshPolicy => ({
   turn: Number.POSITIVE_INFINITY,
   walkEvery: DAY,
   newest: 'auto',
-  alarm: true,
   share: shareOf(clock.now),
 })
 

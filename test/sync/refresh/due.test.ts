@@ -23,7 +23,6 @@ const PACE: RefreshPace = {
   turn: 5 * MINUTE,
   walkEvery: DAY,
   newest: 'first',
-  alarm: false,
 }
 
 /** A list of 100 pages, which a walk read at the time 0. */
@@ -140,7 +139,6 @@ function policyOf(share: RefreshPolicy['share']): RefreshPolicy {
     turn: Number.POSITIVE_INFINITY,
     walkEvery: 1440 * MINUTE,
     newest: 'auto',
-    alarm: true,
     share,
   }
 }
@@ -240,14 +238,6 @@ describe('of the lists of one budget', () => {
 
     expect(due(lists, { failed: { busy: { newest: NOW - 4 * MINUTE } } })).toEqual([])
     expect(due(lists, { failed: { busy: { newest: NOW + 1 } } })).toEqual(['busy newest'])
-  })
-
-  it('one that is to be walked at once is, whatever the share has room for, until a walk that began later is complete', () => {
-    const alarmed = { ...stateOf(60, 1), walkAt: NOW - 2, alarmedAt: NOW - 1 }
-
-    expect(due({ alarmed }, { level: 100 })).toEqual(['alarmed walk'])
-    expect(due({ alarmed: { ...alarmed, walkAt: NOW } }, { level: 100 })).toEqual([])
-    expect(due({ alarmed }, { level: 100, failed: { alarmed: { walk: NOW - 599_000 } } })).toEqual([])
   })
 
   it('of none nothing is due', () => {

@@ -21,7 +21,6 @@ function policyOf(test: TestMirror, more: Partial<RefreshPolicy> = {}): RefreshP
     turn: Number.POSITIVE_INFINITY,
     walkEvery: 24 * HOUR,
     newest: 'auto',
-    alarm: true,
     share: shareOf(test.clock.now, { limit: 60 }),
     ...more,
   }
