@@ -3,7 +3,7 @@ import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { BudgetStore, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { onHold, shellWord } from '../text.ts'
 import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, openConnections } from './http.ts'
-import { createLinkReader, pageAddress } from './links.ts'
+import { pageAddress } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
 import { type RateHeaders, readRateHeaders } from './rate/headers.ts'
@@ -19,7 +19,6 @@ import type { TokenHold } from './token-hold.ts'
 
 export interface ApiOptions extends HttpOptions {
   baseUrl: string
-  linkHosts: readonly string[]
   /** Requests in flight at the same time. */
   concurrency: number
   rate: RateRules & { maxWaitMs: number }
@@ -97,17 +96,15 @@ function createPageSource(
   options: ApiOptions,
 ): Omit<PageSource, 'close'> {
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
-  const { baseUrl, linkHosts, maxResponseBytes } = options
-  const { path, filters } = job.collection
-  const list = { baseUrl, path, filters, linkHosts }
-  const rules = { maxResponseBytes, readLink: createLinkReader(list) }
+  const { baseUrl } = options
+  const { path, filters, total } = job.collection
 
   async function ask(page: number, signal: AbortSignal) {
     const sentAt = options.now()
     const note = (status: number | null, announced: RateHeaders | null) =>
       options.onAnswer?.({ job, page, status, ms: options.now() - sentAt, announced })
     try {
-      const response = await get(pageAddress(list, page), headers, signal)
+      const response = await get(pageAddress(baseUrl, path, filters, page), headers, signal)
       const announced = readRateHeaders(response.headers, options.now())
       note(response.status, announced)
       return { response, announced }
@@ -135,7 +132,7 @@ function createPageSource(
     report.answered(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
     await judgeToken(response.status, hold, job, page)
     if (!isSuccess(response.status)) throw errorOfStatus(response, announced, job, baseUrl)
-    return readPage(response, announced, page, rules)
+    return readPage(response, announced, page, total)
   }
 
   async function attempt(page: number, waiting: WaitingRequest): Promise<Page> {

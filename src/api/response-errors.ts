@@ -6,11 +6,6 @@ import { isFailure } from './rate/budget.ts'
 import type { RateHeaders } from './rate/headers.ts'
 import { redact } from './redact.ts'
 
-/** For a 2xx response that is not the requested list. */
-export function notTheList(message: string): JobError {
-  return new JobError('BAD_RESPONSE', message)
-}
-
 /** The error for a status other than 2xx, 401 and 429. */
 export function errorOfStatus(
   response: Response,

@@ -102,7 +102,6 @@ function apiOptions(
   const { api, rateLimit, retry } = config
   return {
     baseUrl: api.baseUrl,
-    linkHosts: api.linkHosts,
     timeoutMs: api.timeout,
     maxResponseBytes: api.maxResponseBytes,
     userAgent,

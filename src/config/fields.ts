@@ -122,10 +122,6 @@ export function baseUrl() {
   )
 }
 
-export function linkHost() {
-  return address(must('a host name. Write it like api.example.com'), parseHost)
-}
-
 /** The address in its canonical form, or what is wrong with it and what to do. */
 type Address = { value: string } | { problem: string }
 
@@ -164,17 +160,6 @@ function isPingAddress(text: string): boolean {
   if (!/^https?:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return false
   const { username, password, hash } = new URL(text)
   return username === '' && password === '' && hash === ''
-}
-
-/** One of `linkHosts`: a bare host name or IP address, returned in lower case. */
-export function parseHost(text: string): Address {
-  const host = /^(?:\[[\da-f:.]+\]|[^\s/\\?#@:[\]*%]+)$/i.test(text) ? `http://${text}` : ''
-  if (!URL.canParse(host)) {
-    return {
-      problem: 'must be a host name alone. Write it like api.example.com, without https://, port, path or *.',
-    }
-  }
-  return { value: new URL(host).hostname }
 }
 
 /** The path of a collection's list, behind `baseUrl`. */

@@ -9,7 +9,6 @@ import {
   fileMode,
   filePath,
   integer,
-  linkHost,
   list,
   listenHost,
   mapping,
@@ -30,11 +29,6 @@ const api = mapping({
   baseUrl: baseUrl().describe('Address of the API, a path prefix included; no user name, query or fragment'),
   timeout: timerDuration().prefault('30s').describe('Timeout of one request, including its body'),
   maxResponseBytes: integer(1024).default(33_554_432).describe('Largest answer that is read, decompressed'),
-  linkHosts: list(linkHost(), 'host names')
-    .nullable()
-    .transform((given) => given ?? [])
-    .prefault([])
-    .describe('Other host names that links.next may carry'),
 })
 
 const rateLimit = mapping({

@@ -1,12 +1,12 @@
 declare const exact: unique symbol
 
-/** A number that JavaScript would write in another way: 20 digits, 1.10, 1e400, -0. JSON.stringify writes its text. */
+/** A number that a double does not hold: 20 digits, 1e400. JSON.stringify writes its text. */
 export interface RawNumber {
   readonly rawJSON: string
   readonly [exact]: true
 }
 
-/** Any JSON value without loss: a number whose text differs from `String(value)` is a RawNumber. */
+/** Any JSON value without loss: a number that a double does not hold is a RawNumber. */
 export type JsonValue = null | boolean | string | number | RawNumber | JsonValue[] | JsonObject
 
 export interface JsonObject {
@@ -16,6 +16,11 @@ export interface JsonObject {
 declare global {
   // ECMAScript's "JSON.parse source text access", which TypeScript's library does not describe yet.
   interface JSON {
+    /** @param reviver Gets the source of numbers, texts, truth values and null. */
+    parse(
+      text: string,
+      reviver: (name: string, value: JsonValue, context: { source?: string }) => JsonValue,
+    ): JsonValue
     rawJSON(text: string): RawNumber
     isRawJSON(value: unknown): value is RawNumber
   }

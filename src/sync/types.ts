@@ -28,9 +28,9 @@ export type Filters = Record<string, string | string[]>
 
 /** An item of a list. */
 export interface Item {
-  /** As it was sent. */
+  /** As JSON. */
   text: string
-  /** The parsed item, with exact numbers. */
+  /** With exact numbers. */
   value: JsonValue
 }
 

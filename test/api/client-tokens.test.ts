@@ -80,18 +80,6 @@ describe('the token', () => {
     ['in a body of broken JSON, with escapes', 200, JSON.stringify([TOKEN]).replaceAll('/', '\\/') + ','],
     ['in the title of a page', 200, `<title>${TOKEN}</title>`],
     ['in the name of a field', 200, JSON.stringify({ data: { [TOKEN]: 1 } })],
-    [
-      'in a path, encoded in small letters',
-      200,
-      pageText(1, 2, {
-        links: { next: `https://evil.example/${encodeURIComponent(TOKEN).toLowerCase()}?page=2` },
-      }),
-    ],
-    [
-      'in the page of a link',
-      200,
-      pageText(1, 2, { links: { next: `/api/v1/admin/orders?page=${encodeURIComponent(TOKEN)}` } }),
-    ],
   ])('is redacted if the server echoes it %s', async (_case, status, body) => {
     foresee()
       .times(status === 500 ? 3 : 1)
@@ -105,23 +93,16 @@ describe('the token', () => {
     expect(error.message).toContain('[token]')
   })
 
-  it.each([TOKEN, encodeURIComponent(TOKEN), encodeURIComponent(TOKEN).toLowerCase()])(
-    'is not shown, nor any other value, if the query of a link echoes it: %s',
-    async (echo) => {
-      foresee().reply(
-        200,
-        pageText(1, 2, { links: { next: `https://evil.example/?api_token=${echo}&page=2` } }),
-      )
-      const { errorOf, reports } = createSetting()
+  it('is not shown if the page of a link echoes it', async () => {
+    const next = `/api/v1/admin/orders?page=${encodeURIComponent(TOKEN)}`
+    foresee().reply(200, pageText(1, 2, { links: { next } }))
+    const { errorOf, reports } = createSetting()
 
-      const error = await errorOf()
+    const error = await errorOf()
 
-      expectNoToken(error)
-      expectNoToken(reports)
-      expect(error).toMatchObject({ code: 'LINK_REFUSED' })
-      expect(error.message).toContain('(https://evil.example/?api_token&page=2)')
-    },
-  )
+    expect(error).toMatchObject({ code: 'LINK_REFUSED' })
+    expectNoToken([error, reports])
+  })
 
   it.each<[string, (interceptor: nock.Interceptor) => void]>([
     [

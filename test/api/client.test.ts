@@ -107,7 +107,7 @@ describe('every request', () => {
       .get(`/proxied${ORDERS}?page=1`)
       .reply(200, pageText(1, 2, { links }))
     nock(`${BASE_URL}:8443`).get(`/proxied${ORDERS}?page=2`).reply(200, pageText(2))
-    const { fetchPage } = createSetting({ options: { baseUrl, linkHosts: ['internal'] } })
+    const { fetchPage } = createSetting({ options: { baseUrl } })
 
     const { next } = await fetchPage(1)
     const last = await fetchPage(next ?? 0)

@@ -23,7 +23,6 @@ describe('loadConfig', () => {
         baseUrl: 'https://admin.example.com',
         timeout: 30_000,
         maxResponseBytes: 33_554_432,
-        linkHosts: [],
       },
       rateLimit: {
         requestsPerMinute: null,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findPathProblem, parseBaseUrl, parseDuration, parseHost } from '../../src/config/fields.ts'
+import { findPathProblem, parseBaseUrl, parseDuration } from '../../src/config/fields.ts'
 
 describe('parseBaseUrl', () => {
   it.each([
@@ -18,23 +18,6 @@ describe('parseBaseUrl', () => {
   ])('refuses %j', (text, problem) => {
     expect(parseBaseUrl(text)).toEqual({ problem: expect.stringContaining(problem) })
   })
-})
-
-describe('parseHost', () => {
-  it.each([
-    ['API.Example.com', 'api.example.com'],
-    ['bücher.example', 'xn--bcher-kva.example'],
-    ['[2001:DB8::1]', '[2001:db8::1]'],
-  ])('turns %j into %j', (text, value) => {
-    expect(parseHost(text)).toEqual({ value })
-  })
-
-  it.each(['', 'https://x', 'x:80', 'x/y', '*.x', 'a b', 'u@x', 'x?y', '[zz]', '::1'])(
-    'refuses %j',
-    (text) => {
-      expect(parseHost(text)).toEqual({ problem: expect.stringContaining('host name alone') })
-    },
-  )
 })
 
 describe('findPathProblem', () => {

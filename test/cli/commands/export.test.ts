@@ -11,6 +11,9 @@ const ITEMS = [
   '{"id":9223372036854775807,"note":"","price":1.10,"huge":12345678901234567890,"ratio":0.1,"at":"2026-01-02T03:04:05+02:00","items":[{"sku":"a","n":9007199254740993},{"sku":"","n":null}]}',
   '{"id": -1,\n"note":"Zo\\u00eb, \\"q\\"\\n","price":2,"huge":1e400,"ratio":null,"at":null,"items":[]}',
 ]
+const ON_LINES = ITEMS.map((item) =>
+  item.replace(': -1,\n', ':-1,').replace('1.10', '1.1').replace('\\u00eb', 'ë'),
+)
 
 let workspace: Workspace
 
@@ -49,7 +52,7 @@ describe('export', () => {
   it('writes the items of a collection as NDJSON, every value exact, each on its line', async () => {
     const { stdout } = await exported('orders', '--format', 'ndjson', '--org', 'acme')
 
-    expect(linesOf(stdout).toSorted()).toEqual(ITEMS.map((item) => item.replace('\n', ' ')).toSorted())
+    expect(linesOf(stdout).toSorted()).toEqual([...ON_LINES].toSorted())
   })
 
   it('writes elements as they stand', async () => {

@@ -30,8 +30,7 @@ export function ndjsonFormat(columns: readonly string[], safe: boolean): Format 
 
 /** Rows of one column, which holds JSON: a line each. */
 export function itemFormat(safe: boolean): Format {
-  // A line break in JSON is white space between values; in a string it is escaped.
-  const row = ([json]: readonly Value[]) => line(String(json).replaceAll(/[\r\n]+/g, ' '), safe)
+  const row = ([json]: readonly Value[]) => line(String(json), safe)
   return { begin: () => '', row, end: () => '' }
 }
 

@@ -60,7 +60,7 @@ async function saveAll(test: TestMirror, pages: [number, string[]][]): Promise<V
     const distinct = [...new Map(texts.map((text) => [mark(job, text), text])).values()]
     test.clock.advance(1000)
     await walk.saveItems(...distinct)
-    for (const text of distinct) note(versions, mark(job, text), text)
+    for (const text of distinct) note(versions, mark(job, text), JSON.stringify(objectOf(text)))
   }
   return versions
 }
