@@ -260,8 +260,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   check: {
     does: 'try the configuration, the mirror, the API and every token, and say what to fix',
     load: () => import('./commands/check.ts'),
-    options: [option('--offline', 'send nothing'), JSON_OUTPUT],
-    examples: ['check', 'check --offline', 'check --json'],
+    examples: ['check'],
     exits: [[0, 'nothing failed'], [1, 'network, server or rate limit'], 2, 3, 4],
   },
   sandbox: {

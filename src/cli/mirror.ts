@@ -1,5 +1,4 @@
 import path from 'node:path'
-import type { CheckedMirror } from '../check/mirror.ts'
 import type { Config } from '../config/config.ts'
 import { isPostgresAddress } from '../config/postgres-address.ts'
 import { UsageError } from '../errors.ts'
@@ -76,8 +75,6 @@ interface MirrorKind {
   readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null>
   /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe uses it. */
   writeFault(place: MirrorPlace): string | null
-  /** What keeps a sync from using the mirror. Changes nothing. `baseUrl`: the API whose lists it has to hold; null: not checked. */
-  check(config: Config, runtime: Runtime, baseUrl: string | null): Promise<CheckedMirror>
   /** Writes what `query` or `export` asks for. Throws UsageError. */
   read(config: Config | null, runtime: Runtime, task: ReadingTask): Promise<void>
 }

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
-import { suspiciousNames } from '../check/configured.ts'
 import type { Config } from '../config/config.ts'
-import { KnownError } from '../errors.ts'
+import { KnownError, MirrorError } from '../errors.ts'
 import type { Pings } from '../ping/pings.ts'
 import { type JobOptions, type JobResult, runConcurrently, runJob } from '../sync/job.ts'
 import type { Job, WalkPlan } from '../sync/types.ts'
@@ -20,8 +19,6 @@ import { openSession, type Session, type SessionOptions } from './session.ts'
 export interface CommandSession extends Session {
   logger: Logger
   reporter: Reporter
-  /** See `Pings`. */
-  tellStanding: Pings['tellStanding']
   /** Runs these jobs side by side, once. */
   runJobs: RunJobs
 }
@@ -60,8 +57,6 @@ export async function withSession(
   const { signal, stderr, env } = runtime
   const terminal = createTerminal(stderr, env.TERM)
   const logger = await createLogger(loggerOptions(globals, runtime, terminal))
-  for (const { message, cure } of suspiciousNames(config.collections))
-    logger.warn({ event: 'collection_doubtful' }, `${message}; ${cure}`)
   const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress, onAnswer }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
@@ -71,7 +66,7 @@ export async function withSession(
     )
     return byHand ? exitCodeOfStop(signal) : 0
   }
-  const pings = pingsOf(config, runtime, session, logger, userAgent)
+  const pings = pingsOf(config, runtime, logger, userAgent)
   const { publishing } = session
   const { publish: target } = config
   const publisher =
@@ -89,13 +84,7 @@ export async function withSession(
   const tools = { config, session, reporter, pings, publisher }
   const runJobs = createRunner({ ...tools, runtime: { ...runtime, now: session.now } })
   try {
-    const exitCode = await work({
-      ...session,
-      logger,
-      reporter,
-      tellStanding: pings.tellStanding,
-      runJobs,
-    })
+    const exitCode = await work({ ...session, logger, reporter, runJobs })
     if (byHand) {
       await publisher?.finish()
       reporter.summarize()
@@ -104,7 +93,6 @@ export async function withSession(
   } finally {
     await publisher?.close()
     reporter.close()
-    await pings.read()
     await session.close()
     // Last: other processes can have the mirror while pings are sent.
     await pings.idle()
@@ -148,7 +136,7 @@ interface RunnerOptions {
   config: Config
   session: Pick<Session, 'store' | 'source' | 'refreshes'>
   reporter: Pick<Reporter, 'observe'>
-  pings?: Pick<Pings, 'begin' | 'note'>
+  pings?: Pick<Pings, 'begin'>
   publisher?: Pick<Publisher, 'note'> | null
   /** With the clock of the mirror. */
   runtime: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>
@@ -165,7 +153,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
     // A refresh that is due is not a run of a schedule, and comes every few minutes.
     const isDueRefresh = instead === 'due'
     // Before any await: jobs that begin in one turn of the event loop are one run for pings.
-    const tellEnd = isDueRefresh ? pings?.note : pings?.begin(selected.map(({ job }) => job))
+    const tellEnd = isDueRefresh ? undefined : pings?.begin()
     // The jobs report errors. For a refresh that is due, the states have just been read.
     if (!isDueRefresh) await session.refreshes.update().catch(() => {})
     const tasks = selected.map(
@@ -192,7 +180,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
     )
     const results = await runConcurrently(tasks, signal)
     publisher?.note(results)
-    tellEnd?.(results)
+    tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)
     return results
   }
 }

@@ -17,6 +17,8 @@ export interface Config extends Omit<FileConfig, 'collections' | 'organizations'
   /** Null if the mirror is a file. */
   postgres: PostgresSettings | null
   publish: string | null
+  /** Where runs are told of. A function, so that the address is not a property that a log line could print. */
+  ping: () => string | null
   /** The organizations whose token is written in the file itself. */
   literalTokens: string[]
   /** Those that are on by default, or that some organization syncs. */
@@ -67,9 +69,10 @@ function createConfig(
   })
   const postgres = postgresOf(parsed.database, file)
   const synced = new Set(organizations.flatMap(({ collections }) => collections.map(({ name }) => name)))
-  const { ping: _, ...settings } = parsed
+  const { ping, ...settings } = parsed
   return {
     ...settings,
+    ping: () => ping,
     file,
     database: postgres?.shown ?? resolve(dirname(file), parsed.database),
     postgres,

@@ -7,15 +7,7 @@ import {
   OverrideEntry,
   withoutUndefined,
 } from './collections.ts'
-import {
-  cronExpression,
-  filePath,
-  mapping,
-  percent,
-  pingAddress,
-  timerDuration,
-  truthValue,
-} from './fields.ts'
+import { cronExpression, filePath, mapping, percent, timerDuration, truthValue } from './fields.ts'
 import { LONGEST_TOKEN, readTokenFile, TOKEN_PATTERN } from './token-file.ts'
 import { type Environment, interpolate } from './variables.ts'
 
@@ -35,7 +27,7 @@ export const RefreshObject = mapping({
 /** How a list is kept fresh between full walks; durations are milliseconds. */
 type RefreshSettings = ReturnType<typeof withoutUndefined<Required<z.output<typeof RefreshObject>>>>
 
-export const REFRESH_DEFAULTS: RefreshSettings = { every: 300_000, share: 10 }
+const REFRESH_DEFAULTS: RefreshSettings = { every: 300_000, share: 10 }
 
 /** False: lists are only walked whole. True, null or settings: they are refreshed, too. */
 export const RefreshEntry = z
@@ -92,7 +84,6 @@ export const OrganizationSchema = mapping(
       .optional()
       .describe(`Access token, best as \${NAME} from the environment; or give tokenFile`),
     tokenFile: filePath().optional().describe('File that holds the access token; read again for each run'),
-    ping: pingAddress().optional().describe('Instead of the ping for all'),
     schedule: cronExpression().optional().describe('Instead of the schedule for all'),
     refresh: RefreshEntry.optional().describe('Instead of the refreshes for all'),
     collections: z
@@ -127,8 +118,6 @@ export interface OrganizationConfig {
   readToken: () => string
   /** Where the token is, as messages name it: the path of its file, or its environment variable. Never the token. */
   tokenPlace: string
-  /** The address of its pings; null for none. A function, so that the address is not a property that a log line could print. */
-  ping: () => string | null
   /** The absolute path of the token file; null if there is none, or a variable in the path is not set. */
   tokenFile: () => string | null
 }
@@ -145,7 +134,6 @@ interface TokenOptions {
 export function createOrganizations(
   parsed: {
     schedule: string
-    ping: string | null
     refresh?: Settings['refresh']
     organizations: readonly Settings[]
   },
@@ -162,7 +150,6 @@ export function createOrganizations(
       collections: mergeCollections(defined, organization.collections),
       readToken: createReadToken(organization, options, place),
       tokenPlace: place,
-      ping: () => organization.ping ?? parsed.ping,
       tokenFile: () => tokenFilePath(organization, options),
     }
   })

@@ -134,7 +134,7 @@ function isSecret(path: KeyPath): boolean {
   const [first, index, key, ...deeper] = path
   if (first === 'ping' && path.length === 1) return true
   const isOfOrganization = first === 'organizations' && typeof index === 'number' && deeper.length === 0
-  return isOfOrganization && (key === 'token' || key === 'tokenFile' || key === 'ping')
+  return isOfOrganization && (key === 'token' || key === 'tokenFile')
 }
 
 /** Counts the values of the document as if every alias was written out. */

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect } from 'vitest'
+import { verdictText } from '../../src/cli/configured-pings.ts'
+import type { JobStatus } from '../../src/report/status.ts'
 import { createSwitch } from '../helpers/dead-man-switch.ts'
 import type { Reply } from '../helpers/list-server.ts'
 import { ACME, createScene, GLOBEX, sceneTests } from '../helpers/scene.ts'
@@ -27,40 +29,8 @@ async function createWatched(reply?: (response: ServerResponse) => void) {
 const refusing = (status: number) => (): Reply => ({ status, body: { message: 'Mr Item was here' } })
 const OUTCOMES = { start: `/${SECRET}/start`, success: `/${SECRET}`, fail: `/${SECRET}/fail` }
 
-describe('the test ping of check', () => {
-  it('tells whether all is well now, and was when it was read last, so that no alarm ends by it', async () => {
-    const { run, api, watch, paths } = await createWatched()
-    const well = await run(['check'])
-    api.instead = refusing(404)
-    const failing = await run(['check'])
-    await run(['sync'])
-    api.instead = () => null
-    await run(['check'])
-
-    expect(watch.pings[0]?.body).toBe('admin-mirror: a test by "check"\n')
-    expect(well.stdout).toMatch(/^ok {4}ping +127\.0\.0\.1:\d+ took a test ping$/m)
-    expect(failing.stdout).toMatch(
-      /^ok {4}ping +127\.0\.0\.1:\d+ took a test ping \(fail: something is not well\)$/m,
-    )
-    const { start, success, fail } = OUTCOMES
-    expect(paths()).toEqual([success, fail, start, fail, fail])
-    expect(well.stdout + failing.stdout).not.toContain(SECRET)
-  })
-
-  it('that is refused is a warning with what came back, and --offline sends none', async () => {
-    const { run, paths } = await createWatched((response) => response.writeHead(410).end())
-
-    expect((await run(['check', '--offline'])).stdout).not.toMatch(/ping/)
-    expect(paths()).toEqual([])
-    expect(await run(['check'])).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^warn {2}ping +127\.0\.0\.1:\d+ did not take a test ping: status 410;/m),
-    })
-  })
-})
-
 describe('pings', () => {
-  it('tell of a sync that begins, succeeds and fails, by POST, without a token or an item; not of a verify', async () => {
+  it('tell of a sync that begins, and of the verdict at its end, without a token, an item or what a server said; not of a verify', async () => {
     const { run, api, watch, paths } = await createWatched()
     const { code, stderr } = await run(['sync'])
     await run(['verify'])
@@ -70,51 +40,67 @@ describe('pings', () => {
     const { start, success, fail } = OUTCOMES
     expect([code, failed.code]).toEqual([0, 3])
     expect(paths()).toEqual([start, success, start, fail])
-    expect(watch.pings[1]?.body).toMatch(
-      /^admin-mirror: 2 lists in .*; 8 rows seen, 8 new, 0 changed, 0 removed\n$/,
+    expect(watch.pings[1]?.body).toMatch(/^all 2 lists are up to date/)
+    expect(watch.pings[3]?.body).toMatch(
+      /^1 of 2 lists needs attention.*\nglobex orders: UNAUTHORIZED \(.*token/,
     )
-    expect(watch.pings[3]?.body).toMatch(/\nglobex orders: UNAUTHORIZED \(.*token is held/)
-    expect(new Set(watch.pings.map(({ method }) => method))).toEqual(new Set(['POST']))
-    expect(JSON.stringify(watch.pings)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"|Mr Item/i)
 
+    // The verdict is that of all lists, as long as status --check has it.
     api.instead = () => null
     await run(['sync', '--org', 'acme'])
     expect(paths().slice(4)).toEqual([start, fail])
-    expect(watch.pings.at(-1)?.body).toMatch(/\n1 list failed:\nglobex orders: UNAUTHORIZED/)
+    expect(watch.pings.at(-1)?.body).toMatch(/\nglobex orders: UNAUTHORIZED/)
+    expect(new Set(watch.pings.map(({ method }) => method))).toEqual(new Set(['POST']))
+    expect(JSON.stringify(watch.pings)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"|Mr Item/i)
     // The address is a secret of its own.
     expect(stderr).not.toContain(SECRET)
   })
 
-  it('go to the address of an organization that has its own, also of a backfill; those of start, too', async () => {
-    const { run, startHere, configure, paths, watch } = await createWatched()
-    const own = await createSwitch(SECRET)
-    configure({ organizations: [ACME, { ...GLOBEX, ping: own.url }] })
-    const daemon = startHere(['start', '--log-level', 'debug'])
-    await daemon.logs(({ msg }) => msg === 'ping sent', 4)
-    daemon.kill('SIGTERM')
-    await daemon.ended
-    await run(['backfill', '--org', 'globex'])
-
-    const { start, success } = OUTCOMES
-    expect(paths()).toEqual([start, success])
-    expect(own.pings.map(({ path }) => path)).toEqual([start, success, start, success])
-    expect(watch.pings[0]?.body).toContain('1 list')
-  })
-
-  it('take no proxy from the environment, and follow no redirect', async () => {
-    const [proxy, elsewhere] = [await createSwitch(), await createSwitch()]
-    const { run, paths } = await createWatched((response) =>
-      response.writeHead(302, { location: elsewhere.url }).end(),
-    )
+  it('of a start tell of its scheduled runs, and take no proxy from the environment', async () => {
+    const proxy = await createSwitch()
+    const { startHere, paths } = await createWatched()
     const { origin } = new URL(proxy.url)
     const env = { HTTP_PROXY: origin, http_proxy: origin, NODE_USE_ENV_PROXY: '1' }
+    const daemon = startHere(['start', '--log-level', 'debug'], { env })
+    await daemon.logs(({ msg }) => msg === 'ping sent', 2)
+    daemon.kill('SIGTERM')
+    await daemon.ended
 
-    expect((await run(['sync'], { env })).code).toBe(0)
-    // A redirect is no arrival: each ping is tried three times.
-    expect(paths().filter((one) => one === OUTCOMES.success)).toHaveLength(3)
-    expect([...proxy.pings, ...elsewhere.pings]).toEqual([])
+    expect([paths(), proxy.pings]).toEqual([[OUTCOMES.start, OUTCOMES.success], []])
   })
 })
+
+it('the words of a ping name each cause once, with how many lists it has', () => {
+  const failing = { failing_since: '2026-01-01T00:00:00.000Z', failing_code: 'FORBIDDEN' }
+  const jobs = [
+    list('acme', {}),
+    list('globex', failing),
+    list('initech', failing),
+    list('hooli', { overdue: true }),
+    list('tyrell', { ...failing, failing_code: 'OF_LATER' }),
+  ]
+
+  expect(verdictText({ verdict: '4 of 5 lists need attention', jobs }).split('\n')).toEqual([
+    '4 of 5 lists need attention',
+    expect.stringMatching(/^globex orders and 1 more list: FORBIDDEN \(/),
+    'hooli orders: overdue by its schedule',
+    'tyrell orders: OF_LATER',
+  ])
+})
+
+const WELL = {
+  collection: 'orders',
+  configured: true,
+  held_since: null,
+  removals_held: 0,
+  failing_since: null,
+  failing_code: null,
+  overdue: false,
+}
+
+function list(organization: string, more: Partial<JobStatus>): JobStatus {
+  return { ...WELL, organization, ...more } as JobStatus
+}
 
 describe('the address of pings', () => {
   it.for([

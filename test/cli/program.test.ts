@@ -293,16 +293,3 @@ describe('an organization with a name that a terminal would reorder and a shell 
     expect(unauthorized?.error_message).toMatch(/admin-mirror resume --org 'it'\\''s \\u\{?202e\}?acme'/)
   })
 })
-
-it('a collection that is none that is known, and close to one, is asked about', async ({
-  scene: { workspace: place, configure },
-}) => {
-  configure({ collections: { order: {}, orders: false, establishments: false } })
-
-  const { code, logs } = await place.run(['sync'])
-
-  expect(code).toBe(0)
-  expect(logs.filter(({ level }) => level === 'warn')).toMatchObject([
-    { msg: expect.stringMatching(/order is not a known one.*is orders meant\?/) },
-  ])
-})

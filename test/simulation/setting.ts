@@ -117,6 +117,7 @@ function configOf(given: object): Setting['config'] {
     file: '/config.yaml',
     postgres: null,
     publish: null,
+    ping: () => null,
     literalTokens: [],
     collections: defined.filter(({ enabled }) => enabled).map(({ config }) => config),
     organizations: createOrganizations(parsed, defined, options),

@@ -145,12 +145,11 @@ async function runScheduled(
 
 /** Reports what an earlier process left for a user to do. Not among workers that share a mirror: the others still know it. */
 async function recallTrouble(config: Config, session: CommandSession): Promise<void> {
-  const { sharing, serve, now, logger, tellStanding } = session
+  const { sharing, serve, now, logger } = session
   if (sharing) return
   const { facts } = await (await serve()).overview(now())
   const status = mirrorStatus(facts, { database: config.database, config, now: now() })
   if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
-  await tellStanding()
 }
 
 function logRefreshTrouble(logger: Logger, error: unknown): void {

@@ -1,5 +1,4 @@
 import fs from 'node:fs'
-import type { CheckedMirror } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
 import type { Connection } from '../../store/sqlite/driver.ts'
@@ -61,15 +60,6 @@ function unwritableNamed(file: string): string | null {
   const header = headerOf(file)
   if (header.kind !== 'sqlite' || !header.isInWal) return null
   return fullDisk(file, freeBytes(file))
-}
-
-export async function check(
-  { database, collections }: Config,
-  _runtime: Runtime,
-  baseUrl: string | null,
-): Promise<CheckedMirror> {
-  const { checkMirrorFile } = await import('../../check/mirror.ts')
-  return checkMirrorFile(database, baseUrl, collections)
 }
 
 export async function read(_config: Config | null, runtime: Runtime, task: ReadingTask): Promise<void> {

@@ -1,17 +1,12 @@
-import { ok } from '../../check/finding.ts'
-import { type CheckedMirror, collectionFindings, findingOf } from '../../check/mirror.ts'
 import type { Config } from '../../config/config.ts'
-import { MirrorError, UsageError } from '../../errors.ts'
-import { impossibleCollections } from '../../store/core/collections.ts'
+import { MirrorError } from '../../errors.ts'
 import { columnTroubles } from '../../store/core/column-counts.ts'
 import { overviewOf } from '../../store/core/overview.ts'
-import { assertSameApi } from '../../store/core/settings.ts'
 import { gateClosedUntil } from '../../store/core/status.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { livingWorkers, readDaemons } from '../../store/postgres/leases.ts'
-import { assertQueueSchema } from '../../store/postgres/queue/schema.ts'
 import { jobsOnServer, mirrorSize, readQueue } from '../../store/postgres/read/status.ts'
-import { placeOf, type Sql } from '../../store/postgres/server/pool.ts'
+import type { Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
@@ -48,34 +43,6 @@ export function writeFault(): string | null {
 export async function read(config: Config | null, runtime: Runtime, task: ReadingTask): Promise<void> {
   const { readOnServer } = await import('./reading.ts')
   await readOnServer(config, runtime, task)
-}
-
-export async function check(
-  config: Config,
-  runtime: Runtime,
-  baseUrl: string | null,
-): Promise<CheckedMirror> {
-  let impossible: string[] = []
-  try {
-    const server = await openServerForReading(config, runtime)
-    if (!server) {
-      const message = `${config.database} can be reached; the mirror is not made there yet`
-      return { findings: [ok('mirror', message)], origin: null }
-    }
-    try {
-      // Without the queue no `start` can run.
-      await assertQueueSchema(server)
-      if (baseUrl !== null) await runRule(server, assertSameApi(baseUrl, placeOf(server.address)))
-      impossible = await runRule(server, impossibleCollections(POSTGRES, config.collections))
-    } finally {
-      await server.close()
-    }
-    const held = ok('mirror', `${config.database} holds the mirror`)
-    return { findings: [held, ...collectionFindings(impossible)], origin: null }
-  } catch (error) {
-    if (!(error instanceof MirrorError || error instanceof UsageError)) throw error
-    return { findings: [findingOf(error)], origin: null }
-  }
 }
 
 export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null> {

@@ -50,7 +50,7 @@ export function* claimAddress(baseUrl: string, accept: boolean, place: string): 
 }
 
 /** Throws UsageError if the mirror holds the lists of another address. */
-export function* assertSameApi(baseUrl: string, place: string): Rule<void> {
+function* assertSameApi(baseUrl: string, place: string): Rule<void> {
   const known = yield* setting(ADDRESS)
   if (known === null || known === addressOf(baseUrl) || !(yield* holdsAnything())) return
   throw new UsageError(
