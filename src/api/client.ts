@@ -13,7 +13,7 @@ import {
   type ResponseReport,
   type WaitingRequest,
 } from './rate/limiter.ts'
-import { asFinal, errorOfStatus, withPageContext } from './response-errors.ts'
+import { errorOfStatus, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 
@@ -140,13 +140,10 @@ function createPageSource(
     try {
       // Lets Node notice closed idle connections. Before `send`: nothing may delay a request once the rate limiter has given its permit.
       await options.yieldToEventLoop()
-      await hold.enter()
+      hold.check()
       return await limiter.send((report) => request(page, report, observe, signal), waiting)
     } catch (error) {
-      const known = withPageContext(error, job, page, token)
-      throw hold.isTrying() ? asFinal(known) : known
-    } finally {
-      hold.undecided()
+      throw withPageContext(error, job, page, token)
     }
   }
 
@@ -174,5 +171,4 @@ async function judgeToken(status: number, hold: TokenHold, job: Job, page: numbe
         onHold(`admin-mirror resume --org ${shellWord(name)}`),
     )
   }
-  if (isSuccess(status) || status === 403) await hold.accepted()
 }

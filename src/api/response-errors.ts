@@ -74,9 +74,3 @@ function unexpected(error: Error, message: (text: string) => string, token: stri
   if (error.stack) known.stack = redact(error.stack, token)
   return known
 }
-
-/** The same error as one that is never retried. */
-export function asFinal(error: unknown): unknown {
-  const isRetried = error instanceof RetryableError || error instanceof RateLimitedError
-  return isRetried ? new JobError(error.code, error.message) : error
-}

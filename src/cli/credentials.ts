@@ -1,21 +1,16 @@
-import type { Logger } from 'pino'
 import type { Credentials } from '../api/client.ts'
 import { createTokenHold, type TokenHold } from '../api/token-hold.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
-import { MirrorError, MirrorLostError, TokenRefusedError } from '../errors.ts'
+import { TokenRefusedError } from '../errors.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import { onHold, shellWord } from '../text.ts'
-import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 
 export interface CredentialsReaderOptions {
   config: Pick<Config, 'organizations' | 'rateLimit'>
   tokens: Tokens
-  runtime: Pick<Runtime, 'now' | 'sleep' | 'signal'>
-  logger: Logger
-  /** Whether a token that an earlier run saw refused may be tried once more: only in a command typed by hand. */
-  tryHeldTokens: boolean
+  now: () => number
 }
 
 /**
@@ -23,7 +18,7 @@ export interface CredentialsReaderOptions {
  * TokenRefusedError for a held token.
  */
 export function createCredentialsReader(options: CredentialsReaderOptions) {
-  const { config, tokens, runtime, logger, tryHeldTokens } = options
+  const { config, tokens, now } = options
   const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
@@ -33,22 +28,13 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
       ...tokens.holdOf(fingerprint),
       hold: async (reason: string) => {
         resume = null
-        const at = new Date(runtime.now()).toISOString()
-        const write = () => {
-          const ids = organizationsWith(fingerprint).map(({ id }) => id)
-          return tokens.hold(ids, fingerprint, reason, at)
-        }
-        const onWait = (error: MirrorError) =>
-          logger.warn({ event: 'hold_unwritten', reason }, `${UNWRITTEN_HOLD}: ${error.message}`)
-        if (await untilHoldIsWritten(write, { ...runtime, onWait }))
-          logger.info({ event: 'hold_written', reason }, 'the hold of the refused token is written')
+        const ids = organizationsWith(fingerprint).map(({ id }) => id)
+        await tokens.hold(ids, fingerprint, reason, new Date(now()).toISOString())
       },
-      lift: () => tokens.liftHold(fingerprint),
     }
     return createTokenHold(store, () => {
-      const now = runtime.now()
-      if (!resume || now >= resume.until)
-        resume = { command: resumeCommand(organizationsWith(fingerprint)), until: now + REMEMBERED_MS }
+      if (!resume || now() >= resume.until)
+        resume = { command: resumeCommand(organizationsWith(fingerprint)), until: now() + REMEMBERED_MS }
       return resume.command
     })
   }
@@ -72,7 +58,7 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
     const token = organization.readToken()
     const fingerprint = tokens.fingerprint(token)
     await tokens.useToken(organization.id, fingerprint)
-    if (!tryHeldTokens) await assertNotHeld(organization, fingerprint)
+    await assertNotHeld(organization, fingerprint)
     const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
     holds.set(fingerprint, hold)
     return { token, budgetKey: budgetKey(config, organization.id, fingerprint), hold }
@@ -93,44 +79,3 @@ export function fingerprintOf(
 
 /** A token file that could not be read may be readable a little later. */
 const REMEMBERED_MS = 10_000
-
-const UNWRITTEN_HOLD =
-  'waiting to write the hold of a refused token into the mirror (a second signal would end this process without it, and the next ' +
-  'process would send that token once more)'
-
-/** The pause between two tries of a write that fails at once (a full disk); one that meets a lock takes 30 seconds by itself. */
-const TRY_EVERY_MS = 500
-
-const WAIT_TOLD_EVERY_MS = 60_000
-
-export interface HoldWriting extends Pick<Runtime, 'now' | 'sleep'> {
-  /** Aborted when the process was told to stop. The wait continues. */
-  signal: AbortSignal
-  /** Called after a failed try: the first one, then once a minute, and once after the signal. */
-  onWait: (error: MirrorError) => void
-}
-
-/**
- * Writes the hold of a refused token, however long the mirror cannot be written: without it, the next process would send the
- * token again. Returns whether it had to wait. Throws MirrorLostError where this process can never write the mirror again.
- */
-export async function untilHoldIsWritten(write: () => Promise<void>, options: HoldWriting): Promise<boolean> {
-  const { now, sleep, signal, onWait } = options
-  let reportedAt: number | null = null
-  let isStopReported = false
-  for (;;) {
-    try {
-      await write()
-      return reportedAt !== null
-    } catch (error) {
-      if (!(error instanceof MirrorError) || error instanceof MirrorLostError) throw error
-      const isStopNews = signal.aborted && !isStopReported
-      if (reportedAt === null || isStopNews || now() - reportedAt >= WAIT_TOLD_EVERY_MS) {
-        onWait(error)
-        reportedAt = now()
-        isStopReported = signal.aborted
-      }
-    }
-    await sleep(TRY_EVERY_MS)
-  }
-}

@@ -24,8 +24,6 @@ export interface SessionOptions {
   config: Config
   runtime: Runtime
   logger: Logger
-  /** Whether a held token may be tried once more. */
-  tryHeldTokens: boolean
   /** `--accept-address`: the mirror holds the lists of `api.baseUrl`, whatever address they were read from. */
   acceptAddress?: boolean
   userAgent: string
@@ -36,7 +34,7 @@ export interface SessionOptions {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, tryHeldTokens, acceptAddress, userAgent, onAnswer, exchange } = options
+  const { config, runtime, logger, acceptAddress, userAgent, onAnswer, exchange } = options
   const { open } = await kindOf(config)
   const address = acceptAddress ? 'accept' : 'claim'
   const mirror = await open({ config, runtime, log: logger, address })
@@ -46,13 +44,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     { ...apiOptions(config, runtime, userAgent, mirror), onAnswer: tracing(logger, onAnswer) },
     exchange,
   )
-  const readCredentials = createCredentialsReader({
-    config,
-    tokens,
-    runtime: { ...runtime, now: mirror.now },
-    logger,
-    tryHeldTokens,
-  })
+  const readCredentials = createCredentialsReader({ config, tokens, now: mirror.now })
 
   const budgetOf = (organization: OrganizationConfig) =>
     budgetKey(config, organization.id, fingerprintOf(organization, tokens))

@@ -57,7 +57,7 @@ export async function withSession(
   const { signal, stderr, env } = runtime
   const terminal = createTerminal(stderr, env.TERM)
   const logger = await createLogger(loggerOptions(globals, runtime, terminal))
-  const options = { config, runtime, logger, userAgent, tryHeldTokens: byHand, acceptAddress, onAnswer }
+  const options = { config, runtime, logger, userAgent, acceptAddress, onAnswer }
   const session = await openSession(options).catch(unlessStopped(signal))
   if (!session) {
     logger.warn(

@@ -37,39 +37,14 @@ describe('a 401', () => {
   })
 })
 
-describe('a token that is held', () => {
-  it.each([200, 299, 403])('is released by a %i', async (status) => {
-    foresee().reply(status, pageText(1))
-    const { fetchPage, holdStore } = createSetting({ holdStore: createHoldStore('401') })
+it('a token that an earlier run left held is not sent', async () => {
+  const { errorOf, reports } = createSetting({ holdStore: createHoldStore('the token was refused (401)') })
 
-    await fetchPage().catch(() => {})
+  const error = await errorOf()
 
-    expect(holdStore.heldReason()).toBeNull()
-  })
-
-  it.each([400, 404, 422, 301])('stays held after a %i', async (status) => {
-    foresee().reply(status)
-    const { errorOf, holdStore } = createSetting({ holdStore: createHoldStore('401') })
-
-    await errorOf()
-
-    expect(holdStore.heldReason()).toBe('401')
-  })
-
-  it.each([
-    [500, 'SERVER_ERROR'],
-    [429, 'RATE_LIMITED'],
-    [404, 'ORGANIZATION_NOT_FOUND'],
-  ])('is tried by one request, and not again after a %i, which proves nothing', async (status, code) => {
-    foresee().reply(status)
-    const { open, holdStore, clock } = createSetting({ holdStore: createHoldStore('401') })
-
-    const errors = await Promise.all(['one', 'two'].map((name) => open(createJob({ name })).errorOf()))
-
-    expect(errors).toMatchObject([{ name: 'JobError', code }, { name: 'TokenRefusedError' }])
-    expect(holdStore.heldReason()).toBe('401')
-    expect(clock.slept).toEqual([])
-  })
+  expect(error).toBeInstanceOf(TokenRefusedError)
+  expect(error.message).toMatch(/^the token was refused \(401\)\. Nothing more is sent with it\./)
+  expect(reports.filter(([what]) => what === 'request')).toEqual([])
 })
 
 describe('the token', () => {

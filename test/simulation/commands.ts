@@ -63,7 +63,6 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
     runtime,
     exchange: mistake.exchange?.(exchange) ?? exchange,
     logger: SILENT,
-    tryHeldTokens: process.byHand,
     userAgent: 'admin-mirror/simulated',
   })
   const { now } = session

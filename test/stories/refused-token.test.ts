@@ -71,35 +71,32 @@ describe('a token that is refused', () => {
     ).toEqual([{ status: 'failed', requests: 1 }])
   })
 
-  it('comes with a command that works as it is typed, wherever it shows', async () => {
-    const { workspace } = await afterRefusal()
-    const named = ['--config', 'admin-mirror.yaml']
-    const run = (...args: string[]) =>
-      workspace.run([...args, ...named], { env: { ADMIN_MIRROR_CONFIG: '/nowhere' } })
+  it('is sent by no command after that: each says what to do, once, and exits with 3', async () => {
+    const scene = await afterRefusal()
+    const { workspace } = scene
     const org = ['--org', 'sharing-2']
-    const sync = await run('sync', '--json', ...org)
-    const shown = [
-      sync.logs.map(({ error_message: message }) => message).join(),
-      sync.logs.map(({ msg }) => msg).join(),
-      sync.stdout,
-      (await run('verify', '--json', ...org)).stdout,
-      (await run('check', '--json')).stdout,
-      (await run('status', '--json')).stdout,
-    ]
+    const next = 'admin-mirror resume --org sharing-2'
 
-    for (const text of shown) {
-      const commands = Array.from(text.matchAll(/"admin-mirror ([^"\\]+)\\?"/g), ([, words = '']) => words)
-      expect(commands).not.toEqual([])
-      for (const command of commands)
-        expect(command).toMatch(/^resume( --org \S+)* --config admin-mirror\.yaml$/)
+    for (const command of [
+      ['sync'],
+      ['sync', '--refresh'],
+      ['backfill'],
+      ['backfill', '--restart'],
+      ['verify'],
+    ]) {
+      const { code, logs, stdout } = await workspace.run([...command, ...org])
+      const said = logs.filter(({ error_code: one }) => one === 'UNAUTHORIZED')
+      expect([command, code]).toEqual([command, 3])
+      expect(`${stdout}${said.map(({ error_message: message }) => message).join()}`).toContain(next)
     }
-    expect((await run('status')).stdout).toMatch(
-      /next: .*admin-mirror resume --org sharing-1 --config admin-mirror\.yaml/,
-    )
-    const resumed = await run('resume', ...org)
-    expect(resumed.code).toBe(0)
-    expect(resumed.stderr).toContain('no longer held: sharing-2')
-    expect(resumed.stderr).toContain('admin-mirror sync --org sharing-2 --config admin-mirror.yaml\n')
+    const check = await workspace.run(['check'])
+
+    expect(check).toMatchObject({
+      code: 3,
+      stdout: expect.stringContaining('admin-mirror resume --org sharing-1'),
+    })
+    expect(sentWith(scene, OLD)).toBe(0)
+    expect((await workspace.run(['resume', ...org])).stderr).toContain('no longer held: sharing-2')
   })
 })
 

@@ -112,28 +112,6 @@ describe('a log that nobody reads any more', () => {
 })
 
 describe.concurrent('a signal while another process has the lock', () => {
-  it('lets a sync that writes a hold wait on, and says so; a second one ends it at once', async () => {
-    const locks: Database.Database[] = []
-    const { workspace } = await createScene({
-      list: ORDERS,
-      instead({ page }) {
-        if (page !== 3) return null
-        if (locks.length === 0) locks.push(new Database(workspace.mirror).exec('BEGIN IMMEDIATE'))
-        return locks[0]?.open ? { status: 401, body: {} } : null
-      },
-    })
-    const sync = workspace.start(['sync', '--log-level', 'trace'])
-    await sync.log(({ event, status }) => event === 'request_answered' && status === 401)
-    sync.kill('SIGTERM')
-    await sync.log(({ msg }) => /^waiting to write the hold of a refused token.*second signal/.test(msg))
-
-    sync.kill('SIGTERM')
-
-    expect(await sync.ended).toMatchObject({ code: 143, signal: null })
-    locks[0]?.close()
-    await expectToGoOn(workspace)
-  })
-
   it('ends a sync that is only opening the mirror, which another makes', async () => {
     const { server, workspace } = await createScene({ list: ORDERS })
     const maker = new Database(workspace.mirror)

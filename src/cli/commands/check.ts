@@ -68,7 +68,6 @@ async function checkDatabaseAndLists(config: Config, runtime: Runtime): Promise<
       logger: await createLogger({ level: 'error', destination: stderr, pretty: false, color: false }),
       userAgent,
       exchange,
-      tryHeldTokens: false,
     })
     try {
       const fault = (await kindOf(config)).writeFault({ database: config.database, config })

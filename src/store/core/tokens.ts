@@ -30,7 +30,6 @@ export interface Tokens {
   /** Why an organization must not use its token. */
   heldReasonOfOrganization(organizationId: string, fingerprint: string): Promise<string | null>
   hold(organizationIds: readonly string[], fingerprint: string, reason: string, at: string): Promise<void>
-  liftHold(fingerprint: string): Promise<void>
   /**
    * Lifts every hold of these organizations, and ends the pauses of their budgets, also of the tokens that
    * they used last. Returns the names of those that were held.
@@ -214,10 +213,6 @@ export function* hold(
     { fingerprint },
   )
   return yield* heldReasonOfToken(fingerprint)
-}
-
-export function liftHold(fingerprint: string): Rule<number> {
-  return run(`UPDATE organizations SET ${LIFTED} WHERE held_fingerprint = :fingerprint`, { fingerprint })
 }
 
 /** Returns the names of the organizations that were held. */

@@ -6,7 +6,6 @@ import {
   fingerprintOf,
   heldReasonOfToken,
   hold,
-  liftHold,
   makeSalt,
   register,
   type Tokens,
@@ -81,10 +80,6 @@ export async function createTokens(
         runRule(sql, hold(POSTGRES, organizationIds, fingerprint, reason, at)),
       )
       noteWritten(fingerprint, held)
-    },
-    async liftHold(fingerprint) {
-      await reading(liftHold(fingerprint))
-      noteWritten(fingerprint, null)
     },
     budgets: createBudgets(server, clock, (scope) => {
       const note = beginAsking(scope)

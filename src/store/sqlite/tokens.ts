@@ -6,7 +6,6 @@ import {
   fingerprintOf,
   heldReasonOfToken,
   hold,
-  liftHold,
   makeSalt,
   readSalt,
   register,
@@ -45,9 +44,6 @@ export function createTokens(connection: Connection, write: Transact, newSalt: (
     holdOf: (fingerprint) => ({ heldReason: () => reading(heldReasonOfToken(fingerprint)) }),
     async hold(...told) {
       await writing(() => hold(SQLITE, ...told))
-    },
-    async liftHold(fingerprint) {
-      await writing(() => liftHold(fingerprint))
     },
     budgets,
   }

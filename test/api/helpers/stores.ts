@@ -42,14 +42,14 @@ export function createTestBudgetStore(): TestBudgetStore {
 }
 
 /** Keeps the hold of a token in memory, as the mirror does in its file. */
-export function createHoldStore(reason: string | null = null): HoldStore {
+export function createHoldStore(reason: string | null = null): HoldStore & { lift(): void } {
   let held = reason
   return {
     heldReason: () => held,
     hold: async (why) => {
       held = why
     },
-    lift: async () => {
+    lift: () => {
       held = null
     },
   }

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { untilHoldIsWritten } from '../../../src/cli/credentials.ts'
 import { namesOf } from '../../../src/store/core/jobs.ts'
 import {
   announceDaemon,
@@ -289,31 +288,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await renewed
 
     expect(connections).toBe(2)
-  })
-
-  it('write the hold of a refused token though they are told to stop while the server is away', async () => {
-    const { address, clock, rows } = first
-    const proxy = await startProxy(address.port)
-    const stopped = await openPostgresMirror({ ...address, port: proxy.port }, clock)
-    const fingerprint = stopped.tokens.fingerprint('token-1')
-    await stopped.tokens.useToken(ACME.id, fingerprint)
-    proxy.refuse(true)
-    proxy.cut()
-    stopped.stop()
-    clock.advance(60_000)
-    const write = () =>
-      stopped.tokens.hold([ACME.id], fingerprint, 'refused', new Date(clock.now()).toISOString())
-    const waited = await untilHoldIsWritten(write, {
-      now: clock.now,
-      sleep: async () => {},
-      signal: AbortSignal.abort(),
-      onWait: () => proxy.refuse(false),
-    })
-
-    expect(waited).toBe(true)
-    expect(await rows('SELECT held_reason FROM organizations WHERE held_since IS NOT NULL')).toEqual([
-      { held_reason: 'refused' },
-    ])
   })
 
   it('give a job back whose owner the server does not let say so', async () => {

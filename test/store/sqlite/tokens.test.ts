@@ -50,7 +50,6 @@ describe('a refused token', () => {
   it.each<[string, (tokens: TestMirror['tokens']) => Promise<unknown>, (string | null)[], boolean]>([
     ['the same token is used again', (tokens) => use(tokens, TOKEN), [timeAt(0), timeAt(0)], true],
     ['one of them has another token', (tokens) => use(tokens, 'another'), [null, timeAt(0)], true],
-    ['it was accepted', (tokens) => tokens.liftHold(tokens.fingerprint(TOKEN)), [null, null], false],
     ['resume was typed for one of them', (tokens) => tokens.resume([ACME.id]), [null, timeAt(0)], false],
   ])('holds its organizations or not, once %s', async (_what, happen, since, isHeld) => {
     const { test, tokens, fingerprint } = await held()
