@@ -272,18 +272,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       number('--establishments <n>', 'establishments of each organization', 0, { without: 40 }),
       number('--organizations <n>', 'organizations', 1, { most: 1000, without: 2 }),
       number('--requests-per-minute <n>', 'rate limit of each token (0: none)', 0, { without: 60 }),
-      number('--seed <n>', 'the same seed gives the same data', 0, { without: 1 }),
-      option('--live', 'orders come, change and go while it runs: 3 new ones a minute'),
-      number('--speed <n>', 'with --live: time passes so many times faster', 1, { most: 86_400, without: 1 }),
-      option('--order <end>', 'the end of the list where new orders appear')
-        .choices(['first', 'last'])
-        .default('last'),
+      option('--live', 'new orders come while it runs, and an older one changes now and then'),
       option('--write-config <file>', 'write a configuration that uses it'),
     ],
-    examples: [
-      'sandbox --port 8080 --write-config config/sandbox.yaml',
-      'sandbox --live --speed 60 --order first --orders 100000',
-    ],
+    examples: ['sandbox --port 8080 --write-config config/sandbox.yaml', 'sandbox --live --orders 100000'],
     exits: [0, 2],
   },
   demo: {

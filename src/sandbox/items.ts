@@ -1,36 +1,66 @@
-import { type OrderSource, orderLife } from './order-life.ts'
-import {
-  CITIES,
-  createAddress,
-  createDice,
-  type Dice,
-  FIRST_NAMES,
-  hash,
-  LAST_NAMES,
-  NOTES,
-  PRODUCTS,
-  TAGS,
-  timestamp,
-  uuid,
-  WORLD_START,
-} from './words.ts'
+import { createDice, type Dice, hash, uuid } from './dice.ts'
 
-const SALT = { order: 101, customer: 102, id: 103 }
-const DISCOUNTS = [0, 0, 0, 1.1, 2.55, 20.0] as const
+/** The first moment of the made-up world, in epoch seconds. It is fixed, so that the data is the same on every day. */
+export const WORLD_START = Date.UTC(2025, 0, 1) / 1000
 
-/** One order as the API lists it at a tick (see `OrderSource`). */
-export function createOrder(source: OrderSource, index: number, tick: number): Record<string, unknown> {
-  const dice = createDice(hash(source.key, SALT.order, index))
-  const life = orderLife(source, index, tick)
-  const items = createItems(dice)
+/** Between two orders; each comes somewhere within its time. Seconds. */
+export const ORDER_EVERY = 600
+
+// Most names have letters beyond ASCII, so that a first try of the mirror meets every mistake with them.
+const FIRST_NAMES = 'Zoë Łukasz José Søren Anaïs Jürgen Mia Noah Ελένη 美咲'.split(' ')
+const LAST_NAMES = "Müller Nowak Núñez Ågård O'Neill Çelik Smith Dvořák 田中".split(' ')
+const STREETS = ['Hauptstraße', 'Rue de l’Église', 'Main Street', 'Calle Mayor', 'Østergade']
+const CITIES = [
+  { name: 'Dresden', country: 'DE', latitude: 51.0504, longitude: 13.7373 },
+  { name: 'Málaga', country: 'ES', latitude: 36.7213, longitude: -4.4213 },
+  { name: 'Kraków', country: 'PL', latitude: 50.0647, longitude: 19.945 },
+  { name: 'Boston', country: 'US', latitude: 42.3601, longitude: -71.0589 },
+  { name: 'Århus', country: 'DK', latitude: 56.1629, longitude: 10.2039 },
+]
+const PRODUCTS = [
+  { sku: 'TEA-001', name: 'Grüner Tee 100 g', cents: 640 },
+  { sku: 'CUP-014', name: 'Espresso cup', cents: 1250 },
+  { sku: 'POT-002', name: 'Teapot "Óbidos"', cents: 4590 },
+  { sku: 'BOX-007', name: 'Gift box 20/30 cm', cents: 300 },
+  { sku: 'CAF-100', name: 'Café moulu 1 kg', cents: 2199 },
+]
+const NOTES = ['Bitte klingeln 🙂', 'Leave at the back door.', 'Fragile:\nhandle with care', 'c/o Reception']
+const TAGS = ['vip', 'first-order', 'été', 'b2b', 'sale/summer']
+const DISCOUNTS = [0, 0, 0, 1.1, 2.55, 20.0]
+const STATES = ['pending', 'paid', 'shipped', 'delivered']
+/** The state in which an order stays: not all are paid or delivered one day. */
+const LAST_STATE = [0, 1, 1, 2, 2, 3, 3, 3, 3, 3]
+const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
+const HOUR = 3600
+
+// A salt for each property, so that those of one item do not depend on each other.
+const SALT = { created: 1, path: 3, last: 4, updated: 5, order: 101, customer: 102, id: 103 }
+const SHOP_SALT = { id: 201, shop: 202, created: 203 }
+
+/** What has happened to an order since the sandbox began. */
+export interface Changes {
+  /** Epoch seconds; for one that came meanwhile. */
+  createdAt?: number
+  /** How often it was looked at; as on some real servers, that does not move `updated_at`. */
+  checks?: number
+}
+
+/** An order as the API lists it. `key` is the organization's; all follows from it and the index. */
+export function createOrder(key: number, index: number, shops: number, changes: Changes = {}) {
+  const dice = createDice(hash(key, SALT.order, index))
+  const created = changes.createdAt ?? orderCreatedAt(key, index)
+  const state = changes.createdAt === undefined ? orderState(key, index) : 'pending'
+  const updated = created + (state === 'pending' ? 0 : hash(key, SALT.updated, index) % (48 * HOUR))
+  const items = Array.from({ length: 1 + dice.below(5) }, () => createLine(dice))
   const subtotal = items.reduce((sum, item) => sum + Math.round(item.price * 100) * item.quantity, 0)
   const discount = Math.min(dice.pick(DISCOUNTS), subtotal / 100)
   const total = subtotal - Math.round(discount * 100)
   return {
-    id: orderId(source, index),
+    // Rises with the index, with gaps as in any shared table.
+    id: 1000 + index * 3 + (hash(key, SALT.id, index) % 3),
     reference_number: createReference(dice, index),
     number: `ORD-${String(index + 1).padStart(6, '0')}`,
-    state: life.state,
+    state,
     channel: dice.pick(['web', 'app', 'phone']),
     currency: dice.pick(['EUR', 'EUR', 'USD', 'PLN']),
     subtotal: money(subtotal),
@@ -41,46 +71,18 @@ export function createOrder(source: OrderSource, index: number, tick: number): R
     payment_method: dice.chance(20) ? null : dice.pick(['card', 'invoice', 'cash']),
     locale: dice.pick(['de_DE', 'es_ES', 'pl_PL', 'en_US']),
     is_gift: dice.chance(10),
-    customer: dice.chance(8) ? null : createCustomer(source, dice.below(500)),
-    establishment_id:
-      source.establishments === 0 ? null : establishmentId(source.key, dice.below(source.establishments)),
+    customer: dice.chance(8) ? null : createCustomer(key, dice.below(500)),
+    establishment_id: shops === 0 ? null : shopId(key, dice.below(shops)),
     items,
     tags: dice.chance(60) ? [] : TAGS.filter(() => dice.chance(40)),
     notes: dice.chance(80) ? null : dice.pick(NOTES),
-    metadata: createMetadata(dice, life.touches),
+    metadata: createMetadata(dice, changes.checks ?? 0),
     weight_grams: dice.chance(30) ? null : 100 + dice.below(5000),
     tracking_url: dice.chance(50) ? null : `https://track.example.com/parcels/${dice.digits(12)}`,
-    created_at: timestamp(life.createdAt),
-    updated_at: timestamp(life.updatedAt),
-    delivered_at: life.deliveredAt === null ? null : timestamp(life.deliveredAt),
+    created_at: timestamp(created),
+    updated_at: timestamp(updated),
+    delivered_at: state === 'delivered' ? timestamp(updated) : null,
   }
-}
-
-/** Rises with the index, with gaps as in any shared table. */
-function orderId(source: OrderSource, index: number): number {
-  return 1000 + index * 3 + (hash(source.key, SALT.id, index) % 3)
-}
-
-interface Item {
-  sku: string
-  name: string
-  quantity: number
-  unit_price: string
-  price: number
-}
-
-function createItems(dice: Dice): Item[] {
-  return Array.from({ length: 1 + dice.below(5) }, () => {
-    const { sku, name, cents } = dice.pick(PRODUCTS)
-    return { sku, name, quantity: 1 + dice.below(4), unit_price: money(cents), price: cents / 100 }
-  })
-}
-
-function createCustomer(source: OrderSource, number: number): Record<string, unknown> {
-  const dice = createDice(hash(source.key, SALT.customer, number))
-  const name = `${dice.pick(FIRST_NAMES)} ${dice.pick(LAST_NAMES)}`
-  const address = createAddress(dice, dice.pick(CITIES))
-  return { id: 20_000 + number, name, email: `customer${number}@example.com`, address }
 }
 
 /** A number of 19 or 20 digits: too many for a double, and some for 64 bits. The last eight make it unique. */
@@ -89,57 +91,80 @@ function createReference(dice: Dice, index: number): object {
   return JSON.rawJSON(`${1 + dice.below(9)}${random}${String(index).padStart(8, '0')}`)
 }
 
+function orderCreatedAt(key: number, index: number): number {
+  return WORLD_START + index * ORDER_EVERY + (hash(key, SALT.created, index) % ORDER_EVERY)
+}
+
+/** Of an order that was there from the beginning. */
+export function orderState(key: number, index: number): string {
+  const last = LAST_STATE[hash(key, SALT.last, index) % LAST_STATE.length] ?? 0
+  if (hash(key, SALT.path, index) % 10 === 0 && last > 0) return 'cancelled'
+  return STATES[last] ?? ''
+}
+
+function createLine(dice: Dice) {
+  const { sku, name, cents } = dice.pick(PRODUCTS)
+  return { sku, name, quantity: 1 + dice.below(4), unit_price: money(cents), price: cents / 100 }
+}
+
+function createCustomer(key: number, number: number) {
+  const dice = createDice(hash(key, SALT.customer, number))
+  const name = `${dice.pick(FIRST_NAMES)} ${dice.pick(LAST_NAMES)}`
+  const address = createAddress(dice, dice.pick(CITIES))
+  return { id: 20_000 + number, name, email: `customer${number}@example.com`, address }
+}
+
 /** To PHP an empty map is an empty list, and it writes both as one. */
-function createMetadata(dice: Dice, touches: number): Record<string, unknown> | [] {
+function createMetadata(dice: Dice, checks: number): Record<string, unknown> | [] {
   const campaign = dice.chance(30) ? { campaign: dice.pick(['spring', 'Fête', 'a/b']) } : {}
-  const metadata = { ...campaign, ...(touches > 0 ? { checks: touches } : {}) }
+  const metadata = { ...campaign, ...(checks > 0 ? { checks } : {}) }
   return Object.keys(metadata).length === 0 ? [] : metadata
 }
 
-function money(cents: number): string {
-  return (cents / 100).toFixed(2)
-}
-
-const ESTABLISHMENT_SALT = { id: 201, establishment: 202, created: 203 }
-const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'] as const
-const SECONDS_BETWEEN = 6 * 3600
-
-/** One establishment as the API lists it; `key` is the organization's. Establishments never change. */
-export function createEstablishment(key: number, index: number): Record<string, unknown> {
-  const dice = createDice(hash(key, ESTABLISHMENT_SALT.establishment, index))
+/** An establishment as the API lists it. They never change. */
+export function createEstablishment(key: number, index: number) {
+  const dice = createDice(hash(key, SHOP_SALT.shop, index))
   const city = dice.pick(CITIES)
-  const created = timestamp(establishmentCreatedAt(key, index))
+  const created = WORLD_START + index * 6 * HOUR + (hash(key, SHOP_SALT.created, index) % (6 * HOUR))
   return {
-    id: establishmentId(key, index),
+    id: shopId(key, index),
     code: String(index + 1).padStart(3, '0'),
     name: `${dice.pick(LAST_NAMES)} ${city.name}`,
     email: `shop${index + 1}@example.com`,
     phone: `+49 0351 ${dice.digits(6)}`,
     address: createAddress(dice, city),
-    latitude: degrees(city.latitude, dice.below(1000)),
-    longitude: degrees(city.longitude, dice.below(1000)),
+    latitude: Number((city.latitude + dice.below(1000) / 10_000).toFixed(4)),
+    longitude: Number((city.longitude + dice.below(1000) / 10_000).toFixed(4)),
     opening_hours: DAYS.slice(0, dice.below(DAYS.length + 1)).map((day) => ({
       day,
       opens: '08:30',
       closes: '18:00',
     })),
     active: dice.chance(90),
-    created_at: created,
-    updated_at: created,
+    created_at: timestamp(created),
+    updated_at: timestamp(created),
   }
 }
 
-function establishmentId(key: number, index: number): string {
-  return uuid(createDice(hash(key, ESTABLISHMENT_SALT.id, index)))
+function shopId(key: number, index: number): string {
+  return uuid(createDice(hash(key, SHOP_SALT.id, index)))
 }
 
-/** In epoch seconds; rises with the index. */
-export function establishmentCreatedAt(key: number, index: number): number {
-  return (
-    WORLD_START + index * SECONDS_BETWEEN + (hash(key, ESTABLISHMENT_SALT.created, index) % SECONDS_BETWEEN)
-  )
+/** The leading zero of `zip` matters. */
+function createAddress(dice: Dice, { name: city, country }: (typeof CITIES)[number]) {
+  return {
+    street: `${dice.pick(STREETS)} ${1 + dice.below(120)}`,
+    city,
+    zip: `0${dice.digits(4)}`,
+    country,
+  }
 }
 
-function degrees(center: number, offset: number): number {
-  return Number((center + offset / 10_000).toFixed(4))
+function money(cents: number): string {
+  return (cents / 100).toFixed(2)
+}
+
+/** A moment (epoch seconds) as Eloquent writes it: UTC, with six digits of a second. */
+function timestamp(epochSeconds: number): string {
+  return new Date(epochSeconds * 1000).toISOString().replace('.000Z', '.000000Z')
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFailed } from 'vitest'
-import { createDice, type Dice } from '../../src/sandbox/words.ts'
+import { createDice, type Dice } from '../../src/sandbox/dice.ts'
 import { type Asked, type ListServer, pageOf, serve } from '../helpers/list-server.ts'
 import { createWorkspace, organization, type Workspace } from '../helpers/workspace.ts'
 import { copyOf, expectReadOn } from './crash-scene.ts'

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { expect } from 'vitest'
-import { createDice } from '../../src/sandbox/words.ts'
+import { createDice } from '../../src/sandbox/dice.ts'
 import { type Asked, pageOf, type Reply } from '../helpers/list-server.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 

@@ -60,16 +60,11 @@ export async function demo(runtime: Runtime, runProgram: RunProgram): Promise<nu
     establishments: 40,
     organizations: 2,
     requestsPerMinute: 0,
-    seed: 1,
     live: true,
-    speed: 1,
-    order: 'last',
     now: () => opened + passed,
   })
   try {
-    fs.writeFileSync(path.resolve(cwd, config), sandboxConfiguration(sandbox, { database: 'mirror.db' }), {
-      flag: 'wx',
-    })
+    fs.writeFileSync(path.resolve(cwd, config), sandboxConfiguration(sandbox, 'mirror.db'), { flag: 'wx' })
     say(`A made-up Administration API listens at ${sandbox.url} for two organizations; ${config} names them.`)
     const exitCode = await type('sync')
     if (exitCode !== 0) return exitCode

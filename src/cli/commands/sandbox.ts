@@ -1,45 +1,35 @@
 import { once } from 'node:events'
+import fs from 'node:fs'
 import path from 'node:path'
-import { readRegularFile } from '../../config/token-file.ts'
 import { systemCode, UsageError } from '../../errors.ts'
-import {
-  type Sandbox,
-  type SandboxOptions,
-  sandboxConfiguration,
-  startSandbox,
-} from '../../sandbox/server.ts'
-import { newLockName } from '../../store/sqlite/file/lock-file.ts'
-import { type OutputFile, outputFile, writeOutput } from '../output/output-file.ts'
+import type { SandboxOptions } from '../../sandbox/api.ts'
+import { OURS, type Sandbox, sandboxConfiguration, startSandbox } from '../../sandbox/server.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options extends Omit<SandboxOptions, 'live' | 'now'> {
+  port: number
   live?: boolean
   writeConfig?: string
 }
 
 /** `sandbox`: a made-up Administration API until SIGTERM, SIGINT or SIGHUP. */
 export async function run(runtime: Runtime, _globals: Globals, options: Options): Promise<number> {
-  const { stdout, stderr, signal, now, randomHex, pid } = runtime
-  if (options.speed !== 1 && !options.live)
-    throw new UsageError('--speed: nothing changes in a sandbox that is not live; add --live')
-  const file =
-    options.writeConfig === undefined
-      ? null
-      : outputFile('--write-config', path.resolve(runtime.cwd, options.writeConfig))
-  if (file) assertOurs(file)
-  const server = await startOnPort({ ...options, live: options.live === true, now })
+  const { stdout, stderr, signal, now, cwd } = runtime
+  const { live = false, writeConfig, ...others } = options
+  const file = writeConfig === undefined ? null : path.resolve(cwd, writeConfig)
+  if (file !== null) assertOurs(file)
+  const server = await listen({ ...others, live, now })
   try {
-    const until = { lockName: newLockName(pid, randomHex), mirror: null }
-    if (file) await writeOutput(file, [sandboxConfiguration(server)], until)
+    if (file !== null) writeFile(file, sandboxConfiguration(server))
     const { url, organizations } = server
-    if (!stdout.isTTY) stdout.write(`${JSON.stringify({ url, organizations })}\n`)
-    else {
-      const names = organizations.map(({ name }) => name).join(', ')
-      stderr.write(`A made-up Administration API listens at ${url} for ${names}. Ctrl-C stops it.\n`)
-      if (options.writeConfig !== undefined) {
-        stderr.write(`In another terminal: admin-mirror sync --config ${options.writeConfig}\n`)
-      } else stderr.write('With --write-config FILE it writes a configuration that uses it.\n')
-    }
+    if (stdout.isTTY) {
+      stderr.write(
+        `A made-up Administration API listens at ${url} for ${organizations.map(({ name }) => name).join(', ')}. Ctrl-C stops it.\n` +
+          (writeConfig === undefined
+            ? 'With --write-config FILE it writes a configuration that uses it.\n'
+            : `In another terminal: admin-mirror sync --config ${writeConfig}\n`),
+      )
+    } else stdout.write(`${JSON.stringify({ url, organizations })}\n`)
     if (!signal.aborted) await once(signal, 'abort')
     return 0
   } finally {
@@ -48,35 +38,31 @@ export async function run(runtime: Runtime, _globals: Globals, options: Options)
 }
 
 /** Throws UsageError if the file exists and no sandbox wrote it: it may be the user's own configuration. */
-function assertOurs({ shown, place, isRegular, before }: OutputFile): void {
-  if (!isRegular) throw new UsageError(`${shown} is a pipe or a device; name a file`)
-  if (before === null || before.size === 0) return
-  const [ours = ''] = sandboxConfiguration({ url: '', organizations: [] }).split('\n')
-  const [first] = readBeginning(shown, place, ours.length + 2).split(/\r?\n/)
-  if (first === ours) return
+function assertOurs(file: string): void {
+  const stat = fs.statSync(file, { throwIfNoEntry: false })
+  if (!stat || (stat.isFile() && (stat.size === 0 || fs.readFileSync(file, 'utf8').startsWith(OURS)))) return
   throw new UsageError(
-    `${shown} is there already and was not written by the sandbox; name another file, or move it away`,
+    `--write-config ${file} is there already and was not written by the sandbox; name another file, or move it away`,
   )
 }
 
-function readBeginning(shown: string, place: string, bytes: number): string {
+function writeFile(file: string, text: string): void {
   try {
-    return readRegularFile(place, bytes).toString()
+    fs.mkdirSync(path.dirname(file), { recursive: true })
+    fs.writeFileSync(file, text)
   } catch (error) {
-    throw new UsageError(`${shown} cannot be read: ${error instanceof Error ? error.message : ''}`)
+    throw new UsageError(`--write-config ${file} cannot be written (${systemCode(error)})`)
   }
 }
 
-async function startOnPort(options: Parameters<typeof startSandbox>[0]): Promise<Sandbox> {
+async function listen(options: Parameters<typeof startSandbox>[0]): Promise<Sandbox> {
   try {
     return await startSandbox(options)
   } catch (error) {
     const code = systemCode(error)
-    if (code === 'EADDRINUSE' || code === 'EACCES') {
-      throw new UsageError(
-        `--port ${options.port} cannot be used (${code}); choose another one, or 0 for any that is free`,
-      )
-    }
-    throw error
+    if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error
+    throw new UsageError(
+      `--port ${options.port} cannot be used (${code}); choose another one, or 0 for any that is free`,
+    )
   }
 }
