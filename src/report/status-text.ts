@@ -2,7 +2,7 @@ import type { QueueDepth } from '../store/postgres/read/status.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
 import { isStopped } from './next-step.ts'
 import type { DaemonStatus, JobStatus, Status } from './status.ts'
-import { needsAttention } from './verdict.ts'
+import { isAhead, needsAttention } from './verdict.ts'
 
 /**
  * How things are, the lists, and what to do next.
@@ -142,6 +142,8 @@ export function attentionLines(status: Status, most: number): string[] {
 function notesOf(job: JobStatus, now: number, { max_age: maxAge, fresh }: Status): Note[] {
   const notes: Note[] = []
   const note = (text: string, kind: Note['kind'] = 'problem') => notes.push({ kind, text })
+  if (isAhead(job.as_of, now) || isAhead(job.fresh_as_of, now))
+    note('read by a clock that was ahead: its times are in the future, and say nothing of how fresh it is')
   if (job.too_old === true) note(tooOldNote(job, maxAge))
   if (job.too_stale === true) note(tooStaleNote(job, fresh))
   if (job.overdue === true && job.due_at !== null && !job.held_since) note(overdueNote(job, now))
@@ -228,7 +230,7 @@ function freshness(
 ): string {
   if (asOf === null || age === null) return lastRun === null ? 'never synced' : 'never read whole'
   const coverage = job.coverage ? `, ${job.coverage}` : ''
-  const whole = `as of ${asOf} (${inWords(age)} ago)${coverage}`
+  const whole = `as of ${asOf} (${age < 0 ? 'in the future' : `${inWords(age)} ago`})${coverage}`
   const newer = job.fresh_as_of === null ? 0 : Date.parse(job.fresh_as_of) - Date.parse(asOf)
   const interval =
     job.refreshed_every_ms === null || daemon.running !== true

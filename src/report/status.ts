@@ -5,7 +5,7 @@ import type { StatusRow } from '../store/core/status.ts'
 import { waitLeft, walkLeft, walkPercent } from '../sync/owner-work.ts'
 import { ON_HOLD } from '../text.ts'
 import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
-import { checkExitCode, isOverdue, verdict } from './verdict.ts'
+import { checkExitCode, isAhead, isOverdue, verdict } from './verdict.ts'
 
 // The contract of `status --json`, for programs that read it. Fields
 // may be added, never changed.
@@ -229,7 +229,9 @@ export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
   const lastError = (text: string | null) => (row.held_since ? text : (text?.split(` ${ON_HOLD}`)[0] ?? null))
   const known = { ...row, ...presentWait(row, now) }
   const isOlder = (since: string | null, most: number | null) =>
-    most === null ? null : isConfigured && (since === null || now - Date.parse(since) > most)
+    most === null
+      ? null
+      : isConfigured && (since === null || now - Date.parse(since) > most || isAhead(since, now))
   const tooOld = isOlder(row.as_of, maxAge)
   const tooStale = isOlder(row.fresh_as_of, fresh)
   const overdue = plan === null ? null : isOverdue(known, plan.dueAt, now)

@@ -99,6 +99,7 @@ function reasonsOf(jobs: readonly JobStatus[], lists: number): string {
     [count((job) => job.held_since === null && job.failing_since !== null), 'failed'],
     [count((job) => isLate(job) && job.last_run_at === null), 'never read'],
     [count((job) => isLate(job) && job.last_run_at !== null), 'overdue'],
+    [count((job) => isLate(job) && (job.age_ms ?? 0) < -AHEAD_MS), 'read by a clock that was ahead'],
   ]
   const told = reasons.flatMap(([number, what]) =>
     number === 0 ? [] : [lists === 1 ? what : `${grouped(number)} ${what}`],
@@ -116,6 +117,14 @@ function daemonText({ daemon, timezone }: Facts): string {
   return processes.length > 0
     ? '; the daemon died: start it again, or run sync for newer rows'
     : '; no daemon runs: start one, or run sync for newer rows'
+}
+
+/** Clocks of the processes on a mirror may differ by this much. */
+const AHEAD_MS = 60_000
+
+/** Whether a time is in the future: the clock that it was taken from was ahead, so it says nothing of how fresh a list is. */
+export function isAhead(time: string | null, now: number): boolean {
+  return time !== null && Date.parse(time) > now + AHEAD_MS
 }
 
 /** A run may start this late: it may wait 30 seconds for the file's lock. */
@@ -142,7 +151,9 @@ export function lastAttempt(row: Pick<StatusRow, 'as_of' | 'last_sync_finished_a
  */
 export function isOverdue(row: StatusRow, dueAt: number | null, now: number): boolean {
   if (row.configured !== 1) return false
-  const isNeverTried = lastAttempt(row) === null
+  const attempt = lastAttempt(row)
+  // What a clock said that was ahead tells nothing of when the next time comes.
+  const isNeverTried = attempt === null || attempt > now + AHEAD_MS
   if (!isNeverTried && (dueAt === null || now - dueAt < GRACE_MS)) return false
   return row.running === false || isStalled(row, now)
 }
