@@ -96,7 +96,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: () => import('./commands/start.ts'),
     examples: ['start', 'start --config /etc/admin-mirror.yaml --log-format json'],
     exits: [
-      [0, 'stopped by a signal; the next start continues'],
+      [0, 'stopped by SIGTERM or SIGINT (129: SIGHUP); the next start continues'],
       2,
       [4, 'only a new process can use the mirror again'],
     ],

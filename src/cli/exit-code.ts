@@ -12,6 +12,11 @@ export function exitCodeOfStop(signal: AbortSignal): number {
   return EXIT_OF_SIGNAL[signal.reason as keyof typeof EXIT_OF_SIGNAL] ?? 143
 }
 
+/** The exit code of `start` after a signal: a service that restarts on failure comes back after a SIGHUP, with the new configuration. */
+export function exitCodeOfStoppedStart({ reason }: AbortSignal): number {
+  return reason === 'SIGHUP' ? EXIT_OF_SIGNAL.SIGHUP : 0
+}
+
 /** Tells the user that a signal stopped the command, and returns its exit code. Throws any other error. */
 export function exitCodeIfStopped(
   error: unknown,

@@ -6,7 +6,7 @@ import { type JobOptions, type JobResult, runConcurrently, runJob } from '../syn
 import type { Job, WalkPlan } from '../sync/types.ts'
 import { USER_AGENT as userAgent } from './config-file.ts'
 import { pingsOf } from './configured-pings.ts'
-import { exitCodeOfStop } from './exit-code.ts'
+import { exitCodeOfStop, exitCodeOfStoppedStart } from './exit-code.ts'
 import { createLogger, loggerOptions } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
 import { createTerminal } from './output/terminal.ts'
@@ -64,7 +64,7 @@ export async function withSession(
       { event: 'stopped_early', signal: signal.reason },
       'stopped before the mirror could be opened',
     )
-    return byHand ? exitCodeOfStop(signal) : 0
+    return byHand ? exitCodeOfStop(signal) : exitCodeOfStoppedStart(signal)
   }
   const pings = pingsOf(config, runtime, logger, userAgent)
   const { publishing } = session

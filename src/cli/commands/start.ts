@@ -15,6 +15,7 @@ import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import { DEFAULT_CONFIG, readConfig } from '../config-file.ts'
+import { exitCodeOfStoppedStart } from '../exit-code.ts'
 import { type KeepFreshOptions, keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
@@ -25,7 +26,7 @@ import { type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, type HowToRun, withSession } from '../with-session.ts'
 
 /**
- * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP, and at once what is due already. Exits
+ * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP (exit code 129), and at once what is due already. Exits
  * with 4 if only a new process can use the mirror again, so that a supervisor starts one.
  */
 export async function run(runtime: Runtime, typed: Globals): Promise<number> {
@@ -46,7 +47,7 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
         // Stopped while it still waited for the server, or for a lock there.
         if (!runtime.signal.aborted || !(error instanceof InterruptedError)) throw error
         logStop(session.logger, runtime.signal)
-        return 0
+        return exitCodeOfStoppedStart(runtime.signal)
       } finally {
         // Without this, `status` would say that the daemon died.
         if (runtime.signal.aborted) await withdraw?.().catch(() => {})
@@ -140,7 +141,7 @@ async function runScheduled(
   logStop(logger, signal)
   await keeping
   await scheduler.stop()
-  return runtime.signal.aborted ? 0 : 4
+  return runtime.signal.aborted ? exitCodeOfStoppedStart(runtime.signal) : 4
 }
 
 /** Reports what an earlier process left for a user to do. Not among workers that share a mirror: the others still know it. */

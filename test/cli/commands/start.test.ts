@@ -108,3 +108,20 @@ describe.concurrent('start', () => {
     ])
   })
 })
+
+it.for([
+  ['SIGTERM', 0],
+  ['SIGINT', 0],
+  ['SIGHUP', 129],
+] as const)(
+  'start that %s ends exits with %d',
+  async ([signal, code], { scene: { workspace, configure } }) => {
+    configure({ schedule: '0 0 1 1 *' })
+    const daemon = workspace.startHere(['start'])
+    await daemon.log(({ event }) => event === 'run_finished')
+
+    daemon.kill(signal)
+
+    expect(await daemon.ended).toMatchObject({ code })
+  },
+)
