@@ -33,7 +33,7 @@ function brokenOff(body: Uint8Array): RetryableError {
 }
 
 /** The title of a page of HTML, in brackets and for a message; empty if it has none, null if the text is no HTML. */
-function titleOf(text: string): string | null {
+export function titleOf(text: string): string | null {
   const html = text.slice(0, 10_000).trimStart()
   if (!html.startsWith('<')) return null
   const [, element = ''] = html.split(/<title/i, 2)

@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { RateLimitedError, TokenRefusedError } from '../errors.ts'
 import type { BudgetStore, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
 import { onHold, shellWord } from '../text.ts'
-import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, openConnections } from './http.ts'
+import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, type Response } from './http.ts'
 import { pageAddress } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
@@ -13,7 +13,8 @@ import {
   type ResponseReport,
   type WaitingRequest,
 } from './rate/limiter.ts'
-import { errorOfStatus, withPageContext } from './response-errors.ts'
+import { redact } from './redact.ts'
+import { errorOfStatus, isPage, whatItSays, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 
@@ -57,6 +58,7 @@ export interface Credentials {
  * @param simulated Replaces the network.
  */
 export function createApi(options: ApiOptions, simulated?: HttpGet) {
+  const get = simulated ?? createHttpGet(options)
   const slots = pLimit(options.concurrency)
   const limiters = new Map<string, RateLimiter>()
   /** Open sources of each rate limiter. */
@@ -75,10 +77,7 @@ export function createApi(options: ApiOptions, simulated?: HttpGet) {
     open: (job: Job, credentials: Credentials): PageSource => {
       const limiter = limiterOf(credentials.budgetKey)
       users.set(limiter, (users.get(limiter) ?? 0) + 1)
-      const connections = openConnections()
-      const get = simulated ?? createHttpGet(options, connections)
       const close = async () => {
-        connections.close()
         const others = (users.get(limiter) ?? 1) - 1
         users.set(limiter, others)
         if (others === 0) await limiter.flush()
@@ -130,7 +129,7 @@ function createPageSource(
       throw new RateLimitedError(`the server asks for fewer requests (${response.status})`)
     }
     report.answered(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
-    await judgeToken(response.status, hold, job, page)
+    if (response.status === 401) await refuseToken(response, token, hold, job, page)
     if (!isSuccess(response.status)) throw errorOfStatus(response, announced, job, baseUrl)
     return readPage(response, announced, page, total)
   }
@@ -161,14 +160,21 @@ function createPageSource(
   }
 }
 
-async function judgeToken(status: number, hold: TokenHold, job: Job, page: number): Promise<void> {
+async function refuseToken(
+  response: Response,
+  token: string,
+  hold: TokenHold,
+  job: Job,
+  page: number,
+): Promise<never> {
   const { name } = job.organization
-  if (status === 401) {
-    const reason = `the token of organization ${name} was refused (401)`
-    await hold.refused(reason)
-    throw new TokenRefusedError(
-      `${reason} at ${job.collection.name} page ${page}; it was revoked, or is mistyped. ` +
-        onHold(`admin-mirror resume --org ${shellWord(name)}`),
-    )
-  }
+  const reason = `the token of organization ${name} was refused (401)`
+  await hold.refused(reason)
+  const says = isPage(response)
+    ? `${redact(whatItSays(response), token)}, perhaps by a proxy before the API`
+    : ''
+  throw new TokenRefusedError(
+    `${reason} at ${job.collection.name} page ${page}${says}; it was revoked, or is mistyped. ` +
+      onHold(`admin-mirror resume --org ${shellWord(name)}`),
+  )
 }

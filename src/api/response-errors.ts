@@ -1,6 +1,7 @@
 import { JobError, KnownError, RateLimitedError, RetryableError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
 import { jobName, printable } from '../text.ts'
+import { titleOf } from './body.ts'
 import type { Response } from './http.ts'
 import { isFailure } from './rate/budget.ts'
 import type { RateHeaders } from './rate/headers.ts'
@@ -14,19 +15,17 @@ export function errorOfStatus(
   baseUrl: string,
 ): KnownError {
   const { status } = response
-  const says = serverMessage(response)
+  const says = whatItSays(response)
   const { id } = job.organization
   if (status === 400) {
-    return new JobError(
-      'BAD_REQUEST',
-      `the server rejected the request as invalid (400)${says}; look at the filters`,
-    )
+    const text = `the server rejected the request as invalid (400)${says}; look at the filters`
+    return new JobError('BAD_REQUEST', text)
   }
   if (status === 403) {
-    return new JobError(
-      'FORBIDDEN',
-      `the token's user is not a member of this organization (403)${says}; let the user join it, or look at the token and the id ${id}`,
-    )
+    const reason = isPage(response)
+      ? `access is refused (403)${says}; it may come from a firewall or proxy before the API: look there`
+      : `the token's user is not a member of this organization (403)${says}; let the user join it, or look at the token and the id ${id}`
+    return new JobError('FORBIDDEN', reason)
   }
   if (status === 404) {
     return new JobError(
@@ -34,26 +33,34 @@ export function errorOfStatus(
       `not found (404)${says}; either the organization's id is wrong (${id}) or the address (${baseUrl}${job.collection.path})`,
     )
   }
-  if (isFailure(status)) {
+  if (isFailure(status))
     return new RetryableError('SERVER_ERROR', `the server failed (${status})${says}`, announced.retryAfterMs)
+  if (status >= 300 && status <= 399) {
+    const text = `the server redirects (${status}), which is never followed; look at api.baseUrl`
+    return new JobError('UNEXPECTED_STATUS', text)
   }
-  const isRedirect = status >= 300 && status <= 399
-  return new JobError(
-    'UNEXPECTED_STATUS',
-    isRedirect
-      ? `the server redirects (${status}), which is never followed; look at api.baseUrl`
-      : `the server answered ${status}${says}`,
-  )
+  return new JobError('UNEXPECTED_STATUS', `the server answered ${status}${says}`)
 }
 
-/** The `message` of a JSON error body. The body itself is never shown: debug pages may hold anything. */
-function serverMessage(response: Response): string {
+/**
+ * The `message` of a JSON error body, or the title of a page of HTML, which comes from something before the API.
+ * The body itself is never shown: debug pages may hold anything.
+ */
+export function whatItSays(response: Response): string {
+  const text = new TextDecoder().decode(response.body)
+  const title = titleOf(text)
+  if (title !== null) return ` with a page of HTML${title}`
   try {
-    const { message } = JSON.parse(new TextDecoder().decode(response.body))
+    const { message } = JSON.parse(text)
     return typeof message === 'string' && message !== '' ? ` and says: ${printable(message)}` : ''
   } catch {
     return ''
   }
+}
+
+/** Whether something else than the API answered, with a page of HTML. */
+export function isPage({ body }: Response): boolean {
+  return titleOf(new TextDecoder().decode(body)) !== null
 }
 
 /** The error with the page in front of its message, and without a token that the server may have echoed. */

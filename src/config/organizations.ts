@@ -61,7 +61,7 @@ const NAME_TEXT = {
     'must be a short name for the command line and the logs: no control characters, and no space at either end.',
 }
 const TOKEN_TEXT = {
-  error: `must be a token without spaces, line breaks, control characters or letters beyond ASCII. Write it alone, without "Bearer", best as \${NAME} from the environment.`,
+  error: `must be a token without quotes around it, NAME= before it, spaces, line breaks, control characters or letters beyond ASCII. Write it alone, without "Bearer", best as \${NAME} from the environment.`,
 }
 
 const LONG_TOKEN_TEXT = {

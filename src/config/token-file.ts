@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
 
-/** The characters of a header's value: visible ASCII. */
-export const TOKEN_PATTERN = /^[\x21-\x7e]+$/
+/** The characters of a header's value: visible ASCII. Not a token in quotes, nor a line of an environment file, `NAME=token`. */
+export const TOKEN_PATTERN = /^(?!["'`]|[A-Za-z_]\w*=[^=])[\x21-\x7e]+$/
 
 /** Web servers accept no longer header (nginx and Apache: 8 kB). A longer file is another one, named by mistake. */
 export const LONGEST_TOKEN = 8192
@@ -65,7 +65,8 @@ function findFault(token: string): { reason: string; todo: string } | null {
   }
   if (TOKEN_PATTERN.test(token)) return null
   return {
-    reason: 'holds more than a token: a space, a line break, a control character or a letter beyond ASCII',
+    reason:
+      'holds more than a token: quotes around it, NAME= before it, a space, a line break, a control character or a letter beyond ASCII',
     todo: 'Write the token alone into it, without "Bearer".',
   }
 }

@@ -41,6 +41,26 @@ describe('an answer that is refused', () => {
     expect(reports.filter(([what]) => what === 'retry')).toEqual([])
   })
 
+  it.each<[number, string, string]>([
+    [
+      403,
+      'FORBIDDEN',
+      'access is refused (403) with a page of HTML (its title: Attention Required!); it may come from a firewall or proxy before the API: look there',
+    ],
+    [502, 'SERVER_ERROR', 'the server failed (502) with a page of HTML (its title: Attention Required!)'],
+    [
+      405,
+      'UNEXPECTED_STATUS',
+      'the server answered 405 with a page of HTML (its title: Attention Required!)',
+    ],
+  ])('with %i and a page of HTML says what came', async (status, code, says) => {
+    foresee()
+      .times(status === 502 ? 3 : 1)
+      .reply(status, '<!DOCTYPE html><html><head><title>Attention Required!</title></head></html>')
+
+    expect(await createSetting().errorOf()).toMatchObject({ code, message: `acme orders page 1: ${says}` })
+  })
+
   it.each([408, 500, 502, 503, 504, 520, 599])('with %i is retried, and succeeds then', async (status) => {
     foresee().reply(status, 'x')
     foresee().reply(200, pageText(1))

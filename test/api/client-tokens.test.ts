@@ -27,6 +27,14 @@ describe('a 401', () => {
     expect(reports.filter(([what]) => what === 'request')).toHaveLength(1)
   })
 
+  it('with a page of HTML says so: it may come from a proxy', async () => {
+    foresee().reply(401, `<html><title>Log in ${TOKEN}</title></html>`)
+
+    expect((await createSetting().errorOf()).message).toContain(
+      'was refused (401) at orders page 1 with a page of HTML (its title: Log in [token], perhaps by a proxy before the API; it was revoked',
+    )
+  })
+
   it('stops requests that wait for the rate limit, too', async () => {
     foresee().reply(401)
     const { open } = createSetting({ options: { concurrency: 1 } })

@@ -28,6 +28,7 @@ function errorOf(readToken: () => string): Error {
 describe('a token file', () => {
   it.each([
     ['abc\r\n', 'abc'],
+    ['aGlkZGVu==', 'aGlkZGVu=='],
     [`$$\${NAME}`, `$$\${NAME}`],
   ])('that holds %j has the token %j', (content, token) => {
     const { file, readToken } = loadWithTokenFile('./token')
@@ -63,6 +64,8 @@ describe('a token file', () => {
     ['', 'is empty'],
     ['hidden\nhidden\n', 'holds more than a token'],
     ['hidden\u0000', 'holds more than a token'],
+    ['"hidden"', 'holds more than a token: quotes around it'],
+    ['ACME_TOKEN=hidden', 'holds more than a token: quotes around it, NAME= before it'],
   ])('that holds %j is refused and not quoted', (content, message) => {
     const { file, readToken } = loadWithTokenFile('./token')
     writeFileSync(file, content)

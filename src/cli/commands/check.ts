@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import { createHttpGet, type HttpGet, openConnections } from '../../api/http.ts'
+import { createHttpGet, type HttpGet } from '../../api/http.ts'
 import { askList, checkClock, checkConfigured, checkPublish, checkSchedules } from '../../check/checks.ts'
 import { type Finding, fail, findingLine, ok, toldOnce } from '../../check/finding.ts'
 import type { Config } from '../../config/config.ts'
@@ -52,8 +52,7 @@ const REQUESTS_MS = 120_000
 async function checkDatabaseAndLists(config: Config, runtime: Runtime): Promise<Finding[]> {
   const { now, signal, stderr } = runtime
   const { timeout: timeoutMs, maxResponseBytes } = config.api
-  const connections = openConnections()
-  const get = createHttpGet({ timeoutMs, maxResponseBytes, userAgent }, connections)
+  const get = createHttpGet({ timeoutMs, maxResponseBytes, userAgent })
   let clock: Finding[] = []
   const exchange: HttpGet = async (url, headers, stop) => {
     const response = await get(url, headers, stop)
@@ -90,8 +89,6 @@ async function checkDatabaseAndLists(config: Config, runtime: Runtime): Promise<
     if (error instanceof UsageError) return [fail('database', 2, error.message)]
     if (error instanceof MirrorError) return [fail('database', 4, error.message)]
     throw error
-  } finally {
-    connections.close()
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { JobError, RetryableError } from '../../../src/errors.ts'
 import { ask, endless, errorOf, OPTIONS, SHORT } from '../helpers/http.ts'
@@ -27,7 +27,7 @@ describe('a network fault', () => {
       'half of the chunks',
       () => serve((_request, response) => breakOff(response, {}, (res) => res.socket?.end())),
     ],
-    ['what is no HTTP', () => serveRaw((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))],
+    ['headers that break off', () => serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Le'))],
   ])('is retryable: %s', async (_case, start) => {
     const url = await start()
 
@@ -37,8 +37,56 @@ describe('a network fault', () => {
     expect(error).toMatchObject({ code: 'NETWORK' })
     expect(error.message).toMatch(/^the network failed \([A-Z_]+\) at http:\/\/127\.0\.0\.1:\d+/)
   })
+})
 
-  it('is not retryable: a certificate that is not trusted', async () => {
+/** An alert of TLS, by its number. */
+const alert = (number: number) => () =>
+  serveRaw((socket) => socket.end(Buffer.from([0x15, 3, 3, 0, 2, 2, number])))
+
+describe('a TLS handshake', () => {
+  const speaksNone =
+    'speaks no TLS; look at http or https, and at the port, in api.baseUrl (TLS: wrong version number)'
+  const noAgreement =
+    'and this machine agree on no version or cipher of TLS; it is for whoever runs the server to mend'
+
+  it.each<[string, () => Promise<URL>, string]>([
+    ['no TLS there', () => serve((_request, response) => response.end('[]')), speaksNone],
+    ['no HTTP either', () => serveRaw((socket) => socket.end('220 mail ESMTP\r\n')), speaksNone],
+    ['no common cipher', alert(40), `${noAgreement} (TLS: ssl/tls alert handshake failure)`],
+    ['no common version', alert(70), `${noAgreement} (TLS: tlsv1 alert protocol version)`],
+    [
+      'another name',
+      alert(112),
+      'has no certificate for this name; look at api.baseUrl (TLS: tlsv1 unrecognized name)',
+    ],
+    [
+      'a certificate of ours',
+      alert(116),
+      'asks for a certificate of this client, and admin-mirror has none (TLS: tlsv13 alert certificate required)',
+    ],
+  ])('that fails in the same way each time is not retryable: %s', async (_case, start, says) => {
+    const url = secured(await start())
+
+    const error = await errorOf(url)
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error).toMatchObject({ code: 'NETWORK', message: `${url.origin} ${says}` })
+  })
+
+  it('that fails for a reason of the server is retryable, and so is one that breaks off', async () => {
+    const internal = secured(await alert(80)())
+    const closed = secured(await serveRaw((socket) => socket.destroy()))
+
+    const errors = [await errorOf(internal), await errorOf(closed)]
+
+    expect(errors.every((error) => error instanceof RetryableError)).toBe(true)
+    expect(errors.map(({ message }) => message)).toEqual([
+      `the network failed (EPROTO) at ${internal.origin}, where TLS failed: tlsv1 alert internal error`,
+      `the network failed (ECONNRESET) at ${closed.origin}, which closed the connection`,
+    ])
+  })
+
+  it('with a certificate that nobody vouches for is not retryable', async () => {
     const url = await serveTls(createSelfSigned(), (_request, response) => response.end('[]'))
 
     const error = await errorOf(url)
@@ -46,8 +94,55 @@ describe('a network fault', () => {
     expect(error).toBeInstanceOf(JobError)
     expect(error).toMatchObject({
       code: 'NETWORK',
-      message: "the server's certificate is refused (DEPTH_ZERO_SELF_SIGNED_CERT)",
+      message:
+        "the server's certificate is signed by nobody whom this machine trusts; name a file with the CA in NODE_EXTRA_CA_CERTS if the " +
+        'server is yours (DEPTH_ZERO_SELF_SIGNED_CERT)',
     })
+  })
+})
+
+function secured(url: URL): URL {
+  return new URL(url.href.replace(/^http:/, 'https:'))
+}
+
+const OK = 'HTTP/1.1 200 OK\r\n'
+
+describe('what is no HTTP', () => {
+  it.each([
+    ['SSH', 'SSH-2.0-OpenSSH_9.2\r\n', 'HPE_INVALID_CONSTANT'],
+    ['TLS', Buffer.from([0x15, 3, 1, 0, 2, 2, 70]), 'HPE_INVALID_CONSTANT'],
+    ['a page without headers', '<html>hello</html>', 'HPE_INVALID_CONSTANT'],
+    ['two lengths', `${OK}Content-Length: 2\r\nContent-Length: 3\r\n\r\n[]`, 'HPE_UNEXPECTED_CONTENT_LENGTH'],
+    ['folded headers', `${OK}X-A: a\r\n b: c\r\nContent-Length: 2\r\n\r\n[]`, 'HPE_INVALID_HEADER_TOKEN'],
+    [
+      'a length and chunks',
+      `${OK}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      'HPE_INVALID_TRANSFER_ENCODING',
+    ],
+    ['a status that is no number', 'HTTP/1.1 abc OK\r\n\r\n', 'HPE_INVALID_STATUS'],
+    [
+      'chunks without a length',
+      `${OK}Transfer-Encoding: chunked\r\n\r\nzz\r\n[]\r\n`,
+      'HPE_INVALID_CHUNK_SIZE',
+    ],
+  ])('is not retryable: %s', async (_case, bytes, code) => {
+    const url = await serveRaw((socket) => socket.end(bytes))
+
+    const error = await errorOf(url)
+
+    expect(error).toBeInstanceOf(JobError)
+    expect(error).toMatchObject({
+      code: 'BAD_RESPONSE',
+      message: `the answer is not HTTP (${code}); look at api.baseUrl: what listens at ${url.origin}?`,
+    })
+  })
+
+  it('is not retryable: headers beyond 16 kB', async () => {
+    const url = await serveRaw((socket) => socket.end(`${OK}X-More: ${'x'.repeat(20_000)}\r\n\r\n`))
+
+    expect(await errorOf(url)).toEqual(
+      new JobError('BAD_RESPONSE', 'the answer has more than 16 kB of headers'),
+    )
   })
 })
 
@@ -107,7 +202,19 @@ describe('a compressed answer', () => {
 
     expect(error).toBeInstanceOf(RetryableError)
     expect(error).toMatchObject({ code: 'BAD_RESPONSE' })
-    expect(error.message).toMatch(/^the compressed answer breaks off \([A-Za-z_]\w+\)$/)
+    expect(error.message).toMatch(/^the compressed answer breaks off or is damaged \([A-Za-z_]\w+\)$/)
+  })
+
+  it.each([
+    ['deflate', deflateRawSync('[]')],
+    ['gzip, br', Buffer.from('[]')],
+    ['compress', Buffer.from('[]')],
+  ])('that was not asked for is not retryable: %s', async (encoding, body) => {
+    const error = await errorOf(await serveEncoded(encoding, body))
+
+    expect(error).toEqual(
+      new JobError('BAD_RESPONSE', `the answer is encoded as ${encoding}, which was not asked for`),
+    )
   })
 })
 
