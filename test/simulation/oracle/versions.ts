@@ -163,7 +163,7 @@ export function watchVersions({ wall, setting, mirror, complain }: OracleContext
     const from = [at, live?.from ?? lastEnd(versions)].toSorted().at(-1) ?? at
     if (live) live.ended = { at: from, reason: 'changed' }
     const firstSeen = live?.firstSeen ?? from
-    versions.push({ version: item.version, text: itemText(item), from, ended: null, firstSeen })
+    versions.push({ version: item.version, text: respelled(itemText(item)), from, ended: null, firstSeen })
     saved.of(job).set(item.id, versions)
     return live ? 'changed' : 'added'
   }
@@ -210,7 +210,7 @@ export function watchVersions({ wall, setting, mirror, complain }: OracleContext
       complain(`item ${id} was read and is not in the mirror`, job)
       return
     }
-    if (row._json !== live?.text)
+    if (respelled(row._json) !== live?.text)
       complain(`item ${id} is ${String(row._json)} in the mirror and should be ${live?.text}`, job)
     if (row._changed_at !== live?.from || row._first_seen_at !== live?.firstSeen)
       complain(`item ${id} has been so since ${String(row._changed_at)}, and should since ${live?.from}`, job)
@@ -267,7 +267,8 @@ export function watchVersions({ wall, setting, mirror, complain }: OracleContext
       .toSorted(([a], [b]) => a - b)
       .flatMap(([id, versions]) => versions.flatMap((version) => endOf(id, version)))
     const expected = setting.keepsHistory ? ended : []
-    if (JSON.stringify(rows) === JSON.stringify(expected)) return
+    const found = rows.map((row) => ({ ...row, _json: respelled(row._json) }))
+    if (JSON.stringify(found) === JSON.stringify(expected)) return
     complain(`the history is ${JSON.stringify(rows)}, and should be ${JSON.stringify(expected)}`, job)
   }
 
@@ -286,4 +287,9 @@ export function watchVersions({ wall, setting, mirror, complain }: OracleContext
 function endOf(id: number, { text, from, ended }: Version): Row[] {
   if (!ended) return []
   return [{ id, _json: text, _valid_from: from, _valid_to: ended.at, _reason: ended.reason }]
+}
+
+/** White space, escapes and the spelling of a number are not promised: these lists have no number that a double does not hold. */
+function respelled(json: unknown): string {
+  return JSON.stringify(JSON.parse(String(json)))
 }
