@@ -6,7 +6,7 @@ import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, type Response
 import { pageAddress } from './links.ts'
 import { readPage } from './page.ts'
 import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
-import { type RateHeaders, readRateHeaders } from './rate/headers.ts'
+import { type RateHeaders, readRateHeaders, serverTime } from './rate/headers.ts'
 import {
   createRateLimiter,
   type RateLimiter,
@@ -97,6 +97,7 @@ function createPageSource(
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
   const { baseUrl } = options
   const { path, filters, total } = job.collection
+  let clockAhead: number | null = null
 
   async function ask(page: number, signal: AbortSignal) {
     const sentAt = options.now()
@@ -105,6 +106,8 @@ function createPageSource(
     try {
       const response = await get(pageAddress(baseUrl, path, filters, page), headers, signal)
       const announced = readRateHeaders(response.headers, options.now())
+      const theirs = serverTime(response.headers)
+      if (theirs !== null) clockAhead = options.now() - theirs
       note(response.status, announced)
       return { response, announced }
     } catch (error) {
@@ -149,6 +152,7 @@ function createPageSource(
   return {
     refusal: () => limiter.refusal(),
     limit: () => limiter.limit(),
+    clockAhead: () => clockAhead,
     fetchPage: (page, observe, signal, urgency = 'walk') =>
       withRetry(() => attempt(page, { urgency, observe, signal }), {
         rules: options.retry,

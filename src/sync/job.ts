@@ -1,4 +1,5 @@
 import { type KnownError, MirrorError } from '../errors.ts'
+import { inWords } from '../text.ts'
 import { startCheckpoint } from './coverage/state.ts'
 import { totalOff } from './coverage/verdict.ts'
 import {
@@ -128,7 +129,7 @@ async function refreshOrWalk(
   result.runId = done.runId
   result.run = done.run
   result.error = done.error
-  if (!done.error) await store.prune(options.job)
+  if (!done.error) await prune(source, options)
 }
 
 /** What a job works with while it runs. */
@@ -178,7 +179,19 @@ async function runWalk(
   const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
-  if (!result.error) await store.prune(job)
+  if (!result.error) await prune(tools.source, options)
+}
+
+const DAY_MS = 86_400_000
+
+/** Deletes what is old, unless our clock and the API's are more than a day apart: by a wrong clock everything may seem old. */
+async function prune(source: PageSource, { job, store, observe }: JobOptions): Promise<void> {
+  const ahead = source.clockAhead?.() ?? 0
+  if (Math.abs(ahead) <= DAY_MS) return store.prune(job)
+  const message =
+    `this machine's clock is ${inWords(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the API's, so nothing old is deleted; ` +
+    'set it (NTP): schedules and as_of go by it'
+  observe({ kind: 'notices', page: 1, notices: [{ level: 'warn', message }] })
 }
 
 /** Whether the list is refreshed. A short one is walked instead, which costs the same and proves more; and so is one that was never read whole. */

@@ -79,6 +79,8 @@ export interface PageSource {
     signal: AbortSignal,
     urgency?: Urgency,
   ): Promise<Page>
+  /** How far our clock is ahead of the API's, in milliseconds, by the `Date` of its last answer; null or absent: unknown. */
+  clockAhead?(): number | null
   /** Frees what was reserved for this job. No page may be fetched afterwards. */
   close(): Promise<void>
 }

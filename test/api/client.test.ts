@@ -33,6 +33,17 @@ describe('a page', () => {
     expect(reports).toHaveLength(2)
   })
 
+  it('tells how far our clock is ahead of the API, by its Date', async () => {
+    foresee().reply(200, pageText(1), { ...JSON_TYPE, date: 'Fri, 20 Nov 2026 08:00:00 GMT' })
+    const { open } = createSetting()
+    const source = open()
+    const before = source.clockAhead()
+
+    await source.fetchPage()
+
+    expect([before, source.clockAhead()]).toEqual([null, 30 * 60_000])
+  })
+
   it('may be empty and beyond the last, and come with any status of success', async () => {
     const meta = { current_page: 9, last_page: 2, total: 30 }
     foresee(9).reply(299, pageText(9, 2, { data: [], links: { next: null }, meta }))

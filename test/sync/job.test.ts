@@ -300,6 +300,29 @@ describe('what earlier runs left behind', () => {
 
     expect(pruned).toEqual(expected)
   })
+
+  it.each([
+    [366 * 86_400_000, "this machine's clock is 366 days ahead of the API's, so nothing old is deleted"],
+    [-86_400_001, "this machine's clock is 24 hours behind the API's, so nothing old is deleted"],
+    [86_400_000, null],
+    [null, null],
+  ])('stays, with a warning, if the clock contradicts the API: by %s ms', async (ahead, warning) => {
+    const test = openTestMirror()
+    let isPruned = false
+    const prune: Store['prune'] = async () => {
+      isPruned = true
+    }
+    const said: string[] = []
+    const observe = hearing({
+      notices: ({ notices }) => said.push(...notices.map(({ level, message }) => `${level} ${message}`)),
+    })
+    const source = { ...scriptedList({ ids: upTo(2) }).source, clockAhead: () => ahead }
+
+    await runOnce(test, { source }, { store: { ...test.store, prune }, observe })
+
+    expect(isPruned).toBe(warning === null)
+    expect(said).toEqual(warning === null ? [] : [expect.stringContaining(`warn ${warning}`)])
+  })
 })
 
 /** A list of ten, whose server fails before this answer. */

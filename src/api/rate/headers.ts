@@ -22,7 +22,7 @@ export const LONGEST_MS = 24 * 3_600_000
  * its `Date`.
  */
 export function readRateHeaders(headers: Headers, nowMs: number): RateHeaders {
-  const serverNowMs = dateOf(headers, 'date') ?? nowMs
+  const serverNowMs = serverTime(headers) ?? nowMs
   const field = readRateLimitField(headerText(headers, 'ratelimit'), headerText(headers, 'ratelimit-policy'))
   return {
     limit: headerCount(headers, 'limit') ?? field?.limit ?? null,
@@ -66,6 +66,11 @@ function headerCount(headers: Headers, name: 'limit' | 'remaining' | 'reset'): n
 
 function numberOf(text: string | null): number | null {
   return text !== null && /^\d+(\.\d+)?$/.test(text) ? Number(text) : null
+}
+
+/** The server's time, by its `Date`; null if that is missing or no date. Epoch milliseconds. */
+export function serverTime(headers: Headers): number | null {
+  return dateOf(headers, 'date')
 }
 
 function dateOf(headers: Headers, name: string): number | null {

@@ -58,6 +58,7 @@ export function createSetting({
     const source = api.open(another, { token, budgetKey: 'budget', hold })
     return {
       refusal: source.refusal,
+      clockAhead: () => source.clockAhead?.(),
       close: source.close,
       fetchPage: (page = 1) => source.fetchPage(page, observe, signal),
       /** The error of a page that fails. */
