@@ -155,7 +155,6 @@ describe('the house', () => {
       'bin.js',
       'store/sqlite/child-process.ts',
       'store/sqlite/maintenance-child.ts',
-      'store/sqlite/publish/publish-child.ts',
     ]
     const inBrowser = 'listener/page-assets.ts'
     const outside = files.filter((file) => ![...beginnings, inBrowser].includes(file))

@@ -11,8 +11,6 @@ import { type Counters, createCounters } from '../listener/metrics.ts'
 import type { BudgetUse, Overview, Published } from '../listener/overview.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { StoredGate } from '../store/core/overview.ts'
-import { readNumbers } from '../store/sqlite/publish/numbers.ts'
-import { numbersFile } from '../store/sqlite/publish/place.ts'
 import type { JobResult } from '../sync/job.ts'
 import { jobKey, pasteable } from '../text.ts'
 import type { ServedMirror } from './mirror.ts'
@@ -136,9 +134,8 @@ export function createSource(options: SourceOptions) {
 
 function published(file: string): Published {
   const stat = fs.statSync(file, { throwIfNoEntry: false })
-  if (!stat?.isFile()) return { file, created_at: null, current_at: null, bytes: null }
-  const current = readNumbers(numbersFile(fs.realpathSync(file)))?.current_at ?? null
-  return { file, created_at: stat.mtime.toISOString(), current_at: current, bytes: stat.size }
+  if (!stat?.isFile()) return { file, created_at: null, bytes: null }
+  return { file, created_at: stat.mtime.toISOString(), bytes: stat.size }
 }
 
 type RequestSums = Pick<BudgetUse, 'requests' | 'throttled'>

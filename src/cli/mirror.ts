@@ -11,7 +11,6 @@ import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import type { Store } from '../sync/store.ts'
 import { shellWord } from '../text.ts'
 import { exitCodeIfStopped } from './exit-code.ts'
-import type { Publishing } from './publisher.ts'
 import type { MirrorFacts } from './read-status.ts'
 import type { ReadingTask } from './reading/read.ts'
 import { type Globals, type Runtime, typedConfig } from './runtime.ts'
@@ -145,8 +144,6 @@ export interface OpenMirror extends RuleRunner {
   announceDaemon(): Promise<() => Promise<void>>
   /** Only for a mirror that several machines share. */
   sharing?: Sharing
-  /** How the copy for readers is made; null on a server, whose readers ask it. */
-  publishing: Publishing | null
   /** Opens what the listener reads from. */
   serve(): Promise<ServedMirror>
   beginForgetting(): Promise<Forgetting>

@@ -7,7 +7,6 @@ import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter, periodOf } from '../schedule/cron.ts'
 import type { ColumnTrouble } from '../store/core/column-counts.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
-import type { JobFreshness } from '../store/core/publication.ts'
 import { neverSynced, type StatusRow } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
 import { waitLeft } from '../sync/owner-work.ts'
@@ -25,8 +24,6 @@ export interface StatusOptions extends MirrorPlace {
   fresh?: TypedDuration | null
   /** Why the mirror cannot be written; null: it can. */
   unusable?: string | null
-  /** From the numbers beside a published file. */
-  beside?: readonly JobFreshness[] | null
 }
 
 /** What `status` knows of a mirror of either kind, all of one moment. */
@@ -58,9 +55,9 @@ type Organizations = ReadonlyMap<string, OrganizationConfig>
 /** What `status` says of a mirror. `facts`: null if there is no mirror yet. */
 export function mirrorStatus(
   facts: MirrorFacts | null,
-  { database, config, now, maxAge = null, fresh = null, unusable = null, beside = null }: StatusOptions,
+  { database, config, now, maxAge = null, fresh = null, unusable = null }: StatusOptions,
 ): Status {
-  const known = (facts?.jobs ?? []).map((row) => ({ ...row, ...beside?.find(isOfJob(row)) }))
+  const known = facts?.jobs ?? []
   const pausedUntil = facts?.pausedUntil ?? null
   const byId = new Map(config?.organizations.map((organization) => [organization.id, organization]))
   const rows = config ? [...asConfigured(byId, known), ...unknownJobs(config, known)] : known
@@ -89,10 +86,6 @@ export function mirrorStatus(
     },
     facts?.daemons ?? [],
   )
-}
-
-function isOfJob(row: StatusRow): (one: JobFreshness) => boolean {
-  return (one) => one.organization_id === row.organization_id && one.collection === row.collection
 }
 
 /** Searches once a schedule: 500 organizations share a few, and a search takes milliseconds. */

@@ -67,19 +67,18 @@ export async function withSession(
     return byHand ? exitCodeOfStop(signal) : exitCodeOfStoppedStart(signal)
   }
   const pings = pingsOf(config, runtime, logger, userAgent)
-  const { publishing } = session
   const { publish: target } = config
   const publisher =
-    target === null || publishing === null
+    target === null || config.postgres
       ? null
-      : createPublisher({ target, config, runtime, logger, publishing, isService: !byHand })
+      : createPublisher({ target, config, runtime, logger, mirror: session, isService: !byHand })
   const reporter = createReporter({
     config,
     runtime,
     logger,
     terminal,
     budgetOf: budgetsOf(config, session),
-    onRefresh: () => publisher?.noteRefresh(),
+    onRefresh: () => publisher?.note(),
   })
   const tools = { config, session, reporter, pings, publisher }
   const runJobs = createRunner({ ...tools, runtime: { ...runtime, now: session.now } })
@@ -179,7 +178,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
           }),
     )
     const results = await runConcurrently(tasks, signal)
-    publisher?.note(results)
+    publisher?.note()
     tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)
     return results
   }

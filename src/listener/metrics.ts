@@ -63,11 +63,6 @@ function processMetrics({ version, started_at, size, published, status }: Overvi
     'When the published file was made.',
     seconds(published?.created_at ?? null),
   )
-  single(
-    'published_current_timestamp_seconds',
-    'When the mirror last had nothing that the published file lacks.',
-    seconds(published?.current_at ?? null),
-  )
   single('published_bytes', 'Size of the published file.', published?.bytes ?? null)
 }
 

@@ -34,8 +34,6 @@ export interface Published {
   file: string
   /** When it was made; null if it is not there yet. */
   created_at: string | null
-  /** When the file last had everything that the mirror had; null if that is not known. */
-  current_at: string | null
   bytes: number | null
 }
 

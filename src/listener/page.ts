@@ -113,10 +113,9 @@ function columnsSection({ new_columns: columns }: Overview) {
 
 function publishedSection({ published, status }: Overview) {
   if (published === null) return ''
-  const { file, created_at: at, current_at: current, bytes } = published
+  const { file, created_at: at, bytes } = published
   const ago = (time: string) => inWords(Date.parse(status.now) - Date.parse(time))
-  const upToDate = current === null ? '' : `, up to date ${ago(current)} ago`
-  const age = at === null ? 'not there yet' : `made ${ago(at)} ago, ${at}${upToDate}`
+  const age = at === null ? 'not there yet' : `made ${ago(at)} ago, ${at}`
   return html`<h2>Published file</h2><p><bdi>${printable(file, 500)}</bdi> <span class="quiet">${age}${bytes !== null && `, ${inBytes(bytes)}`}</span></p>`
 }
 

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import fs from 'node:fs'
 import path from 'node:path'
 import { atEndOfFile } from './at-end-of-file.ts'
 
@@ -15,25 +14,6 @@ export interface LogLine {
   organization?: string
   collection?: string
   [field: string]: unknown
-}
-
-/** The processes that this one has started, and that have not ended, of this program. */
-export function ownChildren(program: string): number[] {
-  const list = fs.readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
-  return list
-    .split(' ')
-    .filter(Boolean)
-    .map(Number)
-    .filter((pid) => commandOf(pid).includes(program))
-}
-
-/** Empty for a process that has ended. */
-function commandOf(pid: number): string {
-  try {
-    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-  } catch {
-    return ''
-  }
 }
 
 /** How a process ended, and all that it wrote. */

@@ -43,7 +43,6 @@ describe('a scrape', () => {
     expect(value('rate_limit_wait_seconds_total', ACME)).toBe(2.5)
     expect(value('wal_bytes')).toBe(4096)
     expect(value('published_timestamp_seconds')).toBe((NOW - 180_000) / 1000)
-    expect(value('published_current_timestamp_seconds')).toBe((NOW - 60_000) / 1000)
     expect(value('check_exit_code')).toBe(3)
   })
 

@@ -131,7 +131,6 @@ export const full = (): Overview =>
       published: {
         file: '/data/published/mirror.db',
         created_at: at(3),
-        current_at: at(1),
         bytes: 12_000_000,
       },
     },

@@ -103,7 +103,7 @@ function hostileOverview(): Overview {
       type: 'TEXT',
       first_seen_at: at(9),
     })),
-    published: { file: `/data/${held}.db`, created_at: at(3), current_at: at(3), bytes: 5 },
+    published: { file: `/data/${held}.db`, created_at: at(3), bytes: 5 },
   })
 }
 

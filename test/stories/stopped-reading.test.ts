@@ -60,7 +60,7 @@ describe.concurrent('a signal', () => {
 
   it('ends a snapshot that is being made, and leaves nothing of it', async () => {
     fs.mkdirSync(workspace.file('copies'))
-    const halted = faultsOf({ at: '^ANALYZE$', does: { says: 'at work', until: '/never' } })
+    const halted = faultsOf({ at: '^VACUUM INTO', does: { says: 'at work', until: '/never' } })
     const snapshot = workspace.start(['snapshot', 'copies/copy.db'], { env: halted })
     await snapshot.log(({ msg }) => msg === 'at work')
     const meanwhile = fs.readdirSync(workspace.file('copies'))

@@ -1,6 +1,5 @@
 import { worstExitCode } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
-import type { JobFreshness } from '../../store/core/publication.ts'
 import { asCalled } from '../../text.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
 import { jsonText } from '../output/results.ts'
@@ -26,18 +25,10 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   const fresh = typedDuration('--fresh', options.fresh, DURATIONS)
   const target = await readTarget(runtime, globals, options.database)
   const { database, config, configOption, queryCommand } = target
-  // Only a published file has its freshness beside it; a mirror holds its own.
-  const beside = config ? null : await freshnessOf(database, runtime)
-  const report = await readStatus(runtime, { database, beside, config, maxAge, fresh })
+  const report = await readStatus(runtime, { database, config, maxAge, fresh })
   runtime.stdout.write(
     options.json ? jsonText(report, configOption) : asCalled(statusText(report, queryCommand), configOption),
   )
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return worstExitCode([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
-}
-
-/** The freshness that is written beside a copy. */
-async function freshnessOf(copy: string, { signal }: Runtime): Promise<JobFreshness[] | null> {
-  const { freshnessBeside } = await import('../../store/sqlite/publish/numbers.ts')
-  return freshnessBeside(copy, signal)
 }

@@ -1,7 +1,6 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { overviewOf } from '../../store/core/overview.ts'
-import { mirrorState } from '../../store/core/publication.ts'
 import { claimAddress, saveSetting } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { gateClosedUntil } from '../../store/core/status.ts'
@@ -16,8 +15,6 @@ import {
   readDaemons,
   withdrawDaemon,
 } from '../../store/sqlite/leases.ts'
-import { originIn } from '../../store/sqlite/publish/numbers.ts'
-import { startCopy } from '../../store/sqlite/publish/publish.ts'
 import { mirrorSize } from '../../store/sqlite/read/status.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
 import { makeConfigured } from '../../store/sqlite/tables/collection.ts'
@@ -29,7 +26,6 @@ import {
   type Patience,
 } from '../../store/sqlite/transaction.ts'
 import type { MirrorLog, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
-import { makerOf, type Publishing } from '../publisher.ts'
 import type { Runtime } from '../runtime.ts'
 import { factsOf, unwritableNow } from './mirror.ts'
 
@@ -62,7 +58,6 @@ export async function openFile({ config, runtime, log, address }: OpenOptions): 
       tokens: translated(() => createTokens(connection, transactAnyway, randomHex)),
       processName: name,
       now,
-      publishing: createFilePublishing(connection, file, runtime),
       serve: async () => createServedFile(connection, file, name),
       async announceDaemon() {
         const others = await transact(() => {
@@ -122,28 +117,6 @@ export async function openConnection(
 const DAEMON_BESIDE =
   'another start is at work on this mirror: what one of them has read, the other reads again, so the API is asked twice; end ' +
   'one of them, unless it is stopping already'
-
-export function createFilePublishing(
-  connection: Connection,
-  mirror: string,
-  { pid, randomHex }: Pick<Runtime, 'pid' | 'randomHex'>,
-): Publishing {
-  const readState = connection.transaction(() =>
-    runRule(connection, mirrorState(makerOf(originIn(connection)))),
-  )
-  return {
-    state: async () => translatingErrors(mirror, readState),
-    alone: async (task) => {
-      await task()
-      return true
-    },
-    copy: async ({ contents, begunAt, ...task }, signal) => {
-      const { version } = manifest
-      const published = { version, origin: originIn(connection), contents, begunAt }
-      return startCopy({ ...task, mirror, published }, newLockName(pid, randomHex), signal)
-    },
-  }
-}
 
 /** What the listener reads from: the connection of the sync, between two of its transactions. */
 function createServedFile(connection: Connection, file: string, processName: string): ServedMirror {

@@ -47,7 +47,6 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
       processName,
       now,
       sharing,
-      publishing: null,
       serve: async () => createServedServer(server, runtime),
       async announceDaemon() {
         await forgetDeadDaemons(server)

@@ -55,7 +55,7 @@ const WITH_ROWS = ['table', 'view', 'materialized view']
 
 /** Before there is a mirror. Throws UsageError for a name that none with these collections can have. */
 export function assertName(name: string, configured: readonly string[]): void {
-  if (!mayHold(configured, name)) throw unknown(name, [...configured, ...OF_EVERY_MIRROR])
+  if (!mayHold(configured, name)) throw unknown(name, [...configured, ...Object.keys(OF_EVERY_MIRROR)])
 }
 
 function unknown(name: string, names: readonly string[]): UsageError {

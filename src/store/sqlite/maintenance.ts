@@ -1,15 +1,14 @@
 import path from 'node:path'
 import type { Job } from '../../sync/types.ts'
 import { counted } from '../../text.ts'
-import { TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { type Judged, noteMissing } from '../core/missing.ts'
-import { type Keys, quoted } from '../core/sql.ts'
+import type { Keys } from '../core/sql.ts'
 import type { TaskSize } from '../core/store.ts'
-import { knownCollections, knownKeys } from '../core/tables.ts'
+import { knownKeys } from '../core/tables.ts'
 import { type Closing, closeWalk } from '../core/walks.ts'
 import { runChild } from './child-process.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
-import { type AlterPlan, alterAsPlanned, rowsIn } from './tables/alter.ts'
+import { type AlterPlan, alterAsPlanned } from './tables/alter.ts'
 import type { Patience } from './transaction.ts'
 
 /**
@@ -73,36 +72,4 @@ export function createMaintenance(file: string, { now, signal, report }: Omit<Pa
     const task: ChildTask = { file, name, argument, what }
     return (await runChild(PROGRAM, task, signal, onRows)) as TaskResult<N>
   }
-}
-
-// Statistics for SQLite's planner, of the tables that people query. Without them it assumes that each organization has ten rows, and reads all
-// orders of one again for each of its establishments.
-
-/**
- * How many rows of each index are read. With fewer, the planner assumes that a large organization has only that many; without a limit, SQLite
- * keeps values of the API in `sqlite_stat4`.
- */
-export const ANALYZED_ROWS = 100_000
-
-/**
- * A table with fewer rows gets no statistics: with those of one or two rows the planner reads the whole table instead of its index, in our own
- * statements too, and keeps doing so while thousands of rows come.
- */
-const LEAST_ROWS = 10
-
-/** The tables without statistics, and those that had a tenth of their rows, or ten times as many, when these were made. */
-export function tablesToAnalyze(connection: Connection): string[] {
-  // 0x02: tables that have changed much, 0x10000: look at all tables, 0x01: only list them.
-  const due = connection.pragma('optimize = 0x10003') as { optimize: string }[]
-  const isDue = new Set(due.map(({ optimize }) => optimize))
-  return runRule(connection, knownCollections())
-    .flatMap(({ name }) => TABLE_KINDS.map((kind) => tableName(name, kind)))
-    .filter((table) => isDue.has(`ANALYZE "main".${quoted(table)}`))
-    .filter((table) => runRule(connection, rowsIn(table)) >= LEAST_ROWS)
-}
-
-/** Needs no other process: a history of a million rows takes 0.2 s, other tables less. */
-export function analyzeTable(connection: Connection, table: string): void {
-  connection.pragma(`analysis_limit = ${ANALYZED_ROWS}`)
-  connection.exec(`ANALYZE main.${quoted(table)}`)
 }

@@ -5,18 +5,11 @@ import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
 import type { Keys } from '../core/sql.ts'
 import { createStore, type Machinery, type TaskSize } from '../core/store.ts'
 import { knownKeys } from '../core/tables.ts'
+import { analyzeTable, tablesToAnalyze } from './analyze.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
 import type { Leases } from './leases.ts'
-import {
-  analyzeTable,
-  createMaintenance,
-  TASKS,
-  type TaskArgument,
-  type TaskName,
-  type TaskResult,
-  tablesToAnalyze,
-} from './maintenance.ts'
+import { createMaintenance, TASKS, type TaskArgument, type TaskName, type TaskResult } from './maintenance.ts'
 import { createFileTables, createSchemaCache, INLINE_ROWS } from './tables/collection.ts'
 import { type Patience, runnerOn, type Transact } from './transaction.ts'
 

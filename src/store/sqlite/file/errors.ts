@@ -22,7 +22,7 @@ export function explainFileError(file: string, error: Error & { code: unknown })
 }
 
 /** Whether an error of SQLite says that a file is damaged. */
-export function isDamage(error: unknown): boolean {
+function isDamage(error: unknown): boolean {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(systemCode(error) ?? '')
 }
 

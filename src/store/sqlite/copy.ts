@@ -1,0 +1,248 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { InterruptedError, MirrorError, systemCode, UsageError } from '../../errors.ts'
+import { OF_EVERY_MIRROR } from '../core/reading.ts'
+import { quoted } from '../core/sql.ts'
+import { ANALYZED_ROWS } from './analyze.ts'
+import type { Connection } from './driver.ts'
+import { inspectHeader } from './file/header.ts'
+import { COPY_ID, connect, openAsItIs, translate, translatingErrors } from './file/open.ts'
+import { freeBytes } from './read/status.ts'
+
+// The published file and snapshots: a copy is made beside its target and renamed to it when it is whole, so that readers of the old one keep
+// that, and a kill leaves it.
+
+export interface CopyTask {
+  /** The mirror's file, or a copy's. */
+  mirror: string
+  /** Where the copy goes. */
+  target: string
+  /** The file's mode; null: what umask says. */
+  mode: number | null
+  /** When it is begun, epoch milliseconds: the file's time. */
+  at: number
+  /** The published file: without the workings of the program, and with tables in place of slow views. Else a copy of all, which can be put in the mirror's place. */
+  isPublished: boolean
+}
+
+const THREAD = new URL(`./copy-thread${path.extname(import.meta.url)}`, import.meta.url)
+
+/**
+ * Makes a copy; SQLite works in a thread of its own. Returns its bytes. Throws UsageError for a target that must not be touched, MirrorError,
+ * and InterruptedError after the signal.
+ * @param name Of the unfinished file: no other process ever has it.
+ */
+export async function copyMirror(task: CopyTask, name: string, signal: AbortSignal): Promise<number> {
+  const { mirror, mode, at, isPublished } = task
+  const target = isPublished ? placeOf(task.target, mode ?? 0) : task.target
+  const unfinished = unfinishedName(target, name)
+  try {
+    // SQLite takes an empty file for a new one. While it is made, only its owner may read it.
+    fs.closeSync(fs.openSync(unfinished, 'wx', mode === null ? 0o666 : 0o600))
+    removeLeft(target, fs.statSync(unfinished).mtimeMs)
+    assertRoom(mirror, target)
+    await fillInThread({ ...task, target: unfinished }, signal)
+    const handle = fs.openSync(unfinished, 'r+')
+    if (mode !== null) fs.fchmodSync(handle, mode)
+    fs.futimesSync(handle, at / 1000, at / 1000)
+    fs.fsyncSync(handle)
+    const { size } = fs.fstatSync(handle)
+    fs.closeSync(handle)
+    fs.renameSync(unfinished, target)
+    syncFolder(path.dirname(target))
+    return size
+  } catch (error) {
+    if (systemCode(error) === 'EBUSY')
+      throw new UsageError(
+        `publish: ${target} cannot be replaced, since this one file is mounted: mount its folder ${path.dirname(target)} instead`,
+      )
+    throw translate(target, error)
+  } finally {
+    fs.rmSync(unfinished, { force: true })
+  }
+}
+
+/** The file itself, not a link to it; its folder is made, open to those who may read files of this mode. Throws UsageError for another file than a copy. */
+function placeOf(target: string, mode: number): string {
+  const folder = path.dirname(target)
+  const readable = mode & 0o444
+  translatingErrors(target, () => makeReadableFolder(folder, 0o700 | readable | (readable >> 2)))
+  const place = fs.existsSync(target) ? fs.realpathSync(target) : target
+  if (mayReplace(place)) return place
+  throw new UsageError(
+    `publish: ${target} exists and is not a copy of a mirror, so it is left as it is; name another file, or move it away`,
+  )
+}
+
+function makeReadableFolder(folder: string, mode: number): void {
+  if (fs.existsSync(folder)) return
+  makeReadableFolder(path.dirname(folder), mode)
+  fs.mkdirSync(folder)
+  fs.chmodSync(folder, mode)
+}
+
+/** Whether the published file may be put here: there is nothing, an empty file, or one that was published. */
+export function mayReplace(file: string): boolean {
+  const header = inspectHeader(file)
+  if (header.kind === 'sqlite') return header.applicationId === COPY_ID
+  return header.kind !== 'other'
+}
+
+/** Less than this would not last for the copy, and the syncs need the room. */
+function assertRoom(mirror: string, target: string): void {
+  const needed =
+    fs.statSync(mirror).size + (fs.statSync(`${mirror}-wal`, { throwIfNoEntry: false })?.size ?? 0)
+  if ((freeBytes(path.dirname(target)) ?? needed) < needed) throw noRoom(mirror)
+}
+
+function unfinishedName(target: string, name: string): string {
+  return path.join(path.dirname(target), `.${path.basename(target)}.${name}.unfinished`)
+}
+
+/** A younger file may belong to a process that is at work on it. */
+const LEFT_AFTER_MS = 3_600_000
+
+/** Deletes what killed processes have left: it is as large as the mirror. `now`: epoch milliseconds, of the file system. */
+function removeLeft(target: string, now: number): void {
+  const folder = path.dirname(target)
+  const [begin = '', end = ''] = path.basename(unfinishedName(target, '*')).split('*')
+  for (const name of fs.readdirSync(folder)) {
+    if (!name.startsWith(begin) || !name.endsWith(end)) continue
+    const file = path.join(folder, name)
+    const stat = fs.lstatSync(file, { throwIfNoEntry: false })
+    if (stat && now - stat.mtimeMs > LEFT_AFTER_MS) fs.rmSync(file, { force: true })
+  }
+}
+
+/** Makes a rename last through a loss of power. */
+function syncFolder(folder: string): void {
+  const handle = fs.openSync(folder, 'r')
+  fs.fsyncSync(handle)
+  fs.closeSync(handle)
+}
+
+/** What the thread sends: null, or what went wrong. */
+export type Failure = { isOfMirror: boolean; message: string } | null
+
+async function fillInThread(task: CopyTask, signal: AbortSignal): Promise<void> {
+  const worker = new Worker(THREAD, { workerData: task })
+  const failure = await new Promise<Failure>((resolve, reject) => {
+    worker.once('message', resolve)
+    worker.once('error', reject)
+    // SQLite goes on until the process ends; nothing waits for it.
+    const stop = () => reject(new InterruptedError(`stopped before ${task.target} was whole`))
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  }).finally(() => void worker.terminate())
+  if (failure) throw failure.isOfMirror ? new MirrorError(failure.message) : new Error(failure.message)
+}
+
+/** The work of the thread. */
+export function tryToFill(task: CopyTask): Failure {
+  try {
+    fillCopy(task)
+    return null
+  } catch (error) {
+    const isFull = systemCode(error) === 'SQLITE_FULL'
+    const what = isFull ? noRoom(task.mirror) : translate(task.mirror, error)
+    const message = what instanceof Error ? what.message : String(what)
+    return { isOfMirror: what instanceof MirrorError, message }
+  }
+}
+
+function noRoom(mirror: string): MirrorError {
+  return new MirrorError(
+    `there is not enough room for a copy of ${mirror}: make room, or name a file on another disk`,
+  )
+}
+
+/** Fills an empty file. All of it is of one moment; syncs can write meanwhile, and their write-ahead log grows. */
+function fillCopy({ mirror, target, isPublished }: CopyTask): void {
+  // Not by `openForReading`, which would close a handle of the mirror, and so drop the locks of this process.
+  const source = connect(mirror, true)
+  try {
+    source.pragma('busy_timeout = 30000')
+    source.prepare('VACUUM INTO ?').run(target)
+  } finally {
+    source.close()
+  }
+  if (!isPublished) return
+  const copy = openAsItIs(target)
+  try {
+    makeReadable(copy)
+  } finally {
+    copy.close()
+  }
+}
+
+/** Makes a whole copy one for readers. */
+function makeReadable(copy: Connection): void {
+  // Nothing is read from the file before it is whole. What is deleted is overwritten: everybody may read the file.
+  for (const setting of [
+    'journal_mode = OFF',
+    'synchronous = OFF',
+    'secure_delete = ON',
+    'foreign_keys = OFF',
+  ])
+    copy.pragma(setting)
+  copy.pragma('cache_size = -65536')
+  // With it a rename leaves views alone: one of a user may read what is no longer there.
+  copy.pragma('legacy_alter_table = ON')
+  const isOurs = arrayViewsOf(copy)
+  for (const [name, columns] of Object.entries(OF_EVERY_MIRROR)) makeTable(copy, name, columns)
+  for (const { name } of relations(copy, 'view')) if (isOurs(name)) makeTable(copy, name, null)
+  for (const type of ['view', 'table'] as const)
+    for (const { name } of relations(copy, type))
+      if (name.startsWith('sync_') && !(name in OF_EVERY_MIRROR)) copy.exec(`DROP ${type} ${quoted(name)}`)
+  copy.pragma(`application_id = ${COPY_ID}`)
+  copy.pragma(`analysis_limit = ${ANALYZED_ROWS}`)
+  copy.exec('ANALYZE')
+  copy.pragma('journal_mode = DELETE')
+}
+
+/** Returns whether a view has this name of those of arrays. No collection's name has two underscores. */
+function arrayViewsOf(copy: Connection): (view: string) => boolean {
+  const names = copy.prepare('SELECT name FROM sync_collections').pluck().all() as string[]
+  return (view) => names.some((name) => view.startsWith(`${name}__`))
+}
+
+function relations(copy: Connection, type: 'table' | 'view'): { name: string }[] {
+  const sql = `SELECT name FROM sqlite_schema WHERE type = ? ORDER BY name`
+  return copy.prepare(sql).all(type) as { name: string }[]
+}
+
+/**
+ * Puts a table in the place of a view, or of a table that has further columns. `wanted`: its columns; null: all. A view of a user that
+ * reads what is no longer there stays.
+ */
+function makeTable(copy: Connection, name: string, wanted: readonly string[] | null): void {
+  try {
+    const type = relations(copy, 'view').some((view) => view.name === name) ? 'VIEW' : 'TABLE'
+    const found = copy.prepare('SELECT name, type FROM pragma_table_info(?)').all(name) as Column[]
+    const columns = found.filter((column) => wanted?.includes(column.name) ?? true)
+    if (columns.length === 0 || (type === 'TABLE' && columns.length === found.length)) return
+    // INT is what SQLite calls the whole numbers of a view.
+    const declared = columns.map(
+      (column) => `${quoted(column.name)} ${column.type === 'INT' ? 'INTEGER' : column.type}`,
+    )
+    const list = columns.map((column) => quoted(column.name)).join(', ')
+    copy.exec(`CREATE TABLE "sync_new" (${declared.join(', ')})`)
+    copy.exec(`INSERT INTO "sync_new" SELECT ${list} FROM ${quoted(name)}`)
+    copy.exec(`DROP ${type} ${quoted(name)}`)
+    copy.exec(`ALTER TABLE "sync_new" RENAME TO ${quoted(name)}`)
+    const parents = columns.slice(0, columns.findIndex((column) => column.name === '_index') + 1)
+    if (parents.length > 0)
+      copy.exec(
+        `CREATE INDEX ${quoted(`_${name}_by_parent`)} ON ${quoted(name)} (${parents.map((column) => quoted(column.name)).join(', ')})`,
+      )
+  } catch (error) {
+    copy.exec('DROP TABLE IF EXISTS "sync_new"')
+    if (systemCode(error) !== 'SQLITE_ERROR') throw error
+  }
+}
+
+interface Column {
+  name: string
+  type: string
+}
