@@ -42,7 +42,7 @@ describe('a network that fails', () => {
     const error = await errorOf(code)
 
     expect(error).toBeInstanceOf(JobError)
-    const { message = '' } = error as Error
+    const { message } = error as Error
     expect([message.startsWith("the server's certificate "), message.endsWith(` (${code})`)]).toEqual([
       true,
       true,
