@@ -56,26 +56,6 @@ export function onHold(resume: string): string {
   return `${ON_HOLD} Put a new token into the configuration, or run "${resume}" if it is valid again`
 }
 
-/** The commands that messages propose, with their options as far as these are known: `--config` goes behind them. */
-const PROPOSED =
-  /(?<![\w./-])admin-mirror (?:backfill|forget|query|resume|snapshot|start|status|sync)\b(?: --(?:org|collection) (?:'(?:[^']|'\\'')*'|[\w.,:=/@%+-]+)| --(?:accept-address|accept-removals|full|wait|yes)\b)*/g
-
-/** Returns a message whose commands can be pasted. `configOption`: what follows each of them, `typedConfig` of cli/runtime.ts. */
-export function asCalled(message: string, configOption: string): string {
-  return message.replace(PROPOSED, (command: string, offset: number) =>
-    message.startsWith(' --config', offset + command.length) ? command : `${command}${configOption}`,
-  )
-}
-
-/** A report of plain values, the commands in whose texts can be pasted. */
-export function pasteable<Report extends object>(report: Report, configOption: string): Report {
-  if (configOption === '') return report
-  const text = JSON.stringify(report, (_, value: unknown) =>
-    typeof value === 'string' ? asCalled(value, configOption) : value,
-  )
-  return JSON.parse(text) as Report
-}
-
 /** `4000` as `4,000`. */
 export function grouped(count: number): string {
   // Counts avoid toLocaleString, whose first call takes 11 ms.

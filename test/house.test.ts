@@ -62,7 +62,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   sync: ['errors.ts', 'text.ts', 'json'],
   api: ['errors.ts', 'text.ts', 'json', 'type:sync'],
   store: ['errors.ts', 'text.ts', 'json', 'type:sync'],
-  report: ['text.ts', 'sync', 'type:store'],
+  report: ['errors.ts', 'text.ts', 'sync', 'type:store'],
   listener: ['errors.ts', 'text.ts', 'loopback.ts', 'report', 'type:store'],
   ping: [],
   check: ['errors.ts', 'text.ts', 'config', 'schedule', 'store', 'type:sync'],
@@ -138,7 +138,7 @@ describe('the house', () => {
     ['pino', 'cli/output/log.ts'],
     ['pg', 'store/postgres/server/pool.ts'],
     ['pg-boss', 'store/postgres/queue/boss.ts'],
-    ['@hono/node-server', 'listener/listener.ts'],
+    ['@hono/node-server', 'listener/server.ts'],
     ['prom-client', 'listener/metrics.ts'],
     ['hyparquet-writer', 'cli/output/formats/parquet.ts'],
   ])('%s is imported only by %s', (library, importer) => {

@@ -3,9 +3,9 @@ import path from 'node:path'
 import { EXIT_CODES } from '../src/cli/commands.ts'
 import { isMapping } from '../src/config/problems.ts'
 import { editorSchema, type JsonSchema } from '../src/config/schema.ts'
-import { metricsText } from '../src/listener/metrics.ts'
+import { createCounters, metricsText } from '../src/listener/metrics.ts'
+import { at, listOf, statusOf } from './helpers/status.ts'
 import { parseScrape } from './listener/exposition.ts'
-import { full } from './listener/overviews.ts'
 
 // The tables of config/REFERENCE.md are made from the code: `npm run reference` writes them, a test compares them.
 
@@ -76,13 +76,10 @@ function defaultOf(part: JsonSchema, isRequired: boolean): string {
 }
 
 async function metrics(): Promise<string[][]> {
-  // Of many workers, so that nothing is missing.
-  const queue = { waiting: 3, oldest_ms: 4000, running: 2, failed: 1 }
-  const known = full()
-  const scrape = await metricsText(
-    { ...known, status: { ...known.status, queue } },
-    { stalled: null, unusable: null },
-  )
+  const status = statusOf([listOf('acme', { fresh_as_of: at(1) })])
+  const counters = createCounters()
+  counters.request('acme', 200)
+  const scrape = await metricsText(status, { stalled: null, unusable: null }, counters)
   const { types, samples } = parseScrape(scrape)
   return [...types.keys()].map((name) => {
     const labels = samples.filter((sample) => sample.name === name).flatMap((one) => Object.keys(one.labels))

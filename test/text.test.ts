@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { asCalled, counted, grouped, inWords, printable, printableJson } from '../src/text.ts'
+import { counted, grouped, inWords, printable, printableJson } from '../src/text.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -15,31 +15,6 @@ describe('printableJson', () => {
     expect(JSON.parse(json)).toEqual(value)
     expect(json.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
     expect(json).toContain('田中 🙂')
-  })
-})
-
-describe('asCalled', () => {
-  it.each([
-    ['run "admin-mirror resume --org acme"', 'run "admin-mirror resume --org acme --config a.yaml"'],
-    ['(admin-mirror resume forgets the wait)', '(admin-mirror resume --config a.yaml forgets the wait)'],
-    ['made by a newer admin-mirror; it', 'made by a newer admin-mirror; it'],
-    ['admin-mirror sync --config b.yaml', 'admin-mirror sync --config b.yaml'],
-    ['admin-mirror sync --org acme --config b.yaml', 'admin-mirror sync --org acme --config b.yaml'],
-    [
-      "admin-mirror sync --org 'it'\\''s one' --collection orders --accept-removals.",
-      "admin-mirror sync --org 'it'\\''s one' --collection orders --accept-removals --config a.yaml.",
-    ],
-    [
-      'admin-mirror backfill --org acme --since 2026-01-01',
-      'admin-mirror backfill --org acme --config a.yaml --since 2026-01-01',
-    ],
-    ['/opt/admin-mirror sync', '/opt/admin-mirror sync'],
-  ])('makes the commands of %s pasteable', (message, shown) => {
-    expect(asCalled(message, ' --config a.yaml')).toBe(shown)
-  })
-
-  it('takes any path as it is', () => {
-    expect(asCalled('admin-mirror sync', " --config '$&.yaml'")).toBe("admin-mirror sync --config '$&.yaml'")
   })
 })
 

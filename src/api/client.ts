@@ -159,7 +159,8 @@ function createPageSource(
         sleep: options.sleep,
         random: options.random,
         signal,
-        onRetry: (error, delayMs) => observe({ kind: 'retry', reason: error.message, delayMs }),
+        onRetry: (error, delayMs) =>
+          observe({ kind: 'retry', code: error.code, reason: error.message, delayMs }),
       }),
   }
 }

@@ -114,14 +114,8 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
         'accept api.baseUrl as another address of the API whose lists the mirror holds',
       ),
       WAIT,
-      option('--json', 'write how the runs ended as JSON'),
     ],
-    examples: [
-      'sync',
-      'sync --org acme --collection orders',
-      'sync --org acme --accept-removals',
-      'sync --json --quiet',
-    ],
+    examples: ['sync', 'sync --org acme --collection orders', 'sync --org acme --accept-removals'],
     exits: READING,
   },
   backfill: {
@@ -205,8 +199,8 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   verify: {
     does: 'walk the lists and compare them with the mirror, writing no rows',
     load: () => import('./commands/verify.ts'),
-    options: [ORGS, COLLECTIONS, WAIT, JSON_OUTPUT],
-    examples: ['verify', 'verify --org acme --collection orders --json'],
+    options: [ORGS, COLLECTIONS, WAIT],
+    examples: ['verify', 'verify --org acme --collection orders'],
     exits: READING,
   },
   forget: {

@@ -7,7 +7,7 @@ import { NAME_ENDS } from '../store/core/declarations.ts'
 import { shellWord } from '../text.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
-export const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
+const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
 
 /** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
 export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { ERRORS, InterruptedError, KnownError, UsageError, worstExitCode } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
-import { asCalled, printable } from '../text.ts'
+import { printable } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 
 /** A terminal sends SIGHUP when it closes. */
@@ -38,16 +38,15 @@ export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSigna
   )
 }
 
-/** Writes why a command failed, and returns its exit code. `configOption`: see `typedConfig`. */
-export function reportError(error: unknown, { stderr }: Runtime, configOption: string): number {
-  const shown = (message: string) => safe(asCalled(message, configOption))
+/** Writes why a command failed, and returns its exit code. */
+export function reportError(error: unknown, { stderr }: Runtime): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof UsageError || (error instanceof Error && error.name === 'ConfigError')) {
-    stderr.write(`${shown(error.message)}\n`)
+    stderr.write(`${safe(error.message)}\n`)
     return 2
   }
   if (error instanceof KnownError) {
-    stderr.write(`${error.code}: ${shown(error.message)}\n`)
+    stderr.write(`${error.code}: ${safe(error.message)}\n`)
     return ERRORS[error.code].exitCode
   }
   stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)

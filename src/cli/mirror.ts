@@ -3,7 +3,6 @@ import type { Config } from '../config/config.ts'
 import { isPostgresAddress } from '../config/postgres-address.ts'
 import { UsageError } from '../errors.ts'
 import type { Forgetting } from '../store/core/forget.ts'
-import type { MirrorSize, NewColumn, RunsShown, StoredGate } from '../store/core/overview.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
 import type { Tokens } from '../store/core/tokens.ts'
 import type { ListNames } from '../store/postgres/leases.ts'
@@ -13,7 +12,7 @@ import { shellWord } from '../text.ts'
 import { exitCodeIfStopped } from './exit-code.ts'
 import type { MirrorFacts } from './read-status.ts'
 import type { ReadingTask } from './reading/read.ts'
-import { type Globals, type Runtime, typedConfig } from './runtime.ts'
+import type { Globals, Runtime } from './runtime.ts'
 
 // What commands do with a mirror, be it a file or a schema of a PostgreSQL server.
 
@@ -32,8 +31,6 @@ export interface DatabaseOption {
 
 /** Which mirror a command reads, and how users name it. */
 export interface ReadTarget extends MirrorPlace {
-  /** See `typedConfig`: for commands that users paste. */
-  configOption: string
   /** How `query` asks this mirror. */
   queryCommand: string
 }
@@ -55,12 +52,12 @@ export async function readTarget(
         '--database names a file; a mirror on PostgreSQL is read with a configuration that names it, --config FILE',
       )
     const queryCommand = `admin-mirror query --database ${shellWord(database)}`
-    return { database: path.resolve(runtime.cwd, database), config: null, configOption: '', queryCommand }
+    return { database: path.resolve(runtime.cwd, database), config: null, queryCommand }
   }
   const { readConfig } = await import('./config-file.ts')
   const config = readConfig(runtime, globals, 'leave')
   const queryCommand = 'admin-mirror query'
-  return { database: config.database, config, configOption: typedConfig(globals), queryCommand }
+  return { database: config.database, config, queryCommand }
 }
 
 /** The module `file/mirror.ts` or `postgres/mirror.ts`. Each of its functions may throw MirrorError. */
@@ -165,14 +162,6 @@ export interface ServedMirror {
   probe(): Promise<void>
   /** Why it cannot be written now; null: it can, or only its server knows. */
   writeFault(): string | null
-  /** Throws MirrorError. `newSince`: from when on a column is new; epoch milliseconds. */
-  overview(newSince: number): Promise<{
-    facts: MirrorFacts
-    runs: readonly RunsShown[]
-    gates: readonly StoredGate[]
-    /** Which token, by its fingerprint, each organization used last. */
-    tokensUsed: ReadonlyMap<string, string | null>
-    newColumns: readonly NewColumn[]
-    size: MirrorSize
-  }>
+  /** Throws MirrorError. */
+  facts(): Promise<MirrorFacts>
 }

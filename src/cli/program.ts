@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { COMMANDS, helpText, PROGRAM_HELP } from './commands.ts'
 import { reportError } from './exit-code.ts'
-import { type Globals, type Runtime, silenced, typedConfig } from './runtime.ts'
+import { type Globals, type Runtime, silenced } from './runtime.ts'
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
@@ -31,7 +31,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
-    return reportError(error, runtime, typedConfig(globalsOf(program, runtime)))
+    return reportError(error, runtime)
   }
 }
 

@@ -1,15 +1,16 @@
+import { announcedLimit } from '../api/rate/budget.ts'
+import { allowedPerMinute } from '../api/rate/decision.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
-import { type AdvisedList, refreshText, statusAdvice } from '../report/advice.ts'
 import { columnNotes } from '../report/column-notes.ts'
-import { createStatus, type JobPlan, jobStatus, type Status } from '../report/status.ts'
+import { refreshText } from '../report/refreshes.ts'
+import { createStatus, type JobPlan, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
-import { nextFireAfter, periodOf } from '../schedule/cron.ts'
+import { nextFireAfter } from '../schedule/cron.ts'
 import type { ColumnTrouble } from '../store/core/column-counts.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
-import { neverSynced, type StatusRow } from '../store/core/status.ts'
+import { neverSynced, type StatusRow, type StoredGate } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
-import { waitLeft } from '../sync/owner-work.ts'
 import { jobKey } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
@@ -30,8 +31,8 @@ export interface StatusOptions extends MirrorPlace {
 export interface MirrorFacts {
   jobs: readonly StatusRow[]
   daemons: readonly DaemonRecord[]
-  /** The latest end of a budget's pause. */
-  pausedUntil: string | null
+  /** What is known of each rate budget. */
+  gates: readonly StoredGate[]
   columnTroubles: readonly ColumnTrouble[]
   /** Of a mirror that several workers share. */
   queue: QueueDepth | null
@@ -58,34 +59,38 @@ export function mirrorStatus(
   { database, config, now, maxAge = null, fresh = null, unusable = null }: StatusOptions,
 ): Status {
   const known = facts?.jobs ?? []
-  const pausedUntil = facts?.pausedUntil ?? null
   const byId = new Map(config?.organizations.map((organization) => [organization.id, organization]))
   const rows = config ? [...asConfigured(byId, known), ...unknownJobs(config, known)] : known
   const planOf = config ? createPlanner(byId, config.timezone, now) : () => null
-  const context = { now, maxAge: maxAge?.ms ?? null, fresh: fresh?.ms ?? null }
-  return createStatus(
-    {
-      database,
-      unusable,
-      now: new Date(now).toISOString(),
-      queue: facts?.queue ?? null,
-      timezone: config?.timezone ?? null,
-      waiting_until: waitLeft(pausedUntil, now) > 0 ? pausedUntil : null,
-      max_age: maxAge?.typed ?? null,
-      fresh: fresh?.typed ?? null,
-      advice: config ? statusAdvice(advisedLists(rows, byId, config.timezone, now)) : [],
-      refreshes: config ? refreshSentences(rows, byId, config) : [],
-      notes: columnNotes(facts?.columnTroubles ?? [], rows),
-      jobs: rows.map((row) =>
-        jobStatus(row, {
-          ...context,
-          plan: planOf(row),
-          tokenPlace: byId.get(row.organization_id)?.tokenPlace ?? null,
-        }),
-      ),
-    },
-    facts?.daemons ?? [],
-  )
+  const limits = new Map(facts?.gates.map((gate) => [gate.scope, gate.known]))
+  return createStatus({
+    database,
+    unusable,
+    now,
+    queue: facts?.queue ?? null,
+    timezone: config?.timezone ?? null,
+    max_age: maxAge?.typed ?? null,
+    maxAgeMs: maxAge?.ms ?? null,
+    fresh: fresh?.typed ?? null,
+    freshMs: fresh?.ms ?? null,
+    notes: [
+      ...(config ? refreshSentences(rows, byId, config) : []),
+      ...columnNotes(facts?.columnTroubles ?? [], rows),
+    ],
+    lists: rows.map((row) => {
+      const budget = config ? budgetKey(config, row.organization_id, row.token) : row.organization_id
+      return {
+        row,
+        plan: planOf(row),
+        tokenPlace: byId.get(row.organization_id)?.tokenPlace ?? null,
+        budget,
+        perMinute: config
+          ? allowedPerMinute(announcedLimit(limits.get(budget) ?? null), config.rateLimit)
+          : null,
+      }
+    }),
+    daemons: facts?.daemons ?? [],
+  })
 }
 
 /** Searches once a schedule: 500 organizations share a few, and a search takes milliseconds. */
@@ -107,35 +112,13 @@ function createPlanner(
   return (row) => {
     const schedule = byId.get(row.organization_id)?.schedule
     if (schedule === undefined || row.configured !== 1) return null
-    const attempt = lastAttempt(row)
+    const attempt = lastAttempt(row, now)
     return {
       schedule,
       nextRunAt: nextRun(schedule),
       dueAt: attempt === null ? null : nextFireAfter(schedule, timezone, attempt, now),
     }
   }
-}
-
-/** The configured lists, with how they were read. */
-function advisedLists(
-  rows: readonly StatusRow[],
-  byId: Organizations,
-  timezone: string,
-  now: number,
-): AdvisedList[] {
-  const period = oncePerSchedule((schedule) => periodOf(schedule, timezone, now))
-  return rows.flatMap((row) => {
-    const organization = byId.get(row.organization_id)
-    if (!organization || row.configured !== 1) return []
-    const { schedule, refresh } = organization
-    return [
-      {
-        ...row,
-        walkEvery: () => period(schedule),
-        isRefreshed: refresh !== false,
-      },
-    ]
-  })
 }
 
 /** A sentence for each budget whose lists were refreshed. */

@@ -1,5 +1,4 @@
 import { type Readable, Writable } from 'node:stream'
-import { shellWord } from '../text.ts'
 
 /** A stream that may be a terminal. */
 export interface Output extends Writable {
@@ -56,9 +55,4 @@ export interface Globals {
   /** Absent: readable on a terminal, else JSON. */
   logFormat?: 'json' | 'pretty'
   quiet?: boolean
-}
-
-/** ` --config FILE` as it was named, or nothing for the default: for the end of commands that users paste. */
-export function typedConfig({ config }: Pick<Globals, 'config'>): string {
-  return config === undefined ? '' : ` --config ${shellWord(config)}`
 }

@@ -1,7 +1,7 @@
 import type { OpenBackfill, StatusRow } from '../store/core/status.ts'
 import { printable, shellWord } from '../text.ts'
 
-/** What is known of a job beside its row. */
+/** What is known of a list beside its row. */
 interface StepContext {
   /** Whether it is older than `--max-age` or `--fresh` allows. */
   isTooOld?: boolean
@@ -9,45 +9,78 @@ interface StepContext {
   isOverdue?: boolean
   /** Where its token is; null if that is not known. */
   tokenPlace?: string | null
+  /** Whether a `start` runs, which tries again by itself. */
+  isServed?: boolean
 }
 
-/** What to type or do about a job; null if there is nothing to do, or a process works on it and nothing is wrong. */
-export function nextStep(
-  row: StatusRow,
-  now: number,
-  { isTooOld = false, isOverdue = false, tokenPlace = null }: StepContext = {},
-): string | null {
-  const org = orgWord(row)
-  const sync = syncCommand(row)
-  if (row.held_since)
-    return `give ${printable(row.organization, 80)} a new token${tokenPlace === null ? '' : ` (${printable(tokenPlace, 300)})`}, or if the old one is valid again: admin-mirror resume --org ${org}`
+/** What somebody has to do about a list. */
+export interface Step {
+  /** What to do or to look at first; null: nothing. */
+  say: string | null
+  /** Of `admin-mirror`, without the lists that it is for; null: there is nothing to type. */
+  command: string | null
+  /** Which lists the command names: all of the organization, this list alone, or none, since they stand in it. */
+  of: 'organization' | 'list' | 'none'
+}
+
+const SYNC: Step = { say: null, command: 'sync', of: 'organization' }
+
+/** Faults that pass: whoever reads by a schedule tries again. */
+const PASSING = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'RATE_LIMITED'])
+
+/** What to do about a list; null if there is nothing to do, or a process works on it and nothing is wrong. */
+export function nextStep(row: StatusRow, now: number, context: StepContext = {}): Step | null {
+  const { isTooOld = false, isOverdue = false, tokenPlace = null, isServed = false } = context
+  if (row.held_since) {
+    const place = tokenPlace === null ? '' : ` (${printable(tokenPlace, 300)})`
+    const say = `give ${printable(row.organization, 80)} a new token${place}, or if the old one is valid again`
+    return { say, command: 'resume', of: 'organization' }
+  }
   if (row.configured === 0) return null
   if (row.removals_held > 0)
-    return `check that these rows really left the list, then: ${syncListCommand(row)} --accept-removals`
+    return {
+      say: 'check that these rows really left the list, then',
+      command: 'sync --accept-removals',
+      of: 'list',
+    }
   if (row.running) return whileRunning(row, isOverdue)
-  if (row.last_run_at === null) return sync
+  if (row.last_run_at === null) return SYNC
   if (mustWait(row, now))
-    return `wait until ${row.waiting_until}, or forget the wait: admin-mirror resume --org ${org}`
-  if (row.failing_since !== null) return `look at the error, then: ${afterFailure(row)}`
-  if (row.running === false && row.walk_origin === 'sync') return sync
+    return {
+      say: `wait until ${row.waiting_until}, or forget the wait`,
+      command: 'resume',
+      of: 'organization',
+    }
+  if (row.failing_since !== null) return afterFailure(row, isServed)
+  if (row.running === false && row.walk_origin === 'sync') return SYNC
   if (isStopped(row)) return afterBackfill(row)
   if (row.total_is_wrong) return ignoreTotal(row)
-  return row.as_of === null || isTooOld || isOverdue ? sync : null
+  return row.as_of === null || isTooOld || isOverdue ? SYNC : null
 }
 
-/** A run in progress may fix what is wrong, so there is nothing to type yet. */
-function whileRunning({ failing_since: failingSince }: StatusRow, isOverdue: boolean): string | null {
+/** A run in progress may mend what is wrong, so there is nothing to type yet. */
+function whileRunning({ failing_since: failingSince }: StatusRow, isOverdue: boolean): Step | null {
   if (isOverdue)
-    return 'look at the log of the process that is reading the list: it has written nothing for an hour'
-  return failingSince === null
-    ? null
-    : 'wait for the run in progress to end, and look again: admin-mirror status'
+    return told('look at the log of the process that is reading the list: it has written nothing for an hour')
+  return failingSince === null ? null : told('wait: a run is trying again')
+}
+
+function told(say: string): Step {
+  return { say, command: null, of: 'none' }
+}
+
+function afterFailure(row: StatusRow, isServed: boolean): Step {
+  const again = row.last_run_trigger === 'backfill' ? backfillOfLastRun(row) : SYNC
+  if (!PASSING.has(row.failing_code ?? '')) return { ...again, say: 'look at the error, then' }
+  return isServed
+    ? told('wait: it is tried again by itself')
+    : { ...again, say: 'when the API answers again' }
 }
 
 /** With a wrong total, nothing is removed from a list until its configuration changes. */
-function ignoreTotal(row: StatusRow): string {
-  const { collection } = row
-  return `the total of ${collection} cannot be relied on, so no row is removed: set collections.${collection}.total: ignore in the configuration, then: ${syncListCommand(row)}`
+function ignoreTotal({ collection }: StatusRow): Step {
+  const say = `the total of ${collection} cannot be relied on, so no row is removed: set collections.${collection}.total: ignore in the configuration, then`
+  return { ...SYNC, say }
 }
 
 /** True if no run sends anything before the time that the server asked for. */
@@ -63,22 +96,14 @@ export function isStopped({ running, last_run_status: status }: RunState): boole
 }
 
 /** A sync does not continue a backfill: if the list was read whole, only the backfill is left to do. */
-function afterBackfill(row: StatusRow): string {
+function afterBackfill(row: StatusRow): Step {
   const wantsSync = row.last_run_trigger !== 'backfill' || row.as_of === null
-  return wantsSync ? syncCommand(row) : backfillOfLastRun(row)
+  return wantsSync ? SYNC : backfillOfLastRun(row)
 }
 
-function backfillOfLastRun(row: StatusRow): string {
+function backfillOfLastRun(row: StatusRow): Step {
   const walk = row.backfills.find((backfill) => backfill.is_last_run)
-  return walk ? backfillCommand(row, walk) : syncCommand(row)
-}
-
-function afterFailure(row: StatusRow): string {
-  return row.last_run_trigger === 'backfill' ? backfillOfLastRun(row) : syncListCommand(row)
-}
-
-function syncCommand(row: StatusRow): string {
-  return `admin-mirror sync --org ${orgWord(row)}`
+  return walk ? { say: null, command: backfillOf(row, walk), of: 'none' } : SYNC
 }
 
 /** A name with characters that only show as escapes cannot be pasted: then the UUID. */
@@ -86,34 +111,80 @@ function orgWord({ organization, organization_id: id }: Named): string {
   return printable(organization, organization.length) === organization ? shellWord(organization) : id
 }
 
-type Named = Pick<StatusRow, 'organization' | 'organization_id'>
+/** A list, as commands name it. */
+export type Named = Pick<StatusRow, 'organization' | 'organization_id' | 'collection'>
 
-function syncListCommand(row: StatusRow): string {
-  return `${syncCommand(row)} --collection ${shellWord(row.collection)}`
+/** The command that continues a backfill. */
+export function backfillCommand(row: Named, walk: OpenBackfill): string {
+  return `admin-mirror ${backfillOf(row, walk)}`
 }
 
-/** The command that continues an interrupted backfill. */
-export function backfillCommand(
-  { collection, ...row }: Named & Pick<StatusRow, 'collection'>,
-  { kind, filters, first_page: firstPage }: OpenBackfill,
-): string {
-  const words = ['--collection', collection]
+function backfillOf(row: Named, { kind, filters, first_page: firstPage }: OpenBackfill): string {
+  const words = ['--collection', row.collection]
   // A full backfill has the configured filters; typing them would make it partial.
   if (kind === 'partial') {
     for (const [name, value] of Object.entries(filters))
       for (const one of [value].flat()) words.push('--filter', `${name}=${String(one)}`)
     if (firstPage > 1) words.push('--from-page', String(firstPage))
   }
-  return `admin-mirror backfill --org ${orgWord(row)} ${words.map(shellWord).join(' ')}`
+  return `backfill --org ${orgWord(row)} ${words.map(shellWord).join(' ')}`
 }
 
 /**
  * The command that shows what `forget` would delete of a list, and how. With the UUID: an organization that
  * left the configuration may have the name of a configured one.
  */
-export function forgetCommand({
-  organization_id: id,
-  collection,
-}: Pick<StatusRow, 'organization_id' | 'collection'>): string {
+export function forgetCommand({ organization_id: id, collection }: Named): string {
   return `admin-mirror forget --org ${id} --collection ${shellWord(collection)}`
+}
+
+/** A step for one list, as `status` shows it. */
+export function stepText(step: Step, row: Named): string {
+  return textOf(step, [row], { isAll: false })
+}
+
+/** A list, and what somebody has to do about it. */
+interface ListStep {
+  row: Named
+  step: Step | null
+}
+
+/** What somebody has to do, each command once, for all of the lists together that need it. */
+export function stepsText(all: readonly ListStep[]): string[] {
+  const needed = all.flatMap(({ row, step }) => (step === null ? [] : [{ row, step }]))
+  const groups = Map.groupBy(needed, ({ row, step }) => {
+    // A command for lists would do the same to lists that do not need it, if it named those of several organizations.
+    const own = step.of === 'list' ? row.organization_id : ''
+    return JSON.stringify([step.say, step.command, own])
+  })
+  const organizations = new Set(all.map(({ row }) => row.organization_id)).size
+  return Array.from(groups.values(), ([first, ...others]) => {
+    const rows = [first, ...others].flatMap((one) => one?.row ?? [])
+    const named = new Set(rows.map((row) => row.organization_id)).size
+    const isAll = named > 1 && (named === organizations || named > MOST_NAMED)
+    return textOf(first?.step ?? SYNC, rows, { isAll })
+  })
+}
+
+/** Of more organizations a command names none: it is for all. */
+const MOST_NAMED = 3
+
+function options(option: string, names: readonly string[]): string {
+  return [...new Set(names)].map((name) => ` --${option} ${name}`).join('')
+}
+
+function textOf({ say, command, of }: Step, rows: readonly Named[], { isAll }: { isAll: boolean }): string {
+  if (command === null) return say ?? ''
+  const org = of === 'none' || isAll ? '' : options('org', rows.map(orgWord))
+  const list =
+    of === 'list'
+      ? options(
+          'collection',
+          rows.map((row) => shellWord(row.collection)),
+        )
+      : ''
+  // The options of a command come behind its lists: `sync --org acme --accept-removals`.
+  const [name, ...others] = of === 'none' ? [command] : command.split(' ')
+  const typed = ['admin-mirror', `${name}${org}${list}`, ...others].join(' ')
+  return say === null ? typed : `${say}: ${typed}`
 }

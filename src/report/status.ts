@@ -1,207 +1,103 @@
-import { z } from 'zod'
 import manifest from '../../package.json' with { type: 'json' }
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { StatusRow } from '../store/core/status.ts'
-import { waitLeft, walkLeft, walkPercent } from '../sync/owner-work.ts'
-import { ON_HOLD } from '../text.ts'
-import { backfillCommand, forgetCommand, nextStep } from './next-step.ts'
+import type { QueueDepth } from '../store/postgres/read/status.ts'
+import { waitLeft, walkPercent } from '../sync/owner-work.ts'
+import { isStopped, nextStep, type Step, stepsText, stepText } from './next-step.ts'
+import { notesOf, problemOf, withoutHold } from './notes.ts'
+import { type Pace, timeLeft } from './time-left.ts'
 import { checkExitCode, isAhead, isOverdue, verdict } from './verdict.ts'
 
-// The contract of `status --json`, for programs that read it. Fields
-// may be added, never changed.
-
-const time = () => z.string().describe('ISO 8601, UTC, milliseconds')
-const count = () => z.int().min(0)
-
-const Backfill = z.object({
-  kind: z.enum(['full', 'partial']),
-  filters: z.record(z.string(), z.unknown()),
-  first_page: count(),
-  page: count().nullable().describe('The next one; null: behind the last'),
-  rows_seen: count(),
-  total: count().nullable(),
-  updated_at: time(),
-  is_last_run: z.boolean(),
-  next: z.string().describe('The command that continues it'),
-})
-
-const Freshness = {
-  rows: count().describe('Live rows'),
-  as_of: time().nullable().describe('Start of the last complete full walk'),
-  last_complete_at: time().nullable().describe('Its end'),
-  coverage: z.enum(['steady', 'repaired', 'drifted']).nullable(),
-  fresh_as_of: time().nullable(),
-  newest: z.enum(['first', 'last']).nullable(),
-  refreshed_every_ms: z
-    .number()
-    .nullable()
-    .describe(
-      'Milliseconds between two refreshes, as the rate limit allowed last; null before the first one',
-    ),
-  age_ms: z.int().nullable().describe('Milliseconds since as_of'),
-  too_old: z.boolean().nullable().describe('By --max-age; null without it'),
-  too_stale: z.boolean().nullable().describe('By --fresh; null without it'),
+/** What `status` says, made once for the text, `--json`, the page, `/check`, the metrics and pings. Times are ISO 8601. */
+export interface Status {
+  /** Another number: a field has changed its meaning, or is gone. */
+  version: 1
+  program_version: string
+  database: string
+  now: string
+  /** How things are, in a sentence. */
+  verdict: string
+  /** What `status --check` exits with. */
+  check_exit_code: 0 | 1 | 3 | 4 | 5
+  /** What to do, each thing once. */
+  next: string[]
+  /** Why the mirror cannot be written; null: it can. */
+  unusable: string | null
+  /** Every `start` that runs on the mirror, or died without being stopped; `running`: null if this user cannot tell. */
+  daemon: { running: boolean | null; processes: DaemonRecord[] }
+  /** Of a mirror on a server: what waits for the workers. */
+  queue: QueueDepth | null
+  /** Of the configuration; null without one. */
+  timezone: string | null
+  /** As typed. */
+  max_age: string | null
+  fresh: string | null
+  /** What needs nobody to act. */
+  notes: string[]
+  jobs: JobStatus[]
 }
 
-const Schedule = {
-  schedule: z.string().nullable(),
-  next_run_at: time().nullable().describe('The next time of the schedule; only a start goes by it'),
-  due_at: time().nullable().describe('The first time of the schedule since the last run ended'),
-  overdue: z.boolean().nullable().describe('Whether it should have been read by now'),
+/** What `status` says of a list. */
+export interface JobStatus
+  extends Pick<
+    StatusRow,
+    | 'organization_id'
+    | 'organization'
+    | 'collection'
+    | 'rows'
+    | 'as_of'
+    | 'last_complete_at'
+    | 'coverage'
+    | 'fresh_as_of'
+    | 'newest'
+    | 'last_run_at'
+    | 'last_run_status'
+    | 'error_code'
+    | 'error_message'
+    | 'failing_since'
+    | 'failing_code'
+    | 'removals_held'
+    | 'held_since'
+    | 'running'
+  > {
+  configured: boolean
+  state: State
+  /** What is wrong with it, and since when; null: nothing. */
+  problem: string | null
+  problem_since: string | null
+  /** How far its walk is, and what else is worth knowing. */
+  notes: string[]
+  /** What to do about this list. */
+  next: string | null
+  walk_percent: number | null
+  /** By the one estimate of `time-left.ts`. */
+  walk_left_ms: number | null
+  /** Since when the page that its run asks for gets no answer, and the error code; null: it does. */
+  no_answer_since: string | null
+  no_answer_code: string | null
+  waiting_until: string | null
+  /** Only a `start` goes by it. */
+  next_run_at: string | null
+  overdue: boolean | null
+  /** By `--max-age` and `--fresh`; null without. */
+  too_old: boolean | null
+  too_stale: boolean | null
 }
 
-const LastRun = {
-  last_run_at: time().nullable(),
-  last_run_status: z.enum(['running', 'succeeded', 'failed', 'interrupted']).nullable(),
-  last_run_trigger: z.string().nullable(),
-  error_code: z.string().nullable(),
-  error_message: z.string().nullable(),
-}
+export type State =
+  | 'token held'
+  | 'removals held'
+  | 'failing'
+  | 'overdue'
+  | 'no answer'
+  | 'being read'
+  | 'unfinished'
+  | 'not read yet'
+  | 'uncertain'
+  | 'well'
+  | 'not configured'
 
-const Trouble = {
-  failing_since: time()
-    .nullable()
-    .describe('End of the first run that failed since one succeeded; null: it is not failing'),
-  failing_by: z
-    .enum(['walk', 'refresh'])
-    .nullable()
-    .describe(
-      'refresh: a part of the list failed, and any run that succeeds ends it; walk: only a full walk ends it',
-    ),
-  failing_code: z.string().nullable().describe('error_code of the last run that failed'),
-  failing_message: z.string().nullable(),
-  removals_held: count(),
-  held_why: z.enum(['brake', 'empty']).nullable(),
-  untrusted: z.string().nullable().describe('Why the last complete full walk removes nothing'),
-  total_is_wrong: z.boolean(),
-  rows_missed: count(),
-  held_since: time().nullable().describe('When its token was refused'),
-  held_reason: z.string().nullable(),
-  forget: z.string().nullable().describe('For a list that is no longer configured'),
-  next: z.string().nullable().describe('What to type or do; null: nothing'),
-}
-
-const Progress = {
-  running: z.boolean().nullable().describe('Whether a process works on it; null: this user cannot tell'),
-  work: z
-    .enum(['schedule', 'manual', 'backfill', 'refresh', 'verify'])
-    .nullable()
-    .describe('What that process does; null: nothing, or it is about to begin'),
-  retry_since: time()
-    .nullable()
-    .describe('When the page that is being retried first failed; null: none is being retried'),
-  retry_until: time().nullable().describe('When that page is asked for next'),
-  retry_error: z.string().nullable().describe('How the page failed last'),
-  walk_origin: z.enum(['sync', 'backfill']).nullable(),
-  walk_page: count().nullable(),
-  walk_pages: count().nullable(),
-  walk_rows_seen: count().nullable(),
-  walk_total: count().nullable(),
-  walk_started_at: time().nullable(),
-  walk_updated_at: time().nullable(),
-  walk_percent: z.int().min(0).max(100).nullable(),
-  walk_left_ms: count().nullable().describe('At the speed so far'),
-  waiting_for: z.string().nullable(),
-  waiting_until: time().nullable(),
-  backfills: z.array(Backfill),
-}
-
-const Job = z.object({
-  organization_id: z.string(),
-  organization: z.string(),
-  collection: z.string(),
-  configured: z.boolean(),
-  ...Freshness,
-  ...Schedule,
-  ...LastRun,
-  ...Trouble,
-  ...Progress,
-})
-
-export const StatusSchema = z
-  .object({
-    version: z.literal(1).describe('Another number: a field has changed its meaning, or is gone'),
-    program_version: z.string().describe('Version of the admin-mirror that wrote this'),
-    database: z.string(),
-    now: time(),
-    verdict: z.string().describe('How things are, in a sentence'),
-    check_exit_code: z.literal([0, 1, 3, 4, 5]).describe('What status --check exits with'),
-    unusable: z.string().nullable().describe('Why the mirror cannot be written; null: it can'),
-    daemon: z.object({
-      running: z.boolean().nullable().describe('Whether a start runs; null: this user cannot tell'),
-      processes: z
-        .array(z.object({ pid: count(), since: time(), running: z.boolean().nullable() }))
-        .describe('Those that run, or died without being stopped'),
-    }),
-    queue: z
-      .object({
-        waiting: count().describe('Lists that no worker has taken yet'),
-        oldest_ms: count().nullable().describe('How long the first of them has waited; null if none waits'),
-        running: count().describe('Lists that workers have taken'),
-        failed: count().describe('Runs of the last hour that failed'),
-      })
-      .nullable()
-      .describe('Of a mirror on a PostgreSQL server; null for one in a file'),
-    timezone: z.string().nullable(),
-    waiting_until: time().nullable(),
-    max_age: z.string().nullable().describe('As typed'),
-    fresh: z.string().nullable().describe('As typed'),
-    advice: z
-      .array(z.string())
-      .describe('What to change where the configuration asks for more than the rate limit carries'),
-    refreshes: z
-      .array(z.string())
-      .describe(
-        'A sentence for each rate limit: how its lists share the part that refreshes may use; none until that is known',
-      ),
-    notes: z
-      .array(z.string())
-      .describe('What needs nobody to act: columns whose values do not fit them, or that became empty'),
-    jobs: z.array(Job),
-  })
-  .meta({ title: 'admin-mirror status --json' })
-
-/** The output of `status --json`. */
-export type Status = z.infer<typeof StatusSchema>
-
-/** Every `start` on this mirror. */
-export type DaemonStatus = Status['daemon']
-
-/** Completes what `status` says. */
-export function createStatus(
-  facts: Omit<Status, 'version' | 'program_version' | 'verdict' | 'check_exit_code' | 'daemon'>,
-  daemons: readonly DaemonRecord[],
-): Status {
-  const daemon = daemonStatus(daemons)
-  return {
-    version: 1,
-    program_version: manifest.version,
-    verdict: verdict({ ...facts, daemon }),
-    check_exit_code: checkExitCode(facts),
-    daemon,
-    ...facts,
-  }
-}
-
-function daemonStatus(processes: readonly DaemonRecord[]): DaemonStatus {
-  const isSome = (running: boolean | null) => processes.some((one) => one.running === running)
-  return { running: isSome(true) ? true : isSome(null) ? null : false, processes: [...processes] }
-}
-
-/** A job in the output of `status --json`. */
-export type JobStatus = Status['jobs'][number]
-
-/** Columns of a row that are not shown: other fields are computed from them. */
-const INTERNAL = [
-  'last_sync_finished_at',
-  'tried_since',
-  'last_run_pages',
-  'last_run_rows_seen',
-  'refresh_share',
-  'token',
-] as const
-
-/** The times of a job's schedule around the present. Epoch milliseconds. */
+/** The times of a list's schedule around the present. Epoch milliseconds. */
 export interface JobPlan {
   schedule: string
   nextRunAt: number | null
@@ -209,96 +105,178 @@ export interface JobPlan {
   dueAt: number | null
 }
 
-export interface JobContext {
-  /** Epoch milliseconds. */
-  now: number
-  /** `--max-age` and `--fresh` in milliseconds, or null. */
-  maxAge?: number | null
-  fresh?: number | null
+/** A list of the mirror or of the configuration, and what its configuration says. */
+export interface ListFacts {
+  row: StatusRow
   /** Null without a configuration. */
-  plan?: JobPlan | null
-  /** Where the token of its organization is; null without a configuration. */
-  tokenPlace?: string | null
+  plan: JobPlan | null
+  /** Where its token is; null without a configuration. */
+  tokenPlace: string | null
+  /** The rate budget that it spends, and the requests a minute that this allows; null: no limit is known. */
+  budget: string
+  perMinute: number | null
 }
 
-/** A job as `status` shows it. */
-export function jobStatus(row: StatusRow, context: JobContext): JobStatus {
-  const { now, maxAge = null, fresh = null, plan = null, tokenPlace = null } = context
-  const isConfigured = row.configured === 1
-  // After `resume` the last error is still that of the refused token.
-  const lastError = (text: string | null) => (row.held_since ? text : (text?.split(` ${ON_HOLD}`)[0] ?? null))
-  const known = { ...row, ...presentWait(row, now) }
-  const isOlder = (since: string | null, most: number | null) =>
-    most === null
-      ? null
-      : isConfigured && (since === null || now - Date.parse(since) > most || isAhead(since, now))
-  const tooOld = isOlder(row.as_of, maxAge)
-  const tooStale = isOlder(row.fresh_as_of, fresh)
-  const overdue = plan === null ? null : isOverdue(known, plan.dueAt, now)
-  const isTooOld = tooOld === true || tooStale === true
+export interface StatusFacts
+  extends Pick<Status, 'database' | 'unusable' | 'queue' | 'timezone' | 'max_age' | 'fresh' | 'notes'> {
+  /** Epoch milliseconds. */
+  now: number
+  lists: readonly ListFacts[]
+  daemons: readonly DaemonRecord[]
+  /** `--max-age` and `--fresh` in milliseconds. */
+  maxAgeMs: number | null
+  freshMs: number | null
+}
+
+export function createStatus(facts: StatusFacts): Status {
+  const { database, unusable, queue, timezone, max_age, fresh, notes, daemons } = facts
+  const { lists, now } = facts
+  const isSome = (running: boolean | null) => daemons.some((one) => one.running === running)
+  const daemon = { running: isSome(true) ? true : isSome(null) ? null : false, processes: [...daemons] }
+  const known = lists.map((list) => listStatus(list, facts, daemon.running === true))
+  const jobs = known.map(({ job }) => job)
+  const time = new Date(now).toISOString()
+  const told = { unusable, queue, timezone, max_age, fresh, daemon, jobs, now: time }
   return {
-    ...withoutInternal(known),
-    configured: isConfigured,
-    error_message: lastError(row.error_message),
-    failing_message: lastError(row.failing_message),
-    backfills: row.backfills.map((walk) => ({ ...walk, next: backfillCommand(row, walk) })),
-    age_ms: row.as_of === null ? null : now - Date.parse(row.as_of),
-    too_old: tooOld,
-    too_stale: tooStale,
-    schedule: plan?.schedule ?? null,
-    next_run_at: timeText(plan?.nextRunAt),
-    due_at: timeText(plan?.dueAt),
-    overdue,
-    ...walkProgress(known, now),
-    forget: isConfigured ? null : forgetCommand(row),
-    next: nextStep(known, now, { isTooOld, isOverdue: overdue === true, tokenPlace }),
+    version: 1,
+    program_version: manifest.version,
+    database,
+    verdict: verdict(told),
+    check_exit_code: checkExitCode(told),
+    next: [...ofTheWhole(told), ...stepsText(known.map(({ job: row, step }) => ({ row, step })))],
+    notes,
+    ...told,
   }
 }
 
-function withoutInternal(row: StatusRow) {
-  const hidden = new Set<string>(INTERNAL)
-  const shown = Object.entries(row).filter(([name]) => !hidden.has(name))
-  return Object.fromEntries(shown) as Omit<StatusRow, (typeof INTERNAL)[number]>
+/** What to do that is not about a list. */
+function ofTheWhole({
+  unusable,
+  daemon,
+  timezone,
+  queue,
+}: Pick<Status, 'unusable' | 'daemon' | 'timezone' | 'queue'>) {
+  const living = daemon.processes.filter(({ running }) => running === true)
+  const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
+  return [
+    ...(unusable === null ? [] : ['mend what is said above; nothing is written until then']),
+    ...(isDead ? ['start the daemon again, by its service if it has one: admin-mirror start'] : []),
+    // Workers that share a mirror divide the lists. On a file each daemon reads every list.
+    ...(queue || living.length < 2
+      ? []
+      : [
+          `stop all daemons but one, since each of them reads every list: ${living.map(({ pid }) => pid).join(', ')}`,
+        ]),
+  ]
 }
 
-function timeText(ms: number | null | undefined): string | null {
-  return ms == null ? null : new Date(ms).toISOString()
+function listStatus(
+  list: ListFacts,
+  facts: StatusFacts,
+  isServed: boolean,
+): { job: JobStatus; step: Step | null } {
+  const { now, maxAgeMs, freshMs, lists } = facts
+  const { plan, tokenPlace } = list
+  const row = withPresentWait(list.row, now)
+  const isConfigured = row.configured === 1
+  const isOlder = (since: string | null, most: number | null) =>
+    most === null ? null : isConfigured && isOlderThan(since, most, now)
+  const tooOld = isOlder(row.as_of, maxAgeMs)
+  const tooStale = isOlder(row.fresh_as_of, freshMs)
+  const overdue = plan === null ? null : isOverdue(row, plan.dueAt, now)
+  const isTooOld = tooOld === true || tooStale === true
+  const step = nextStep(row, now, { isTooOld, isOverdue: overdue === true, tokenPlace, isServed })
+  const percent = row.walk_origin === null ? null : walkPercent(row.walk_rows_seen, row.walk_total)
+  const left = percent === null || !isWalking(row) ? null : timeLeft(paceOf({ ...list, row }, lists, now))
+  const state = stateOf(row, overdue === true, step)
+  const problem = problemOf(row, state, plan)
+  const job: JobStatus = {
+    organization_id: row.organization_id,
+    organization: row.organization,
+    collection: row.collection,
+    configured: isConfigured,
+    rows: row.rows,
+    state,
+    problem: problem.text,
+    problem_since: problem.since,
+    notes: [],
+    next: step === null ? null : stepText(step, row),
+    as_of: row.as_of,
+    last_complete_at: row.last_complete_at,
+    coverage: row.coverage,
+    fresh_as_of: row.fresh_as_of,
+    newest: row.newest,
+    last_run_at: row.last_run_at,
+    last_run_status: row.last_run_status,
+    error_code: row.error_code,
+    error_message: withoutHold(row, row.error_message),
+    failing_since: row.failing_since,
+    failing_code: row.failing_code,
+    held_since: row.held_since,
+    removals_held: row.removals_held,
+    running: row.running,
+    walk_percent: percent,
+    walk_left_ms: left,
+    no_answer_since: row.retry_since,
+    no_answer_code: row.retry_since === null ? null : (row.retry_error?.split(':')[0] ?? null),
+    waiting_until: row.waiting_until,
+    next_run_at: plan?.nextRunAt == null ? null : new Date(plan.nextRunAt).toISOString(),
+    overdue,
+    too_old: tooOld,
+    too_stale: tooStale,
+  }
+  job.notes = notesOf(row, job, facts)
+  return { job, step }
 }
 
-/** The wait of a job that runs, or whose last run failed, while it lasts. */
-function presentWait({ running, waiting_for, waiting_until, last_run_status: last }: StatusRow, now: number) {
+function isOlderThan(since: string | null, most: number, now: number): boolean {
+  return since === null || isAhead(since, now) || now - Date.parse(since) > most
+}
+
+/** The wait of a list that is being read, or whose last run failed, while it lasts. */
+function withPresentWait(row: StatusRow, now: number): StatusRow {
+  const { running, waiting_until: until, last_run_status: last } = row
   const isMeant = running !== false || (last !== null && last !== 'succeeded')
-  return isMeant && waitLeft(waiting_until, now) > 0
-    ? { waiting_for, waiting_until }
-    : { waiting_for: null, waiting_until: null }
+  return isMeant && waitLeft(until, now) > 0 ? row : { ...row, waiting_for: null, waiting_until: null }
 }
 
-/**
- * How far the open walk is, in whole percent of its items, and how long a running one still takes: at the speed of its run
- * so far, and not less than the present wait. Null for what the mirror does not know.
- */
-export function walkProgress(row: StatusRow, now: number) {
-  const { walk_rows_seen: walkSeen, walk_total: total } = row
-  const percent = row.walk_origin === null ? null : walkPercent(walkSeen, total)
-  return { walk_percent: percent, walk_left_ms: percent === null ? null : walkTimeLeft(row, now) }
+/** Whether a run reads its pages now: how long a page that is asked for again keeps failing is not known. */
+function isWalking({ running, last_run_status: status, work, retry_since: since }: StatusRow): boolean {
+  return running === true && status === 'running' && work !== 'verify' && work !== 'refresh' && since === null
 }
 
-function walkTimeLeft(row: StatusRow, now: number): number | null {
-  const { running, last_run_status: status, last_run_pages: pages, last_run_rows_seen: rowsSeen } = row
-  // How long a page that is being retried will keep failing is not known.
-  const isOfRun =
-    running === true && status === 'running' && row.work !== 'verify' && row.retry_since === null
-  if (!isOfRun || row.last_run_at === null || pages === null || rowsSeen === null) return null
-  return walkLeft(
-    {
-      startedAt: row.last_run_at,
-      pages,
-      rowsSeen,
-      walkSeen: row.walk_rows_seen,
-      total: row.walk_total,
-      updatedAt: row.walk_updated_at,
-      waitingUntil: row.waiting_until,
-    },
-    now,
-  )
+function paceOf({ row, budget, perMinute }: ListFacts, lists: readonly ListFacts[], now: number): Pace {
+  const isSame = (other: StatusRow) =>
+    other.organization_id === row.organization_id && other.collection === row.collection
+  const beside = lists.filter((one) => one.budget === budget && !isSame(one.row) && isWalking(one.row))
+  return {
+    pages: row.last_run_pages ?? 0,
+    runMs: now - Date.parse(row.last_run_at ?? ''),
+    waitedMs: row.last_run_waited_ms ?? 0,
+    waitMs: waitLeft(row.waiting_until, now),
+    pagesLeft: pagesLeft(row),
+    perMinute,
+    others: beside.map((one) => ({ pages: one.row.last_run_pages ?? 0, pagesLeft: pagesLeft(one.row) })),
+  }
+}
+
+/** By the items of a page so far. */
+function pagesLeft({ walk_rows_seen: seen, walk_total: total, walk_pages: pages }: StatusRow): number | null {
+  if (seen === null || total === null || pages === null || pages === 0 || seen === 0) return null
+  return Math.ceil((Math.max(total - seen, 0) * pages) / seen)
+}
+
+/** The gravest first. */
+function stateOf(row: StatusRow, overdue: boolean, step: Step | null): State {
+  if (row.configured !== 1) return 'not configured'
+  if (row.held_since !== null) return 'token held'
+  if (row.removals_held > 0) return 'removals held'
+  if (row.failing_since !== null) return 'failing'
+  if (overdue) return 'overdue'
+  if (row.retry_since !== null) return 'no answer'
+  if (row.running === true) return 'being read'
+  if (row.as_of === null) return row.last_run_at === null ? 'not read yet' : 'unfinished'
+  if (isStopped(row) || row.walk_origin === 'sync') return 'unfinished'
+  if (row.untrusted !== null || step !== null) return row.untrusted === null ? 'unfinished' : 'uncertain'
+  return 'well'
 }

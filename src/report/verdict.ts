@@ -1,5 +1,6 @@
+import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { ListTrouble, StatusRow } from '../store/core/status.ts'
-import { grouped } from '../text.ts'
+import { grouped, inWords } from '../text.ts'
 import type { JobStatus, Status } from './status.ts'
 
 /**
@@ -31,13 +32,13 @@ export function troubleCode(list: ListTrouble): string | null {
   return list.failing_since === null ? null : (list.failing_code ?? 'INTERNAL')
 }
 
-type Facts = Pick<Status, 'unusable' | 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>
+type Facts = Pick<Status, 'now' | 'unusable' | 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>
 
-/** The state in one sentence; "well" only while a `start` runs. */
+/** The state in one sentence; "well" only while a `start` runs. It holds nothing that a server said: pings take it elsewhere. */
 export function verdict(status: Facts): string {
   if (status.unusable !== null) return `${status.unusable}${daemonText(status)}`
-  const problem = problemOf(status)
-  if (problem !== null) return `${problem}${daemonText(status)}`
+  const problem = [problemOf(status), noAnswerText(status)].filter((text) => text !== null).join('; ')
+  if (problem !== '') return `${problem}${daemonText(status)}`
   const { jobs, daemon, timezone } = status
   const all = jobs.length === 1 ? 'the only list' : `all ${grouped(jobs.length)} lists`
   const [is, was] = jobs.length === 1 ? ['is', 'was'] : ['are', 'were']
@@ -51,23 +52,33 @@ export function verdict(status: Facts): string {
 type Words = readonly [one: string, several: string]
 
 /** The gravest problem; null: none. It says "needs attention" only of what `checkExitCode` counts. */
-function problemOf({ jobs, max_age: maxAge, fresh }: Facts): string | null {
+function problemOf({ jobs, max_age: maxAge, fresh, now }: Facts): string | null {
   const inNeed = jobs.filter(needsAttention)
   if (inNeed.length > 0)
-    return `${some(inNeed.length, jobs.length, ['needs attention', 'need attention'])}${reasonsOf(inNeed, jobs.length)}`
+    return `${some(inNeed.length, jobs.length, ['needs attention', 'need attention'])}${reasonsOf(inNeed, jobs.length, Date.parse(now))}`
   const lacks = `may lack what was added in the last ${fresh}`
   const problems: [isMeant: (job: JobStatus) => boolean, ...words: Words][] = [
     [(job) => job.too_old === true, `is older than ${maxAge}`, `are older than ${maxAge}`],
     [(job) => job.too_stale === true, lacks, lacks],
     [(job) => job.configured && job.last_run_status === 'interrupted', 'was interrupted', 'were interrupted'],
-    [(job) => job.configured && job.as_of === null, 'is not read whole yet', 'are not read whole yet'],
+    [
+      (job) => job.state === 'being read' && job.as_of === null,
+      'is being read for the first time',
+      'are being read for the first time',
+    ],
+    // Of those without an answer, that is told instead.
+    [
+      (job) => job.configured && job.as_of === null && job.no_answer_since === null,
+      'is not read whole yet',
+      'are not read whole yet',
+    ],
     [
       (job) => job.last_run_status === 'running' && job.running === null,
       'is being read, or was interrupted',
       'are being read, or were interrupted',
     ],
     [
-      (job) => job.untrusted !== null,
+      (job) => job.state === 'uncertain',
       'was read, but something may be missing',
       'were read, but something may be missing',
     ],
@@ -85,21 +96,33 @@ function some(number: number, of: number, [one, several]: Words): string {
   return `${grouped(number)} of ${grouped(of)} lists ${number === 1 ? one : several}`
 }
 
+/** How many lists get no answer while their runs try again, and since when; no alarm goes by it. */
+function noAnswerText({ jobs, now }: Facts): string | null {
+  const without = jobs.filter((job) => job.no_answer_since !== null)
+  const since = without.map((job) => job.no_answer_since ?? '').toSorted()[0]
+  if (since === undefined) return null
+  const what = some(without.length, jobs.length, ['gets no answer', 'get no answer'])
+  const cause = causeOf(without.map((job) => job.no_answer_code))
+  const again = without.length === 1 ? 'it is tried again' : 'they are tried again'
+  return `${what} since ${since} (${inWords(Date.parse(now) - Date.parse(since))})${cause}; ${again}`
+}
+
 /** Whether a list is late by its schedule. While its token is held it is not: the hold is named instead. */
 function isLate({ held_since: held, overdue }: JobStatus): boolean {
   return held === null && overdue === true
 }
 
 /** The gravest reasons first. `lists`: how many there are in all. */
-function reasonsOf(jobs: readonly JobStatus[], lists: number): string {
+function reasonsOf(jobs: readonly JobStatus[], lists: number, now: number): string {
   const count = (isMeant: (job: JobStatus) => boolean) => jobs.filter(isMeant).length
+  const failed = jobs.filter((job) => job.held_since === null && job.failing_since !== null)
   const reasons: [number, string][] = [
     [count((job) => job.held_since !== null), 'held for a refused token'],
     [count((job) => job.removals_held > 0), 'with removals held back'],
-    [count((job) => job.held_since === null && job.failing_since !== null), 'failed'],
+    [failed.length, `failed${causeOf(failed.map((job) => job.failing_code))}`],
     [count((job) => isLate(job) && job.last_run_at === null), 'never read'],
     [count((job) => isLate(job) && job.last_run_at !== null), 'overdue'],
-    [count((job) => isLate(job) && (job.age_ms ?? 0) < -AHEAD_MS), 'read by a clock that was ahead'],
+    [count((job) => isLate(job) && isAhead(job.as_of, now)), 'read by a clock that was ahead'],
   ]
   const told = reasons.flatMap(([number, what]) =>
     number === 0 ? [] : [lists === 1 ? what : `${grouped(number)} ${what}`],
@@ -107,17 +130,32 @@ function reasonsOf(jobs: readonly JobStatus[], lists: number): string {
   return told.length === 0 ? '' : ` (${told.join(', ')})`
 }
 
-function daemonText({ daemon, timezone }: Facts): string {
+/** `: the server could not be reached`, where all have that one cause; else nothing. */
+function causeOf(codes: readonly (string | null)[]): string {
+  const [code, ...others] = new Set(codes)
+  // A later version may have left a code that is unknown here.
+  if (code == null || others.length > 0 || !Object.hasOwn(ERRORS, code)) return ''
+  return `: ${ERRORS[code as ErrorCode].meaning}`
+}
+
+function daemonText({ daemon, jobs, timezone }: Facts): string {
   if (timezone === null) return ''
   const { processes } = daemon
   const lost = processes.filter(({ running }) => running === false).length
   if (daemon.running === true)
     return lost === 0 ? '' : `; ${grouped(lost)} of ${grouped(processes.length)} daemons died`
   if (daemon.running === null) return '; this user cannot see whether a daemon is running'
-  return processes.length > 0
-    ? '; the daemon died: start it again, or run sync for newer rows'
-    : '; no daemon runs: start one, or run sync for newer rows'
+  if (processes.length > 0) return '; the daemon died: start it again, or run sync for newer rows'
+  // A command that somebody typed is at work.
+  if (jobs.some((job) => job.running === true)) return ''
+  return '; no daemon runs: start one, or run sync for newer rows'
 }
+
+/** A run may start this late: it may wait 30 seconds for the file's lock. */
+const GRACE_MS = 30_000
+
+/** All attempts at a page together take less, unless the server asks for a pause: then `waiting_until` is set. */
+const STALLED_MS = 3_600_000
 
 /** Clocks of the processes on a mirror may differ by this much. */
 const AHEAD_MS = 60_000
@@ -127,20 +165,17 @@ export function isAhead(time: string | null, now: number): boolean {
   return time !== null && Date.parse(time) > now + AHEAD_MS
 }
 
-/** A run may start this late: it may wait 30 seconds for the file's lock. */
-const GRACE_MS = 30_000
-
-/** All attempts at a page together take less, unless the server asks for a pause: then `waiting_until` is set. */
-const STALLED_MS = 3_600_000
-
 /**
  * The moment from which the next time of the schedule counts (epoch milliseconds): the end of the last run by schedule or
  * by hand, since a tick during a run is skipped, or `as_of` if that is later; null if there was neither. A killed run does not
  * count: a process in a crash loop would never be overdue.
  */
-export function lastAttempt(row: Pick<StatusRow, 'as_of' | 'last_sync_finished_at'>): number | null {
+export function lastAttempt(
+  row: Pick<StatusRow, 'as_of' | 'last_sync_finished_at'>,
+  now: number,
+): number | null {
   const times = [row.as_of, row.last_sync_finished_at].flatMap((time) =>
-    time === null ? [] : [Date.parse(time)],
+    time === null || isAhead(time, now) ? [] : [Date.parse(time)],
   )
   return times.length === 0 ? null : Math.max(...times)
 }
@@ -151,9 +186,7 @@ export function lastAttempt(row: Pick<StatusRow, 'as_of' | 'last_sync_finished_a
  */
 export function isOverdue(row: StatusRow, dueAt: number | null, now: number): boolean {
   if (row.configured !== 1) return false
-  const attempt = lastAttempt(row)
-  // What a clock said that was ahead tells nothing of when the next time comes.
-  const isNeverTried = attempt === null || attempt > now + AHEAD_MS
+  const isNeverTried = lastAttempt(row, now) === null
   if (!isNeverTried && (dueAt === null || now - dueAt < GRACE_MS)) return false
   return row.running === false || isStalled(row, now)
 }

@@ -93,7 +93,7 @@ function notingRetries(
       const noting: typeof observe = (event) => {
         if (event.kind === 'retry') {
           since ??= now()
-          note({ since, until: now() + event.delayMs, error: event.reason })
+          note({ since, until: now() + event.delayMs, error: `${event.code}: ${event.reason}` })
         }
         observe(event)
       }

@@ -1,4 +1,4 @@
-import type { KnownError } from '../errors.ts'
+import type { ErrorCode, KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/value.ts'
 import type { CoverageState, Question } from './coverage/state.ts'
 
@@ -54,7 +54,7 @@ export interface Page {
 /** What happens while a page is asked for. `until` is in epoch milliseconds. */
 export type RequestEvent =
   | { kind: 'request' }
-  | { kind: 'retry'; reason: string; delayMs: number }
+  | { kind: 'retry'; code: ErrorCode; reason: string; delayMs: number }
   | { kind: 'throttled' }
   | { kind: 'wait'; reason: string; until: number }
   /** When the request has left, or never will. */

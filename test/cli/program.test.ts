@@ -176,89 +176,12 @@ describe('a sync of two organizations, one of which the API does not know,', () 
     const pretty = await run(['sync', '--org', 'acme', '--log-format', 'pretty'])
     const json = await run(['sync', '--org', 'acme', '--log-format', 'json'])
 
-    expect(pretty.stderr).toMatch(/INFO: acme orders run finished, succeeded/)
+    expect(pretty.stderr).toMatch(/INFO: acme orders run finished: 3 pages, 4 new, 0 changed, steady/)
     expect(pretty.logs).toEqual([])
     // No escapes either: it may be a file.
     expect(pretty.stderr.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
     expect(json.stderr.trim().split('\n')).toHaveLength(json.logs.length)
   })
-
-  it('with --json is one object; verify, too, without values', async ({
-    scene: {
-      workspace: { run, change },
-    },
-  }) => {
-    const sync = await run(['sync', '--json'])
-    change(`UPDATE orders_raw SET _json = '{"id":1,"state":"mine"}' WHERE id = 1`)
-    change('DELETE FROM orders_raw WHERE id = 2')
-    const verify = await run(['verify', '--json'])
-    const [synced, verified] = [sync, verify].map(({ stdout }) => JSON.parse(stdout) as object)
-
-    expect([sync.code, verify.code]).toEqual([3, 3])
-    expect(synced).toMatchObject({
-      version: 1,
-      exit_code: 3,
-      runs: [
-        {
-          organization: 'acme',
-          collection: 'orders',
-          status: 'succeeded',
-          rows_added: 4,
-          coverage: 'steady',
-          error_code: null,
-        },
-        { organization: 'globex', status: 'failed', rows_added: 0, error_code: 'ORGANIZATION_NOT_FOUND' },
-      ],
-    })
-    const different = {
-      kind: 'different',
-      key: '1',
-      page: 1,
-      fields: ['state'],
-      more_fields: false,
-      reject: null,
-    }
-    expect(verified).toMatchObject({
-      version: 1,
-      exit_code: 3,
-      lists: [
-        {
-          organization: 'acme',
-          items: 4,
-          missing: 1,
-          extra: 0,
-          different: 1,
-          differences: expect.arrayContaining([different]),
-        },
-        { organization: 'globex', items: null, error_code: 'ORGANIZATION_NOT_FOUND' },
-      ],
-    })
-    expect(verify.stdout).not.toContain('mine')
-  })
-})
-
-it('the configuration file is the one of --config, else of ADMIN_MIRROR_CONFIG, else config/admin-mirror.yaml', async () => {
-  const place = createWorkspace()
-  fs.mkdirSync(place.file('config'))
-  for (const name of ['config/admin-mirror', 'variable', 'option']) {
-    const config = {
-      api: { baseUrl: server.url },
-      database: `${name.replace('config/admin-mirror', 'default')}.db`,
-      organizations: [organization('acme', 1)],
-    }
-    fs.writeFileSync(place.file(`${name}.yaml`), JSON.stringify(config))
-  }
-  const usedWith = async (args: string[], inEnvironment: string) => {
-    const { stdout } = await place.run(['status', '--json', ...args], {
-      env: { ADMIN_MIRROR_CONFIG: inEnvironment },
-    })
-    return (JSON.parse(stdout) as { database: string }).database
-  }
-
-  // An empty variable counts as none, as everywhere in containers.
-  expect(await usedWith([], '')).toBe(place.file('config/default.db'))
-  expect(await usedWith([], 'variable.yaml')).toBe(place.file('variable.db'))
-  expect(await usedWith(['--config', 'option.yaml'], 'variable.yaml')).toBe(place.file('option.db'))
 })
 
 describe('an organization with a name that a terminal would reorder and a shell would split', () => {
@@ -273,7 +196,6 @@ describe('an organization with a name that a terminal would reorder and a shell 
 
     for (const args of [
       ['sync', '--log-format', 'pretty'],
-      ['sync', '--json'],
       ['backfill', '--org', NAME],
       ['verify'],
       ['status'],

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import { createApp } from '../../src/listener/app.ts'
-import { metricsText } from '../../src/listener/metrics.ts'
-import { pageHtml, pageState } from '../../src/listener/page.ts'
-import { type JobContext, type JobStatus, jobStatus } from '../../src/report/status.ts'
-import { statusText } from '../../src/report/status-text.ts'
-import { troubleCode, verdict } from '../../src/report/verdict.ts'
-import { type ListTrouble, neverSynced, type StatusRow } from '../../src/store/core/status.ts'
+import { createCounters, metricsText } from '../../src/listener/metrics.ts'
+import { pageHtml } from '../../src/listener/page.ts'
+import type { JobStatus } from '../../src/report/status.ts'
+import { alarmText, statusText } from '../../src/report/status-text.ts'
+import { isOverdue, lastAttempt, troubleCode } from '../../src/report/verdict.ts'
+import type { StatusRow } from '../../src/store/core/status.ts'
 import { fullDisk } from '../../src/store/sqlite/read/status.ts'
-import { at, failedBy, job, NOW, overview, source } from '../listener/overviews.ts'
+import { at, failedBy, listOf, NOW, never, statusOf } from '../helpers/status.ts'
 
-function verdictOf(running: (boolean | null)[], jobs = [job('acme')]): string {
-  const processes = running.map((one, index) => ({ pid: index + 1, since: at(90), running: one }))
-  const isAny = (wanted: boolean | null) => running.includes(wanted)
-  const daemon = { running: isAny(true) ? true : isAny(null) ? null : false, processes }
-  return verdict({ unusable: null, jobs, daemon, timezone: 'UTC', max_age: null, fresh: null })
-}
+const NEVER = { as_of: null, last_run_at: null, last_sync_finished_at: null }
+const plan = (dueAt: number | null) => ({ schedule: '* * * * *', nextRunAt: null, dueAt })
+const DUE = { plan: plan(NOW - 600_000) }
+
+/** Of lists that failed with these codes, and one that is well. */
+const verdictOf = (...codes: string[]) =>
+  statusOf([...codes.map((code) => listOf(`of${code}`, failedBy(code))), listOf('acme')]).verdict
 
 describe('the verdict', () => {
   it.each<[daemons: (boolean | null)[], verdict: string]>([
@@ -24,33 +24,53 @@ describe('the verdict', () => {
     [[false], 'the only list is up to date; the daemon died: start it again, or run sync for newer rows'],
     [[false, null], 'the only list is up to date; this user cannot see whether a daemon is running'],
   ])('of daemons that run, died, or cannot be seen: %j', (running, expected) => {
-    expect(verdictOf(running)).toBe(expected)
+    const daemons = running.map((one, index) => ({ pid: index + 1, since: at(90), running: one }))
+
+    expect(statusOf([listOf('acme')], { daemons }).verdict).toBe(expected)
   })
 
-  it('says that a daemon died beside what else is wrong', () => {
-    expect(verdictOf([true, false], [job('acme', 'orders', { overdue: true, next: 'sync' })])).toBe(
-      'the only list needs attention (overdue); 1 of 2 daemons died',
-    )
+  it('asks for no daemon beside a command that is at work', () => {
+    const running = listOf('acme', { running: true, last_run_status: 'running' })
+
+    expect(statusOf([running], { daemons: [] }).verdict).toBe('the only list is up to date')
   })
 
-  it.each<[Partial<JobStatus>, string]>([
-    [{ held_since: at(1), overdue: true }, 'held for a refused token'],
-    [failedBy(), 'failed'],
-    [{ ...failedBy(), overdue: true }, 'failed, overdue'],
-  ])('names each reason, and none for the rest: %j', (more, reasons) => {
-    expect(verdictOf([true], [job('acme', 'orders', { ...more, next: 'type it' })])).toBe(
-      `the only list needs attention (${reasons})`,
-    )
+  it.each<[Partial<StatusRow>, isDue: boolean, string]>([
+    [{ held_since: at(1) }, true, 'held for a refused token'],
+    [failedBy(), false, 'failed: the server could not be reached'],
+    [failedBy(), true, 'failed: the server could not be reached, overdue'],
+    [failedBy('A_LATER_CODE'), false, 'failed'],
+    [{ removals_held: 2 }, false, 'with removals held back'],
+    [NEVER, false, 'never read'],
+  ])('names each reason: %j', (changed, isDue, reasons) => {
+    const { verdict } = statusOf([listOf('acme', changed, isDue ? DUE : {})])
+
+    expect(verdict).toBe(`the only list needs attention (${reasons})`)
   })
 
-  it('does not call a list overdue that was never read', () => {
-    const fresh = { overdue: true, next: 'sync', as_of: null, last_run_at: null }
-    expect(verdictOf([true], [job('acme', 'orders', fresh), job('acme', 'establishments', fresh)])).toBe(
-      '2 of 2 lists need attention (2 never read)',
+  it('counts the lists, and says a cause that they share', () => {
+    expect(verdictOf('TIMEOUT', 'TIMEOUT')).toBe(
+      '2 of 3 lists need attention (2 failed: no whole answer came within api.timeout)',
     )
-    const stopped = job('globex', 'orders', { last_run_status: 'interrupted' })
-    expect(verdictOf([true], [job('acme', 'orders', fresh), stopped])).toBe(
-      '1 of 2 lists needs attention (1 never read)',
+    expect(verdictOf('TIMEOUT', 'NETWORK')).toBe('2 of 3 lists need attention (2 failed)')
+  })
+
+  it('says how many lists get no answer while they are tried again, since when and why, without an alarm', () => {
+    const without = { running: true, retry_since: at(3), retry_error: 'NETWORK: acme orders page 3: gone' }
+    const lists = [
+      listOf('acme', without),
+      listOf('globex', { ...without, retry_since: at(2) }),
+      listOf('initech'),
+    ]
+
+    const { verdict, check_exit_code: code } = statusOf(lists)
+
+    expect(verdict).toBe(
+      `2 of 3 lists get no answer since ${at(3)} (3 minutes): the server could not be reached; they are tried again`,
+    )
+    expect(code).toBe(0)
+    expect(statusOf([listOf('acme', { ...without, ...failedBy() })]).verdict).toBe(
+      `the only list needs attention (failed: the server could not be reached); the only list gets no answer since ${at(3)} (3 minutes): the server could not be reached; it is tried again`,
     )
   })
 })
@@ -63,18 +83,9 @@ function product<T>(choices: readonly (readonly T[])[]): T[][] {
   )
 }
 
-const READ: Partial<StatusRow> = {
-  rows: 100,
-  as_of: at(5),
-  last_complete_at: at(4),
-  last_run_at: at(5),
-  last_run_status: 'succeeded',
-  last_sync_finished_at: at(4),
-}
-
-/** What the mirror may hold of a list, and the time at which its schedule asked for it. */
+/** What the mirror may hold of a list. */
 const ROWS = product<Partial<StatusRow>>([
-  [{}, READ],
+  [{}, NEVER],
   [{}, failedBy(), failedBy('DATABASE', 'the disk is full')],
   [{}, { held_since: at(9), held_reason: 'HTTP 401' }],
   [{}, { removals_held: 3, held_why: 'brake' }],
@@ -82,6 +93,7 @@ const ROWS = product<Partial<StatusRow>>([
     {},
     { running: true },
     { running: true, last_run_status: 'running' },
+    { running: true, retry_since: at(1), retry_error: 'NETWORK: away' },
     { last_run_status: 'running' },
     { last_run_status: 'interrupted' },
   ],
@@ -89,114 +101,115 @@ const ROWS = product<Partial<StatusRow>>([
   [{}, { untrusted: 'it met a reject' }, { total_is_wrong: true }, { walk_origin: 'sync', walk_page: 3 }],
 ]).map((parts) => Object.assign({}, ...parts) as Partial<StatusRow>)
 
-const LISTS = ROWS.flatMap((row) =>
-  [null, NOW - 600_000].map((dueAt) => {
-    const context: JobContext = {
-      now: NOW,
-      plan: { schedule: '* * * * *', nextRunAt: null, dueAt },
-    }
-    return jobStatus({ ...neverSynced({ id: 'a', name: 'acme' }, 'orders'), ...row }, context)
-  }),
-)
-
-/** All that is said of this list, alone in its mirror. */
-async function toldOf(list: (typeof LISTS)[number], unusable: string | null) {
-  const known = overview([list], {}, unusable)
-  const { status } = known
-  const app = createApp({
-    source: () => source(known, { health: () => ({ stalled: null, unusable }) }),
-    isLoopback: () => false,
-    onError: () => {},
-    now: () => NOW,
-    sleep: () => new Promise(() => {}),
-  })
-  const check = await app.request('/check')
-  return {
-    code: status.check_exit_code,
-    verdict: status.verdict,
-    text: statusText(status, 'admin-mirror query'),
-    check: { status: check.status, text: await check.text() },
-    page: await pageHtml(known),
-    metrics: await metricsText(known, { stalled: null, unusable }),
-    pings: status.jobs.filter((one) => one.configured && troubleCode(one) !== null),
-  }
-}
-
-describe('the code of a list that is not well', () => {
-  const WELL = { held_since: null, removals_held: 0, failing_since: null, failing_code: null }
-
-  it.each<[string, Partial<ListTrouble>, string | null]>([
-    ['none', {}, null],
-    ['none for a failure that is over', { failing_code: 'TIMEOUT' }, null],
-    ['that of its failure', { failing_since: at(1), failing_code: 'TIMEOUT' }, 'TIMEOUT'],
-    ['INTERNAL for a failure of an earlier version', { failing_since: at(1) }, 'INTERNAL'],
-    ['REMOVALS_HELD', { removals_held: 1, failing_since: at(1), failing_code: 'TIMEOUT' }, 'REMOVALS_HELD'],
-    ['UNAUTHORIZED', { held_since: at(1), removals_held: 1 }, 'UNAUTHORIZED'],
-  ])('is %s', (_code, trouble, code) => {
-    expect(troubleCode({ ...WELL, ...trouble })).toBe(code)
-  })
-})
-
 describe('all that is said of one list', () => {
   it('agrees with what "status --check" exits with, whatever the mirror holds', async () => {
     const codes = new Set<number>()
-    for (const list of LISTS) {
-      const told = await toldOf(list, null)
-      const why = `${JSON.stringify(list)}\n${told.text}`
-      const isWell = told.code === 0
-      codes.add(told.code)
+    for (const row of ROWS)
+      for (const dueAt of [null, NOW - 600_000]) {
+        const status = statusOf([listOf('acme', row, { plan: plan(dueAt) })])
+        const [job] = status.jobs as [JobStatus]
+        const text = statusText(status, 'admin-mirror query')
+        const alarm = alarmText(status)
+        const page = await pageHtml(status)
+        const metrics = await metricsText(status, { stalled: null, unusable: null }, createCounters())
+        const why = `${JSON.stringify(job)}\n${text}`
+        const code = status.check_exit_code
+        const isWell = code === 0
+        codes.add(code)
 
-      const wrong = [
-        list.failing_code === 'DATABASE',
-        list.held_since !== null,
-        list.removals_held > 0,
-        list.failing_since !== null || list.overdue === true,
-      ]
-      const expected = list.configured ? ([4, 3, 5, 1].find((_, index) => wrong[index]) ?? 0) : 0
-      expect(told.code, why).toBe(expected)
-      expect(told.check.status, why).toBe(isWell ? 200 : 503)
-      expect(told.metrics, why).toContain(`\nadmin_mirror_check_exit_code ${told.code}\n`)
-      expect(
-        told.metrics.includes('admin_mirror_last_run_failed{') &&
-          /last_run_failed\{[^}]*\} 1\n/.test(told.metrics),
-        why,
-      ).toBe(list.failing_since !== null)
-      expect(pageState(list, NOW).tone === 'bad', why).toBe(!isWell)
-      expect(told.page.includes('<header class="verdict bad">'), why).toBe(!isWell)
-      expect(told.verdict.includes('needs attention'), why).toBe(!isWell)
-      // Of a list that is merely overdue no ping comes, by which a dead-man's switch knows.
-      expect(told.pings.length, why).toBe(
-        Number(
-          list.configured &&
-            wrong
-              .slice(0, 3)
-              .concat(list.failing_since !== null)
-              .includes(true),
-        ),
-      )
-      if (isWell) continue
-      for (const text of [told.verdict, told.text, told.check.text])
-        expect(text, why).not.toMatch(/\bwell\b|up to date|nothing to do/)
-      expect(told.check.text, why).toMatch(/acme orders: .*; next: \S/)
-      expect(told.page, why).not.toMatch(/<h1>[^<]*well/)
-    }
+        const wrong = [
+          job.failing_code === 'DATABASE',
+          job.held_since !== null,
+          job.removals_held > 0,
+          job.failing_since !== null || job.overdue === true,
+        ]
+        const expected = job.configured ? ([4, 3, 5, 1].find((_, index) => wrong[index]) ?? 0) : 0
+        expect(code, why).toBe(expected)
+        expect(metrics, why).toContain(`\nadmin_mirror_check_exit_code ${code}\n`)
+        expect(/last_run_failed\{[^}]*\} 1\n/.test(metrics), why).toBe(job.failing_since !== null)
+        expect(page.includes('<h1 class="bad">'), why).toBe(!isWell)
+        expect(page.includes('<td class="bad">'), why).toBe(!isWell)
+        expect(status.verdict.includes('needs attention'), why).toBe(!isWell)
+        expect(job.configured && troubleCode(job) !== null, why).toBe(
+          job.configured && (wrong.slice(0, 3).includes(true) || job.failing_since !== null),
+        )
+        if (isWell) continue
+        for (const said of [status.verdict, text, alarm])
+          expect(said, why).not.toMatch(/\bwell\b|up to date|nothing to do/)
+        expect(alarm, why).toMatch(/\nacme orders: .*\nnext: \S/)
+      }
     expect(codes).toEqual(new Set([0, 1, 3, 4, 5]))
   })
 
   it('agrees that a mirror cannot be written', async () => {
     const unusable = fullDisk('/data/mirror.db', 4096)
-    const told = await toldOf(job('acme'), unusable)
+    const status = statusOf([listOf('acme')], { unusable })
 
     expect(unusable).toBe(
       'the disk of /data/mirror.db is full (4,096 bytes are free), so nothing can be written: make room',
     )
-    expect([told.code, told.verdict]).toEqual([4, unusable])
-    expect(told.check).toEqual({ status: 503, text: `${unusable}\n` })
-    expect(told.text).toMatch(/\nnext: fix the problem above/)
-    expect(told.page).toContain('<header class="verdict bad">')
+    expect([status.check_exit_code, status.verdict]).toEqual([4, unusable])
+    expect(status.next).toEqual(['mend what is said above; nothing is written until then'])
+    expect(await pageHtml(status)).toContain('<h1 class="bad">')
   })
 
   it.each([null, 1_000_000])('does not call a disk full with %j bytes free', (free) => {
     expect(fullDisk('/data/mirror.db', free)).toBeNull()
+  })
+})
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+function rowOf(changed: Partial<StatusRow>): StatusRow {
+  return { ...never('acme'), last_sync_finished_at: at(0), ...changed }
+}
+
+describe('the last attempt', () => {
+  const LATER = NOW + 2 * HOUR
+
+  it.each<[string, Partial<StatusRow>, number | null]>([
+    ['of a list that was never tried is none', { last_sync_finished_at: null }, null],
+    ['is the end of a run: a time within it is skipped', {}, NOW],
+    ['is a full backfill, where that is later', { as_of: at(-60) }, NOW + HOUR],
+    ['in the future was written by a clock that was wrong', { last_sync_finished_at: at(-600) }, null],
+  ])('%s', (_, changed, expected) => {
+    expect(lastAttempt(rowOf(changed), LATER)).toBe(expected)
+  })
+})
+
+describe('a list', () => {
+  const RUNNING = { running: true, last_run_at: at(0), walk_updated_at: at(0) }
+
+  it.each<[string, Partial<StatusRow>, dueIn: number | null, after: number, boolean]>([
+    ['is overdue once its time is past', {}, 0, MINUTE, true],
+    ['is given half a minute to begin', {}, 0, 29_999, false],
+    ['that was never tried is overdue at once', { last_sync_finished_at: null }, null, 0, true],
+    [
+      'is not while it is read, however long it takes',
+      { ...RUNNING, walk_updated_at: at(-540) },
+      0,
+      10 * HOUR,
+      false,
+    ],
+    ['is if its run has written nothing for more than an hour', RUNNING, 0, HOUR + 1, true],
+    [
+      'is not while that run waits as it was told',
+      { ...RUNNING, waiting_until: at(-180) },
+      0,
+      2 * HOUR,
+      false,
+    ],
+    [
+      'is if several runs have written nothing for more than an hour, each killed before the next',
+      { ...RUNNING, last_run_at: at(-60), tried_since: at(0) },
+      0,
+      HOUR + 1,
+      true,
+    ],
+    ['is not if this user cannot see whether its run lives', { ...RUNNING, running: null }, 0, MINUTE, false],
+    ['that is no longer configured never is', { configured: 0 }, 0, HOUR, false],
+  ])('%s', (_, changed, dueIn, after, expected) => {
+    expect(isOverdue(rowOf(changed), dueIn === null ? null : NOW + dueIn, NOW + after)).toBe(expected)
   })
 })

@@ -45,7 +45,7 @@ describe('the listener of start', () => {
       samples.find(
         ({ name, labels }) => name === `admin_mirror_${wanted}` && (!status || labels.status === status),
       )?.value
-    while (value('runs_total') !== 1) samples = await scrape()
+    while (value('rows') !== 6) samples = await scrape()
     const shown = JSON.parse(await get(`${url}status.json`)) as { jobs: object[]; daemon: object }
     const texts = await Promise.all(PATHS.map((path) => get(`${url}${path}`)))
     const command = JSON.parse((await scene.workspace.run(['status', '--json'])).stdout) as typeof shown

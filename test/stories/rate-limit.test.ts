@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import type { Status } from '../../src/report/status.ts'
 import { items } from '../helpers/list-server.ts'
 import type { LogLine } from '../helpers/processes.ts'
 import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
@@ -23,7 +24,7 @@ describe('a 429', () => {
 
     const sync = await workspace.run(['sync'])
     const again = await workspace.run(['sync', '--org', 'acme'])
-    const status = JSON.parse((await workspace.run(['status', '--json'])).stdout) as Record<string, string>
+    const status = JSON.parse((await workspace.run(['status', '--json'])).stdout) as Status
 
     expect([sync.code, again.code, acmes()]).toEqual([1, 1, 1])
     expect(
@@ -35,7 +36,7 @@ describe('a 429', () => {
       { name: 'globex', status: 'succeeded', error_code: null },
     ])
     expect(again.logs.at(-1)).toMatchObject({ error_code: 'RATE_LIMITED', event: 'run_not_begun' })
-    const minutes = (Date.parse(status.waiting_until ?? '') - Date.parse(status.now ?? '')) / 60_000
+    const minutes = (Date.parse(status.jobs[0]?.waiting_until ?? '') - Date.parse(status.now)) / 60_000
     expect(minutes).toBeGreaterThan(30)
     expect(minutes).toBeLessThan(61)
 
@@ -71,7 +72,7 @@ describe('a budget of five requests a minute for two lists of ten pages', () => 
     expect([code, (await next.ended).code]).toEqual([143, 143])
     expect(server.asked).toHaveLength(5)
     expect(stdout).toContain(`: ${reason}`)
-    expect(jobs[0]).toMatchObject({ organization: 'acme', waiting_for: reason, waiting_until: wait.until })
+    expect(jobs[0]).toMatchObject({ organization: 'acme', waiting_until: wait.until })
     expect(nextWait).toMatchObject({
       organization: 'globex',
       reason: expect.stringContaining('our own limit'),

@@ -82,7 +82,7 @@ describe('a run that succeeds', () => {
         observe({ kind: 'request' })
         observe({ kind: 'throttled' })
         observe({ kind: 'waited', ms: 1000.4 })
-        observe({ kind: 'retry', reason: 'the server failed (500)', delayMs: 500 })
+        observe({ kind: 'retry', code: 'SERVER_ERROR', reason: 'the server failed (500)', delayMs: 500 })
         return list.source.fetchPage(page, observe, signal)
       },
     }

@@ -152,6 +152,12 @@ export function budgetOf(text: string | null, closedUntil: number): Budget {
   return { ...FRESH, ...kept, closedUntil }
 }
 
+/** The server's limit of requests a minute in a stored text, announced or learned; null if nothing is known of one. */
+export function announcedLimit(text: string | null): number | null {
+  const { window, learned } = budgetOf(text, 0)
+  return window?.limit ?? learned.limit
+}
+
 /** True for a 429, and for a failure with a pause beyond `maxWaitMs`, which the rate limiter must remember. */
 export function asksForPause(status: number, { retryAfterMs }: RateHeaders, maxWaitMs: number): boolean {
   return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)

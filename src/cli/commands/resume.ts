@@ -1,7 +1,7 @@
 import { printable, shellWord } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { isMade, withMirror } from '../mirror.ts'
-import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
 
 /** `resume`: lifts the hold that a refused token left, and forgets waits of the rate limit. Needs no token. */
@@ -19,14 +19,10 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
       lifted.length === 0
         ? 'no organization was held'
         : `no longer held: ${lifted.map((name) => printable(name, 80)).join(', ')}`
-    const how = lifted.length === 0 ? '' : `; ${nextText(typedConfig(globals), org)}`
+    // Scheduled runs that the hold prevented are not made up for.
+    const sync = ['admin-mirror sync', ...org.flatMap((name) => ['--org', shellWord(name)])].join(' ')
+    const how = lifted.length === 0 ? '' : `; to read their lists before their next time: ${sync}`
     stderr.write(`${what}; waits for the rate limit are forgotten${how}\n`)
     return 0
   })
-}
-
-/** Scheduled runs that the hold prevented are not made up for. */
-function nextText(configOption: string, org: readonly string[]): string {
-  const words = ['admin-mirror sync', ...org.flatMap((name) => ['--org', shellWord(name)])]
-  return `to read their lists before their next time: ${words.join(' ')}${configOption}`
 }

@@ -1,27 +1,20 @@
 import { once } from 'node:events'
-import path from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import { InterruptedError, MirrorLostError, toKnownError } from '../../errors.ts'
-import { nextFireAfter } from '../../schedule/cron.ts'
 import { isDue } from '../../schedule/due.ts'
-import {
-  type ScheduledJob,
-  type Scheduler,
-  type SchedulerEvents,
-  startScheduler,
-} from '../../schedule/scheduler.ts'
+import { type Scheduler, type SchedulerEvents, startScheduler } from '../../schedule/scheduler.ts'
 import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
-import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
-import { DEFAULT_CONFIG, readConfig } from '../config-file.ts'
+import { counted, jobName } from '../../text.ts'
+import { readConfig } from '../config-file.ts'
 import { exitCodeOfStoppedStart } from '../exit-code.ts'
 import { type KeepFreshOptions, keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
 import { mirrorStatus } from '../read-status.ts'
-import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, type HowToRun, withSession } from '../with-session.ts'
 
@@ -29,13 +22,11 @@ import { type CommandSession, type HowToRun, withSession } from '../with-session
  * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP (exit code 129), and at once what is due already. Exits
  * with 4 if only a new process can use the mirror again, so that a supervisor starts one.
  */
-export async function run(runtime: Runtime, typed: Globals): Promise<number> {
-  // The commands that it proposes must work from any folder.
-  const globals = { ...typed, config: path.resolve(runtime.cwd, typed.config ?? DEFAULT_CONFIG) }
+export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, { org: [], collection: [] })
   // Before the mirror: a port in use ends the command with nothing sent or written.
-  const listening = await openListening(config, runtime, globals)
+  const listening = await openListening(config, runtime)
   const mode = { byHand: false, onAnswer: listening?.onAnswer }
   try {
     return await withSession(config, runtime, globals, mode, async (session) => {
@@ -61,10 +52,10 @@ export async function run(runtime: Runtime, typed: Globals): Promise<number> {
 }
 
 /** Loads the listener's code only if there is one. */
-async function openListening(config: Config, runtime: Runtime, globals: Globals): Promise<Listening | null> {
+async function openListening(config: Config, runtime: Runtime): Promise<Listening | null> {
   if (config.http === null) return null
   const { listenFor } = await import('../listening.ts')
-  return listenFor(config, config.http, runtime, typedConfig(globals))
+  return listenFor(config, config.http, runtime.now)
 }
 
 /** Runs the jobs until the signal. */
@@ -125,7 +116,6 @@ async function runScheduled(
     ? await startShared(session.sharing, { runtime, planned, session, events, signal, onResult })
     : startScheduler(scheduled, events, runtime)
   await listening?.serve(session, scheduler)
-  session.reporter.showAtRest(nextRunText(scheduled, now))
   const { sleep } = runtime
   const keeping = keepFresh({
     jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),
@@ -148,7 +138,7 @@ async function runScheduled(
 async function recallTrouble(config: Config, session: CommandSession): Promise<void> {
   const { sharing, serve, now, logger } = session
   if (sharing) return
-  const { facts } = await (await serve()).overview(now())
+  const facts = await (await serve()).facts()
   const status = mirrorStatus(facts, { database: config.database, config, now: now() })
   if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
 }
@@ -211,33 +201,4 @@ export function createSkips(now: () => number): (name: string) => number | null 
     told.set(name, { at, since: 0 })
     return skipped
   }
-}
-
-type Planned = Pick<ScheduledJob, 'name' | 'expression' | 'timezone'>
-
-/** Returns the line of an idle service. The next time is searched only when the one found last has passed. */
-function nextRunText(jobs: readonly Planned[], now: () => number): () => string {
-  let next: { at: number; names: string[] } | null = null
-  return () => {
-    if (next === null || next.at <= now()) next = nextRun(jobs, now())
-    return restLine(next, now())
-  }
-}
-
-/** The jobs that run next by their schedules, and when (epoch milliseconds; Infinity: not within a year). */
-export function nextRun(jobs: readonly Planned[], now: number): { at: number; names: string[] } {
-  const times = jobs.map(
-    ({ expression, timezone }) => nextFireAfter(expression, timezone, now) ?? Number.POSITIVE_INFINITY,
-  )
-  const at = Math.min(...times)
-  return { at, names: jobs.flatMap(({ name }, index) => (times[index] === at ? name : [])) }
-}
-
-/** `idle; next run in 6 hours (2026-11-23T03:00:00Z): acme orders and 19 more` */
-export function restLine({ at, names }: { at: number; names: readonly string[] }, now: number): string {
-  const [first = '', ...others] = names
-  if (!Number.isFinite(at)) return 'idle; no run is scheduled within a year'
-  const more = others.length === 0 ? '' : ` and ${grouped(others.length)} more`
-  const time = new Date(at).toISOString().replace('.000Z', 'Z')
-  return `idle; next run in ${inWords(at - now)} (${time}): ${printable(first, 60)}${more}`
 }

@@ -1,8 +1,7 @@
 import { worstExitCode } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
-import { asCalled } from '../../text.ts'
+import { printableJson } from '../../text.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
-import { jsonText } from '../output/results.ts'
 import { readStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { typedDuration } from '../typed-duration.ts'
@@ -24,11 +23,12 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   const maxAge = typedDuration('--max-age', options.maxAge, DURATIONS)
   const fresh = typedDuration('--fresh', options.fresh, DURATIONS)
   const target = await readTarget(runtime, globals, options.database)
-  const { database, config, configOption, queryCommand } = target
+  const { database, config, queryCommand } = target
   const report = await readStatus(runtime, { database, config, maxAge, fresh })
-  runtime.stdout.write(
-    options.json ? jsonText(report, configOption) : asCalled(statusText(report, queryCommand), configOption),
-  )
+  const text = options.json
+    ? `${printableJson(JSON.stringify(report, null, 2))}\n`
+    : statusText(report, queryCommand)
+  runtime.stdout.write(text)
   const isOld = report.jobs.some((job) => job.too_old || job.too_stale)
   return worstExitCode([isOld ? 1 : 0, options.check ? report.check_exit_code : 0])
 }

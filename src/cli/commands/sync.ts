@@ -1,8 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
-import { jsonText, runsReport } from '../output/results.ts'
-import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
 import { type HowToRun, withSession } from '../with-session.ts'
 
@@ -11,7 +10,6 @@ interface Options extends JobSelection {
   acceptRemovals?: boolean
   acceptAddress?: boolean
   wait?: boolean
-  json?: boolean
 }
 
 /** `sync`: the jobs once, now. Continues unfinished walks; with `--refresh` only reads the newest end of each list. */
@@ -30,9 +28,6 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   return withSession(config, runtime, globals, { byHand: true, acceptAddress }, async ({ runJobs }) => {
     const instead = refresh ? 'newest' : undefined
     const how: HowToRun = { trigger: 'manual', waitForOwner, acceptRemovals, instead, signal }
-    const results = await runJobs(jobs, how)
-    const exitCode = exitCodeOfJobs(results, signal)
-    if (options.json) runtime.stdout.write(jsonText(runsReport(results, exitCode), typedConfig(globals)))
-    return exitCode
+    return exitCodeOfJobs(await runJobs(jobs, how), signal)
   })
 }

@@ -8,14 +8,12 @@ import { readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { noMirror } from '../file/mirror.ts'
 import { isMade } from '../mirror.ts'
-import { jsonText, verifyReport } from '../output/results.ts'
-import { type Globals, type Runtime, typedConfig } from '../runtime.ts'
+import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, withSession } from '../with-session.ts'
 
 interface Options extends JobSelection {
   wait?: boolean
-  json?: boolean
 }
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
@@ -25,12 +23,8 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   if (!(await isMade(config, runtime))) throw noMirror(config.database)
   return withSession(config, runtime, globals, { byHand: true }, async (session) => {
     const results = await compareAll(runtime, config, session, jobs, options.wait === true)
-    const exitCode = exitCodeOfVerifying(results, runtime.signal)
-    const lines = results.flatMap(differenceLines).map((line) => `${line}\n`)
-    runtime.stdout.write(
-      options.json ? jsonText(verifyReport(results, exitCode), typedConfig(globals)) : lines.join(''),
-    )
-    return exitCode
+    for (const line of results.flatMap(differenceLines)) runtime.stdout.write(`${line}\n`)
+    return exitCodeOfVerifying(results, runtime.signal)
   })
 }
 

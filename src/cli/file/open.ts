@@ -1,9 +1,8 @@
 import path from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
-import { overviewOf } from '../../store/core/overview.ts'
 import { claimAddress, saveSetting } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
-import { gateClosedUntil } from '../../store/core/status.ts'
+import { storedGates } from '../../store/core/status.ts'
 import { type Connection, runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
@@ -15,7 +14,6 @@ import {
   readDaemons,
   withdrawDaemon,
 } from '../../store/sqlite/leases.ts'
-import { mirrorSize } from '../../store/sqlite/read/status.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
 import { makeConfigured } from '../../store/sqlite/tables/collection.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
@@ -125,14 +123,9 @@ function createServedFile(connection: Connection, file: string, processName: str
     async probe() {
       assertSameFile()
       // Any read shows whether the mirror can be read; what it returns is not needed.
-      translatingErrors(file, () => runRule(connection, gateClosedUntil()))
+      translatingErrors(file, () => runRule(connection, storedGates()))
     },
     writeFault: () => unwritableNow(file, true),
-    overview: async (newSince) =>
-      translatingErrors(file, () => ({
-        facts: factsOf(connection, file, processName),
-        ...runRule(connection, overviewOf(SQLITE, newSince)),
-        size: mirrorSize(file),
-      })),
+    facts: async () => translatingErrors(file, () => factsOf(connection, file, processName)),
   }
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
-import type { KnownError } from '../../errors.ts'
+import type { ErrorCode, KnownError } from '../../errors.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
 import { type OwnerWork, ownerName, workText } from '../../sync/owner-work.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
@@ -8,8 +8,7 @@ import type { Job, Notice, Observe, Page } from '../../sync/types.ts'
 import type { VerifyEvent } from '../../sync/verify.ts'
 import { counted, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
-import { createBoard } from './board.ts'
-import { ENOUGH_ANSWERS, estimate, type JobProgress, newProgress, noteBudget, noteEvent } from './progress.ts'
+import { estimateText, leftOf, newProgress, noteEvent, type Progress, progressLines } from './progress.ts'
 import { addList, logRefresh, logRun, logTotals, logVerified, newTotals } from './run-lines.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -35,22 +34,42 @@ export interface ReporterOptions {
   onRefresh?: () => void
 }
 
-/** Reports what jobs do: as log lines, and on a terminal as progress lines, too (`board.ts`). */
+const DRAW_EVERY_MS = 200
+
+/** Faults that all lists of an API have at once: told of one, not of each. */
+const OF_THE_API: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR'])
+
+const TOLD_AGAIN_MS = 300_000
+
+/** Reports what jobs do: as log lines, and on a terminal as progress lines, too. */
 export function createReporter({ config, runtime, logger, terminal, budgetOf, onRefresh }: ReporterOptions) {
-  const { now } = runtime
+  const { now, every } = runtime
   const begunAt = now()
   const totals = newTotals()
-  const board = createBoard(runtime, terminal)
+  const running = new Set<Progress>()
+  const draw = () => {
+    if (terminal.isWatched) terminal.draw(running.size === 0 ? [] : progressLines([...running], now()))
+  }
+  const stopDrawing = terminal.isWatched ? every(DRAW_EVERY_MS, draw) : () => {}
+  const toldAt = new Map<string, number>()
 
-  /** Logs the estimate after the first answer, by the rate limit; and after a few, by the server's speed if that is slower. */
-  function logEstimate(log: Logger, page: Page, progress: JobProgress): void {
-    const { answers } = progress
-    if ((answers !== 1 && answers !== ENOUGH_ANSWERS) || page.next === null) return
-    const known = estimate(progress, board.jobs(), now())
-    if (known === null || (answers > 1 && known.by === 'budget')) return
-    const { number, lastPage: pages, total: items } = page
-    const numbers = { page: number, pages, items, allowed_per_minute: progress.allowedPerMinute }
-    log[known.ms < LONG_MS ? 'debug' : 'info']({ event: 'estimate', ...numbers }, known.text)
+  /** Whether a fault of the API was told lately, of any list; else it is now. */
+  function isKnown(event: 'retry' | 'end', code: ErrorCode | undefined): boolean {
+    if (code === undefined || !OF_THE_API.has(code)) return false
+    const [key, at] = [`${event} ${code}`, now()]
+    if (Math.abs(at - (toldAt.get(key) ?? Number.NEGATIVE_INFINITY)) < TOLD_AGAIN_MS) return true
+    toldAt.set(key, at)
+    return false
+  }
+
+  /** Says how long a list will take, after its first answer or as soon as that is known. Returns whether it is said. */
+  function logEstimate(log: Logger, page: Page, progress: Progress): boolean {
+    const text = page.next === null ? null : estimateText(progress, [...running], now())
+    if (text === null) return false
+    const ms = leftOf(progress, [...running], now()) ?? 0
+    const fields = { event: 'estimate', page: page.number, pages: page.lastPage, left_ms: ms }
+    log[ms < LONG_MS ? 'debug' : 'info'](fields, text)
+    return true
   }
 
   /** What `sync` and `verify` report of a job. */
@@ -60,20 +79,23 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
     const progress = newProgress(jobName(job), budgetOf(job))
     const observedAt = now()
     let walkId: number | null = null
+    let isEstimated = false
     /** Who has the job, and when that was logged last. */
     let busy: { owner: string; at: number } | null = null
-    board.add(progress)
+    running.add(progress)
+    draw()
 
     /** The rows of a job that was refreshed instead of walked. */
     let refreshed: RefreshResult['run'] | null = null
     const end = (error: KnownError | null, run: JobResult['run']) => {
-      board.end(progress)
+      running.delete(progress)
+      draw()
       addList(totals, error, progress.requests, run ?? refreshed)
     }
 
     function observe(event: JobEvent | VerifyEvent): void {
       const at = now()
-      noteEvent(progress, event, at)
+      noteEvent(progress, event, at, config.rateLimit)
       switch (event.kind) {
         case 'busy': {
           const { owner, work } = event
@@ -94,8 +116,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
         case 'page': {
           const { page, result } = event
           const { added, changed, notices } = result
-          noteBudget(progress, board.jobs(), page, config.rateLimit, at)
-          logEstimate(log, page, progress)
+          if (!isEstimated) isEstimated = logEstimate(log, page, progress)
           const items = page.items.length
           const fields = { walk_id: walkId, page: page.number, items, added, changed }
           if (isVerify) log.debug({ event: 'page_compared', ...fields }, 'page compared')
@@ -119,7 +140,10 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           )
           return
         case 'retry':
-          log.warn({ event: 'request_retried', delay_ms: event.delayMs }, `${event.reason}; trying again`)
+          log[isKnown('retry', event.code) ? 'debug' : 'warn'](
+            { event: 'request_retried', error_code: event.code, delay_ms: event.delayMs },
+            `${event.reason}; trying again`,
+          )
           return
         case 'wait': {
           const { reason, until } = event
@@ -131,7 +155,7 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           const { result } = event
           end(result.error ?? result.heldBack, result.run)
           // A refresh is reported already.
-          if (!result.isInstead) logRun(log, result, at - observedAt)
+          if (!result.isInstead) logRun(log, result, at - observedAt, isKnown('end', result.error?.code))
           return
         }
         case 'request':
@@ -150,12 +174,14 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
   return {
     observe: (job: Job): Observe<JobEvent> => watch(job, false),
     observeVerifying: (job: Job): Observe<VerifyEvent> => watch(job, true),
-    showAtRest: board.showAtRest,
     /** On a terminal: a last line with the sums of the command. */
     summarize(): void {
       if (terminal.isWatched) logTotals(logger, totals, now() - begunAt)
     },
-    close: board.close,
+    close(): void {
+      stopDrawing()
+      terminal.close()
+    },
   }
 }
 

@@ -8,7 +8,29 @@ import type { RunRecord } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
 import { counted, grouped, inWords } from '../../text.ts'
-import { runNumbers } from './results.ts'
+
+type Run = NonNullable<JobResult['run']>
+
+/** The numbers of a run, by their names in `sync_runs`. */
+function runNumbers(run: Run) {
+  return {
+    pages: run.pages,
+    rows_seen: run.rowsSeen,
+    rows_added: run.rowsAdded,
+    rows_changed: run.rowsChanged,
+    rows_removed: run.rowsRemoved,
+    requests: run.requests,
+    retries: run.retries,
+    rate_limit_hits: run.rateLimitHits,
+    rate_limit_wait_ms: run.rateLimitWaitMs,
+  }
+}
+
+/** `21 pages, 12 new, 3 changed, 1 removed`. */
+function numbersText({ pages, rowsAdded, rowsChanged, rowsRemoved }: Run): string {
+  const removed = rowsRemoved > 0 ? `, ${grouped(rowsRemoved)} removed` : ''
+  return `${counted(pages, 'page')}, ${grouped(rowsAdded)} new, ${grouped(rowsChanged)} changed${removed}`
+}
 
 /** The log line of a verification. `ms`: how long it took. */
 export function logVerified(log: Logger, { differences, error }: VerifyResult, ms: number): void {
@@ -28,17 +50,14 @@ export function logVerified(log: Logger, { differences, error }: VerifyResult, m
     )
     return
   }
-  log[levelOf({ error })](
-    { event: 'not_verified', duration_ms: ms, ...failure(error) },
-    because('not verified', error),
-  )
+  log[levelOf({ error })]({ event: 'not_verified', duration_ms: ms, ...failure(error) }, 'not verified')
   logStack(log, error)
 }
 
-/** The log lines of a run that ended. `ms`: how long it took. */
-export function logRun(log: Logger, result: JobResult, ms: number): void {
+/** The log lines of a run that ended. `ms`: how long it took; `isKnown`: whether its cause was told of another list. */
+export function logRun(log: Logger, result: JobResult, ms: number, isKnown: boolean): void {
   const { run, runId, walk, items, trigger, coverage, error, heldBack, untrusted } = result
-  const level = error ? levelOf(result) : heldBack ? 'warn' : 'info'
+  const level = error ? (isKnown ? 'info' : levelOf(result)) : heldBack ? 'warn' : 'info'
   if (!run) {
     // If another process works on the list, nothing is wrong.
     const lost =
@@ -48,7 +67,7 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     const message = walk ? lost : 'run not begun'
     const event = walk ? 'run_lost' : 'run_not_begun'
     const known = error ?? heldBack
-    log[isExpected(result) ? 'debug' : level]({ event, trigger, ...failure(known) }, because(message, known))
+    log[isExpected(result) ? 'debug' : level]({ event, trigger, ...failure(known) }, message)
     return
   }
   const fields = {
@@ -64,7 +83,8 @@ export function logRun(log: Logger, result: JobResult, ms: number): void {
     coverage,
     ...failure(error ?? heldBack),
   }
-  log[level](fields, endMessage('run', error ?? heldBack))
+  const end = endMessage('run', error ?? heldBack)
+  log[level](fields, error ? end : `${end}: ${numbersText(run)}${coverage === null ? '' : `, ${coverage}`}`)
   if (untrusted)
     log.warn({ event: 'walk_untrusted', run_id: runId, walk_id: walk?.id }, untrustedNote(untrusted))
   logStack(log, error)
@@ -86,7 +106,7 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
   // Hundreds of refreshes a day find nothing.
   log[error ? levelOf({ error, trigger: 'schedule' }) : isNews ? 'info' : 'debug'](
     fields,
-    endMessage('refresh', error),
+    error ? endMessage('refresh', error) : `refresh finished: ${numbersText(run)}`,
   )
   if (!error && shouldWarnOfChanges(saved.state))
     log.warn(
@@ -107,14 +127,9 @@ function endStatus(error: KnownError | null): 'succeeded' | 'interrupted' | 'fai
   return error.code === 'INTERRUPTED' ? 'interrupted' : 'failed'
 }
 
-/** `run finished`, `run failed: NETWORK: no answer`: the message alone says how it ended, and why. */
 function endMessage(what: 'run' | 'refresh', error: KnownError | null): string {
   const status = endStatus(error)
-  return because(`${what} ${status === 'succeeded' ? 'finished' : status}`, error)
-}
-
-function because(message: string, error: KnownError | null): string {
-  return error ? `${message}: ${error.code}: ${error.message}` : message
+  return `${what} ${status === 'succeeded' ? 'finished' : status}`
 }
 
 /** BUSY is no error. But somebody who asked for the list by hand did not get it, which is a warning. */

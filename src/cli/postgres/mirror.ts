@@ -1,11 +1,10 @@
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
 import { columnTroubles } from '../../store/core/column-counts.ts'
-import { overviewOf } from '../../store/core/overview.ts'
-import { gateClosedUntil } from '../../store/core/status.ts'
+import { storedGates } from '../../store/core/status.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { livingWorkers, readDaemons } from '../../store/postgres/leases.ts'
-import { jobsOnServer, mirrorSize, readQueue } from '../../store/postgres/read/status.ts'
+import { jobsOnServer, readQueue } from '../../store/postgres/read/status.ts'
 import type { Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
@@ -60,7 +59,7 @@ async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
   return {
     jobs: await jobsOnServer(sql, living),
     daemons: await readDaemons(sql, living),
-    pausedUntil: await runRule(sql, gateClosedUntil()),
+    gates: await runRule(sql, storedGates()),
     columnTroubles: await runRule(sql, columnTroubles()),
     queue: await readQueue(sql, schema),
   }
@@ -68,7 +67,7 @@ async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
 
 /** After this long, a probe or an answer says that the server is away. Milliseconds. */
 const PROBE_MS = 3000
-const OVERVIEW_MS = 10_000
+const FACTS_MS = 10_000
 
 /** What the listener reads of a mirror on a PostgreSQL server, on the connections of the worker. */
 export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sleep'>): ServedMirror {
@@ -91,22 +90,11 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
     }
   }
 
-  let since = 0
-  const readAll = within(OVERVIEW_MS, () =>
-    server.reading(async (sql) => {
-      const facts = await factsOn(sql, server.address.schema)
-      const overview = await runRule(sql, overviewOf(POSTGRES, since))
-      return { ...overview, size: await mirrorSize(sql), facts }
-    }),
-  )
   return {
     probe: within(PROBE_MS, async () => {
       await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
     }),
     writeFault: () => null,
-    overview: (newSince) => {
-      since = newSince
-      return readAll()
-    },
+    facts: within(FACTS_MS, () => server.reading((sql) => factsOn(sql, server.address.schema))),
   }
 }

@@ -1,6 +1,6 @@
 import type { WalkOutcome } from '../../sync/types.ts'
 import { OF_OUTER_JOB } from './jobs.ts'
-import { all, type Dialect, msOf, one, type Rule, type StoredTime, timeOf } from './sql.ts'
+import { all, type Dialect, msOf, type Rule, type StoredTime, timeOf } from './sql.ts'
 import { JOIN_LAST_RUN } from './views.ts'
 
 // What `status` shows of each job.
@@ -92,7 +92,8 @@ const COLUMNS = {
   ),
   /** What the last run has read so far. */
   last_run_pages: read<number | null>('run.pages'),
-  last_run_rows_seen: read<number | null>('run.rows_seen'),
+  /** How long it has waited for its rate limit. */
+  last_run_waited_ms: read<number | null>('run.rate_limit_wait_ms'),
 }
 
 type StatusColumns = typeof COLUMNS
@@ -241,10 +242,14 @@ export function* troubledLists(): Rule<TroubledList[]> {
   `)
 }
 
-/** When the last pause of all budgets ends; null: no budget is known. */
-export function* gateClosedUntil(): Rule<string | null> {
-  const row = yield* one<{ at: StoredTime | null }>('SELECT max(closed_until) AS at FROM sync_gates')
-  return row?.at == null ? null : timeOf(row.at)
+/** What a rate budget is known to allow; `known` as `api/rate` stores it. */
+export interface StoredGate {
+  scope: string
+  known: string | null
+}
+
+export function storedGates(): Rule<StoredGate[]> {
+  return all('SELECT scope, known FROM sync_gates')
 }
 
 /** Replaces what a process that died has left: it is no longer true. */

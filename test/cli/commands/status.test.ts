@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
-import { type Status, StatusSchema } from '../../../src/report/status.ts'
+import type { Status } from '../../../src/report/status.ts'
 import { items } from '../../helpers/list-server.ts'
 import type { LogLine } from '../../helpers/processes.ts'
 import { ACME, createStanding, GLOBEX, sceneTests } from '../../helpers/scene.ts'
@@ -18,9 +18,7 @@ const OLD = "'2020-01-01T00:00:00.000Z'"
 async function statusOf(workspace: Workspace): Promise<Status> {
   const { code, stdout, stderr } = await workspace.run(['status', '--json'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const status = JSON.parse(stdout) as Status
-  expect(StatusSchema.parse(status)).toEqual(status)
-  return status
+  return JSON.parse(stdout) as Status
 }
 
 const jobsOf = async (workspace: Workspace) => (await statusOf(workspace)).jobs
@@ -71,8 +69,8 @@ describe('status', () => {
     const all = await jobsOf(workspace)
 
     expect(code).toBe(0)
-    expect(text).toMatch(/^acme orders +4 rows +as of \S+Z \(.*\), steady/m)
-    expect(text).toMatch(/globex orders.*ORGANIZATION_NOT_FOUND/s)
+    expect(text).toMatch(/^acme orders +4 rows +well +as of \S+Z \(.*\), steady/m)
+    expect(text).toMatch(/^globex orders: failing since \S+ \(.*\): ORGANIZATION_NOT_FOUND/m)
     expect(all).toMatchObject([
       {
         organization: 'acme',
@@ -178,9 +176,7 @@ describe('status of a walk', () => {
     expect(before).toMatchObject({
       running: true,
       last_run_status: 'running',
-      walk_page: 8,
-      walk_rows_seen: 14,
-      walk_total: 20,
+      state: 'being read',
       walk_percent: 70,
       walk_left_ms: expect.any(Number),
       overdue: false,
@@ -195,12 +191,7 @@ describe('status of a walk', () => {
     expect(after.text).toContain(
       `a backfill stopped at page 4, 4 of 20 items seen; to continue it: ${again}\n`,
     )
-    expect(job).toMatchObject({
-      walk_origin: 'sync',
-      walk_page: 8,
-      walk_rows_seen: 14,
-      backfills: [{ page: 4, next: again }],
-    })
+    expect(job).toMatchObject({ state: 'failing', walk_percent: 70 })
   })
 
   it('takes no killed sync for a running one', async () => {
@@ -233,17 +224,15 @@ describe('status of a walk', () => {
     await workspace.run(['sync'])
 
     expect(text).toMatch(
-      /waits until \S+Z \((1 hour|60 minutes)\) to ask again, since \S+Z \(.*\): acme orders page 1: .*500/,
+      /^the only list gets no answer since \S+Z \(.*\): the server failed; it is tried again$/m,
     )
-    expect(text).not.toContain('verify')
+    expect(text).toMatch(/^acme orders: no answer since \S+Z \(.*\): SERVER_ERROR: .*500/m)
     expect(job).toMatchObject({
       running: true,
-      work: 'manual',
-      retry_since: expect.stringMatching(/Z$/),
-      retry_until: expect.stringMatching(/Z$/),
-      retry_error: expect.stringContaining('500'),
+      no_answer_since: expect.stringMatching(/Z$/),
+      no_answer_code: 'SERVER_ERROR',
     })
-    expect((await jobsOf(workspace))[0]).toMatchObject({ work: null, retry_since: null, retry_error: null })
+    expect((await jobsOf(workspace))[0]).toMatchObject({ state: 'well', no_answer_since: null })
   })
 })
 
@@ -272,7 +261,7 @@ describe('a daemon', () => {
       check_exit_code: 0,
       timezone: 'UTC',
       daemon: { running: true, processes: [{ pid: process.pid, running: true }] },
-      jobs: [{ schedule: '0 0 1 1 *', next_run_at: nextYear, due_at: null, overdue: false }],
+      jobs: [{ state: 'well', next_run_at: nextYear, overdue: false }],
     })
     expect(text).toMatch(/^daemon: runs since \S+ \(.*\), process \d+$/m)
     expect(text).toMatch(/acme orders .*, next in \d+ (days|hours)/)
@@ -347,9 +336,9 @@ describe('a daemon', () => {
       'the only list needs attention (overdue); no daemon runs: start one, or run sync for newer rows',
     )
     expect(text).toMatch(
-      /overdue: by its schedule \(0 0 1 1 \*\) it should have been read at 2020-12-31T15:00:00\.000Z/,
+      /^acme orders: overdue since 2020-12-31T15:00:00\.000Z \(.*\): by its schedule \(0 0 1 1 \*\) it should have been read$/m,
     )
     expect(text).toContain('next: admin-mirror sync --org acme\n')
-    expect((await jobsOf(workspace))[0]?.due_at).toBe('2020-12-31T15:00:00.000Z')
+    expect((await jobsOf(workspace))[0]?.problem_since).toBe('2020-12-31T15:00:00.000Z')
   })
 })

@@ -82,12 +82,12 @@ it('a list that moves, and whose total is never right, costs little more than on
   expect(status.stdout).toMatch(
     /next: the total of orders cannot be relied on.*set collections\.orders\.total: ignore/,
   )
-  expect(status.stdout).toContain(`then: ${SYNC}`)
-  expect(told.jobs).toMatchObject([{ coverage: 'drifted', total_is_wrong: true }])
+  expect(status.stdout).toContain('then: admin-mirror sync --org acme\n')
+  expect(told.jobs).toMatchObject([{ coverage: 'drifted', state: 'uncertain' }])
   expect(after.stdout).toContain('the only list is up to date')
 })
 
-it('numbers that an API begins to send as texts shrink no sum, and what is no number is named by status and check until it ends', async ({
+it('numbers that an API begins to send as texts shrink no sum, and what is no number is named by status until it ends', async ({
   scene: { workspace, api },
 }) => {
   const { run, rows } = workspace
@@ -112,12 +112,10 @@ it('numbers that an API begins to send as texts shrink no sum, and what is no nu
     'orders.total: the value of 1 of 20 rows does not fit it and is, as text, in total__text (acme: a text among numbers)',
   ]
   const status = await run(['status', '--check'])
-  const check = await run(['check', '--offline'])
-  expect([status.code, check.code]).toEqual([0, 0])
+  expect(status.code).toBe(0)
   expect(status.stdout.match(/(?<=^note: ).*/gm)).toEqual(notes)
   expect(JSON.parse((await run(['status', '--json'])).stdout)).toMatchObject({ notes })
-  expect(check.stdout.match(/(?<=^warn {2}columns {19}).*/gm)).toEqual(notes)
-  for (const { stdout } of [status, check]) expect(stdout).not.toContain('Secret Value')
+  expect(status.stdout).not.toContain('Secret Value')
 
   await syncOf((id) => ({ total: id * 100, rate: null, other: id === 7 ? 1 : null }))
   expect((await run(['status'])).stdout.match(/^note: .*/gm)).toEqual([`note: ${notes[0]}`])

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { differenceLines, isApart } from '../../../src/cli/commands/verify.ts'
-import { verifyReport } from '../../../src/cli/output/results.ts'
 import { JobError } from '../../../src/errors.ts'
 import type { Difference, Differences } from '../../../src/sync/differences.ts'
 import { jobOf } from '../../helpers/jobs.ts'
@@ -115,13 +114,4 @@ describe('isApart', () => {
   ])('is of %j %s', (counts, expected) => {
     expect(isApart({ ...NONE, counts })).toBe(expected)
   })
-})
-
-it('verify --json says nothing of extra rows where the reading was not trusted', () => {
-  const results = [true, false].map((isExtraKnown) => {
-    const differences = { ...NONE, counts: { missing: 0, extra: 3, different: 0 }, isExtraKnown }
-    return { job: jobOf(), differences, error: null }
-  })
-
-  expect(verifyReport(results, 0).lists.map(({ extra }) => extra)).toEqual([3, null])
 })

@@ -1,10 +1,6 @@
-import fs from 'node:fs'
-import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { items, pageOf } from '../../helpers/list-server.ts'
 import { createScene } from '../../helpers/scene.ts'
-
-const ROOT = path.resolve(import.meta.dirname, '../../..')
 
 async function createLogged() {
   let failures = 1
@@ -21,35 +17,7 @@ async function createLogged() {
 }
 
 describe('the log', () => {
-  // It reads the source, which is another text where mutants are planted.
-  it.skipIf(process.env.MUTATION_TESTS !== undefined)(
-    'has the events of the documents, and the documents have those of the log',
-    () => {
-      const sources = fs.readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-      const texts = sources
-        .filter((file) => file.endsWith('.ts'))
-        .map((file) => fs.readFileSync(path.join(ROOT, 'src', file), 'utf8'))
-      const logged = texts
-        .flatMap((text) => [...text.matchAll(/\bevent(?::| =)[^,\n]*/g)])
-        .flatMap(([found]) => [
-          ...found.matchAll(/'([a-z]+_[a-z_]+|estimate|waiting|verified|published|listening)'/g),
-        ])
-        .map(([, name = '']) => name)
-      const [, section = ''] = fs
-        .readFileSync(path.join(ROOT, 'config/REFERENCE.md'), 'utf8')
-        .split('## Log events')
-      const [table = ''] = section.split('\n## ')
-      const documented = [...table.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, names = '']) =>
-        [...names.matchAll(/`([a-z_]+)`/g)].map(([, name = '']) => name),
-      )
-
-      expect([...new Set(documented)].filter((name) => name !== 'event').toSorted()).toEqual(
-        [...new Set(logged)].toSorted(),
-      )
-    },
-  )
-
-  it('names the event of every line, its run and walk where it ends, and says after some pages how long a list will take', async () => {
+  it('names the event of every line, its run and walk where it ends, and how long a list will take, as soon as that is known', async () => {
     const workspace = await createLogged()
 
     const { code, logs } = await workspace.run(['sync', '--log-level', 'trace'])
@@ -57,7 +25,7 @@ describe('the log', () => {
     expect(code).toBe(0)
     expect(logs.filter(({ event }) => typeof event !== 'string')).toEqual([])
     expect(logs.filter(({ event }) => event === 'estimate')).toMatchObject([
-      { organization: 'acme', collection: 'orders', msg: expect.stringMatching(/^\d+ pages?, about /) },
+      { organization: 'acme', collection: 'orders', msg: expect.stringMatching(/^\d+ more pages?, about /) },
     ])
     const [run] = workspace.rows('SELECT id, walk_id FROM sync_runs')
     expect(logs.find(({ event }) => event === 'run_finished')).toMatchObject({
@@ -105,7 +73,8 @@ describe('the log', () => {
         level: 'error',
         event: 'run_finished',
         error_code: 'ORGANIZATION_NOT_FOUND',
-        msg: expect.stringMatching(/^run failed: ORGANIZATION_NOT_FOUND: .*not found \(404\)/),
+        error_message: expect.stringMatching(/not found \(404\)/),
+        msg: 'run failed',
       },
     ])
   })

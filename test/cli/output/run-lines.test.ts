@@ -24,7 +24,7 @@ async function levelOf(
     run: null,
     error: new JobError(code, 'why'),
   }
-  logRun(log as unknown as Parameters<typeof logRun>[0], result, 0)
+  logRun(log as unknown as Parameters<typeof logRun>[0], result, 0, false)
   return told
 }
 

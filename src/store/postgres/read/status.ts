@@ -1,4 +1,3 @@
-import type { MirrorSize } from '../../core/overview.ts'
 import { quoted } from '../../core/sql.ts'
 import { jobLines, type StatusRow, statusOf } from '../../core/status.ts'
 import { POSTGRES, runRule, type Statements } from '../driver.ts'
@@ -9,15 +8,6 @@ import type { Sql } from '../server/pool.ts'
 export async function jobsOnServer(sql: Statements, living: ReadonlySet<string>): Promise<StatusRow[]> {
   const lines = await runRule(sql, jobLines(POSTGRES))
   return lines.map((line) => statusOf(line, line.owner !== null && living.has(line.owner)))
-}
-
-export async function mirrorSize(sql: Pick<Statements, 'rows'>): Promise<MirrorSize> {
-  const [size] = await sql.rows<{ bytes: number }>(`
-    SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes
-    FROM pg_class
-    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
-  `)
-  return { bytes: size?.bytes ?? 0, walBytes: null, freeBytes: null }
 }
 
 /** What waits for the workers. */

@@ -3,8 +3,14 @@ import path from 'node:path'
 import { grouped } from '../../../text.ts'
 import { type ColumnTrouble, columnTroubles } from '../../core/column-counts.ts'
 import type { DaemonRecord } from '../../core/leases.ts'
-import type { MirrorSize } from '../../core/overview.ts'
-import { gateClosedUntil, jobLines, neverSynced, type StatusRow, statusOf } from '../../core/status.ts'
+import {
+  jobLines,
+  neverSynced,
+  type StatusRow,
+  type StoredGate,
+  statusOf,
+  storedGates,
+} from '../../core/status.ts'
 import { LATEST_VERSION } from '../../schema.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
 import { APPLICATION_ID, schemaVersion, translatingErrors } from '../file/open.ts'
@@ -14,8 +20,7 @@ import { isOwnerAlive, readDaemons } from '../leases.ts'
 export interface FileFacts {
   jobs: StatusRow[]
   daemons: DaemonRecord[]
-  /** The latest end of a budget's pause. */
-  pausedUntil: string | null
+  gates: StoredGate[]
   columnTroubles: ColumnTrouble[]
 }
 
@@ -29,10 +34,10 @@ export function readFileFacts(connection: Connection, file: string, own: string 
       ? {
           jobs: readJobs(connection, file, own),
           daemons: readDaemons(connection, file, own),
-          pausedUntil: runRule(connection, gateClosedUntil()),
+          gates: runRule(connection, storedGates()),
           columnTroubles: runRule(connection, columnTroubles()),
         }
-      : { jobs: readFreshness(connection), daemons: [], pausedUntil: null, columnTroubles: [] },
+      : { jobs: readFreshness(connection), daemons: [], gates: [], columnTroubles: [] },
   )
 }
 
@@ -81,16 +86,6 @@ function readFreshness(connection: Connection): StatusRow[] {
       ? { failing_since: row.last_run_at ?? null, failing_code: row.error_code ?? null }
       : {}),
   }))
-}
-
-/** Opens nothing, since closing any handle of the file drops SQLite's locks. */
-export function mirrorSize(file: string): MirrorSize {
-  const real = fs.realpathSync(file)
-  return { bytes: bytesOf(real), walBytes: bytesOf(`${real}-wal`), freeBytes: freeBytes(real) }
-}
-
-function bytesOf(file: string): number {
-  return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** What this user may use on the disk of a file, through links. Null if the system does not say, or there is no such file. */

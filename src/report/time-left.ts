@@ -1,0 +1,55 @@
+/** A walk that is being read. */
+export interface Pace {
+  /** Answers that this run has read so far, and how long ago it began (milliseconds). */
+  pages: number
+  runMs: number
+  /** How much of that time it waited for its rate limit. */
+  waitedMs: number
+  /** How long a wait still lasts; 0: none does. */
+  waitMs: number
+  /** Pages that it has still to read; null: unknown. */
+  pagesLeft: number | null
+  /** Requests a minute that its rate limit lets us send; null: no limit is known. */
+  perMinute: number | null
+  /** The other lists that are being read within the same limit. */
+  others: readonly Pick<Pace, 'pages' | 'pagesLeft'>[]
+}
+
+/** Fewer answers do not show how fast a server is: the beginning of a run is part of the first. */
+const ENOUGH_PAGES = 3
+
+const MINUTE_MS = 60_000
+
+/**
+ * Milliseconds until a walk has read its list, everywhere where people are told: its requests, and those that the other lists send meanwhile,
+ * by what the limit allows (what the first minute still allows leaves at once, the others at the pace of the limit), or by the
+ * server's speed where that takes longer. Null before one of the two is known.
+ */
+export function timeLeft(pace: Pace): number | null {
+  const { pages, runMs, waitedMs, waitMs, pagesLeft, perMinute, others } = pace
+  if (pagesLeft === null) return null
+  const isPaced = pages >= ENOUGH_PAGES
+  if (perMinute === null && !isPaced) return null
+  // How long the others are, their first answers say.
+  if (others.some((one) => one.pages === 0)) return null
+  // The lists of a limit take turns, so a longer one sends no more than this one meanwhile. One that does not say its length is taken for as long.
+  const requests = others.reduce(
+    (sum, one) => sum + Math.min(one.pagesLeft ?? pagesLeft, pagesLeft),
+    pagesLeft,
+  )
+  const sent = others.reduce((sum, one) => sum + one.pages, pages)
+  const bySpeed = isPaced ? (Math.max(runMs - waitedMs, 0) / pages) * pagesLeft : 0
+  const byLimit = perMinute === null ? 0 : msToSend(requests, perMinute, sent, runMs)
+  const ms = Math.round(Math.max(bySpeed, byLimit, waitMs))
+  // Where the limit holds nothing back, only the server's speed says how long it takes.
+  return ms === 0 && !isPaced ? null : ms
+}
+
+/** `sent`: how many have left since the first, `ms` ago. */
+function msToSend(requests: number, perMinute: number, sent: number, ms: number): number {
+  if (ms >= MINUTE_MS) return (requests / perMinute) * MINUTE_MS
+  const open = Math.max(Math.floor(perMinute) - sent, 0)
+  if (requests <= open) return 0
+  const later = requests - open
+  return MINUTE_MS - ms + (later / perMinute - Math.min(later, perMinute) / perMinute) * MINUTE_MS
+}

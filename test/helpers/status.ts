@@ -1,0 +1,68 @@
+import { createStatus, type ListFacts, type Status, type StatusFacts } from '../../src/report/status.ts'
+import { neverSynced, type StatusRow } from '../../src/store/core/status.ts'
+
+export const NOW = Date.parse('2026-11-20T12:00:00.000Z')
+
+export function at(minutesAgo: number): string {
+  return new Date(NOW - minutesAgo * 60_000).toISOString()
+}
+
+/** What the mirror keeps of a list whose last run failed. */
+export function failedBy(code = 'NETWORK', message = 'away'): Partial<StatusRow> {
+  return {
+    failing_since: at(30),
+    failing_by: 'walk',
+    failing_code: code,
+    failing_message: message,
+    last_run_status: 'failed',
+    error_code: code,
+    error_message: message,
+  }
+}
+
+/** A list of an organization whose id follows from its name. */
+export function never(organization: string, collection = 'orders'): StatusRow {
+  const id = `00000000-0000-4000-8000-${organization.padEnd(12, '0').slice(0, 12)}`
+  return neverSynced({ id, name: organization }, collection)
+}
+
+/** A list that was read five minutes ago, unless `changed` says otherwise. */
+export function listOf(
+  organization: string,
+  changed: Partial<StatusRow> = {},
+  facts: Partial<ListFacts> = {},
+): ListFacts {
+  const row: StatusRow = {
+    ...never(organization, changed.collection),
+    rows: 1500,
+    as_of: at(5),
+    last_complete_at: at(4),
+    coverage: 'steady',
+    last_run_at: at(5),
+    last_run_status: 'succeeded',
+    last_run_trigger: 'schedule',
+    last_sync_finished_at: at(4),
+    ...changed,
+  }
+  const plan = { schedule: '*/15 * * * *', nextRunAt: NOW + 600_000, dueAt: null }
+  return { row, plan, tokenPlace: null, budget: organization, perMinute: null, ...facts }
+}
+
+/** What `status` says of these lists, beside a `start` that runs. */
+export function statusOf(lists: readonly ListFacts[], more: Partial<StatusFacts> = {}): Status {
+  return createStatus({
+    database: '/data/mirror.db',
+    unusable: null,
+    queue: null,
+    timezone: 'UTC',
+    max_age: null,
+    maxAgeMs: null,
+    fresh: null,
+    freshMs: null,
+    notes: [],
+    now: NOW,
+    lists,
+    daemons: [{ pid: 1, since: at(90), running: true }],
+    ...more,
+  })
+}
