@@ -150,12 +150,7 @@ describe('the house', () => {
   })
 
   it('touches the process, the clock and chance only where a process begins', () => {
-    const beginnings = [
-      'main.ts',
-      'bin.js',
-      'store/sqlite/child-process.ts',
-      'store/sqlite/maintenance-child.ts',
-    ]
+    const beginnings = ['main.ts', 'bin.js']
     const inBrowser = 'listener/page-assets.ts'
     const outside = files.filter((file) => ![...beginnings, inBrowser].includes(file))
 

@@ -37,7 +37,7 @@ export async function run(runtime: Runtime, _globals: Globals, { from, to }: Opt
   const postgres = { ...parsed.value, authority: authority === null ? null : path.resolve(cwd, authority) }
   const server = await connect(postgres, runtime, report)
   try {
-    const { tables, rows } = await withFileAlone(runtime, file, report, (connection) =>
+    const { tables, rows } = await withFileAlone(runtime, file, (connection) =>
       move({ connection, server, signal, onTable }),
     )
     stdout.write(`moved: ${counted(tables, 'table')} with ${counted(rows, 'row')} to ${shown}\n`)
@@ -56,11 +56,9 @@ export async function run(runtime: Runtime, _globals: Globals, { from, to }: Opt
 async function withFileAlone<T>(
   runtime: Runtime,
   file: string,
-  report: (message: string) => void,
   task: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const log = { info: (_: object, message: string) => report(message), warn: () => {} }
-  const { connection, patience } = await openConnection(file, runtime, log)
+  const { connection, patience } = await openConnection(file, runtime)
   try {
     await createLockWait(file, patience)(() => connection.exec('BEGIN IMMEDIATE'))
     assertUnused(connection, file)

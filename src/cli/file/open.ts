@@ -23,7 +23,7 @@ import {
   createTransact,
   type Patience,
 } from '../../store/sqlite/transaction.ts'
-import type { MirrorLog, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
+import type { OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import { factsOf, unwritableNow } from './mirror.ts'
 
@@ -33,7 +33,7 @@ export async function openFile({ config, runtime, log, address }: OpenOptions): 
   const { now, randomHex, env } = runtime
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
   env.SQLITE_TMPDIR ??= path.dirname(file)
-  const { connection, patience } = await openConnection(file, runtime, log)
+  const { connection, patience } = await openConnection(file, runtime)
   const translated = <T>(task: () => T) => translatingErrors(file, task)
   let leases: Leases | undefined
   try {
@@ -103,12 +103,10 @@ function ruleRunner(connection: Connection, file: string): RuleRunner {
 export async function openConnection(
   file: string,
   runtime: Runtime,
-  log: MirrorLog,
 ): Promise<{ connection: Connection; patience: Patience }> {
   const { now, sleep, signal } = runtime
-  const report = (message: string) => log.info({ event: 'mirror_busy' }, message)
-  const patience = { now, sleep, signal, report }
-  const connection = await createLockWait(file, runtime)(() => openForWriting(file))
+  const patience = { now, sleep, signal }
+  const connection = await createLockWait(file, patience)(() => openForWriting(file))
   return { connection, patience }
 }
 

@@ -22,7 +22,7 @@ import { knownKey, loadArrayViews, loadColumns } from './tables.ts'
 // `sync_column_counts`, and what `status` notes of it. The decisions are in columns/counts.ts.
 
 /** Whether rows of the job changed since its values were counted, or may have. */
-export function* isUncounted(job: JobNames): Rule<boolean> {
+function* isUncounted(job: JobNames): Rule<boolean> {
   const row = yield* one(
     `
       SELECT 1

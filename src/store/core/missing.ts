@@ -3,7 +3,7 @@ import type { Job } from '../../sync/types.ts'
 import { tableName } from '../columns/catalog.ts'
 import { jobState, namesOf, OF_JOB } from './jobs.ts'
 import { takeSeq } from './rows.ts'
-import { type Dialect, type Keys, one, quoted, type Rule, run } from './sql.ts'
+import { type Dialect, type Keys, one, quoted, type Rule, run, type Values } from './sql.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
 // `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.
@@ -51,27 +51,45 @@ export interface Judged {
 }
 
 /** Notes what a trusted walk did not see. Repeating it for the same walk changes nothing. `keys`: null without tables. */
-export function* noteMissing(dialect: Dialect, keys: Keys | null, { job, rule, at }: Judged): Rule<void> {
-  const walk = { ...namesOf(job), walkId: rule.walkId }
-  yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${idsSeen(dialect)})`, walk)
+export function* noteMissing(dialect: Dialect, keys: Keys | null, judged: Judged): Rule<void> {
+  const ids = idsSeen(dialect)
+  yield* forgetSeen(judged.job, ids, { walkId: judged.rule.walkId })
+  if (keys) yield* noteUnseen(dialect, keys, judged, ids)
+}
+
+/** Forgets entries of rows with these ids. */
+export function* forgetSeen(job: Job, ids: string, values: Values = {}): Rule<void> {
+  yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${ids})`, { ...namesOf(job), ...values })
   yield* countHeld(job)
-  if (!keys) return
+}
+
+/** Notes live rows without these ids. `range`: only rows with these numbers. */
+export function* noteUnseen(
+  dialect: Dialect,
+  keys: Keys,
+  { job, rule, at }: Judged,
+  ids: string,
+  range: { from: number; to: number } | null = null,
+): Rule<void> {
   const { isOtherScope, isMixed } = yield* jobState(job)
   const id = dialect.idOfRow(keys, 'raw')
   yield* run(
     `
-      WITH seen AS MATERIALIZED (${idsSeen(dialect)})
+      WITH seen AS ${range ? '' : 'MATERIALIZED'} (${ids})
       INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
       SELECT :organization::text, :collection::text, ${id}, :state, :walkId, :at, :reason
       FROM ${quoted(tableName(job.collection.name, 'raw'))} AS raw
       LEFT JOIN seen ON seen.value = ${id}
       WHERE raw."_organization_id" = :organization::text AND seen.value IS NULL
+        ${range ? `AND raw.${dialect.rowId} > :from AND raw.${dialect.rowId} <= :to` : ''}
       ON CONFLICT (organization_id, collection, key) DO UPDATE
       SET state = 'removable', reason = CASE WHEN :isOtherScope::bigint = 1 THEN 'out_of_scope' ELSE sync_missing.reason END
       WHERE sync_missing.state = 'missed' AND sync_missing.missed_by <> excluded.missed_by
     `,
     {
-      ...walk,
+      ...namesOf(job),
+      ...range,
+      walkId: rule.walkId,
       at,
       state: rule.atOnce ? 'removable' : 'missed',
       reason: isOtherScope || isMixed ? 'out_of_scope' : 'removed',

@@ -1,20 +1,9 @@
 import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { counted, jobName } from '../../text.ts'
 import { readShares, writeShare } from './budgets.ts'
-import { isUncounted } from './column-counts.ts'
 import { commitPage } from './commit.ts'
 import { type TableAccess, typedRows, writeFitting } from './fit.ts'
-import {
-  allRefreshes,
-  asOwner,
-  jobState,
-  type LockedJob,
-  namesOf,
-  noteRetry,
-  ownJobOf,
-  saveRefresh,
-} from './jobs.ts'
+import { allRefreshes, asOwner, type LockedJob, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
 import { liveKeys } from './key-order.ts'
 import { countMissing, isNothingMissing, type Judged } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
@@ -31,25 +20,15 @@ import {
   saveCheckpoint,
 } from './walks.ts'
 
-/** For the log: what a task does (`Acme orders: removing 3 rows`), and about how many rows it reads. */
-export interface TaskSize {
-  what: string
-  rows: number
-}
-
 export type Untimed<T> = Omit<T, 'at'>
 
 /** What the methods need of a database. */
 export interface Machinery extends Runner, TableAccess {
   /** Runs a rule that reads the rows of a collection; with null where it has no tables. */
   readingRows<T>(job: Job, begin: (keys: Keys | null) => Rule<T>): Promise<T>
-  /** Rules that may read all rows of a job. Their `at` is read in their transaction. A store may run them in another process if `size` is large. */
-  noteMissing(lease: Lease, judged: Untimed<Judged>, size: () => Rule<TaskSize>): Promise<void>
-  closeWalk(
-    lease: Lease,
-    closing: Untimed<Closing>,
-    size: () => Rule<TaskSize>,
-  ): ReturnType<Store['closeWalk']>
+  /** Rules that may read all rows of a job. Their `at` is read in their transaction. */
+  noteMissing(lease: Lease, judged: Untimed<Judged>): Promise<void>
+  closeWalk(lease: Lease, closing: Untimed<Closing>): ReturnType<Store['closeWalk']>
 }
 
 /** All methods of a store but `acquire` and `release`. `keepRuns`: milliseconds. */
@@ -116,16 +95,12 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
     async findMissing(lease, rule) {
       const { job } = lease
       if (!(await reading(isNothingMissing(dialect, job, rule))))
-        await machinery.noteMissing(lease, { job, rule }, function* () {
-          const what = `${jobName(job)}: looking for rows that are no longer in the list`
-          return { what, rows: (yield* jobState(job)).rows }
-        })
+        await machinery.noteMissing(lease, { job, rule })
       return reading(countMissing(job))
     },
     closeWalk: (lease, { walk, run, ...end }) => {
       const { job } = lease
-      const closing = { ...end, job, walkId: walk.id, kind: walk.kind, runId: run.id }
-      return machinery.closeWalk(lease, closing, () => sizeOfClosing(closing))
+      return machinery.closeWalk(lease, { ...end, job, walkId: walk.id, kind: walk.kind, runId: run.id })
     },
     noteRetry: async (lease, retry) => {
       await owned(lease, () => noteRetry(lease.job, retry))
@@ -142,14 +117,4 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
     },
     liveKeys: (job, from) => readingRows(job, (keys) => liveKeys(keys, job, from)),
   }
-}
-
-function* sizeOfClosing({ job, kind, outcome, removals }: Untimed<Closing>): Rule<TaskSize> {
-  const { removable, held, live } = yield* countMissing(job)
-  const left = removals === 'none' ? 0 : removable + held
-  const isCounted = outcome !== null && kind === 'full' && (left > 0 || (yield* isUncounted(namesOf(job))))
-  const verb = removals === 'remove' ? 'removing' : 'holding back'
-  const what =
-    left > 0 ? `${verb} ${counted(left, 'row')} that left the list` : 'counting the values of each column'
-  return { what: `${jobName(job)}: ${what}`, rows: left + (isCounted ? live : 0) }
 }

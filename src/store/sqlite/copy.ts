@@ -41,7 +41,7 @@ export async function copyMirror(task: CopyTask, name: string, signal: AbortSign
     // SQLite takes an empty file for a new one. While it is made, only its owner may read it.
     fs.closeSync(fs.openSync(unfinished, 'wx', mode === null ? 0o666 : 0o600))
     removeLeft(target, fs.statSync(unfinished).mtimeMs)
-    assertRoom(mirror, target)
+    assertRoom(mirror, unfinished)
     await fillInThread({ ...task, target: unfinished }, signal)
     const handle = fs.openSync(unfinished, 'r+')
     if (mode !== null) fs.fchmodSync(handle, mode)
@@ -90,10 +90,10 @@ export function mayReplace(file: string): boolean {
 }
 
 /** Less than this would not last for the copy, and the syncs need the room. */
-function assertRoom(mirror: string, target: string): void {
+function assertRoom(mirror: string, copy: string): void {
   const needed =
     fs.statSync(mirror).size + (fs.statSync(`${mirror}-wal`, { throwIfNoEntry: false })?.size ?? 0)
-  if ((freeBytes(path.dirname(target)) ?? needed) < needed) throw noRoom(mirror)
+  if ((freeBytes(copy) ?? needed) < needed) throw noRoom(mirror)
 }
 
 function unfinishedName(target: string, name: string): string {

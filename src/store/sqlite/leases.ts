@@ -1,4 +1,3 @@
-import { printable } from '../../text.ts'
 import type { JobNames } from '../core/jobs.ts'
 import { announcedDaemons, DAEMON, type DaemonRecord, ownerOf, releaseJob } from '../core/leases.ts'
 import { removeSetting, saveSetting, setting } from '../core/settings.ts'
@@ -131,45 +130,4 @@ function daemonsOf(connection: Connection) {
 
 function isTime(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT[\d:.]{8,12}Z$/.test(text) && !Number.isNaN(Date.parse(text))
-}
-
-/** The setting that names the process at long work on the file. */
-const MAINTENANCE = 'maintenance'
-
-/** `owner`: the name of that process's lock file. */
-type MaintenanceNotice = Record<'owner' | 'what', string>
-
-/**
- * Notes that a process does long work on the file: others wait for it as long as it lives. Returns false, and changes
- * nothing, if another living process has done so. Call it inside an immediate transaction.
- */
-export function announceMaintenance(connection: Connection, notice: MaintenanceNotice): boolean {
-  if (maintenanceUnderWay(connection, notice.owner) !== null) return false
-  runRule(connection, saveSetting(MAINTENANCE, JSON.stringify(notice)))
-  return true
-}
-
-export function withdrawMaintenance(connection: Connection): void {
-  runRule(connection, removeSetting(MAINTENANCE))
-}
-
-/** The long work of another living process on the file, in words; null if none. `own`: our name. */
-export function maintenanceUnderWay(connection: Connection, own?: string): string | null {
-  const value = runRule(connection, setting(MAINTENANCE))
-  const notice = value === null ? null : parseNotice(value)
-  if (notice === null || notice.owner === own) return null
-  const { owner, what } = notice
-  return isOwnerAlive(connection.name, owner) === true
-    ? `process ${printable(owner, 40)} is at work on it (${printable(what)})`
-    : null
-}
-
-/** Null for a text that this program did not write: anyone who may write the mirror can change it. */
-function parseNotice(text: string): MaintenanceNotice | null {
-  try {
-    const { owner, what } = JSON.parse(text) as Record<keyof MaintenanceNotice, unknown>
-    return typeof owner === 'string' && typeof what === 'string' ? { owner, what } : null
-  } catch {
-    return null
-  }
 }

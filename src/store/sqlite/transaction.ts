@@ -3,7 +3,7 @@ import { MirrorLostError } from '../../errors.ts'
 import type { Runner } from '../core/sql.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
 import { createVersionCheck, isBusy, translate, translatingErrors } from './file/open.ts'
-import { type Leases, maintenanceUnderWay } from './leases.ts'
+import type { Leases } from './leases.ts'
 import { withoutForeignKeys } from './tables/alter.ts'
 
 /** What waiting for another process's lock needs. */
@@ -12,8 +12,6 @@ export interface Patience {
   sleep: (ms: number) => Promise<void>
   /** Once it is aborted, no wait is long. */
   signal: AbortSignal
-  /** Reports what this process waits for, or does, for long. */
-  report?: ((message: string) => void) | undefined
 }
 
 /**
@@ -26,46 +24,27 @@ export type Transact = <T>(task: () => T, kind?: 'rebuilding') => Promise<T>
 const PATIENCE_MS = 30_000
 const TRY_LOCK_EVERY_MS = 50
 
-/** How often a task checks whether another process has ended its long work. */
-const LOOK_AT_WORK_EVERY_MS = 250
-
 /** All waits for locks together, after the signal to stop. */
 const WAITS_WHEN_STOPPING_MS = 2000
 
 /**
  * Waits for locks outside SQLite: a wait inside it would block the event loop, and signals with it. The first try
- * is synchronous. `underWay` returns the long work of another living process on the file, if there is any; the wait for that
- * has no time limit. Returns a function that retries a task while it finds the file locked, and throws MirrorError.
+ * is synchronous. Returns a function that retries a task while it finds the file locked, and throws MirrorError.
  */
-export function createLockWait(
-  file: string,
-  { now, sleep, signal, report }: Patience,
-  underWay: () => string | null = () => null,
-) {
+export function createLockWait(file: string, { now, sleep, signal }: Patience) {
   let stoppedAt = signal.aborted ? now() : Number.POSITIVE_INFINITY
   signal.addEventListener('abort', () => {
     stoppedAt = now()
   })
   const isStopped = () => now() >= stoppedAt + WAITS_WHEN_STOPPING_MS
 
-  /** Waits for long work of another process; returns whether there was any. Does not try the lock meanwhile: each try blocks for a moment. */
-  async function waitForMaintenance(): Promise<boolean> {
-    for (let reported = false; ; reported = true) {
-      const what = underWay()
-      if (what === null || isStopped()) return reported
-      if (!reported) report?.(`waiting for the mirror: ${what}`)
-      await sleep(LOOK_AT_WORK_EVERY_MS)
-    }
-  }
-
   return async <T>(task: () => T): Promise<T> => {
-    let deadline = now() + PATIENCE_MS
+    const deadline = now() + PATIENCE_MS
     for (;;) {
       try {
         return task()
       } catch (error) {
         if (!isBusy(error)) throw translate(file, error)
-        if (await waitForMaintenance()) deadline = now() + PATIENCE_MS
         if (now() >= deadline || isStopped()) throw translate(file, error)
         await sleep(TRY_LOCK_EVERY_MS)
       }
@@ -80,7 +59,7 @@ export function createTransact({
   ...patience
 }: Patience & { connection: Connection; leases?: Leases }): Transact {
   const file = connection.name
-  const wait = createLockWait(file, patience, () => maintenanceUnderWay(connection))
+  const wait = createLockWait(file, patience)
   const assertSameFile = createFileCheck(file)
   const assertKnownVersion = createVersionCheck(connection, file)
   const checked = <T>(task: () => T) => {

@@ -4,13 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
 import { leasesFolder } from '../../../src/store/sqlite/file/lock-file.ts'
 import { openForWriting } from '../../../src/store/sqlite/file/open-for-writing.ts'
-import {
-  announceMaintenance,
-  createLeases,
-  isOwnerAlive,
-  type Leases,
-  maintenanceUnderWay,
-} from '../../../src/store/sqlite/leases.ts'
+import { createLeases, isOwnerAlive, type Leases } from '../../../src/store/sqlite/leases.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { mustRun } from '../../helpers/system.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
@@ -186,17 +180,4 @@ describe('a file that is not our lock file', () => {
     expect(isOwnerAlive(test.file, KILLED)).toBeNull()
     expect(fs.readdirSync(elsewhere)).toEqual([KILLED])
   })
-})
-
-describe('a maintenance notice that the program did not write', () => {
-  it.each(['', 'no JSON', 'null', '5', '{}', '{"owner":5,"what":[]}', '{"owner":"../other.db","what":"x"}'])(
-    'is ignored: %j',
-    (text) => {
-      const { connection } = openTestMirror()
-      connection.prepare('INSERT INTO sync_settings (name, value) VALUES (?, ?)').run('maintenance', text)
-
-      expect(maintenanceUnderWay(connection)).toBeNull()
-      expect(announceMaintenance(connection, { owner: '1-0123456789ab', what: 'orders' })).toBe(true)
-    },
-  )
 })

@@ -3,7 +3,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
-import { createFileCheck, createLockWait, createTransact } from '../../../src/store/sqlite/transaction.ts'
+import { createFileCheck, createTransact } from '../../../src/store/sqlite/transaction.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
@@ -118,68 +118,6 @@ describe('a transaction that fails', () => {
     await expect(writing).rejects.toThrow(RangeError)
     expect(tried).toBe(1)
     expect(test.value(WRITTEN)).toBe(0)
-  })
-})
-
-/** A file that is locked for some time, by a process that announces its work for some time. Milliseconds. */
-function lockedForLong({
-  lockedFor,
-  workFor,
-  stopAfter,
-}: {
-  lockedFor: number
-  workFor: number
-  stopAfter?: number
-}) {
-  const clock = createBoundedClock()
-  const begun = clock.now()
-  const passed = () => clock.now() - begun
-  const stop = new AbortController()
-  const reports: string[] = []
-  const sleep = async (ms: number) => {
-    await clock.sleep(ms)
-    if (stopAfter !== undefined && passed() >= stopAfter) stop.abort()
-  }
-  let tries = 0
-  const task = () => {
-    tries++
-    if (passed() >= lockedFor) return 'written'
-    throw new Database.SqliteError('database is locked', 'SQLITE_BUSY')
-  }
-  const patience = {
-    now: clock.now,
-    sleep,
-    signal: stop.signal,
-    report: (message: string) => reports.push(message),
-  }
-  const wait = createLockWait('mirror.db', patience, () =>
-    passed() < workFor ? 'process 7 changes orders' : null,
-  )
-  return { writing: wait(task), reports, passed, tries: () => tries }
-}
-
-describe('a lock that another process holds for long work', () => {
-  it('is waited for without a limit, reported once, and not tried meanwhile', async () => {
-    const { writing, reports, tries } = lockedForLong({ lockedFor: 3_600_000, workFor: 3_600_000 })
-
-    expect(await writing).toBe('written')
-    expect(reports).toEqual(['waiting for the mirror: process 7 changes orders'])
-    expect(tries()).toBeLessThan(5)
-  })
-
-  it('is waited for 30 seconds more after the work', async () => {
-    const { writing, passed } = lockedForLong({ lockedFor: Number.POSITIVE_INFINITY, workFor: 100_000 })
-
-    await expect(writing).rejects.toThrow(MirrorError)
-    expect(passed()).toBeGreaterThanOrEqual(130_000)
-    expect(passed()).toBeLessThan(131_000)
-  })
-
-  it('is waited for at most two seconds after the signal to stop', async () => {
-    const { writing, passed } = lockedForLong({ lockedFor: 3_600_000, workFor: 3_600_000, stopAfter: 60_000 })
-
-    await expect(writing).rejects.toThrow(MirrorError)
-    expect(passed()).toBeLessThan(62_200)
   })
 })
 

@@ -1,10 +1,8 @@
-import { counted, printable } from '../../../text.ts'
 import { TABLE_KINDS, type TableKind, tableName } from '../../columns/catalog.ts'
-import { type Column, type ColumnChange, type ColumnType, foldName } from '../../columns/column.ts'
+import type { Column, ColumnChange, ColumnType } from '../../columns/column.ts'
 import { addColumnSql } from '../../core/declarations.ts'
 import type { Alteration } from '../../core/fit.ts'
 import { all, exec, one, quoted, type Rule, run } from '../../core/sql.ts'
-import { loadColumns, saveColumns } from '../../core/tables.ts'
 import { type Connection, SQLITE } from '../driver.ts'
 import { changesSql, ELEMENTS, helpView } from './views.ts'
 
@@ -36,78 +34,23 @@ export const ALTERATION: Alteration = {
   },
 }
 
-/** Column changes for which a table is read. */
-export interface AlterPlan {
-  collection: string
-  changes: readonly ColumnChange[]
-  /** For `sync_columns`. */
-  at: string
-}
-
 /** Copying a table takes as long as adding this many columns to it. */
 const MANY_COLUMNS = 6
 
-/** Changes the tables as planned, and notes the columns. Returns false, and changes nothing, if another process has changed these columns since. */
-export function* alterAsPlanned(
-  { collection, changes, at }: AlterPlan,
-  onRows: (rows: number) => void,
-): Rule<boolean> {
-  const known = yield* loadColumns(SQLITE, collection)
-  if (!changes.every((change) => isStillDue(known, change))) return false
-  yield* alterTables(collection, changes, onRows)
-  const columns = changes.map(({ column }) => column)
-  yield* saveColumns(SQLITE, collection, columns, at)
-  return true
-}
-
-function* alterTables(
-  collection: string,
-  changes: readonly ColumnChange[],
-  onRows: (rows: number) => void = () => {},
-): Rule<void> {
+function* alterTables(collection: string, changes: readonly ColumnChange[]): Rule<void> {
   for (const kind of TABLE_KINDS) {
     const table = tableName(collection, kind)
     const ofTable = yield* changesOf(collection, changes, kind)
-    if (isRebuilt(ofTable)) yield* rebuildTable(table, ofTable, onRows)
+    if (isRebuilt(ofTable)) yield* rebuildTable(table, ofTable)
     // For each added column SQLite reads every row of a STRICT table.
     else yield* exec(ofTable.added.flatMap((column) => addColumnSql(SQLITE, table, column)))
   }
-}
-
-/** About how many rows SQLite reads for the changes. */
-export function* rowsToRead(collection: string, changes: readonly ColumnChange[]): Rule<number> {
-  let sum = 0
-  for (const kind of TABLE_KINDS) {
-    const rows = yield* rowsIn(tableName(collection, kind))
-    const ofTable = yield* changesOf(collection, changes, kind)
-    sum += isRebuilt(ofTable) ? rows : rows * ofTable.added.length
-  }
-  return sum
 }
 
 /** About how many rows a table has. */
 export function* rowsIn(table: string): Rule<number> {
   const row = yield* one<{ rows: number | null }>(`SELECT max(_rowid_) AS rows FROM ${quoted(table)}`)
   return row?.rows ?? 0
-}
-
-/** The plan in words: `orders: column id becomes TEXT, 3 columns are added`. */
-export function describePlan({ collection, changes }: AlterPlan): string {
-  const types = changes
-    .filter(({ kind }) => kind === 'type')
-    .map(({ column }) => `column ${printable(column.name, 100)} becomes ${column.type}`)
-  const added = changes.filter(({ kind }) => kind === 'add').length
-  const adds = added === 0 ? [] : [`${counted(added, 'column')} ${added === 1 ? 'is' : 'are'} added`]
-  return `${collection}: ${[...types, ...adds].join(', ')}`
-}
-
-function isStillDue(known: readonly Column[], { kind, column }: ColumnChange): boolean {
-  const hasName = ({ name }: Column) => foldName(name) === foldName(column.name)
-  if (kind === 'add')
-    return !known.some(
-      (other) => hasName(other) || (other.path === column.path && other.role === column.role),
-    )
-  return known.some((other) => hasName(other) && !other.wide && other.type === 'INTEGER')
 }
 
 /** All three tables have the key columns, created as INTEGER before their type was known. */
@@ -163,20 +106,16 @@ interface TableChanges {
 /**
  * Copies a table into a changed one that replaces it (https://sqlite.org/lang_altertable.html#otheralter).
  * Row ids stay, and so do users' indexes, triggers, views and foreign keys. Call it inside a transaction and
- * `withoutForeignKeys`. `onRows` gets the number of rows of each statement.
+ * `withoutForeignKeys`.
  */
-export function* rebuildTable(
-  table: string,
-  { types, added }: TableChanges,
-  onRows: (rows: number) => void,
-): Rule<void> {
+export function* rebuildTable(table: string, { types, added }: TableChanges): Rule<void> {
   const keys = yield* one<{ foreign_keys: number }>('PRAGMA foreign_keys')
   if (keys?.foreign_keys !== 0) throw new Error('foreign keys are on')
   const copy = nameOfCopy(table)
   const belongings = yield* belongingsOf(table)
   yield* createCopy(table, types)
   yield* exec(added.flatMap((column) => addColumnSql(SQLITE, copy, column)))
-  yield* copyRows(table, types, onRows)
+  yield* copyRows(table, types)
   yield* exec([
     `DROP TABLE ${quoted(table)}`,
     `ALTER TABLE ${quoted(copy)} RENAME TO ${quoted(table)}`,
@@ -244,11 +183,7 @@ function withTypes(declaration: string, types: ReadonlyMap<string, ColumnType>):
 }
 
 /** `_rowid_` is the only name of the row id that no field can have. */
-function* copyRows(
-  table: string,
-  types: ReadonlyMap<string, ColumnType>,
-  onRows: (rows: number) => void,
-): Rule<void> {
+function* copyRows(table: string, types: ReadonlyMap<string, ColumnType>): Rule<void> {
   const names = [...(yield* SQLITE.columnTypes(table)).keys()]
   // STRICT refuses an integer in a TEXT column without the cast.
   const values = names.map((name) =>
@@ -265,7 +200,6 @@ function* copyRows(
       `SELECT CAST(coalesce(max(_rowid_), ${LEAST_ROW_ID}) AS TEXT) AS last FROM ${to}`,
     )
     rows = yield* run(copy, { last: last?.last ?? '' })
-    onRows(rows)
   }
 }
 

@@ -14,9 +14,8 @@ import type { Rule } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
 import { translatingErrors } from '../file/open.ts'
-import type { Maintain } from '../maintenance.ts'
 import type { Transact } from '../transaction.ts'
-import { ALTERATION, describePlan, rowsToRead } from './alter.ts'
+import { ALTERATION } from './alter.ts'
 
 /**
  * Creates the tables of every configured collection, so that queries work before the first row. Recreates
@@ -33,14 +32,7 @@ export function makeConfigured(connection: Connection, collections: readonly Con
   }
 }
 
-/** The most rows that this process goes through itself: some tenths of a second. */
-export const INLINE_ROWS = 20_000
-
-export function createFileTables(
-  connection: Connection,
-  transact: Transact,
-  maintain: Maintain,
-): TableAccess {
+export function createFileTables(connection: Connection, transact: Transact): TableAccess {
   const known = createSchemaCache<KnownTables>(connection)
   const told = new Map<string, Told>()
 
@@ -70,12 +62,6 @@ export function createFileTables(
       const { name } = collection
       const before = told.get(name) ?? NOTHING_TOLD
       const planned = read(planColumns(SQLITE, collection, wanted, before))
-      const changes = planned.changes.filter(({ kind }) => kind !== 'wide')
-      const rows = read(rowsToRead(name, changes))
-      if (rows > INLINE_ROWS) {
-        const plan = { collection: name, changes, at }
-        await maintain('alterTables', plan, { what: describePlan(plan), rows })
-      }
       const { fitting, outcome } = await transactTables(() => {
         const fitted = runRule(connection, fitTables(ALTERATION, collection, wanted, before, at))
         known.clear()

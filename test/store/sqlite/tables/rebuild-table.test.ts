@@ -191,12 +191,7 @@ describe('a table whose declaration a user changed', () => {
     const { test } = await scene()
     const { connection } = test
     const changes = { types: new Map([['total', 'REAL' as const]]), added: [] }
-    const rebuild = connection.transaction(() =>
-      runRule(
-        connection,
-        rebuildTable('orders', changes, () => {}),
-      ),
-    )
+    const rebuild = connection.transaction(() => runRule(connection, rebuildTable('orders', changes)))
 
     expect(() => rebuild()).toThrow('foreign keys are on')
     expect(() => connection.transaction(() => withoutForeignKeys(connection, () => rebuild()))()).toThrow(
