@@ -215,10 +215,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
 
         const { work } = await other.acquire(JOB)
 
-        const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string
-        const walk = { nextPage: 2, walkSeen: 3, total: null, updatedAt: time, waitingUntil: null }
-        const run = { trigger: 'manual', startedAt: time, pages: 1, rowsSeen: 3, ...walk }
-        expect(work).toEqual({ isDaemon: false, isVerify: false, run })
+        expect(work).toEqual({ isDaemon: false, isVerify: false, trigger: 'manual' })
       })
 
       it('tells others of a verify, and of no run that a process left before it', async () => {
@@ -229,7 +226,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
 
         const { work } = await other.acquire(JOB)
 
-        expect(work).toEqual({ isDaemon: false, isVerify: true, run: null })
+        expect(work).toEqual({ isDaemon: false, isVerify: true, trigger: null })
         expect((await opened.status())?.work).toBe('verify')
         if (lease) await store.release(lease)
         await leaseOf(store, JOB)
