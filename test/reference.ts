@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { EXIT_CODES } from '../src/cli/commands.ts'
-import { isMapping } from '../src/config/problems.ts'
-import { editorSchema, type JsonSchema } from '../src/config/schema.ts'
+import { isMapping } from '../src/config/checks.ts'
 import { createCounters, metricsText } from '../src/listener/metrics.ts'
+import { editorSchema, type JsonSchema } from './config/editor-schema.ts'
 import { at, listOf, statusOf } from './helpers/status.ts'
 import { parseScrape } from './listener/exposition.ts'
 

@@ -1,188 +1,138 @@
 import { dirname, resolve } from 'node:path'
 import { DEFAULT_COLLECTIONS } from './collections.ts'
-import { nearest } from './issues.ts'
-import { UUID_PATTERN } from './organizations.ts'
+import { UUID } from './fields.ts'
 import { isPostgresAddress } from './postgres-address.ts'
-import { formatKey, isMapping, type KeyPath, type Report, rawAt, rawEntries, rawItems } from './problems.ts'
-import { DEFAULT_DATABASE } from './schema.ts'
+import { formatKey, type KeyPath, nearest } from './problems.ts'
+import type { ConfigFile } from './yaml.ts'
+
+type Report = ConfigFile['report']
 
 /**
- * Reports what breaks a rule that involves more than one key. Reads the file's raw values, not the schema's output, so
+ * Reports what breaks a rule that involves more than one key. Reads the file's plain values, not the schema's output, so
  * that wrong keys do not hide others; values of a wrong type are left to the schema.
  * @param file Absolute path of the configuration file.
  * @param nameEnds What the mirror appends to a collection's name for its other tables, such as `_raw`.
  */
 export function checkAcrossKeys(
-  raw: unknown,
+  values: unknown,
   report: Report,
   file: string,
   nameEnds: readonly string[],
 ): void {
-  checkPaths(raw, report, file)
-  checkOrganizations(raw, report)
-  checkCollections(raw, report, nameEnds)
+  const top = mappingOf(values)
+  checkPaths(top, report, file)
+  const organizations = Array.isArray(top.organizations) ? top.organizations.map(mappingOf) : []
+  checkOrganizations(organizations, report)
+  const collections = mappingOf(top.collections)
+  const names = [...new Set([...DEFAULT_COLLECTIONS, ...Object.keys(collections)])]
+  checkNames(names, report, nameEnds)
+  checkSettings(collections, ['collections'], collections, report)
+  organizations.forEach((organization, index) => {
+    const [own, path] = [mappingOf(organization.collections), ['organizations', index, 'collections']]
+    for (const name of Object.keys(own).filter((one) => !names.includes(one))) {
+      const meant = nearest(name, names)
+      const hint = meant === null ? 'Define it there first.' : `Did you mean ${meant}?`
+      report([...path, name], `is not defined under collections at the top of the file. ${hint}`, 'key')
+    }
+    checkSettings(own, path, collections, report)
+  })
+}
+
+function mappingOf(value: unknown): Record<string, unknown> {
+  return isMapping(value) ? value : {}
+}
+
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** `database`, `publish` and the configuration must be three files. */
-function checkPaths(raw: unknown, report: Report, file: string): void {
-  const given = textAt(raw, ['database']) ?? DEFAULT_DATABASE
-  const database = isPostgresAddress(given) ? null : resolve(dirname(file), given)
-  const published = textAt(raw, ['publish'])
-  const publish = published === null ? null : resolve(dirname(file), published)
-  if (database === file)
-    report(['database'], 'names this configuration file. Name a file of its own for the mirror.')
-  if (publish === file)
-    report(['publish'], 'names this configuration file. Name a file of its own for the copy.')
-  if (publish !== null && database === null)
-    report(
-      ['publish'],
-      'copies a mirror in a file, and database names a server, which readers can ask. Remove it.',
-      'key',
-    )
-  if (publish !== null && publish === database)
-    report(['publish'], 'is the same file as database. Name another one, best in a folder of its own.')
+function checkPaths({ database = '', publish }: Record<string, unknown>, report: Report, file: string): void {
+  const isServer = typeof database === 'string' && isPostgresAddress(database)
+  const placeOf = (place: unknown) => (typeof place === 'string' ? resolve(dirname(file), place) : null)
+  const mirror = isServer ? null : placeOf(database === '' ? '../data/mirror.db' : database)
+  const copy = placeOf(publish)
+  if (mirror === file) report(['database'], 'names this configuration file. Name a file of its own.')
+  if (copy === file) report(['publish'], 'names this configuration file. Name a file of its own.')
+  if (copy !== null && copy === mirror) report(['publish'], 'is the same file as database. Name another one.')
+  if (copy !== null && isServer)
+    report(['publish'], 'copies a mirror in a file, and this one is on a server. Remove it.', 'key')
 }
 
-function textAt(raw: unknown, path: KeyPath): string | null {
-  const value = rawAt(raw, path)
-  return typeof value === 'string' ? value : null
-}
-
-/**
- * Every organization must have its own id and name, compared in lower case, a name that is no other's id, and one
- * source for its token.
- */
-function checkOrganizations(raw: unknown, report: Report): void {
-  const organizations = rawItems(rawAt(raw, ['organizations']))
-  const ids = organizations.map((organization) => foldedText(organization, 'id'))
-  const names = organizations.map((organization) => foldedText(organization, 'name'))
-  checkUnique('id', ids, report)
-  checkUnique('name', names, report)
+/** Every organization needs its own id and name, in any case, a name that is no other's id, and one source for its token. */
+function checkOrganizations(organizations: readonly Record<string, unknown>[], report: Report): void {
+  const folded = (key: 'id' | 'name') =>
+    organizations.map((one) => (typeof one[key] === 'string' ? one[key].toLowerCase() : null))
+  const [ids, names] = [folded('id'), folded('name')]
+  for (const [key, texts] of [['id', ids] as const, ['name', names] as const])
+    texts.forEach((text, index) => {
+      const first = texts.indexOf(text)
+      if (text === null || first === index) return
+      const other = formatKey(['organizations', first, key])
+      report(['organizations', index, key], `is the same as ${other}. Give each organization its own.`)
+    })
   organizations.forEach((organization, index) => {
-    checkNameAgainstIds(names[index] ?? null, index, ids, report)
-    checkTokenSource(organization, ['organizations', index], report)
+    const [name, path] = [names[index] ?? '', ['organizations', index]]
+    const other = UUID.test(name) ? ids.findIndex((id, at) => id === name && at !== index) : -1
+    if (other >= 0) report([...path, 'name'], `is the id of organizations[${other}]. Write a short word.`)
+    const hasToken = organization.token !== undefined
+    const hasFile = organization.tokenFile !== undefined
+    if (hasToken && hasFile)
+      report([...path, 'tokenFile'], 'is given beside token. Keep one of the two.', 'key')
+    if (!hasToken && !hasFile && Object.keys(organization).length > 0)
+      report(
+        [...path, 'token'],
+        `is missing. Write token: \${NAME} for an environment variable, or tokenFile: with the path of a file.`,
+      )
   })
 }
 
-function foldedText(organization: unknown, key: string): string | null {
-  return textAt(organization, [key])?.toLowerCase() ?? null
-}
-
-function checkUnique(key: 'id' | 'name', texts: readonly (string | null)[], report: Report): void {
-  const firsts = new Map<string | null, number>()
-  texts.forEach((text, index) => {
-    const first = firsts.get(text)
-    if (first === undefined) firsts.set(text, index)
-    if (text === null || first === undefined) return
-    const other = formatKey(['organizations', first, key])
-    report(['organizations', index, key], `is the same as ${other}. Give each organization its own.`)
-  })
-}
-
-function checkNameAgainstIds(
-  name: string | null,
-  index: number,
-  ids: readonly (string | null)[],
-  report: Report,
-): void {
-  if (name === null || !UUID_PATTERN.test(name)) return
-  const other = ids.findIndex((id, position) => id === name && position !== index)
-  if (other < 0) return
-  report(['organizations', index, 'name'], `is the id of organizations[${other}]. Write a short word.`)
-}
-
-function checkTokenSource(organization: unknown, path: KeyPath, report: Report): void {
-  if (!isMapping(organization)) return
-  const given = ['token', 'tokenFile'].filter((key) => organization[key] !== undefined)
-  if (given.length === 0) {
-    report(
-      [...path, 'token'],
-      `is missing. Write token: \${NAME} for an environment variable, or tokenFile: with the path of a file.`,
-    )
-  } else if (given.length === 2) {
-    report([...path, 'tokenFile'], 'is given beside token. Keep one of the two.', 'key')
-  }
-}
-
-/**
- * The names of collections must be possible tables, filters and ignored fields must be allowed, and organizations must
- * override only collections that are defined.
- */
-function checkCollections(raw: unknown, report: Report, nameEnds: readonly string[]): void {
-  const collections = rawAt(raw, ['collections'])
-  const names = [...new Set([...DEFAULT_COLLECTIONS, ...rawEntries(collections).map(([name]) => name)])]
-  checkNames(names, report, nameEnds)
-  checkSettings(collections, ['collections'], collections, report)
-  rawItems(rawAt(raw, ['organizations'])).forEach((organization, index) => {
-    const path = ['organizations', index, 'collections']
-    checkDefined(rawAt(organization, ['collections']), path, names, report)
-    checkSettings(rawAt(organization, ['collections']), path, collections, report)
-  })
-}
+const ANOTHER_NAME = 'Choose another name, and give the address as its path, which can be anything.'
 
 function checkNames(names: readonly string[], report: Report, nameEnds: readonly string[]): void {
   const folded = names.map((name) => name.toLowerCase())
   names.forEach((name, index) => {
-    const first = names[folded.indexOf(folded[index] ?? '')]
-    const base = names.find((_, other) => nameEnds.some((end) => folded[index] === folded[other] + end))
-    let problem = findNameProblem(name)
-    if (problem !== null) problem += ` ${PATH_HINT}`
-    else if (base !== undefined)
-      problem = `is the name of a table, view or index of the collection ${base}. ${PATH_HINT}`
-    else if (first !== name)
-      problem = `differs from ${first} only in upper and lower case, which names of tables ignore. Write ${first}, or choose another name.`
-    if (problem !== null) report(['collections', name], problem, 'key')
+    const own = folded[index] ?? ''
+    const first = names[folded.indexOf(own)]
+    const base = names.find((_, other) => nameEnds.some((end) => own === `${folded[other]}${end}`))
+    const problem =
+      nameFault(own) ??
+      (base === undefined ? null : `is the name of a table, view or index of the collection ${base}.`) ??
+      (first === name
+        ? null
+        : `differs from ${first} only in upper and lower case, which names of tables ignore.`)
+    if (problem !== null) report(['collections', name], `${problem} ${ANOTHER_NAME}`, 'key')
   })
 }
 
-const PATH_HINT = 'Choose another name, and give the address as its path, which can be anything.'
-const LONGEST_NAME = 60
-
-/** Why a name cannot be a table beside the mirror's own tables (README, "The tables"); null: it can. */
-function findNameProblem(name: string): string | null {
-  const folded = name.toLowerCase()
-  if (!/^[a-z][a-z0-9_]*$/.test(folded))
-    return 'must be a name of letters, digits and _ that begins with a letter.'
-  if (name.length > LONGEST_NAME) return `must be at most ${LONGEST_NAME} characters long.`
-  if (folded.includes('__') || folded.endsWith('_'))
-    return 'must not hold __ or end in _: views of a collection have such names.'
-  if (/_(?:raw|history)$/.test(folded))
-    return 'must not end in _raw or _history, which name further tables of a collection.'
-  if (folded === 'organizations' || /^(?:sync|sqlite)_/.test(folded)) {
+/** Why a name cannot be a table beside the mirror's own tables; null: it can. */
+function nameFault(name: string): string | null {
+  if (!/^[a-z][a-z0-9_]{0,59}$/.test(name))
+    return 'must be a name of at most 60 letters, digits and _ that begins with a letter.'
+  if (name.includes('__') || /_(?:raw|history)?$/.test(name))
+    return 'must not hold __ or end in _, _raw or _history: views of a collection have such names.'
+  if (name === 'organizations' || /^(?:sync|sqlite)_/.test(name))
     return 'must not be organizations or begin with sync_ or sqlite_, which name tables of the mirror itself.'
-  }
   return null
 }
 
-function checkDefined(overrides: unknown, path: KeyPath, names: readonly string[], report: Report): void {
-  for (const [name] of rawEntries(overrides)) {
-    if (names.includes(name)) continue
-    const meant = nearest(name, names)
-    const hint =
-      meant === null
-        ? 'Define it there first; false there keeps it from the other organizations.'
-        : `Did you mean ${meant}?`
-    report([...path, name], `is not defined under collections at the top of the file. ${hint}`, 'key')
-  }
-}
-
-function checkSettings(settings: unknown, path: KeyPath, collections: unknown, report: Report): void {
-  for (const [name, entry] of rawEntries(settings)) {
-    if (rawAt(entry, ['filters', 'page']) !== undefined) {
+function checkSettings(
+  settings: Record<string, unknown>,
+  path: KeyPath,
+  collections: Record<string, unknown>,
+  report: Report,
+): void {
+  for (const [name, entry] of Object.entries(settings)) {
+    const { filters, ignore } = mappingOf(entry)
+    if (mappingOf(filters).page !== undefined)
       report(
         [...path, name, 'filters', 'page'],
         'cannot be a filter: the walk asks for its pages itself. Remove it, or see backfill --from-page.',
         'key',
       )
-    }
-    const key = rawAt(collections, [name, 'key'])
-    const keys: unknown[] = key === undefined ? ['id'] : [key].flat()
-    rawItems(rawAt(entry, ['ignore'])).forEach((field, index) => {
-      if (!keys.includes(field)) return
-      report(
-        [...path, name, 'ignore', index],
-        'is part of the key of this collection, which is always compared. Remove it.',
-      )
-    })
+    const keys = [mappingOf(collections[name]).key ?? 'id'].flat()
+    for (const [index, field] of (Array.isArray(ignore) ? ignore : []).entries())
+      if (keys.includes(field))
+        report([...path, name, 'ignore', index], 'is part of the key, which is always compared. Remove it.')
   }
 }

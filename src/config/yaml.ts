@@ -1,137 +1,171 @@
-import { type Document, type ErrorCode, LineCounter, parseDocument } from 'yaml'
-import { ConfigError, type Problem } from './problems.ts'
-import { readRegularFile } from './token-file.ts'
+import { readFileSync } from 'node:fs'
+import {
+  type Document,
+  type ErrorCode,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from 'yaml'
+import { ConfigError, formatKey, type KeyPath, type Problem } from './problems.ts'
 
-/** A parsed file, and where its lines begin. */
-interface YamlFile {
-  document: Document.Parsed
-  lines: LineCounter
+/** Where a problem is said to be: at a value, or at the key before it. */
+export type Part = 'key' | 'value'
+
+/** A configuration file as YAML has it. */
+export interface ConfigFile {
+  /** The plain value. Every scalar but null is the text that was typed, so 007 and 1.10 stay. */
+  values: unknown
+  problems: Problem[]
+  /** Notes a problem of the value at `path`, or of one that is missing there. */
+  report(path: KeyPath, message: string, part?: Part): void
 }
 
 const COPY = 'copy config/admin-mirror.example.yaml there and fill in your own values'
 
-/** Reads the file as one YAML document. Throws a ConfigError with every syntax error. */
-export function readYamlFile(file: string): YamlFile {
-  return parseYaml(file, decode(file, readBytes(file)))
+/** Aliases of aliases multiply: a few could stand for more than fits into the memory. */
+const MOST_ALIASES = 10_000
+
+/** Reads the file. Throws a ConfigError if it is no YAML. */
+export function readConfigFile(file: string): ConfigFile {
+  const text = readText(file)
+  const lines = new LineCounter()
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    schema: 'failsafe',
+    customTags: ['null', 'merge'],
+    prettyErrors: false,
+  })
+  const problems: Problem[] = []
+  const reportAt = (offset: number, key: string, message: string) => {
+    const { line, col } = lines.linePos(offset)
+    problems.push({ key, line, column: col, message })
+  }
+  const syntax = document.errors.filter(({ code }) => code !== 'DUPLICATE_KEY')
+  const source = text.split('\n')
+  for (const { code, pos } of [...syntax, ...document.warnings]) {
+    const { line } = lines.linePos(pos[0])
+    // One slip causes several errors: the first of a line is the one that helps.
+    if (!problems.some((problem) => problem.line === line)) reportAt(pos[0], '', explain(code, source, line))
+  }
+  if (problems.length > 0) throw new ConfigError(file, problems)
+  if (isEmpty(document)) throw wholeFile(file, `the configuration file is empty. To fill it, ${COPY}.`)
+
+  visit(document, {
+    Alias(_, alias, around) {
+      const target = alias.resolve(document)
+      if (target && !around.includes(target)) return undefined
+      const why = target ? 'inside its own anchor' : 'and there is no anchor (&name) for it further up'
+      reportAt(alias.range?.[0] ?? 0, '', `this is an alias (*name), ${why}. Put a text in quotes.`)
+      return visit.REMOVE
+    },
+    Pair(_, { key }) {
+      if (isScalar(key) && key.value !== null && key.value !== '__proto__') return undefined
+      reportAt(
+        (isNode(key) && key.range?.[0]) || 0,
+        '',
+        'this cannot be a key. Write each line as "key: value".',
+      )
+      return visit.REMOVE
+    },
+  })
+  if (problems.length > 0) throw new ConfigError(file, problems)
+  for (const { pos } of document.errors) reportAt(pos[0], '', 'this key is given twice. Keep one of the two.')
+  return {
+    values: valuesOf(document, file),
+    problems,
+    report(path, message, part = 'value') {
+      const { node, key } = find(document, path)
+      reportAt((part === 'key' ? key : node)?.range?.[0] ?? node?.range?.[0] ?? 0, formatKey(path), message)
+    },
+  }
 }
 
-/** Room for 10,000 organizations. */
-const LONGEST_FILE = 8 * 1024 * 1024
-
-function readBytes(file: string): Buffer {
+function readText(file: string): string {
   try {
-    const bytes = readRegularFile(file, LONGEST_FILE + 1)
-    if (bytes.length <= LONGEST_FILE) return bytes
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-    throw new ConfigError(file, [wholeFile(UNREADABLE[code] ?? `cannot be read (${code}).`)])
+    throw wholeFile(file, UNREADABLE[code] ?? `the configuration file cannot be read (${code}).`)
   }
-  throw new ConfigError(file, [
-    wholeFile(
-      `is larger than ${LONGEST_FILE} bytes. Name the configuration file with --config or ADMIN_MIRROR_CONFIG.`,
-    ),
-  ])
 }
 
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: `there is no such configuration file. To make one, ${COPY}; or name another with --config or ADMIN_MIRROR_CONFIG.`,
   EACCES:
     'this user may not read the configuration file. Run as a user who may (a service has one of its own), or read a mirror without it: --database FILE.',
-  ENOTREG: 'this is a pipe or a device. Write the configuration into a file, and name that.',
   EISDIR: 'this is a folder. Name the configuration file in it.',
-  ENOTDIR:
-    'a part of this path is not a folder. Name the configuration file with --config or ADMIN_MIRROR_CONFIG.',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'the configuration file is not UTF-8 text. Save it as UTF-8.',
 }
 
-function decode(file: string, bytes: Buffer): string {
+function wholeFile(file: string, message: string): ConfigError {
+  return new ConfigError(file, [{ key: '', line: null, column: null, message }])
+}
+
+function isEmpty({ contents }: Document): boolean {
+  return contents === null || (isScalar(contents) && contents.value === null)
+}
+
+function valuesOf(document: Document, file: string): unknown {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return document.toJS({ maxAliasCount: MOST_ALIASES })
   } catch {
-    throw new ConfigError(file, [wholeFile('the configuration file is not UTF-8 text. Save it as UTF-8.')])
+    throw wholeFile(
+      file,
+      'the aliases (*name) or merge keys (<<) of this file repeat too much, or merge no mapping. Write the values out.',
+    )
   }
 }
 
-function parseYaml(file: string, text: string): YamlFile {
-  const lines = new LineCounter()
-  // Keys given twice are found in `readValues`, which knows their key path.
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    merge: true,
-    uniqueKeys: false,
-    prettyErrors: false,
-  })
-  const problems = syntaxProblems(document, lines, text.split('\n'))
-  if (problems.length > 0) throw new ConfigError(file, problems)
-  if (!hasContent(document)) {
-    throw new ConfigError(file, [wholeFile(`the configuration file is empty. To fill it, ${COPY}.`)])
+/** The nodes at a key path; of one that is missing or merged, the mapping or list around it. */
+function find(document: Document, path: KeyPath): { node: Node | null; key: Node | null } {
+  let node: Node | null = document.contents
+  let key: Node | null = null
+  for (const part of path) {
+    const inside = isAlias(node) ? node.resolve(document) : node
+    const pair = isMap(inside)
+      ? inside.items.find((item) => isScalar(item.key) && item.key.value === part)
+      : undefined
+    const next = isSeq(inside) && typeof part === 'number' ? inside.items[part] : pair?.value
+    key = (pair?.key as Node | undefined) ?? key
+    if (!isNode(next)) break
+    node = next
   }
-  return { document, lines }
-}
-
-function syntaxProblems(document: Document.Parsed, lines: LineCounter, source: string[]): Problem[] {
-  const byLine = new Map<number, Problem>()
-  for (const { code, pos } of [...document.errors, ...document.warnings]) {
-    const { line, col } = lines.linePos(pos[0])
-    // One slip causes several errors: the first of a line is the one that helps.
-    if (byLine.has(line)) continue
-    byLine.set(line, { key: '', line, column: col, message: explainYaml(code, source[line - 1] ?? '') })
-  }
-  if (byLine.size === 0 && document.directives.yaml.version !== '1.2') {
-    return [wholeFile('the file asks for another version of YAML. Remove the line %YAML.')]
-  }
-  return [...byLine.values()]
-}
-
-function hasContent({ contents }: Document.Parsed): boolean {
-  return contents !== null && !('value' in contents && contents.value === null)
-}
-
-function wholeFile(message: string): Problem {
-  return { key: '', line: null, column: null, message }
-}
-
-/** Explains a syntax error. The parser's own messages quote the text, which may be a token, so they are never shown. */
-function explainYaml(code: ErrorCode, line: string): string {
-  return (code === 'UNEXPECTED_TOKEN' ? hintAtSlip(line) : null) ?? TEXTS[code]
+  return { node, key }
 }
 
 const QUOTING =
   'A text that begins with a sign such as * & { [ ! | > % @ or `, or that holds ": " or " #", must be in quotes.'
-const UNFINISHED = 'Close what was opened: a quote, { or [; and put a space after each colon.'
-const INDENT = 'Keys of one level begin in the same column. Indent with two spaces a level.'
-const ANCHORS = 'Write the value out instead.'
+const INDENT =
+  'the indentation does not fit. Keys of one level begin in the same column, two spaces behind those of the level above.'
 
-/** For the common mistakes with cron expressions and variables, which the line itself shows. */
-function hintAtSlip(line: string): string | null {
-  if (/:\s+\*/.test(line))
+const depth = (text: string) => text.search(/[^ -]|$/)
+
+/** Explains a syntax error. The parser's own messages quote the text, which may be a token, so they are never shown. */
+function explain(code: ErrorCode, source: readonly string[], line: number): string {
+  const [here = '', next = ''] = source.slice(line - 1)
+  if (/:\s+\*/.test(here))
     return 'a value that begins with * must be in quotes. Write it like "*/15 * * * *".'
-  if (/[{[].*\$\{/.test(line)) return `\${NAME} between { } or [ ] must be in quotes. Write "\${NAME}".`
-  return null
+  if (/[{[].*\$\{/.test(here)) return `\${NAME} between { } or [ ] must be in quotes. Write "\${NAME}".`
+  const isDeeper = code === 'BLOCK_AS_IMPLICIT_KEY' && /^\s+[\w-]+:/.test(next) && depth(next) > depth(here)
+  const isOut = code === 'MISSING_CHAR' && /^\s*[\w-]+:/.test(here)
+  if (isDeeper) return `the next line: ${INDENT}`
+  if (isOut || code === 'BAD_INDENT' || code === 'TAB_AS_INDENT')
+    return code === 'TAB_AS_INDENT' ? `a tab cannot indent. Use two spaces a level.` : INDENT
+  return TEXTS[code] ?? `this is no YAML. ${QUOTING}`
 }
 
-const TEXTS: Readonly<Record<ErrorCode, string>> = {
-  ALIAS_PROPS: `an alias cannot have a tag or an anchor. ${ANCHORS}`,
-  BAD_ALIAS: `an alias has no usable name. ${QUOTING}`,
-  BAD_COLLECTION_TYPE: 'a tag does not fit its value. Remove the tag (the word after !).',
-  BAD_DIRECTIVE: 'a line that begins with % is not understood. Remove it.',
+const TEXTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   BAD_DQ_ESCAPE:
     'a backslash in double quotes begins no known escape. Write \\\\ for a backslash, or use single quotes.',
-  BAD_INDENT: `the indentation does not fit. ${INDENT}`,
-  BAD_PROP_ORDER: `a tag or an anchor is in the wrong place. ${ANCHORS}`,
-  BAD_SCALAR_START: `a value cannot begin with this sign. ${QUOTING}`,
   BLOCK_AS_IMPLICIT_KEY: `a second "key:" begins on the line of the first. ${QUOTING}`,
-  BLOCK_IN_FLOW: 'indented lines cannot be between { } or [ ]. Separate by commas, or remove the brackets.',
-  DUPLICATE_KEY: 'the same key is given twice. Keep one of them.',
-  IMPOSSIBLE: `this is not YAML. ${QUOTING}`,
-  KEY_OVER_1024_CHARS: `the colon comes too late for a key. ${UNFINISHED}`,
-  MISSING_CHAR: `something is missing. ${UNFINISHED}`,
-  MULTILINE_IMPLICIT_KEY: `a key must be on one line, with a colon and a space after it. ${UNFINISHED}`,
-  MULTIPLE_ANCHORS: `a value can have one anchor only. ${ANCHORS}`,
+  MISSING_CHAR: 'something is missing. Close what was opened: a quote, { or [.',
+  MULTILINE_IMPLICIT_KEY: 'a key must be on one line, with a colon and a space after it.',
   MULTIPLE_DOCS: 'a second document begins here. The file holds one: remove the line ---.',
-  MULTIPLE_TAGS: `a value can have one tag only. ${ANCHORS}`,
-  NON_STRING_KEY: 'a key must be a text. Put it in quotes.',
-  RESOURCE_EXHAUSTION: 'the file is nested too deeply. Write it with fewer levels.',
-  TAB_AS_INDENT: `a tab cannot indent. ${INDENT}`,
-  TAG_RESOLVE_FAILED: `a tag (the word after !) is not known. Remove it; for a text, ${QUOTING.replace('A text', 'one')}`,
-  UNEXPECTED_TOKEN: `this does not fit here. ${QUOTING}`,
+  TAG_RESOLVE_FAILED: 'a tag (a word after !) is not known. Remove it, or put the text in quotes.',
 }

@@ -14,7 +14,6 @@ it('a refused token is looked for once in the files of all organizations, howeve
       schedule: '0 * * * *',
       refresh: false,
       collections: [],
-      tokenFile: () => null,
       tokenPlace: 'token',
       readToken: () => {
         readings++

@@ -4,7 +4,7 @@ import { errorOf, load, placesOf, SMALLEST } from './config-files.ts'
 
 describe('loadConfig', () => {
   it('fills in every default of the interface', () => {
-    const { file, database, organizations, ...rest } = load(SMALLEST)
+    const { file, database, organizations, fingerprint, ...rest } = load(SMALLEST)
 
     const standard = {
       key: ['id'],
@@ -31,7 +31,7 @@ describe('loadConfig', () => {
         fallbackWait: 60_000,
         maxWait: 900_000,
       },
-      retry: { attempts: 10, minDelay: 1000, maxDelay: 60_000 },
+      retry: { attempts: 5, minDelay: 1000, maxDelay: 60_000 },
       postgres: null,
       publish: null,
       ping: expect.any(Function),
@@ -48,6 +48,7 @@ describe('loadConfig', () => {
       http: null,
       collections,
     })
+    expect(fingerprint).toMatch(/^[0-9a-f]{16}$/)
     expect(database).toBe(resolve(dirname(file), '../data/mirror.db'))
     expect(organizations).toEqual([
       {
@@ -58,7 +59,6 @@ describe('loadConfig', () => {
         collections,
         readToken: expect.any(Function),
         tokenPlace: 'token of acme in the configuration',
-        tokenFile: expect.any(Function),
       },
     ])
   })
@@ -68,7 +68,11 @@ describe('loadConfig', () => {
     (key) => {
       const loaded = load(`${SMALLEST}${key}:\n`)
 
-      const anyFolder = { file: expect.any(String), database: expect.any(String) }
+      const anyFolder = {
+        file: expect.any(String),
+        database: expect.any(String),
+        fingerprint: expect.any(String),
+      }
       expect(JSON.parse(JSON.stringify(loaded))).toEqual({
         ...JSON.parse(JSON.stringify(load(SMALLEST))),
         ...anyFolder,
@@ -158,6 +162,18 @@ retry: { minDelay: *short }
 
     expect(JSON.stringify(loaded)).not.toContain('secret-of-acme')
     expect(loaded.organizations[0]?.readToken()).toBe('secret-of-acme')
+  })
+})
+
+const fingerprintOf = (content: string, T = 'a') => load(content, { env: { T } }).fingerprint
+
+describe('the fingerprint', () => {
+  it('is another one when a value is, and the same whatever the comments and the environment are', () => {
+    const text = SMALLEST.replace('secret-of-acme', `\${T}`)
+
+    expect(fingerprintOf(`# a comment\n${text}`, 'b')).toBe(fingerprintOf(text))
+    expect(fingerprintOf(`${text}concurrency: 3\n`)).not.toBe(fingerprintOf(text))
+    expect(load(text, { tokens: 'leave' }).fingerprint).toBe(fingerprintOf(text))
   })
 })
 

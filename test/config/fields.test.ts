@@ -1,42 +1,46 @@
 import { describe, expect, it } from 'vitest'
-import { findPathProblem, parseBaseUrl, parseDuration } from '../../src/config/fields.ts'
+import { parseDuration } from '../../src/config/fields.ts'
+import { errorOf, load, SMALLEST } from './config-files.ts'
 
-describe('parseBaseUrl', () => {
+const withAddress = (address: string) => SMALLEST.replace('https://admin.example.com', address)
+const withPath = (path: string) => `${SMALLEST}collections: { orders: { path: "${path}" } }\n`
+
+describe('the address of the API', () => {
   it.each([
     ['https://admin.example.com/', 'https://admin.example.com'],
     ['HTTPS://Admin.Example.com:443/', 'https://admin.example.com'],
     ['http://127.0.0.1:8080/a/b//', 'http://127.0.0.1:8080/a/b'],
   ])('turns %j into %j', (text, value) => {
-    expect(parseBaseUrl(text)).toEqual({ value })
+    expect(load(withAddress(text)).api.baseUrl).toBe(value)
   })
 
   it.each([
-    ['admin.example.com', 'must be an http or https address'],
-    ['https://a\\b', 'must be an http or https address'],
+    ['admin.example.com', 'must be the http or https address'],
+    ['https://a\\b', 'must be the http or https address'],
     ['https://user:pass@x', 'user name or password'],
     ['https://x?a=1', 'query or fragment'],
   ])('refuses %j', (text, problem) => {
-    expect(parseBaseUrl(text)).toEqual({ problem: expect.stringContaining(problem) })
+    expect(errorOf(withAddress(text)).message).toContain(problem)
   })
 })
 
-describe('findPathProblem', () => {
+describe('the path of a collection', () => {
   it.each(['/', '/a', '/a/b/', '/a..b', '/é', '/...'])('accepts %j', (text) => {
-    expect(findPathProblem(text)).toBeNull()
+    expect(load(withPath(text)).collections[0]?.path).toBe(text)
   })
 
   it.each([
     ['a', 'begin with one /'],
-    ['/a\u0000', 'begin with one /'],
+    ['/a\\u0000', 'begin with one /'],
     ['/a?x', 'query or fragment'],
     ['/a/%2E%2e/b', '. or ..'],
     ['/a/./b', '. or ..'],
   ])('refuses %j', (text, problem) => {
-    expect(findPathProblem(text)).toContain(problem)
+    expect(errorOf(withPath(text)).message).toContain(problem)
   })
 })
 
-describe('parseDuration', () => {
+describe('a duration', () => {
   it.each([
     ['500ms', 500],
     ['30s', 30_000],
@@ -47,7 +51,7 @@ describe('parseDuration', () => {
     ['1.5h', null],
     ['5 s', null],
     ['5s\n', null],
-  ])('reads %j as %j', (text, expected) => {
+  ])('of %j is %j milliseconds', (text, expected) => {
     expect(parseDuration(text)).toBe(expected)
   })
 })

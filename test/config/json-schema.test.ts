@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { loadConfig } from '../../src/config/config.ts'
-import { isMapping } from '../../src/config/problems.ts'
-import { editorSchema } from '../../src/config/schema.ts'
-import { SCHEMA_FILE, schemaText } from './editor-schema.ts'
+import { isMapping } from '../../src/config/checks.ts'
+import { load, SMALLEST } from './config-files.ts'
+import { editorSchema, SCHEMA_FILE, schemaText } from './editor-schema.ts'
 
 /** Every key that the schema allows, as `collections.*.path` or `organizations[].id`. */
 function listKeys(schema: unknown, path: string): string[] {
@@ -76,36 +75,41 @@ describe('the JSON Schema', () => {
 
 describe('config/admin-mirror.example.yaml', () => {
   const file = fileURLToPath(new URL('../../config/admin-mirror.example.yaml', import.meta.url))
-
-  it('is a valid configuration once its variable is set', () => {
-    const config = loadConfig(file, {
-      env: { ACME_TOKEN: 'x' },
-      tokens: 'resolve',
-      nameEnds: [],
-    })
-
-    expect(config.organizations.map(({ name }) => name)).toEqual(['acme', 'globex'])
-    expect(config.organizations[1]?.collections).toMatchObject([
-      { name: 'orders', filters: { state: 'paid' } },
-    ])
-  })
-
-  it('sets every key that there is', () => {
-    const set = new Set(
-      setKeys(parse(readFileSync(file, 'utf8')), '').map((key) =>
-        key.replace(/\bcollections\.\w+/, 'collections.*'),
-      ),
-    )
-    const known = listKeys(editorSchema(), '')
-      .map((key) => key.replace(/\bcollections\.\w+/, 'collections.*'))
-      .filter((key) => !/\]$|filters\.\*/.test(key))
-    expect(known).toContain('organizations[].collections.*.ignore')
-    expect([...new Set(known)].filter((key) => !set.has(key))).toEqual([])
-  })
+  const text = readFileSync(file, 'utf8')
+  const env = { ACME_TOKEN: 'x' }
 
   it('begins with the line by which an editor finds the schema', () => {
-    const [first] = readFileSync(file, 'utf8').split('\n')
+    expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./admin-mirror.schema.json')
+  })
 
-    expect(first).toBe('# yaml-language-server: $schema=./admin-mirror.schema.json')
+  it('works with its seven lines, which set no more than they must', () => {
+    const lines = text.split('\n').filter((line) => !/^(#|$)/.test(line))
+
+    expect(lines).toHaveLength(7)
+    expect(load(lines.join('\n'), { env })).toEqual({
+      ...load(SMALLEST.replace('secret-of-acme', `\${ACME_TOKEN}`), { env }),
+      ...Object.fromEntries(
+        ['file', 'database', 'fingerprint', 'ping', 'organizations'].map((key) => [key, expect.anything()]),
+      ),
+      literalTokens: [],
+    })
+  })
+
+  it('has every other key commented out, with its default', () => {
+    const whole = text.replaceAll(/^#( *[a-z]\w*:)/gim, '$1')
+    const known = listKeys(editorSchema(), '')
+      .map((key) => key.replace(/\bcollections\.\w+/, 'collections.*'))
+      .filter((key) => !/\]$|filters\.\*|^organizations|collections\.\*$/.test(key))
+    const set = setKeys(parse(whole), '').map((key) => key.replace(/\bcollections\.\w+/, 'collections.*'))
+
+    const { http, ...loaded } = load(whole, { env })
+
+    expect(known.filter((key) => !set.includes(key))).toEqual([])
+    expect(http).toEqual({ host: '127.0.0.1', port: 9464 })
+    const { http: _, ...standard } = load(text, { env })
+    expect({ ...JSON.parse(JSON.stringify(loaded)), refresh: undefined }).toEqual({
+      ...JSON.parse(JSON.stringify(standard)),
+      ...Object.fromEntries(['file', 'database', 'fingerprint'].map((key) => [key, expect.any(String)])),
+    })
   })
 })

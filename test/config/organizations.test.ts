@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { findOrganization, type OrganizationConfig } from '../../src/config/organizations.ts'
 
 function createOrganization(id: string, name: string): OrganizationConfig {
-  const functions = { tokenFile: () => null, readToken: () => 'token', tokenPlace: 'token' }
+  const functions = { readToken: () => 'token', tokenPlace: 'token' }
   return { id, name, schedule: '0 * * * *', refresh: false, collections: [], ...functions }
 }
 

@@ -24,17 +24,17 @@ describe('a key at the top level', () => {
     ['sharePercent: 5', 'sharePercent 7:1', 'Did you mean rateLimit.sharePercent?'],
     ['zzz: 1', 'zzz 7:1', 'Known here: api, rateLimit,'],
     ['"a b": 1', '["a b"] 7:1', 'is not a known key'],
-    ['__proto__: 1', ' 7:1', 'holds something that cannot be a key'],
-    ['? [a]\n: 1', ' 7:3', 'holds something that cannot be a key'],
-    ['concurrency: 2\nconcurrency: 3', 'concurrency 8:1', 'given twice, first in line 7'],
+    ['__proto__: 1', ' 7:1', 'cannot be a key'],
+    ['? [a]\n: 1', ' 7:3', 'cannot be a key'],
+    ['concurrency: 2\nconcurrency: 3', ' 8:1', 'given twice'],
     ['concurrency: 1.5', 'concurrency 7:14', 'whole number from 1 to 100'],
     ['concurrency:', 'concurrency 7:13', 'has no value. It must be a whole number'],
     ['maxPasses: 11', 'maxPasses 7:12', 'from 1 to 10'],
     ['resumeWithin: 24', 'resumeWithin 7:15', 'a whole number with its unit'],
-    ['keepRuns: 99999999d', 'keepRuns 7:11', 'at most 36500d'],
+    ['keepRuns: 99999999d', 'keepRuns 7:11', 'must be a duration'],
     ['keepRuns: [90d]', 'keepRuns 7:11', 'must be a duration'],
-    ['schedule: hourly', 'schedule 7:11', '(it has 1 field, not 5 or 6). Write 5 or 6 fields'],
-    [`schedule: "$$' * * * *"`, 'schedule 7:11', `(its minute field cannot be "$'"). Write 5 or 6`],
+    ['schedule: hourly', 'schedule 7:11', 'must be a cron expression. Write 5 or 6 fields in quotes'],
+    ['schedule: "0 0 30 2 *"', 'schedule 7:11', 'must be a cron expression'],
     ['timezone: Mars/Olympus', 'timezone 7:11', 'Europe/Paris'],
     ['database: ""', 'database 7:11', 'path of a file'],
     ['database: ../data/', 'database 7:11', 'names a folder'],
@@ -47,8 +47,8 @@ describe('a key at the top level', () => {
     ['ping: https://:word@hc.example.com/a', 'ping 7:7', 'an http or https address'],
     ['ping: https://hc.example.com/a#b', 'ping 7:7', 'an http or https address'],
     ['rateLimit: 5', 'rateLimit 7:12', 'must be a mapping'],
-    ['rateLimit: { requestsPerMinute: 0.0009 }', 'rateLimit.requestsPerMinute 7:33', 'at least 0.001'],
-    ['rateLimit: { requestsPerMinute: .nan }', 'rateLimit.requestsPerMinute 7:33', 'greater than 0'],
+    ['rateLimit: { requestsPerMinute: 0.0009 }', 'rateLimit.requestsPerMinute 7:33', '0.001 or more'],
+    ['rateLimit: { requestsPerMinute: .nan }', 'rateLimit.requestsPerMinute 7:33', '0.001 or more'],
     ['rateLimit: { sharePercent: 101 }', 'rateLimit.sharePercent 7:28', 'from 1 to 100'],
     ['rateLimit: { scope: user }', 'rateLimit.scope 7:21', 'one of token, organization, all'],
     ['rateLimit: { fallbackWait: 25d }', 'rateLimit.fallbackWait 7:28', 'at most 24d'],
@@ -57,9 +57,8 @@ describe('a key at the top level', () => {
     ['removals: { brakeRows: -1 }', 'removals.brakeRows 7:24', '0 or more'],
     ['http: { port: 65536 }', 'http.port 7:15', 'from 0 to 65535'],
     ['http: { host: "http://x" }', 'http.host 7:15', 'without http://'],
-    ['schedule: !env X', ' 7:11', 'a tag (the word after !) is not known'],
-    ['schedule: *cron', 'schedule 7:11', 'Put a text in quotes'],
-    ['<<: 5', '["<<"] 7:1', 'merges something that is not a mapping'],
+    ['schedule: !env X', ' 7:11', 'a tag (a word after !) is not known'],
+    ['schedule: *cron', ' 7:11', 'Put a text in quotes'],
   ])('is refused as %s', (added, place, message) => {
     expectOneProblem(`${SMALLEST}${added}\n`, place, message)
   })
@@ -111,8 +110,8 @@ describe('the organizations', () => {
     ['name: acme', 'name: "a\\nb"', 'organizations[0].name 5:11', 'control characters'],
     ['    name: acme\n', '', 'organizations[0].name 4:5', 'is missing. It must be a short name'],
     ['name: acme', 'nmae: acme\n    name: b', 'organizations[0].nmae 5:5', 'Did you mean name?'],
-    ['token: s', 'token: s s', 'organizations[0].token 6:12', 'spaces'],
-    ['token: s', `token: '"s"' #`, 'organizations[0].token 6:12', 'without quotes'],
+    ['token: s', 'token: s s', 'organizations[0].token 6:12', 'a space'],
+    ['token: s', `token: '"s"' #`, 'organizations[0].token 6:12', 'quotes around it'],
     ['token: s', 'token: ACME_TOKEN=s', 'organizations[0].token 6:12', 'NAME= before it'],
     ['token: s', 'token: "\\u00e9" #', 'organizations[0].token 6:12', 'beyond ASCII'],
     ['token: s', 'token: # s', 'organizations[0].token 6:12', 'has no value'],
@@ -128,7 +127,7 @@ describe('the organizations', () => {
   ])('are refused with a token that is too long for a header: %j', (character, end) => {
     const text = SMALLEST.replace('token: s', `token: "${character.repeat(9000)}${end}" #`)
 
-    expectOneProblem(text, 'organizations[0].token 6:12', 'must be a token of at most 8192 characters')
+    expectOneProblem(text, 'organizations[0].token 6:12', 'a token, which has at most 8192 characters')
     expect(errorOf(text).message).not.toContain(character.repeat(20))
   })
 
@@ -160,7 +159,7 @@ describe('a collection', () => {
     ['orders: 5', 'collections.orders 8:11', 'a mapping of settings, or false'],
     ['orders: { path: x }', 'collections.orders.path 8:19', 'begin with one /'],
     ['orders: { key: [] }', 'collections.orders.key 8:18', 'at least one field'],
-    ['orders: { key: [id, id] }', 'collections.orders.key 8:18', 'names a field twice'],
+    ['orders: { key: [id, id] }', 'collections.orders.key 8:18', 'not name a field twice'],
     [`orders: { key: [${KEY_OF_101}] }`, 'collections.orders.key 8:18', 'at most 100 fields'],
     ['orders: { key: [id, a..b] }', 'collections.orders.key[1] 8:23', 'must be a field'],
     ['orders: { ignore: [a, id] }', 'collections.orders.ignore[1] 8:25', 'part of the key'],
@@ -171,12 +170,12 @@ describe('a collection', () => {
     ['orders: { filters: { a: null } }', 'collections.orders.filters.a 8:27', 'null in quotes'],
     ['orders: { filters: { a: [1, null] } }', 'collections.orders.filters.a[1] 8:31', 'has no value'],
     ['orders: { filters: { filter: { a: 1 } } }', 'collections.orders.filters.filter 8:32', 'filter[state]'],
-    ['orders: { filters: { __proto__: x } }', 'collections.orders.filters 8:24', 'cannot be a key'],
+    ['orders: { filters: { __proto__: x } }', ' 8:24', 'cannot be a key'],
     ['Orders: {}', 'collections.Orders 8:3', 'differs from orders only in upper and lower case'],
     ['my-list: {}', 'collections.my-list 8:3', 'letters, digits and _'],
     ['2024: {}', 'collections.2024 8:3', 'begins with a letter'],
     ['a__b: {}', 'collections.a__b 8:3', 'must not hold __'],
-    ['orders_RAW: {}', 'collections.orders_RAW 8:3', 'must not end in _raw'],
+    ['orders_RAW: {}', 'collections.orders_RAW 8:3', 'or end in _, _raw or _history'],
     ['orders_history_by_key: {}', 'collections.orders_history_by_key 8:3', 'of the collection orders'],
     ['items: {}\n  Items_CHANGES: {}', 'collections.Items_CHANGES 9:3', 'of the collection items'],
     ['organizations: {}', 'collections.organizations 8:3', 'tables of the mirror'],

@@ -1,9 +1,8 @@
-import { symlinkSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Config } from '../../src/config/config.ts'
 import { TokenFileError } from '../../src/config/token-file.ts'
-import { mustRun } from '../helpers/system.ts'
 import { load, SMALLEST } from './config-files.ts'
 
 function loadWithTokenFile(
@@ -96,20 +95,6 @@ describe('a token file', () => {
       expect(readToken()).toBe('abc')
     },
   )
-
-  it('that is a pipe is refused, since reading it may take for ever', () => {
-    const { file, readToken } = loadWithTokenFile('./token')
-    mustRun('mkfifo', file)
-
-    expect(errorOf(readToken).message).toContain('cannot be read: it is a pipe or a device')
-  })
-
-  it.each(['/dev/zero', '/dev/tty'])('that is %s is refused', (device) => {
-    const { file, readToken } = loadWithTokenFile('./token')
-    symlinkSync(device, file)
-
-    expect(errorOf(readToken).message).toContain('cannot be read: it is a pipe or a device')
-  })
 
   it('that is a folder is refused', () => {
     expect(errorOf(loadWithTokenFile('..').readToken).message).toContain('cannot be read: it is a folder')

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { interpolate } from '../../src/config/variables.ts'
+import { interpolate } from '../../src/config/config.ts'
 import { errorOf, load, placesOf, SMALLEST } from './config-files.ts'
 
 const ENV = { NAME: 'value', _1: 'one', EMPTY: '', TRICKY: `$$ \${NAME} $&` }
@@ -13,8 +13,8 @@ describe('interpolate', () => {
     [`$$\${NAME}`, '$value', ['NAME']],
     ['5 $ and $NAME', '5 $ and $NAME', []],
     [`\${TRICKY}`, `$$ \${NAME} $&`, ['TRICKY']],
-  ])('turns %j into %j', (text, value, variables) => {
-    expect(interpolate(text, ENV)).toEqual({ value, variables })
+  ])('turns %j into %j', (text, value, names) => {
+    expect(interpolate(text, ENV)).toEqual({ text: value, names, problem: null })
   })
 
   it.each([

@@ -1,7 +1,7 @@
 import { defineCollections } from '../../src/config/collections.ts'
 import type { Config } from '../../src/config/config.ts'
 import { createOrganizations } from '../../src/config/organizations.ts'
-import { FileSchema } from '../../src/config/schema.ts'
+import { COLLECTION_DEFAULTS, FileSchema } from '../../src/config/schema.ts'
 import type { Random } from './random.ts'
 import type { ThrottleRules } from './server.ts'
 
@@ -110,11 +110,12 @@ function makeConfig(
 /** The configuration of a file that says this. */
 function configOf(given: object): Setting['config'] {
   const parsed = FileSchema.parse(asTyped(given))
-  const defined = defineCollections(parsed.collections)
-  const options = { file: '/', tokens: 'resolve', env: {}, variablesIn: () => [] } as const
+  const defined = defineCollections(parsed.collections, COLLECTION_DEFAULTS)
+  const options = { file: '/', tokens: 'resolve', variablesIn: () => [] } as const
   return {
     ...parsed,
     file: '/config.yaml',
+    fingerprint: '',
     postgres: null,
     publish: null,
     ping: () => null,

@@ -1,6 +1,6 @@
 import path from 'node:path'
+import { interpolate } from '../../config/config.ts'
 import { parsePostgresAddress } from '../../config/postgres-address.ts'
-import { interpolate } from '../../config/variables.ts'
 import { JobError, UsageError } from '../../errors.ts'
 import { move } from '../../store/postgres/move.ts'
 import type { Connection } from '../../store/sqlite/driver.ts'
@@ -25,8 +25,8 @@ export async function run(runtime: Runtime, _globals: Globals, { from, to }: Opt
   const { env, cwd, signal, stdout, stderr } = runtime
   // It may hold a password, so it is not repeated.
   const address = interpolate(to, env)
-  if (!('value' in address)) throw new UsageError(`--to ${address.problem}`)
-  const parsed = parsePostgresAddress(address.value)
+  if (address.problem !== null) throw new UsageError(`--to ${address.problem}`)
+  const parsed = parsePostgresAddress(address.text)
   if ('problem' in parsed) throw new UsageError(`--to ${parsed.problem}`)
   const { authority, shown } = parsed.value
   const file = path.resolve(cwd, from)

@@ -1,7 +1,7 @@
+import fs from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
 import type { PostgresSettings } from '../../config/postgres-address.ts'
-import { readRegularFile } from '../../config/token-file.ts'
 import { MirrorError, systemCode } from '../../errors.ts'
 import { saveSetting } from '../../store/core/settings.ts'
 import { runRule } from '../../store/postgres/driver.ts'
@@ -81,12 +81,9 @@ function serverAddress(
   }
 }
 
-/** The largest certificate that is read. Bytes. */
-const LONGEST_FILE = 1_000_000
-
 function readAuthority(file: string): string {
   try {
-    return readRegularFile(file, LONGEST_FILE).toString()
+    return fs.readFileSync(file, 'utf8')
   } catch (error) {
     throw new MirrorError(
       `the file that sslrootcert in "database" names cannot be read (${systemCode(error) ?? 'unreadable'}): ${file}; name the certificate of the authority that signed the server's`,

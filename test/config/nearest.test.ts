@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nearest } from '../../src/config/issues.ts'
+import { nearest } from '../../src/config/problems.ts'
 
 describe('nearest', () => {
   const known = ['schedule', 'timezone', 'maxPasses', 'http', 'id']
