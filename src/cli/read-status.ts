@@ -2,13 +2,13 @@ import { announcedLimit } from '../api/rate/budget.ts'
 import { allowedPerMinute } from '../api/rate/decision.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
-import { columnNotes } from '../report/column-notes.ts'
+import { misfitNotes } from '../report/misfits.ts'
 import { refreshText } from '../report/refreshes.ts'
 import { createStatus, type JobPlan, type Status } from '../report/status.ts'
 import { lastAttempt } from '../report/verdict.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
-import type { ColumnTrouble } from '../store/core/column-counts.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
+import type { MisfitColumn } from '../store/core/misfits.ts'
 import { neverSynced, type StatusRow, type StoredGate } from '../store/core/status.ts'
 import type { QueueDepth } from '../store/postgres/read/status.ts'
 import { jobKey } from '../text.ts'
@@ -33,7 +33,7 @@ export interface MirrorFacts {
   daemons: readonly DaemonRecord[]
   /** What is known of each rate budget. */
   gates: readonly StoredGate[]
-  columnTroubles: readonly ColumnTrouble[]
+  misfits: readonly MisfitColumn[]
   /** Of a mirror that several workers share. */
   queue: QueueDepth | null
 }
@@ -73,10 +73,7 @@ export function mirrorStatus(
     maxAgeMs: maxAge?.ms ?? null,
     fresh: fresh?.typed ?? null,
     freshMs: fresh?.ms ?? null,
-    notes: [
-      ...(config ? refreshSentences(rows, byId, config) : []),
-      ...columnNotes(facts?.columnTroubles ?? [], rows),
-    ],
+    notes: [...(config ? refreshSentences(rows, byId, config) : []), ...misfitNotes(facts?.misfits ?? [])],
     lists: rows.map((row) => {
       const budget = config ? budgetKey(config, row.organization_id, row.token) : row.organization_id
       return {

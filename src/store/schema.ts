@@ -92,8 +92,6 @@ CREATE TABLE sync_jobs (
   refresh_turn TIME /* on a server: when a worker last took it to refresh it */,
   fresh_as_of TIME /* what was added at the newest end before then is in the mirror */,
   newest TEXT /* first, last: the end where new items appear; null while neither is known */,
-  columns_as_of TIME,
-  columns_run INTEGER,
   failing_since TIME /* end of the first run that failed, since one succeeded; null: it is well */,
   failing_by TEXT /* walk, refresh: a refresh that succeeds ends what a refresh began */,
   failing_code TEXT /* error_code of the last of these runs */,
@@ -156,7 +154,6 @@ CREATE TABLE sync_walks (
   account TEXT NOT NULL /* JSON: what coverage is told from */,
   untrusted TEXT /* why nothing is removed on the word of a complete full walk; null: it is trusted */,
   new_rejects INTEGER NOT NULL DEFAULT 0 /* rejected items that had never come before */,
-  expected_missed REAL,
   total_off TEXT /* of a drifted one: once, the total was not the number of items listed in its last pass; again, in the pass or walk before, too, or it swings */,
   rows_added_before INTEGER NOT NULL DEFAULT 0 /* rows_added of the job when the walk began */,
   brief INTEGER NOT NULL DEFAULT 0 /* 1: of a short list, in place of a refresh, and it found nothing: it goes after a day */
@@ -218,9 +215,8 @@ CREATE TABLE sync_known_columns (
   path TEXT NOT NULL,
   type TEXT NOT NULL,
   first_seen_at TIME NOT NULL,
-  last_changed_at TIME NOT NULL,
   role TEXT NOT NULL /* key, value, text: beside a column whose type did not fit */,
-  wide INTEGER NOT NULL DEFAULT 0 /* holds a whole number that REAL would round */,
+  wide INTEGER NOT NULL DEFAULT 0 /* 1: stays INTEGER, since it holds a number that REAL would round */,
   SEQUENCE,
   PRIMARY KEY (collection, "column")
 ) STRICT;
@@ -231,28 +227,9 @@ CREATE TABLE sync_view_columns (
   "column" TEXT NOT NULL,
   path TEXT NOT NULL,
   type TEXT NOT NULL,
-  role TEXT NOT NULL /* value, text: beside a column whose type did not fit */,
-  wide INTEGER NOT NULL DEFAULT 0 /* holds a whole number that REAL would round, or a boolean */,
-  first_seen_at TIME NOT NULL,
-  last_changed_at TIME NOT NULL,
   SEQUENCE,
   PRIMARY KEY (view, "column")
 ) STRICT;
-
-CREATE TABLE sync_column_counts (
-  organization_id TEXT NOT NULL,
-  collection TEXT NOT NULL,
-  "column" TEXT NOT NULL,
-  filled INTEGER NOT NULL,
-  misfits INTEGER NOT NULL,
-  misfit TEXT,
-  last_filled_at TIME,
-  emptied INTEGER NOT NULL,
-  objects INTEGER NOT NULL DEFAULT 0,
-  PRIMARY KEY (organization_id, collection, "column")
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX sync_column_counts_told ON sync_column_counts (collection, "column") WHERE misfits > 0 OR emptied = 1;
 
 CREATE TABLE sync_seq (
   collection TEXT NOT NULL PRIMARY KEY,
@@ -294,58 +271,6 @@ BEGIN
   RETURN value::json;
 EXCEPTION WHEN data_exception OR statement_too_complex THEN
   RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION json_whole(value json) RETURNS bigint LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS $$
-DECLARE
-  kind text := json_typeof(value);
-  written text := value #>> '{}';
-  number double precision;
-BEGIN
-  IF kind = 'boolean' THEN RETURN (written = 'true')::int; END IF;
-  IF kind IS NULL OR kind NOT IN ('number', 'string') THEN RETURN NULL; END IF;
-  IF written ~ '^-?(0|[1-9][0-9]*)$' THEN RETURN written::bigint; END IF;
-  IF kind = 'string' THEN RETURN NULL; END IF;
-  number := written;
-  -- Beyond these it may have lost digits.
-  IF abs(number) <= 9007199254740991 AND number = trunc(number) THEN RETURN number::bigint; END IF;
-  RETURN NULL;
-EXCEPTION WHEN data_exception THEN
-  RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION json_real(value json) RETURNS double precision LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS $$
-DECLARE
-  kind text := json_typeof(value);
-  written text := value #>> '{}';
-  number double precision;
-BEGIN
-  IF kind IS NULL OR kind NOT IN ('number', 'string') THEN RETURN NULL; END IF;
-  IF written ~ '^-?(0|[1-9][0-9]*)$' THEN
-    number := written::bigint;
-    IF number::bigint = written::bigint THEN RETURN number + 0.0::double precision; END IF;
-    RETURN NULL;
-  END IF;
-  IF kind = 'string' AND (
-    written !~ '^-?(0|[1-9][0-9]*)\\.[0-9]+$' OR length(written) > 100
-    OR length(ltrim(translate(rtrim(written, '0'), '-.', ''), '0')) > 15
-  ) THEN RETURN NULL; END IF;
-  number := written;
-  -- -0e0 is 0 in the columns of tables.
-  IF abs(number) <= 9007199254740991 THEN RETURN number + 0.0::double precision; END IF;
-  RETURN NULL;
-EXCEPTION WHEN data_exception THEN
-  RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION json_has_text(item text, path text[]) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS $$
-BEGIN
-  RETURN json_typeof(regexp_replace(item, '\\\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\\\\u0001', 'g')::json #> path) IS NOT DISTINCT FROM 'string';
-EXCEPTION WHEN data_exception OR statement_too_complex THEN
-  RETURN false;
 END
 $$;
 `

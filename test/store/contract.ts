@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { ColumnTrouble } from '../../src/store/core/column-counts.ts'
+import type { MisfitColumn } from '../../src/store/core/misfits.ts'
 import type { StatusRow, TroubledList } from '../../src/store/core/status.ts'
 import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'
@@ -26,9 +26,11 @@ export interface OpenedStore {
   history(job: Job): Promise<[id: string, reason: string][]>
   /** The lines of `sync_runs`, the oldest first. */
   runs(): Promise<{ status: string; rows_removed: number }[]>
-  /** `sync_columns` of orders, without its keys: by column [filled, misfits, last_filled_at]. */
-  columns(): Promise<Record<string, [number | null, number | null, string | null]>>
-  troubles(): Promise<ColumnTrouble[]>
+  /** The types in `sync_columns` of orders, by column. */
+  columns(): Promise<Record<string, string>>
+  misfits(): Promise<MisfitColumn[]>
+  /** The rows of this select. */
+  rows(sql: string): Promise<Record<string, unknown>[]>
   /** Of each job: what made it fail, since when, and the error of the last such run; null: it is well. */
   failing(): Promise<[by: string, since: string, code: string] | null>
   /** What keeps configured lists from being well. */
@@ -97,7 +99,12 @@ async function leaseOf(store: Store, job: Job): Promise<Lease> {
   return lease
 }
 
-export async function begin(store: Store, job = JOB, changed: Partial<BeginRun> = {}): Promise<OpenRun> {
+export async function begin(
+  store: Store,
+  job = JOB,
+  changed: Partial<BeginRun> = {},
+  now = Date.now,
+): Promise<OpenRun> {
   const lease = await leaseOf(store, job)
   await store.release(lease)
   const filters = filtersText(job.collection.filters)
@@ -119,7 +126,7 @@ export async function begin(store: Store, job = JOB, changed: Partial<BeginRun> 
     run,
     walk,
     replaces: [],
-    times: createPageTimes(lease, Date.now),
+    times: createPageTimes(lease, now),
   })
   const seen = new Set<string>()
   let ordinal = (await ledgerOf(store, walk.id)).length
@@ -179,6 +186,15 @@ async function walkOf(store: Store, ...texts: string[]): Promise<string> {
   await open.missing(true)
   await open.close('remove')
   return new Date(open.walk.startedAt).toISOString()
+}
+
+/** The values of rows that are the API's, in an order of their own. */
+function discovered(rows: readonly Record<string, unknown>[]): string[] {
+  const texts = rows.map((row) => {
+    const values = Object.entries(row).filter(([name, value]) => !name.startsWith('_') && value !== null)
+    return JSON.stringify(values.map(([name, value]) => [name, String(value)]).toSorted())
+  })
+  return texts.toSorted()
 }
 
 /** What each store has to keep of the promises of the port. */
@@ -577,180 +593,55 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         JSON.stringify({ id, ...Object.fromEntries(names.map((field) => [field, value])) })
       await walkOf(store, itemOf(1, 1))
       await walkOf(store, itemOf(1, 1), itemOf(2, 1.5))
-      const at = await walkOf(store, itemOf(1, 1), itemOf(2, 1.5), itemOf(3, 'x'))
+      await walkOf(store, itemOf(1, 1), itemOf(2, 1.5), itemOf(3, 'x'))
 
       const columns = await opened.columns()
-      expect(names.map((field) => columns[field])).toEqual(names.map(() => [2, 1, at]))
-      expect((await opened.troubles()).map(({ type }) => type)).toEqual(names.map(() => 'REAL'))
+      expect(names.map((field) => columns[field])).toEqual(names.map(() => 'REAL'))
+      expect((await opened.misfits()).map(({ rows }) => rows)).toEqual(names.map(() => 1))
     })
 
-    describe('the values of columns', () => {
-      it('are counted at the end of a full walk, with those that did not fit', async () => {
-        const open = await begin(store)
-        await open.page('{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":"y"}')
-        const nothing = [null, null, null]
-        expect(await opened.columns()).toEqual({ a: nothing, b: nothing, a__text: nothing })
-
-        await open.close()
-
-        const at = new Date(open.walk.startedAt).toISOString()
-        expect(await opened.columns()).toEqual({ a: [2, 1, at], b: [2, 0, at], a__text: [1, 0, at] })
-        expect(await opened.troubles()).toMatchObject([
-          {
-            organization: 'acme',
-            collection: 'orders',
-            column: 'a',
-            type: 'INTEGER',
-            text_column: 'a__text',
-            misfits: 1,
-            misfit: 'text',
-            emptied: 0,
-          },
-        ])
+    it('counts the values that did not fit their columns, of all lists of a collection', async () => {
+      await walkOf(store, '{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":true}')
+      const open = await begin(store, jobOf({}, GLOBEX))
+      await open.page('{"id":1,"a":"x"}')
+      await open.close()
+      expect(await opened.misfits()).toEqual([
+        { collection: 'orders', column: 'a__text', rows: 2 },
+        { collection: 'orders', column: 'b__text', rows: 1 },
+      ])
+      expect(await opened.columns()).toEqual({
+        id: 'INTEGER',
+        a: 'INTEGER',
+        b: 'TEXT',
+        a__text: 'TEXT',
+        b__text: 'TEXT',
       })
 
-      it('are counted again where rows changed or left, also between full walks', async () => {
-        await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":2}', '{"id":3,"a":"x"}')
-        opened.advance(HOUR)
-        const backfill = await begin(store, JOB, { plan: { ...PLAN, origin: 'backfill', kind: 'partial' } })
-        await backfill.page('{"id":3,"a":3}')
-        await backfill.close()
-        expect((await opened.columns()).a?.slice(0, 2)).toEqual([2, 1])
+      await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":"7"}', '{"id":3,"a":2}')
 
-        opened.advance(HOUR)
-        const at = await walkOf(store, '{"id":1,"a":1}', '{"id":3,"a":3}')
+      expect(await opened.misfits()).toEqual([{ collection: 'orders', column: 'a__text', rows: 1 }])
+    })
 
-        expect((await opened.columns()).a).toEqual([2, 0, at])
-        expect(await opened.troubles()).toEqual([])
-      })
+    it('tells what was known at each moment, with the columns of the items', async () => {
+      const walks = [
+        ['{"id":1,"a":1}', '{"id":2,"a":2,"b":"x"}'],
+        ['{"id":1,"a":"seven"}', '{"id":2,"a":2,"b":"x"}'],
+        ['{"id":1,"a":1.5,"c":{"d":[1]}}', '{"id":2,"a":9,"b":"y"}'],
+        ['{"id":1,"a":1.5,"c":{"d":[1]}}', '{"id":2,"a":9,"b":"y"}', '{"id":"x-3","b":"z"}'],
+      ]
+      const found: [at: string, rows: string[]][] = []
+      for (const [index, texts] of walks.entries()) {
+        const time = Date.parse('2030-01-01') + index * HOUR
+        const open = await begin(store, JOB, {}, () => time)
+        await open.page(...texts)
+        const at = new Date(time).toISOString()
+        found.push([at, discovered(await opened.rows('SELECT * FROM orders'))])
+      }
 
-      it('are as of the last full walk where no row changed', async () => {
-        await walkOf(store, '{"id":1,"a":1}')
-        opened.advance(HOUR)
-
-        const at = await walkOf(store, '{"id":1,"a":1}')
-
-        expect(await opened.columns()).toEqual({ a: [1, 0, at] })
-      })
-
-      it.each([
-        ['that is sent no more', '{"id":1}'],
-        ['that is null', '{"id":1,"a":null}'],
-        ['that became an object', '{"id":1,"a":{"b":1}}'],
-      ])('are missed in a column %s, until there are some again', async (_what, text) => {
-        const at = await walkOf(store, '{"id":1,"a":1}')
-        const emptied = [{ column: 'a', misfits: 0, emptied: 1 }]
-
-        for (let walks = 1; walks <= 3; walks++) {
-          opened.advance(HOUR)
-          await walkOf(store, walks === 2 ? '{"id":1,"c":2}' : text)
-          expect((await opened.columns()).a).toEqual([0, 0, at])
-          expect((await opened.troubles()).filter(({ column }) => column === 'a')).toMatchObject(emptied)
-        }
-        await walkOf(store, '{"id":1,"a":5}')
-
-        expect((await opened.troubles()).filter(({ column }) => column === 'a')).toEqual([])
-      })
-
-      it('are missed in no column of a list that lost all its rows, or whose values do not fit any more', async () => {
-        await walkOf(store, '{"id":1,"a":1}')
-        await walkOf(store, '{"id":1,"a":"x"}')
-        expect(await opened.troubles()).toMatchObject([{ column: 'a', misfits: 1, emptied: 0 }])
-
-        await walkOf(store)
-
-        expect(await opened.troubles()).toEqual([])
-      })
-
-      it.each<[string, string[], { column: string; misfits: number; text_column?: string }[]]>([
-        [
-          'a number',
-          ['{"id":1,"a":1}', '{"id":2,"a":{"b":1}}', '{"id":3,"a":{"c":{"d":"x"}}}', '{"id":4,"a":null}'],
-          [{ column: 'a', misfits: 2 }],
-        ],
-        ['a list', ['{"id":1,"a":[{"b":1}]}', '{"id":2,"a":{"1":{"b":1}}}'], [{ column: 'a', misfits: 1 }]],
-        [
-          'a number or text',
-          ['{"id":1,"a":1}', '{"id":2,"a":"x"}', '{"id":3,"a":{"b":1}}'],
-          [{ column: 'a', misfits: 2, text_column: 'a__text' }],
-        ],
-        // What PHP makes of an object without fields.
-        ['an empty list', ['{"id":1,"a":[]}', '{"id":2,"a":{"b":1}}'], []],
-        ['a text that only begins like it', ['{"id":1,"a":"x"}', '{"id":2,"a.b":1,"a_":{"b":1}}'], []],
-      ])(
-        'count as misfits where an object stands in place of %s in some rows',
-        async (_what, texts, expected) => {
-          await walkOf(store, ...texts)
-
-          expect(await opened.troubles()).toMatchObject(expected)
-          expect(await opened.troubles()).toHaveLength(expected.length)
-          // What has a column beside it is in `sync_columns`; an object has columns of its own.
-          const beside = expected[0]?.text_column === undefined ? 0 : 1
-          if (expected.length > 0) expect((await opened.columns()).a?.slice(0, 2)).toEqual([1, beside])
-        },
-      )
-
-      it('are told of elements of lists, too, until they fit', async () => {
-        await walkOf(
-          store,
-          '{"id":1,"lines":[{"n":1,"o":1},{"n":"2"},{"n":"x","o":{"p":1}}]}',
-          '{"id":2,"lines":[{"n":"Secret"}],"odd":[{"n":true},{"n":1.5}]}',
-        )
-        const fitting = '{"id":1,"lines":[{"n":1},{"n":"2"}]}'
-        const common = { organization: 'acme', collection: 'orders', emptied: 0 }
-
-        expect(await opened.troubles()).toMatchObject([
-          {
-            ...common,
-            view: 'orders__lines',
-            column: 'n',
-            type: 'INTEGER',
-            text_column: 'n__text',
-            misfits: 2,
-            misfit: 'text',
-          },
-          { ...common, view: 'orders__lines', column: 'o', text_column: null, misfits: 1, misfit: 'object' },
-          { ...common, view: 'orders__odd', column: 'n', misfits: 1, misfit: 'fraction' },
-        ])
-        await walkOf(store, fitting, '{"id":2,"odd":[{"n":true}]}')
-
-        expect(await opened.troubles()).toMatchObject([
-          { view: 'orders__lines', column: 'o', misfits: 0, emptied: 1 },
-          { view: 'orders__lines', column: 'o__p', misfits: 0, emptied: 1 },
-        ])
-      })
-
-      it.each([
-        ['that is sent no more', '{"id":1,"lines":[{"sku":"y"}]}', ['qty', 'size__cm']],
-        ['that became null', '{"id":1,"lines":[{"sku":"y","qty":null,"size":{"cm":4}}]}', ['qty']],
-        ['of lists that are empty now', '{"id":1,"lines":[]}', ['qty', 'size__cm', 'sku']],
-      ])('are missed in a field of elements %s, until there are some again', async (_what, text, missed) => {
-        const full = '{"id":1,"lines":[{"sku":"x","qty":1},{"size":{"cm":3}}]}'
-        await walkOf(store, full, '{"id":2,"lines":[]}')
-        expect(await opened.troubles()).toEqual([])
-
-        for (let walks = 1; walks <= 2; walks++) {
-          await walkOf(store, text, `{"id":2,"lines":[],"walk":${walks}}`)
-          const troubles = await opened.troubles()
-          expect(troubles).toMatchObject(
-            missed.map((column) => ({ view: 'orders__lines', column, misfits: 0, emptied: 1 })),
-          )
-          expect(troubles).toHaveLength(missed.length)
-        }
-        await walkOf(store, full, '{"id":2,"walk":3}')
-
-        expect(await opened.troubles()).toEqual([])
-      })
-
-      it('are added up over the lists of a collection', async () => {
-        const at = await walkOf(store, '{"id":1,"a":1}', '{"id":2,"a":1}')
-        const open = await begin(store, jobOf({}, GLOBEX))
-        await open.page('{"id":1,"a":"x"}', '{"id":2,"b":1}')
-        await open.close()
-
-        expect(await opened.columns()).toEqual({ a: [2, 1, at], a__text: [1, 0, at], b: [1, 0, at] })
-        expect(await opened.troubles()).toMatchObject([{ organization: 'globex', column: 'a', misfits: 1 }])
-      })
+      for (const [at, rows] of found) {
+        const asOf = `_valid_from <= '${at}' AND (_valid_to IS NULL OR _valid_to > '${at}')`
+        expect(discovered(await opened.rows(`SELECT * FROM orders_versions WHERE ${asOf}`))).toEqual(rows)
+      }
     })
 
     it('names the keys of all live rows of a job, and knows none of a collection without tables', async () => {

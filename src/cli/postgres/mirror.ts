@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
-import { columnTroubles } from '../../store/core/column-counts.ts'
+import { misfitColumns } from '../../store/core/misfits.ts'
 import { storedGates } from '../../store/core/status.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { livingWorkers, readDaemons } from '../../store/postgres/leases.ts'
@@ -60,7 +60,7 @@ async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
     jobs: await jobsOnServer(sql, living),
     daemons: await readDaemons(sql, living),
     gates: await runRule(sql, storedGates()),
-    columnTroubles: await runRule(sql, columnTroubles()),
+    misfits: await runRule(sql, misfitColumns()),
     queue: await readQueue(sql, schema),
   }
 }

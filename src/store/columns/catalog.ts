@@ -32,16 +32,13 @@ export interface Catalog {
   readonly limits: ColumnLimits
   /** No further column can be discovered. */
   readonly isFull: boolean
-  /** A warning already said that fields are left out. */
-  readonly isFullReported: boolean
   /** For `toRow`. */
   readonly root: PathNode
 }
 
 /** A catalog while its successor is worked out. */
-export interface Draft extends Omit<Catalog, 'columns' | 'keyTypes' | 'isFull' | 'isFullReported'> {
+export interface Draft extends Omit<Catalog, 'columns' | 'keyTypes' | 'isFull'> {
   columns: Column[]
-  isFullReported: boolean
   /** Folded names in use, those of the keys included. */
   names: Set<string>
   /** Columns, with those of keys that wait for their first value. */
@@ -149,9 +146,17 @@ export function changesViewName(collection: string): string {
   return `${collection}_changes`
 }
 
+export function versionsViewName(collection: string): string {
+  return `${collection}_versions`
+}
+
 /** Whether a table or view of the collection would have this name, whatever the mirror holds. */
 export function belongsTo(collection: string, name: string): boolean {
-  const own = [...TABLE_KINDS.map((kind) => tableName(collection, kind)), changesViewName(collection)]
+  const own = [
+    ...TABLE_KINDS.map((kind) => tableName(collection, kind)),
+    changesViewName(collection),
+    versionsViewName(collection),
+  ]
   // No collection's name has two underscores.
   const arrays = `${collection}__`
   return own.includes(name) || (name.startsWith(arrays) && name.length > arrays.length)
@@ -164,15 +169,14 @@ export function belongsTo(collection: string, name: string): boolean {
 export function createCatalog(
   columns: readonly Column[],
   keyPaths: KeyPaths,
-  isFullReported = false,
   limits = SQLITE_LIMITS,
 ): Catalog {
-  return sealDraft(openDraft(columns, { keyPaths, limits, isFullReported }))
+  return sealDraft(openDraft(columns, { keyPaths, limits }))
 }
 
 export function openDraft(
   columns: readonly Column[],
-  { keyPaths, limits, isFullReported }: Pick<Catalog, 'keyPaths' | 'limits' | 'isFullReported'>,
+  { keyPaths, limits }: Pick<Catalog, 'keyPaths' | 'limits'>,
 ): Draft {
   const root = emptyNode()
   const discovered = columns.map((column) => column.name)
@@ -187,7 +191,7 @@ export function openDraft(
   const decided = new Set(columns.filter((column) => column.role === 'key').map((column) => column.path))
   const undecided = keyPaths.filter((path) => !decided.has(sqlitePath(path))).length
   const count = columns.length + undecided
-  return { columns: [...columns], keyPaths, limits, isFullReported, root, names, count }
+  return { columns: [...columns], keyPaths, limits, root, names, count }
 }
 
 export function sealDraft(draft: Draft): Catalog {

@@ -28,10 +28,7 @@ export interface Column {
   type: ColumnType
   /** `text` is the column NAME__text beside a `value` column of the same path. */
   role: 'key' | 'value' | 'text'
-  /**
-   * The type must stay INTEGER: the column holds a number that a double would round, or, in a view, a boolean, or something of a user depends on
-   * it. For TEXT: some value begins like a list, so that only the item tells lists from texts.
-   */
+  /** It stays INTEGER: it holds a number that a double would round. */
   wide: boolean
 }
 
@@ -55,16 +52,17 @@ export interface ColumnLimits {
   reserved: readonly string[]
   /** The reserved names that not even a key may have. */
   reservedForKeys: readonly string[]
-  /** Returns a value as the SQL of a view sees it; absent for a table, which holds it as it was sent. */
-  asRead?: (value: Leaf) => Leaf
 }
+
+/** SQLite takes these for values wherever a view or a subquery names a column so. */
+export const TRUTHS = ['true', 'false']
 
 export const SQLITE_LIMITS: ColumnLimits = {
   mostColumns: 500,
   cut: (name) => name,
-  // Names that SQLite gives to the row id of every table.
-  reserved: ['rowid', 'oid'],
-  reservedForKeys: [],
+  // The first two are names of the row id of every table; columns of views and subqueries that are called like the others get another name.
+  reserved: ['rowid', 'oid', ...TRUTHS],
+  reservedForKeys: TRUTHS,
 }
 
 /**

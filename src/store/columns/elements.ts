@@ -1,82 +1,133 @@
-import { isJsonObject, type JsonValue } from '../../json/value.ts'
-import { type Catalog, createCatalog } from './catalog.ts'
-import { type Column, type ColumnLimits, foldName, freeName, type Leaf, SQLITE_LIMITS } from './column.ts'
-import { extendCatalog } from './extend.ts'
-import { holdsItem, WRITTEN } from './row.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts'
+import {
+  type Column,
+  type ColumnLimits,
+  type ColumnType,
+  columnName,
+  foldName,
+  freeName,
+  parseSqlitePath,
+  sqlitePath,
+  TRUTHS,
+} from './column.ts'
+import { hasNumbersAsNames, ownValue, typeOf } from './row.ts'
 
-// The columns of the view of an array of objects follow the rules of those of a table. Their paths are within the element.
+// The fields of the view of an array of objects. A field gets its type with its first value, and whole numbers become fractions; what does not
+// fit it is null in the view.
 
 /** The view of an array of objects: `orders__items`. */
 export interface ArrayView {
   name: string
   arrayColumn: string
-  elements: readonly Column[]
-  /** The array's path in the item, where its column holds texts that read like lists, too; null: what reads like a list is one. */
-  sentAt: string | null
+  elements: readonly ElementColumn[]
 }
 
-/** `ArrayView.sentAt` by the column of the array. */
-export function sentAtOf({ wide, path }: Pick<Column, 'wide' | 'path'>): string | null {
-  return wide ? path : null
+/** A column of it; its path is within the element. */
+export type ElementColumn = Pick<Column, 'name' | 'path' | 'type'>
+
+/** What is known of a field of the elements, and of its own fields. */
+interface Field {
+  type: ColumnType | null
+  /** The place of its column. */
+  at: number
+  fields: Map<string, Field>
 }
 
-/** The columns that a view needs. */
-export interface ExtendedElements {
-  elements: readonly Column[]
-  warnings: string[]
-}
-
-/** The columns of the view after this array; null if they can hold all of it as they are. */
+/** The columns of the view after this array; null if it has them all. */
 export function extendElements(
-  known: readonly Column[],
+  known: readonly ElementColumn[],
   array: readonly JsonValue[],
-  limits = SQLITE_LIMITS,
-): ExtendedElements | null {
+  limits: ColumnLimits,
+): readonly ElementColumn[] | null {
   const objects = array.filter(isJsonObject)
-  if (objects.length === 0) return null
-  const catalog = catalogOf(known, limits)
-  if (objects.every((object) => holdsItem(catalog, object))) return null
-  // Columns that are left out are reported only once, while the view is not full yet.
-  const isTold = known.length >= limits.mostColumns
-  const extension = extendCatalog({ ...catalog, isFullReported: isTold }, [], objects)
-  return { elements: extension.catalog.columns, warnings: extension.warnings }
+  const isFull = known.length >= limits.mostColumns
+  if (objects.every((object) => hasFields(knownFields(known), object, isFull))) return null
+  const draft = {
+    columns: [...known],
+    names: new Set([...known.map(({ name }) => foldName(name)), ...TRUTHS]),
+    limits,
+  }
+  const root = fieldsOf(known)
+  for (const object of objects) extend(draft, root, object, [])
+  return draft.columns
 }
 
-// A list of columns never changes, so its catalog lives as long as the list.
-const catalogs = new WeakMap<readonly Column[], Catalog>()
-
-function catalogOf(known: readonly Column[], limits: ColumnLimits): Catalog {
-  const catalog = catalogs.get(known) ?? createCatalog(known, [], true, { ...limits, reserved: [], asRead })
-  catalogs.set(known, catalog)
-  return catalog
+function fieldsOf(known: readonly ElementColumn[]): Field {
+  const root = emptyField()
+  for (const [at, { path, type }] of known.entries()) {
+    let field = root
+    for (const name of parseSqlitePath(path)) field = fieldAt(field, name)
+    Object.assign(field, { type, at })
+  }
+  return root
 }
 
-/** How many digits of any decimal number a double keeps. */
-const EXACT_DIGITS = 15
-
-const LONGEST_FRACTION = 100
-
-/** A value that only a TEXT column can hold. */
-const TOO_LONG = JSON.rawJSON('1e400')
-
-/**
- * What a value is to the SQL of a view, which has the same rules in either database: a number with a point or an exponent is a double
- * there, so a long one is exact only as text; a text is a fraction if a double surely keeps its digits.
- */
-export function asRead(value: Leaf): Leaf {
-  if (typeof value === 'boolean' || Array.isArray(value)) return value
-  // Lists within lists have no view, so a text that begins like a list needs no mark.
-  if (typeof value === 'string') return isLossy(value) || value.trimStart().startsWith('[') ? '' : value
-  // One that JavaScript writes like this is exact, or has so many digits that only a TEXT column takes it anyway.
-  if (typeof value === 'number') return value
-  const text = value.rawJSON
-  return /[.eE]/.test(text) && !(Math.abs(Number(text)) <= Number.MAX_SAFE_INTEGER) ? TOO_LONG : value
+function emptyField(): Field {
+  return { type: null, at: -1, fields: new Map() }
 }
 
-function isLossy(text: string): boolean {
-  if (text.length <= EXACT_DIGITS || !text.includes('.') || !WRITTEN.REAL.test(text)) return false
-  const digits = text.replace(/0+$/, '').replace(/[-.]/g, '').replace(/^0+/, '')
-  return text.length > LONGEST_FRACTION || digits.length > EXACT_DIGITS
+function fieldAt({ fields }: Field, name: string): Field {
+  const field = fields.get(name) ?? emptyField()
+  fields.set(name, field)
+  return field
+}
+
+// A list of columns never changes, so its tree lives as long as the list.
+const trees = new WeakMap<readonly ElementColumn[], Field>()
+
+function knownFields(known: readonly ElementColumn[]): Field {
+  const tree = trees.get(known) ?? fieldsOf(known)
+  trees.set(known, tree)
+  return tree
+}
+
+/** Whether all fields of an object have columns. `isFull`: no further ones are added. */
+function hasFields(known: Field | undefined, object: JsonObject, isFull: boolean): boolean {
+  return Object.keys(object).every((name) => {
+    const value = object[name]
+    if (value === null || value === undefined) return true
+    const field = known?.fields.get(name)
+    if (!field && isFull) return true
+    if (isJsonObject(value)) return isListIn(field, value) || hasFields(field, value, isFull)
+    if (!field || field.type === null) return isFull
+    return field.type !== 'INTEGER' || typeof ownValue(value) !== 'number'
+  })
+}
+
+/** An object in place of a list. */
+function isListIn(field: Field | undefined, value: JsonObject): boolean {
+  return field?.type === 'TEXT' && hasNumbersAsNames(value)
+}
+
+interface Draft {
+  columns: ElementColumn[]
+  /** Folded ones. */
+  names: Set<string>
+  limits: ColumnLimits
+}
+
+function extend(draft: Draft, known: Field, object: JsonObject, above: readonly string[]): void {
+  const { columns, names, limits } = draft
+  for (const name of Object.keys(object)) {
+    const value = object[name]
+    if (value === null || value === undefined) continue
+    // No path is spelled out for what is left out: that may be millions of fields.
+    if (columns.length >= limits.mostColumns && !known.fields.has(name)) continue
+    const field = fieldAt(known, name)
+    if (isJsonObject(value)) {
+      if (!isListIn(field, value)) extend(draft, field, value, [...above, name])
+      continue
+    }
+    const type = typeOf(ownValue(value))
+    const column = columns[field.at]
+    if (column && field.type === 'INTEGER' && type === 'REAL') columns[field.at] = { ...column, type }
+    if (column || columns.length >= limits.mostColumns) continue
+    const path = [...above, name]
+    const free = columnName(path, (one) => names.has(foldName(one)), limits)
+    names.add(foldName(free))
+    Object.assign(field, { type, at: columns.length })
+    columns.push({ name: free, path: sqlitePath(path), type })
+  }
 }
 
 /** The name of the view of an array: `orders__items`; numbered where one of `taken` is called so, since both were cut alike. */

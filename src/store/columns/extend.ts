@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
-import { printable } from '../../text.ts'
 import {
   type Catalog,
   type ColumnSlot,
@@ -23,7 +22,15 @@ import {
   type Leaf,
   sqlitePath,
 } from './column.ts'
-import { changeFor, columnFor, isWideFor, type OwnValue, ownValue, typeOf } from './row.ts'
+import {
+  changeFor,
+  hasNumbersAsNames,
+  isListWithHoles,
+  isWide,
+  type OwnValue,
+  ownValue,
+  typeOf,
+} from './row.ts'
 
 export interface Extension {
   catalog: Catalog
@@ -49,14 +56,20 @@ export function extendCatalog(
   items: readonly JsonObject[],
 ): Extension {
   const work: Work = { ...openDraft(withKeys(catalog, keys), catalog), warnings: [], isChanged: true }
-  // Read again after a change: a boolean that an INTEGER column could hold does not fit a REAL one.
-  while (work.isChanged) {
-    work.isChanged = false
+  // First without what may be a list with holes: lists on the same page tell. Read again after a change: a boolean that an INTEGER column
+  // could hold does not fit a REAL one.
+  for (let pass = 1; work.isChanged; pass++) {
+    work.isChanged = pass === 1
     for (const item of items)
-      flatten(item, work.root, (field, slot, value) => adapt(work, field, slot, value))
+      flatten(item, work.root, pass === 1, (field, slot, value) => adapt(work, field, slot, value))
   }
   const { warnings, isChanged: _done, ...draft } = work
-  return { catalog: sealDraft(draft), changes: changesBetween(catalog.columns, draft.columns), warnings }
+  const extended = sealDraft(draft)
+  if (extended.isFull && !catalog.isFull)
+    warnings.push(
+      `the table has ${draft.limits.mostColumns} discovered columns, the most it can have: all further new fields stay in _json only`,
+    )
+  return { catalog: extended, changes: changesBetween(catalog.columns, draft.columns), warnings }
 }
 
 /** What to report of an extension, for the log. */
@@ -91,26 +104,21 @@ function changesBetween(before: readonly Column[], after: readonly Column[]): Co
   })
 }
 
-function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, sent: Leaf): void {
-  const { limits } = work
-  const value = limits.asRead ? limits.asRead(sent) : sent
+function adapt(work: Work, field: FieldPath, slot: ColumnSlot | undefined, value: Leaf): void {
   const own = ownValue(value)
-  const change = changeFor(slot, value, own, limits)
+  const change = changeFor(slot, value, own)
   if (change === 'none') return
   // No path is spelled out before this line: millions of fields may be left out.
-  const column = slot && columnFor(slot, value, own)
   if (slot?.main && change === 'widen') replace(work, slot, slot.main, { ...slot.main, type: 'REAL' })
-  else if (slot && column && change === 'wide') replace(work, slot, column, { ...column, wide: true })
-  else if (work.count >= work.limits.mostColumns) reportFull(work, field)
-  else if (slot && change === 'text') addText(work, slot, pathOf(field), value, own)
-  else addMain(work, pathOf(field), value, own)
+  else if (slot?.main && change === 'wide') replace(work, slot, slot.main, { ...slot.main, wide: true })
+  else if (work.count >= work.limits.mostColumns) return
+  else if (slot && change === 'text') addText(work, slot, pathOf(field))
+  else addMain(work, pathOf(field), own)
 }
 
-function addMain(work: Work, path: string[], value: Leaf, own: OwnValue): void {
+function addMain(work: Work, path: string[], own: OwnValue): void {
   const name = columnName(path, isTakenIn(work), work.limits)
-  const type = typeOf(own)
-  const wide = isWideFor(type, value, own, work.limits)
-  const column: Column = { name, path: sqlitePath(path), type, role: 'value', wide }
+  const column: Column = { name, path: sqlitePath(path), type: typeOf(own), role: 'value', wide: isWide(own) }
   slotAt(work.root, path).main = column
   add(work, column)
 }
@@ -118,16 +126,15 @@ function addMain(work: Work, path: string[], value: Leaf, own: OwnValue): void {
 function replace(work: Work, slot: ColumnSlot, before: Column, after: Column): void {
   const { columns } = work
   columns[columns.indexOf(before)] = after
-  slot[after.role === 'text' ? 'text' : 'main'] = after
+  slot.main = after
   work.isChanged = true
 }
 
-function addText(work: Work, slot: ColumnSlot, path: string[], value: Leaf, own: OwnValue): void {
+function addText(work: Work, slot: ColumnSlot, path: string[]): void {
   if (!slot.main) return
   const { name: main, type } = slot.main
   const name = freeName(main, isTakenIn(work), work.limits, '__text')
-  const wide = isWideFor('TEXT', value, own, work.limits)
-  slot.text = { name, path: sqlitePath(path), type: 'TEXT', role: 'text', wide }
+  slot.text = { name, path: sqlitePath(path), type: 'TEXT', role: 'text', wide: false }
   add(work, slot.text)
   const message = `column ${main} is ${type}, and a value came that does not fit that type: such values are stored as text in column ${name}`
   work.warnings.push(message)
@@ -138,15 +145,6 @@ function add(work: Work, column: Column): void {
   work.names.add(foldName(column.name))
   work.count++
   work.isChanged = true
-}
-
-/** Once for each catalog: an object with generated names would otherwise fill the log. */
-function reportFull(work: Work, field: FieldPath): void {
-  if (work.isFullReported) return
-  work.isFullReported = true
-  const path = sqlitePath(pathOf(field))
-  const message = `the table has ${work.limits.mostColumns} discovered columns, the most it can have: ${printable(path, 100)} and all further new fields stay in _json only`
-  work.warnings.push(message)
 }
 
 function isTakenIn(draft: Draft): (name: string) => boolean {
@@ -173,6 +171,7 @@ function pathOf(field: FieldPath): string[] {
 function flatten(
   item: JsonObject,
   node: PathNode | undefined,
+  withoutHoles: boolean,
   visit: (field: FieldPath, slot: ColumnSlot | undefined, value: Leaf) => void,
   above: FieldPath | null = null,
 ): void {
@@ -181,7 +180,8 @@ function flatten(
     if (value === null || value === undefined) continue
     const field = { name, above }
     const child = node?.children.get(name)
-    if (isJsonObject(value)) flatten(value, child, visit, field)
-    else visit(field, child?.slot, value)
+    if (!isJsonObject(value)) visit(field, child?.slot, value)
+    else if (isListWithHoles(value, child)) visit(field, child?.slot, Object.values(value))
+    else if (!withoutHoles || !hasNumbersAsNames(value)) flatten(value, child, withoutHoles, visit, field)
   }
 }

@@ -1,6 +1,6 @@
 import {
   canonicalNumber,
-  isRawNumber,
+  isJsonObject,
   type JsonObject,
   type JsonValue,
   numberText,
@@ -8,7 +8,7 @@ import {
   type RawNumber,
 } from '../../json/value.ts'
 import type { Catalog, ColumnSlot, PathNode } from './catalog.ts'
-import type { Column, ColumnLimits, ColumnType, Leaf, SqlValue } from './column.ts'
+import type { ColumnType, Leaf, SqlValue } from './column.ts'
 
 /** An array, and the TEXT column that holds it. */
 export interface ArrayValue {
@@ -32,44 +32,26 @@ export interface TypedRow {
  */
 export type SlotChange = 'none' | 'add' | 'widen' | 'wide' | 'text'
 
-export function changeFor(
-  slot: ColumnSlot | undefined,
-  value: Leaf,
-  own: OwnValue,
-  limits: ColumnLimits,
-): SlotChange {
+export function changeFor(slot: ColumnSlot | undefined, value: Leaf, own: OwnValue): SlotChange {
   if (slot?.isKey) return 'none'
   if (!slot?.main) return 'add'
   const fitting = fittingValue(slot.main.type, value, own)
   if (slot.main.type === 'INTEGER' && !slot.main.wide) {
     if (typeof own === 'number') return 'widen'
-    if (fitting !== undefined && isWideFor('INTEGER', value, fitting, limits)) return 'wide'
+    if (isWide(fitting)) return 'wide'
   }
-  const column = fitting === undefined ? slot.text : slot.main
-  if (!column) return 'text'
-  return column.type === 'TEXT' && !column.wide && isWideFor('TEXT', value, own, limits) ? 'wide' : 'none'
+  return fitting !== undefined || slot.text ? 'none' : 'text'
 }
 
-/** The column of a slot that holds a value. */
-export function columnFor({ main, text }: ColumnSlot, value: Leaf, own: OwnValue): Column | undefined {
-  return main && fittingValue(main.type, value, own) === undefined ? text : main
+/** Whether an object is PHP's way of a list with holes, where lists come, too: all of its keys are numbers. */
+export function isListWithHoles(value: JsonObject, node: PathNode | undefined): boolean {
+  const slot = node?.slot
+  return (slot?.main?.type === 'TEXT' || slot?.text !== undefined) && hasNumbersAsNames(value)
 }
 
-/** How JSON of a list begins, which is how a TEXT column stores lists. */
-const LIST = /^[ \t\n\r]*\[/
-
-function readsLikeList(value: Leaf): boolean {
-  return typeof value === 'string' && LIST.test(value)
-}
-
-/**
- * Whether a column of this type has to be marked (`Column.wide`) for a value that it holds. A view reads its values from the items each time: if
- * its column became REAL, the booleans would no longer fit it.
- */
-export function isWideFor(type: ColumnType, value: Leaf, own: OwnValue, limits: ColumnLimits): boolean {
-  if (type === 'TEXT') return readsLikeList(value)
-  const isView = limits.asRead !== undefined
-  return isWide(own) || (typeof value === 'boolean' && isView)
+export function hasNumbersAsNames(value: JsonObject): boolean {
+  const names = Object.keys(value)
+  return names.length > 0 && names.every((name) => /^\d+$/.test(name))
 }
 
 /** The row of the typed table for an item; null if the catalog has to be extended first. */
@@ -77,11 +59,6 @@ export function toRow(catalog: Catalog, item: JsonObject): TypedRow | null {
   const row: TypedRow = { values: new Map(), arrays: [] }
   const fits = everyPlacedLeaf(catalog, catalog.root, item, (slot, value, own) => put(row, slot, value, own))
   return fits ? row : null
-}
-
-/** Whether the catalog can hold an item as it is. */
-export function holdsItem(catalog: Catalog, item: JsonObject): boolean {
-  return everyPlacedLeaf(catalog, catalog.root, item, () => {})
 }
 
 /**
@@ -94,23 +71,22 @@ function everyPlacedLeaf(
   item: JsonObject,
   visit: (slot: ColumnSlot, value: Leaf, own: OwnValue) => void,
 ): boolean {
-  const { limits } = catalog
   for (const name of Object.keys(item)) {
     const sent = item[name]
     if (sent === null || sent === undefined) continue
     const child = node?.children.get(name)
-    if (typeof sent === 'object' && !Array.isArray(sent) && !isRawNumber(sent)) {
-      if (!everyPlacedLeaf(catalog, child, sent, visit)) return false
+    const value = isJsonObject(sent) && isListWithHoles(sent, child) ? Object.values(sent) : sent
+    if (isJsonObject(value)) {
+      if (!everyPlacedLeaf(catalog, child, value, visit)) return false
       continue
     }
-    const value = limits.asRead ? limits.asRead(sent) : sent
     const own = ownValue(value)
-    const change = changeFor(child?.slot, value, own, limits)
+    const change = changeFor(child?.slot, value, own)
     if (change === 'none') {
       if (child?.slot) visit(child.slot, value, own)
       continue
     }
-    const isLeftOut = (change === 'add' || change === 'text') && catalog.isFull && catalog.isFullReported
+    const isLeftOut = (change === 'add' || change === 'text') && catalog.isFull
     if (!isLeftOut) return false
   }
   return true
@@ -166,12 +142,12 @@ export function typeOf(own: OwnValue): ColumnType {
 }
 
 /** Whether a double would round the integer. */
-function isWide(own: SqlValue | undefined): boolean {
+export function isWide(own: SqlValue | undefined): boolean {
   return typeof own === 'bigint' && BigInt(Number(own)) !== own
 }
 
 /** What a column of this type stores for the value; undefined if the value does not fit. */
-export function fittingValue(type: ColumnType, value: Leaf, own: OwnValue): OwnValue | undefined {
+function fittingValue(type: ColumnType, value: Leaf, own: OwnValue): OwnValue | undefined {
   if (type === 'TEXT') {
     if (typeof value === 'boolean') return undefined
     return typeof own === 'string' ? own : asText(value)
@@ -184,7 +160,7 @@ export function fittingValue(type: ColumnType, value: Leaf, own: OwnValue): OwnV
 }
 
 /** A number as people write it. Only a REAL column takes fractions. */
-export const WRITTEN = { INTEGER: /^-?(?:0|[1-9]\d*)$/, REAL: /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/ }
+const WRITTEN = { INTEGER: /^-?(?:0|[1-9]\d*)$/, REAL: /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/ }
 
 /** A double has at most 17 digits of its own, behind at most 324 zeros. A longer text may have a megabyte. */
 const LONGEST_WRITTEN = 400

@@ -6,38 +6,14 @@ import { type Dialect, quoted } from './sql.ts'
 // `orders_changes`: one row per event. The end of a version is an event. The beginning of one is an event only if no other version that is
 // kept ends there: the item was added or came back, or the version before was not kept (`history: false`, or pruned).
 
-/**
- * The columns of `seq` beside those of times: the number of the transaction that wrote the event. Null in rows that a version of the
- * program without `seq` wrote. Their events have the milliseconds of their time since 1970 as `seq`; new numbers are greater.
- */
-export const SEQ_COLUMNS = {
-  _first_seen_at: '_first_seen_seq',
-  _changed_at: '_changed_seq',
-  _valid_from: '_valid_from_seq',
-  _valid_to: '_valid_to_seq',
-} as const
-
-/** What the comment of the view begins with, where a database has comments. */
-export const CHANGES_COMMENT = 'One row an event of '
-
-export type EventTime = keyof typeof SEQ_COLUMNS
-
-/** The first column of `orders_changes`, and what it is. */
+/** The first column of `orders_changes`. */
 export const SEQ = 'seq'
-export const SEQ_SAYS =
-  'grows with the order in which events became visible; to follow, ask for those greater than the greatest that you have read'
 
-/** The columns of `orders_changes` behind the key, and what they hold. */
-export const EVENT_COLUMNS = {
-  change: 'added, changed, removed, out_of_scope (the filters changed), returned (after a removal)',
-  at: 'when the mirror learned of it',
-  changed_fields: 'JSON list of paths ($.customer.email), of changed; null: not known',
-  before: 'JSON before it; null: there was none, or it was not kept',
-  after: 'JSON after it; null: there is none, or it was not kept',
-}
+/** The columns of `orders_changes` behind the key. */
+export const EVENT_COLUMNS = ['change', 'at', 'changed_fields', 'before', 'after']
 
 /** The names of all columns of an event beside the key. */
-export const EVENT_NAMES: readonly string[] = [SEQ, ...Object.keys(EVENT_COLUMNS)]
+const EVENT_NAMES: readonly string[] = [SEQ, ...EVENT_COLUMNS]
 
 /**
  * The names of the key columns in `orders_changes`: a key that has the name of a column of an event gets the next free one
@@ -63,7 +39,7 @@ const NO_TEXT = 'CAST(NULL AS TEXT)'
  * their columns have the same types; else it sorts all events before the first one.
  */
 export function selectChanges(
-  { limits, seqOf: seq, versionSequence: order }: Pick<Dialect, 'limits' | 'seqOf' | 'versionSequence'>,
+  { limits, versionSequence: order }: Pick<Dialect, 'limits' | 'versionSequence'>,
   { name, keyColumns }: Pick<TableShape, 'name' | 'keyColumns'>,
 ): string {
   const [raw, history] = [quoted(tableName(name, 'raw')), quoted(tableName(name, 'history'))]
@@ -106,25 +82,24 @@ export function selectChanges(
     WHERE ${same('x', 'r')} AND x."_valid_to" <= r."_first_seen_at"
       AND (x."_reason" <> 'changed' OR x."_valid_from" < r."_first_seen_at")
   )`
-  return `SELECT ${seq('_valid_to', 'h')} AS "seq", ${columns('h')}, h."_reason" AS "change", h."_valid_to" AS "at", h."_changed_fields" AS "changed_fields",
+  return `SELECT h."_valid_to_seq" AS "seq", ${columns('h')}, h."_reason" AS "change", h."_valid_to" AS "at", h."_changed_fields" AS "changed_fields",
   h."_json" AS "before", CAST(CASE h."_reason" WHEN 'changed' THEN ${after} END AS TEXT) AS "after"
 FROM ${history} AS h
 UNION ALL
-SELECT ${seq('_valid_from', 'h')}, ${columns('h')}, CAST(CASE
+SELECT h."_valid_from_seq", ${columns('h')}, CAST(CASE
     WHEN h."_first_seen_at" < h."_valid_from" THEN 'changed'
     WHEN ${previous('1')} IS NULL THEN 'added'
-    WHEN h."_first_seen_at" IS NULL AND ${previous('p."_reason"')} = 'changed' THEN 'changed'
     ELSE 'returned'
   END AS TEXT), h."_valid_from", ${NO_TEXT}, ${NO_TEXT}, h."_json"
 FROM ${history} AS h
 WHERE ${previous(`p."_reason" = 'changed' AND p."_valid_to" = h."_valid_from"`)} IS NOT TRUE
 UNION ALL
-SELECT ${seq('_first_seen_at', 'r')}, ${columns('r')}, CAST(CASE WHEN ${wasThereBefore} THEN 'returned' ELSE 'added' END AS TEXT), r."_first_seen_at", ${NO_TEXT}, ${NO_TEXT},
+SELECT r."_first_seen_seq", ${columns('r')}, CAST(CASE WHEN ${wasThereBefore} THEN 'returned' ELSE 'added' END AS TEXT), r."_first_seen_at", ${NO_TEXT}, ${NO_TEXT},
   CAST(CASE WHEN r."_changed_at" = r."_first_seen_at" THEN r."_json" END AS TEXT)
 FROM ${raw} AS r
 WHERE NOT ${beganInHistory}
 UNION ALL
-SELECT ${seq('_changed_at', 'r')}, ${columns('r')}, CAST('changed' AS TEXT), r."_changed_at", ${NO_TEXT}, ${NO_TEXT}, r."_json"
+SELECT r."_changed_seq", ${columns('r')}, CAST('changed' AS TEXT), r."_changed_at", ${NO_TEXT}, ${NO_TEXT}, r."_json"
 FROM ${raw} AS r
 WHERE r."_changed_at" > r."_first_seen_at"
   AND ${last(`p."_reason" = 'changed' AND p."_valid_to" = r."_changed_at"`)} IS NOT TRUE`

@@ -1,9 +1,16 @@
 import { JobError } from '../../errors.ts'
-import { assertSameKey, changesViewName, shapeOf, TABLE_KINDS, tableName } from '../columns/catalog.ts'
-import { dropArrayViews, isTaken } from './array-views.ts'
-import { CHANGES_COMMENT } from './changes-view.ts'
+import {
+  assertSameKey,
+  changesViewName,
+  shapeOf,
+  TABLE_KINDS,
+  type TableShape,
+  tableName,
+  versionsViewName,
+} from '../columns/catalog.ts'
+import { dropArrayViews, isTaken, replaceViews } from './array-views.ts'
 import { completeTables, namesOfTables } from './declarations.ts'
-import { type Alteration, type ViewedTable, viewedTable } from './fit.ts'
+import type { Alteration } from './fit.ts'
 import { type Dialect, exec, one, quoted, type Rule, run } from './sql.ts'
 import { type ConfiguredCollection, knownKey, loadCatalog } from './tables.ts'
 
@@ -73,7 +80,7 @@ export function* planTables({ name, key }: ConfiguredCollection): Rule<'nothing'
 }
 
 /**
- * Makes the tables and the view of changes of a collection, as far as they are missing, and notes its key, which cannot change while it has
+ * Makes the tables and views of a collection, as far as they are missing, and notes its key, which cannot change while it has
  * rows. Throws JobError for another key, and for names that are taken.
  */
 export function* ensureTables(alteration: Alteration, collection: ConfiguredCollection): Rule<void> {
@@ -95,31 +102,32 @@ export function* ensureTables(alteration: Alteration, collection: ConfiguredColl
       key: JSON.stringify(key),
     })
   }
+  const shape = shapeOf(name, yield* loadCatalog(dialect, collection))
   // A user may have dropped one.
-  if ((yield* dialect.columnTypes(name)).size === 0)
-    yield* completeTables(dialect, shapeOf(name, yield* loadCatalog(dialect, collection)))
-  yield* ensureChangesView(alteration, viewedTable(dialect, collection))
+  if ((yield* dialect.columnTypes(name)).size === 0) yield* completeTables(dialect, shape)
+  yield* makeViews(alteration, shape)
 }
 
 /** Drops the views and the tables of a collection, and deletes its columns and its key. */
 export function* dropCollection(dialect: Dialect, name: string): Rule<void> {
   yield* dropArrayViews(dialect, name)
-  const changes = changesViewName(name)
-  // Also where a user has put a comment of his own on it, or a view of his own in its place: it would keep the tables.
-  const isView = dialect.areTablesKeptByViews && (yield* dialect.relationNamed([changes]))?.kind === 'view'
-  if (isView || (yield* dialect.isOwnView(changes))) yield* exec([`DROP VIEW ${quoted(changes)}`])
+  for (const view of [changesViewName(name), versionsViewName(name)]) {
+    // Also a view of a user's in its place: it would keep the tables.
+    const isView = dialect.areTablesKeptByViews && (yield* dialect.relationNamed([view]))?.kind === 'view'
+    if (isView || (yield* dialect.isOwnView(view))) yield* exec([`DROP VIEW ${quoted(view)}`])
+  }
   yield* exec(TABLE_KINDS.map((kind) => `DROP TABLE IF EXISTS ${quoted(tableName(name, kind))}`))
   yield* run('DELETE FROM sync_known_columns WHERE collection = :name', { name })
   yield* run('DELETE FROM sync_collections WHERE name = :name', { name })
 }
 
-/** Makes the view of changes, or makes it anew. Leaves what a user has under its name. */
-export function* ensureChangesView(
-  { dialect, makeView, changes }: Alteration,
-  shape: ViewedTable,
-): Rule<void> {
-  const name = changesViewName(shape.name)
-  if (yield* isTaken(dialect, name)) return
-  const says = `${CHANGES_COMMENT}${shape.name}, of history and live rows.`
-  yield* makeView(name, changes(shape), dialect.comment(`VIEW ${quoted(name)}`, says))
+/** Makes the views of a collection, or makes them anew. Leaves what a user has under one of their names. */
+export function* makeViews(alteration: Alteration, shape: TableShape): Rule<void> {
+  const { dialect, makeView, changes, versions } = alteration
+  const { name } = shape
+  if (!(yield* isTaken(dialect, changesViewName(name))))
+    yield* makeView(changesViewName(name), changes(shape))
+  if (!(yield* isTaken(dialect, versionsViewName(name))))
+    yield* makeView(versionsViewName(name), versions(shape))
+  yield* replaceViews(alteration, shape)
 }

@@ -52,13 +52,6 @@ function* rowSetsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<
   const ofWalks = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
   return [
     lines(null, 'sync_missing', 'organization_id, collection, key'),
-    // Also the counts of the views of its arrays.
-    lines(
-      null,
-      'sync_column_counts',
-      'organization_id, collection, "column"',
-      `organization_id = :organization AND substr(collection || '__', 1, length(:collection::text) + 2) = :collection::text || '__'`,
-    ),
     lines(null, 'sync_refreshed', rowId, ofWalks),
     lines('pages', 'sync_pages', rowId, ofWalks),
     lines('walks', 'sync_walks', 'id'),
@@ -99,7 +92,7 @@ function* markForgotten(job: JobNames, at: string): Rule<void> {
     `
       UPDATE sync_jobs
       SET removals_held = 0, held_why = NULL, scope_path = NULL, scope_filters = NULL, scope_mixed = 0, rows_added = 0,
-        refresh = NULL, fresh_as_of = NULL, newest = NULL, columns_as_of = NULL, columns_run = NULL,
+        refresh = NULL, fresh_as_of = NULL, newest = NULL,
         failing_since = NULL, failing_by = NULL, failing_code = NULL, failing_message = NULL
       WHERE ${OF_JOB}
     `,

@@ -4,6 +4,7 @@ import { tableName } from '../columns/catalog.ts'
 import { jobState, namesOf, OF_JOB } from './jobs.ts'
 import { takeSeq } from './rows.ts'
 import { type Dialect, type Keys, one, quoted, type Rule, run, type Values } from './sql.ts'
+import { loadColumns } from './tables.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
 // `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.
@@ -117,10 +118,11 @@ export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<void> {
 export function* removeMissing(dialect: Dialect, keys: Keys | null, job: Job, at: string): Rule<number> {
   if (!keys) return 0
   const { name, history } = job.collection
-  const toRemove = (table: string) => `
+  const toRemove = (table: string, further = '') => `
     FROM sync_missing AS missing
     ${dialect.join} ${table} AS stored
       ON stored."_organization_id" = missing.organization_id AND ${dialect.hasId(keys, 'stored', 'missing.key')}
+    ${further}
     WHERE missing.organization_id = :organization::text AND missing.collection = :collection::text
       AND missing.state IN ('removable', 'held')
   `
@@ -132,17 +134,22 @@ export function* removeMissing(dialect: Dialect, keys: Keys | null, job: Job, at
   const raw = quoted(tableName(name, 'raw'))
   if (history !== false) {
     const columns = keys.keyColumns.map(quoted)
+    const known = yield* loadColumns(dialect, name)
+    const values = known.filter(({ role }) => role !== 'key').map((column) => quoted(column.name))
+    const former = ['"_organization_id"', ...columns]
+      .map((key) => `former.${key} = stored.${key}`)
+      .join(' AND ')
     yield* run(
       `
         INSERT INTO ${quoted(tableName(name, 'history'))} (
           "_organization_id", ${columns.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at",
-          "_valid_from_seq", "_valid_to_seq"
+          ${['"_valid_from_seq"', '"_valid_to_seq"', ...values].join(', ')}
         )
         SELECT
           stored."_organization_id", ${columns.map((column) => `stored.${column}`).join(', ')}, stored."_json", stored."_changed_at",
           ${dialect.later}(stored."_changed_at", :at::timestamptz), missing.reason, stored."_first_seen_at",
-          stored."_changed_seq", :seq::bigint
-        ${toRemove(raw)}
+          ${['stored."_changed_seq"', ':seq::bigint', ...values.map((value) => `former.${value}`)].join(', ')}
+        ${toRemove(raw, `LEFT JOIN ${quoted(name)} AS former ON ${former}`)}
       `,
       { ...namesOf(job), at, seq: yield* takeSeq(name, at) },
     )

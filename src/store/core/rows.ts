@@ -167,6 +167,10 @@ function statementsOf({ lines, later }: Dialect, shape: TableShape, columns: Lin
   const at = ':at::timestamptz'
   const seq = ':seq::bigint'
   const written = ['"_first_seen_at"', '"_changed_at"', ...values]
+  const former = [
+    'stored."_organization_id" = former."_organization_id"',
+    ...keys.map((key) => `stored.${key} = former.${key}`),
+  ].join(' AND ')
   return {
     // If the clock went back, an item that returns begins when its last version ended.
     add: `
@@ -186,13 +190,15 @@ function statementsOf({ lines, later }: Dialect, shape: TableShape, columns: Lin
     keep: `
       INSERT INTO ${history} (
         "_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at", "_changed_fields",
-        "_valid_from_seq", "_valid_to_seq"
+        ${['"_valid_from_seq"', '"_valid_to_seq"', ...values].join(', ')}
       )
       SELECT
         ${of('stored', ['"_organization_id"', ...keys]).join(', ')}, stored."_json", stored."_changed_at",
-        ${later}(stored."_changed_at", ${at}), 'changed', stored."_first_seen_at", line."_changed_fields", stored."_changed_seq", ${seq}
+        ${later}(stored."_changed_at", ${at}), 'changed', stored."_first_seen_at", line."_changed_fields",
+        ${['stored."_changed_seq"', seq, ...of('former', values)].join(', ')}
       FROM ${lines(columns.changed)}
       CROSS JOIN ${raw} AS stored
+      LEFT JOIN ${typed} AS former ON ${former}
       WHERE ${isSame('stored', organization)}
     `,
     change: `

@@ -4,7 +4,6 @@ import type { Catalog, TableShape } from '../columns/catalog.ts'
 import { tableName } from '../columns/catalog.ts'
 import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
-import type { EventTime } from './changes-view.ts'
 
 /**
  * A rule of the store, written once for both databases: a generator that yields one statement after another and receives its result, with
@@ -70,16 +69,10 @@ export interface Dialect {
   /** Ends a SELECT whose rows nobody else may change until the transaction ends; after `forUpdate` nobody else may lock them either. */
   forShare: string
   forUpdate: string
-  /** The `seq` of the event at this time of a row, an expression that an index can be on. */
-  seqOf(time: EventTime, row?: string): string
   /** How a table declares a type of `SQL_TYPES`, or a time. */
   declared(type: string): string
-  /** What follows the columns in CREATE TABLE. */
-  tableEnding: string
-  /** Columns of a history that only this database has. */
-  furtherOfHistory: Readonly<Record<string, { type: string; says: string }>>
-  /** The statements that comment on a table, a view or a column; none where a database has no comments. */
-  comment(on: string, text: string): string[]
+  /** How columns of a history are declared that only this database has. */
+  furtherOfHistory: readonly string[]
   /** The columns of a table or view with their types, in order; none if it is not there. */
   columnTypes(table: string): Rule<Map<string, string>>
   /** Bytes of the longest name that a collection can have. */
@@ -205,8 +198,4 @@ export function msOf(time: StoredTime): number {
 /** A time as it is stored in a file and shown: ISO 8601, UTC, milliseconds. */
 export function timeOf(time: StoredTime): string {
   return typeof time === 'string' ? time : new Date(time).toISOString()
-}
-
-export function timeOrNull(time: StoredTime | null): string | null {
-  return time === null ? null : timeOf(time)
 }

@@ -1,6 +1,6 @@
 import { type Catalog, createCatalog, shapeOf, splitKey } from '../columns/catalog.ts'
 import { type Column, columnType } from '../columns/column.ts'
-import type { ArrayView } from '../columns/elements.ts'
+import type { ArrayView, ElementColumn } from '../columns/elements.ts'
 import { all, type Dialect, type Keys, one, type Rule } from './sql.ts'
 
 // `sync_collections`, `sync_known_columns` and `sync_view_columns`: which collections have tables, and what these and the views are like.
@@ -53,91 +53,73 @@ export function* loadColumns({ sequence }: Dialect, collection: string): Rule<Co
   return rows.map(columnOf)
 }
 
-/**
- * The views of a collection. Earlier versions made one view for two arrays whose names are the same once PostgreSQL has cut them: it is that of
- * the first one. No collection's name has two underscores, so a view belongs to one collection.
- */
+/** The views of a collection. No collection's name has two underscores, so a view belongs to one collection. */
 export function* loadArrayViews({ sequence }: Dialect, collection: string): Rule<ArrayView[]> {
-  type Row = StoredColumn & { view: string; arrayColumn: string; sentAt: string | null }
+  type Row = Omit<ElementColumn, 'type'> & { view: string; arrayColumn: string; type: string }
   const rows = yield* all<Row>(
     `
-      SELECT
-        view, array_column AS "arrayColumn", "column" AS name, path, type, role, wide,
-        (
-          SELECT path FROM sync_known_columns
-          WHERE collection = :collection::text AND "column" = array_column AND wide = 1
-        ) AS "sentAt"
+      SELECT view, array_column AS "arrayColumn", "column" AS name, path, type
       FROM sync_view_columns
       WHERE ${OF_VIEWS}
       ORDER BY ${sequence}
     `,
     { collection },
   )
-  return [...Map.groupBy(rows, ({ view }) => view)].flatMap(([name, [first, ...others]]) => {
-    if (!first) return []
-    const { arrayColumn, sentAt } = first
-    const elements = [first, ...others.filter((other) => other.arrayColumn === arrayColumn)].map(columnOf)
-    return { name, arrayColumn, sentAt, elements }
-  })
+  return [...Map.groupBy(rows, ({ view }) => view)].map(([name, elements]) => ({
+    name,
+    arrayColumn: elements[0]?.arrayColumn ?? '',
+    elements: elements.map((element) => ({
+      name: element.name,
+      path: element.path,
+      type: columnType(element.type),
+    })),
+  }))
 }
 
 /** A condition on `view`: it is of this collection. */
 export const OF_VIEWS = `substr(view, 1, length(:collection::text) + 2) = :collection::text || '__'`
 
-export function* loadCatalog(
-  dialect: Dialect,
-  { name, key }: ConfiguredCollection,
-  isFullReported = false,
-): Rule<Catalog> {
-  return createCatalog(yield* loadColumns(dialect, name), splitKey(key), isFullReported, dialect.limits)
+export function* loadCatalog(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<Catalog> {
+  return createCatalog(yield* loadColumns(dialect, name), splitKey(key), dialect.limits)
 }
 
 const SAVED_COLUMNS = { name: 'text', path: 'text', type: 'text', role: 'text', wide: 'bigint' }
 
 /** Notes columns of a collection that are added, or changed. `at`: ISO 8601. */
-export function saveColumns(
+export function* saveColumns(
   dialect: Dialect,
   collection: string,
   columns: readonly Column[],
   at: string,
 ): Rule<void> {
-  return noteColumns(dialect, 'sync_known_columns', { collection }, columns, at)
-}
-
-/** Notes the columns of a view. */
-export function saveView(
-  dialect: Dialect,
-  { name: view, arrayColumn, elements }: ArrayView,
-  at: string,
-): Rule<void> {
-  return noteColumns(dialect, 'sync_view_columns', { view, array_column: arrayColumn }, elements, at)
-}
-
-/** `of`: the columns that are the same in all lines, the key's first. */
-function* noteColumns(
-  dialect: Dialect,
-  table: string,
-  of: Readonly<Record<string, string>>,
-  columns: readonly Column[],
-  at: string,
-): Rule<void> {
-  const [key = '', ...more] = Object.keys(of)
-  const names = [key, ...more]
   yield* dialect.eachLine(
     `
-      INSERT INTO ${table} AS known (${names.join(', ')}, "column", path, type, role, wide, first_seen_at, last_changed_at)
-      SELECT
-        ${names.map((name) => `:${name}::text`).join(', ')}, line.name, line.path, line.type, line.role, line.wide,
-        :at::timestamptz, :at::timestamptz
+      INSERT INTO sync_known_columns (collection, "column", path, type, role, wide, first_seen_at)
+      SELECT :collection::text, line.name, line.path, line.type, line.role, line.wide, :at::timestamptz
       FROM ${dialect.lines(SAVED_COLUMNS)}
       WHERE true
-      ON CONFLICT (${key}, "column") DO UPDATE
-      SET
-        last_changed_at = CASE WHEN known.type = excluded.type THEN known.last_changed_at ELSE excluded.last_changed_at END,
-        ${[...more, 'path', 'type', 'wide'].map((name) => `${name} = excluded.${name}`).join(', ')}
+      ON CONFLICT (collection, "column") DO UPDATE SET type = excluded.type, wide = excluded.wide
     `,
     SAVED_COLUMNS,
     columns.map(({ name, path, type, role, wide }) => [name, path, type, role, wide ? 1 : 0]),
-    { ...of, at },
+    { collection, at },
+  )
+}
+
+const SAVED_ELEMENTS = { name: 'text', path: 'text', type: 'text' }
+
+/** Notes the columns of a view. */
+export function* saveView(dialect: Dialect, { name: view, arrayColumn, elements }: ArrayView): Rule<void> {
+  yield* dialect.eachLine(
+    `
+      INSERT INTO sync_view_columns (view, array_column, "column", path, type)
+      SELECT :view::text, :arrayColumn::text, line.name, line.path, line.type
+      FROM ${dialect.lines(SAVED_ELEMENTS)}
+      WHERE true
+      ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type
+    `,
+    SAVED_ELEMENTS,
+    elements.map(({ name, path, type }) => [name, path, type]),
+    { view, arrayColumn },
   )
 }

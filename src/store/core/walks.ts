@@ -1,6 +1,5 @@
 import type { BeginRun, HeldRemovals, LedgerEntry, OpenWalk, Walk, WalkClosing } from '../../sync/store.ts'
 import type { Checkpoint, Job, WalkOutcome } from '../../sync/types.ts'
-import { recordColumns } from './column-counts.ts'
 import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
 import { holdMissing, isOverlapped, removeMissing } from './missing.ts'
 import { addRemoved } from './runs.ts'
@@ -124,7 +123,6 @@ export function* closeWalk(
   if (kind === 'full' && outcome.untrusted === null)
     yield* confirmScope(job, yield* isOverlapped(dialect, job, walkId))
   yield* completeWalk(walkId, runId, outcome, at)
-  if (kind === 'full') yield* recordColumns(dialect, namesOf(job), walkId)
   if (refresh) yield* saveRefresh(job, refresh)
   return { heldBack: yield* heldRemovals(job) }
 }

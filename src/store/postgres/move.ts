@@ -2,9 +2,8 @@ import { InterruptedError, MirrorError } from '../../errors.ts'
 import { keyColumnNames, shapeOf, splitKey, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { foldName, freeName, type SqlValue } from '../columns/column.ts'
 import { arrayViewName, parentNames } from '../columns/elements.ts'
-import { replaceViews } from '../core/array-views.ts'
-import { dropCollection, ensureChangesView } from '../core/collections.ts'
-import { ownColumns, tablesSql } from '../core/declarations.ts'
+import { dropCollection, makeViews } from '../core/collections.ts'
+import { isTyped, ownColumns, tablesSql } from '../core/declarations.ts'
 import { type Columns, quoted } from '../core/sql.ts'
 import {
   type ConfiguredCollection,
@@ -57,8 +56,7 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
     for (const collection of collections) {
       const shape = shapeOf(collection.name, await runRule(sql, loadCatalog(POSTGRES, collection)))
       await sql.exec(tablesSql(POSTGRES, shape).join(';\n'))
-      await runRule(sql, ensureChangesView(ALTERATION, shape))
-      await runRule(sql, replaceViews(ALTERATION, shape))
+      await runRule(sql, makeViews(ALTERATION, shape))
       for (const table of tablesOf(collection, names)) await copy(table)
     }
     await finish(sql, connection)
@@ -182,22 +180,16 @@ function tablesOf({ name, key }: ConfiguredCollection, names: ReadonlyMap<string
   const columns = names.get(name)?.columns ?? new Map<string, string>()
   const keyPaths = splitKey(key)
   return TABLE_KINDS.map((kind): MovedTable => {
-    const own = ['_organization_id', ...ownColumns(kind)]
-    const moved = kind === 'typed' ? [...columns.keys()] : keyColumnNames(keyPaths)
-    const [from, to] = [
-      [...own, ...moved],
-      [...own, ...moved.map((column) => columns.get(column) ?? column)],
-    ]
+    const own = ['_organization_id', ...ownColumns(kind), ...(kind === 'history' ? ['_rowid_'] : [])]
+    const moved = isTyped(kind) ? [...columns.keys()] : keyColumnNames(keyPaths)
+    const from = [...own, ...moved]
+    const to = from.map((column) => (column === '_rowid_' ? '_sequence' : (columns.get(column) ?? column)))
     const values = to.slice(own.length + keyPaths.length).map((column) => ({ name: column }))
-    if (kind === 'history') {
-      from.push('_rowid_')
-      to.push('_sequence')
-    }
     const map = (row: SqlValue[]) => [
       ...row.slice(0, -values.length || undefined),
       ...valuesOnServer(row.slice(row.length - values.length), values, keyPaths),
     ]
-    return { name: tableName(name, kind), from, to, map: kind === 'typed' ? map : (row) => row }
+    return { name: tableName(name, kind), from, to, map: isTyped(kind) ? map : (row) => row }
   })
 }
 

@@ -31,7 +31,7 @@ export const POSTGRES_LIMITS: ColumnLimits = {
   cut: cutName,
   // Those of SQLite, too, so that both stores choose the same names.
   reserved: [...SQLITE_LIMITS.reserved, ...SYSTEM_COLUMNS],
-  reservedForKeys: SYSTEM_COLUMNS,
+  reservedForKeys: [...SQLITE_LIMITS.reservedForKeys, ...SYSTEM_COLUMNS],
 }
 
 /** The text as PostgreSQL can store it: NUL is escaped, half of a surrogate pair is replaced. */
@@ -54,8 +54,8 @@ export function storableJson(json: string): string {
 /** Bytes of the largest row (MaxHeapTupleSize). */
 const LARGEST_ROW = 8160
 
-/** Our own columns before the key: the organization, and two times. */
-const OWN_BYTES = 37 + 3 + 2 * 8
+/** Our own columns of a version: the organization, three times, two numbers, its order and reason, and where its JSON and its list of fields are. */
+const OWN_BYTES = 37 + 3 + 6 * 8 + 14 + 2 * 20
 
 /** The most that a text takes in its row: a compressed one of 24 bytes, aligned; longer ones leave a pointer of 18. */
 const TEXT_BYTES = 27

@@ -1,6 +1,5 @@
 import type Database from 'better-sqlite3'
 import { SQLITE_LIMITS } from '../columns/column.ts'
-import { SEQ_COLUMNS } from '../core/changes-view.ts'
 import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
 import { isViewSql } from './tables/views.ts'
 
@@ -43,15 +42,8 @@ export const SQLITE: Dialect = {
   rowNotices: () => [],
   forShare: '',
   forUpdate: '',
-  // Only functions that an older SQLite has, too: other programs read the view, and use the indexes on this expression.
-  seqOf(time, row) {
-    const [seq, at] = [SEQ_COLUMNS[time], time].map((column) => (row ? `${row}.` : '') + quoted(column))
-    return `CAST(coalesce(${seq}, strftime('%s', ${at}) * 1000 + substr(${at}, 21, 3)) AS INTEGER)`
-  },
   declared: (type) => TYPES[type] ?? 'TEXT',
-  tableEnding: ' STRICT',
-  furtherOfHistory: {},
-  comment: () => [],
+  furtherOfHistory: [],
   *columnTypes(table) {
     const rows = yield* all<{ name: string; type: string }>(
       'SELECT name, type FROM pragma_table_info(:table)',

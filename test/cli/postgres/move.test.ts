@@ -23,7 +23,6 @@ const TABLES = [
   'organizations',
   'sync_collections',
   'sync_columns',
-  'sync_column_counts',
   'sync_view_columns',
   'sync_jobs',
   'sync_runs',

@@ -1,8 +1,8 @@
 import { parseExact } from '../../../src/json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../src/json/value.ts'
 import { type Catalog, createCatalog } from '../../../src/store/columns/catalog.ts'
-import type { Column, Leaf } from '../../../src/store/columns/column.ts'
-import { extendElements } from '../../../src/store/columns/elements.ts'
+import { type Leaf, SQLITE_LIMITS } from '../../../src/store/columns/column.ts'
+import { type ElementColumn, extendElements } from '../../../src/store/columns/elements.ts'
 import { type Extension, extendCatalog } from '../../../src/store/columns/extend.ts'
 import { type TypedRow, toRow } from '../../../src/store/columns/row.ts'
 
@@ -51,10 +51,10 @@ export function placeValues(texts: readonly string[]): Record<string, unknown>[]
 }
 
 /** The columns of the view after these arrays. */
-export function elementsOf(arrays: readonly string[]): readonly Column[] {
-  return arrays.reduce<readonly Column[]>((known, text) => {
+export function elementsOf(arrays: readonly string[]): readonly ElementColumn[] {
+  return arrays.reduce<readonly ElementColumn[]>((known, text) => {
     const array = parseExact(text)
-    return (Array.isArray(array) && extendElements(known, array)?.elements) || known
+    return (Array.isArray(array) && extendElements(known, array, SQLITE_LIMITS)) || known
   }, [])
 }
 

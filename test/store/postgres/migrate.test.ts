@@ -29,7 +29,7 @@ describe.skipIf(server.missing !== null)('a schema', { timeout: 60_000 }, () => 
       sql.exec(`
         DROP VIEW sync_status;
         CREATE VIEW sync_status WITH (security_invoker = true) AS
-        SELECT organization_id, collection AS organization, rows AS removed FROM sync_jobs;
+        SELECT organization_id, collection AS organization, collection AS removed FROM sync_jobs;
         GRANT SELECT ON sync_status TO pg_monitor;
         CREATE VIEW mine AS SELECT organization FROM sync_status;
         UPDATE sync_settings SET value = 'other' WHERE name = 'views'
@@ -41,7 +41,7 @@ describe.skipIf(server.missing !== null)('a schema', { timeout: 60_000 }, () => 
     expect(await names()).toEqual([{ names: 'organization_id organization removed' }])
     await mirror.server.transaction((sql) =>
       sql.exec(`
-        ALTER VIEW sync_status RENAME COLUMN removed TO rows;
+        ALTER VIEW sync_status RENAME COLUMN removed TO collection;
         UPDATE sync_settings SET value = 'other' WHERE name = 'views'
       `),
     )

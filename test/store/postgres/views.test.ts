@@ -1,7 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { migrate } from '../../../src/store/postgres/migrate.ts'
 import { withinPage } from '../../../src/store/postgres/storable.ts'
-import { makeConfigured } from '../../../src/store/postgres/tables/collection.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { emptySchema } from '../../helpers/kept-schema.ts'
 import { newSchema, openDatabase } from '../../helpers/postgres.ts'
@@ -13,7 +11,7 @@ import { begin } from '../contract.ts'
 
 const server = await openDatabase()
 
-const none = { n: null, n__text: null, r: null, r__text: null, b: null, b__text: null }
+const none = { n: null, r: null, b: null }
 
 describe.skipIf(server.missing !== null)('the view of an array', () => {
   it('can be read whatever one item holds, in a parallel plan too', async () => {
@@ -58,20 +56,24 @@ describe.skipIf(server.missing !== null)('the view of an array', () => {
 
     expect(rows).toEqual([
       { id: 1, whole: 1, real: 0.5, text: 'a' },
+      // A text that is JSON of a list counts as one.
+      { id: 3, whole: null, real: null, text: null },
+      { id: 4, whole: null, real: null, text: null },
+      { id: 5, whole: null, real: null, text: null },
       { id: 20, whole: 2, real: null, text: 'b\\u0000c' },
       { id: 20, whole: null, real: null, text: '7' },
     ])
     expect(
       await mirror.rows(
-        'SELECT _parent_id::int AS id, _index::int, n::int, length(n__text) AS "n__text", r, r__text, b::int, b__text FROM orders__odd ORDER BY 1, 2',
+        'SELECT _parent_id::int AS id, _index::int, n::int, r, b::int FROM orders__odd ORDER BY 1, 2',
       ),
     ).toEqual([
       { id: 20, _index: 0, ...none, n: 1, r: 0.5, b: 1 },
-      { id: 30, _index: 0, ...none, n__text: 4, r__text: '1e400', b: 1 },
-      { id: 31, _index: 0, ...none, n__text: 8, r__text: '-1e400', b__text: 'x' },
-      { id: 32, _index: 0, ...none, n__text: 20_000, r__text: '1e-400' },
-      { id: 33, _index: 0, ...none, n__text: 140_000 },
-      { id: 33, _index: 1, ...none, b__text: '\u0e12345 1e99999' },
+      { id: 30, _index: 0, ...none, b: 1 },
+      { id: 31, _index: 0, ...none },
+      { id: 32, _index: 0, ...none },
+      { id: 33, _index: 0, ...none },
+      { id: 33, _index: 1, ...none },
       { id: 34, _index: 0, ...none, n: 0 },
       { id: 35, _index: 4, ...none },
     ])
@@ -114,7 +116,6 @@ describe.skipIf(server.missing !== null)('the view of an array', () => {
       '[1.10]',
       '1.5',
       '-0.0',
-      '1e-400',
       '0e5',
       '1e300',
       '1e18',
@@ -141,7 +142,7 @@ describe.skipIf(server.missing !== null)('the view of an array', () => {
         const open = await begin(mirror.store)
         await open.page(`{"id":1,"items":[${fields((name) => firsts[name as keyof typeof firsts])}]}`)
         for (const [index, value] of values.entries())
-          await open.page(`{"id":${index + 2},"items":[${fields(() => value)}]}`)
+          await open.page(`{"id":${index + 2},"items":[${fields((name) => fitting(name, value))}]}`)
         const columns = await mirror.rows(
           `SELECT "column" AS name, type FROM sync_view_columns WHERE view = 'orders__items' ORDER BY 1`,
         )
@@ -158,21 +159,21 @@ describe.skipIf(server.missing !== null)('the view of an array', () => {
 
     expect(found[0]?.columns.map(({ name, type }) => [name, type].join(' '))).toEqual([
       'b INTEGER',
-      'b__text TEXT',
       'i INTEGER',
-      'i__text TEXT',
       'r REAL',
-      'r__text TEXT',
       't TEXT',
-      't__text TEXT',
       'w INTEGER',
-      'w__text TEXT',
     ])
     expect(found[0]?.columns).toEqual(found[1]?.columns)
     for (const [index, row] of (found[0]?.rows ?? []).entries())
       expect([values[index - 1], row]).toEqual([values[index - 1], withNul(found[1]?.rows[index] ?? {})])
   })
 })
+
+/** A fraction would change the type of a field of whole numbers. */
+function fitting(name: string, value: string): string {
+  return 'iwb'.includes(name) && value === '1.5' ? 'null' : value
+}
 
 /** PostgreSQL has no NUL. */
 function withNul(row: Record<string, unknown>): Record<string, unknown> {
@@ -285,33 +286,6 @@ describe.skipIf(server.missing !== null)(
       ])
     })
 
-    it('gets another key before it has rows, also if a user has put a comment of his own on its view', async () => {
-      expect((await sync([])).error).toBeNull()
-      await mirror.rows("COMMENT ON VIEW orders_changes IS 'for controlling'")
-      const job = jobOf({ key: ['number'] })
-
-      await makeConfigured(mirror.server, [{ name: 'orders', key: ['number'] }])
-      expect((await sync([{ number: 7 }], job)).error).toBeNull()
-      expect(await mirror.rows('SELECT number::int FROM orders_changes')).toEqual([{ number: 7 }])
-    })
-
-    it("keeps a user's comments on our views when these are made again", async () => {
-      expect((await sync([{ id: 1, items: [{ a: 1 }] }])).error).toBeNull()
-      const views = ['sync_status', 'orders__items']
-      for (const view of views) await mirror.rows(`COMMENT ON VIEW ${view} IS 'mine'`)
-      await mirror.rows("COMMENT ON COLUMN sync_status.rows IS 'my rows'")
-      await mirror.rows("UPDATE sync_settings SET value = 'other' WHERE name = 'views'")
-
-      await migrate(mirror.server)
-      expect((await sync([{ id: 1, items: [{ a: 'x', b: 1 }] }])).error).toBeNull()
-
-      const texts = `SELECT obj_description(name::regclass) AS says FROM unnest(ARRAY['${views.join("', '")}']) AS name`
-      expect(await mirror.rows(texts)).toEqual([{ says: 'mine' }, { says: 'mine' }])
-      expect(await mirror.rows("SELECT col_description('sync_status'::regclass, 4) AS says")).toEqual([
-        { says: 'my rows' },
-      ])
-    })
-
     it('has the key columns of a view numbered, too', async () => {
       const name = 'k'.repeat(57)
       const job = jobOf({ key: [`${name}a`, `${name}b`] })
@@ -331,8 +305,8 @@ describe('the values of a row', () => {
   it.each<[string, number, string | bigint, number]>([
     ['numbers', 400, 1n, 0],
     ['short texts', 400, 'paid', 0],
-    ['longer texts', 296, 'x'.repeat(30), 0],
-    ['longer texts', 300, 'x'.repeat(30), 4],
+    ['longer texts', 293, 'x'.repeat(30), 0],
+    ['longer texts', 300, 'x'.repeat(30), 7],
   ])('fit: %s, %i of them', (_what, count, value, leftOut) => {
     const names = Array.from({ length: count }, (_, index) => `f${index}`)
     const columns = names.map((name) => ({

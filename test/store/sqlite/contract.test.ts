@@ -1,4 +1,4 @@
-import { columnTroubles } from '../../../src/store/core/column-counts.ts'
+import { misfitColumns } from '../../../src/store/core/misfits.ts'
 import { troubledLists } from '../../../src/store/core/status.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { readJobs } from '../../../src/store/sqlite/read/status.ts'
@@ -29,11 +29,10 @@ async function openStore(): Promise<OpenedStore> {
         rows_removed: number
       }[],
     columns: async () => {
-      const rows = test.rows(`SELECT * FROM sync_columns WHERE collection = 'orders' AND role <> 'key'`)
-      return Object.fromEntries(
-        rows.map((row) => [String(row.column), [row.filled, row.misfits, row.last_filled_at]]),
-      ) as Awaited<ReturnType<OpenedStore['columns']>>
+      const rows = test.rows(`SELECT "column", type FROM sync_columns WHERE collection = 'orders'`)
+      return Object.fromEntries(rows.map(({ column, type }) => [String(column), String(type)]))
     },
+    rows: async (sql) => test.rows(sql),
     failing: async () => {
       const [row] = test.rows(
         'SELECT failing_by, failing_since, failing_code FROM sync_jobs WHERE failing_since IS NOT NULL',
@@ -48,7 +47,7 @@ async function openStore(): Promise<OpenedStore> {
           'SELECT last_run_status, error_code FROM sync_status ORDER BY organization, collection',
         )[0] ?? {},
       ) as [string, string | null],
-    troubles: async () => runRule(test.connection, columnTroubles()),
+    misfits: async () => runRule(test.connection, misfitColumns()),
     advance: test.clock.advance,
   }
 }

@@ -75,11 +75,12 @@ export function isRefusal(error: unknown): boolean {
   return /^[0-9A-Z]{5}$/.test(failureOf(error).code)
 }
 
-/** What keeps a table from being dropped, in the server's words (`view mine`); null for another error, and where it speaks another language. */
+/** What keeps a table or a view from being changed, in the server's words (`view mine`); null for another error, and where it speaks another language. */
 export function dependentIn(error: unknown): string | null {
   const { detail } = error as { detail?: unknown }
-  if (failureOf(error).code !== '2BP01' || typeof detail !== 'string') return null
-  return /^(.+?) depends on /.exec(detail)?.[1] ?? null
+  if (!['2BP01', '0A000'].includes(failureOf(error).code) || typeof detail !== 'string') return null
+  // A type that cannot change: `rule _RETURN on view mine depends on column "a"`.
+  return /^(?:rule _RETURN on )?(.+?) depends on /.exec(detail)?.[1] ?? null
 }
 
 /** Another worker changed a table between two statements. */

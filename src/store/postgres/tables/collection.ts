@@ -1,13 +1,6 @@
 import { JobError } from '../../../errors.ts'
 import { ensureTables, planTables } from '../../core/collections.ts'
-import {
-  fitTables,
-  type KnownTables,
-  knownTables,
-  NOTHING_TOLD,
-  type TableAccess,
-  type Told,
-} from '../../core/fit.ts'
+import { fitTables, type KnownTables, knownTables, type TableAccess } from '../../core/fit.ts'
 import { one, type Rule, run } from '../../core/sql.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
 import { LATEST_VERSION } from '../../schema.ts'
@@ -62,7 +55,6 @@ const MOST_TRIES = 20
 
 export function createServerTables(server: Server): ServerTables {
   const known = new Map<string, OpenTables>()
-  const told = new Map<string, Told>()
 
   async function open(collection: ConfiguredCollection): Promise<OpenTables> {
     const { name } = collection
@@ -71,7 +63,7 @@ export function createServerTables(server: Server): ServerTables {
     await makeMissing(server, collection)
     // First, so that a change between the two is noticed.
     const version = await runRule(server, versionOf(name))
-    const tables = { ...(await runRule(server, knownTables(POSTGRES, collection, told.get(name)))), version }
+    const tables = { ...(await runRule(server, knownTables(POSTGRES, collection))), version }
     known.set(name, tables)
     return tables
   }
@@ -102,14 +94,13 @@ export function createServerTables(server: Server): ServerTables {
     async withFittedTables(collection, wanted, at, begin) {
       const { name } = collection
       const change = function* () {
-        const fitted = yield* fitTables(ALTERATION, collection, wanted, told.get(name) ?? NOTHING_TOLD, at)
+        const fitted = yield* fitTables(ALTERATION, collection, wanted, at)
         yield* run('UPDATE sync_collections SET version = version + 1 WHERE name = :name', { name })
         return fitted
       }
-      const fitting = await server.transaction((sql) => runRule(sql, change()))
-      told.set(name, fitting.told)
+      const notices = await server.transaction((sql) => runRule(sql, change()))
       known.delete(name)
-      return { outcome: await withTables(collection, begin), notices: fitting.notices }
+      return { outcome: await withTables(collection, begin), notices }
     },
   }
 }

@@ -2,43 +2,39 @@ import { parseSqlitePath } from '../../columns/column.ts'
 import type { ElementSql } from '../../core/array-views.ts'
 import { literal } from '../storable.ts'
 
-/** A function that each of our views calls: by it they are told from views of users. */
-export const VIEW_MARK = 'json_list('
+/** The comment on each of our views: by it they are told from views of users. */
+export const VIEW_MARK = 'made by admin-mirror'
+
+/** Numbers that numeric and double precision hold without an error. */
+const NUMBER = String.raw`^-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[12]?[0-9]{1,2})?$`
+/** Texts that write out a number. */
+const WHOLE_TEXT = '^(0|-?[1-9][0-9]{0,18})$'
+const TEXT = String.raw`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`
 
 export const ELEMENTS: ElementSql = {
   index: 'e.ordinal - 1',
-  from(column, sentAt) {
-    const list =
-      sentAt === null
-        ? column
-        : `CASE WHEN left(${column}, 1) = '[' AND NOT ${hasTextSql(sentAt)} THEN ${column} END`
-    return ` CROSS JOIN LATERAL json_array_elements(json_list(${list})) WITH ORDINALITY AS e (value, ordinal)
-WHERE json_typeof(e.value) = 'object'`
+  from: (
+    column,
+  ) => ` CROSS JOIN LATERAL json_array_elements(json_list(${column})) WITH ORDINALITY AS e (value, ordinal)
+WHERE json_typeof(e.value) = 'object'`,
+  value(type, path) {
+    const names = `ARRAY[${parseSqlitePath(path)
+      .map((name) => literal(storableName(name)))
+      .join(', ')}]::text[]`
+    const [at, text] = [`e.value #> ${names}`, `(e.value #>> ${names})`]
+    const kind = `json_typeof(${at})`
+    if (type === 'TEXT')
+      return `CASE ${kind} WHEN 'string' THEN ${text} WHEN 'number' THEN ${text} WHEN 'array' THEN (${at})::text END`
+    const number = `${text}::numeric`
+    const isNumber = (pattern: string) =>
+      `${kind} = 'number' AND ${text} ~ '${NUMBER}' OR ${kind} = 'string' AND ${text} ~ '${pattern}'`
+    const isSafe = `${number} BETWEEN -9007199254740991 AND 9007199254740991`
+    if (type === 'INTEGER')
+      return `CASE WHEN ${kind} = 'boolean' THEN (${text} = 'true')::int WHEN ${isNumber(WHOLE_TEXT)}
+    THEN CASE WHEN ${number} = trunc(${number}) AND ${number} BETWEEN -9223372036854775808 AND 9223372036854775807 AND (${isSafe} OR ${text} !~ '[.eE]') THEN ${number} END END`
+    return `CASE WHEN ${isNumber(TEXT)} AND length(${text}) <= 15
+    THEN CASE WHEN ${isSafe} OR ${text} ~ '[.eE]' THEN ${text}::double precision END END`
   },
-  // The functions are in the migrations.
-  fitting(type, path) {
-    const { at, kind } = valueAt(path)
-    if (type === 'INTEGER') return `json_whole(${at})`
-    if (type === 'REAL') return `json_real(${at})`
-    return `CASE WHEN ${kind} <> 'boolean' THEN ${ELEMENTS.text(path)} END`
-  },
-  text(path) {
-    const { at, kind, names } = valueAt(path)
-    return `CASE ${kind} WHEN 'string' THEN e.value #>> ${names} WHEN 'null' THEN NULL WHEN 'object' THEN NULL ELSE (${at})::text END`
-  },
-}
-
-/** A condition: the item has a text at this path. In names, the function replaces what PostgreSQL cannot hold, so it is replaced here, too. */
-function hasTextSql(path: string): string {
-  const names = parseSqlitePath(path).map((name) => literal(name.toWellFormed().replaceAll('\0', '\u0001')))
-  return `json_has_text(r."_json", ARRAY[${names.join(', ')}]::text[])`
-}
-
-function valueAt(path: string): Record<'at' | 'kind' | 'names', string> {
-  const names = `ARRAY[${parseSqlitePath(path)
-    .map((name) => literal(storableName(name)))
-    .join(', ')}]::text[]`
-  return { names, at: `e.value #> ${names}`, kind: `json_typeof(e.value #> ${names})` }
 }
 
 /** As `storableJson` has written it. */

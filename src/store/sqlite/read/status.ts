@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { grouped } from '../../../text.ts'
-import { type ColumnTrouble, columnTroubles } from '../../core/column-counts.ts'
 import type { DaemonRecord } from '../../core/leases.ts'
+import { type MisfitColumn, misfitColumns } from '../../core/misfits.ts'
 import {
   jobLines,
   neverSynced,
@@ -21,7 +21,7 @@ export interface FileFacts {
   jobs: StatusRow[]
   daemons: DaemonRecord[]
   gates: StoredGate[]
-  columnTroubles: ColumnTrouble[]
+  misfits: MisfitColumn[]
 }
 
 /**
@@ -35,9 +35,9 @@ export function readFileFacts(connection: Connection, file: string, own: string 
           jobs: readJobs(connection, file, own),
           daemons: readDaemons(connection, file, own),
           gates: runRule(connection, storedGates()),
-          columnTroubles: runRule(connection, columnTroubles()),
+          misfits: runRule(connection, misfitColumns()),
         }
-      : { jobs: readFreshness(connection), daemons: [], gates: [], columnTroubles: [] },
+      : { jobs: readFreshness(connection), daemons: [], gates: [], misfits: [] },
   )
 }
 

@@ -1,19 +1,8 @@
 import { JobError } from '../../../errors.ts'
-import { extensionNotices } from '../../columns/extend.ts'
 import { ensureTables } from '../../core/collections.ts'
-import {
-  fitTables,
-  type KnownTables,
-  knownTables,
-  NOTHING_TOLD,
-  planColumns,
-  type TableAccess,
-  type Told,
-} from '../../core/fit.ts'
-import type { Rule } from '../../core/sql.ts'
+import { fitTables, type KnownTables, knownTables, type TableAccess } from '../../core/fit.ts'
 import type { ConfiguredCollection } from '../../core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
-import { translatingErrors } from '../file/open.ts'
 import type { Transact } from '../transaction.ts'
 import { ALTERATION } from './alter.ts'
 
@@ -34,17 +23,13 @@ export function makeConfigured(connection: Connection, collections: readonly Con
 
 export function createFileTables(connection: Connection, transact: Transact): TableAccess {
   const known = createSchemaCache<KnownTables>(connection)
-  const told = new Map<string, Told>()
 
-  function open(collection: ConfiguredCollection, ofIt = told.get(collection.name)): KnownTables {
-    const { name } = collection
-    return known.get(name, () => {
+  function open(collection: ConfiguredCollection): KnownTables {
+    return known.get(collection.name, () => {
       runRule(connection, ensureTables(ALTERATION, collection))
-      return runRule(connection, knownTables(SQLITE, collection, ofIt))
+      return runRule(connection, knownTables(SQLITE, collection))
     })
   }
-
-  const read = <T>(rule: Rule<T>) => translatingErrors(connection.name, () => runRule(connection, rule))
 
   /** A rollback undoes the tables and columns that its transaction has made. */
   const transactTables: Transact = async (task, kind) => {
@@ -58,18 +43,12 @@ export function createFileTables(connection: Connection, transact: Transact): Ta
 
   return {
     withTables: (collection, begin) => transactTables(() => runRule(connection, begin(open(collection)))),
-    async withFittedTables(collection, wanted, at, begin) {
-      const { name } = collection
-      const before = told.get(name) ?? NOTHING_TOLD
-      const planned = read(planColumns(SQLITE, collection, wanted, before))
-      const { fitting, outcome } = await transactTables(() => {
-        const fitted = runRule(connection, fitTables(ALTERATION, collection, wanted, before, at))
+    withFittedTables: (collection, wanted, at, begin) =>
+      transactTables(() => {
+        const notices = runRule(connection, fitTables(ALTERATION, collection, wanted, at))
         known.clear()
-        return { fitting: fitted, outcome: runRule(connection, begin(open(collection, fitted.told))) }
-      }, 'rebuilding')
-      told.set(name, fitting.told)
-      return { outcome, notices: [...extensionNotices(planned), ...fitting.notices] }
-    },
+        return { notices, outcome: runRule(connection, begin(open(collection))) }
+      }, 'rebuilding'),
   }
 }
 

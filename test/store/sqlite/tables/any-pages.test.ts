@@ -106,7 +106,9 @@ function stored(test: TestMirror): Record<string, string[]> {
 /** The typed rows of an item: its values, each in a column of its path, and nothing else. */
 function expectRow({ connection }: TestMirror, text: string): void {
   const columns = connection
-    .prepare(`SELECT "column" AS name, path FROM sync_columns WHERE collection = 'orders' AND role <> 'key'`)
+    .prepare(
+      `SELECT "column" AS name, path FROM sync_known_columns WHERE collection = 'orders' AND role <> 'key'`,
+    )
     .all() as { name: string; path: string }[]
   const rows = connection
     .prepare(

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { NAME_ENDS } from '../../../../src/store/core/declarations.ts'
 import { errorOf, SMALLEST } from '../../../config/config-files.ts'
 import { timeAt } from '../../../helpers/clock.ts'
-import { watchEdges } from '../../../helpers/edges.ts'
 import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { runOnce } from '../../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../../helpers/scripted-list.ts'
@@ -20,17 +19,17 @@ describe('the columns of a collection', () => {
     await saveItems('{"id":3,"total":"free"}')
 
     const columns = test.rows(`
-      SELECT "column", path, type, first_seen_at, last_changed_at
+      SELECT "column", path, type, first_seen_at
       FROM sync_columns
       WHERE collection = 'orders'
     `)
     const [first, second, third] = [timeAt(0), timeAt(1000), timeAt(2000)]
     expect(columns.map((row) => Object.values(row))).toEqual([
-      ['id', '$.id', 'INTEGER', first, first],
-      ['total', '$.total', 'REAL', first, second],
-      ['a.b', '$."a.b"', 'TEXT', first, first],
-      ['customer__email', '$.customer.email', 'TEXT', second, second],
-      ['total__text', '$.total', 'TEXT', third, third],
+      ['id', '$.id', 'INTEGER', first],
+      ['total', '$.total', 'REAL', first],
+      ['a.b', '$."a.b"', 'TEXT', first],
+      ['customer__email', '$.customer.email', 'TEXT', second],
+      ['total__text', '$.total', 'TEXT', third],
     ])
   })
 })
@@ -80,32 +79,4 @@ it('no collection can have the name of anything that the mirror creates', async 
     const { problems } = errorOf(`${SMALLEST}collections:\n  ${name}: {}\n`, { nameEnds: NAME_ENDS })
     expect(problems.map(({ key }) => key)).toEqual([`collections.${name}`])
   }
-})
-
-// Each statement on a view of an array has SQLite compile all its fields: one a field would keep the process for a minute.
-
-const FIELDS = Array.from({ length: 480 }, (_, number) => `f${number}`)
-const wide = (value: (number: number) => unknown) =>
-  JSON.stringify({ id: 1, lines: [Object.fromEntries(FIELDS.map((name, number) => [name, value(number)]))] })
-
-it.each<[string, (number: number) => unknown]>([
-  ['values', (number) => number + 1],
-  ['no value any more', () => null],
-  ['values that do not fit', () => 'x'],
-])('the values in an array of hundreds of fields are counted in few statements: %s', async (_what, value) => {
-  const test = openTestMirror()
-  const once = (item: string) => runOnce(test, scriptedList({ ids: [1], item: () => item }))
-  await once(wide((number) => number))
-  const asked: string[] = []
-  const end = watchEdges({
-    before({ what }) {
-      if (/^SELECT .* FROM .*"orders__lines"/.test(what)) asked.push(what)
-    },
-  })
-
-  expect((await once(wide(value))).error).toBeNull()
-
-  end()
-  expect(asked.length).toBeGreaterThan(0)
-  expect(asked.length).toBeLessThan(30)
 })

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
-import { runRule } from '../../../../src/store/sqlite/driver.ts'
-import { rebuildTable, withoutForeignKeys } from '../../../../src/store/sqlite/tables/alter.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import {
   beginTestWalk,
@@ -135,7 +133,7 @@ function places(test: TestMirror): Row[] {
 }
 
 describe('the columns of a page', () => {
-  it('are added to the table itself if they are few', async () => {
+  it('are added to the table itself', async () => {
     const { test, acme } = await scene()
     const before = places(test)
 
@@ -146,21 +144,6 @@ describe('the columns of a page', () => {
       { a: null, b: null, c: null },
       { a: 1, b: 0.5, c: 'x' },
     ])
-  })
-
-  it('are added with a copy of the table if they are many', async () => {
-    const { test, acme } = await scene()
-    const before = { schema: ofUser(test), rows: rowsOf(test) }
-
-    await acme.saveItems('{"id":4,"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7.5}')
-
-    expect(test.rows('SELECT my_rank, a, g FROM orders WHERE id IN (3, 4)')).toEqual([
-      { my_rank: 7, a: null, g: null },
-      { my_rank: 7, a: 1, g: 7.5 },
-    ])
-    expect(ofUser(test)).toEqual(before.schema)
-    expect(test.rows('SELECT * FROM my_log')).toEqual([{ what: 'insert', id: 4 }])
-    expect(test.value('PRAGMA integrity_check')).toBe('ok')
   })
 })
 
@@ -185,20 +168,5 @@ describe('a table whose declaration a user changed', () => {
 
     expect(test.rows('SELECT typeof(total) AS type FROM orders WHERE id = 2')).toEqual([{ type: 'real' }])
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
-  })
-
-  it('is never rebuilt with foreign keys on', async () => {
-    const { test } = await scene()
-    const { connection } = test
-    const changes = { types: new Map([['total', 'REAL' as const]]), added: [] }
-    const rebuild = connection.transaction(() => runRule(connection, rebuildTable('orders', changes)))
-
-    expect(() => rebuild()).toThrow('foreign keys are on')
-    expect(() => connection.transaction(() => withoutForeignKeys(connection, () => rebuild()))()).toThrow(
-      'foreign keys are on',
-    )
-
-    withoutForeignKeys(connection, () => rebuild())
-    expect(typesOf(test)).toContainEqual({ name: 'total', type: 'REAL' })
   })
 })

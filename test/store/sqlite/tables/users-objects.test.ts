@@ -10,7 +10,6 @@ const MADE = `
   CREATE VIEW my_view AS SELECT o.id, o.total, l.sku FROM orders AS o JOIN orders__lines AS l ON l._parent_id = o.id;
   CREATE VIEW my_events AS SELECT change, count(*) AS events FROM orders_changes GROUP BY change;
   CREATE VIRTUAL TABLE my_search USING fts5 (note);
-  CREATE TRIGGER my_lines_insert INSTEAD OF INSERT ON orders__lines BEGIN INSERT INTO my_search (note) VALUES (new.sku); END;
   CREATE TRIGGER my_search_insert AFTER INSERT ON orders BEGIN INSERT INTO my_search (note) VALUES (new.note); END;
   CREATE TRIGGER my_search_delete AFTER DELETE ON orders BEGIN INSERT INTO my_search (note) VALUES ('gone ' || old.note); END;
 `

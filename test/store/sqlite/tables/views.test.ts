@@ -1,9 +1,9 @@
 import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { canonicalNumber, isRawNumber } from '../../../../src/json/value.ts'
-import { type Column, type Leaf, sqlitePath } from '../../../../src/store/columns/column.ts'
-import type { ArrayView } from '../../../../src/store/columns/elements.ts'
+import { isRawNumber } from '../../../../src/json/value.ts'
+import { type Leaf, sqlitePath } from '../../../../src/store/columns/column.ts'
+import type { ArrayView, ElementColumn } from '../../../../src/store/columns/elements.ts'
 import { makeArrayView } from '../../../../src/store/core/array-views.ts'
 import type { ViewedTable } from '../../../../src/store/core/fit.ts'
 import { runRule } from '../../../../src/store/sqlite/driver.ts'
@@ -66,56 +66,34 @@ describe('the view of an array of objects', () => {
   })
 
   it.each([
-    ['before any list', ['{"id":2,"lines":"[{\\"sku\\":\\"no\\"}]"}', '{"id":1,"lines":[{"sku":"a"}]}']],
-    ['after one', ['{"id":1,"lines":[{"sku":"a"}]}', '{"id":2,"lines":" [{\\"sku\\":\\"no\\"}]"}']],
-    [
-      'beside numbers',
-      ['{"id":1,"lines":7}', '{"id":1,"lines":[{"sku":"a"}]}', '{"id":2,"lines":"[{\\"sku\\":\\"no\\"}]"}'],
-    ],
-  ])('has no element of a text that reads like a list, %s', async (_when, pages) => {
-    const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
+    ['before', ['{"id":2,"lines":{"0":{"sku":"b"},"7":{"sku":"c"}}}', '{"id":1,"lines":[{"sku":"a"}]}']],
+    ['after', ['{"id":1,"lines":[{"sku":"a"}]}', '{"id":2,"lines":{"0":{"sku":"b"},"7":{"sku":"c"}}}']],
+  ])('has the elements of a list with holes that comes %s one', async (_when, texts) => {
+    for (const pages of [texts.map((text) => [text]), [texts]]) {
+      const test = openTestMirror()
+      const { saveItems } = await beginTestWalk(test, jobOf())
+      for (const page of pages) await saveItems(...page)
 
-    for (const page of pages) await saveItems(page)
-    await saveItems('{"id":3,"lines":[{"sku":"b"}]}')
-
-    const view = test.value(
-      `SELECT name FROM sqlite_schema WHERE type = 'view' AND name LIKE 'orders\\_\\_%' ESCAPE '\\'`,
-    )
-    for (const { read } of askers(test)) {
-      expect(read(test.file, `SELECT _parent_id, sku FROM "${String(view)}" ORDER BY 1`)).toEqual([
-        { _parent_id: 1, sku: 'a' },
-        { _parent_id: 3, sku: 'b' },
+      expect(test.rows('SELECT _parent_id, _index, sku FROM orders__lines ORDER BY 1, 2')).toEqual([
+        { _parent_id: 1, _index: 0, sku: 'a' },
+        { _parent_id: 2, _index: 0, sku: 'b' },
+        { _parent_id: 2, _index: 1, sku: 'c' },
       ])
     }
-  })
-
-  it('reads the items only once such a text came', async () => {
-    const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    const view = () => String(test.value("SELECT sql FROM sqlite_schema WHERE name = 'orders__lines'"))
-
-    await saveItems('{"id":1,"lines":[{"sku":"a"}],"note":"[x]"}')
-    await saveItems('{"id":2,"lines":"none"}')
-    const before = view()
-    await saveItems('{"id":3,"lines":"[none]"}')
-
-    expect([before, view()].map((sql) => sql.includes('orders_raw'))).toEqual([false, true])
   })
 
   it.each([
     ['table', 'CREATE TABLE Orders__Lines (mine)'],
     ['view', 'CREATE VIEW orders__lines AS SELECT 1 AS mine'],
-  ])('leaves a %s of a user with its name alone, and warns once', async (_kind, sql) => {
+  ])('leaves a %s of a user with its name alone, and warns', async (_kind, sql) => {
     const test = openTestMirror()
     test.connection.exec(sql)
     const { saveItems } = await beginTestWalk(test, jobOf())
 
     const first = await saveItems('{"id":1,"lines":[{"sku":"s1"}]}')
-    const second = await saveItems('{"id":2,"lines":[{"sku":"s2","price":1}]}')
+    await saveItems('{"id":2,"lines":[{"sku":"s2","price":1}]}')
 
     expect(first.notices).toEqual([{ level: 'warn', message: expect.stringContaining('orders__lines') }])
-    expect(second.notices).toEqual([])
     expect(test.rows('SELECT mine FROM orders__lines')).toHaveLength(sql.includes('TABLE') ? 0 : 1)
     expect(test.value('SELECT count(*) FROM orders')).toBe(2)
   })
@@ -134,27 +112,25 @@ describe('the view of an array of objects', () => {
 })
 
 const TABLE = { name: 'orders', keyColumns: ['id'] }
-const VIEW = { name: 'orders__items', arrayColumn: 'items', sentAt: null }
+const VIEW = { name: 'orders__items', arrayColumn: 'items' }
 
 // SQLite compares names only up to a NUL, so a path cannot distinguish such names; and it reads half of a
 // surrogate pair as bytes that are not text.
 const tellable = items.filter((item) => !/\\u(0000|d[89a-f])/.test(JSON.stringify(item)))
 
 describe('the text of a view', () => {
-  it.each<[string, string[], unknown[], unknown[]?]>([
+  it.each<[string, string[], unknown[]]>([
     ['INTEGER', ['1', '20.0', '2e1', '-0', 'null', 'true', 'false'], [1n, 20n, 20n, 0n, null, 1n, 0n]],
     [
       'INTEGER',
-      ['9007199254740993', '9223372036854775807', '-9223372036854775808', '1.5', '1e300'],
+      ['9007199254740993', '9223372036854775807', '-9223372036854775808', '1e300', '9223372036854775808'],
       [9007199254740993n, 2n ** 63n - 1n, -(2n ** 63n), null, null],
-      [null, null, null, '1.5', '1e300'],
     ],
     [
       'INTEGER',
       [
         '1',
         '"2"',
-        '"-0"',
         '"9223372036854775807"',
         '"9223372036854775808"',
         '"x"',
@@ -165,74 +141,33 @@ describe('the text of a view', () => {
         '[1]',
         '{"b":1}',
       ],
-      [1n, 2n, 0n, 2n ** 63n - 1n, null, null, null, null, null, null, null, null],
-      [null, null, null, null, '9223372036854775808', 'x', '', '2.0', ' 2', '02', '[1]', null],
+      [1n, 2n, 2n ** 63n - 1n, null, null, null, null, null, null, null, null],
     ],
-    ['REAL', ['1.10', '1', '2e1', '9007199254740994', '-0.0'], [1.1, 1, 20, 9007199254740994, 0]],
+    ['REAL', ['1.10', '1', '2e1', '9007199254740993', '1e300'], [1.1, 1, 20, null, 1e300]],
     [
       'REAL',
-      [
-        '0.5',
-        '"1.10"',
-        '"7"',
-        '"-0.25"',
-        '"0.00"',
-        '"12345.6789000000"',
-        '"1e3"',
-        '".5"',
-        '"5."',
-        '"1.5 "',
-        '"x"',
-        'true',
-      ],
-      [0.5, 1.1, 7, -0.25, 0, 12345.6789, null, null, null, null, null, null],
-      [null, null, null, null, null, null, '1e3', '.5', '5.', '1.5 ', 'x', 'true'],
-    ],
-    [
-      'REAL',
-      [
-        '0.5',
-        '9007199254740993',
-        '9223372036854775807',
-        '9007199254740994.0',
-        '1e-400',
-        '0e5',
-        '"0.12345678901234567"',
-      ],
-      [0.5, null, null, null, null, 0, null],
-      [
-        null,
-        '9007199254740993',
-        '9223372036854775807',
-        '9007199254740994.0',
-        '1e-400',
-        null,
-        '0.12345678901234567',
-      ],
+      ['0.5', '"1.10"', '"7"', '"-0.25"', '"1e3"', '".5"', '"5."', '"1.5 "', '"x"', 'true', '"1,234.50"'],
+      [0.5, 1.1, 7, -0.25, null, null, null, null, null, null, null],
     ],
     [
       'TEXT',
-      ['"x"', '1.10', '12345678901234567890', '1e400', '-0'],
-      ['x', '1.10', '12345678901234567890', '1e400', '-0'],
+      ['"x"', '1.10', '12345678901234567890', '1e400', '-0', 'true', 'null', '{"b":1}'],
+      ['x', '1.10', '12345678901234567890', '1e400', '-0', null, null, null],
     ],
-    ['TEXT', ['"x"', 'true', '1', 'null'], ['x', null, '1', null], [null, 'true', null, null]],
     ['TEXT', ['"1"', '"true"', '"é\\n\\""', '""', '"[]"'], ['1', 'true', 'é\n"', '', '[]']],
     ['TEXT', ['[1.10,{"b":[]}]', '[]', '"x"'], ['[1.10,{"b":[]}]', '[]', 'x']],
-    ['TEXT', ['"x"', '{"b":1}'], ['x', null]],
-  ])('gives a column that is %s for %j one storage class', (type, texts, expected, beside) => {
+  ])('gives a column that is %s for %j one storage class', (type, texts, expected) => {
     const array = `[${texts.map((text) => `{"a":${text}}`).join()}]`
     const elements = elementsOf([array])
 
     expect(elements[0]?.type).toBe(type)
-    const rows = rowsOf([array], elements)
-    expect(rows.map((row) => row.a)).toEqual(expected)
-    expect(rows.map((row) => row.a__text)).toEqual(beside ?? texts.map(() => undefined))
+    expect(rowsOf([array], elements).map((row) => row.a)).toEqual(expected)
   })
 
   it('accepts names with quotes and spaces', () => {
     const text = '[{"it\'s":1,"a\\"b":"x","c.d":2.5,"Größe \\\\":true}]'
     const odd = {
-      view: { name: `o"__i's`, arrayColumn: `i's "`, sentAt: null },
+      view: { name: `o"__i's`, arrayColumn: `i's "` },
       table: { name: 'o"', keyColumns: ['a"k', "b'k"] },
     }
     const db = new Database(':memory:')
@@ -272,31 +207,50 @@ describe('the text of a view', () => {
 
 function expectShown(
   row: Record<string, unknown>,
-  elements: readonly Column[],
+  elements: readonly ElementColumn[],
   element: Parameters<typeof leavesOf>[0],
 ): void {
   const values = new Map(leavesOf(element).map(([path, value]) => [sqlitePath(path), value]))
-  const mains = elements.filter(({ role }) => role === 'value')
-  for (const { name, path, type } of mains) {
-    const value = values.get(path) ?? null
-    const text = elements.find((one) => one.role === 'text' && one.path === path)
-    const isBeside = text !== undefined && row[text.name] !== null
-    const [found, as] = isBeside ? [row[text.name], 'TEXT'] : [row[name], type]
-    // What one column has the other has not.
-    if (isBeside) expect([name, row[name]]).toEqual([name, null])
-    expect([name, found]).toEqual([name, value === null ? null : shown(value, as)])
+  for (const { name, path, type } of elements) {
+    const found = row[name]
+    expect([name, typeof found === 'number' ? found + 0 : found]).toEqual([
+      name,
+      shown(values.get(path) ?? null, type),
+    ])
   }
 }
 
-function shown(value: Leaf, type: string): unknown {
-  if (typeof value === 'boolean') return type === 'INTEGER' ? BigInt(value) : String(value)
-  if (Array.isArray(value)) return JSON.stringify(value)
+/** What a column of this type shows of a value; null: it does not fit. */
+function shown(value: Leaf | null, type: string): unknown {
+  if (value === null) return null
+  if (typeof value === 'boolean') return type === 'INTEGER' ? BigInt(value) : null
+  if (Array.isArray(value)) return type === 'TEXT' ? JSON.stringify(value) : null
+  if (type === 'TEXT') return isRawNumber(value) ? value.rawJSON : String(value)
+  if (typeof value === 'string') return numberIn(value, type)
   const text = isRawNumber(value) ? value.rawJSON : String(value)
-  if (type === 'INTEGER') return BigInt(canonicalNumber(text))
-  return type === 'REAL' ? Number(text) + 0 : text
+  const number = Number(text)
+  const isSafe = Math.abs(number) <= Number.MAX_SAFE_INTEGER
+  if (/^-?\d+$/.test(text)) {
+    if (type === 'REAL') return isSafe ? number + 0 : null
+    const whole = BigInt(text)
+    return BigInt.asIntN(64, whole) === whole ? whole : null
+  }
+  if (type === 'REAL') return number + 0
+  return isSafe && Number.isInteger(number) ? BigInt(number) : null
 }
 
-function rowsOf(texts: readonly (string | null)[], elements: readonly Column[]): Record<string, unknown>[] {
+function numberIn(text: string, type: string): unknown {
+  if (type === 'REAL')
+    return text.length <= 15 && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text) ? Number(text) + 0 : null
+  if (!/^(0|-?[1-9]\d*)$/.test(text)) return null
+  const whole = BigInt(text)
+  return BigInt.asIntN(64, whole) === whole ? whole : null
+}
+
+function rowsOf(
+  texts: readonly (string | null)[],
+  elements: readonly ElementColumn[],
+): Record<string, unknown>[] {
   const db = createTable(texts)
   makeView(db, TABLE, { ...VIEW, elements })
   return db

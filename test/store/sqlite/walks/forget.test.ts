@@ -58,7 +58,6 @@ describe('forgetting', () => {
     `)
 
     expect(ofOrganizations.map(({ name }) => name)).toEqual([
-      'sync_column_counts',
       'sync_jobs',
       'sync_missing',
       'sync_pages',
@@ -117,8 +116,8 @@ describe('forgetting', () => {
     expect(left.rows).toBeGreaterThan(0)
     expect(left.rows).toBeLessThan(980)
     expect(status).toMatchObject({ rows: left.rows, as_of: null, coverage: null, last_run_at: null })
-    const kept = 'SELECT refresh, fresh_as_of, newest, columns_run FROM sync_jobs WHERE organization_id = ?'
-    expect(Object.values(test.rows(kept, ACME.id)[0] ?? {})).toEqual([null, null, null, null])
+    const kept = 'SELECT refresh, fresh_as_of, newest FROM sync_jobs WHERE organization_id = ?'
+    expect(Object.values(test.rows(kept, ACME.id)[0] ?? {})).toEqual([null, null, null])
     expect(left.runs).toBe(0)
     expect(await test.store.openWalks(jobOf())).toEqual([])
     expect(test.value('SELECT count(*) FROM orders WHERE _organization_id = ?', ACME.id)).toBe(left.rows)
