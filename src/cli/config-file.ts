@@ -40,5 +40,29 @@ function ownerOfFile(place: string): number | undefined {
   return fs.statSync(place, { throwIfNoEntry: false })?.uid
 }
 
+/**
+ * Returns a function that reads the configuration of a running process again when its file has changed, for what is told of the lists:
+ * so `/check` and pings have the same picture as a `status` that is typed. While the file is wrong, it is the one that the process has.
+ */
+export function configOfFile(config: Config, { env }: Pick<Runtime, 'env'>): () => Config {
+  let [stamp, known] = [stampOf(config.file), config]
+  return () => {
+    const now = stampOf(config.file)
+    if (now === stamp) return known
+    stamp = now
+    try {
+      known = loadConfig(config.file, { env, tokens: 'leave', nameEnds: NAME_ENDS })
+    } catch {
+      known = config
+    }
+    return known
+  }
+}
+
+function stampOf(file: string): string {
+  const { mtimeMs, size, ino } = fs.statSync(file, { throwIfNoEntry: false }) ?? {}
+  return [mtimeMs, size, ino].join(' ')
+}
+
 /** How the program names itself to servers. */
 export const USER_AGENT = `admin-mirror/${manifest.version}`

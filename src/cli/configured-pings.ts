@@ -5,17 +5,19 @@ import { createPings, type Pings } from '../ping/pings.ts'
 import type { JobStatus, Status } from '../report/status.ts'
 import { needsAttention, troubleCode } from '../report/verdict.ts'
 import { counted, printable } from '../text.ts'
+import { configOfFile } from './config-file.ts'
 import { readStatus } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The pings of a configuration. Their address is a secret, so that the log names only its host. */
 export function pingsOf(config: Config, runtime: Runtime, logger: Logger, userAgent: string): Pings {
   const address = config.ping()
+  const current = configOfFile(config, runtime)
   return createPings({
     address,
     userAgent,
     verdict: async () => {
-      const status = await readStatus(runtime, { database: config.database, config })
+      const status = await readStatus(runtime, { database: config.database, config: current() })
       return { isWell: status.check_exit_code === 0, text: verdictText(status) }
     },
     onEnd(kind, lost) {

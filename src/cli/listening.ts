@@ -12,7 +12,11 @@ import type { CommandSession } from './with-session.ts'
 export type Listening = Awaited<ReturnType<typeof listenFor>>
 
 /** The listener of a `start`, on the configured address. Throws UsageError if the port cannot be used. */
-export async function listenFor(config: Config, address: { host: string; port: number }, now: () => number) {
+export async function listenFor(
+  config: () => Config,
+  address: { host: string; port: number },
+  now: () => number,
+) {
   const listener = await openListener(address, now)
   const counters = createCounters()
   const faults = createFaults()
@@ -50,7 +54,8 @@ export function createFaults() {
 
 interface SourceOptions {
   served: ServedMirror
-  config: Config
+  /** As its file is now. */
+  config: () => Config
   scheduler: Pick<Scheduler, 'isTicking'>
   fault: () => string | null
   now: () => number
@@ -64,7 +69,7 @@ export function createSource({
   fault,
   now,
 }: SourceOptions): Pick<Source, 'health' | 'status'> {
-  const { database } = config
+  const { database } = config()
 
   async function unusable(): Promise<string | null> {
     try {
@@ -82,7 +87,7 @@ export function createSource({
     }),
     async status() {
       const [facts, reason] = await Promise.all([served.facts(), unusable()])
-      return mirrorStatus(facts, { database, config, now: now(), unusable: reason })
+      return mirrorStatus(facts, { database, config: config(), now: now(), unusable: reason })
     },
   }
 }

@@ -86,7 +86,10 @@ export function mirrorStatus(
           : null,
       }
     }),
-    daemons: facts?.daemons ?? [],
+    daemons: (facts?.daemons ?? []).map(({ configuration, ...one }) => ({
+      ...one,
+      outdated: config !== null && configuration !== config.fingerprint,
+    })),
   })
 }
 

@@ -7,6 +7,7 @@ import { KnownError, UsageError } from '../errors.ts'
 import { isLoopback } from '../loopback.ts'
 import type { Status } from '../report/status.ts'
 import { alarmText } from '../report/status-text.ts'
+import { isOutdated } from '../report/verdict.ts'
 import { type Counters, healthMetrics, metricsText } from './metrics.ts'
 import { CONTENT_SECURITY_POLICY, pageHtml } from './page.ts'
 
@@ -87,7 +88,14 @@ export async function openListener(address: { host: string; port: number }, now:
   })
   app.get('/healthz', async (context) => probe(context, (await health()).stalled))
   app.get('/readyz', async (context) => probe(context, (await health()).unusable))
-  app.get('/check', async (context) => probe(context, await alarm()))
+  app.get('/check', async (context) => {
+    const why = await alarm()
+    // What it adds needs somebody, and is no alarm.
+    const known = why === null ? await status() : null
+    return known?.daemon.processes.some(isOutdated)
+      ? context.text(`ok\n${known.verdict}\n`)
+      : probe(context, why)
+  })
   app.get('/metrics', async (context) =>
     send(context, await metrics(), 'text/plain; version=0.0.4; charset=utf-8'),
   )

@@ -6,7 +6,7 @@ import { waitLeft, walkPercent } from '../sync/owner-work.ts'
 import { isStopped, nextStep, type Step, stepsText, stepText } from './next-step.ts'
 import { notesOf, problemOf, withoutHold } from './notes.ts'
 import { type Pace, timeLeft } from './time-left.ts'
-import { checkExitCode, isAhead, isOverdue, verdict } from './verdict.ts'
+import { checkExitCode, isAhead, isOutdated, isOverdue, verdict } from './verdict.ts'
 
 /** What `status` says, made once for the text, `--json`, the page, `/check`, the metrics and pings. Times are ISO 8601. */
 export interface Status {
@@ -24,7 +24,7 @@ export interface Status {
   /** Why the mirror cannot be written; null: it can. */
   unusable: string | null
   /** Every `start` that runs on the mirror, or died without being stopped; `running`: null if this user cannot tell. */
-  daemon: { running: boolean | null; processes: DaemonRecord[] }
+  daemon: { running: boolean | null; processes: DaemonProcess[] }
   /** Of a mirror on a server: what waits for the workers. */
   queue: QueueDepth | null
   /** Of the configuration; null without one. */
@@ -36,6 +36,9 @@ export interface Status {
   notes: string[]
   jobs: JobStatus[]
 }
+
+/** `outdated`: it runs with another configuration than the file has now. */
+export type DaemonProcess = Omit<DaemonRecord, 'configuration'> & { outdated: boolean }
 
 /** What `status` says of a list. */
 export interface JobStatus
@@ -122,7 +125,7 @@ export interface StatusFacts
   /** Epoch milliseconds. */
   now: number
   lists: readonly ListFacts[]
-  daemons: readonly DaemonRecord[]
+  daemons: readonly DaemonProcess[]
   /** `--max-age` and `--fresh` in milliseconds. */
   maxAgeMs: number | null
   freshMs: number | null
@@ -157,9 +160,15 @@ function ofTheWhole({
   queue,
 }: Pick<Status, 'unusable' | 'daemon' | 'timezone' | 'queue'>) {
   const living = daemon.processes.filter(({ running }) => running === true)
+  const outdated = daemon.processes.filter(isOutdated).map(({ pid }) => pid)
   const isDead = timezone !== null && daemon.processes.length > 0 && daemon.running === false
   return [
     ...(unusable === null ? [] : ['mend what is said above; nothing is written until then']),
+    ...(outdated.length === 0
+      ? []
+      : [
+          `restart start (process ${outdated.join(', ')}), by its service if it has one: it runs with another configuration than the file has now`,
+        ]),
     ...(isDead ? ['start the daemon again, by its service if it has one: admin-mirror start'] : []),
     // Workers that share a mirror divide the lists. On a file each daemon reads every list.
     ...(queue || living.length < 2

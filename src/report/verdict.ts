@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { ListTrouble, StatusRow } from '../store/core/status.ts'
 import { grouped, inWords } from '../text.ts'
-import type { JobStatus, Status } from './status.ts'
+import type { DaemonProcess, JobStatus, Status } from './status.ts'
 
 /**
  * What `status --check` exits with: 4 for a mirror that cannot be written, or that the last run of a list could not use, else 3 for
@@ -138,7 +138,17 @@ function causeOf(codes: readonly (string | null)[]): string {
   return `: ${ERRORS[code as ErrorCode].meaning}`
 }
 
-function daemonText({ daemon, jobs, timezone }: Facts): string {
+/** Whether a `start` runs with another configuration than the file has now. */
+export function isOutdated({ running, outdated }: DaemonProcess): boolean {
+  return running !== false && outdated
+}
+
+function daemonText(facts: Facts): string {
+  const isOld = facts.daemon.processes.some(isOutdated)
+  return `${livingText(facts)}${isOld ? '; the running start has an older configuration than the file: restart it' : ''}`
+}
+
+function livingText({ daemon, jobs, timezone }: Facts): string {
   if (timezone === null) return ''
   const { processes } = daemon
   const lost = processes.filter(({ running }) => running === false).length

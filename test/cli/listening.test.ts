@@ -12,7 +12,7 @@ it('a mirror that a run could not use is unusable until a run could', async () =
       writeFault: () => null,
       facts: () => Promise.reject(new Error('not asked')),
     },
-    config: { database: 'mirror.db', organizations: [] } as unknown as Config,
+    config: () => ({ database: 'mirror.db', organizations: [] }) as unknown as Config,
     scheduler: { isTicking: () => true },
     fault: faults.last,
     now: () => 1_000_000,

@@ -62,7 +62,7 @@ export function statusOf(lists: readonly ListFacts[], more: Partial<StatusFacts>
     notes: [],
     now: NOW,
     lists,
-    daemons: [{ pid: 1, since: at(90), running: true }],
+    daemons: [{ pid: 1, since: at(90), running: true, outdated: false }],
     ...more,
   })
 }

@@ -118,14 +118,15 @@ describe('the steps of several lists', () => {
   })
 
   it('name first what is not about a list', () => {
-    const two = [1, 2].map((pid) => ({ pid, since: at(9), running: true }))
+    const two = [1, 2].map((pid) => ({ pid, since: at(9), running: true, outdated: false }))
 
     expect(statusOf([listOf('acme')], { daemons: two }).next).toEqual([
       'stop all daemons but one, since each of them reads every list: 1, 2',
     ])
-    expect(statusOf([listOf('acme')], { daemons: [{ pid: 1, since: at(9), running: false }] }).next).toEqual([
-      'start the daemon again, by its service if it has one: admin-mirror start',
-    ])
+    expect(
+      statusOf([listOf('acme')], { daemons: [{ pid: 1, since: at(9), running: false, outdated: true }] })
+        .next,
+    ).toEqual(['start the daemon again, by its service if it has one: admin-mirror start'])
   })
 })
 

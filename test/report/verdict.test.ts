@@ -24,9 +24,25 @@ describe('the verdict', () => {
     [[false], 'the only list is up to date; the daemon died: start it again, or run sync for newer rows'],
     [[false, null], 'the only list is up to date; this user cannot see whether a daemon is running'],
   ])('of daemons that run, died, or cannot be seen: %j', (running, expected) => {
-    const daemons = running.map((one, index) => ({ pid: index + 1, since: at(90), running: one }))
+    const daemons = running.map((one, index) => ({
+      pid: index + 1,
+      since: at(90),
+      running: one,
+      outdated: false,
+    }))
 
     expect(statusOf([listOf('acme')], { daemons }).verdict).toBe(expected)
+  })
+
+  it('and what to do tell of a daemon that runs with an older configuration; exit codes do not', () => {
+    const { verdict, next, check_exit_code } = statusOf([listOf('acme')], {
+      daemons: [{ pid: 7, since: at(90), running: true, outdated: true }],
+    })
+
+    expect(verdict).toBe(
+      'the only list is well; the running start has an older configuration than the file: restart it',
+    )
+    expect([next, check_exit_code]).toEqual([[expect.stringMatching(/^restart start \(process 7\)/)], 0])
   })
 
   it('asks for no daemon beside a command that is at work', () => {

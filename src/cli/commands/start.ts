@@ -7,7 +7,7 @@ import { type Scheduler, type SchedulerEvents, startScheduler } from '../../sche
 import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { counted, jobName } from '../../text.ts'
-import { readConfig } from '../config-file.ts'
+import { configOfFile, readConfig } from '../config-file.ts'
 import { exitCodeOfStoppedStart } from '../exit-code.ts'
 import { type KeepFreshOptions, keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
@@ -55,7 +55,7 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
 async function openListening(config: Config, runtime: Runtime): Promise<Listening | null> {
   if (config.http === null) return null
   const { listenFor } = await import('../listening.ts')
-  return listenFor(config, config.http, runtime.now)
+  return listenFor(configOfFile(config, runtime), config.http, runtime.now)
 }
 
 /** Runs the jobs until the signal. */

@@ -60,7 +60,7 @@ export async function openFile({ config, runtime, log, address }: OpenOptions): 
       async announceDaemon() {
         const others = await transact(() => {
           const before = readDaemons(connection, file, name).filter(({ running }) => running === true)
-          announceDaemon(connection, name, new Date(now()).toISOString())
+          announceDaemon(connection, name, new Date(now()).toISOString(), config.fingerprint)
           return before
         })
         for (const { pid: owner, since } of others)

@@ -36,7 +36,7 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
       },
       async renew() {
         await leases.renew()
-        if (since !== null) await announceDaemon(server, processName, since)
+        if (since !== null) await announceDaemon(server, processName, since, config.fingerprint)
       },
       takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
     }
@@ -51,7 +51,7 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
       async announceDaemon() {
         await forgetDeadDaemons(server)
         since = new Date(now()).toISOString()
-        await announceDaemon(server, processName, since)
+        await announceDaemon(server, processName, since, config.fingerprint)
         return async () => {
           since = null
           await withdrawDaemon(server, processName)

@@ -116,6 +116,8 @@ export interface DaemonRecord {
   since: string
   /** Whether it lives; null if this user cannot tell. */
   running: boolean | null
+  /** The fingerprint of its configuration. */
+  configuration: string
 }
 
 /** A `start` names itself in `sync_settings`: this, then the name that its lock has. */

@@ -232,8 +232,14 @@ async function tableNumber(sql: Pick<Sql, 'rows'>): Promise<string> {
  * Notes that this process is a `start`. Call it regularly: a worker that started while this one was cut off has taken it for dead, and deleted
  * its record.
  */
-export async function announceDaemon(server: Server, name: string, since: string): Promise<void> {
-  await runRule(server, saveSetting(DAEMON + name, `${since} ${await tableNumber(server)}`))
+export async function announceDaemon(
+  server: Server,
+  name: string,
+  since: string,
+  configuration: string,
+): Promise<void> {
+  const value = `${since} ${await tableNumber(server)} ${configuration}`
+  await runRule(server, saveSetting(DAEMON + name, value))
 }
 
 export async function withdrawDaemon(server: Server, name: string): Promise<void> {
@@ -249,10 +255,10 @@ export async function readDaemons(sql: Statements, living: ReadonlySet<string>):
   const number = await tableNumber(sql)
   const daemons = await runRule(sql, announcedDaemons())
   return daemons.flatMap(({ owner, value }) => {
-    const [since = '', of = number] = value.split(' ')
+    const [since = '', of = number, configuration = ''] = value.split(' ')
     if (of !== number) return []
     const pid = Number(/-(\d+)-[0-9a-f]{12}$/.exec(owner)?.[1] ?? 0)
-    return [{ pid, since, running: living.has(owner) }]
+    return [{ pid, since, running: living.has(owner), configuration }]
   })
 }
 

@@ -97,12 +97,17 @@ function ownerState(mirrorFile: string, owner: string): 'alive' | 'dead' | 'gone
 
 // A `start` names itself in `sync_settings`, since its lock file alone looks like that of any command.
 
-/** Notes that this process is a `start`. Forgets those that have died. Call it inside a transaction. */
-export function announceDaemon(connection: Connection, owner: string, since: string): void {
+/** Notes that this process is a `start` with this configuration. Forgets those that have died. Call it inside a transaction. */
+export function announceDaemon(
+  connection: Connection,
+  owner: string,
+  since: string,
+  configuration: string,
+): void {
   for (const other of daemonsOf(connection))
     if (isOwnerAlive(connection.name, other.owner) === false)
       runRule(connection, removeSetting(DAEMON + other.owner))
-  runRule(connection, saveSetting(DAEMON + owner, since))
+  runRule(connection, saveSetting(DAEMON + owner, `${since} ${configuration}`))
 }
 
 /** Notes that this process ends as it was told to. Call it inside a transaction. */
@@ -115,16 +120,17 @@ export function withdrawDaemon(connection: Connection, owner: string): void {
  * `own`: the name of this process's lock file, which must not be opened here.
  */
 export function readDaemons(connection: Connection, file: string, own: string | null = null): DaemonRecord[] {
-  return daemonsOf(connection).flatMap(({ owner, value: since }) => {
+  return daemonsOf(connection).flatMap(({ owner, value }) => {
+    const [since = '', configuration = ''] = value.split(' ')
     const state = owner === own ? 'alive' : ownerState(file, owner)
     const running = state && state === 'alive'
-    return state === 'gone' ? [] : [{ pid: Number.parseInt(owner, 10), since, running }]
+    return state === 'gone' ? [] : [{ pid: Number.parseInt(owner, 10), since, running, configuration }]
   })
 }
 
 function daemonsOf(connection: Connection) {
   return runRule(connection, announcedDaemons()).filter(
-    ({ owner, value }) => /^\d{1,10}-[0-9a-f]{12}$/.test(owner) && isTime(value),
+    ({ owner, value }) => /^\d{1,10}-[0-9a-f]{12}$/.test(owner) && isTime(value.split(' ')[0] ?? ''),
   )
 }
 

@@ -367,7 +367,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   it('are known again that were cut off when another one started', async () => {
     const { far, cutOff, comeBack } = await openFar()
     const { server: own } = first
-    const announce = () => announceDaemon(own, far.leases.name, '2026-11-20T00:00:00.000Z')
+    const announce = () => announceDaemon(own, far.leases.name, '2026-11-20T00:00:00.000Z', 'one')
     const known = async () => readDaemons(own, await livingWorkers(own))
     await announce()
     await cutOff()
