@@ -20,7 +20,8 @@ h1 span { color: CanvasText; }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .9rem .35rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; font-weight: 400; }
 td:first-child { font-weight: 600; }
-.number { text-align: right; white-space: nowrap; }
+.number { text-align: right; }
+td.number, td[class] { white-space: nowrap; }
 @media (max-width: 44rem) {
   thead { position: absolute; clip-path: inset(50%); }
   tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .5rem 0; border-bottom: 1px solid var(--line); }
@@ -97,7 +98,8 @@ function stepItem(step: string) {
 function toneOf({ check_exit_code: code, jobs }: Status): Tone {
   if (code !== 0) return 'bad'
   const isOpen = jobs.some((job) => job.configured && (job.next !== null || TONES[job.state][1] === 'warn'))
-  return isOpen ? 'warn' : 'good'
+  if (isOpen) return 'warn'
+  return jobs.some((job) => job.configured && job.as_of === null) ? 'busy' : 'good'
 }
 
 type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
@@ -113,7 +115,7 @@ const TONES: Readonly<Record<State, readonly [rank: number, tone: Tone]>> = {
   'not read yet': [6, 'warn'],
   uncertain: [7, 'warn'],
   'being read': [8, 'busy'],
-  well: [9, 'good'],
+  read: [9, 'good'],
   'not configured': [10, 'quiet'],
 }
 

@@ -146,7 +146,7 @@ function runText(row: StatusRow, where: string, updatedAt: string | null): strin
 }
 
 function positionText(page: number | null, seen: number | null, total: number | null): string {
-  const at = `page ${page === null ? 'one past the last' : grouped(page)}`
+  const at = page === null ? 'all pages read' : `page ${grouped(page)}`
   if (seen === null) return at
   if (seen === 0 && total === null) return `${at}, nothing read yet`
   return `${at}, ${grouped(seen)}${total === null ? '' : ` of ${grouped(total)}`} items seen`

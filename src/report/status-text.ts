@@ -134,7 +134,7 @@ function isNotable({
   error_code: code,
   running,
 }: JobStatus): boolean {
-  const isUsual = state === 'well' || state === 'being read'
+  const isUsual = state === 'read' || state === 'being read'
   return (
     !isUsual ||
     next !== null ||

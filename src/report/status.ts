@@ -97,7 +97,7 @@ export type State =
   | 'unfinished'
   | 'not read yet'
   | 'uncertain'
-  | 'well'
+  | 'read'
   | 'not configured'
 
 /** The times of a list's schedule around the present. Epoch milliseconds. */
@@ -287,5 +287,5 @@ function stateOf(row: StatusRow, overdue: boolean, step: Step | null): State {
   if (row.as_of === null) return row.last_run_at === null ? 'not read yet' : 'unfinished'
   if (isStopped(row) || row.walk_origin === 'sync') return 'unfinished'
   if (row.untrusted !== null || step !== null) return row.untrusted === null ? 'unfinished' : 'uncertain'
-  return 'well'
+  return 'read'
 }

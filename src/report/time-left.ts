@@ -23,11 +23,11 @@ const MINUTE_MS = 60_000
 /**
  * Milliseconds until a walk has read its list, everywhere where people are told: its requests, and those that the other lists send meanwhile,
  * by what the limit allows (what the first minute still allows leaves at once, the others at the pace of the limit), or by the
- * server's speed where that takes longer. Null before one of the two is known.
+ * server's speed where that takes longer. Null before one of the two is known, and when all pages are read.
  */
 export function timeLeft(pace: Pace): number | null {
   const { pages, runMs, waitedMs, waitMs, pagesLeft, perMinute, others } = pace
-  if (pagesLeft === null) return null
+  if (pagesLeft === null || pagesLeft === 0) return null
   const isPaced = pages >= ENOUGH_PAGES
   if (perMinute === null && !isPaced) return null
   // How long the others are, their first answers say.

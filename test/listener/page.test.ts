@@ -31,7 +31,7 @@ describe('the status page', () => {
   })
 
   it.each<[state: string, tone: string, changed: Partial<StatusRow>]>([
-    ['well', 'good', {}],
+    ['read', 'good', {}],
     ['being read', 'busy', { running: true }],
     ['no answer', 'warn', { running: true, retry_since: at(1), retry_error: 'NETWORK: away' }],
     ['failing', 'bad', { ...failedBy(), running: true }],

@@ -37,7 +37,7 @@ daemon: runs since ${at(90)} (90 minutes), process 1
 acme orders: failing since ${at(30)} (30 minutes): NETWORK: the network failed (ECONNREFUSED)
 
 acme orders                       1,500 rows  failing        as of ${at(5)} (5 minutes ago), steady, next in 10 minutes
-globex orders                     1,500 rows  well           new rows as of 2 minutes ago, whole as of ${at(5)} (5 minutes ago), steady, next in 10 minutes
+globex orders                     1,500 rows  read           new rows as of 2 minutes ago, whole as of ${at(5)} (5 minutes ago), steady, next in 10 minutes
 
 next: wait: it is tried again by itself
 `,

@@ -36,8 +36,8 @@ export interface ReporterOptions {
 
 const DRAW_EVERY_MS = 200
 
-/** Faults that all lists of an API have at once: told of one, not of each. */
-const OF_THE_API: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR'])
+/** Faults that all lists have at once: told of one, not of each. */
+const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'DATABASE'])
 
 const TOLD_AGAIN_MS = 300_000
 
@@ -53,9 +53,9 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
   const stopDrawing = terminal.isWatched ? every(DRAW_EVERY_MS, draw) : () => {}
   const toldAt = new Map<string, number>()
 
-  /** Whether a fault of the API was told lately, of any list; else it is now. */
+  /** Whether such a fault was told lately, of any list; else it is now. */
   function isKnown(event: 'retry' | 'end', code: ErrorCode | undefined): boolean {
-    if (code === undefined || !OF_THE_API.has(code)) return false
+    if (code === undefined || !SHARED.has(code)) return false
     const [key, at] = [`${event} ${code}`, now()]
     if (Math.abs(at - (toldAt.get(key) ?? Number.NEGATIVE_INFINITY)) < TOLD_AGAIN_MS) return true
     toldAt.set(key, at)

@@ -69,7 +69,7 @@ describe('status', () => {
     const all = await jobsOf(workspace)
 
     expect(code).toBe(0)
-    expect(text).toMatch(/^acme orders +4 rows +well +as of \S+Z \(.*\), steady/m)
+    expect(text).toMatch(/^acme orders +4 rows +read +as of \S+Z \(.*\), steady/m)
     expect(text).toMatch(/^globex orders: failing since \S+ \(.*\): ORGANIZATION_NOT_FOUND/m)
     expect(all).toMatchObject([
       {
@@ -232,7 +232,7 @@ describe('status of a walk', () => {
       no_answer_since: expect.stringMatching(/Z$/),
       no_answer_code: 'SERVER_ERROR',
     })
-    expect((await jobsOf(workspace))[0]).toMatchObject({ state: 'well', no_answer_since: null })
+    expect((await jobsOf(workspace))[0]).toMatchObject({ state: 'read', no_answer_since: null })
   })
 })
 
@@ -261,7 +261,7 @@ describe('a daemon', () => {
       check_exit_code: 0,
       timezone: 'UTC',
       daemon: { running: true, processes: [{ pid: process.pid, running: true }] },
-      jobs: [{ state: 'well', next_run_at: nextYear, overdue: false }],
+      jobs: [{ state: 'read', next_run_at: nextYear, overdue: false }],
     })
     expect(text).toMatch(/^daemon: runs since \S+ \(.*\), process \d+$/m)
     expect(text).toMatch(/acme orders .*, next in \d+ (days|hours)/)
