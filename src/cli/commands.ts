@@ -210,9 +210,9 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       // Takes several values, so that a second one is refused instead of replacing the first.
       option('--org <org>', ORG).argParser(collect).default([], 'none'),
       COLLECTIONS,
-      option('--yes', 'delete; without this option, only list what would be deleted'),
+      option('--yes', 'delete: there is no way back'),
     ],
-    examples: ['forget --org acme', 'forget --org acme --collection orders --yes'],
+    examples: ['forget --org acme --yes', 'forget --org acme --collection orders --yes'],
     exits: [0, 1, 2, 4, 130],
   },
 

@@ -65,8 +65,6 @@ interface MirrorKind {
   isMade(config: Config, runtime: Runtime): Promise<boolean>
   /** Opens the mirror, or makes it. Throws UsageError if it holds the lists of another address. */
   open(options: OpenOptions): Promise<OpenMirror>
-  /** Null if there is no mirror yet. */
-  openToAsk(config: Config, runtime: Runtime): Promise<RuleRunner | null>
   /** What `status` reads; null if there is no mirror yet. */
   readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null>
   /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe uses it. */

@@ -131,11 +131,11 @@ function backfillOf(row: Named, { kind, filters, first_page: firstPage }: OpenBa
 }
 
 /**
- * The command that shows what `forget` would delete of a list, and how. With the UUID: an organization that
+ * The command that forgets a list. With the UUID: an organization that
  * left the configuration may have the name of a configured one.
  */
 export function forgetCommand({ organization_id: id, collection }: Named): string {
-  return `admin-mirror forget --org ${id} --collection ${shellWord(collection)}`
+  return `admin-mirror forget --org ${id} --collection ${shellWord(collection)} --yes`
 }
 
 /** A step for one list, as `status` shows it. */

@@ -202,7 +202,7 @@ describe('an organization with a name that a terminal would reorder and a shell 
       ['status', '--json'],
       ['check'],
       ['resume'],
-      ['forget', '--org', NAME],
+      ['forget', '--org', NAME, '--yes'],
       ['sync', '--org', 'nobody'],
     ]) {
       const { stdout, stderr } = await place.run(args)

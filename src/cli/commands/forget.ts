@@ -1,11 +1,11 @@
 import type { Config } from '../../config/config.ts'
-import { MirrorError, UsageError } from '../../errors.ts'
-import { collectionsOf, type Holdings, holdingsOf } from '../../store/core/forget.ts'
+import { UsageError } from '../../errors.ts'
+import { collectionsOf, type Holdings } from '../../store/core/forget.ts'
 import { listedOrganizations } from '../../store/core/reading.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
-import { isMade, kindOf, type OpenMirror, type RuleRunner, withMirror } from '../mirror.ts'
+import { isMade, type OpenMirror, withMirror } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import type { JobSelection } from '../selection.ts'
 
@@ -15,113 +15,66 @@ interface Options extends JobSelection {
 
 type Organization = Job['organization']
 
-interface Target {
-  organization: Organization
-  collections: string[]
-}
-
-/** The write-ahead log, and free pages of the file, may hold what syncs deleted or wrote before. */
-const FRAGMENTS =
-  "fragments of what was deleted may stay in the database's files until they are used again; if none may stay, run VACUUM on it " +
-  'while nothing else uses it (sqlite3 FILE VACUUM; on a server VACUUM FULL)'
-
-/**
- * `forget`: deletes everything that the mirror holds of an organization, or of some of its collections. Needs no token. Without
- * `--yes` it only lists what it would delete.
- */
+/** `forget`: deletes everything that the mirror holds of an organization, or of some of its collections. Needs no token. */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const [org, ...others] = options.org
   if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
+  if (options.yes !== true) throw new UsageError('forget deletes for good, so it needs --yes')
   const config = readConfig(runtime, globals, 'leave')
-  const find = (mirror: RuleRunner | null) => findTarget(mirror, config, org, options.collection)
-  const isNew = !(await isMade(config, runtime))
-  if (isNew) await find(null)
-  if (options.yes !== true)
-    throw new UsageError(
-      `forget deletes for good, so it needs --yes${await whatWouldGo(config, runtime, find)}`,
-    )
-  if (isNew) {
+  if (!(await isMade(config, runtime))) {
+    organizationToForget(org, [], config.organizations)
     runtime.stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
     return 0
   }
-  return withMirror(config, runtime, async (mirror) => forgetAll(runtime, config, await find(mirror), mirror))
+  return withMirror(config, runtime, async (mirror) => {
+    const organization = organizationToForget(
+      org,
+      await mirror.run(listedOrganizations),
+      config.organizations,
+    )
+    const held = await mirror.run(() => collectionsOf(organization.id))
+    const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []
+    const names = configured.map(({ name }) => name)
+    const collections = collectionsToForget(options.collection, held, names)
+    return forgetAll(runtime, config, mirror, { organization, collections, configured: names })
+  })
 }
 
-/** `mirror`: null if there is none. Throws UsageError for names that neither the mirror nor the configuration has. */
-async function findTarget(
-  mirror: RuleRunner | null,
-  config: Config,
-  org: string,
-  collections: string[],
-): Promise<Target> {
-  const mirrored = (await mirror?.run(listedOrganizations)) ?? []
-  const organization = organizationToForget(org, mirrored, config.organizations)
-  const held = (await mirror?.run(() => collectionsOf(organization.id))) ?? []
-  const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []
-  const names = configured.map(({ name }) => name)
-  return { organization, collections: collectionsToForget(collections, held, names) }
-}
-
-/** The end of the message without --yes: what would be deleted. */
-async function whatWouldGo(
-  config: Config,
-  runtime: Runtime,
-  find: (mirror: RuleRunner) => Promise<Target>,
-): Promise<string> {
-  const { openToAsk } = await kindOf(config)
-  let mirror: RuleRunner | null
-  try {
-    mirror = await openToAsk(config, runtime)
-  } catch (error) {
-    if (!(error instanceof MirrorError)) throw error
-    return `. What would be deleted is unknown: ${error.message}`
-  }
-  if (!mirror) return '; there is nothing to forget yet'
-  try {
-    const { organization, collections } = await find(mirror)
-    const lines = ['. What would be deleted:']
-    for (const collection of collections) {
-      const job = { organization: organization.id, collection }
-      const held = await mirror.run((dialect) => holdingsOf(dialect, job))
-      lines.push(`  ${printable(organization.name)} ${collection}: ${holdingsText(held)}`)
-    }
-    return lines.join('\n')
-  } finally {
-    await mirror.close()
-  }
+interface Target {
+  organization: Organization
+  collections: readonly string[]
+  /** The collections that the configuration still has of it. */
+  configured: readonly string[]
 }
 
 async function forgetAll(
   { stdout, stderr }: Runtime,
-  config: Config,
-  { organization, collections }: Target,
+  { file }: Config,
   mirror: OpenMirror,
+  { organization, collections, configured }: Target,
 ): Promise<number> {
-  const configured = config.organizations.find(({ id }) => id === organization.id)
-  const names = configured?.collections.map(({ name }) => name) ?? []
-  const readAgain = collections.filter((collection) => names.includes(collection)).join(', ')
+  const name = printable(organization.name)
   const forgetting = await mirror.beginForgetting()
   let code = 0
   for (const collection of collections) {
     const job = { organization: organization.id, collection }
-    const forgotten = await forgetting.job(job, names.includes(collection))
-    const name = `${printable(organization.name)} ${collection}`
-    if (forgotten.owner === null) {
-      stdout.write(`forgot ${name}: ${holdingsText(forgotten.gone)}\n`)
-    } else {
+    const forgotten = await forgetting.job(job, configured.includes(collection))
+    if (forgotten.owner === null)
+      stdout.write(`forgot ${name} ${collection}: ${holdingsText(forgotten.gone)}\n`)
+    else {
       stderr.write(
-        `BUSY: ${name}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,
+        `BUSY: ${name} ${collection}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,
       )
       code = 1
     }
   }
-  if (readAgain && code === 0)
+  if (collections.length === 0) stdout.write(`the mirror holds nothing of ${name}\n`)
+  if (configured.length === 0) await forgetting.organization(organization.id)
+  const readAgain = collections.filter((collection) => configured.includes(collection)).join(', ')
+  if (readAgain !== '' && code === 0)
     stderr.write(
-      `${config.file} still names ${printable(organization.name)}, so the next sync reads ${readAgain} again; take it out of the file to keep it out of the mirror\n`,
+      `${file} still names ${name}, so the next sync reads ${readAgain} again; take it out of the file to keep it out of the mirror\n`,
     )
-  if (collections.length === 0) stdout.write(`the mirror holds nothing of ${printable(organization.name)}\n`)
-  if (!configured) await forgetting.organization(organization.id)
-  if (collections.length > 0 && code === 0) stderr.write(`${FRAGMENTS}\n`)
   return code
 }
 
@@ -144,15 +97,9 @@ export function organizationToForget(
   mirrored: readonly Organization[],
   configured: readonly Organization[],
 ): Organization {
-  const folded = nameOrId.toLowerCase()
-  const all = [...configured, ...mirrored]
-  const byId = all.find(({ id }) => id === folded)
-  if (byId) return byId
-  const exact = all.filter(({ name }) => name === nameOrId)
-  const named = exact.length > 0 ? exact : all.filter(({ name }) => name.toLowerCase() === folded)
-  const [one, ...others] = new Map(
-    named.toReversed().map((organization) => [organization.id, organization]),
-  ).values()
+  const all = [...mirrored, ...configured]
+  const found = all.filter(({ id, name }) => id === nameOrId.toLowerCase() || name === nameOrId)
+  const [one, ...others] = new Map(found.map((organization) => [organization.id, organization])).values()
   if (!one) {
     const names = [...new Set(all.map(({ name }) => name))].join(', ')
     throw new UsageError(
@@ -177,11 +124,10 @@ function collectionsToForget(
 ): string[] {
   const all = [...new Set([...mirrored, ...configured])]
   const stranger = typed.find((name) => !all.includes(name))
-  if (stranger !== undefined) {
+  if (stranger !== undefined)
     throw new UsageError(
       `--collection ${stranger}: neither the configuration nor the mirror has such a collection of this organization ` +
         `(they have: ${all.join(', ') || 'none'})`,
     )
-  }
   return mirrored.filter((name) => typed.length === 0 || typed.includes(name))
 }

@@ -6,7 +6,7 @@ import { assertMayRead, rightsMissing } from '../../store/sqlite/file/errors.ts'
 import { type Header, inspectHeader } from '../../store/sqlite/file/header.ts'
 import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
 import { freeBytes, fullDisk, readFileFacts } from '../../store/sqlite/read/status.ts'
-import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner } from '../mirror.ts'
+import type { MirrorPlace, OpenMirror, OpenOptions } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
 import type { ReadingTask } from '../reading/read.ts'
 import type { Runtime } from '../runtime.ts'
@@ -20,11 +20,6 @@ export async function isMade({ database }: Config): Promise<boolean> {
 export async function open(options: OpenOptions): Promise<OpenMirror> {
   const { openFile } = await import('./open.ts')
   return openFile(options)
-}
-
-export async function openToAsk({ database }: Config): Promise<RuleRunner | null> {
-  const { askFile } = await import('./open.ts')
-  return askFile(database)
 }
 
 export async function readFacts({ database, config }: MirrorPlace): Promise<MirrorFacts | null> {

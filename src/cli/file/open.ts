@@ -5,7 +5,7 @@ import type { Rule } from '../../store/core/sql.ts'
 import { storedGates } from '../../store/core/status.ts'
 import { type Connection, runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
-import { openForReading, translatingErrors } from '../../store/sqlite/file/open.ts'
+import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import { openForWriting } from '../../store/sqlite/file/open-for-writing.ts'
 import {
   announceDaemon,
@@ -81,12 +81,6 @@ export async function openFile({ config, runtime, log, address }: OpenOptions): 
     connection.close()
     throw error
   }
-}
-
-/** Opens the mirror in a file for reading; null if there is none yet. Throws MirrorError. */
-export function askFile(file: string): RuleRunner | null {
-  const connection = openForReading(file)
-  return connection && ruleRunner(connection, file)
 }
 
 function ruleRunner(connection: Connection, file: string): RuleRunner {

@@ -26,11 +26,6 @@ export async function open(options: OpenOptions): Promise<OpenMirror> {
   return openServer(options)
 }
 
-export async function openToAsk(config: Config, runtime: Runtime): Promise<RuleRunner | null> {
-  const server = await openServerForReading(config, runtime)
-  return server && ruleRunner(server)
-}
-
 export function ruleRunner(server: Server): RuleRunner {
   return { run: (rule) => runRule(server, rule(POSTGRES)), close: () => server.close() }
 }

@@ -9,7 +9,7 @@ export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'sig
   transact: Transact
 }
 
-/** Rows of one transaction: few, since it also overwrites them. */
+/** Rows of one transaction. */
 const FORGOTTEN_AT_ONCE = 500
 
 export function createFileForgetting({
@@ -18,8 +18,6 @@ export function createFileForgetting({
   transact,
   ...patience
 }: ForgettingOptions): Forgetting {
-  // Overwrites deleted rows with zeros.
-  connection.pragma('secure_delete = ON')
   return createForgetting({
     ...runnerOn(connection, transact, patience),
     take: (job) =>

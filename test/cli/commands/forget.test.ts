@@ -1,4 +1,3 @@
-import fs from 'node:fs'
 import { describe, expect } from 'vitest'
 import { organizationToForget } from '../../../src/cli/commands/forget.ts'
 import { createDoor } from '../../helpers/list-server.ts'
@@ -15,14 +14,11 @@ const FORGET_ACME = ['forget', '--org', 'acme', '--yes']
 describe('forget', () => {
   it.override({ options: { settings: { organizations: [ACME, GLOBEX], collections } } })
 
-  it('exits with 2 and deletes nothing where it is not clear what is meant; without --yes it says what would go', async ({
+  it('exits with 2 and deletes nothing where it is not clear what is meant, or without --yes', async ({
     synced: { workspace },
   }) => {
     for (const [line, message] of [
-      [
-        '--org acme',
-        /acme establishments: 4 rows.*\n.*acme orders: 4 rows, 0 superseded versions, 0 rejects, 1 walk with \d pages, 1 run/,
-      ],
+      ['--org acme', /deletes for good, so it needs --yes/],
       ['--yes', /one --org/],
       ['--org acme --org globex --yes', /one --org/],
       ['--org initech --yes', /initech.*acme, globex/],
@@ -32,10 +28,6 @@ describe('forget', () => {
       expect([line, code, stderr]).toEqual([line, 2, expect.stringMatching(message)])
     }
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(8)
-    fs.writeFileSync(workspace.mirror, 'no database '.repeat(100))
-    expect((await workspace.run(['forget', '--org', 'acme'])).stderr).toMatch(
-      /it needs --yes\. What would be deleted is unknown: .*no SQLite database/,
-    )
   })
 
   it('deletes one list, without a token and a request, and the next sync reads it anew', async ({
@@ -75,7 +67,7 @@ describe('forget', () => {
     const again = await workspace.run(FORGET_ACME)
 
     expect(before.stdout).toMatch(
-      /acme orders.*\n.*no longer in the configuration.*admin-mirror forget --org [-0-9a-f]{36} --collection orders$/m,
+      /acme orders.*\n.*no longer in the configuration.*admin-mirror forget --org [-0-9a-f]{36} --collection orders --yes$/m,
     )
     expect([forget.code, again.code]).toEqual([0, 2])
     expect(after.stdout).not.toMatch(/acme/)
@@ -130,7 +122,6 @@ describe('the organization to forget', () => {
   it.for<[string, object[], object[], boolean]>([
     ['one name twice in the mirror', [acme(ONE), acme(OTHER)], [], false],
     ['one in the mirror, the other in the configuration', [acme(ONE)], [acme(OTHER)], false],
-    ['names that differ in their case alone', [acme(ONE, 'Acme'), acme(OTHER, 'ACME')], [], false],
     ['one that both know', [acme(ONE)], [acme(ONE)], true],
     ['one beside another in capitals', [acme(ONE), acme(OTHER, 'ACME')], [], true],
   ])(

@@ -1,4 +1,3 @@
-import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { holdingsOf } from '../../../../src/store/core/forget.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
@@ -28,23 +27,6 @@ async function createScene(count = 300) {
     await runOnce(test, scriptedList({ ids: upTo(5) }), { job: jobOf({}, GLOBEX) })
   }
   return test
-}
-
-/** What can be read in the free database pages of the file, and in its WAL. */
-function unused(file: string): string {
-  const bytes = fs.readFileSync(file)
-  const size = bytes.readUInt16BE(16)
-  const texts = [fs.readFileSync(`${file}-wal`, 'latin1')]
-  // https://sqlite.org/fileformat.html#the_freelist
-  for (let trunk = bytes.readUInt32BE(32); trunk !== 0; trunk = bytes.readUInt32BE((trunk - 1) * size)) {
-    const at = (trunk - 1) * size
-    const leaves = Array.from({ length: bytes.readUInt32BE(at + 4) }, (_, index) =>
-      bytes.readUInt32BE(at + 8 + 4 * index),
-    )
-    for (const page of [trunk, ...leaves])
-      texts.push(bytes.toString('latin1', (page - 1) * size, page * size))
-  }
-  return texts.join('')
 }
 
 describe('forgetting', () => {
@@ -92,18 +74,6 @@ describe('forgetting', () => {
     expect(test.rows('SELECT organization, rows, coverage FROM sync_status')).toEqual([
       { organization: 'globex', rows: 5, coverage: 'steady' },
     ])
-  })
-
-  it('overwrites what it deletes', async () => {
-    const test = await createScene()
-    const held = unused(test.file)
-
-    await forgetterOf(test).job(ACME_ORDERS, false)
-    test.connection.pragma('wal_checkpoint(TRUNCATE)')
-
-    expect(held.includes('Secret')).toBe(true)
-    expect(unused(test.file).length).toBeGreaterThan(20 * 4096)
-    expect(unused(test.file).includes('Secret')).toBe(false)
   })
 
   it('that is stopped leaves a list that looks as if it was never read', async () => {
