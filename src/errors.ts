@@ -105,6 +105,11 @@ export class MirrorError extends KnownError {
   readonly code = 'DATABASE'
 }
 
+/** The mirror is locked by another process, or its disk is full: whoever waits can use it later. */
+export class MirrorUnavailableError extends MirrorError {
+  override readonly name = 'MirrorUnavailableError'
+}
+
 /** This process can never use the mirror again; a new process may. */
 export class MirrorLostError extends MirrorError {
   override readonly name = 'MirrorLostError'

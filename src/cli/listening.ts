@@ -35,6 +35,15 @@ export async function listenFor(
       })
       logger.info({ event: 'listening', url: listener.url }, 'listening')
     },
+    /** Until a mirror is served, it answers that there is none to use, and why. */
+    tellUnusable(why: string): void {
+      listener.serve({
+        health: async () => ({ stalled: null, unusable: why }),
+        status: () => Promise.reject(new MirrorError(why)),
+        counters,
+        onError: () => {},
+      })
+    },
     close: listener.close,
   }
 }

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import { createServer } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -57,6 +58,14 @@ function fillUp(disk: string): void {
   } catch {
     // That is how it ends.
   }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
 function expectRefusal(ended: Ended, message: RegExp): void {
@@ -126,6 +135,27 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
       { status: 'failed', error_code: 'DATABASE', pages: 21 - left.length },
     ])
     await expectNextRun(workspace, left)
+  })
+
+  it('when start begins does not end it: it says so, and begins to read once there is room', async () => {
+    const { workspace, configure, disk, makeRoom } = await onSmallDisk('300k')
+    fillUp(disk)
+    // The address is only logged once there is a mirror to answer from.
+    const port = await freePort()
+    configure({ ...YEARLY, organizations: [ACME], http: { port } })
+
+    const daemon = workspace.start(['start'])
+    const { msg } = await daemon.log(({ event }) => event === 'mirror_unavailable')
+    const check = await fetch(`http://127.0.0.1:${port}/check`)
+    const health = await fetch(`http://127.0.0.1:${port}/healthz`)
+
+    expect(msg).toMatch(/full.*tried again/)
+    expect([check.status, await check.text()]).toEqual([503, expect.stringMatching(/full/)])
+    expect(health.status).toBe(200)
+    makeRoom()
+    await daemon.log(({ event, status }) => event === 'run_finished' && status === 'succeeded')
+    daemon.kill('SIGTERM')
+    expect(await daemon.ended).toMatchObject({ code: 0 })
   })
 
   it('is told by every probe alike, and is no trouble of a copy', async () => {

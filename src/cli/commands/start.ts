@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
-import { InterruptedError, MirrorLostError, toKnownError } from '../../errors.ts'
+import { InterruptedError, MirrorLostError, MirrorUnavailableError, toKnownError } from '../../errors.ts'
 import { isDue } from '../../schedule/due.ts'
 import { type Scheduler, type SchedulerEvents, startScheduler } from '../../schedule/scheduler.ts'
 import { lastRunsOfAll } from '../../store/core/runs.ts'
@@ -12,6 +12,8 @@ import { exitCodeOfStoppedStart } from '../exit-code.ts'
 import { type KeepFreshOptions, keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
+import { createLogger, loggerOptions } from '../output/log.ts'
+import { createTerminal } from '../output/terminal.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
 import { mirrorStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
@@ -27,28 +29,63 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
   const jobs = selectJobs(config, { org: [], collection: [] })
   // Before the mirror: a port in use ends the command with nothing sent or written.
   const listening = await openListening(config, runtime)
-  const mode = { byHand: false, onAnswer: listening?.onAnswer }
+  let told: string | null = null
   try {
-    return await withSession(config, runtime, globals, mode, async (session) => {
-      let withdraw: (() => Promise<void>) | null = null
+    for (;;) {
       try {
-        withdraw = await session.announceDaemon()
-        return await runScheduled(config, runtime, jobs, session, listening)
+        return await runOn(config, runtime, globals, jobs, listening)
       } catch (error) {
-        // Stopped while it still waited for the server, or for a lock there.
-        if (!runtime.signal.aborted || !(error instanceof InterruptedError)) throw error
-        logStop(session.logger, runtime.signal)
-        return exitCodeOfStoppedStart(runtime.signal)
-      } finally {
-        // Without this, `status` would say that the daemon died.
-        if (runtime.signal.aborted) await withdraw?.().catch(() => {})
-        // Closed before the mirror that it answers from.
-        await listening?.close()
+        // As a running one does: it stays up, says why, and tries again.
+        if (!(error instanceof MirrorUnavailableError) || runtime.signal.aborted) throw error
+        listening?.tellUnusable(error.message)
+        if (told !== error.message) await warn(error, runtime, globals)
+        told = error.message
+        await runtime.sleep(OPEN_AGAIN_MS, runtime.signal).catch(() => {})
+        if (runtime.signal.aborted) return exitCodeOfStoppedStart(runtime.signal)
       }
-    })
+    }
   } finally {
     await listening?.close()
   }
+}
+
+/** Between two tries to open a mirror that is locked or full. Milliseconds. */
+const OPEN_AGAIN_MS = 5000
+
+async function warn({ message }: Error, runtime: Runtime, globals: Globals): Promise<void> {
+  const terminal = createTerminal(runtime.stderr, runtime.env.TERM)
+  const logger = await createLogger(loggerOptions(globals, runtime, terminal))
+  logger.warn({ event: 'mirror_unavailable' }, `${message}; it is tried again`)
+}
+
+/** Opens the mirror, and runs the jobs until the signal. */
+async function runOn(
+  config: Config,
+  runtime: Runtime,
+  globals: Globals,
+  jobs: readonly SelectedJob[],
+  listening: Listening | null,
+): Promise<number> {
+  const mode = { byHand: false, onAnswer: listening?.onAnswer }
+  return withSession(config, runtime, globals, mode, async (session) => {
+    let withdraw: (() => Promise<void>) | null = null
+    let isOver = true
+    try {
+      withdraw = await session.announceDaemon()
+      return await runScheduled(config, runtime, jobs, session, listening)
+    } catch (error) {
+      if (error instanceof MirrorUnavailableError) isOver = false
+      // Stopped while it still waited for the server, or for a lock there.
+      if (!runtime.signal.aborted || !(error instanceof InterruptedError)) throw error
+      logStop(session.logger, runtime.signal)
+      return exitCodeOfStoppedStart(runtime.signal)
+    } finally {
+      // Without this, `status` would say that the daemon died.
+      if (runtime.signal.aborted) await withdraw?.().catch(() => {})
+      // Closed before the mirror that it answers from.
+      if (isOver) await listening?.close()
+    }
+  })
 }
 
 /** Loads the listener's code only if there is one. */

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { MirrorError, MirrorLostError, systemCode } from '../../../errors.ts'
+import { MirrorError, MirrorLostError, MirrorUnavailableError, systemCode } from '../../../errors.ts'
 import { inspectHeader } from './header.ts'
 
 const NEEDS_RIGHTS = 'this user needs to write to the file and to its folder'
@@ -18,7 +18,8 @@ const ADVICE: Record<string, string> = {
 /** What a failure of the file system means for the mirror. */
 export function explainFileError(file: string, error: Error & { code: unknown }): MirrorError {
   const advice = ADVICE[String(error.code)] ?? 'look at the disk, and at "database" in the configuration'
-  return new MirrorError(`${file} cannot be used: ${advice} (${error.message})`)
+  const Kind = error.code === 'ENOSPC' ? MirrorUnavailableError : MirrorError
+  return new Kind(`${file} cannot be used: ${advice} (${error.message})`)
 }
 
 /** Whether an error of SQLite says that a file is damaged. */
@@ -31,12 +32,14 @@ export function explainSqliteError(file: string, error: Error & { code: string }
   const { code, message } = error
   if (isDamage(error)) return damaged(file, message)
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
-    return new MirrorError(
+    return new MirrorUnavailableError(
       `${file} was locked by another process for too long (${message}); see which program has it open`,
     )
   }
   if (code.startsWith('SQLITE_FULL'))
-    return new MirrorError(`the disk with ${file} is full; make room, and the next run continues from here`)
+    return new MirrorUnavailableError(
+      `the disk with ${file} is full; make room, and the next run continues from here`,
+    )
   if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) return unwritable(file, message)
   if (code === 'SQLITE_IOERR_GETTEMPPATH') return noTemporaryFolder(file)
   if (code.startsWith('SQLITE_IOERR')) return unreachable(file, code)
