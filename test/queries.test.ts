@@ -1,0 +1,98 @@
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { OUTSIDE_READERS } from './helpers/outside-readers.ts'
+import { BIN, LOCKED_NODE } from './helpers/processes.ts'
+import { createWorkspace } from './helpers/workspace.ts'
+
+// config/QUERIES.md: each query answers as it says there, on a snapshot and on the mirror; its lines for other tools run.
+
+const FILE = path.resolve(import.meta.dirname, '../config/QUERIES.md')
+const TEXT = fs.readFileSync(FILE, 'utf8')
+const QUESTIONS = [...TEXT.matchAll(/^```sql\n(.*?)^```\n```\n(.*?)^```\n/gms)].map(
+  ([, sql = '', answer = '']) => ({
+    sql,
+    answer,
+  }),
+)
+
+const workspace = createWorkspace(undefined, 'sandbox-mirror.db')
+
+async function syncSandbox(orders: number, syncs: number): Promise<void> {
+  const made = `--orders ${orders} --requests-per-minute 0 --write-config sandbox.yaml`
+  const sandbox = workspace.start(['sandbox', ...made.split(' ')])
+  await sandbox.firstLine()
+  for (let count = 0; count < syncs; count++) {
+    const ended = await workspace.run(['sync', '--quiet', '--accept-address', '--config', 'sandbox.yaml'])
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+  }
+  sandbox.kill('SIGTERM')
+  await sandbox.ended
+}
+
+beforeAll(async () => {
+  await syncSandbox(1000, 1)
+  // As if three orders had been read before they were delivered.
+  workspace.change(
+    `UPDATE orders_raw SET _json = replace(_json, '"state":"delivered"', '"state":"shipped"') WHERE id < 1010`,
+  )
+  await syncSandbox(998, 2)
+  expect(await workspace.run(['snapshot', 'shop.db', '--config', 'sandbox.yaml'])).toMatchObject({ code: 0 })
+})
+
+describe('the questions of analysts', () => {
+  it('are ten', () => {
+    expect(QUESTIONS).toHaveLength(10)
+  })
+
+  describe.each(['shop.db', 'sandbox-mirror.db'])('on %s', (file) => {
+    it.each(QUESTIONS)('have the answer that is shown: $sql', async ({ sql, answer }) => {
+      const { stdout, stderr } = await workspace.run(['query', sql, '--database', file])
+
+      expect({ stdout, stderr }).toEqual({ stdout: answer, stderr: '' })
+    })
+  })
+
+  it('that are typed with a parameter run', async () => {
+    const typed = [...TEXT.matchAll(/^\$ admin-mirror query '([^']*)' --param last=0 --format (\w+)/gm)]
+    expect(typed).toHaveLength(2)
+    for (const [, sql = '', format = ''] of typed) {
+      const options = ['--param', 'last=0', '--format', format, '--database', 'shop.db']
+
+      expect(await workspace.run(['query', sql, ...options])).toMatchObject({ code: 0, stderr: '' })
+    }
+  })
+})
+
+describe('the lines for other tools', () => {
+  it.runIf(OUTSIDE_READERS.some(({ name }) => name === 'the sqlite3 shell'))('run in sqlite3', () => {
+    const [, line = ''] = /^\$ (sqlite3 .*)$/m.exec(TEXT) ?? []
+
+    expect(execFileSync('sh', ['-c', line], { cwd: workspace.folder, encoding: 'utf8' })).toMatch(
+      /delivered +│ \d+ /,
+    )
+  })
+
+  it.runIf(OUTSIDE_READERS.some(({ name }) => name.startsWith('Python')))('run in Python', () => {
+    const [, program = ''] = /^```python\n(.*?)^```/ms.exec(TEXT) ?? []
+
+    expect(execFileSync('python3', ['-c', program], { cwd: workspace.folder, encoding: 'utf8' })).toMatch(
+      /^cancelled \d+$/m,
+    )
+  })
+
+  it('run in DuckDB, on an export', async () => {
+    const [, sql = ''] = /^\$ duckdb -c "(.*)"$/m.exec(TEXT) ?? []
+    const typed = `"${LOCKED_NODE}" "${BIN}" export orders --format parquet --database shop.db > orders.parquet`
+    execFileSync('sh', ['-c', typed], { cwd: workspace.folder })
+    const connection = await (await DuckDBInstance.create(':memory:')).connect()
+
+    const reader = await connection.runAndReadAll(
+      sql.replace("'orders.parquet'", `'${workspace.file('orders.parquet')}'`),
+    )
+
+    expect(reader.getRowsJson().map(([currency]) => currency)).toEqual(['EUR', 'PLN', 'USD'])
+  })
+})
