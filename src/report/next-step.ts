@@ -54,7 +54,6 @@ export function nextStep(row: StatusRow, now: number, context: StepContext = {})
   if (row.failing_since !== null) return afterFailure(row, isServed)
   if (row.running === false && row.walk_origin === 'sync') return SYNC
   if (isStopped(row)) return afterBackfill(row)
-  if (row.total_is_wrong) return ignoreTotal(row)
   return row.as_of === null || isTooOld || isOverdue ? SYNC : null
 }
 
@@ -75,12 +74,6 @@ function afterFailure(row: StatusRow, isServed: boolean): Step {
   return isServed
     ? told('wait: it is tried again by itself')
     : { ...again, say: 'when the API answers again' }
-}
-
-/** With a wrong total, nothing is removed from a list until its configuration changes. */
-function ignoreTotal({ collection }: StatusRow): Step {
-  const say = `the total of ${collection} cannot be relied on, so no row is removed: set collections.${collection}.total: ignore in the configuration, then`
-  return { ...SYNC, say }
 }
 
 /** True if no run sends anything before the time that the server asked for. */

@@ -151,10 +151,9 @@ CREATE TABLE sync_walks (
   origin TEXT NOT NULL /* sync, backfill: who may go on with it */,
   path TEXT NOT NULL,
   first_page INTEGER NOT NULL DEFAULT 1,
-  account TEXT NOT NULL /* JSON: what coverage is told from */,
+  rules TEXT NOT NULL /* JSON: how it reads its list, and the version of the code that began it */,
   untrusted TEXT /* why nothing is removed on the word of a complete full walk; null: it is trusted */,
   new_rejects INTEGER NOT NULL DEFAULT 0 /* rejected items that had never come before */,
-  total_off TEXT /* of a drifted one: once, the total was not the number of items listed in its last pass; again, in the pass or walk before, too, or it swings */,
   rows_added_before INTEGER NOT NULL DEFAULT 0 /* rows_added of the job when the walk began */,
   brief INTEGER NOT NULL DEFAULT 0 /* 1: of a short list, in place of a refresh, and it found nothing: it goes after a day */
 ) STRICT;
@@ -169,10 +168,13 @@ CREATE TABLE sync_pages (
   pass INTEGER NOT NULL,
   page INTEGER NOT NULL,
   total INTEGER,
-  keys TEXT NOT NULL /* JSON list, in the order of the list */,
+  next_page INTEGER /* that it named */,
+  last_page INTEGER,
+  items INTEGER NOT NULL /* with those that it listed twice */,
+  keys TEXT NOT NULL /* JSON list of the distinct ones, in the order of the list */,
+  why TEXT NOT NULL /* forward, back, reread, rejoin, look, spot, front */,
+  resumed INTEGER NOT NULL DEFAULT 0 /* 1: the first answer after another process went on with the walk */,
   read_at TIME NOT NULL,
-  why TEXT NOT NULL /* forward, back, reread, overlap, look, spot-check, front, sample */,
-  places TEXT /* JSON list beside keys, for a page that was asked again: [ordinal, position] of each key that was new, null for the others */,
   SEQUENCE,
   PRIMARY KEY (walk_id, ordinal)
 ) STRICT;

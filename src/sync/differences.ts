@@ -63,6 +63,8 @@ export type Candidates = ReturnType<typeof createCandidates>
 export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDIDATES) {
   const known = new Map<string, Candidate>()
   const counts = { missing: 0, extra: 0, different: 0 }
+  /** Those with candidates that wait for a second look. */
+  const pages = new Set<number>()
   let isCut = false
 
   function add(candidate: Candidate): void {
@@ -74,6 +76,7 @@ export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDID
     }
     counts[candidate.kind]++
     known.set(candidate.id, candidate)
+    if (candidate.judgement === 'suspected' && candidate.page !== null) pages.add(candidate.page)
   }
 
   function isSameValue(text: string | null, { item }: ListedItem): boolean {
@@ -95,8 +98,10 @@ export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDID
       if (!isSeen || !before) {
         // First met behind the reader: it was added or moved there after the reader had passed.
         if (found) add({ ...found, judgement: isForward && !isSeen ? 'suspected' : 'moved' })
-      } else if (found && isSameValue(before.text, listed)) before.page = page
-      else before.judgement = 'moved'
+      } else if (found && isSameValue(before.text, listed)) {
+        before.page = page
+        if (before.judgement === 'suspected') pages.add(page)
+      } else before.judgement = 'moved'
     },
     /** Judges an item of a page that was asked for again. */
     readAgain(listed: ListedItem, stored: StoredItem, page: number): void {
@@ -117,11 +122,12 @@ export function createCandidates(ignore: ReadonlySet<string>, most = MOST_CANDID
     confirmExtra(): void {
       for (const candidate of unjudged()) if (candidate.kind === 'extra') candidate.judgement = 'certain'
     },
-    /** The first page after this one with an unjudged candidate, or null. */
-    nextPage(after: number): number | null {
-      const pages = unjudged().flatMap(({ page }) => (page !== null && page > after ? [page] : []))
-      const first = pages.reduce((least, page) => Math.min(least, page), Number.POSITIVE_INFINITY)
-      return Number.isFinite(first) ? first : null
+    /** A page with candidates that wait for a second look; null: there is none. */
+    nextPage: (): number | null => pages.values().next().value ?? null,
+    /** Ends the second look at a page: what it did not show again has left it. */
+    closePage(page: number): void {
+      pages.delete(page)
+      for (const candidate of unjudged()) if (candidate.page === page) candidate.judgement = 'moved'
     },
     differences: () => ({ ...summary([...known.values()]), isCut }),
   }

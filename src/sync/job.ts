@@ -1,25 +1,18 @@
 import { type KnownError, MirrorError } from '../errors.ts'
-import { inWords } from '../text.ts'
-import { startCheckpoint } from './coverage/state.ts'
-import { totalOff } from './coverage/verdict.ts'
-import {
-  createPageTimes,
-  createPageWriter,
-  type PageTimes,
-  type PageWriter,
-  type PageWriterOptions,
-} from './page-writer.ts'
+import { inWords, jobName } from '../text.ts'
+import { READING_VERSION, type Reading } from './coverage/read-list.ts'
+import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
+import { replay, WalkReading } from './reading.ts'
 import type { RefreshPolicy } from './refresh/due.ts'
 import { isWalkedWhole } from './refresh/price.ts'
 import { createRefresher, type RefreshEvent, type Refresher } from './refresh/refresher.ts'
 import { afterFullWalk, rulesOf, type SavedRefresh, savedRefresh, scopeText } from './refresh/state.ts'
-import { cameAtOnce, decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
-import { chooseWalk, filtersText, recallSeenItems } from './resume.ts'
+import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
+import { chooseWalk, filtersText } from './resume.ts'
 import { type BusyEvent, countTraffic, noTraffic, runError, runOutcome, withLease } from './run.ts'
-import type { SeenItems } from './seen.ts'
 import type { HeldRemovals, Lease, Removals, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
-import type { Job, Observe, PageSource, Reading, Trigger, WalkOutcome, WalkPlan } from './types.ts'
-import { readList, type WalkEvent } from './walk.ts'
+import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
+import { incompleteError, readWalk, totalKey, type WalkEvent } from './walk.ts'
 
 /** What happens while a job runs. */
 export type JobEvent =
@@ -60,7 +53,7 @@ export interface JobOptions {
  * How a job ended. `walk` is null if none began: the job was refreshed instead (`isInstead`), or nothing was sent and
  * `sync_runs` has no line. `run` is null if there is no line, and if the mirror failed before it could report the run.
  */
-export interface JobResult extends Omit<WalkOutcome, 'totalOff'> {
+export interface JobResult extends WalkOutcome {
   job: Job
   trigger: Trigger
   walk: Walk | null
@@ -202,6 +195,7 @@ function mayRefresh({ refusal }: Lease, refresher: Refresher): boolean {
 
 interface Beginning {
   walk: Walk
+  reading: WalkReading
   run: Run
   /** See `WalkChoice.replace`. */
   replaces: readonly Pick<Walk, 'id' | 'kind'>[]
@@ -209,49 +203,65 @@ interface Beginning {
 
 /** Resumes the open walk that fits this run, or begins one. */
 async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
-  const { job, plan, trigger, store, now } = options
-  const { resume, abandon, replace } = chooseWalk(await store.openWalks(job), plan, job, now())
+  const { job, plan, trigger, store, maxPasses, now, yieldToEventLoop, signal } = options
+  const name = jobName(job)
+  const open = await store.openWalks(job)
+  const { resume, abandon, replace } = chooseWalk(open, plan, job, now())
+  const { kind, firstPage } = plan
+  const { total } = job.collection
+  const lastCoverage = lease.lastWalk?.coverage ?? null
+  const rules = { version: READING_VERSION, kind, firstPage, total, maxPasses, lastCoverage }
+  const played = resume && (await replay(resume, { store, name, yieldToEventLoop, signal }))
   const { runId, walk } = await store.beginRun(lease, {
     trigger,
     plan,
     filters: filtersText(job.collection.filters),
-    first: startCheckpoint(plan.firstPage, lease.lastWalk),
-    resume,
-    abandon,
+    rules,
+    resume: played ? resume.id : null,
+    abandon: resume && !played ? [...abandon, resume.id] : abandon,
     brief: options.instead !== undefined,
   })
-  return { walk, run: { id: runId, traffic: noTraffic() }, replaces: replace }
+  const reading = played && walk.resumed ? played : new WalkReading(walk.rules, name)
+  if (walk.resumed) reading.resume()
+  return { walk, reading, run: { id: runId, traffic: noTraffic() }, replaces: replace }
 }
 
-/** Reads the list to its end, and completes the walk. Throws as `readList` does. */
+/** Reads the list to its end, and completes the walk. Throws as `readWalk` does. */
 async function walkList(
   { lease, source, refresher, times }: JobTools,
-  { walk, run, replaces }: Beginning,
-  { job, store, maxPasses, removals: rules, yieldToEventLoop, signal }: JobOptions,
+  { walk, reading, run, replaces }: Beginning,
+  { job, store, removals: rules, yieldToEventLoop, signal }: JobOptions,
   observe: Observe<WalkEvent>,
 ): Promise<WalkEnd> {
-  const seen = await recallSeenItems(walk, { store, yieldToEventLoop, signal })
-  const writer = createPageWriter({ store, lease, run, walk, replaces, times })
-  const reading = await readList({
+  const writer = new PageWriter({ store, lease, run, walk, replaces })
+  const result = await readWalk({
     job,
-    walk,
-    seen,
+    reading,
     source,
-    handler: writer,
+    write: (answer) => writer.write(answer),
     betweenPages: { isDue: refresher.isDue, run: () => refresher.runBetweenPages(run) },
-    maxPasses,
+    now: times.ofWalk,
     observe,
     yieldToEventLoop,
     signal,
   })
-  return endWalk({ store, lease, run, walk, seen, refresher, times, rules, writer }, reading)
+  if (result.kind === 'incomplete') {
+    await writer.giveUp()
+    throw incompleteError(job, result)
+  }
+  return endWalk({ store, lease, run, walk, reading, refresher, times, rules, writer }, result)
 }
 
-interface EndOptions extends Omit<PageWriterOptions, 'replaces'> {
-  seen: Pick<SeenItems, 'keyed'>
+interface EndOptions {
+  store: Store
+  lease: Lease
+  run: Run
+  walk: Walk
+  reading: WalkReading
   refresher: Pick<Refresher, 'state'>
-  writer: Omit<PageWriter, 'handle' | 'beginPass' | 'giveUp'>
+  times: PageTimes
   rules: RemovalRules
+  writer: PageWriter
 }
 
 interface WalkEnd extends WalkOutcome {
@@ -263,53 +273,55 @@ interface WalkEnd extends WalkOutcome {
  * Removes rows that left the list, or holds them back, and completes the walk. If the process dies before, the next
  * one resumes the walk without a request and judges it again.
  */
-async function endWalk(options: EndOptions, reading: Reading): Promise<WalkEnd> {
-  const { store, lease, run, walk } = options
-  const { coverage, state } = reading
+async function endWalk(options: EndOptions, result: Reading): Promise<WalkEnd> {
+  const { store, lease, run, walk, writer } = options
   const isFull = walk.kind === 'full'
-  const untrusted = isFull ? (walk.untrusted ?? whyUntrusted(reading, options.writer.newRejects())) : null
-  const outcome: WalkOutcome = {
-    coverage,
-    untrusted,
-    totalOff: totalOff(coverage, state),
-  }
-  const removals = isFull && untrusted === null ? await judgeRemovals(options, reading) : 'none'
-  const refresh = isFull ? nextRefresh(options, reading) : null
+  const untrusted = isFull
+    ? (walk.untrusted ?? whyUntrusted(withAdvice(lease, result), writer.newRejects))
+    : null
+  const outcome: WalkOutcome = { coverage: result.coverage, untrusted }
+  const removals = isFull && untrusted === null ? await judgeRemovals(options, result) : 'none'
+  const refresh = isFull ? nextRefresh(options, result) : null
   const { heldBack } = await store.closeWalk(lease, { walk, run, outcome, removals, refresh })
   return { ...outcome, heldBack }
 }
 
+/** A list that drifts walk after walk most probably has a total that is not the number of its items. */
+function withAdvice({ job, lastWalk }: Lease, result: Reading): Reading {
+  if (result.coverage !== 'drifted' || lastWalk?.coverage !== 'drifted') return result
+  const advice = `; if its total is never the number of items that are listed, set ${totalKey(job)}: ignore`
+  return { ...result, why: `${result.why}${advice}` }
+}
+
 /** What the next refresh starts from. */
-function nextRefresh({ lease, walk, writer, refresher, times }: EndOptions, reading: Reading): SavedRefresh {
-  const { coverage, state } = reading
-  const { lastPage } = state
+function nextRefresh(
+  { lease, walk, reading, writer, refresher, times }: EndOptions,
+  { coverage, lastPage, totals, grewInFront }: Reading,
+): SavedRefresh {
   const rules = rulesOf(lease.job)
-  // A total that the walk could not count by is not used by refreshes either, whatever the API says.
-  const isCounted = rules.total === 'check' && state.counted
   const complete = {
     scope: scopeText(lease.job),
     startedAt: walk.startedAt,
     endedAt: times.ofWalk(),
-    addedBehindAt: writer.addedBehindAt(),
-    addedEnds: writer.addedEnds(),
+    addedBehindAt: grewInFront ? reading.beganAnewAt : null,
     lastPage,
-    totals: isCounted ? { first: state.firstTotal, last: state.totals.last } : { first: null, last: null },
+    // A total that the walk could not count by is not used by refreshes either, whatever the API says.
+    totals: rules.total === 'check' ? totals : { first: null, last: null },
     isSteady: coverage === 'steady',
     isDrifted: coverage === 'drifted',
-    written: writer.written(),
-    rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded() },
+    written: writer.written,
+    rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded },
   }
   return savedRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)
 }
 
 async function judgeRemovals(
-  { store, lease, walk, seen, rules }: EndOptions,
-  reading: Reading,
+  { store, lease, walk, reading, rules }: EndOptions,
+  { cameAtOnce: atOnce, distinct }: Reading,
 ): Promise<Removals> {
-  const atOnce = cameAtOnce(reading)
-  const missing = await store.findMissing(lease, { walkId: walk.id, keyed: seen.keyed, atOnce })
-  const listed = Math.min(seen.keyed, reading.state.passDistinct)
-  return decideRemovals({ ...missing, listed }, rules)
+  const { keyed } = reading
+  const missing = await store.findMissing(lease, { walkId: walk.id, keyed, atOnce })
+  return decideRemovals({ ...missing, listed: Math.min(keyed, distinct) }, rules)
 }
 
 /**

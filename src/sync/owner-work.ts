@@ -27,24 +27,6 @@ export function workText(work: OwnerWork | null): string {
   return work?.trigger === 'backfill' ? 'is working on it (a backfill)' : 'is working on it'
 }
 
-/** What the speed of a running walk follows from. Times are ISO 8601. */
-interface WalkPace {
-  startedAt: string
-  /** Of this run. */
-  pages: number
-  rowsSeen: number
-  /** Of the walk: its distinct items in all its runs, and the length of the list. */
-  walkSeen: number | null
-  total: number | null
-  /** When its last page was written. */
-  updatedAt: string | null
-  /** The latest end of a wait for its rate budget, which may be past. */
-  waitingUntil: string | null
-}
-
-/** Fewer pages do not show the speed of a run: its begin is part of the first one. */
-const LEAST_PAGES = 3
-
 /** The longest wait for a rate limit; a later time was written by a wrong clock. */
 const LONGEST_WAIT_MS = 86_400_000
 
@@ -52,18 +34,6 @@ const LONGEST_WAIT_MS = 86_400_000
 export function waitLeft(until: string | null, now: number): number {
   const left = Date.parse(until ?? '') - now
   return left > 0 && left <= LONGEST_WAIT_MS ? left : 0
-}
-
-/**
- * Milliseconds that a walk still takes at the speed of its run so far, all waits included, and not less than the present wait; null
- * if unknown. `now`: epoch milliseconds.
- */
-export function walkLeft(pace: WalkPace, now: number): number | null {
-  const { startedAt, updatedAt, pages, rowsSeen, walkSeen, total, waitingUntil } = pace
-  if (walkSeen === null || total === null || updatedAt === null) return null
-  if (pages < LEAST_PAGES || rowsSeen === 0) return null
-  const msPerRow = (Date.parse(updatedAt) - Date.parse(startedAt)) / rowsSeen
-  return Math.round(Math.max(msPerRow * Math.max(total - walkSeen, 0), waitLeft(waitingUntil, now)))
 }
 
 /** How far a walk is, in whole percent of its items; null if its length is unknown. */

@@ -2,10 +2,9 @@ import { parseExact } from '../json/exact.ts'
 import { asJsonObject, differingFields, sameJson } from '../json/value.ts'
 import { counted } from '../text.ts'
 import type { ListedItem, StoredItem } from './items.ts'
-import type { AddedEnds } from './refresh/ends.ts'
-import type { Lease, LedgerEntry, PageChanges, Run, Store, Upsert, Walk } from './store.ts'
-import type { Checkpoint, Job, Notice, Page } from './types.ts'
-import type { Answer, PageResult } from './walk.ts'
+import type { Lease, PageChanges, Run, Store, Upsert, Walk } from './store.ts'
+import type { Job, Notice, Page } from './types.ts'
+import type { PageResult, ReadPage } from './walk.ts'
 
 export interface PageWriterOptions {
   store: Store
@@ -14,103 +13,50 @@ export interface PageWriterOptions {
   walk: Walk
   /** See `WalkChoice.replace`. */
   replaces: readonly Pick<Walk, 'id' | 'kind'>[]
-  times: Pick<PageTimes, 'ofWalk'>
 }
 
-export type PageWriter = ReturnType<typeof createPageWriter>
+/** Writes the pages of a walk: changed items, and the page's line in the ledger. */
+export class PageWriter {
+  /** Items of the walk without a usable key that are new to the mirror. */
+  newRejects: number
+  /** As of `Lease`, with the last page written. */
+  rowsAdded: number
+  /** By this run. */
+  readonly written = { added: 0, changed: 0 }
+  #options: PageWriterOptions
+  #replaces: PageWriterOptions['replaces']
 
-/** Writes the pages of a walk: changed items and the checkpoint. */
-export function createPageWriter({ store, lease, run, walk, ...options }: PageWriterOptions) {
-  let { newRejects } = walk
-  let { rowsAdded } = lease
-  let replaces = options.replaces
-  let { addedBehind } = walk.checkpoint
-  const ends = countAddedEnds()
-  const written = { added: 0, changed: 0 }
-
-  async function abandon(abandoned: Pick<Walk, 'id' | 'kind'>): Promise<void> {
-    await store.closeWalk(lease, { walk: abandoned, run, outcome: null, removals: 'none', refresh: null })
+  constructor(options: PageWriterOptions) {
+    this.#options = options
+    this.#replaces = options.replaces
+    this.newRejects = options.walk.newRejects
+    this.rowsAdded = options.lease.rowsAdded
   }
 
-  /** Kept with the checkpoint: a walk that is killed and resumed has to know it at its end. */
-  function withAddedBehind(next: Checkpoint): Checkpoint {
-    return addedBehind ? { ...next, addedBehind } : next
-  }
-
-  async function handle({ page, items, newToWalk, entry, next }: Answer): Promise<PageResult> {
+  async write({ page, items, newToWalk, entry, nextPage }: ReadPage): Promise<PageResult> {
+    const { store, lease, run, walk } = this.#options
     const { changes } = await compareWithStore(store, lease.job, page, items)
-    const at = options.times.ofWalk()
-    const added = new Set(changes.upserts.filter(({ change }) => change === 'added').map(({ key }) => key.id))
-    if (entry.why === 'forward') ends.note(page.number, items, added)
-    else if (beginsWithAdded(entry, added)) {
-      addedBehind = { at: addedBehind?.at ?? at, isInFront: addedBehind?.isInFront || entry.why === 'front' }
-    }
-    const answer = { walk, entry, newToWalk, next: withAddedBehind(next) }
-    const committed = await store.commit(lease, { changes, run, at, answer, saved: null })
-    newRejects += committed.newRejects
-    rowsAdded = committed.rowsAdded
-    for (const replaced of replaces) await abandon(replaced)
-    replaces = []
+    const answer = { walk, entry, newToWalk: newToWalk.size, nextPage }
+    const committed = await store.commit(lease, { changes, run, at: entry.at, answer, saved: null })
+    this.newRejects += committed.newRejects
+    this.rowsAdded = committed.rowsAdded
+    for (const replaced of this.#replaces) await this.#abandon(replaced)
+    this.#replaces = []
     const result = pageResult(changes, committed.notices)
-    written.added += result.added
-    written.changed += result.changed
+    this.written.added += result.added
+    this.written.changed += result.changed
     return result
   }
 
-  return {
-    handle,
-    async beginPass(next: Checkpoint): Promise<void> {
-      ends.endPass()
-      await store.saveCheckpoint(lease, walk, withAddedBehind(next), options.times.ofWalk())
-    },
-    giveUp: () => abandon(walk),
-    /** Items of the walk without a usable key that are new to the mirror. */
-    newRejects: () => newRejects,
-    /** As of `Lease`, with the last page written. */
-    rowsAdded: () => rowsAdded,
-    /**
-     * When a page that was asked for again first added rows in front of the list; unread rows may follow them. Epoch milliseconds; null: none
-     * did.
-     */
-    addedBehindAt: () => (addedBehind?.isInFront ? addedBehind.at : null),
-    addedEnds: () => ends.counts,
-    /** By this run. */
-    written: () => written,
+  /** Abandons the walk: it cannot be completed. */
+  giveUp(): Promise<void> {
+    return this.#abandon(this.#options.walk)
   }
-}
 
-/** Counts new rows at both ends of the list, in its order. A walk that was resumed says nothing of the first end. */
-function countAddedEnds() {
-  let isLeading: boolean | null = null
-  let isOver = false
-  const counts: AddedEnds = { first: 0, last: 0 }
-  return {
-    counts,
-    /** @param added The ids of the rows that the mirror did not have before. */
-    note(page: number, items: readonly { id: string }[], added: ReadonlySet<string>): void {
-      if (isOver) return
-      isLeading ??= page === 1
-      for (const { id } of items) {
-        const isAdded = added.has(id)
-        isLeading &&= isAdded
-        if (isLeading) counts.first++
-        counts.last = isAdded ? counts.last + 1 : 0
-      }
-    },
-    /** Only the first pass counts: what it added is no longer new in the next one. */
-    endPass(): void {
-      isOver = true
-    },
+  async #abandon(walk: Pick<Walk, 'id' | 'kind'>): Promise<void> {
+    const { store, lease, run } = this.#options
+    await store.closeWalk(lease, { walk, run, outcome: null, removals: 'none', refresh: null })
   }
-}
-
-/**
- * Whether a page that was asked for again begins with new rows: before any item that this walk has read.
- * @param added The ids of the rows that the mirror did not have before.
- */
-function beginsWithAdded({ ids, positions }: LedgerEntry, added: ReadonlySet<string>): boolean {
-  const first = ids.findIndex((id) => added.has(id))
-  return first !== -1 && positions?.slice(0, first).includes(null) !== true
 }
 
 /** What a page changes, and what is stored of each of its items now. */

@@ -1,8 +1,8 @@
 import { JobError } from '../errors.ts'
 import { counted, grouped, jobName, shellWord } from '../text.ts'
-import type { CoverageState } from './coverage/state.ts'
+import type { Reading } from './coverage/read-list.ts'
 import type { HeldBackReason, HeldRemovals, MissingCounts, Removals } from './store.ts'
-import type { Job, Reading } from './types.ts'
+import type { Job } from './types.ts'
 
 // What becomes of a row that the list no longer shows. Only a trusted full walk judges it, at its end (`endWalk`):
 // - missed: one such walk did not see it. The next walk or refresh that sees it makes it an ordinary row again.
@@ -26,29 +26,17 @@ export interface RemovalRules {
 export function whyUntrusted(
   {
     coverage,
-    state,
     why,
-  }: Pick<Reading, 'coverage' | 'why'> & {
-    state: Pick<CoverageState, 'repeatedAcrossPages' | 'passShort'>
-  },
+    isShort,
+    repeatedAcrossPages,
+  }: Pick<Reading, 'coverage' | 'why' | 'isShort' | 'repeatedAcrossPages'>,
   newRejects: number,
 ): string | null {
   if (newRejects > 0) return `${counted(newRejects, 'item')} without a usable key came for the first time`
   if (coverage === 'drifted') return why ?? 'it does not account for all items'
   if (coverage !== null) return null
-  if (state.passShort) return 'the last page that it read says that there are more pages'
-  return state.repeatedAcrossPages ? 'an item came on two pages, and there is no total to tell why' : null
-}
-
-/**
- * Whether the list came in one answer, so that nothing can have moved during the reading. A later pass in a single
- * answer does not count: the list changed meanwhile.
- */
-export function cameAtOnce({
-  passes,
-  state,
-}: Pick<Reading, 'passes'> & { state: Pick<CoverageState, 'passAnswers' | 'passShort'> }): boolean {
-  return passes === 1 && state.passAnswers === 1 && !state.passShort
+  if (isShort) return 'the last page that it read says that there are more pages'
+  return repeatedAcrossPages ? 'an item came on two pages, and there is no total to tell why' : null
 }
 
 /**

@@ -1,9 +1,9 @@
 import { sortedJson } from '../json/value.ts'
-import { createSeenItems, type SeenItems } from './seen.ts'
-import type { OpenWalk, Store, Walk } from './store.ts'
+import { READING_VERSION } from './coverage/read-list.ts'
+import type { OpenWalk } from './store.ts'
 import type { Filters, Job, WalkPlan } from './types.ts'
 
-// Which walk a run resumes, and what that walk has seen. At which page it goes on, `resumeReading` decides (coverage/overlap.ts).
+// Which walk a run resumes. At which page it goes on, its reading decides (coverage/read-pass.ts).
 
 /** Returns the filters as text, sorted: two walks with the same text read the same list. */
 export function filtersText(filters: Filters): string {
@@ -12,7 +12,7 @@ export function filtersText(filters: Filters): string {
 
 export interface WalkChoice {
   /** The walk to resume; null: begin a new one. */
-  resume: number | null
+  resume: OpenWalk | null
   /** Walks of the same origin that no run can resume. */
   abandon: number[]
   /** Walks to abandon once this one has its first page: until then a run may still resume them. */
@@ -25,7 +25,8 @@ export interface WalkChoice {
  */
 export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, now: number): WalkChoice {
   const { resumeWithin, restart } = plan
-  const isFresh = (walk: OpenWalk) => resumeWithin === null || now - walk.updatedAt <= resumeWithin
+  const isFresh = ({ updatedAt, rules }: OpenWalk) =>
+    rules.version === READING_VERSION && (resumeWithin === null || now - updatedAt <= resumeWithin)
   const own = open.filter(
     (walk) => walk.origin === plan.origin && (plan.origin === 'sync' || isSameWalk(walk, plan, job)),
   )
@@ -34,7 +35,7 @@ export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, 
     plan.origin === 'backfill' && plan.kind === 'full' ? open.filter((walk) => walk.origin === 'sync') : []
   const abandoned = own.filter((walk) => walk !== resumed)
   return {
-    resume: resumed?.id ?? null,
+    resume: resumed ?? null,
     abandon: abandoned.map(({ id }) => id),
     replace: replaced,
   }
@@ -48,26 +49,4 @@ function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
     walk.path === path &&
     walk.filters === filtersText(filters)
   )
-}
-
-export interface RecallOptions {
-  store: Pick<Store, 'readLedger'>
-  yieldToEventLoop: () => Promise<void>
-  signal: AbortSignal
-}
-
-/** Rebuilds what a walk has seen from its page ledger, and yields to the event loop between batches. */
-export async function recallSeenItems(
-  walk: Pick<Walk, 'id' | 'resumed'>,
-  { store, yieldToEventLoop, signal }: RecallOptions,
-): Promise<SeenItems> {
-  const seen = createSeenItems(walk.id)
-  if (!walk.resumed) return seen
-  for (;;) {
-    const answers = await store.readLedger(walk.id, seen.answers)
-    if (answers.length === 0) return seen
-    for (const entry of answers) seen.add(entry)
-    await yieldToEventLoop()
-    signal.throwIfAborted()
-  }
 }

@@ -1,6 +1,7 @@
 import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
-import type { ListPosition, Question } from './coverage/state.ts'
+import type { Answer, Why } from './coverage/question.ts'
+import type { WalkRules } from './coverage/read-list.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
 import type { OwnerWork } from './owner-work.ts'
 import type { Share } from './refresh/price.ts'
@@ -29,8 +30,6 @@ export interface Store {
   lookup(job: Job, items: readonly ListedItem[]): Promise<StoredItem[]>
   /** Writes one page. */
   commit(lease: Lease, page: PageCommit): Promise<CommitResult>
-  /** Writes where a walk continues, when a pass begins. `at`: see `PageCommit`. */
-  saveCheckpoint(lease: Lease, walk: Walk, next: Checkpoint, at: number): Promise<void>
   /** Records the live rows that a trusted walk missed. The same walk may be judged any number of times. */
   findMissing(lease: Lease, rule: MissingRule): Promise<MissingCounts>
   /** Ends a walk, and removes or holds back its missing rows as the caller decided. Returns the job's rows that are held back. */
@@ -64,7 +63,7 @@ export interface Lease {
   /** Why the store cannot keep this collection's rows: it has them by another key, or a table's name is taken. */
   refusal: JobError | null
   /** How the job's last complete full walk ended; null: there is none. */
-  lastWalk: Pick<WalkOutcome, 'coverage' | 'totalOff'> | null
+  lastWalk: Pick<WalkOutcome, 'coverage'> | null
   /** No row of the list is stored, and no walk of it ever began. */
   isNeverSynced: boolean
   /** What the last refresh saved, or the first complete full walk; null before that. */
@@ -98,17 +97,21 @@ export interface OpenWalk {
   /** As `filtersText` writes them. */
   filters: string
   firstPage: number
+  rules: KeptRules
   /** Epoch milliseconds. */
   updatedAt: number
 }
+
+/** How a walk reads its list, and the version of the code that began it. */
+export type KeptRules = WalkRules & { version: number }
 
 export interface BeginRun {
   trigger: Trigger
   plan: WalkPlan
   /** As `filtersText` writes them. */
   filters: string
-  /** Where a new walk starts. */
-  first: Checkpoint
+  /** How a new walk reads its list, and one that has no page yet. */
+  rules: KeptRules
   /** The open walk to resume; null: begin a new one. */
   resume: number | null
   /** Open walks that no run will resume. */
@@ -121,6 +124,7 @@ export interface Walk {
   id: number
   kind: 'full' | 'partial'
   firstPage: number
+  rules: KeptRules
   checkpoint: Checkpoint
   /** It continues an earlier run's walk, which has read a page. */
   resumed: boolean
@@ -137,17 +141,15 @@ export interface Walk {
 }
 
 /** One answer of a walk in the page ledger. */
-export interface LedgerEntry {
+export interface LedgerEntry extends Answer {
   /** The number of the answer in its walk, from 1 on. */
   ordinal: number
   pass: number
-  page: number
-  total: number | null
-  why: Question['why']
-  /** The ids of the page's items, in list order. */
-  ids: readonly string[]
-  /** The position of each id, null for one that was known before. Null as a whole: this answer listed all, in order. */
-  positions: readonly (ListPosition | null)[] | null
+  why: Why
+  /** The first answer after the walk went on in another process. */
+  resumed: boolean
+  /** When it was written, epoch milliseconds. */
+  at: number
 }
 
 /** A row to write; there is none for an unchanged item. */
@@ -177,8 +179,8 @@ export interface PageCommit {
   run: Run
   /** The time of what it writes, epoch milliseconds. Not before that of any earlier page of the job; a refresh's is after it. */
   at: number
-  /** The line in the page ledger, and the checkpoint; null: a refresh read it, and each open full walk counts its items as seen. */
-  answer: { walk: Walk; entry: LedgerEntry; newToWalk: number; next: Checkpoint } | null
+  /** The line in the page ledger, and the next page in list order; null: a refresh read it, and each open full walk counts its items as seen. */
+  answer: { walk: Walk; entry: LedgerEntry; newToWalk: number; nextPage: number | null } | null
   /** What a refresh saves with an older page; null: nothing, or at its end. */
   saved: SavedRefresh | null
 }

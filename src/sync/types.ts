@@ -1,6 +1,5 @@
 import type { ErrorCode, KnownError } from '../errors.ts'
 import type { JsonValue } from '../json/value.ts'
-import type { CoverageState, Question } from './coverage/state.ts'
 
 /** One collection of one organization: what a sync walks, resumes and reports on. */
 export interface Job {
@@ -106,24 +105,11 @@ export interface BudgetStore {
   compareAndSet(budgetKey: string, version: string, next: () => StoredBudget): Promise<string | null>
 }
 
-/** How far a walk has come; committed with the rows of its last page. */
+/** How far a walk has come, for people; what it goes on from is the page ledger. */
 export interface Checkpoint {
   pass: number
   /** The next page in list order; null: the pass has reached the end of the list. */
   nextPage: number | null
-  /** What to ask for next: that page, or an earlier one; null: the pass is complete. */
-  ask: Question | null
-  state: CoverageState
-  /** Absent if no row that was added came behind the reader. */
-  addedBehind?: AddedBehind
-}
-
-/** Rows that a walk was the first to see on pages that it asked for again. */
-export interface AddedBehind {
-  /** When the first of these pages was written, epoch milliseconds. */
-  at: number
-  /** Whether some came in front of the list. */
-  isInFront: boolean
 }
 
 export type Coverage = 'steady' | 'repaired' | 'drifted'
@@ -133,17 +119,6 @@ export interface WalkOutcome {
   coverage: Coverage | null
   /** Why this walk is not trusted, so that it removes nothing; null if it is, or if it is partial. */
   untrusted: string | null
-  /** If drifted: the total was off in the last pass (`once`); also in the one before, or it swings (`again`). */
-  totalOff: 'once' | 'again' | null
-}
-
-/** The reading of a list to its end. */
-export interface Reading {
-  coverage: Coverage | null
-  /** What does not add up, if drifted. */
-  why: string | null
-  passes: number
-  state: CoverageState
 }
 
 export type Trigger = 'schedule' | 'manual' | 'backfill' | 'refresh'

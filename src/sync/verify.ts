@@ -1,15 +1,14 @@
 import { InterruptedError, JobError, type KnownError } from '../errors.ts'
 import { jobName } from '../text.ts'
-import { startCheckpoint } from './coverage/state.ts'
 import { type Candidates, createCandidates, type Differences } from './differences.ts'
 import { identifyItems, type ListedItem, type StoredItem } from './items.ts'
 import type { JobOptions } from './job.ts'
+import { WalkReading } from './reading.ts'
 import { whyUntrusted } from './removals.ts'
 import { type BusyEvent, runError, withLease } from './run.ts'
-import { createSeenItems, type SeenItems } from './seen.ts'
 import type { Lease, Store } from './store.ts'
 import type { Coverage, Job, Observe, PageSource } from './types.ts'
-import { type Answer, type PageHandler, readList, type StartedWalk, type WalkEvent } from './walk.ts'
+import { incompleteError, type ReadPage, readWalk, type StartedWalk, type WalkEvent } from './walk.ts'
 
 /** What happens while a list is compared. */
 export type VerifyEvent =
@@ -68,18 +67,25 @@ function withoutSync(job: Job, error: KnownError): KnownError {
 async function compare(source: PageSource, lease: Lease, options: VerifyOptions): Promise<Differences> {
   const candidates = createCandidates(new Set(options.job.collection.ignore))
   const tools = { ...options, source, lease, candidates }
-  const first = await readWhole(tools, (answer, stored, seen) => readFirst(candidates, answer, stored, seen))
-  await lookAgain(tools)
+  const first = await readWhole(tools, (answer, stored) => {
+    const { page, why } = answer.entry
+    const isForward = why === 'forward' || why === 'rejoin'
+    for (const [item, known] of pairs(answer.items, stored))
+      candidates.read(item, known, { page, isForward, isSeen: !answer.newToWalk.has(item.id) })
+  })
   let isExtraKnown = first.isTrusted
   if (isExtraKnown) {
-    await addUnseen(tools, first.seen)
+    await addUnseen(tools, first.reading)
     if (candidates.hasExtra()) {
-      isExtraKnown = (await readWhole(tools, ({ items }) => clear(candidates, items))).isTrusted
+      const second = await readWhole(tools, ({ items }) => {
+        for (const { id } of items) candidates.clearExtra(id)
+      })
+      isExtraKnown = second.isTrusted
       if (isExtraKnown) candidates.confirmExtra()
     }
   }
-  const { coverage, seen } = first
-  return { items: seen.items, ...candidates.differences(), coverage, isExtraKnown, isNeverSynced: false }
+  const { coverage, reading } = first
+  return { items: reading.items, ...candidates.differences(), coverage, isExtraKnown, isNeverSynced: false }
 }
 
 /** What a verification works with. */
@@ -106,59 +112,48 @@ async function allMissing(source: PageSource, { observe, signal }: VerifyOptions
   }
 }
 
-type Compare = (answer: Answer, stored: readonly StoredItem[], seen: SeenItems) => void
+type Compare = (answer: ReadPage, stored: readonly StoredItem[]) => void
 
-/** Reads the whole list; compares each answer before it is added to what was seen. */
+/** Reads the whole list, and compares each answer; between two pages it looks again at what seemed to differ. */
 async function readWhole(
   tools: VerifyTools,
   compareAnswer: Compare,
-): Promise<{ coverage: Coverage | null; seen: SeenItems; isTrusted: boolean }> {
-  const { job, lease, store, observe, now } = tools
-  const seen = createSeenItems(now())
-  const checkpoint = startCheckpoint(1, lease.lastWalk)
-  const walk = { id: 0, kind: 'full', firstPage: 1, checkpoint, resumed: false, rowsSeen: 0 } as const
+): Promise<{ coverage: Coverage | null; reading: WalkReading; isTrusted: boolean }> {
+  const { job, lease, store, candidates, maxPasses, observe } = tools
+  const { total } = job.collection
+  const lastCoverage = lease.lastWalk?.coverage ?? null
+  const rules = { kind: 'full', firstPage: 1, total, maxPasses, lastCoverage } as const
+  const reading = new WalkReading(rules, jobName(job))
+  const checkpoint = { pass: 1, nextPage: 1 }
   let newRejects = 0
-  const handler: PageHandler = {
-    async handle(answer) {
+  observe({ kind: 'start', walk: { id: 0, checkpoint, resumed: false, rowsSeen: 0 } })
+  const result = await readWalk({
+    ...tools,
+    reading,
+    betweenPages: { isDue: () => candidates.nextPage() !== null, run: () => lookAgain(tools) },
+    async write(answer) {
       const stored = await store.lookup(job, answer.items)
-      compareAnswer(answer, stored, seen)
-      newRejects += answer.items.filter(
-        (item, index) => 'reject' in item && stored[index]?.state === 'absent',
-      ).length
+      compareAnswer(answer, stored)
+      const isNewReject = (item: ListedItem, index: number) =>
+        'reject' in item && stored[index]?.state === 'absent'
+      newRejects += answer.items.filter(isNewReject).length
       return { added: 0, changed: 0, rejected: 0, notices: [] }
     },
-    async beginPass() {},
-    async giveUp() {},
-  }
-  observe({ kind: 'start', walk })
-  const reading = await readList({ ...tools, walk, seen, handler })
-  return { coverage: reading.coverage, seen, isTrusted: whyUntrusted(reading, newRejects) === null }
-}
-
-function readFirst(
-  candidates: Candidates,
-  { items, entry: { page, why } }: Answer,
-  stored: readonly StoredItem[],
-  seen: SeenItems,
-): void {
-  const isForward = why === 'forward' || why === 'overlap'
-  for (const [item, known] of pairs(items, stored))
-    candidates.read(item, known, { page, isForward, isSeen: seen.has(item.id) })
-}
-
-function clear(candidates: Candidates, items: readonly ListedItem[]): void {
-  for (const { id } of items) candidates.clearExtra(id)
+  })
+  if (result.kind === 'incomplete') throw incompleteError(job, result)
+  await lookAgain(tools)
+  return { coverage: result.coverage, reading, isTrusted: whyUntrusted(result, newRejects) === null }
 }
 
 /** Adds the live rows that the first reading did not meet. */
 async function addUnseen(
   { job, store, candidates, yieldToEventLoop, signal }: VerifyTools,
-  seen: SeenItems,
+  reading: WalkReading,
 ): Promise<void> {
   let from: string | null = null
   do {
     const { ids, next }: { ids: string[]; next: string | null } = await store.liveKeys(job, from)
-    for (const id of ids) if (!seen.has(id)) candidates.addExtra(id)
+    for (const id of ids) if (!reading.has(id)) candidates.addExtra(id)
     from = next
     await yieldToEventLoop()
     signal.throwIfAborted()
@@ -172,34 +167,16 @@ function* pairs(
   for (const [index, item] of items.entries()) yield [item, stored[index] ?? { state: 'absent' }]
 }
 
-/** How many further pages to search for an item that was pushed along. */
-const REACH = 2
-
 /**
- * Asks again for the pages of the candidates, each once, and for the pages after them, where an insertion pushes an item; then for the pages
- * before them, where a deletion in front of it pulls an item.
+ * Asks once more for each page that something of differs. At once, so that little can have moved meanwhile: what is not found there
+ * again counts as moved.
  */
-async function lookAgain(tools: VerifyTools): Promise<void> {
-  await lookFrom(tools, (page, last) => Math.max(page, last + 1), REACH)
-  await lookFrom(tools, (page) => page - 1, 0)
-}
-
-async function lookFrom(
-  { job, store, source, candidates, observe, signal }: VerifyTools,
-  pageFor: (candidatePage: number, lastAsked: number) => number,
-  reach: number,
-): Promise<void> {
-  let last = 0
-  for (;;) {
-    const wanted = candidates.nextPage(Math.max(0, last - reach))
-    if (wanted === null) return
-    const number = pageFor(wanted, last)
-    last = Math.max(wanted, last + 1)
-    if (number < 1) continue
+async function lookAgain({ job, store, source, candidates, observe, signal }: VerifyTools): Promise<void> {
+  for (let number = candidates.nextPage(); number !== null; number = candidates.nextPage()) {
     const page = await source.fetchPage(number, observe, signal)
     const items = identifyItems(job, page)
     const stored = await store.lookup(job, items)
-    for (const [item, known] of pairs(items, stored)) candidates.readAgain(item, known, page.number)
-    if (page.next === null && number >= wanted) return
+    for (const [item, known] of pairs(items, stored)) candidates.readAgain(item, known, number)
+    candidates.closePage(number)
   }
 }

@@ -1,13 +1,10 @@
 import { JobError } from '../errors.ts'
 import { jobName } from '../text.ts'
-import { advance } from './coverage/advance.ts'
-import { resumeReading } from './coverage/overlap.ts'
-import { type CoverageState, nextPass, type Question, type WalkRules } from './coverage/state.ts'
-import { judgePass, totalOff } from './coverage/verdict.ts'
+import type { Reading } from './coverage/read-list.ts'
 import { identifyItems, type ListedItem } from './items.ts'
-import { ledgerEntry, matchPage, type PageMatch, type SeenItems } from './seen.ts'
+import type { WalkReading } from './reading.ts'
 import type { LedgerEntry, Upsert, Walk } from './store.ts'
-import type { Checkpoint, Job, Notice, Observe, Page, PageSource, Reading, RequestEvent } from './types.ts'
+import type { Job, Notice, Observe, Page, PageSource, RequestEvent } from './types.ts'
 
 export type WalkEvent =
   | RequestEvent
@@ -20,25 +17,16 @@ export type StartedWalk = Pick<Walk, 'id' | 'checkpoint' | 'resumed' | 'rowsSeen
 
 export interface ReadOptions {
   job: Job
-  walk: Pick<Walk, 'kind' | 'firstPage' | 'checkpoint' | 'resumed'>
-  /** What the walk has seen so far; each page that is handled is added. */
-  seen: SeenItems
+  reading: WalkReading
   source: PageSource
-  handler: PageHandler
+  /** Takes each answer, in order: a sync writes it, a verification compares it. */
+  write: (answer: ReadPage) => Promise<PageResult>
   betweenPages?: BetweenPages
-  maxPasses: number
+  /** The time that an answer is written with, epoch milliseconds. */
+  now: () => number
   observe: Observe<WalkEvent>
   yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
-}
-
-/** Receives the answers of a walk in order: a sync writes them, a verification compares them. */
-export interface PageHandler {
-  /** Takes an answer, and the checkpoint after it. */
-  handle(answer: Answer): Promise<PageResult>
-  beginPass(next: Checkpoint): Promise<void>
-  /** Called when the list ends before its own total or last page: this walk cannot be completed. */
-  giveUp(): Promise<void>
 }
 
 /** Work that may run between two pages, while no request is under way: a refresh. */
@@ -47,12 +35,15 @@ export interface BetweenPages {
   run(): Promise<void>
 }
 
-export interface Answer {
+/** An answer, with what the walk makes of it. */
+export interface ReadPage {
   page: Page
   items: readonly ListedItem[]
-  newToWalk: number
+  /** The ids that the walk meets for the first time. */
+  newToWalk: ReadonlySet<string>
   entry: LedgerEntry
-  next: Checkpoint
+  /** The next page in list order; null: the pass has reached the end of the list. */
+  nextPage: number | null
 }
 
 /** What one page changed. */
@@ -66,123 +57,64 @@ export interface PageResult {
 }
 
 /**
- * Reads a list from the walk's checkpoint to its end, in as many passes as its coverage needs. Throws on the first
- * page that cannot be fetched; the checkpoint before it stays.
+ * Reads a list to its end, page by page: only an answer says which page is next. That one is requested before the answer is written, since
+ * reading and writing the store block the process; but after a refresh that runs between the two, else an older answer could overwrite
+ * newer rows. Throws on the first page that cannot be fetched; what was written stays.
  */
-export async function readList(options: ReadOptions): Promise<Reading> {
-  const { job, walk, seen, handler, maxPasses, observe } = options
-  const rules = { kind: walk.kind, firstPage: walk.firstPage, total: job.collection.total }
-  let checkpoint = walk.resumed ? resumeReading(rules, walk.checkpoint) : walk.checkpoint
-  for (;;) {
-    const end = await readPass(options, rules, checkpoint)
-    const verdict = judgePass(end, seen.items, { ...rules, maxPasses })
-    if (verdict.kind === 'complete') {
-      const { pass: passes, state } = end
-      const { coverage, why = null } = verdict
-      const isWrong = totalOff(coverage, state) === 'again'
-      const advice = `: set ${totalKey(job)}: ignore`
-      return { coverage, why: isWrong ? `${why}${advice}` : why, passes, state }
-    }
-    if (verdict.kind === 'incomplete') {
-      await handler.giveUp()
-      throw incomplete(job, verdict.why, end.state)
-    }
-    checkpoint = nextPass(end)
-    await handler.beginPass(checkpoint)
-    observe({ kind: 'pass', why: verdict.why, pass: checkpoint.pass })
-  }
-}
-
-/**
- * Reads from the checkpoint to the end of the list, page by page: only an answer says which page is next. The next page is
- * requested before this one is written, but matched afterwards, when `seen` holds this page. If a refresh runs between two pages,
- * the next one is requested after the refresh: otherwise an older answer could overwrite newer rows. The rate limiter, the pauses
- * between two tries and the request itself look at the signal; nothing here does.
- */
-async function readPass(options: ReadOptions, rules: WalkRules, from: Checkpoint): Promise<Checkpoint> {
-  const { job, seen, handler, betweenPages, observe } = options
-  const pages = createReadAhead(options)
-  let checkpoint = from
+export async function readWalk(options: ReadOptions): Promise<Reading> {
+  const { job, reading, source, write, betweenPages, now, observe, yieldToEventLoop, signal } = options
+  const closing = new AbortController()
+  const untilClosed = AbortSignal.any([signal, closing.signal])
+  const fetch = (page: number) => source.fetchPage(page, observe, untilClosed)
+  let pending: Promise<Page> | null = null
   try {
-    while (checkpoint.ask !== null) {
-      const page = await pages.take(checkpoint.ask)
+    while (reading.question) {
+      const page = await (pending ?? fetch(reading.question.page))
+      pending = null
       const items = identifyItems(job, page)
-      const match = matchPage(items, checkpoint, seen)
-      const next = advanceOn(job, rules, checkpoint, page, match)
+      const newToWalk = new Set(items.flatMap(({ id }) => (reading.has(id) ? [] : [id])))
+      const entry = reading.take(answerOf(page, items), now())
+      // It is another one now.
+      const { question } = reading
       const givesWay = betweenPages?.isDue() === true
-      if (next.ask && !givesWay) await pages.request(next.ask)
-      const entry = ledgerEntry(page, match)
-      const result = await handler.handle({ page, items, newToWalk: match.newToWalk, entry, next })
-      seen.add(entry)
-      checkpoint = next
-      observe({ kind: 'page', page, result, itemsInWalk: seen.items })
+      if (question && !givesWay) {
+        pending = fetch(question.page)
+        // Its failure is thrown by the next turn; it is no unhandled rejection meanwhile.
+        pending.catch(() => {})
+        await yieldToEventLoop()
+      }
+      const result = await write({ page, items, newToWalk, entry, nextPage: question?.next ?? null })
+      observe({ kind: 'page', page, result, itemsInWalk: reading.items })
+      if (question?.again) observe({ kind: 'pass', why: question.again, pass: question.pass })
       if (givesWay) await betweenPages.run()
     }
   } finally {
-    await pages.close()
+    // Whatever is under way is waited for, so that its cost is counted.
+    closing.abort()
+    await pending?.catch(() => {})
   }
-  return checkpoint
+  if (!reading.result) throw new Error('a walk without a page to ask has not ended')
+  return reading.result
 }
 
-/** Calls `advance`, and names the list in its error. */
-function advanceOn(job: Job, rules: WalkRules, from: Checkpoint, page: Page, match: PageMatch): Checkpoint {
-  try {
-    return advance(rules, from, page, match)
-  } catch (error) {
-    if (!(error instanceof JobError)) throw error
-    throw new JobError(error.code, `${jobName(job)}: ${error.message}`)
-  }
+function answerOf({ number, next, total, lastPage, ...page }: Page, items: readonly ListedItem[]) {
+  return { page: number, ids: items.map(({ id }) => id), items: page.items.length, total, next, lastPage }
 }
 
-function incomplete(job: Job, why: string, state: CoverageState): JobError {
+/** The error of a list that ends too early in every pass. */
+export function incompleteError(job: Job, { why, isShort }: Pick<Reading, 'why' | 'isShort'>): JobError {
+  // `total: ignore` does not help if its own pages say that there are more.
+  const advice = isShort
+    ? 'its last page has no next link but says that there are more pages, so something is wrong with the API'
+    : `if the API counts items that it does not list, set ${totalKey(job)}: ignore`
   return new JobError(
     'INCOMPLETE',
     `${jobName(job)}: in every pass, the list ended before its own total: ${why}. ` +
-      `What came is in the mirror and nothing was removed; ${afterIncomplete(job, state)}`,
+      `What came is in the mirror and nothing was removed; ${advice}`,
   )
 }
 
-/** Advice about a list that ends too early. `total: ignore` does not help if its own pages say that there are more. */
-function afterIncomplete(job: Job, { passShort }: Pick<CoverageState, 'passShort'>): string {
-  return passShort
-    ? 'its last page has no next link but says that there are more pages, so something is wrong with the API'
-    : `if the API counts items that it does not list, set ${totalKey(job)}: ignore`
-}
-
-function totalKey({ collection }: Job): string {
+/** The key of the configuration that says whether the list can be counted by its total. */
+export function totalKey({ collection }: Job): string {
   return `collections.${collection.name}.total`
-}
-
-/** Fetches the pages of one job, one at a time; the next one is in flight while the caller writes the one before it. */
-export function createReadAhead({
-  source,
-  observe,
-  yieldToEventLoop,
-  signal,
-}: Pick<ReadOptions, 'source' | 'observe' | 'yieldToEventLoop' | 'signal'>) {
-  const closing = new AbortController()
-  const untilClosed = AbortSignal.any([signal, closing.signal])
-  let pending: Promise<Page> | null = null
-
-  return {
-    /** Returns the page, which may be in flight already. Throws as `fetchPage` does. */
-    async take(question: Question): Promise<Page> {
-      const page = await (pending ?? source.fetchPage(question.page, observe, untilClosed))
-      pending = null
-      return page
-    },
-    /** Sends the request for the next `take`, which throws its failure. */
-    async request(question: Question): Promise<void> {
-      pending = source.fetchPage(question.page, observe, untilClosed)
-      // Handled by `take`; not an unhandled rejection meanwhile.
-      pending.catch(() => {})
-      // Reading and writing the store block the process: the request must leave first.
-      await yieldToEventLoop()
-    },
-    /** Aborts the pending request and waits until it settles, so that its cost is counted. */
-    async close(): Promise<void> {
-      closing.abort()
-      await pending?.catch(() => {})
-    },
-  }
 }

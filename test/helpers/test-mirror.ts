@@ -9,13 +9,11 @@ import { createLeases } from '../../src/store/sqlite/leases.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { createTokens } from '../../src/store/sqlite/tokens.ts'
 import { createTransact } from '../../src/store/sqlite/transaction.ts'
-import { advance } from '../../src/sync/coverage/advance.ts'
-import { startCheckpoint } from '../../src/sync/coverage/state.ts'
+import { READING_VERSION } from '../../src/sync/coverage/read-list.ts'
 import { identifyItems } from '../../src/sync/items.ts'
-import { createPageTimes, createPageWriter } from '../../src/sync/page-writer.ts'
+import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
 import { filtersText } from '../../src/sync/resume.ts'
-import { createSeenItems, ledgerEntry, matchPage, type SeenItems } from '../../src/sync/seen.ts'
-import type { BeginRun, Lease, Store, Walk } from '../../src/sync/store.ts'
+import type { BeginRun, KeptRules, Lease, Store, Walk } from '../../src/sync/store.ts'
 import type { Job, Page, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
 import type { PageResult } from '../../src/sync/walk.ts'
 import { type Clock, createClock } from './clock.ts'
@@ -104,12 +102,22 @@ export const SYNC: WalkPlan = {
 
 const NO_TRAFFIC = { requests: 0, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 }
 
+/** How a full walk reads its list, if it is the first one. */
+export const RULES: KeptRules = {
+  version: READING_VERSION,
+  kind: 'full',
+  firstPage: 1,
+  total: 'check',
+  maxPasses: 3,
+  lastCoverage: null,
+}
+
 /** What begins a full walk of the orders. */
 export const BEGIN: BeginRun = {
   trigger: 'manual',
   plan: SYNC,
   filters: filtersText({}),
-  first: startCheckpoint(1),
+  rules: RULES,
   resume: null,
   abandon: [],
   brief: false,
@@ -125,8 +133,8 @@ export async function complete({ store }: TestMirror, job: Job, walk: Walk): Pro
 export interface TestWalk {
   walk: Walk
   runId: number
-  /** What the walk has seen. */
-  seen: SeenItems
+  /** The ids that the walk has seen. */
+  seen: ReadonlySet<string>
   save(page: Page): Promise<PageResult>
   /** Saves a page that holds these texts. */
   saveItems(...texts: string[]): Promise<PageResult>
@@ -150,26 +158,26 @@ export async function beginTestWalk({ store, clock }: TestMirror, job: Job): Pro
   const filters = filtersText(job.collection.filters)
   const { runId, walk } = await store.beginRun(lease, { ...BEGIN, filters })
   const run = { id: runId, traffic: NO_TRAFFIC }
-  const writer = createPageWriter({
-    store,
-    lease,
-    run,
-    walk,
-    replaces: [],
-    times: createPageTimes(lease, clock.now),
-  })
-  const seen = createSeenItems(walk.id)
-  let checkpoint = walk.checkpoint
-  let number = 1
+  const writer = new PageWriter({ store, lease, run, walk, replaces: [] })
+  const times = createPageTimes(lease, clock.now)
+  const seen = new Set<string>()
+  let [number, ordinal] = [1, 0]
   const save = async (page: Page) => {
     const items = identifyItems(job, page)
-    const match = matchPage(items, checkpoint, seen)
-    const { newToWalk } = match
-    const entry = ledgerEntry(page, match)
-    const next = advance({ ...walk, total: job.collection.total }, checkpoint, page, match)
-    const kept = await writer.handle({ page, items, newToWalk, entry, next })
-    seen.add(entry)
-    checkpoint = next
+    const ids = items.map(({ id }) => id)
+    const newToWalk = new Set(ids.filter((id) => !seen.has(id)))
+    const { total, next, lastPage } = page
+    const shown = { page: page.number, ids, items: page.items.length, total, next, lastPage }
+    const line = {
+      ordinal: ordinal + 1,
+      pass: 1,
+      why: 'forward' as const,
+      resumed: false,
+      at: times.ofWalk(),
+    }
+    const kept = await writer.write({ page, items, newToWalk, entry: { ...shown, ...line }, nextPage: next })
+    ordinal++
+    for (const id of ids) seen.add(id)
     number = page.number + 1
     return kept
   }
@@ -190,4 +198,4 @@ export function dump({ rows }: TestMirror): Record<string, Row[]> {
 }
 
 /** What a walk says of itself over a list that stood still. */
-const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null, totalOff: null }
+const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null }

@@ -44,11 +44,6 @@ describe('the next step', () => {
       { removals_held: 3, held_why: 'brake' },
       'check that these rows really left the list, then: admin-mirror sync --org acme --collection orders --accept-removals',
     ],
-    [
-      'of one whose total is wrong',
-      { total_is_wrong: true },
-      `the total of orders cannot be relied on, so no row is removed: set collections.orders.total: ignore in the configuration, then: ${SYNC}`,
-    ],
     ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
     [
       'of one that failed and is tried again',

@@ -114,7 +114,7 @@ const ROWS = product<Partial<StatusRow>>([
     { last_run_status: 'interrupted' },
   ],
   [{}, { configured: 0 }],
-  [{}, { untrusted: 'it met a reject' }, { total_is_wrong: true }, { walk_origin: 'sync', walk_page: 3 }],
+  [{}, { untrusted: 'it met a reject' }, { walk_origin: 'sync', walk_page: 3 }],
 ]).map((parts) => Object.assign({}, ...parts) as Partial<StatusRow>)
 
 describe('all that is said of one list', () => {

@@ -69,15 +69,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     },
   },
   {
-    name: 'the checkpoint is written before the rows',
+    name: 'a page is in the ledger before its rows are written',
     seed: 0,
-    complaint: /^the checkpoint of walk \d+ moves without a page$/,
+    complaint: /^item \d+ was read and is not in the mirror$/,
     store: (store) => ({
       ...store,
       async commit(lease, page) {
-        const { answer, at } = page
-        if (answer) await store.saveCheckpoint(lease, answer.walk, answer.next, at)
-        return store.commit(lease, page)
+        if (!page.answer) return store.commit(lease, page)
+        await store.commit(lease, { ...page, changes: { ...page.changes, upserts: [] } })
+        return store.commit(lease, { ...page, answer: null })
       },
     }),
   },

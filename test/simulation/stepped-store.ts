@@ -54,7 +54,6 @@ export function steppedStore(store: Store, process: SimulatedProcess, tell: Tell
     shares: (budgetKeys) => call(() => store.shares(budgetKeys)),
     writeShare: (share) => call(() => store.writeShare(share)),
     commit: (lease, page) => call(() => store.commit(lease, page)),
-    saveCheckpoint: (...saved) => call(() => store.saveCheckpoint(...saved)),
     findMissing: (lease, rule) => call(() => store.findMissing(lease, rule)),
     closeWalk: (lease, end) => call(() => store.closeWalk(lease, end)),
     finishRun: (run, outcome) =>

@@ -204,7 +204,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       await openWalk(store, ['{"id":1}', '{"id":2}'])
       const { lease, walk, run, missing } = await openWalk(store, ['{"id":1}'])
       expect((await missing(true)).removable).toBe(1)
-      const outcome = { coverage: 'steady' as const, untrusted: null, totalOff: null }
+      const outcome = { coverage: 'steady' as const, untrusted: null }
       await store.closeWalk(lease, { walk, run, outcome, removals: { hold: 'brake' }, refresh: SAVED })
 
       await refreshed(store, null, '{"id":2}')
@@ -226,7 +226,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
     it('keep what the next one starts from, which a complete full walk keeps, too', async () => {
       expect(await leaseOf(store)).toMatchObject({ refresh: null, rowsAdded: 0 })
       const { lease, walk, run } = await openWalk(store, ['{"id":1}'])
-      const outcome = { coverage: 'steady' as const, untrusted: null, totalOff: null }
+      const outcome = { coverage: 'steady' as const, untrusted: null }
 
       await store.closeWalk(lease, { walk, run, outcome, removals: 'none', refresh: SAVED })
       expect((await leaseOf(store)).refresh).toEqual(STATE)

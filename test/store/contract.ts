@@ -2,15 +2,15 @@ import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { MisfitColumn } from '../../src/store/core/misfits.ts'
 import type { StatusRow, TroubledList } from '../../src/store/core/status.ts'
-import { startCheckpoint } from '../../src/sync/coverage/state.ts'
 import { identifyItems } from '../../src/sync/items.ts'
-import { createPageTimes, createPageWriter, type PageWriter } from '../../src/sync/page-writer.ts'
+import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
 
 import { filtersText } from '../../src/sync/resume.ts'
 import type { BeginRun, Lease, Removals, Run, Store, Walk } from '../../src/sync/store.ts'
-import type { Checkpoint, Job, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
+import type { Job, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
+import { RULES } from '../helpers/test-mirror.ts'
 
 // What `sync` may rely on in any store. Each store runs these tests on itself; they look at it through the port, and through
 // what people read of it.
@@ -51,7 +51,7 @@ export const PLAN: WalkPlan = {
   resumeWithin: null,
   restart: false,
 }
-const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null, totalOff: null }
+const STEADY: WalkOutcome = { coverage: 'steady', untrusted: null }
 const TEXTS = ['{"id":1}', '{"id":2}', '{"id":3}']
 
 /** Who has which job: all that is promised of leases. */
@@ -108,29 +108,21 @@ export async function begin(
   const lease = await leaseOf(store, job)
   await store.release(lease)
   const filters = filtersText(job.collection.filters)
-  const first = startCheckpoint(1)
   const { runId, walk } = await store.beginRun(lease, {
     trigger: 'manual',
     plan: PLAN,
     filters,
-    first,
+    rules: RULES,
     resume: null,
     abandon: [],
     brief: false,
     ...changed,
   })
   const run = { id: runId, traffic: { requests: 1, retries: 0, rateLimitHits: 0, rateLimitWaitMs: 0 } }
-  const writer = createPageWriter({
-    store,
-    lease,
-    run,
-    walk,
-    replaces: [],
-    times: createPageTimes(lease, now),
-  })
+  const writer = new PageWriter({ store, lease, run, walk, replaces: [] })
+  const times = createPageTimes(lease, now)
   const seen = new Set<string>()
   let ordinal = (await ledgerOf(store, walk.id)).length
-  const next: Checkpoint = { ...walk.checkpoint, nextPage: 2 }
   return {
     lease,
     run,
@@ -144,14 +136,18 @@ export async function begin(
         ordinal,
         pass: 1,
         page: ordinal,
-        total: null,
-        why: 'forward' as const,
         ids,
-        positions: null,
+        items: texts.length,
+        total: null,
+        next: null,
+        lastPage: null,
+        why: 'forward' as const,
+        resumed: false,
+        at: times.ofWalk(),
       }
-      const newToWalk = ids.filter((id) => !seen.has(id)).length
+      const newToWalk = new Set(ids.filter((id) => !seen.has(id)))
       for (const id of ids) seen.add(id)
-      await writer.handle({ page, items, newToWalk, entry, next })
+      await writer.write({ page, items, newToWalk, entry, nextPage: 2 })
     },
     missing: (atOnce = false) => store.findMissing(lease, { walkId: walk.id, keyed: seen.size, atOnce }),
     close: (removals = 'none', outcome = STEADY) =>
@@ -275,7 +271,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       it('says whether anything of the list was ever stored, and how its last full walk ended', async () => {
         const fresh = await leaseOf(store, JOB)
         await store.release(fresh)
-        const drifted: WalkOutcome = { ...STEADY, coverage: 'drifted', totalOff: 'once', untrusted: 'why' }
+        const drifted: WalkOutcome = { ...STEADY, coverage: 'drifted', untrusted: 'why' }
         const walk = await begin(store)
         await walk.page(...TEXTS)
         await walk.close('none', drifted)
@@ -283,10 +279,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const later = await leaseOf(store, JOB)
 
         expect([fresh.isNeverSynced, fresh.lastWalk]).toEqual([true, null])
-        expect([later.isNeverSynced, later.lastWalk]).toEqual([
-          false,
-          { coverage: 'drifted', totalOff: 'once' },
-        ])
+        expect([later.isNeverSynced, later.lastWalk]).toEqual([false, { coverage: 'drifted' }])
       })
 
       it('refuses a collection whose rows have another key', async () => {
@@ -311,16 +304,16 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(resumed.walk.checkpoint).toMatchObject({ pass: 1, nextPage: 2 })
       })
 
-      it('that has no page yet starts when it is taken up, from the checkpoint of that moment', async () => {
+      it('that has no page yet starts when it is taken up, by the rules of that moment', async () => {
         const { walk } = await begin(store)
         opened.advance(HOUR)
 
-        const first = startCheckpoint(1, { coverage: 'repaired', totalOff: null })
+        const rules = { ...RULES, lastCoverage: 'repaired' as const }
 
-        const resumed = await begin(store, JOB, { resume: walk.id, first })
+        const resumed = await begin(store, JOB, { resume: walk.id, rules })
 
         expect(resumed.walk).toMatchObject({ id: walk.id, resumed: false })
-        expect(resumed.walk.checkpoint.state.watching).toBe(true)
+        expect(resumed.walk.rules).toEqual(rules)
         expect((await store.openWalks(JOB))[0]?.updatedAt).toBeGreaterThan(HOUR)
       })
 
@@ -350,16 +343,27 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         )
       })
 
-      it('keeps a checkpoint without an answer when a pass begins', async () => {
-        const { walk, page, writer } = await begin(store)
-        await page(...TEXTS)
+      it('keeps its rules, and each answer as it was taken', async () => {
+        const { walk, page } = await begin(store)
+        await page(...TEXTS, TEXTS[0] ?? '')
 
-        const addedBehind = { at: 1, isInFront: true }
-        await writer.beginPass({ ...walk.checkpoint, pass: 2, nextPage: 1, addedBehind })
+        const resumed = await begin(store, JOB, { resume: walk.id, rules: { ...RULES, maxPasses: 1 } })
 
-        const resumed = await begin(store, JOB, { resume: walk.id })
-        expect(resumed.walk.checkpoint).toMatchObject({ pass: 2, nextPage: 1, addedBehind })
-        expect(await ledgerOf(store, walk.id)).toHaveLength(1)
+        expect((await store.openWalks(JOB)).map(({ rules }) => rules)).toEqual([RULES])
+        expect(resumed.walk.rules).toEqual(RULES)
+        expect(await ledgerOf(store, walk.id)).toMatchObject([
+          {
+            ordinal: 1,
+            pass: 1,
+            page: 1,
+            items: TEXTS.length + 1,
+            total: null,
+            next: null,
+            lastPage: null,
+            why: 'forward',
+            resumed: false,
+          },
+        ])
       })
     })
 
@@ -385,7 +389,7 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
 
         const known = await store.lookup(JOB, identifyItems(JOB, pageOf(['{"no":1}', '{"no":4}'])))
 
-        expect(first.writer.newRejects()).toBe(3)
+        expect(first.writer.newRejects).toBe(3)
         expect(known.map(({ state }) => state)).toEqual(['same', 'absent'])
       })
 

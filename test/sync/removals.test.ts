@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../src/errors.ts'
-import { nextPass, startCheckpoint } from '../../src/sync/coverage/state.ts'
 import type { JobOptions } from '../../src/sync/job.ts'
-import {
-  cameAtOnce,
-  decideRemovals,
-  heldError,
-  type RemovalRules,
-  whyUntrusted,
-} from '../../src/sync/removals.ts'
+import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from '../../src/sync/removals.ts'
 import type { HeldRemovals, MissingCounts, Removals } from '../../src/sync/store.ts'
 import type { Coverage, Page } from '../../src/sync/types.ts'
 import { ACME, jobOf } from '../helpers/jobs.ts'
@@ -17,41 +10,22 @@ import { mirroredIds, runOnce } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
 import { openTestMirror, SYNC } from '../helpers/test-mirror.ts'
 
-const STATE = { repeatedAcrossPages: false, passShort: false, passAnswers: 2 }
+const END = { repeatedAcrossPages: false, isShort: false }
 
 describe('a complete walk', () => {
-  it.each<[string, Coverage | null, Partial<typeof STATE>, number, string | null]>([
+  it.each<[string, Coverage | null, Partial<typeof END>, number, string | null]>([
     ['that is repaired, though items were on two pages', 'repaired', { repeatedAcrossPages: true }, 0, null],
     ['that drifted', 'drifted', { repeatedAcrossPages: true }, 0, 'what did not come out even'],
     ['without a total', null, {}, 0, null],
     ['without a total, an item on two pages', null, { repeatedAcrossPages: true }, 0, 'an item came on two'],
-    ['without a total, that ended too early', null, { passShort: true }, 0, 'there are more'],
+    ['without a total, that ended too early', null, { isShort: true }, 0, 'there are more'],
     ['that met a new reject', 'steady', {}, 1, '1 item without a usable key'],
-  ])('is trusted, or says why not: %s', (_what, coverage, state, newRejects, expected) => {
+  ])('is trusted, or says why not: %s', (_what, coverage, end, newRejects, expected) => {
     const why = coverage === 'drifted' ? 'what did not come out even' : null
 
-    const told = whyUntrusted({ coverage, why, state: { ...STATE, ...state } }, newRejects)
+    const told = whyUntrusted({ coverage, why, ...END, ...end }, newRejects)
 
     expect(told).toEqual(expected === null ? null : expect.stringContaining(expected))
-  })
-
-  it('remembers over its passes that an item was on two pages of one', () => {
-    const first = startCheckpoint(1)
-    const repeatedAcrossPages = { ...first, state: { ...first.state, repeatedAcrossPages: true } }
-
-    expect([first, repeatedAcrossPages].map((end) => nextPass(end).state.repeatedAcrossPages)).toEqual([
-      false,
-      true,
-    ])
-  })
-
-  it.each([
-    ['one answer', 1, { passAnswers: 1 }, true],
-    ['two answers', 1, {}, false],
-    ['one answer that says that there are more', 1, { passAnswers: 1, passShort: true }, false],
-    ['one answer, after a pass over more', 2, { passAnswers: 1 }, false],
-  ])('comes in one answer or not: %s', (_what, passes, state, expected) => {
-    expect(cameAtOnce({ passes, state: { ...STATE, ...state } })).toBe(expected)
   })
 })
 

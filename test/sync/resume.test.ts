@@ -1,12 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { chooseWalk, filtersText, type RecallOptions, recallSeenItems } from '../../src/sync/resume.ts'
-import { createSeenItems, type SeenItems } from '../../src/sync/seen.ts'
-import type { LedgerEntry, OpenWalk } from '../../src/sync/store.ts'
+import { chooseWalk, filtersText } from '../../src/sync/resume.ts'
+import type { OpenWalk } from '../../src/sync/store.ts'
 import type { Filters, WalkPlan } from '../../src/sync/types.ts'
 import { jobOf } from '../helpers/jobs.ts'
-import { runOnce, walks } from '../helpers/run-once.ts'
-import { scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { openTestMirror, SYNC, type TestMirror } from '../helpers/test-mirror.ts'
+import { RULES, SYNC } from '../helpers/test-mirror.ts'
 
 const NOW = 1_000_000_000
 const JOB = jobOf({ filters: { state: 'paid' } })
@@ -22,6 +19,7 @@ function open(changed: Partial<OpenWalk> = {}): OpenWalk {
     path: JOB.collection.path,
     filters: '{"state":"paid"}',
     firstPage: 1,
+    rules: RULES,
     updatedAt: NOW - 1000,
     ...changed,
   }
@@ -37,6 +35,7 @@ describe('the walk that a run resumes', () => {
     ["the sync's own", SYNC, [open()], 1, []],
     ['one without progress for exactly resumeWithin', SYNC, [open({ updatedAt: OLD + 1 })], 1, []],
     ['none without progress for longer', SYNC, [open({ updatedAt: OLD })], null, [1]],
+    ['none that another version began', SYNC, [open({ rules: { ...RULES, version: 0 } })], null, [1]],
     ['none with other filters', SYNC, [open({ filters: '{}' })], null, [1]],
     ['none of another path', SYNC, [open({ path: '/api/v2/orders' })], null, [1]],
     ['the latest of two', SYNC, [open(), open({ id: 4 })], 4, [1]],
@@ -66,7 +65,9 @@ describe('the walk that a run resumes', () => {
       [3],
     ],
   ])('%s', (_what, plan, known, resume, abandon) => {
-    expect(chooseWalk(known, plan, JOB, NOW)).toMatchObject({ resume, abandon })
+    const choice = chooseWalk(known, plan, JOB, NOW)
+
+    expect([choice.resume?.id ?? null, choice.abandon]).toEqual([resume, abandon])
   })
 
   it.each<[string, WalkPlan, OpenWalk[], number[]]>([
@@ -85,101 +86,5 @@ describe('the text of filters', () => {
     ['with a list', { a: ['1', '2'] }, { a: ['1', '2'] }, true],
   ])('is the same for the same list, and no other: %s', (_what, one, other, same) => {
     expect(filtersText(one) === filtersText(other)).toBe(same)
-  })
-})
-
-const IDS = [...upTo(30), 50, 60].map(String)
-
-/** The positions of the items that the walk has seen. */
-function places(seen: SeenItems) {
-  return IDS.map((id) => seen.find(id))
-}
-
-/** What a process knows that resumes the mirror's first walk. */
-async function recall({ store }: TestMirror, changed: Partial<RecallOptions> = {}): Promise<SeenItems> {
-  const { signal } = new AbortController()
-  return recallSeenItems(
-    { id: 1, resumed: true },
-    { store, yieldToEventLoop: async () => {}, signal, ...changed },
-  )
-}
-
-/** A list of ten pages that items leave and join, until its server fails before an answer. */
-function movingList(failsBefore: number) {
-  return scriptedList({
-    ids: upTo(30),
-    before: (answer, { ids }) => {
-      if (answer === failsBefore) throw new Error('the server broke down')
-      if (answer === 3 || answer === 9) ids.shift()
-      if (answer === 5) ids.splice(2, 0, 50)
-      if (answer === 7) ids.push(ids.shift() ?? 0)
-      if (answer === 12) ids.unshift(60)
-    },
-  })
-}
-
-const ANSWERS = upTo(14)
-
-describe('the positions of a walk', () => {
-  it('come from answers to every reason, in this test', async () => {
-    const test = openTestMirror()
-
-    await runOnce(test, movingList(-1))
-
-    expect(test.rows('SELECT DISTINCT why FROM sync_pages ORDER BY why').map(({ why }) => why)).toEqual(
-      expect.arrayContaining(['back', 'forward', 'front', 'look']),
-    )
-    expect(Number(test.value('SELECT count(*) FROM sync_pages'))).toBeGreaterThan(ANSWERS.length)
-  })
-
-  it.each(ANSWERS)('are recalled exactly by the process that resumes after answer %i', async (answer) => {
-    const test = openTestMirror()
-    const committed: LedgerEntry[] = []
-    const { commit } = test.store
-    test.store.commit = (lease, page) => {
-      if (page.answer) committed.push(page.answer.entry)
-      return commit(lease, page)
-    }
-    await runOnce(test, movingList(answer + 1))
-    const seen = createSeenItems(1)
-    for (const entry of committed) seen.add(entry)
-
-    const recalled = await recall(openTestMirror({ file: test.file }))
-
-    expect(walks(test)).toMatchObject([{ status: 'open', pages: answer, rows_seen: recalled.items }])
-    expect(recalled.answers).toBe(answer)
-    expect(places(recalled)).toEqual(places(seen))
-  })
-})
-
-/** A walk of this many pages with one item each, for another process to resume. */
-async function openWalkOf(pages: number): Promise<TestMirror> {
-  const test = openTestMirror()
-  await runOnce(
-    test,
-    scriptedList({
-      ids: upTo(pages + 1),
-      perPage: 1,
-      before: (answer) => {
-        if (answer > pages) throw new Error('the server broke down')
-      },
-    }),
-  )
-  return test
-}
-
-describe('a long page ledger', () => {
-  it('is read in batches, and the process can work between them', async () => {
-    const test = await openWalkOf(1001)
-    let turns = 0
-
-    const seen = await recall(test, {
-      yieldToEventLoop: async () => {
-        turns++
-      },
-    })
-
-    expect(seen).toMatchObject({ answers: 1001, items: 1001, keyed: 1001 })
-    expect(turns).toBe(3)
   })
 })

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src/errors.ts'
-import type { PageSource } from '../../src/sync/types.ts'
-import { createReadAhead } from '../../src/sync/walk.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
 import { hearing, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
@@ -266,29 +264,5 @@ describe('the next page', () => {
 
     expect(result.error).toMatchObject({ code: 'SERVER_ERROR' })
     expect(runs(test)).toEqual([expect.objectContaining({ pages: 3, rows_added: 9, requests: 4 })])
-  })
-
-  it('is aborted and awaited when the caller closes', async () => {
-    let isAborted = false
-    const source: Pick<PageSource, 'fetchPage'> = {
-      fetchPage: (_page, _observe, signal) =>
-        new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => {
-            isAborted = true
-            reject(signal.reason)
-          })
-        }),
-    }
-    const pages = createReadAhead({
-      source: { ...scriptedList({ ids: IDS }).source, ...source },
-      observe: () => {},
-      yieldToEventLoop: async () => {},
-      signal: new AbortController().signal,
-    })
-
-    await pages.request({ why: 'forward', page: 2, before: null, until: null })
-    await pages.close()
-
-    expect(isAborted).toBe(true)
   })
 })

@@ -6,7 +6,6 @@ import { countHeld } from './missing.ts'
 import type { RowWriter } from './rows.ts'
 import { trafficValues } from './runs.ts'
 import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
-import { checkpointValues, ledgerRow } from './walks.ts'
 
 /** Writes a page with its rows, and counts it. */
 export function* commitPage(
@@ -54,12 +53,13 @@ const COUNT_IN_RUN = `
   RETURNING CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing"
 `
 
-/** Adds the answer to the walk and its page ledger, with the checkpoint. */
+/** Adds the answer to the walk and its page ledger. */
 function* saveAnswer(
-  { walk, entry, newToWalk, next }: NonNullable<PageCommit['answer']>,
+  { walk, entry, newToWalk, nextPage }: NonNullable<PageCommit['answer']>,
   newRejects: number,
   at: string,
 ): Rule<void> {
+  const { ids, resumed, at: _, ...answer } = entry
   const counted = yield* run(
     `
       UPDATE sync_walks
@@ -70,7 +70,6 @@ function* saveAnswer(
         total = coalesce(:total, total),
         next_page = :nextPage,
         passes = :pass,
-        account = :account,
         updated_at = :at
       WHERE id = :walkId AND pages = :ordinal - 1
     `,
@@ -80,7 +79,8 @@ function* saveAnswer(
       newToWalk,
       newRejects,
       total: entry.total,
-      ...checkpointValues(next),
+      nextPage,
+      pass: entry.pass,
       at,
     },
   )
@@ -88,10 +88,10 @@ function* saveAnswer(
     throw new Error(`walk ${walk.id} has already written answer ${entry.ordinal}, or lacks the one before it`)
   yield* run(
     `
-      INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, keys, read_at, why, places)
-      VALUES (:walkId, :ordinal, :pass, :page, :total, :keys, :at, :why, :places)
+      INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, next_page, last_page, items, keys, why, resumed, read_at)
+      VALUES (:walkId, :ordinal, :pass, :page, :total, :next, :lastPage, :items, :keys, :why, :resumed, :at)
     `,
-    { ...ledgerRow(entry), walkId: walk.id, at },
+    { ...answer, keys: JSON.stringify(ids), resumed: resumed ? 1 : 0, walkId: walk.id, at },
   )
 }
 

@@ -59,7 +59,7 @@ export function* leaseOf(job: Job, refusal: JobError | null): Rule<Lease> {
 function lastOutcome(job: Job): Rule<Lease['lastWalk']> {
   return one(
     `
-      SELECT coverage, total_off AS "totalOff"
+      SELECT coverage
       FROM sync_walks
       WHERE ${OF_JOB} AND status = 'complete' AND kind = 'full'
       ORDER BY id DESC

@@ -1,4 +1,3 @@
-import type { WalkOutcome } from '../../sync/types.ts'
 import { OF_OUTER_JOB } from './jobs.ts'
 import { all, type Dialect, msOf, type Rule, type StoredTime, timeOf } from './sql.ts'
 import { JOIN_LAST_RUN } from './views.ts'
@@ -103,8 +102,6 @@ type ReadRow = { [Name in keyof StatusColumns]: StatusColumns[Name] extends Read
 
 /** A row of `status`. */
 export interface StatusRow extends ReadRow {
-  /** Whether its last two passes found the total to be wrong. */
-  total_is_wrong: boolean
   /** Whether a process works on it now; null if this user cannot tell. */
   running: boolean | null
   /** What its budget waits for, or waited for last, and until when. */
@@ -128,7 +125,6 @@ export interface OpenBackfill {
 }
 
 interface ReadJob extends ReadRow {
-  total_off: WalkOutcome['totalOff']
   owner: string | null
   last_walk_id: number | null
 }
@@ -156,12 +152,11 @@ export function* jobLines(dialect: Dialect): Rule<JobLine[]> {
   const jobs = yield* all<ReadJob>(statusSql(dialect))
   const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
   const waitOf = yield* budgetWaits()
-  return jobs.map(({ owner, last_walk_id: lastWalk, total_off: totalOff, ...job }) => ({
+  return jobs.map(({ owner, last_walk_id: lastWalk, ...job }) => ({
     owner,
     row: {
       ...withTimes(job),
       ...waitOf(job.organization_id, job.token),
-      total_is_wrong: totalOff === 'again',
       backfills: (backfills.get(nameOf(job)) ?? []).map(
         ({ id, filters, organization_id: _id, collection: _collection, ...walk }) => ({
           ...withTimes(walk),
@@ -263,7 +258,6 @@ function statusSql(dialect: Dialect): string {
   SELECT
     job.owner,
     run.walk_id AS last_walk_id,
-    complete.total_off,
     ${columns.join(',\n    ')}
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
@@ -307,7 +301,6 @@ export function neverSynced(organization: { id: string; name: string }, collecti
     rows: 0,
     removals_held: 0,
     rows_missed: 0,
-    total_is_wrong: false,
     running: false,
     waiting_for: null,
     waiting_until: null,

@@ -10,15 +10,7 @@ import { pruneHistory, pruneWalks } from './prune.ts'
 import { lookUp } from './rows.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
-import {
-  abandonWalk,
-  beginWalk,
-  type Closing,
-  openWalks,
-  readLedger,
-  resumeWalk,
-  saveCheckpoint,
-} from './walks.ts'
+import { abandonWalk, beginWalk, type Closing, openWalks, readLedger, resumeWalk } from './walks.ts'
 
 export type Untimed<T> = Omit<T, 'at'>
 
@@ -70,16 +62,13 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
         const at = time()
         for (const id of abandon) yield* abandonWalk(id, at)
         const walk =
-          resume === null ? yield* beginWalk(job, begin, at) : yield* resumeWalk(job, resume, begin.first, at)
+          resume === null ? yield* beginWalk(job, begin, at) : yield* resumeWalk(job, resume, begin.rules, at)
         return { walk, runId: yield* beginRun(job, { ...begin, walk, within: null }, at) }
       }),
     readLedger: (walkId, after) => reading(readLedger(walkId, after)),
 
     lookup: (job, items) => readingRows(job, (keys) => lookUp(dialect, keys, job, items)),
     commit,
-    saveCheckpoint: async (lease, walk, next, at) => {
-      await owned(lease, () => saveCheckpoint(walk.id, next, at))
-    },
     beginRefresh: (lease, saved, within) =>
       owned(lease, function* () {
         yield* saveRefresh(lease.job, saved)

@@ -1,103 +1,111 @@
-import type { BeginRun, HeldRemovals, LedgerEntry, OpenWalk, Walk, WalkClosing } from '../../sync/store.ts'
-import type { Checkpoint, Job, WalkOutcome } from '../../sync/types.ts'
+import type {
+  BeginRun,
+  HeldRemovals,
+  KeptRules,
+  LedgerEntry,
+  OpenWalk,
+  Walk,
+  WalkClosing,
+} from '../../sync/store.ts'
+import type { Job, WalkOutcome } from '../../sync/types.ts'
 import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
 import { holdMissing, isOverlapped, removeMissing } from './missing.ts'
 import { addRemoved } from './runs.ts'
-import { all, type Dialect, type Keys, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
+import { all, type Dialect, type Keys, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
 
 export function* openWalks(job: Job): Rule<OpenWalk[]> {
-  const stored = yield* all<Omit<OpenWalk, 'updatedAt'> & { updatedAt: StoredTime }>(
+  type Row = Omit<OpenWalk, 'updatedAt' | 'rules'> & { updatedAt: StoredTime; rules: string }
+  const stored = yield* all<Row>(
     `
-      SELECT id, origin, kind, path, filters, first_page AS "firstPage", updated_at AS "updatedAt"
+      SELECT id, origin, kind, path, filters, first_page AS "firstPage", rules, updated_at AS "updatedAt"
       FROM sync_walks
       WHERE ${OF_JOB} AND status = 'open'
       ORDER BY id
     `,
     namesOf(job),
   )
-  return stored.map((walk) => ({ ...walk, updatedAt: msOf(walk.updatedAt) }))
+  return stored.map((walk) => ({
+    ...walk,
+    rules: JSON.parse(walk.rules) as KeptRules,
+    updatedAt: msOf(walk.updatedAt),
+  }))
 }
 
 const ROWS_ADDED = `coalesce((SELECT rows_added FROM sync_jobs WHERE ${OF_JOB}), 0)`
 
 export function* beginWalk(
   job: Job,
-  { plan, filters, first, brief }: Pick<BeginRun, 'plan' | 'filters' | 'first' | 'brief'>,
+  { plan, filters, rules, brief }: Pick<BeginRun, 'plan' | 'filters' | 'rules' | 'brief'>,
   at: string,
 ): Rule<Walk> {
+  const { kind, firstPage } = plan
   const row = yield* one<Pick<Walk, 'id' | 'rowsAddedBefore'>>(
     `
       INSERT INTO sync_walks (
-        organization_id, collection, kind, filters, status, next_page, passes, started_at, updated_at, origin, path, first_page, account,
-        brief, rows_added_before
+        organization_id, collection, kind, filters, status, next_page, started_at, updated_at, origin, path, first_page, rules, brief,
+        rows_added_before
       )
       VALUES (
-        :organization, :collection, :kind, :filters, 'open', :nextPage, :pass, :at, :at, :origin, :path, :firstPage, :account,
-        :brief, ${ROWS_ADDED}
+        :organization, :collection, :kind, :filters, 'open', :firstPage, :at, :at, :origin, :path, :firstPage, :rules, :brief, ${ROWS_ADDED}
       )
       RETURNING id, rows_added_before AS "rowsAddedBefore"
     `,
     {
       ...namesOf(job),
-      kind: plan.kind,
+      kind,
       filters,
-      ...checkpointValues(first),
       at,
       origin: plan.origin,
       path: job.collection.path,
-      firstPage: plan.firstPage,
+      firstPage,
+      rules: JSON.stringify(rules),
       brief: brief ? 1 : 0,
     },
   )
   if (!row) throw new Error('the database returned no id for a new walk')
-  const { kind, firstPage } = plan
+  const checkpoint = { pass: 1, nextPage: firstPage }
   const fresh = { resumed: false, rowsSeen: 0, newRejects: 0, untrusted: null, startedAt: Date.parse(at) }
-  return { ...row, kind, firstPage, checkpoint: first, ...fresh }
+  return { ...row, kind, firstPage, rules, checkpoint, ...fresh }
 }
 
 /**
- * Loads an open walk; the caller then rebuilds its seen items. A walk without a page starts now, with the checkpoint `first`: its start
- * becomes the `as_of` of the list, and an earlier run may have been refused long ago.
+ * Loads an open walk. One without a page starts now, by the rules of this moment: its start becomes the `as_of` of the list, and an earlier
+ * run may have been refused long ago.
  */
-export function* resumeWalk(job: Job, walkId: number, first: Checkpoint, at: string): Rule<Walk> {
-  const row = yield* one<
-    Omit<Walk, 'checkpoint' | 'resumed' | 'startedAt'> &
-      Pick<Checkpoint, 'nextPage'> & { startedAt: StoredTime; pages: number; passes: number; account: string }
-  >(
+export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: string): Rule<Walk> {
+  type Row = Omit<Walk, 'rules' | 'checkpoint' | 'resumed' | 'startedAt'> & {
+    rules: string
+    startedAt: StoredTime
+    nextPage: number | null
+    pages: number
+    passes: number
+  }
+  const row = yield* one<Row>(
     `
       UPDATE sync_walks
       SET
+        rules = CASE WHEN pages > 0 THEN rules ELSE :rules END,
         started_at = CASE WHEN pages > 0 THEN started_at ELSE :at END,
         updated_at = CASE WHEN pages > 0 THEN updated_at ELSE :at END,
         rows_added_before = CASE WHEN pages > 0 THEN rows_added_before ELSE ${ROWS_ADDED} END
       WHERE id = :walkId
       RETURNING
         id, kind, first_page AS "firstPage", next_page AS "nextPage", passes, pages, rows_seen AS "rowsSeen",
-        new_rejects AS "newRejects", untrusted, account, started_at AS "startedAt", rows_added_before AS "rowsAddedBefore"
+        new_rejects AS "newRejects", untrusted, rules, started_at AS "startedAt", rows_added_before AS "rowsAddedBefore"
     `,
-    { ...namesOf(job), walkId, at },
+    { ...namesOf(job), walkId, at, rules: JSON.stringify(rules) },
   )
   if (!row) throw new Error(`there is no walk ${walkId}`)
-  const { pages, passes, nextPage, account, startedAt, ...walk } = row
-  const kept = JSON.parse(account) as Omit<Checkpoint, 'pass' | 'nextPage'>
-  const resumed = pages > 0
-  const checkpoint = resumed ? { pass: passes, nextPage, ...kept } : first
-  return { ...walk, resumed, checkpoint, startedAt: msOf(startedAt) }
-}
-
-/** Saves a checkpoint without an answer. */
-export function saveCheckpoint(walkId: number, next: Checkpoint, at: number): Rule<number> {
-  return run(
-    'UPDATE sync_walks SET next_page = :nextPage, passes = :pass, account = :account, updated_at = :at WHERE id = :walkId',
-    { walkId, ...checkpointValues(next), at: timeOf(at) },
-  )
-}
-
-/** The columns of a walk's checkpoint. */
-export function checkpointValues({ nextPage, pass, ask, state, addedBehind }: Checkpoint) {
-  return { nextPage, pass, account: JSON.stringify({ ask, state, addedBehind }) }
+  const { pages, passes: pass, nextPage, startedAt, ...walk } = row
+  return {
+    ...walk,
+    rules: JSON.parse(row.rules) as KeptRules,
+    checkpoint: { pass, nextPage },
+    resumed: pages > 0,
+    startedAt: msOf(startedAt),
+  }
 }
 
 export interface Closing extends Pick<WalkClosing, 'outcome' | 'removals' | 'refresh'> {
@@ -130,7 +138,7 @@ export function* closeWalk(
 function* completeWalk(
   walkId: number,
   runId: number,
-  { coverage, untrusted, totalOff }: WalkOutcome,
+  { coverage, untrusted }: WalkOutcome,
   at: string,
 ): Rule<void> {
   yield* run(
@@ -140,14 +148,13 @@ function* completeWalk(
         status = 'complete',
         coverage = :coverage,
         untrusted = :untrusted,
-        total_off = :totalOff,
         next_page = NULL,
         brief = brief * coalesce((SELECT brief FROM sync_runs WHERE id = :runId), 0),
         updated_at = :at,
         finished_at = :at
       WHERE id = :walkId
     `,
-    { walkId, runId, coverage, untrusted, totalOff, at },
+    { walkId, runId, coverage, untrusted, at },
   )
   yield* forgetRefreshed(walkId)
 }
@@ -175,21 +182,16 @@ function forgetRefreshed(walkId: number): Rule<number> {
   return run('DELETE FROM sync_refreshed WHERE walk_id = :walkId', { walkId })
 }
 
-/** An answer as the page ledger keeps it. */
-interface LedgerRow extends Omit<LedgerEntry, 'ids' | 'positions'> {
-  /** JSON list of the ids. */
-  keys: string
-  /** JSON list beside the keys: `[segment, position]` of each id, null for one that was known before. Null as a whole: see `LedgerEntry`. */
-  places: string | null
-}
-
-type FoundAt = [segment: number, position: number] | null
-
 /** Up to 500 answers of a walk after one, in order. */
 export function* readLedger(walkId: number, after: number): Rule<LedgerEntry[]> {
-  const rows = yield* all<LedgerRow>(
+  type Row = Omit<LedgerEntry, 'ids' | 'resumed' | 'at'> & {
+    keys: string
+    resumed: number
+    readAt: StoredTime
+  }
+  const rows = yield* all<Row>(
     `
-      SELECT ordinal, pass, page, total, keys, why, places
+      SELECT ordinal, pass, page, total, next_page AS "next", last_page AS "lastPage", items, keys, why, resumed, read_at AS "readAt"
       FROM sync_pages
       WHERE walk_id = :walkId AND ordinal > :after
       ORDER BY ordinal
@@ -197,16 +199,10 @@ export function* readLedger(walkId: number, after: number): Rule<LedgerEntry[]> 
     `,
     { walkId, after },
   )
-  return rows.map(entryOf)
-}
-
-export function ledgerRow({ ids, positions, ...answer }: LedgerEntry): LedgerRow {
-  const found = positions?.map((position): FoundAt => position && [position.segment, position.position])
-  return { ...answer, keys: JSON.stringify(ids), places: found ? JSON.stringify(found) : null }
-}
-
-function entryOf({ keys, places, ...answer }: LedgerRow): LedgerEntry {
-  const found = places === null ? null : (JSON.parse(places) as FoundAt[])
-  const positions = found?.map((at) => at && { segment: at[0], position: at[1] }) ?? null
-  return { ...answer, ids: JSON.parse(keys) as string[], positions }
+  return rows.map(({ keys, resumed, readAt, ...answer }) => ({
+    ...answer,
+    ids: JSON.parse(keys) as string[],
+    resumed: resumed === 1,
+    at: msOf(readAt),
+  }))
 }

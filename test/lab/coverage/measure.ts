@@ -53,7 +53,7 @@ export function live(kind: Kind, seed: number, setting: Setting = SETTING): Hist
   const readings: Reading[] = []
   for (let walk = 0; walk < setting.walks; walk++) {
     const last = readings.at(-1)
-    const { result, reading } = readOnce(ground, last !== undefined && last.coverage !== 'steady')
+    const { result, reading } = readOnce(ground, last?.coverage ?? null)
     known.push(result)
     readings.push(reading)
     if (walk < setting.walks - 1) ground.pass(IDLE_S)
@@ -61,7 +61,7 @@ export function live(kind: Kind, seed: number, setting: Setting = SETTING): Hist
   return { readings, wronglyRemoved: countWrong(list, count, known) }
 }
 
-function readOnce(ground: Ground, lastWalkMoved: boolean) {
+function readOnce(ground: Ground, lastCoverage: WalkResult['coverage']) {
   const { kind, list, pass } = ground
   const { perPage, maxPasses, requestsPerMinute } = ground.setting
   const pages = Math.ceil(list.ids.length / perPage)
@@ -72,7 +72,7 @@ function readOnce(ground: Ground, lastWalkMoved: boolean) {
   const result = walkList({
     perPage,
     maxPasses,
-    lastWalkMoved,
+    lastCoverage,
     pageAt: (number) => serve(ground, number, late * gap),
     beforeRequest(_request, reading) {
       pass(gap * (1 - late))

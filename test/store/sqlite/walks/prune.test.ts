@@ -13,8 +13,8 @@ const BACKFILL = { ...SYNC, origin: 'backfill', resumeWithin: null } as const
 function addLedger({ connection }: TestMirror, answers: number): void {
   connection.exec(`
     WITH RECURSIVE answer(ordinal) AS (SELECT 100 UNION ALL SELECT ordinal + 1 FROM answer LIMIT ${answers})
-    INSERT INTO sync_pages (walk_id, ordinal, pass, page, keys, read_at, why)
-    SELECT 1, ordinal, 1, ordinal, '[]', '', 'forward' FROM answer
+    INSERT INTO sync_pages (walk_id, ordinal, pass, page, items, keys, read_at, why)
+    SELECT 1, ordinal, 1, ordinal, 0, '[]', '', 'forward' FROM answer
   `)
 }
 
