@@ -1,5 +1,5 @@
 import type { OpenBackfill, StatusRow } from '../store/core/status.ts'
-import { printable, shellWord } from '../text.ts'
+import { grouped, printable, shellWord } from '../text.ts'
 
 /** What is known of a list beside its row. */
 interface StepContext {
@@ -68,7 +68,15 @@ function told(say: string): Step {
   return { say, command: null, of: 'none' }
 }
 
+/** The run that first met the page, and so many that went on with its walk. */
+const STOPS = 2
+
 function afterFailure(row: StatusRow, isServed: boolean): Step {
+  const { walk_stops: stops, walk_page: page } = row
+  if (page !== null && (stops ?? 0) >= STOPS) {
+    const say = `page ${grouped(page)} failed in each of the last ${(stops ?? 0) + 1} runs, and others do not: until the API mends it, what is behind it comes with`
+    return { say, command: `backfill --from-page ${page + 1}`, of: 'list' }
+  }
   const again = row.last_run_trigger === 'backfill' ? backfillOfLastRun(row) : SYNC
   if (!PASSING.has(row.failing_code ?? '')) return { ...again, say: 'look at the error, then' }
   return isServed

@@ -1,5 +1,6 @@
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { StatusRow } from '../store/core/status.ts'
+import { scopeText } from '../sync/removals.ts'
 import { counted, grouped, inWords, ON_HOLD, printable } from '../text.ts'
 import { backfillCommand, forgetCommand, isStopped } from './next-step.ts'
 import type { JobPlan, JobStatus, State, StatusFacts } from './status.ts'
@@ -35,9 +36,11 @@ export function problemOf(row: StatusRow, state: State, plan: JobPlan | null): P
   }
 }
 
-function removalsText({ removals_held: held, held_why: why, rows }: StatusRow): string {
+function removalsText(row: StatusRow): string {
+  const { removals_held: held, held_why: why, held_out_of_scope: outOfScope, rows } = row
   const reason = why === 'empty' ? 'the list came without items' : 'more than the brake allows in one walk'
-  return `${grouped(held)} of these ${counted(rows, 'row')} left the list and are held back: ${reason}`
+  const scope = scopeText({ rows: held, outOfScope: outOfScope ?? 0 })
+  return `${grouped(held)} of these ${counted(rows, 'row')} left the list${scope} and are held back: ${reason}`
 }
 
 function overdueProblem({ last_run_at: lastRun }: StatusRow, plan: JobPlan | null): Problem {

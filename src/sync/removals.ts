@@ -60,6 +60,13 @@ function holdReason(
   return removable > brakeRows && removable * 100 > live * brakePercent ? 'brake' : null
 }
 
+/** Why rows left a list whose filters or path were changed; empty for any other. */
+export function scopeText({ rows, outOfScope }: Pick<HeldRemovals, 'rows' | 'outOfScope'>): string {
+  if (outOfScope === 0) return ''
+  const which = outOfScope === rows ? '' : `, ${grouped(outOfScope)} of them`
+  return `${which} since its filters or its path were changed,`
+}
+
 /** The error of a complete run while removals are held back. */
 export function heldError(job: Job, held: HeldRemovals, untrusted: string | null): JobError {
   const reason =
@@ -68,7 +75,7 @@ export function heldError(job: Job, held: HeldRemovals, untrusted: string | null
       : 'that is more than removals.brakePercent and brakeRows allow in one walk'
   return new JobError(
     'REMOVALS_HELD',
-    `${jobName(job)}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list and are held back, ` +
+    `${jobName(job)}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list${scopeText(held)} and are held back, ` +
       `since ${reason}. ${untrusted ? `This reading is not trusted (${untrusted}), so none was removed. ` : ''}` +
       `If these rows really left the list, run: ${acceptCommand(job)}`,
   )

@@ -230,6 +230,8 @@ export interface HeldRemovals {
   rows: number
   live: number
   why: HeldBackReason
+  /** Those that the list no longer has since its filters or its path were changed. */
+  outOfScope: number
 }
 
 export interface WalkClosing {

@@ -52,6 +52,16 @@ describe('the next step', () => {
     ],
     ['of one that the API did not answer', failedBy('TIMEOUT'), `when the API answers again: ${SYNC}`],
     ['of one that failed otherwise', failedBy('BAD_RESPONSE'), `look at the error, then: ${SYNC}`],
+    [
+      'of one of which three runs stopped at the same page',
+      { ...failedBy('SERVER_ERROR'), walk_page: 1200, walk_stops: 2 },
+      'page 1,200 failed in each of the last 3 runs, and others do not: until the API mends it, what is behind it comes with: admin-mirror backfill --org acme --collection orders --from-page 1201',
+    ],
+    [
+      'of one of which two runs did',
+      { ...failedBy('SERVER_ERROR'), walk_page: 1200, walk_stops: 1 },
+      `when the API answers again: ${SYNC}`,
+    ],
     ['of one whose last run was killed', { last_run_status: 'running', running: false }, SYNC],
     ['of an interrupted backfill', STOPPED_BACKFILL, BACKFILL],
     ['of an interrupted backfill of a list never read whole', { ...STOPPED_BACKFILL, as_of: null }, SYNC],

@@ -509,9 +509,9 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         const fourth = await walked(store, TEXTS.slice(1), 'remove')
 
         expect([first.heldBack, second.heldBack, third.heldBack, fourth.heldBack]).toEqual([
-          { rows: 1, live: 3, why: 'brake' },
-          { rows: 2, live: 3, why: 'brake' },
-          { rows: 1, live: 3, why: 'brake' },
+          { rows: 1, live: 3, why: 'brake', outOfScope: 0 },
+          { rows: 2, live: 3, why: 'brake', outOfScope: 0 },
+          { rows: 1, live: 3, why: 'brake', outOfScope: 0 },
           null,
         ])
         expect(Object.keys(await opened.live(JOB))).toEqual(['2', '3'])

@@ -58,11 +58,19 @@ describe('removable rows', () => {
 describe('the error about removals held back', () => {
   it.each<[HeldRemovals, string]>([
     [
-      { rows: 300, live: 1000, why: 'brake' },
+      { rows: 300, live: 1000, why: 'brake', outOfScope: 0 },
       '300 of 1,000 rows left the list and are held back, since that is more than removals.brakePercent',
     ],
     [
-      { rows: 40, live: 40, why: 'empty' },
+      { rows: 300, live: 1000, why: 'brake', outOfScope: 300 },
+      '300 of 1,000 rows left the list since its filters or its path were changed, and are held back, since that',
+    ],
+    [
+      { rows: 300, live: 1000, why: 'brake', outOfScope: 290 },
+      '300 of 1,000 rows left the list, 290 of them since its filters or its path were changed, and are held back',
+    ],
+    [
+      { rows: 40, live: 40, why: 'empty', outOfScope: 0 },
       '40 of 40 rows left the list and are held back, since the list came without items',
     ],
   ])('names the list, how many of how many, why, and what to type', (held, words) => {

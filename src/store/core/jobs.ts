@@ -105,7 +105,15 @@ export function* jobState(job: Job): Rule<JobState> {
 
 export function heldRemovals(job: Job): Rule<HeldRemovals | null> {
   return one(
-    `SELECT removals_held AS rows, rows AS live, held_why AS why FROM sync_jobs WHERE ${OF_JOB} AND removals_held > 0`,
+    `
+      SELECT
+        removals_held AS rows,
+        rows AS live,
+        held_why AS why,
+        (SELECT count(*) FROM sync_missing WHERE ${OF_JOB} AND state = 'held' AND reason = 'out_of_scope') AS "outOfScope"
+      FROM sync_jobs
+      WHERE ${OF_JOB} AND removals_held > 0
+    `,
     namesOf(job),
   )
 }

@@ -59,6 +59,10 @@ const COLUMNS = {
   removals_held: read<number>('job.removals_held'),
   /** Why they are held back; null if none are. */
   held_why: read<'brake' | 'empty' | null>('CASE WHEN job.removals_held > 0 THEN job.held_why END'),
+  /** Those of them that the list no longer has since its filters or its path were changed. */
+  held_out_of_scope: read<number | null>(`CASE WHEN job.removals_held > 0 THEN (
+      SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'held' AND reason = 'out_of_scope'
+    ) END`),
   /** Why the last complete full walk is not trusted for removals; null if it is. */
   untrusted: read<string | null>('complete.untrusted'),
   /** Rows missed by one trusted walk. If a second one misses them too, they are removed or held back. */
@@ -73,6 +77,12 @@ const COLUMNS = {
   walk_total: read<number | null>('walk.total'),
   walk_started_at: read<string | null>('walk.started_at'),
   walk_updated_at: read<string | null>('walk.updated_at'),
+  /** Runs that went on with the open walk, read a page, and stopped where they had begun: other pages come, and this one does not. */
+  walk_stops: read<number | null>(`CASE WHEN job.failing_since IS NOT NULL THEN (
+      SELECT count(*)
+      FROM sync_runs
+      WHERE ${OF_OUTER_JOB} AND walk_id = walk.id AND status = 'failed' AND pages > 0 AND first_page = walk.next_page
+    ) END`),
   /** What that process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
   work: read<'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null>(`CASE
       WHEN job.verifying = 1 THEN 'verify'

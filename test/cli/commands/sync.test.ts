@@ -117,3 +117,47 @@ it('numbers that an API begins to send as texts shrink no sum, and what is no nu
   await syncOf((id) => ({ total: id * 100, rate: null, other: id === 7 ? 1 : null }))
   expect((await run(['status'])).stdout.match(/^note: .*/gm)).toEqual([`note: ${notes[0]}`])
 })
+
+it('a page that always fails is named after three runs that stopped at it, with what reads on behind it', async ({
+  scene: { workspace, api, configure },
+}) => {
+  const { run, value } = workspace
+  configure({ retry: { attempts: 1 } })
+  api.list = items(12)
+  api.instead = (asked) => (asked.page === 4 ? { status: 500, body: {} } : pageOf(api.list, asked))
+  const stop = async () => {
+    await run(['sync'])
+    return (await run(['status'])).stdout
+  }
+
+  const told = [await stop(), await stop(), await stop()]
+  const behind = 'admin-mirror backfill --org acme --collection orders --from-page 5'
+  const backfill = await run(typed(behind))
+
+  expect(told.map((text) => text.includes(behind))).toEqual([false, false, true])
+  expect(told[2]).toContain('page 4 failed in each of the last 3 runs')
+  expect(backfill.code).toBe(0)
+  expect(value('SELECT count(*) FROM orders')).toBe(10)
+})
+
+it('rows that left a list since its filters were narrowed are told so', async ({
+  scene: { workspace, api, configure },
+}) => {
+  const { run } = workspace
+  const removals = { brakePercent: 30, brakeRows: 0 }
+  configure({ removals })
+  api.perPage = 25
+  api.list = items(70)
+  await run(['sync'])
+  const filters = { state: 'paid' }
+  configure({ removals, collections: { orders: { filters }, establishments: false } })
+  api.list = items(40)
+  await run(['sync'])
+
+  const held = await run(['sync'])
+  const status = await run(['status'])
+
+  const why = 'left the list since its filters or its path were changed, and are held back'
+  expect(held.logs.at(-1)?.error_message).toContain(`30 of 70 rows ${why}`)
+  expect(status.stdout).toContain(`30 of these 70 rows ${why}`)
+})
