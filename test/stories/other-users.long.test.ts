@@ -7,7 +7,7 @@ import { IS_ROOT, runs } from '../helpers/system.ts'
 import { createWorkspace } from '../helpers/workspace.ts'
 import { written } from '../helpers/written.ts'
 
-// Two users of one machine work with one mirror. Only root can start processes of other users.
+// What others on the machine may not. Only root can start processes of other users.
 
 const CAN_BE_OTHERS = IS_ROOT && runs('setpriv', '--version')
 const GROUP = 20_000
@@ -39,7 +39,6 @@ async function createMirror() {
   fs.mkdirSync(workspace.file('data'))
   fs.chownSync(workspace.file('data'), SERVICE, SERVICE)
   expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
-  const asked = server.asked.length
 
   /** A command of this user that has written the first page and is at work on the job, until the door opens. */
   async function startWorking(args: readonly string[], user: object) {
@@ -50,7 +49,7 @@ async function createMirror() {
     return { running, open: () => door.open(), lock: lockOf(workspace.mirror) }
   }
 
-  return { workspace, server, asked, startWorking }
+  return { workspace, startWorking }
 }
 
 function lockOf(mirror: string): string {
@@ -65,63 +64,7 @@ function modesOf(...files: string[]): string[] {
 
 const BACKFILL = ['backfill', '--org', 'acme']
 
-describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on (needs root)', () => {
-  it('has a busy job for its own user while root is at work on it', async () => {
-    const { workspace, startWorking } = await createMirror()
-    const { running, open } = await startWorking(BACKFILL, {})
-
-    const sync = await workspace.run(['sync'], as(SERVICE))
-    const forget = await workspace.run(['forget', '--org', 'acme', '--yes'], as(SERVICE))
-    open()
-
-    expect([sync.code, forget.code]).toEqual([1, 1])
-    expect(sync.logs).toContainEqual(expect.objectContaining({ error_code: 'BUSY' }))
-    expect(forget.stderr).toContain('BUSY')
-    expect((await running.ended).code).toBe(0)
-    expect(workspace.value('SELECT count(*) FROM orders')).toBe(ITEMS.length)
-  })
-
-  it('is taken over by its own user when the process of root is killed, whose lock file can go', async () => {
-    const { workspace, startWorking } = await createMirror()
-    const { running, open, lock } = await startWorking(BACKFILL, {})
-    running.killAll('SIGKILL')
-    await running.ended
-    open()
-
-    expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
-    expect(fs.existsSync(lock)).toBe(false)
-  })
-
-  it('keeps its job where the lock of a living process may not be tried, and says what right is missing', async () => {
-    const { workspace, server, asked, startWorking } = await createMirror()
-    const { running, open, lock } = await startWorking(BACKFILL, {})
-    // As root's lock files were made once, or are where root may not give files away.
-    fs.chownSync(lock, 0, 0)
-    fs.chmodSync(lock, 0o644)
-    const before = server.asked.length
-
-    const ended = [
-      await workspace.run(['sync'], as(SERVICE)),
-      await workspace.run(['sync', '--wait'], as(SERVICE)),
-      await workspace.run(['forget', '--org', 'acme', '--yes'], as(SERVICE)),
-    ]
-    const status = await workspace.run(['status', '--json'], as(SERVICE))
-    const left = { asked: server.asked.length, isLocked: fs.existsSync(lock) }
-    open()
-
-    expect(ended.map(({ code }) => code)).toEqual([4, 4, 4])
-    for (const { stderr } of ended) {
-      expect(stderr).toContain(path.basename(lock))
-      expect(stderr).toMatch(/the process counts as alive. Let this user write to .*mirror\.db-owners/)
-      expect(stderr).not.toContain('INTERNAL')
-    }
-    expect(JSON.parse(status.stdout).jobs).toMatchObject([{ running: null }])
-    expect(left).toEqual({ asked: before, isLocked: true })
-    expect((await running.ended).code).toBe(0)
-    expect(server.asked.length).toBeGreaterThan(asked)
-    expect(workspace.value('SELECT count(*) FROM orders')).toBe(ITEMS.length)
-  })
-
+describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror of another user (needs root)', () => {
   it('is for its owner alone when it is new, with all that lies beside it', async () => {
     const { workspace, startWorking } = await createMirror()
     const { running, open, lock } = await startWorking(BACKFILL, as(SERVICE))
@@ -142,58 +85,6 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror that another user works on 
     expect(modes).toEqual(['600', '600', '600', '700', '600', '600'])
     expect(query.code).toBe(4)
     expect(query.stderr).toMatch(/its owner has not given this user the right/)
-  })
-
-  it("is made by root for the owner of its folder, whatever root's first command was", async () => {
-    const { workspace } = await createScene({ list: ITEMS, database: 'data/below/mirror.db' })
-    fs.chmodSync(workspace.folder, 0o755)
-    fs.mkdirSync(workspace.file('data'))
-    fs.chownSync(workspace.file('data'), SERVICE, SERVICE)
-
-    const check = await workspace.run(['check'])
-    const byRoot = await workspace.run(['sync'])
-    const { mirror } = workspace
-    const owners = ['data/below', 'data/below/mirror.db', 'data/below/mirror.db-owners'].map((name) => {
-      const { uid, gid } = fs.statSync(workspace.file(name))
-      return [uid, gid]
-    })
-    const commands = [['check'], ['status'], ['sync']]
-    const byService = []
-    for (const args of commands) byService.push((await workspace.run(args, as(SERVICE))).code)
-
-    expect([check.code, byRoot.code]).toEqual([0, 0])
-    expect(owners).toEqual(owners.map(() => [SERVICE, SERVICE]))
-    expect(modesOf(mirror, `${mirror}-owners`)).toEqual(['600', '700'])
-    expect(byService).toEqual(commands.map(() => 0))
-  })
-
-  it('is shared by a group in the way that the README says', async () => {
-    const { workspace, startWorking } = await createMirror()
-    const { mirror } = workspace
-    fs.chownSync(workspace.file('data'), SERVICE, GROUP)
-    fs.chmodSync(workspace.file('data'), 0o2770)
-    fs.chownSync(mirror, SERVICE, GROUP)
-    fs.chmodSync(mirror, 0o660)
-
-    const alone = await workspace.run(
-      ['query', 'SELECT count(*) FROM orders', '--format', 'csv'],
-      as(ANALYST),
-    )
-    const { running, open, lock } = await startWorking(BACKFILL, as(SERVICE))
-    const query = await workspace.run(
-      ['query', 'SELECT count(*) FROM orders', '--format', 'csv'],
-      as(ANALYST),
-    )
-    const sync = await workspace.run(['sync'], as(ANALYST))
-    const modes = modesOf(mirror, `${mirror}-wal`, `${mirror}-owners`, lock)
-    open()
-    const codes = [(await running.ended).code, (await workspace.run(['sync'], as(ANALYST))).code]
-
-    expect([alone.stdout, query.stdout]).toEqual([`count(*)\n6\n`, `count(*)\n6\n`])
-    expect(sync.logs).toContainEqual(expect.objectContaining({ error_code: 'BUSY' }))
-    expect(modes).toEqual(['660', '660', '770', '660'])
-    expect(codes).toEqual([0, 0])
-    expect((await workspace.run(['sync'], as(SERVICE))).code).toBe(0)
   })
 })
 

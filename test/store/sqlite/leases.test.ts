@@ -1,13 +1,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
+import { MirrorLostError } from '../../../src/errors.ts'
 import { leasesFolder } from '../../../src/store/sqlite/file/lock-file.ts'
 import { openForWriting } from '../../../src/store/sqlite/file/open-for-writing.ts'
 import { createLeases, isOwnerAlive, type Leases } from '../../../src/store/sqlite/leases.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { mustRun } from '../../helpers/system.ts'
-import { tempFolder } from '../../helpers/temp-folder.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const HOUR_MS = 3_600_000
@@ -167,17 +166,4 @@ describe('a file that is not our lock file', () => {
       for (const other of others) expect(fs.existsSync(other)).toBe(true)
     },
   )
-
-  it('is refused as a link in place of the folder, and its files stay', () => {
-    const test = openTestMirror()
-    const elsewhere = tempFolder()
-    fs.writeFileSync(path.join(elsewhere, KILLED), '')
-    fs.rmSync(leasesFolder(test.file), { recursive: true })
-    fs.symlinkSync(elsewhere, leasesFolder(test.file))
-
-    expect(() => leasesOf(test, FIRST, muchLater)).toThrow(MirrorError)
-    expect(() => leasesOf(test, FIRST, muchLater)).toThrow(/mirror\.db-owners is not a folder, but a link/)
-    expect(isOwnerAlive(test.file, KILLED)).toBeNull()
-    expect(fs.readdirSync(elsewhere)).toEqual([KILLED])
-  })
 })

@@ -42,14 +42,28 @@ export function explainSqliteError(file: string, error: Error & { code: string }
     )
   if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) return unwritable(file, message)
   if (code === 'SQLITE_IOERR_GETTEMPPATH') return noTemporaryFolder(file)
+  if (/^SQLITE_IOERR_(?:SHM|LOCK|UNLOCK|RDLOCK|CHECKRESERVEDLOCK)|^SQLITE_PROTOCOL/.test(code))
+    return noWal(file, code)
   if (code.startsWith('SQLITE_IOERR')) return unreachable(file, code)
   return new MirrorError(`${file}: ${message} (${code})`)
 }
 
 export function damaged(file: string, what: string): MirrorLostError {
+  const hasLog = (fs.statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+  const cause = hasLog
+    ? ` If it was put there from a copy, the ${file}-wal beside it may be of the old file: move it and the -shm away, and put the copy there again.`
+    : ''
   // SQLite's report may have several lines, and an error has one.
   return new MirrorLostError(
-    `${file} is damaged (${what.replaceAll(/\s+/g, ' ')}); it is left as it is. Restore a copy, or move it away and run "admin-mirror sync" to read everything again`,
+    `${file} is damaged (${what.replaceAll(/\s+/g, ' ')}); it is left as it is.${cause} Restore a copy, or move it away and run "admin-mirror sync" to read everything again`,
+  )
+}
+
+/** The file system lacks what WAL mode needs. */
+export function noWal(file: string, why: string): MirrorError {
+  return new MirrorError(
+    `${file} cannot be used: its file system has no locks, or no memory that processes share, as SQLite needs them (${why}). Put the mirror on a ` +
+      'local disk or a named volume, not on a share or a folder of another system',
   )
 }
 

@@ -1,23 +1,20 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { systemCode } from '../../../errors.ts'
+import { MirrorError, systemCode } from '../../../errors.ts'
 import { hasMirrorViews, makeMirrorViews } from '../../core/views.ts'
 import { assertKnownVersion } from '../../schema.ts'
 import { type Connection, runRule } from '../driver.ts'
 import { migrate } from '../migrate.ts'
 import { ALTERATION } from '../tables/alter.ts'
-import { assertMayWrite, damaged } from './errors.ts'
+import { assertMayWrite, damaged, noWal } from './errors.ts'
 import {
   APPLICATION_ID,
   assertOurs,
   assertOwnWal,
-  attempt,
   connect,
   isBusy,
   makeFolder,
-  otherOwner,
   schemaVersion,
-  share,
   translate,
 } from './open.ts'
 
@@ -36,6 +33,7 @@ export function openForWriting(file: string): Connection {
   let opened: Connection | undefined
   try {
     makeFolder(path.dirname(file))
+    assertNotAsRoot(file)
     const isNew = assertOurs(file) === 'empty'
     // Before anything is written: even `journal_mode = WAL` changes a file.
     if (isNew) makeFile(file)
@@ -43,7 +41,7 @@ export function openForWriting(file: string): Connection {
     const connection = connect(file)
     opened = connection
     if (isNew) connection.pragma(`application_id = ${APPLICATION_ID}`)
-    connection.pragma('journal_mode = WAL')
+    if (connection.pragma('journal_mode = WAL', { simple: true }) !== 'wal') throw noWal(file, 'no WAL mode')
     connection.pragma('synchronous = NORMAL')
     // Twice SQLite's default: a first sync of 2,000 pages waits half as long for the disk. The WAL grows
     // while a reader needs it; the second commit after the reader's end cuts it to the limit.
@@ -59,12 +57,18 @@ export function openForWriting(file: string): Connection {
   }
 }
 
-/** Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode and owner. */
+/** Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode. */
 function makeFile(file: string): void {
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NONBLOCK } = fs.constants
-  const owner = otherOwner(path.dirname(file))
-  if (owner && attempt(() => share(file, O_WRONLY | O_CREAT | O_EXCL, owner, 0o600))) return
-  fs.closeSync(fs.openSync(file, O_WRONLY | O_CREAT | O_NONBLOCK, 0o600))
+  fs.closeSync(fs.openSync(file, 'a', 0o600))
+}
+
+/** What root makes beside the mirror of another user, that user cannot write. */
+function assertNotAsRoot(file: string): void {
+  const uid = fs.statSync(file, { throwIfNoEntry: false })?.uid ?? 0
+  if (process.geteuid?.() !== 0 || uid === 0) return
+  throw new MirrorError(
+    `${file} belongs to the user ${uid}, and root would make files beside it that this user cannot write: run the command as that user, with runuser -u "$(id -nu ${uid})" -- in front of it`,
+  )
 }
 
 /**

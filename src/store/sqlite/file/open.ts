@@ -54,37 +54,6 @@ export function connect(file: string, readonly = false): Connection {
   return new Database(file, { readonly, timeout: LOCK_MS })
 }
 
-/**
- * Opens a file, and gives it this owner and group and at least these rights, as far as this user may. Else that user could not use what root
- * makes beside his files.
- */
-export function share(file: string, flags: number, owner: Ownership, mode: number): void {
-  const handle = fs.openSync(file, flags | fs.constants.O_NOFOLLOW, mode)
-  try {
-    const has = fs.fstatSync(handle)
-    giveTo(handle, owner)
-    if ((has.mode & mode) !== mode) attempt(() => fs.fchmodSync(handle, (has.mode & 0o7777) | mode))
-  } finally {
-    fs.closeSync(handle)
-  }
-}
-
-export type Ownership = Pick<fs.Stats, 'uid' | 'gid'>
-
-/** Returns whether it has that group. Only root may give files away; others may give them to a group that they belong to. */
-export function giveTo(handle: number, { uid, gid }: Ownership): boolean {
-  const own = fs.fstatSync(handle)
-  const isGroup = own.gid === gid || attempt(() => fs.fchownSync(handle, own.uid, gid))
-  if (own.uid !== uid) attempt(() => fs.fchownSync(handle, uid, isGroup ? gid : own.gid))
-  return isGroup
-}
-
-/** Who gets a new file in the folder, if not this user. Nobody gets what is made in a folder for all (/tmp). */
-export function otherOwner(folder: string): fs.Stats | null {
-  const stat = fs.statSync(folder)
-  return stat.uid === process.geteuid?.() || (stat.mode & 0o002) !== 0 ? null : stat
-}
-
 /** Runs a task that may fail without harm; returns whether it succeeded. */
 export function attempt(task: () => void): boolean {
   try {
@@ -95,17 +64,12 @@ export function attempt(task: () => void): boolean {
   }
 }
 
-/**
- * Makes a folder and its missing parents, each for the owner of the one above it. Node's recursive mkdir never returns where a folder that exists
- * reports that it does not, as in /proc.
- */
+/** Makes a folder and its missing parents. Node's recursive mkdir never returns where a folder that exists reports that it does not, as in /proc. */
 export function makeFolder(folder: string): void {
   if (fs.existsSync(folder)) return
   makeFolder(path.dirname(folder))
   try {
     fs.mkdirSync(folder)
-    const owner = otherOwner(path.dirname(folder))
-    if (owner) share(folder, fs.constants.O_DIRECTORY, owner, 0o700)
   } catch (error) {
     // Another process may have been faster.
     if (!fs.existsSync(folder)) throw error

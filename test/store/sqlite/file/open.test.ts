@@ -5,10 +5,11 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError } from '../../../../src/errors.ts'
 import { LATEST_VERSION } from '../../../../src/store/schema.ts'
 import type { Connection } from '../../../../src/store/sqlite/driver.ts'
+import { explainSqliteError } from '../../../../src/store/sqlite/file/errors.ts'
 import { makeFolder, openForReading } from '../../../../src/store/sqlite/file/open.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
 import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../../helpers/other-process.ts'
-import { mustRun } from '../../../helpers/system.ts'
+import { IS_ROOT, mustRun } from '../../../helpers/system.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 
 const APPLICATION_ID = 0x61646d72
@@ -241,57 +242,6 @@ function overwrite(file: string, from: number, length: number): void {
   fs.closeSync(handle)
 }
 
-const BESIDE = ['-wal', '-shm', '-journal']
-
-/** What stands where a regular file should be; returns the names that are refused. */
-const MISPLACED: [string, () => string[], RegExp][] = [
-  ...['', ...BESIDE].map((suffix): (typeof MISPLACED)[number] => [
-    `a pipe at mirror.db${suffix}`,
-    () => {
-      const file = suffix === '' ? path.join(tempFolder(), 'mirror.db') : makeMirror()
-      mustRun('mkfifo', file + suffix)
-      return [file]
-    },
-    /mirror\.db(-wal|-shm|-journal)? is a pipe, where a regular file should be/,
-  ]),
-  ...['/dev/null', '/dev/zero'].map((device): (typeof MISPLACED)[number] => [
-    device,
-    () => {
-      const link = path.join(tempFolder(), 'mirror.db')
-      fs.symlinkSync(device, link)
-      return [device, link]
-    },
-    /is a device, where a regular file should be/,
-  ]),
-  ...['', ...BESIDE].map((suffix): (typeof MISPLACED)[number] => [
-    `a second name of mirror.db${suffix}`,
-    () => {
-      const file = makeKilled()
-      if (suffix === '-journal') fs.writeFileSync(file + suffix, '')
-      const second = path.join(tempFolder(), `second.db${suffix}`)
-      fs.linkSync(file + suffix, second)
-      return suffix === '' ? [file, second] : [file]
-    },
-    /has 2 names \(hard links\)/,
-  ]),
-  ...BESIDE.map((suffix): (typeof MISPLACED)[number] => [
-    `a link at mirror.db${suffix}`,
-    () => {
-      const file = makeMirror()
-      fs.symlinkSync('elsewhere', file + suffix)
-      return [file]
-    },
-    /mirror\.db-\w+ is a link/,
-  ]),
-]
-
-/** The size of each file in the folder of this one. */
-function filesBeside(file: string): Record<string, number> {
-  const folder = path.dirname(file)
-  const sizes = fs.readdirSync(folder).map((name) => [name, fs.lstatSync(path.join(folder, name)).size])
-  return Object.fromEntries(sizes) as Record<string, number>
-}
-
 describe('a file that cannot be the mirror', () => {
   it.each(UNUSABLE)('is refused and left as it is: %s', (_what, make, message) => {
     const file = path.join(tempFolder(), 'mirror.db')
@@ -330,13 +280,27 @@ describe('a file that cannot be the mirror', () => {
     expect(error.message).toMatch(/is a folder.*name a file/)
   })
 
-  it.each(MISPLACED)('is refused without a wait, and nothing is written: %s', (_what, make, message) => {
-    for (const file of make()) {
-      const before = file.startsWith('/dev/') ? {} : filesBeside(file)
-      for (const openIt of [openForWriting, openForReading])
-        expect(errorOf(() => openIt(file)).message).toMatch(message)
-      if (!file.startsWith('/dev/')) expect(filesBeside(file)).toEqual(before)
-    }
+  it.each(['a pipe', '/dev/zero'])('is refused without a wait if it is %s', (what) => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    if (what === 'a pipe') mustRun('mkfifo', file)
+    else fs.symlinkSync(what, file)
+
+    for (const openIt of [openForWriting, openForReading])
+      expect(errorOf(() => openIt(file)).message).toMatch(
+        /is a pipe or a device, where a regular file should be/,
+      )
+  })
+
+  it('is named as damaged by the log of the old file where a copy was put in its place', () => {
+    const file = makeMirror()
+    const killed = open(file)
+    killed.exec('DELETE FROM sync_settings; CREATE TABLE other (x); DROP TABLE sync_runs')
+    const restored = copyOf(file, '-wal')
+    fs.writeFileSync(restored, fs.readFileSync(makeMirror()).subarray(0, 40_000))
+
+    expect(errorOf(() => openForWriting(restored)).message).toContain(
+      `If it was put there from a copy, the ${restored}-wal beside it may be of the old file: move it and the -shm away`,
+    )
   })
 
   it('is refused if its folder is a file', () => {
@@ -387,6 +351,30 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
     expect(outcome).toMatch(/^MirrorError: .*this user needs to/)
   })
 })
+
+it.each(['SQLITE_IOERR_SHMMAP', 'SQLITE_IOERR_SHMLOCK', 'SQLITE_IOERR_LOCK', 'SQLITE_PROTOCOL'])(
+  'a file system without locks or shared memory is named as the cause: %s',
+  (code) => {
+    const { message } = explainSqliteError(
+      '/data/mirror.db',
+      Object.assign(new Error('disk I/O error'), { code }),
+    )
+
+    expect(message).toMatch(/^\/data\/mirror\.db cannot be used: its file system has no locks, .*local disk/)
+    expect(message).not.toContain('ulimit')
+  },
+)
+
+it.runIf(IS_ROOT)(
+  "another user's mirror is not written by root, who is told how to run the command as that user",
+  () => {
+    const file = makeMirror()
+    fs.chownSync(file, 10_001, 10_001)
+
+    expect(errorOf(() => openForWriting(file)).message).toMatch(/runuser -u "\$\(id -nu 10001\)" --/)
+    expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
+  },
+)
 
 describe('a folder', () => {
   it('is created with its parents, and may exist already', () => {
