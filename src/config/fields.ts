@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkCron } from '../schedule/check-cron.ts'
+import { isCron } from '../schedule/cron.ts'
 import { isPostgresAddress, parsePostgresAddress } from './postgres-address.ts'
 
 // The values of the file are texts until these read them. What they say begins with "must", since of a missing value is said "is missing.
@@ -177,7 +177,7 @@ export function timezone() {
 
 export function cronExpression() {
   const must = 'a cron expression. Write 5 or 6 fields in quotes, like "*/15 * * * *"'
-  return parsed(must, (text) => (checkCron(text) === null ? text : refuse(`be ${must}`)))
+  return parsed(must, (text) => (isCron(text) ? text : refuse(`be ${must}`)))
 }
 
 export function listenHost() {

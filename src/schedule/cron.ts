@@ -1,51 +1,24 @@
-import { createRequire } from 'node:module'
-import type { CronFieldError, Logger, ParsedFields } from 'node-cron'
-
-// Loaded where the first schedule needs it: every command checks the schedules, and most are right at first sight. Not import(),
-// since the rules of the configuration are synchronous.
-const require = createRequire(import.meta.url)
-const nodeCron = () => require('node-cron') as typeof import('node-cron')
+import { createTask, type Logger, parse, validate } from 'node-cron'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const DAY = 24 * 60 * MINUTE
-// Leap days fall on every weekday within 28 years: a schedule that does not fire in these never does.
-const CYCLE = { start: Date.UTC(2001, 0, 1), days: 28 * 365 + 7 }
 
-/** Hundreds of jobs share a few schedules: building one takes 0.5 ms, and each search some more. */
-const KNOWN = new Map<string, KnownSchedule>()
-
-const NEVER_FIRES = 'no such day exists, so it would never fire'
-const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }
-
-/** Returns what node-cron finds wrong: a field with its text, or a whole phrase; null when nothing is. */
-export function findCronFault(expression: string): { field: string; text: string } | string | null {
-  const { errors } = nodeCron().validateDetailed(expression)
-  if (errors[0] !== undefined) return faultOf(errors[0])
-  return everFires(expression) ? null : NEVER_FIRES
-}
-
-function faultOf({ field, value: text = '' }: CronFieldError): { field: string; text: string } | string {
-  if (field === 'expression') return 'it has a character that means nothing there'
-  // node-cron also blames this field for a day that only the named months lack.
-  if (field === 'dayOfMonth' && nodeCron().validateDetailed(`0 0 ${text} * *`).valid) return NEVER_FIRES
-  const names: Record<string, string> = { dayOfMonth: 'day of month', dayOfWeek: 'day of week' }
-  return { field: names[field] ?? field, text }
-}
-
-function everFires(expression: string): boolean {
-  const { day } = createMatchers(expression, 'UTC')
-  for (let index = 0; index < CYCLE.days; index++) if (day(CYCLE.start + index * DAY)) return true
-  return false
-}
+// All zones differ from UTC by a multiple of this, before and after each change of their clocks: a local hour neither
+// begins nor ends within one.
+const QUARTER = 15 * MINUTE
 
 /** How far ahead the next fire time is searched. A leap day on a given weekday can be 40 years away, but nobody asks for one. */
 const SEARCHED = 400 * DAY
 
+/** Whether a text is a cron expression (5 or 6 fields, or a word like `@daily`). A day has to match both its day of month and its day of week. */
+export function isCron(text: string): boolean {
+  return validate(text)
+}
+
 /**
  * Returns the first fire time (epoch milliseconds) in (`after`, `until`], or null. Local time counts: a time in an hour that a change
- * of the clocks skips does not fire on that day, and one in an hour that comes twice fires twice. `expression` has passed `checkCron`
- * (check-cron.ts). Throws for an unknown time zone.
+ * of the clocks skips does not fire on that day, and one in an hour that comes twice fires twice. Takes the longest steps that are safe.
  */
 export function nextFireAfter(
   expression: string,
@@ -53,14 +26,25 @@ export function nextFireAfter(
   after: number,
   until = after + SEARCHED,
 ): number | null {
-  const { matchers, last } = scheduleOf(expression, timezone)
-  // The last search covered (after, until] and found `fire`.
-  const isKnown = last.after <= after && (last.fire === null ? until <= last.until : after < last.fire)
-  if (!isKnown) Object.assign(last, { after, until, fire: nextMatch(matchers, after, until) })
-  return last.fire !== null && last.fire <= until ? last.fire : null
+  const { day, hour, minute, seconds } = matchersOf(expression, timezone)
+  // A moment's local day is its day in UTC, the one before or the one after.
+  const isDayNear = (time: number) => day(time) || day(time - DAY) || day(time + DAY)
+  let time = startOfNext(SECOND, after)
+  while (time <= until) {
+    if (!isDayNear(time)) time = startOfNext(DAY, time)
+    else if (!hour(time)) time = startOfNext(QUARTER, time)
+    else if (!minute(time)) time = startOfNext(MINUTE, time)
+    else if (!seconds.has(Math.floor(time / SECOND) % 60)) time = startOfNext(SECOND, time)
+    else return time
+  }
+  return null
 }
 
-/** The next fire times, at most `count`. */
+function startOfNext(unit: number, time: number): number {
+  return (Math.floor(time / unit) + 1) * unit
+}
+
+/** The next fire times, at most `count`, within SEARCHED. */
 export function nextFires(expression: string, timezone: string, after: number, count: number): number[] {
   const until = after + SEARCHED
   const times: number[] = []
@@ -73,7 +57,7 @@ export function nextFires(expression: string, timezone: string, after: number, c
 /** Enough for the days of a week. */
 const MEASURED_FIRES = 8
 
-/** The mean time between the next fire times of a checked schedule, in milliseconds; a year if it has fewer than two. */
+/** The mean time between the next fire times of a schedule, in milliseconds; a year if it has fewer than two. */
 export function periodOf(expression: string, timezone: string, now: number): number {
   const times = nextFires(expression, timezone, now, MEASURED_FIRES + 1)
   const [first, last] = [times[0], times.at(-1)]
@@ -81,106 +65,42 @@ export function periodOf(expression: string, timezone: string, now: number): num
   return (last - first) / (times.length - 1)
 }
 
-/** A schedule, and what was found of it last. */
-interface KnownSchedule {
-  matchers: Matchers
-  last: { after: number; until: number; fire: number | null }
-}
-
-function scheduleOf(expression: string, timezone: string): KnownSchedule {
-  const name = `${timezone} ${expression}`
-  const known = KNOWN.get(name)
-  if (known) return known
-  const last = { after: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY, fire: null }
-  const made = { matchers: createMatchers(expression, timezone), last }
-  KNOWN.set(name, made)
-  return made
-}
-
-function createMatchers(expression: string, timezone: string): Matchers {
-  const fields = nodeCron().parse(expression)
-  const { day, hour, minute } = coarserExpressions(fields)
-  const isMinute = rememberingLast(MINUTE, createMatcher(minute, timezone))
-  const [minutes, seconds] = [fields.minute.map(Number), fields.second.map(Number)]
-  // Clocks differ from UTC by a multiple of a quarter of an hour.
-  const inQuarter = new Set(minutes.map((value) => value % 15))
-  const inMinute = new Set(seconds)
-  return {
-    day: rememberingLast(DAY, createMatcher(day, 'UTC')),
-    hour: createMatcher(hour, timezone),
-    minute: isMinute,
-    second: (time) => inMinute.has(Math.floor(time / SECOND) % 60) && isMinute(time),
-    mayBeMinute: (time) => inQuarter.has(Math.floor(time / MINUTE) % 15),
-  }
-}
-
-/** Remembers the answer for the last span of this many milliseconds: a match takes some ten microseconds. */
-function rememberingLast(span: number, matches: (time: number) => boolean): (time: number) => boolean {
-  let [last, answer] = [Number.NaN, false]
-  return (time) => {
-    const index = Math.floor(time / span)
-    if (index !== last) [last, answer] = [index, matches(time)]
-    return answer
-  }
-}
-
-/** Cron expressions for the whole days, hours and minutes of a schedule. */
-function coarserExpressions(fields: ParsedFields) {
-  const day = `${fields.dayOfMonth.join()} ${fields.month.join()} ${fields.dayOfWeek.join()}`
-  const hour = `${fields.hour.join()} ${day}`
-  const minute = `${fields.minute.join()} ${hour}`
-  return {
-    day: `* * * ${day}`,
-    hour: `* * ${hour}`,
-    minute: `* ${minute}`,
-  }
-}
-
-function createMatcher(expression: string, timezone: string): (time: number) => boolean {
-  const task = nodeCron().createTask(expression, () => {}, { timezone, logger: SILENT })
-  // node-cron lists all tasks for ever; a destroyed one has left the list and still matches.
-  void task.destroy()
-  return (time) => task.match(new Date(time))
-}
-
-/** Whether a schedule may fire in the day, hour, minute or second of a moment (epoch milliseconds). */
+/** Whether a schedule may fire in the day, hour or minute of a moment (epoch milliseconds). */
 interface Matchers {
   /** Whether the moment's day in UTC is a day of the schedule, in whatever zone. */
   day(time: number): boolean
-  /** Whether the moment's local day and hour are in the schedule; likewise `minute` and `second`. */
+  /** Whether the moment's local day and hour are in the schedule; likewise `minute`. */
   hour(time: number): boolean
   minute(time: number): boolean
-  second(time: number): boolean
-  /** False if no clock of any zone shows a minute of the schedule. Asked first: all others need a calendar, which takes longer. */
-  mayBeMinute(time: number): boolean
+  seconds: ReadonlySet<number>
 }
 
-// All zones differ from UTC by a multiple of this, before and after each change of their clocks: a local hour neither
-// begins nor ends within one.
-const QUARTER = 15 * MINUTE
+/** Hundreds of lists share a few schedules: making one takes 0.5 ms. */
+const KNOWN = new Map<string, Matchers>()
 
-/**
- * Returns the first whole second in (`after`, `until`] that the schedule matches, or null; epoch milliseconds. The
- * search takes the longest steps that are safe: a year without a match takes some hundred of them.
- */
-function nextMatch(matches: Matchers, after: number, until: number): number | null {
-  let time = startOfNext(SECOND, after)
-  while (time <= until) {
-    if (!matches.mayBeMinute(time)) time = startOfNext(MINUTE, time)
-    else if (!isDayNear(matches, time)) time = startOfNext(DAY, time)
-    else if (!matches.hour(time)) time = startOfNext(QUARTER, time)
-    else if (!matches.minute(time)) time = startOfNext(MINUTE, time)
-    else if (!matches.second(time)) time = startOfNext(SECOND, time)
-    else return time
+function matchersOf(expression: string, timezone: string): Matchers {
+  const name = `${timezone} ${expression}`
+  const known = KNOWN.get(name) ?? createMatchers(expression, timezone)
+  KNOWN.set(name, known)
+  return known
+}
+
+function createMatchers(expression: string, timezone: string): Matchers {
+  const { second, minute, hour, dayOfMonth, month, dayOfWeek } = parse(expression)
+  const day = `${dayOfMonth.join()} ${month.join()} ${dayOfWeek.join()}`
+  return {
+    day: matcherOf(`* * * ${day}`, 'UTC'),
+    hour: matcherOf(`* * ${hour.join()} ${day}`, timezone),
+    minute: matcherOf(`* ${minute.join()} ${hour.join()} ${day}`, timezone),
+    seconds: new Set(second.map(Number)),
   }
-  return null
 }
 
-function startOfNext(unit: number, time: number): number {
-  return (Math.floor(time / unit) + 1) * unit
-}
+const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} }
 
-/** A moment's local day is its day in UTC, the one before or the one after. */
-function isDayNear(matches: Matchers, time: number): boolean {
-  return matches.day(time) || matches.day(time - DAY) || matches.day(time + DAY)
+function matcherOf(expression: string, timezone: string): (time: number) => boolean {
+  const task = createTask(expression, () => {}, { timezone, logger: SILENT })
+  // node-cron lists all tasks for ever; a destroyed one has left the list and still matches.
+  void task.destroy()
+  return (time) => task.match(new Date(time))
 }
