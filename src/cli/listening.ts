@@ -7,7 +7,7 @@ import type { Scheduler } from '../schedule/scheduler.ts'
 import type { JobResult } from '../sync/job.ts'
 import type { ServedMirror } from './mirror.ts'
 import { mirrorStatus } from './read-status.ts'
-import type { CommandSession } from './with-session.ts'
+import type { CommandSession } from './session.ts'
 
 export type Listening = Awaited<ReturnType<typeof listenFor>>
 

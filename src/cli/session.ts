@@ -3,13 +3,22 @@ import { type ApiOptions, createApi } from '../api/client.ts'
 import type { HttpGet } from '../api/http.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
-import { JobError, toKnownError } from '../errors.ts'
-import type { Job, PageSource } from '../sync/types.ts'
+import { JobError, KnownError, MirrorError, toKnownError } from '../errors.ts'
+import type { Pings } from '../ping/pings.ts'
+import { type JobOptions, type JobResult, runConcurrently, runJob } from '../sync/job.ts'
+import type { Job, PageSource, WalkPlan } from '../sync/types.ts'
+import { USER_AGENT } from './config-file.ts'
+import { pingsOf } from './configured-pings.ts'
 import { createCredentialsReader, fingerprintOf } from './credentials.ts'
+import { exitCodeOfStop, exitCodeOfStoppedStart } from './exit-code.ts'
 import { kindOf, type OpenMirror } from './mirror.ts'
+import { createLogger, loggerOptions } from './output/log.ts'
+import { createReporter, type Reporter } from './output/reporter.ts'
+import { createTerminal } from './output/terminal.ts'
+import { createPublisher, type Publisher } from './publisher.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
-import type { Runtime } from './runtime.ts'
-import { budgetKey } from './selection.ts'
+import type { Globals, Runtime } from './runtime.ts'
+import { budgetKey, type SelectedJob } from './selection.ts'
 
 /** The mirror and the API of a configuration, for commands that read lists. */
 export interface Session extends OpenMirror {
@@ -26,7 +35,6 @@ export interface SessionOptions {
   logger: Logger
   /** `--accept-address`: the mirror holds the lists of `api.baseUrl`, whatever address they were read from. */
   acceptAddress?: boolean
-  userAgent: string
   /** Called after each request. */
   onAnswer?: ApiOptions['onAnswer']
   /** Replaces the network in a simulation. */
@@ -34,14 +42,14 @@ export interface SessionOptions {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, acceptAddress, userAgent, onAnswer, exchange } = options
+  const { config, runtime, logger, acceptAddress, onAnswer, exchange } = options
   const { open } = await kindOf(config)
   const address = acceptAddress ? 'accept' : 'claim'
   const mirror = await open({ config, runtime, log: logger, address })
   const { store, tokens } = mirror
   await tokens.register(config.organizations.map(registered))
   const api = createApi(
-    { ...apiOptions(config, runtime, userAgent, mirror), onAnswer: tracing(logger, onAnswer) },
+    { ...apiOptions(config, runtime, mirror), onAnswer: tracing(logger, onAnswer) },
     exchange,
   )
   const readCredentials = createCredentialsReader({ config, tokens, now: mirror.now })
@@ -88,7 +96,6 @@ function registered({ id, name, collections }: OrganizationConfig) {
 function apiOptions(
   config: Config,
   { sleep, random, yieldToEventLoop }: Runtime,
-  userAgent: string,
   { tokens, processName, now }: OpenMirror,
 ): ApiOptions {
   const { api, rateLimit, retry } = config
@@ -96,7 +103,7 @@ function apiOptions(
     baseUrl: api.baseUrl,
     timeoutMs: api.timeout,
     maxResponseBytes: api.maxResponseBytes,
-    userAgent,
+    userAgent: USER_AGENT,
     concurrency: config.concurrency,
     rate: {
       requestsPerMinute: rateLimit.requestsPerMinute,
@@ -137,5 +144,174 @@ function tracing(logger: Logger, onAnswer: ApiOptions['onAnswer']): ApiOptions['
       },
       status === null ? 'no answer came' : 'request answered',
     )
+  }
+}
+
+/** What a command that reads lists works with. */
+export interface CommandSession extends Session {
+  logger: Logger
+  reporter: Reporter
+  /** Runs these jobs side by side, once. */
+  runJobs: RunJobs
+}
+
+export type RunJobs = (jobs: readonly SelectedJob[], how: HowToRun) => Promise<JobResult[]>
+
+export interface HowToRun
+  extends Pick<JobOptions, 'trigger' | 'instead' | 'signal'>,
+    Partial<Pick<JobOptions, 'waitForOwner'>> {
+  /** Absent: that of a sync. */
+  plan?: WalkPlan
+  /** `--accept-removals`: remove what is held back, and what would be. */
+  acceptRemovals?: boolean
+}
+
+/** The walk of a sync, by schedule or by hand. */
+export function syncPlan({ resumeWithin }: Config): WalkPlan {
+  return { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin, restart: false }
+}
+
+export interface SessionMode {
+  /** Typed by hand: a signal has an exit code of its own. */
+  byHand: boolean
+  acceptAddress?: boolean
+  onAnswer?: SessionOptions['onAnswer']
+}
+
+/** Opens a session, runs `work`, and closes the session. Returns the exit code. */
+export async function withSession(
+  config: Config,
+  runtime: Runtime,
+  globals: Globals,
+  { byHand, acceptAddress = false, onAnswer }: SessionMode,
+  work: (session: CommandSession) => Promise<number>,
+): Promise<number> {
+  const { signal, stderr, env } = runtime
+  const terminal = createTerminal(stderr, env.TERM)
+  const logger = await createLogger(loggerOptions(globals, runtime, terminal))
+  const options = { config, runtime, logger, acceptAddress, onAnswer }
+  const session = await openSession(options).catch(unlessStopped(signal))
+  if (!session) {
+    logger.warn(
+      { event: 'stopped_early', signal: signal.reason },
+      'stopped before the mirror could be opened',
+    )
+    return byHand ? exitCodeOfStop(signal) : exitCodeOfStoppedStart(signal)
+  }
+  const pings = pingsOf(config, runtime, logger, USER_AGENT)
+  const { publish: target } = config
+  const publisher =
+    target === null || config.postgres
+      ? null
+      : createPublisher({ target, config, runtime, logger, mirror: session, isService: !byHand })
+  const reporter = createReporter({
+    config,
+    runtime,
+    logger,
+    terminal,
+    budgetOf: budgetsOf(config, session),
+    onRefresh: () => publisher?.note(),
+  })
+  const tools = { config, session, reporter, pings, publisher }
+  const runJobs = createRunner({ ...tools, runtime: { ...runtime, now: session.now } })
+  try {
+    const exitCode = await work({ ...session, logger, reporter, runJobs })
+    if (byHand) {
+      await publisher?.finish()
+      reporter.summarize()
+    }
+    return exitCode
+  } finally {
+    await publisher?.close()
+    reporter.close()
+    await session.close()
+    // Last: other processes can have the mirror while pings are sent.
+    await pings.idle()
+  }
+}
+
+/** The rate budget of a job. */
+function budgetsOf({ organizations }: Config, session: Session): (job: Job) => string {
+  const names = new Map(organizations.map((one) => [one.id, () => session.budgetOf(one)]))
+  return ({ organization: { id } }) => names.get(id)?.() ?? id
+}
+
+/** Handles an error of opening: null after a signal, which ends the wait for a lock early. Throws any other error. */
+function unlessStopped(signal: AbortSignal): (error: unknown) => null {
+  return (error) => {
+    if (signal.aborted && error instanceof KnownError) return null
+    throw error
+  }
+}
+
+/** How many jobs begin together before the event loop runs. */
+const AT_ONCE = 10
+
+/** Returns what a job waits for before it begins: hundreds may begin together, and signals and probes are answered between them. */
+function startInBatches(yieldToEventLoop: () => Promise<void>): JobOptions['mayBegin'] {
+  let begun = 0
+  let last = Promise.resolve()
+  return () => {
+    if (begun === 0)
+      void yieldToEventLoop().then(() => {
+        begun = 0
+      })
+    begun++
+    if (begun <= AT_ONCE) return null
+    last = last.then(yieldToEventLoop)
+    return last
+  }
+}
+
+interface RunnerOptions {
+  config: Config
+  session: Pick<Session, 'store' | 'source' | 'refreshes'>
+  reporter: Pick<Reporter, 'observe'>
+  pings?: Pick<Pings, 'begin'>
+  publisher?: Pick<Publisher, 'note'> | null
+  /** With the clock of the mirror. */
+  runtime: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>
+}
+
+/** Returns the function that runs jobs in a session. */
+export function createRunner(options: RunnerOptions): RunJobs {
+  const { config, session, reporter, pings, publisher, runtime } = options
+  const { now, sleep, yieldToEventLoop } = runtime
+  const mayBegin = startInBatches(yieldToEventLoop)
+  return async (selected, how) => {
+    const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
+    const { trigger, instead, signal } = how
+    // A refresh that is due is not a run of a schedule, and comes every few minutes.
+    const isDueRefresh = instead === 'due'
+    // Before any await: jobs that begin in one turn of the event loop are one run for pings.
+    const tellEnd = isDueRefresh ? undefined : pings?.begin()
+    // The jobs report errors. For a refresh that is due, the states have just been read.
+    if (!isDueRefresh) await session.refreshes.update().catch(() => {})
+    const tasks = selected.map(
+      ({ organization, job }) =>
+        (stop: AbortSignal) =>
+          runJob({
+            job,
+            plan,
+            trigger,
+            source: () => session.source(organization, job),
+            store: session.store,
+            refresh: session.refreshes.policyOf({ organization, job }),
+            instead,
+            maxPasses: config.maxPasses,
+            removals: { ...config.removals, accept },
+            waitForOwner,
+            now,
+            sleep,
+            mayBegin,
+            yieldToEventLoop,
+            observe: reporter.observe(job),
+            signal: stop,
+          }),
+    )
+    const results = await runConcurrently(tasks, signal)
+    publisher?.note()
+    tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)
+    return results
   }
 }

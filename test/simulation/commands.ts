@@ -6,8 +6,7 @@ import { createLogger } from '../../src/cli/output/log.ts'
 import type { RefreshPlan } from '../../src/cli/refresh-plan.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
-import { openSession } from '../../src/cli/session.ts'
-import { createRunner, type HowToRun, type RunJobs, syncPlan } from '../../src/cli/with-session.ts'
+import { createRunner, type HowToRun, openSession, type RunJobs, syncPlan } from '../../src/cli/session.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { ScheduledJob, Scheduler } from '../../src/schedule/scheduler.ts'
 import type { JobEvent } from '../../src/sync/job.ts'
@@ -63,7 +62,6 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
     runtime,
     exchange: mistake.exchange?.(exchange) ?? exchange,
     logger: SILENT,
-    userAgent: 'admin-mirror/simulated',
   })
   const { now } = session
   // Short lists without much news are refreshed often all the same, as after a day in which nothing was read.

@@ -6,7 +6,7 @@ import { readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
-import { withSession } from '../with-session.ts'
+import { withSession } from '../session.ts'
 
 interface Options extends JobSelection {
   filter: [string, string][]

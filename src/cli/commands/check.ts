@@ -65,7 +65,6 @@ async function checkDatabaseAndLists(config: Config, runtime: Runtime): Promise<
       config: { ...config, retry: { ...config.retry, attempts: 1 } },
       runtime,
       logger: await createLogger({ level: 'error', destination: stderr, pretty: false, color: false }),
-      userAgent,
       exchange,
     })
     try {

@@ -18,7 +18,7 @@ import type { SharedStart } from '../postgres/start-sharing.ts'
 import { mirrorStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
-import { type CommandSession, type HowToRun, withSession } from '../with-session.ts'
+import { type CommandSession, type HowToRun, withSession } from '../session.ts'
 
 /**
  * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP (exit code 129), and at once what is due already. Exits

@@ -3,7 +3,7 @@ import { readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { type HowToRun, withSession } from '../with-session.ts'
+import { type HowToRun, withSession } from '../session.ts'
 
 interface Options extends JobSelection {
   refresh?: boolean

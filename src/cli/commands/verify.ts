@@ -10,7 +10,7 @@ import { noMirror } from '../file/mirror.ts'
 import { isMade } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
-import { type CommandSession, withSession } from '../with-session.ts'
+import { type CommandSession, withSession } from '../session.ts'
 
 interface Options extends JobSelection {
   wait?: boolean

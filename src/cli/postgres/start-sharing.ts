@@ -12,7 +12,7 @@ import type { PlannedJob } from '../keep-fresh.ts'
 import type { Sharing } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import type { SelectedJob } from '../selection.ts'
-import type { CommandSession } from '../with-session.ts'
+import type { CommandSession } from '../session.ts'
 
 export interface SharedStart {
   runtime: Runtime
