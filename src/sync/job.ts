@@ -133,34 +133,51 @@ interface JobTools {
   times: PageTimes
 }
 
-/** @param charged Requests already charged to the share of refreshes; 0 for an ordinary walk. */
+/**
+ * Walks the list: resumes its open walk or begins one, reads it to its end, and judges what it did not show.
+ * @param charged Requests already charged to the share of refreshes; 0 for an ordinary walk.
+ */
 async function runWalk(
   tools: JobTools,
   charged: number,
   options: JobOptions,
   result: JobResult,
 ): Promise<void> {
-  const { lease, refresher } = tools
-  const { job, store, observe, signal } = options
-  const beginning = await begin(lease, options)
-  const { run } = beginning
+  const { lease, source, refresher, times } = tools
+  const { job, store, removals: rules, observe, yieldToEventLoop, signal } = options
+  const { walk, reading, run, replaces } = await begin(lease, options)
   const { traffic } = run
-  result.walk = beginning.walk
-  result.items = beginning.walk.rowsSeen
+  const writer = new PageWriter({ store, lease, run, walk, replaces })
+  result.walk = walk
+  result.items = walk.rowsSeen
   result.runId = run.id
-  observe({ kind: 'start', walk: beginning.walk })
+  observe({ kind: 'start', walk })
   try {
     // The mirror cannot hold this list. A person has to act, so the run's line shows it.
     if (lease.refusal) throw lease.refusal
-    const noting = (event: WalkEvent) => {
-      countTraffic(traffic, event)
-      if (event.kind === 'page') {
-        result.items = event.itemsInWalk
-        if (!options.instead) refresher.noteWalked(event.page, event.result)
-      }
-      observe(event)
+    const read = await readWalk({
+      job,
+      reading,
+      source,
+      write: (answer) => writer.write(answer),
+      betweenPages: { isDue: refresher.isDue, run: () => refresher.runBetweenPages(run) },
+      now: times.ofWalk,
+      observe(event) {
+        countTraffic(traffic, event)
+        if (event.kind === 'page') {
+          result.items = event.itemsInWalk
+          if (!options.instead) refresher.noteWalked(event.page, event.result)
+        }
+        observe(event)
+      },
+      yieldToEventLoop,
+      signal,
+    })
+    if (read.kind === 'incomplete') {
+      await writer.giveUp()
+      throw incompleteError(job, read)
     }
-    const end = await walkList(tools, beginning, options, noting)
+    const end = await endWalk({ store, lease, run, walk, reading, refresher, times, rules, writer }, read)
     result.coverage = end.coverage
     result.untrusted = end.untrusted
     result.heldBack = end.heldBack && heldError(job, end.heldBack, end.untrusted)
@@ -172,7 +189,7 @@ async function runWalk(
   const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
-  if (!result.error) await prune(tools.source, options)
+  if (!result.error) await prune(source, options)
 }
 
 const DAY_MS = 86_400_000
@@ -224,32 +241,6 @@ async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
   const reading = played && walk.resumed ? played : new WalkReading(walk.rules, name)
   if (walk.resumed) reading.resume()
   return { walk, reading, run: { id: runId, traffic: noTraffic() }, replaces: replace }
-}
-
-/** Reads the list to its end, and completes the walk. Throws as `readWalk` does. */
-async function walkList(
-  { lease, source, refresher, times }: JobTools,
-  { walk, reading, run, replaces }: Beginning,
-  { job, store, removals: rules, yieldToEventLoop, signal }: JobOptions,
-  observe: Observe<WalkEvent>,
-): Promise<WalkEnd> {
-  const writer = new PageWriter({ store, lease, run, walk, replaces })
-  const result = await readWalk({
-    job,
-    reading,
-    source,
-    write: (answer) => writer.write(answer),
-    betweenPages: { isDue: refresher.isDue, run: () => refresher.runBetweenPages(run) },
-    now: times.ofWalk,
-    observe,
-    yieldToEventLoop,
-    signal,
-  })
-  if (result.kind === 'incomplete') {
-    await writer.giveUp()
-    throw incompleteError(job, result)
-  }
-  return endWalk({ store, lease, run, walk, reading, refresher, times, rules, writer }, result)
 }
 
 interface EndOptions {

@@ -68,6 +68,8 @@ describe('a run that succeeds', () => {
         last_run_at: timeAt(0),
         last_run_status: 'succeeded',
         error_code: null,
+        failing_since: null,
+        held_since: null,
         removals_held: 0,
       },
     ])

@@ -104,10 +104,7 @@ it('numbers that an API begins to send as texts shrink no sum, and what is no nu
 
   await syncOf((id) => ({ total: id === 3 ? 'Secret Value' : `${id * 100}` }))
 
-  const notes = [
-    'orders.rate: no row of acme has a value any more, after earlier full walks had found some',
-    'orders.total: the value of 1 of 20 rows does not fit it and is, as text, in total__text (acme: a text among numbers)',
-  ]
+  const notes = ['orders.total__text has the values of 1 row that did not fit the column beside it']
   const status = await run(['status', '--check'])
   expect(status.code).toBe(0)
   expect(status.stdout.match(/(?<=^note: ).*/gm)).toEqual(notes)
@@ -115,7 +112,7 @@ it('numbers that an API begins to send as texts shrink no sum, and what is no nu
   expect(status.stdout).not.toContain('Secret Value')
 
   await syncOf((id) => ({ total: id * 100, rate: null, other: id === 7 ? 1 : null }))
-  expect((await run(['status'])).stdout.match(/^note: .*/gm)).toEqual([`note: ${notes[0]}`])
+  expect((await run(['status'])).stdout.match(/^note: .*/gm)).toBeNull()
 })
 
 it('a page that always fails is named after three runs that stopped at it, with what reads on behind it', async ({
