@@ -21,7 +21,7 @@ const orders = (count: number, value = 1) =>
     value,
     placed_at: `2026-01-0${(index % 9) + 1}T10:00:00Z`,
     lines: [
-      { sku: `S-${index % 2}`, quantity: 2, price: 1.5, group: 'x' },
+      { sku: `S-${index % 2}`, quantity: 2, price: 1.5, true: 'x', 'a"b': 1, '': 2 },
       { sku: 'T', quantity: '12345678901234567890' },
     ],
   }))
@@ -69,7 +69,7 @@ describe('the published file', () => {
   })
 
   it('holds the same rows under the same names, and views of arrays as tables', () => {
-    const names = ['', '_raw', '_history', '__lines', '_changes'].map((end) => `orders${end}`)
+    const names = ['', '_raw', '_history', '__lines', '_changes', '_versions'].map((end) => `orders${end}`)
     for (const name of [
       ...names,
       'sync_status',
@@ -79,7 +79,7 @@ describe('the published file', () => {
       'organizations',
     ]) {
       const theirs = ask(copy, `SELECT * FROM ${name}`)
-      const columns = Object.keys(theirs[0] ?? {}).map((column) => `"${column}"`)
+      const columns = Object.keys(theirs[0] ?? {}).map((column) => `"${column.replaceAll('"', '""')}"`)
       const ours = scene.workspace.rows(`SELECT ${columns.join(', ')} FROM ${name}`)
       expect(ours.length).toBeGreaterThan(0)
       expect([name, sorted(theirs)]).toEqual([name, sorted(ours)])
