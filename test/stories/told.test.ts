@@ -76,10 +76,15 @@ describe.concurrent('somebody is told of', () => {
     workspace.change("UPDATE sync_walks SET status = 'abandoned' WHERE status = 'open'")
     configure({ schedule: NEVER })
     const next = workspace.startHere(['start'])
-    const { msg } = await next.log(({ event }) => event === 'attention_needed')
+    const again = String((await next.log(({ event }) => event === 'listening')).url)
+    const check = await fetch(`${again}check`)
+    const text = await check.text()
     await stop(next)
 
-    expect(msg).toBe('the only list needs attention (held for a refused token, with removals held back)')
+    expect([check.status, text.split('\n')[0]]).toEqual([
+      503,
+      'the only list needs attention (held for a refused token, with removals held back)',
+    ])
   })
 
   it('a daemon that was killed, until the next one begins: by status, a port where nobody answers, and a start without an end', async () => {

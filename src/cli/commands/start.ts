@@ -6,7 +6,7 @@ import { isDue } from '../../schedule/due.ts'
 import { type Scheduler, type SchedulerEvents, startScheduler } from '../../schedule/scheduler.ts'
 import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
-import { counted, jobName } from '../../text.ts'
+import { jobName } from '../../text.ts'
 import { configOfFile, readConfig } from '../config-file.ts'
 import { exitCodeOfStoppedStart } from '../exit-code.ts'
 import { type KeepFreshOptions, keepFresh, type PlannedJob } from '../keep-fresh.ts'
@@ -15,7 +15,6 @@ import type { Sharing } from '../mirror.ts'
 import { createLogger, loggerOptions } from '../output/log.ts'
 import { createTerminal } from '../output/terminal.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
-import { mirrorStatus } from '../read-status.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
 import { type CommandSession, type HowToRun, withSession } from '../session.ts'
@@ -134,16 +133,15 @@ async function runScheduled(
   const scheduled = planned.map((one) => one.scheduled)
   const due = scheduled.filter((job) => job.dueAtStart).length
   logger.info({ event: 'daemon_started', jobs: planned.length, due }, 'started')
-  await recallTrouble(config, session)
-  const skip = createSkips(now)
+  const skipped = new Set<string>()
   const events: SchedulerEvents = {
     onOverlap(name) {
-      const skipped = skip(name)
-      if (skipped === null) return
-      const times = skipped === 1 ? '' : ` (${counted(skipped, 'time')} since this was last said)`
-      logger.warn(
-        { event: 'schedule_skipped', job: name, skipped },
-        `the list is still being read, so this scheduled run is skipped${times}`,
+      // A schedule that comes more often than a walk ends skips a run again and again.
+      const level = skipped.has(name) ? 'debug' : 'warn'
+      skipped.add(name)
+      logger[level](
+        { event: 'schedule_skipped', job: name },
+        'the list is still being read, so this scheduled run is skipped',
       )
     },
     onError: (name, error) =>
@@ -169,15 +167,6 @@ async function runScheduled(
   await keeping
   await scheduler.stop()
   return runtime.signal.aborted ? exitCodeOfStoppedStart(runtime.signal) : 4
-}
-
-/** Reports what an earlier process left for a user to do. Not among workers that share a mirror: the others still know it. */
-async function recallTrouble(config: Config, session: CommandSession): Promise<void> {
-  const { sharing, serve, now, logger } = session
-  if (sharing) return
-  const facts = await (await serve()).facts()
-  const status = mirrorStatus(facts, { database: config.database, config, now: now() })
-  if (status.check_exit_code > 1) logger.warn({ event: 'attention_needed' }, status.verdict)
 }
 
 function logRefreshTrouble(logger: Logger, error: unknown): void {
@@ -215,27 +204,4 @@ type RunOne = (
 async function startShared(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
   const { startSharing } = await import('../postgres/start-sharing.ts')
   return startSharing(sharing, options)
-}
-
-/** The log has at most one such line per list and hour. */
-const HOUR_MS = 3_600_000
-
-/**
- * Returns a function that is called with the name of a list whose time came while it still ran. It returns how often that came
- * since the last line about this list, this one included; null: a line came less than an hour ago, so this one is only counted.
- */
-export function createSkips(now: () => number): (name: string) => number | null {
-  const told = new Map<string, { at: number; since: number }>()
-  return (name) => {
-    const last = told.get(name)
-    const skipped = (last?.since ?? 0) + 1
-    const at = now()
-    // A clock that was set back does not silence it.
-    if (last && at >= last.at && at - last.at < HOUR_MS) {
-      last.since = skipped
-      return null
-    }
-    told.set(name, { at, since: 0 })
-    return skipped
-  }
 }
