@@ -139,6 +139,7 @@ describe('the house', () => {
     ['pg', 'store/postgres/server/pool.ts'],
     ['pg-boss', 'store/postgres/queue/boss.ts'],
     ['@hono/node-server', 'listener/server.ts'],
+    ['log-update', 'cli/output/terminal.ts'],
     ['prom-client', 'listener/metrics.ts'],
     ['hyparquet-writer', 'cli/output/formats/parquet.ts'],
   ])('%s is imported only by %s', (library, importer) => {

@@ -23,7 +23,8 @@ export function createTerminal(output: Output, term: string | undefined) {
       return output.rows || 24
     },
   }
-  const update = createLogUpdate(size as NodeJS.WriteStream)
+  // A hidden cursor would stay hidden where the process is killed.
+  const update = createLogUpdate(size as NodeJS.WriteStream, { showCursor: true })
   let drawn = ''
 
   const log = new Writable({
@@ -48,10 +49,8 @@ export function createTerminal(output: Output, term: string | undefined) {
       else update(drawn)
     },
     close(): void {
-      if (!canDraw) return
-      update.clear()
-      // Shows the cursor again.
-      update.done()
+      drawn = ''
+      if (canDraw) update.clear()
     },
   }
 }

@@ -75,7 +75,6 @@ const COLUMNS = {
   walk_pages: read<number | null>('walk.pages'),
   walk_rows_seen: read<number | null>('walk.rows_seen'),
   walk_total: read<number | null>('walk.total'),
-  walk_started_at: read<string | null>('walk.started_at'),
   walk_updated_at: read<string | null>('walk.updated_at'),
   /** Runs that went on with the open walk, read a page, and stopped where they had begun: other pages come, and this one does not. */
   walk_stops: read<number | null>(`CASE WHEN job.failing_since IS NOT NULL THEN (
