@@ -64,7 +64,7 @@ export function* forgetSeen(job: Job, ids: string, values: Values = {}): Rule<vo
   yield* countHeld(job)
 }
 
-/** Notes live rows without these ids. `range`: only rows with these numbers. */
+/** Notes live rows without these ids. `range`: only rows with these numbers; the plus keeps SQLite from looking for them in an index of all rows. */
 export function* noteUnseen(
   dialect: Dialect,
   keys: Keys,
@@ -81,7 +81,7 @@ export function* noteUnseen(
       SELECT :organization::text, :collection::text, ${id}, :state, :walkId, :at, :reason
       FROM ${quoted(tableName(job.collection.name, 'raw'))} AS raw
       LEFT JOIN seen ON seen.value = ${id}
-      WHERE raw."_organization_id" = :organization::text AND seen.value IS NULL
+      WHERE ${range ? '+' : ''}raw."_organization_id" = :organization::text AND seen.value IS NULL
         ${range ? `AND raw.${dialect.rowId} > :from AND raw.${dialect.rowId} <= :to` : ''}
       ON CONFLICT (organization_id, collection, key) DO UPDATE
       SET state = 'removable', reason = CASE WHEN :isOtherScope::bigint = 1 THEN 'out_of_scope' ELSE sync_missing.reason END

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { InterruptedError, MirrorError, systemCode, UsageError } from '../../errors.ts'
@@ -43,15 +44,18 @@ export async function copyMirror(task: CopyTask, name: string, signal: AbortSign
     removeLeft(target, fs.statSync(unfinished).mtimeMs)
     assertRoom(mirror, unfinished)
     await fillInThread({ ...task, target: unfinished }, signal)
-    const handle = fs.openSync(unfinished, 'r+')
-    if (mode !== null) fs.fchmodSync(handle, mode)
-    fs.futimesSync(handle, at / 1000, at / 1000)
-    fs.fsyncSync(handle)
-    const { size } = fs.fstatSync(handle)
-    fs.closeSync(handle)
+    const handle = await open(unfinished, 'r+')
+    try {
+      if (mode !== null) await handle.chmod(mode)
+      await handle.utimes(at / 1000, at / 1000)
+      // Gigabytes may wait for the disk here.
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
     fs.renameSync(unfinished, target)
     syncFolder(path.dirname(target))
-    return size
+    return fs.statSync(target).size
   } catch (error) {
     if (systemCode(error) === 'EBUSY')
       throw new UsageError(

@@ -9,7 +9,7 @@ export interface ForgettingOptions extends Pick<Patience, 'now' | 'sleep' | 'sig
   transact: Transact
 }
 
-/** Rows of one transaction. */
+/** Rows of one transaction: some tens of milliseconds. */
 const FORGOTTEN_AT_ONCE = 500
 
 export function createFileForgetting({

@@ -10,7 +10,7 @@ import { inspectHeader } from './header.ts'
 /** In the file's header, to tell a mirror from other databases: "admr". */
 export const APPLICATION_ID = 0x61646d72
 
-/** The same of a copy that `publish` or `snapshot` made, which is only read: "admc". */
+/** The same of a published file, which is only read: "admc". */
 export const COPY_ID = 0x61646d63
 
 /**
@@ -18,17 +18,14 @@ export const COPY_ID = 0x61646d63
  */
 const LOCK_MS = 100
 
-/**
- * Opens the mirror for reading; null if there is none yet. `isCopy`: the user named this file. `mayBeOld`: it
- * may be of an older version. Throws MirrorError.
- */
-export function openForReading(file: string, isCopy = false, mayBeOld = isCopy): Connection | null {
+/** Opens the mirror for reading; null if there is none yet. `isCopy`: the user named this file, which may be of an older version. Throws MirrorError. */
+export function openForReading(file: string, isCopy = false): Connection | null {
   return translatingErrors(file, () => {
     assertMayRead(file)
     if (assertOurs(file, [APPLICATION_ID, COPY_ID], isCopy ? NAME : CHOOSE) === 'empty') return null
     const connection = new Database(file, { readonly: true, timeout: 5000 })
     try {
-      if (hasTables(connection, file, mayBeOld)) return connection
+      if (hasTables(connection, file, isCopy)) return connection
     } catch (error) {
       connection.close()
       throw error
@@ -97,7 +94,7 @@ export function assertOurs(
     throw new MirrorError(`${file} is no SQLite database; it is left as it is. ${advice}`)
   if (header.applicationId === COPY_ID && !ids.includes(COPY_ID)) {
     throw new MirrorError(
-      `${file} is a copy of a mirror, made for reading: nothing can be synced into it; it is left as it is. ${CHOOSE}`,
+      `${file} is a published file, made for reading: nothing can be synced into it; it is left as it is. ${CHOOSE}`,
     )
   }
   if (!ids.includes(header.applicationId)) {
