@@ -147,6 +147,19 @@ describe('a service that publishes', () => {
   })
 })
 
+it('what a killed process left beside the file is deleted once nobody can be at work on it', async () => {
+  const { save, later, target } = await createScene()
+  const folder = path.dirname(target)
+  const [old, young] = ['.copy.db.1-aaaaaaaaaaaa.unfinished', '.copy.db.2-bbbbbbbbbbbb.unfinished']
+  for (const name of [old, young]) fs.writeFileSync(path.join(folder, name), 'half')
+  const begun = new Date(Date.now() - 2 * HOUR)
+  fs.utimesSync(path.join(folder, old), begun, begun)
+  await save('{"id":2,"total":2}')
+
+  expect(await later(5 * MINUTE)).toEqual(['published'])
+  expect(fs.readdirSync(folder).toSorted()).toEqual([young, 'copy.db'])
+})
+
 it('a command publishes at its end, however young the file is', async () => {
   const { change, begin, target } = await createScene()
   const { ino } = fs.statSync(target)
