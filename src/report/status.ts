@@ -136,7 +136,8 @@ export function createStatus(facts: StatusFacts): Status {
   const { lists, now } = facts
   const isSome = (running: boolean | null) => daemons.some((one) => one.running === running)
   const daemon = { running: isSome(true) ? true : isSome(null) ? null : false, processes: [...daemons] }
-  const known = lists.map((list) => listStatus(list, facts, daemon.running === true))
+  const walking = walkingLists(lists)
+  const known = lists.map((list) => listStatus(list, facts, walking, daemon.running === true))
   const jobs = known.map(({ job }) => job)
   const time = new Date(now).toISOString()
   const told = { unusable, queue, timezone, max_age, fresh, daemon, jobs, now: time }
@@ -182,9 +183,10 @@ function ofTheWhole({
 function listStatus(
   list: ListFacts,
   facts: StatusFacts,
+  walking: Walking,
   isServed: boolean,
 ): { job: JobStatus; step: Step | null } {
-  const { now, maxAgeMs, freshMs, lists } = facts
+  const { now, maxAgeMs, freshMs } = facts
   const { plan, tokenPlace } = list
   const row = withPresentWait(list.row, now)
   const isConfigured = row.configured === 1
@@ -196,7 +198,7 @@ function listStatus(
   const isTooOld = tooOld === true || tooStale === true
   const step = nextStep(row, now, { isTooOld, isOverdue: overdue === true, tokenPlace, isServed })
   const percent = row.walk_origin === null ? null : walkPercent(row.walk_rows_seen, row.walk_total)
-  const left = percent === null || !isWalking(row) ? null : timeLeft(paceOf({ ...list, row }, lists, now))
+  const left = percent === null || !isWalking(row) ? null : timeLeft(paceOf(list, walking, now))
   const state = stateOf(row, overdue === true, step)
   const problem = problemOf(row, state, plan)
   const job: JobStatus = {
@@ -254,10 +256,21 @@ function isWalking({ running, last_run_status: status, work, retry_since: since 
   return running === true && status === 'running' && work !== 'verify' && work !== 'refresh' && since === null
 }
 
-function paceOf({ row, budget, perMinute }: ListFacts, lists: readonly ListFacts[], now: number): Pace {
-  const isSame = (other: StatusRow) =>
-    other.organization_id === row.organization_id && other.collection === row.collection
-  const beside = lists.filter((one) => one.budget === budget && !isSame(one.row) && isWalking(one.row))
+/** The lists that are being read, by the rate budget that they spend. */
+type Walking = ReadonlyMap<string, readonly { row: StatusRow; pages: number; pagesLeft: number | null }[]>
+
+function walkingLists(lists: readonly ListFacts[]): Walking {
+  const walking = lists.filter(({ row }) => isWalking(row))
+  const paces = walking.map(({ row, budget }) => ({
+    budget,
+    row,
+    pages: row.last_run_pages ?? 0,
+    pagesLeft: pagesLeft(row),
+  }))
+  return Map.groupBy(paces, ({ budget }) => budget)
+}
+
+function paceOf({ row, budget, perMinute }: ListFacts, walking: Walking, now: number): Pace {
   return {
     pages: row.last_run_pages ?? 0,
     runMs: now - Date.parse(row.last_run_at ?? ''),
@@ -265,7 +278,7 @@ function paceOf({ row, budget, perMinute }: ListFacts, lists: readonly ListFacts
     waitMs: waitLeft(row.waiting_until, now),
     pagesLeft: pagesLeft(row),
     perMinute,
-    others: beside.map((one) => ({ pages: one.row.last_run_pages ?? 0, pagesLeft: pagesLeft(one.row) })),
+    others: (walking.get(budget) ?? []).filter((one) => one.row !== row),
   }
 }
 
