@@ -25,8 +25,6 @@ export interface ApiOptions extends HttpOptions {
   rate: RateRules & { maxWaitMs: number }
   retry: RetryRules
   budgets: BudgetStore
-  /** Identifies the process among those that share a budget. */
-  processName: string
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
@@ -67,8 +65,8 @@ export function createApi(options: ApiOptions, simulated?: HttpGet) {
   function limiterOf(budgetKey: string): RateLimiter {
     const known = limiters.get(budgetKey)
     if (known) return known
-    const { rate: rules, budgets: store, processName: by, now, sleep, random } = options
-    const limiter = createRateLimiter({ budgetKey, by, rules, store, slots, now, sleep, random })
+    const { rate: rules, budgets: store, now, sleep, random } = options
+    const limiter = createRateLimiter({ budgetKey, rules, store, slots, now, sleep, random })
     limiters.set(budgetKey, limiter)
     return limiter
   }

@@ -6,7 +6,6 @@ import { notTheList, parseBody } from './body.ts'
 import type { Response } from './http.ts'
 import { nextPage } from './links.ts'
 import type { RateHeaders } from './rate/headers.ts'
-import { MINUTE_MS } from './rate/window.ts'
 
 /** Returns the page of a 2xx response. Throws JobError or RetryableError, whose message does not name the page. */
 export function readPage(
@@ -40,10 +39,6 @@ export function readPage(
     lastPage,
     paginated: paging !== null,
     announcedLimit: announced.limit || null,
-    announcedLeft:
-      announced.limit && announced.remaining !== null
-        ? { requests: announced.remaining, freshMs: Math.min(announced.resetMs ?? MINUTE_MS, MINUTE_MS) }
-        : null,
   }
 }
 

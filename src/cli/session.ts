@@ -96,7 +96,7 @@ function registered({ id, name, collections }: OrganizationConfig) {
 function apiOptions(
   config: Config,
   { sleep, random, yieldToEventLoop }: Runtime,
-  { tokens, processName, now }: OpenMirror,
+  { tokens, now }: OpenMirror,
 ): ApiOptions {
   const { api, rateLimit, retry } = config
   return {
@@ -113,7 +113,6 @@ function apiOptions(
     },
     retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
     budgets: tokens.budgets,
-    processName,
     now,
     sleep,
     random,

@@ -46,8 +46,6 @@ export interface Page {
   paginated: boolean
   /** Requests a minute that the server announced, if it did. */
   announcedLimit: number | null
-  /** How many more it announced until the next minute, and when that begins, in milliseconds; null if it did not. */
-  announcedLeft: { requests: number; freshMs: number } | null
 }
 
 /** What happens while a page is asked for. `until` is in epoch milliseconds. */

@@ -68,7 +68,7 @@ describe('an answer that is refused', () => {
 
     await expect(fetchPage()).resolves.toMatchObject({ number: 1 })
     expect(reports.filter(([what]) => what === 'retry')).toEqual([
-      ['retry', `acme orders page 1: the server failed (${status})`, 1000],
+      ['retry', 'SERVER_ERROR', `acme orders page 1: the server failed (${status})`, 1000],
     ])
     expect(clock.slept).toEqual([1000])
   })

@@ -22,7 +22,7 @@ const MOST_OF_HEADERS = 16_000
 
 const PIECES = [
   Array.from(' 0-.e/\\@:?#[{",;<'),
-  ['//', '\\"', '""', '[1', ', ', '1.10,', 'a=1;', '"a";r=1;t=1,', '\u202e', '\\u0000', '"a":', '"data":'],
+  ['//', '\\"', '""', '[1', ', ', '1.10,', 'a=1;', '\u202e', '\\u0000', '"a":', '"data":'],
 ].flat()
 
 function textsOf(length: number, pieces = PIECES): string[] {
@@ -46,15 +46,8 @@ function readMessage(message: string): unknown {
 }
 
 function readHeaders(text: string): unknown {
-  const names = [
-    'x-ratelimit-limit',
-    'x-ratelimit-reset',
-    'ratelimit',
-    'ratelimit-policy',
-    'retry-after',
-    'date',
-  ]
-  return names.map((name) => readRateHeaders({ [name]: text, ratelimit: `"a";r=1${text}` }, 0))
+  const names = ['x-ratelimit-limit', 'x-ratelimit-reset', 'retry-after', 'date']
+  return names.map((name) => readRateHeaders({ [name]: text }, 0))
 }
 
 /** The most time that one of the texts takes, errors of reading included. Milliseconds. */

@@ -17,7 +17,6 @@ export function pageOf(texts: readonly string[], changed: Partial<Page> = {}): P
     lastPage: 1,
     paginated: true,
     announcedLimit: null,
-    announcedLeft: null,
     ...changed,
   }
 }

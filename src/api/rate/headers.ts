@@ -17,23 +17,17 @@ export interface RateHeaders {
 export const LONGEST_MS = 24 * 3_600_000
 
 /**
- * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, else `RateLimit` with
- * `RateLimit-Policy`; and `Retry-After`. Dates and resets are by the server's clock: they are compared with
- * its `Date`.
+ * Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, or the same without `X-`, and `Retry-After`. Dates and resets are by the
+ * server's clock: they are compared with its `Date`.
  */
 export function readRateHeaders(headers: Headers, nowMs: number): RateHeaders {
   const serverNowMs = serverTime(headers) ?? nowMs
-  const field = readRateLimitField(headerText(headers, 'ratelimit'), headerText(headers, 'ratelimit-policy'))
   return {
-    limit: headerCount(headers, 'limit') ?? field?.limit ?? null,
-    remaining: headerCount(headers, 'remaining') ?? field?.remaining ?? null,
-    resetMs: bounded(reset(headers, serverNowMs) ?? inMs(field?.reset ?? null)),
+    limit: headerCount(headers, 'limit'),
+    remaining: headerCount(headers, 'remaining'),
+    resetMs: bounded(reset(headers, serverNowMs)),
     retryAfterMs: bounded(retryAfter(headers, serverNowMs)),
   }
-}
-
-function inMs(seconds: number | null): number | null {
-  return seconds === null ? null : seconds * 1000
 }
 
 function bounded(ms: number | null): number | null {
@@ -86,58 +80,4 @@ function headerText(headers: Headers, name: string): string | null {
   const value = headers[name]
   const text = Array.isArray(value) ? value.join(',') : value
   return text === undefined ? null : text.trim()
-}
-
-/** What a `RateLimit` header says; null for what it leaves out. */
-export interface RateLimitField {
-  limit: number | null
-  remaining: number | null
-  /** Seconds from now. */
-  reset: number | null
-}
-
-/**
- * Reads the `RateLimit` header of the IETF's draft-ietf-httpapi-ratelimit-headers: `"default";r=50;t=30`,
- * with the limit in `RateLimit-Policy` as `"default";q=100;w=60`, or, up to draft 7, `limit=100,
- * remaining=50, reset=30`. Of several policies the one with the fewest requests left counts.
- */
-export function readRateLimitField(field: string | null, policy: string | null): RateLimitField | null {
-  if (field === null) return null
-  const [strictest] = policiesIn(field)
-    .filter(({ parameters }) => parameters.has('r'))
-    .toSorted((one, other) => (one.parameters.get('r') ?? 0) - (other.parameters.get('r') ?? 0))
-  if (!strictest) return readOldForm(field)
-  const { name, parameters } = strictest
-  const announced = policiesIn(policy ?? '').find((one) => one.name === name)
-  return {
-    limit: announced?.parameters.get('q') ?? null,
-    remaining: parameters.get('r') ?? null,
-    reset: parameters.get('t') ?? null,
-  }
-}
-
-function readOldForm(field: string): RateLimitField | null {
-  const numbers = numbersIn(field, ',')
-  if (!numbers.has('remaining')) return null
-  return {
-    limit: numbers.get('limit') ?? null,
-    remaining: numbers.get('remaining') ?? null,
-    reset: numbers.get('reset') ?? null,
-  }
-}
-
-interface Policy {
-  name: string
-  parameters: Map<string, number>
-}
-
-function policiesIn(text: string): Policy[] {
-  const policies = text.matchAll(/"([^"]*)"([^",]*)/g)
-  return [...policies].map(([, name = '', rest = '']) => ({ name, parameters: numbersIn(rest, ';') }))
-}
-
-/** All `name=number` between the separators. */
-function numbersIn(text: string, separator: string): Map<string, number> {
-  const pairs = text.split(separator).map((part) => /^\s*([a-z]+)=(\d{1,15})\s*$/.exec(part))
-  return new Map(pairs.flatMap((pair) => (pair ? [[pair[1] ?? '', Number(pair[2])] as const] : [])))
 }

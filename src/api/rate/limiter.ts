@@ -1,17 +1,33 @@
-import type { LimitFunction } from 'p-limit'
+import pLimit, { type LimitFunction } from 'p-limit'
 import { JobError } from '../../errors.ts'
-import type { Observe, RequestEvent, Urgency } from '../../sync/types.ts'
+import type { BudgetStore, Observe, RequestEvent, Urgency } from '../../sync/types.ts'
 import { inWords } from '../../text.ts'
-import type { Budget, RateRules } from './budget.ts'
-import { allowedPerMinute, knownLimit } from './decision.ts'
+import {
+  afterAnswer,
+  afterThrottle,
+  asOfNow,
+  type Budget,
+  budgetOf,
+  budgetText,
+  FRESH,
+  isCounted,
+  type Permit,
+  type RateRules,
+  ROUNDING_MS,
+  type Wait,
+  waitFor,
+  withPermit,
+} from './budget.ts'
+import { allowedPerMinute } from './decision.ts'
 import type { RateHeaders } from './headers.ts'
-import { createPermits, type Permit, type PermitsOptions } from './permits.ts'
-import { ROUNDING_MS } from './window.ts'
 
-export interface RateLimiterOptions extends PermitsOptions {
+export interface RateLimiterOptions {
+  budgetKey: string
   rules: RateRules & { maxWaitMs: number }
+  store: BudgetStore
   /** Requests in flight at the same time, shared by all rate limiters. */
   slots: LimitFunction
+  now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   random: () => number
 }
@@ -32,35 +48,88 @@ export interface ResponseReport {
 
 type SendRequest<T> = (report: ResponseReport) => Promise<T>
 
-type ReportWait = (reason: string, until: number) => void
-
-/** Wrapped: `await` would unwrap the promise and wait for the response. */
-interface Started<T> {
-  result: Promise<T>
-}
-
 /** Processes that share a budget send again at different moments after a pause. */
 const LONGEST_JITTER_MS = 900
 
 /** Part of `closedUntil`; `maxWait` applies to the announced pause without it. */
 const MARGIN_MS = ROUNDING_MS + LONGEST_JITTER_MS
 
-/** How often a waiting request reads the budget again: another process may have changed it, or received the response that we wait for. */
-const LOOK_AT_BUDGET_EVERY_MS = 1000
-const LOOK_FOR_ANSWER_MS = 250
+/** How often a waiting request reads the budget again, which another process may have changed; and the shortest wait that is written. */
+const LOOK_EVERY_MS = 1000
 
 /**
  * Spends one budget of requests. All requests that share it pass here: refreshes first, older pages last, and otherwise in the
  * order in which they came.
  */
 export function createRateLimiter(options: RateLimiterOptions) {
-  const { rules, slots, now, sleep, random } = options
-  const permits = createPermits(options)
+  const { budgetKey, rules, store, slots, now, sleep, random } = options
   const line = createWaitingLine()
+  const inTurn = pLimit(1)
+  let last = { version: '', budget: FRESH }
+  /** What has happened to the budget here and is not written yet. */
+  let unwritten: ((budget: Budget) => Budget)[] = []
+  let inFlight = 0
   /** Aborted to make the first in line look at the budget again. */
   let woken = new AbortController()
+  let notedUntil = 0
 
-  const jitter = () => Math.min(LONGEST_JITTER_MS, Math.floor(random() * 1000))
+  async function read(): Promise<void> {
+    const { version, ...stored } = await store.read(budgetKey)
+    if (version !== last.version) last = { version, budget: budgetOf(stored.known, stored.closedUntil) }
+  }
+
+  function known(): Budget {
+    return asOfNow(
+      unwritten.reduce((budget, change) => change(budget), last.budget),
+      rules,
+      now(),
+    )
+  }
+
+  const waitNow = (budget = known()) => waitFor(budget, rules, now(), inFlight)
+
+  /** Writes what is not written yet, and what `change` makes of it; `change` is called again if another process was faster. */
+  async function write(change: (budget: Budget) => Budget, wait: Wait | null = null): Promise<void> {
+    let version: string | null = null
+    while (version === null) {
+      let written = FRESH
+      let changes = 0
+      version = await store.compareAndSet(budgetKey, last.version, () => {
+        changes = unwritten.length
+        written = change(known())
+        const { closedUntil } = written
+        const [waitingFor, waitingUntil] = [wait?.reason ?? null, wait?.until ?? 0]
+        return { closedUntil, known: budgetText(written), waitingFor, waitingUntil }
+      })
+      if (version === null) await read()
+      else {
+        last = { version, budget: written }
+        unwritten = unwritten.slice(changes)
+      }
+    }
+  }
+
+  const flush = () => inTurn(async () => (unwritten.length > 0 ? write((budget) => budget) : undefined))
+
+  /** Takes a permit for a request that leaves at once; returns null if none is free. */
+  async function take(): Promise<{ permit: Permit } | null> {
+    // A write fails if another process was faster. A permit that is not written needs a look at what others have written.
+    if (last.version === '' || !isCounted(known(), rules)) await read()
+    if (waitNow()) return null
+    const permits: { permit: Permit }[] = []
+    if (!isCounted(known(), rules)) permits.push({ permit: null })
+    else
+      await write((budget) => {
+        permits.length = 0
+        if (waitNow(budget)) return budget
+        const next = withPermit(budget, rules, now())
+        permits.push({ permit: next.window })
+        return next
+      })
+    const [taken = null] = permits
+    if (taken) inFlight++
+    return taken
+  }
 
   function refusalOf({ closedUntil }: Budget): JobError | null {
     const wait = closedUntil - now()
@@ -73,43 +142,49 @@ export function createRateLimiter(options: RateLimiterOptions) {
     )
   }
 
-  const isOpenAsKnown = () => permits.decision(permits.known()).at <= now()
-
-  async function untilOpen(reportWait: ReportWait, signal: AbortSignal): Promise<void> {
+  async function untilOpen(report: (wait: Wait) => void, signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted()
       // Before the look, so that a response that comes after it ends the sleep.
       woken = new AbortController()
-      const known = await permits.view()
-      const refused = refusalOf(known)
+      await inTurn(read)
+      const refused = refusalOf(known())
       if (refused) throw refused
-      const decision = permits.decision(known)
-      if (decision.at <= now()) return
-      if (decision.at < Number.POSITIVE_INFINITY) reportWait(decision.reason, decision.at)
-      await permits.noteWait(decision)
-      await untilLook(decision.at, signal)
+      const wait = waitNow()
+      if (!wait) return
+      report(wait)
+      // Once for each wait: `status` shows it.
+      const isNoted = wait.until === notedUntil || wait.until < now() + LOOK_EVERY_MS
+      if (!isNoted && wait.until < Number.POSITIVE_INFINITY) {
+        notedUntil = wait.until
+        await inTurn(() => write((budget) => budget, wait))
+      }
+      await untilLook(wait.until - now(), signal)
     }
   }
 
-  /** Sleeps until `at`, or until woken. */
-  async function untilLook(at: number, signal: AbortSignal): Promise<void> {
-    const most = at === Number.POSITIVE_INFINITY ? LOOK_FOR_ANSWER_MS : LOOK_AT_BUDGET_EVERY_MS
+  /** Sleeps for so long, until the next look, or until woken. */
+  async function untilLook(ms: number, signal: AbortSignal): Promise<void> {
     try {
-      await sleep(Math.max(0, Math.min(at - now(), most)), AbortSignal.any([signal, woken.signal]))
+      await sleep(Math.max(0, Math.min(ms, LOOK_EVERY_MS)), AbortSignal.any([signal, woken.signal]))
     } catch (error) {
       if (!woken.signal.aborted) throw error
     }
   }
 
   /** Waits for a slot, then takes the permit: other budgets may hold all slots for a while. Null if no permit is left. */
-  function startInSlot<T>(request: SendRequest<T>, signal: AbortSignal): Promise<Started<T> | null> {
+  function startInSlot<T>(
+    request: SendRequest<T>,
+    signal: AbortSignal,
+  ): Promise<{ result: Promise<T> } | null> {
     return new Promise((resolve, reject) => {
       const inSlot = async () => {
-        const permit = signal.aborted ? null : await permits.take()
-        // The signal may be aborted while the permit is written.
-        if (permit && signal.aborted) permits.unused()
-        if (!permit || signal.aborted) return resolve(null)
-        const result = sendCounted(request, permit)
+        const taken = signal.aborted ? null : await inTurn(take)
+        // The signal may be aborted while the permit is written. It is counted all the same.
+        if (taken && signal.aborted) inFlight--
+        if (!taken || signal.aborted) return resolve(null)
+        const result = sendCounted(request, taken.permit)
+        // Wrapped: `await` would unwrap the promise and wait for the response.
         resolve({ result })
         await result.catch(() => {})
       }
@@ -119,52 +194,62 @@ export function createRateLimiter(options: RateLimiterOptions) {
 
   async function sendCounted<T>(request: SendRequest<T>, permit: Permit): Promise<T> {
     let isReported = false
-    const note = (how: () => void) => {
+    const note = (change: (budget: Budget, at: number) => Budget) => {
+      const at = now()
       isReported = true
-      how()
+      inFlight--
+      unwritten.push((budget) => change(budget, at))
       // Without a reason, Node makes an error with a stack for each response.
       woken.abort('a response came')
     }
+    const answered = (announced: RateHeaders | null) => {
+      const others = inFlight - 1
+      note((budget, at) => afterAnswer(budget, { at, permit, announced, inFlight: others }))
+    }
+    const throttled = (announced: RateHeaders) => {
+      const jitterMs = Math.min(LONGEST_JITTER_MS, Math.floor(random() * 1000))
+      note((budget, at) => afterThrottle(budget, announced, rules, at, jitterMs))
+    }
     try {
-      return await request({
-        answered: (announced) => note(() => permits.answered(permit, announced)),
-        throttled: (announced) => note(() => permits.throttled(announced, jitter())),
-      })
+      return await request({ answered, throttled })
     } finally {
-      if (!isReported) note(() => permits.answered(permit, null))
-      await permits.publish()
+      if (!isReported) answered(null)
+      await tellOthers()
     }
   }
+
+  /** Writes what other processes cannot know; all else is written with the next permit, or not at all where nothing is counted. */
+  const tellOthers = () =>
+    inTurn(async () => {
+      const [before, after] = [asOfNow(last.budget, rules, now()), known()]
+      const isWindowNews = (before.window === null) !== (after.window === null)
+      if (isWindowNews || before.closedUntil !== after.closedUntil || before.throttled !== after.throttled)
+        await write((budget) => budget)
+      else if (!isCounted(after, rules)) unwritten = []
+    })
 
   /** Resolves when the request has left, so that all leave in the order in which they came. */
-  async function inTurn<T>(
-    request: SendRequest<T>,
-    reportWait: ReportWait,
-    signal: AbortSignal,
-  ): Promise<Started<T>> {
+  async function start<T>(request: SendRequest<T>, report: (wait: Wait) => void, signal: AbortSignal) {
     for (;;) {
       // No read: taking the permit fails if our view is out of date.
-      const started = isOpenAsKnown() ? await startInSlot(request, signal) : null
+      const started = waitNow() ? null : await startInSlot(request, signal)
       if (started) return started
-      await untilOpen(reportWait, signal)
+      await untilOpen(report, signal)
     }
-  }
-
-  /** Those behind the first in line wait for the same thing; tell them, too. */
-  function reportWaitInLine(reportWait: ReportWait, arrived: number): void {
-    const known = permits.known()
-    const { at, reason } = permits.decision(known)
-    if (at > arrived && at < Number.POSITIVE_INFINITY && !refusalOf(known)) reportWait(reason, at)
   }
 
   /** Runs `request` when the budget allows it. It must report the response's rate headers before its promise settles. */
   async function send<T>(request: SendRequest<T>, { urgency, observe, signal }: WaitingRequest): Promise<T> {
     const arrived = now()
-    const reportWait = createWaitReporter(observe)
-    if (line.isBusy()) reportWaitInLine(reportWait, arrived)
+    const report = createWaitReporter(observe)
+    // Those behind the first in line wait for the same thing.
+    const wait = line.isBusy() ? waitNow() : null
+    if (wait && !refusalOf(known())) report(wait)
     try {
-      const turn = line.join(urgency, () => inTurn(request, reportWait, signal))
-      const started = await orAborted(turn, signal)
+      const started = await orAborted(
+        line.join(urgency, () => start(request, report, signal)),
+        signal,
+      )
       // No `await`: `waited` is reported when the request has left.
       return started.result
     } finally {
@@ -176,19 +261,20 @@ export function createRateLimiter(options: RateLimiterOptions) {
   return {
     send,
     /** The error of a job that must not begin, since the server wants a pause beyond `maxWaitMs`; or null. */
-    refusal: () => permits.view().then(refusalOf),
+    refusal: () => inTurn(read).then(() => refusalOf(known())),
     /** Requests a minute that may be sent, as far as it is known. */
-    limit: () => allowedPerMinute(knownLimit(permits.known()), rules),
-    flush: permits.flush,
+    limit: () => allowedPerMinute(known().window?.limit ?? null, rules),
+    /** Call it when no request comes soon: writes all that is not written yet. */
+    flush,
   }
 }
 
-/** Reports a wait only if it differs from the last one. `until` is in epoch milliseconds. */
-function createWaitReporter(observe: Observe<RequestEvent>): ReportWait {
+/** Reports a wait only if it differs from the last one, and only until a known time. */
+function createWaitReporter(observe: Observe<RequestEvent>): (wait: Wait) => void {
   let last = ''
-  return (reason, until) => {
+  return ({ reason, until }) => {
     const wait = `${until} ${reason}`
-    if (wait !== last) observe({ kind: 'wait', reason, until })
+    if (wait !== last && until < Number.POSITIVE_INFINITY) observe({ kind: 'wait', reason, until })
     last = wait
   }
 }
@@ -210,16 +296,15 @@ function createWaitingLine() {
   const waiting: Record<Urgency, (() => Promise<void>)[]> = { refresh: [], walk: [], older: [] }
   let isRunning = false
 
-  async function runWaiting(): Promise<void> {
-    isRunning = true
-    for (let next = mostUrgent(); next; next = mostUrgent()) await next()
-    isRunning = false
-  }
-
-  function mostUrgent(): (() => Promise<void>) | undefined {
-    return BY_URGENCY.map((urgency) => waiting[urgency])
+  const next = () =>
+    BY_URGENCY.map((urgency) => waiting[urgency])
       .find((tasks) => tasks.length > 0)
       ?.shift()
+
+  async function runWaiting(): Promise<void> {
+    isRunning = true
+    for (let task = next(); task; task = next()) await task()
+    isRunning = false
   }
 
   return {

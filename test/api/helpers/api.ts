@@ -23,7 +23,6 @@ const OPTIONS: Omit<ApiOptions, 'now' | 'sleep' | 'budgets'> = {
   maxResponseBytes: 1_000_000,
   userAgent: 'admin-mirror/0.0.0',
   concurrency: 4,
-  processName: 'this one',
   rate: { requestsPerMinute: null, sharePercent: 100, fallbackWaitMs: 60_000, maxWaitMs: 900_000 },
   retry: { attempts: 3, minDelayMs: 1000, maxDelayMs: 60_000 },
   random: () => 0,

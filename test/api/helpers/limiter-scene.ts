@@ -16,7 +16,6 @@ interface Setting {
   slots?: LimitFunction
   clock?: SteppedClock
   budgetKey?: string
-  by?: string
 }
 
 export function createSetting({
@@ -25,7 +24,6 @@ export function createSetting({
   slots = pLimit(8),
   clock = createSteppedClock(),
   budgetKey = 'a',
-  by = 'this process',
 }: Setting = {}) {
   const defaults = {
     requestsPerMinute: null,
@@ -36,7 +34,6 @@ export function createSetting({
   const { now, sleep } = clock
   const limiter = createRateLimiter({
     budgetKey,
-    by,
     rules: { ...defaults, ...rules },
     store,
     slots,

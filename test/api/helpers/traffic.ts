@@ -49,7 +49,7 @@ export async function simulate(traffic: Traffic): Promise<Log> {
   for (const time of others) void clock.sleep(time, never).then(() => server(clock.now()))
   let begun = 0
   for (const end of [...restarts, duration]) {
-    startProcesses(traffic, START + end, clock, store, log, `started at ${begun}`)
+    startProcesses(traffic, START + end, clock, store, log)
     await clock.pass(end - begun)
     begun = end
   }
@@ -62,7 +62,6 @@ function startProcesses(
   clock: SteppedClock,
   store: TestBudgetStore,
   log: Log,
-  name: string,
 ): void {
   const { processes = 1, senders, rules, random } = traffic
   // Nothing that a killed process waits for ever comes.
@@ -76,7 +75,6 @@ function startProcesses(
   for (let process = 0; process < processes; process++) {
     const limiter = createRateLimiter({
       budgetKey: 'a',
-      by: `${process} ${name}`,
       rules: { ...rules, maxWaitMs: 3_600_000 },
       store,
       slots: pLimit(senders),

@@ -1,11 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import {
-  type Headers,
-  type RateHeaders,
-  type RateLimitField,
-  readRateHeaders,
-  readRateLimitField,
-} from '../../../src/api/rate/headers.ts'
+import { type Headers, type RateHeaders, readRateHeaders } from '../../../src/api/rate/headers.ts'
 
 /** Our clock. */
 const NOW = Date.UTC(2026, 10, 20, 8, 30, 0)
@@ -114,46 +108,5 @@ describe('the rate headers of a response', () => {
     ['long', { 'x-ratelimit-limit': '9'.repeat(30), 'x-ratelimit-remaining': '9'.repeat(400) }, null, null],
   ])('may be counts %s', (_case, headers, limit, remaining) => {
     expect(readRateHeaders(headers, NOW)).toMatchObject({ limit, remaining })
-  })
-})
-
-describe('the RateLimit header', () => {
-  it.each<[string, string, string | null, RateLimitField]>([
-    ['with policy', '"default";r=50;t=30', '"default";q=100;w=60', { limit: 100, remaining: 50, reset: 30 }],
-    ['without its policy', '"default";r=50;t=30', null, { limit: null, remaining: 50, reset: 30 }],
-    [
-      'of several policies, by the one that stops us first',
-      '"minute";r=50;t=30, "day";r=7;t=3600',
-      '"minute";q=100;w=60, "day";q=5000;w=86400',
-      { limit: 5000, remaining: 7, reset: 3600 },
-    ],
-    [
-      'with unknown parameters',
-      '"a";r=5;t=30;pk=:dXNlcg==:',
-      '"a";q=10;qu="requests"',
-      { limit: 10, remaining: 5, reset: 30 },
-    ],
-    ['as of old', 'limit=100, remaining=50, reset=30', '100;w=60', { limit: 100, remaining: 50, reset: 30 }],
-  ])('is read %s', (_case, field, policy, expected) => {
-    expect(readRateLimitField(field, policy)).toEqual(expected)
-  })
-
-  it.each([null, '', 'soon', '"default"', '"default";r=many', 'limit=100', '"default";r=-1'])(
-    'is null if it cannot be read: %s',
-    (field) => {
-      expect(readRateLimitField(field, '"default";q=100')).toBeNull()
-    },
-  )
-
-  it('counts unless another header has the value', () => {
-    const both = {
-      ratelimit: '"default";r=50;t=30',
-      'ratelimit-policy': '"default";q=100;w=60',
-      'x-ratelimit-remaining': '40',
-    }
-
-    const announced = readRateHeaders(both, 0)
-
-    expect(announced).toEqual({ limit: 100, remaining: 40, resetMs: 30_000, retryAfterMs: null })
   })
 })

@@ -165,9 +165,9 @@ const forgets = () =>
 function begin(): { model: Model; real: Real } {
   const clock = createSteppedClock()
   const store = createTestBudgetStore()
-  const limiters = ['one', 'another'].map((by) => {
+  const limiters = [0, 1].map(() => {
     const slots = pLimit(SLOTS)
-    return createSetting({ clock, store, slots, by, rules: { requestsPerMinute: CEILING } }).limiter
+    return createSetting({ clock, store, slots, rules: { requestsPerMinute: CEILING } }).limiter
   })
   return { model: { closedUntil: 0, asked: [] }, real: { clock, store, limiters } }
 }

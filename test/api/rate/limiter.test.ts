@@ -1,7 +1,6 @@
 import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
-import { budgetOf } from '../../../src/api/rate/budget.ts'
 import { JobError } from '../../../src/errors.ts'
 import { MINUTE } from '../helpers/budgets.ts'
 import { settle } from '../helpers/clock.ts'
@@ -56,37 +55,6 @@ describe('an open budget', () => {
 
     expect(second.sent).toBe(true)
     expect(second.reports).toEqual([['waited', 5000]])
-  })
-})
-
-describe('a permit', () => {
-  it('is given back if the signal comes while it is written', async () => {
-    const store = createTestBudgetStore()
-    const { promise: written, resolve: write } = Promise.withResolvers<void>()
-    let isSlow = false
-    const compareAndSet: TestBudgetStore['compareAndSet'] = async (...given) => {
-      if (isSlow) await written
-      return store.compareAndSet(...given)
-    }
-    const { limiter } = createSetting({
-      rules: { requestsPerMinute: 60 },
-      store: { ...store, compareAndSet },
-    })
-    await hear(limiter)
-    isSlow = true
-    const stop = new AbortController()
-    const one = passing(limiter, stop.signal)
-    await settle()
-
-    stop.abort()
-    isSlow = false
-    write()
-    await settle()
-    await limiter.flush()
-
-    expect(one.sent).toBe(false)
-    const { closedUntil, known } = store.kept('a')
-    expect(budgetOf(known, closedUntil).inFlight).toEqual([])
   })
 })
 

@@ -54,11 +54,10 @@ async function createScene() {
   const stop = new AbortController()
   const { signal } = stop
   const sent: number[] = []
-  for (const by of ['one', 'other']) {
+  for (let worker = 0; worker < 2; worker++) {
     const { clock } = await createServerClock(server, elapsed)
     const limiter = createRateLimiter({
       budgetKey: 'a',
-      by,
       rules: {
         requestsPerMinute: CEILING,
         sharePercent: 100,
