@@ -33,7 +33,7 @@ const FACTS = {
     meaning: 'an answer was not the list',
     cure: 'correct api.baseUrl or the path of the collection, if something else answers at this address',
   },
-  LINK_REFUSED: { exitCode: 1, meaning: 'links.next leads elsewhere, or is missing' },
+  LINK_REFUSED: { exitCode: 1, meaning: 'links.next is not the next page, or is missing' },
   INCOMPLETE: { exitCode: 5, meaning: 'the list ended before its own total' },
   CONFIGURATION: {
     exitCode: 1,
