@@ -56,9 +56,14 @@ export function readConfigFile(file: string): ConfigFile {
   if (problems.length > 0) throw new ConfigError(file, problems)
   if (isEmpty(document)) throw wholeFile(file, `the configuration file is empty. To fill it, ${COPY}.`)
 
+  // The library would look through the whole document for each alias.
+  const anchors = new Map<string, Node>()
   visit(document, {
+    Value(_, node) {
+      if (node.anchor) anchors.set(node.anchor, node)
+    },
     Alias(_, alias, around) {
-      const target = alias.resolve(document)
+      const target = anchors.get(alias.source)
       if (target && !around.includes(target)) return undefined
       const why = target ? 'inside its own anchor' : 'and there is no anchor (&name) for it further up'
       reportAt(alias.range?.[0] ?? 0, '', `this is an alias (*name), ${why}. Put a text in quotes.`)
