@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { sqlitePath } from '../../src/store/columns/column.ts'
 import type { MisfitColumn } from '../../src/store/core/misfits.ts'
 import type { StatusRow, TroubledList } from '../../src/store/core/status.ts'
 import { identifyItems } from '../../src/sync/items.ts'
@@ -11,6 +12,7 @@ import type { Job, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
 import { GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { pageOf } from '../helpers/pages.ts'
 import { RULES } from '../helpers/test-mirror.ts'
+import { NAMES } from './names.ts'
 
 // What `sync` may rely on in any store. Each store runs these tests on itself; they look at it through the port, and through
 // what people read of it.
@@ -191,6 +193,39 @@ function discovered(rows: readonly Record<string, unknown>[]): string[] {
     return JSON.stringify(values.map(([name, value]) => [name, String(value)]).toSorted())
   })
   return texts.toSorted()
+}
+
+/** An object with these fields, each with its place as its value. */
+function fieldsOf(names: readonly string[]): string {
+  return `{${names.map((field, index) => `${JSON.stringify(field)}:${index}`).join()}}`
+}
+
+/** The values of a row of a table or view of orders, by the paths of their fields. */
+async function shownIn(
+  { rows }: OpenedStore,
+  table: string,
+  known: string,
+  which: string,
+): Promise<Map<unknown, unknown>> {
+  const columns = await rows(`SELECT "column" AS c, path FROM ${known}`)
+  const [row] = await rows(`SELECT * FROM ${table} WHERE ${which}`)
+  return new Map(columns.map(({ c, path }) => [path, row?.[String(c)]]))
+}
+
+async function expectShown(opened: OpenedStore, id: number, names: readonly string[]): Promise<void> {
+  const item = fieldsOf(names)
+  const open = await begin(opened.store)
+  await open.page(`{"id":${id},${item.slice(1, -1)},"in":[${item}]}`.replace(`"id":${id},}`, `"id":${id}}`))
+  const ofItems = "sync_columns WHERE collection = 'orders'"
+  for (const [table, known, which] of [
+    ['orders', ofItems, `id = ${id}`],
+    ['orders_versions', ofItems, `id = ${id}`],
+    ['orders__in', "sync_view_columns WHERE view = 'orders__in'", `_parent_id = ${id}`],
+  ] as const) {
+    const values = await shownIn(opened, table, known, which)
+    for (const [index, field] of names.entries())
+      expect([table, field, Number(values.get(sqlitePath([field])))]).toEqual([table, field, index])
+  }
 }
 
 /** What each store has to keep of the promises of the port. */
@@ -602,6 +637,26 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       const columns = await opened.columns()
       expect(names.map((field) => columns[field])).toEqual(names.map(() => 'REAL'))
       expect((await opened.misfits()).map(({ rows }) => rows)).toEqual(names.map(() => 1))
+    })
+
+    it('has a column for every name that a field can have, of items and of elements', async () => {
+      await expectShown(
+        opened,
+        1,
+        NAMES.filter((field) => field !== 'in'),
+      )
+      const texts = fc
+        .string({ unit: 'binary', maxLength: 5 })
+        .map((text) => text.toWellFormed().replaceAll('\0', ''))
+      const lists = fc.uniqueArray(
+        fc.constant('u').chain((end) => texts.map((text) => text + end)),
+        { minLength: 1, maxLength: 5 },
+      )
+      let id = 1
+      await fc.assert(
+        fc.asyncProperty(lists, (names) => expectShown(opened, ++id, names)),
+        { numRuns: 3 },
+      )
     })
 
     it('counts the values that did not fit their columns, of all lists of a collection', async () => {

@@ -140,14 +140,14 @@ function isNew({ change }: Upsert): boolean {
   return change === 'added'
 }
 
-/** The columns of the lines that each statement takes. */
+/** The columns of the lines that each statement takes. `k0`, `v0`: of an object with fields that are called like numbers these would come first. */
 type LineColumns = Record<'added' | 'changed' | 'typed', Columns>
 
 function lineColumns({ keyColumns, keyTypes, columns }: TableShape): LineColumns {
   const keys = Object.fromEntries(
-    keyColumns.map((name, index) => [name, SQL_TYPES[keyTypes[index] ?? 'TEXT']]),
+    keyColumns.map((_, index) => [`k${index}`, SQL_TYPES[keyTypes[index] ?? 'TEXT']]),
   )
-  const values = Object.fromEntries(columns.map(({ name, type }) => [name, SQL_TYPES[type]]))
+  const values = Object.fromEntries(columns.map(({ type }, index) => [`v${index}`, SQL_TYPES[type]]))
   return {
     added: { ...keys, _json: 'text' },
     changed: { ...keys, _json: 'text', _changed_fields: 'text' },
@@ -160,9 +160,10 @@ function statementsOf({ lines, later }: Dialect, shape: TableShape, columns: Lin
   const keys = shape.keyColumns.map(quoted)
   const values = shape.columns.map(({ name }) => quoted(name))
   const isSame = (row: string, organization: string) =>
-    [`${row}."_organization_id" = ${organization}`, ...keys.map((key) => `${row}.${key} = line.${key}`)].join(
-      ' AND ',
-    )
+    [
+      `${row}."_organization_id" = ${organization}`,
+      ...keys.map((key, index) => `${row}.${key} = line.k${index}`),
+    ].join(' AND ')
   const organization = ':organization::text'
   const at = ':at::timestamptz'
   const seq = ':seq::bigint'
@@ -177,7 +178,7 @@ function statementsOf({ lines, later }: Dialect, shape: TableShape, columns: Lin
       INSERT INTO ${raw} (
         "_organization_id", ${keys.join(', ')}, "_json", "_first_seen_at", "_changed_at", "_first_seen_seq", "_changed_seq"
       )
-      SELECT ${[organization, ...of('line', keys)].join(', ')}, line."_json", line."_since", line."_since", ${seq}, ${seq}
+      SELECT ${[organization, ...keys.map((_, index) => `line.k${index}`)].join(', ')}, line."_json", line."_since", line."_since", ${seq}, ${seq}
       FROM (
         SELECT
           line.*,
@@ -209,7 +210,7 @@ function statementsOf({ lines, later }: Dialect, shape: TableShape, columns: Lin
     `,
     restore: `
       INSERT INTO ${typed} (${['"_organization_id"', ...keys, ...written].join(', ')})
-      SELECT ${[...of('stored', ['"_organization_id"', ...keys, '"_first_seen_at"', '"_changed_at"']), ...of('line', values)].join(', ')}
+      SELECT ${[...of('stored', ['"_organization_id"', ...keys, '"_first_seen_at"', '"_changed_at"']), ...values.map((_, index) => `line.v${index}`)].join(', ')}
       FROM ${lines(columns.typed)}
       CROSS JOIN ${raw} AS stored
       WHERE ${isSame('stored', 'line."_organization_id"')}

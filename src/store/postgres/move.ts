@@ -216,9 +216,11 @@ const MOST_CHARACTERS = 2_000_000
 async function copyTable(sql: Sql, connection: Connection, table: MovedTable, signal: AbortSignal) {
   const { name, from, to, map } = table
   const types = await runRule(sql, POSTGRES.columnTypes(name))
-  const columns: Columns = Object.fromEntries(to.map((column) => [column, types.get(column) ?? 'text']))
-  const list = to.map(quoted).join(', ')
-  const insert = `INSERT INTO ${quoted(name)} (${list}) SELECT ${list} FROM ${POSTGRES.lines(columns)}`
+  // Not by their names: of an object, those that are numbers would come first.
+  const columns: Columns = Object.fromEntries(
+    to.map((column, index) => [`c${index}`, types.get(column) ?? 'text']),
+  )
+  const insert = `INSERT INTO ${quoted(name)} (${to.map(quoted).join(', ')}) SELECT line.* FROM ${POSTGRES.lines(columns)}`
   let copied = 0
   let batch: SqlValue[][] = []
   let characters = 0
