@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { EXIT_OF_SIGNAL } from './cli/exit-code.ts'
+import { hasEnded, ownMark } from './cli/process-mark.ts'
 import { runProgram } from './cli/program.ts'
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
@@ -47,11 +48,18 @@ const stop = listenForSignals()
 endWithClosedOutput()
 endOnUncaught()
 
+// Node loads the global on first use, and most commands need no token.
+function randomHex(): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
+}
+
 const exitCode = await runProgram(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   pid: process.pid,
   host: hostname(),
+  mark: ownMark(process.pid) ?? randomHex().slice(0, 12),
+  hasEnded,
   stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
@@ -76,8 +84,7 @@ const exitCode = await runProgram(process.argv.slice(2), {
     timer.unref()
     return () => clearTimeout(timer)
   },
-  // Node loads the global on first use, and most commands need no token.
-  randomHex: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
+  randomHex,
   dieOnSignal: () => {
     for (const signal of SIGNALS) process.removeAllListeners(signal)
     // For a signal that came before the listener did: nothing else would act on it.

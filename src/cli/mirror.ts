@@ -148,10 +148,10 @@ export interface OpenMirror extends RuleRunner {
 export interface Sharing {
   /** Opens the queue of lists that wait for a worker. `onTrouble` gets errors of its maintenance. Throws MirrorError. */
   openQueue(onTrouble: (error: unknown) => void): Promise<ListQueue>
-  /** Takes this worker's lock again if it was lost, and repeats its note for `status`. Call it every few seconds. */
-  renew(): Promise<void>
-  /** Returns the lists that no worker reads, or is about to read; for some seconds they are this worker's. */
-  takeFreeLists<L extends ListNames>(lists: readonly L[]): Promise<L[]>
+  /** Says that this worker lives, and buries those that died. Call it every few seconds. */
+  keepAlive(): Promise<void>
+  /** Returns the lists that no other worker reads. */
+  freeLists<L extends ListNames>(lists: readonly L[]): Promise<L[]>
 }
 
 /** What the listener reads of a mirror that `start` has open. */

@@ -14,6 +14,10 @@ export interface Runtime {
   pid: number
   /** The name of this machine. */
   host: string
+  /** Tells this process from others on any machine, also from later ones with its number: see `process-mark.ts`. */
+  mark: string
+  /** Whether the process with this number and mark is known to have ended. */
+  hasEnded: (pid: number, mark: string) => boolean
   /** Node opens standard input on first use. */
   stdin: () => Readable
   stdout: Output

@@ -89,7 +89,6 @@ CREATE TABLE sync_jobs (
   scope_mixed INTEGER NOT NULL DEFAULT 0 /* 1: since then pages of another list were written */,
   rows_added INTEGER NOT NULL DEFAULT 0 /* rows ever added: two of these numbers tell how many are new */,
   refresh TEXT /* JSON: what the next refresh starts from; null before the first complete full walk */,
-  refresh_turn TIME /* on a server: when a worker last took it to refresh it */,
   fresh_as_of TIME /* what was added at the newest end before then is in the mirror */,
   newest TEXT /* first, last: the end where new items appear; null while neither is known */,
   failing_since TIME /* end of the first run that failed, since one succeeded; null: it is well */,
@@ -256,9 +255,14 @@ CREATE TABLE sync_shares (
 ) STRICT;
 `
 
-/** Numbers for `sync_jobs.epoch`, of which none comes twice, also of a job that was forgotten; and how the views of arrays read elements. */
+/**
+ * Numbers for `sync_jobs.epoch`, of which none comes twice, also of a job that was forgotten; when each worker was heard last; and how the views of
+ * arrays read elements.
+ */
 const OF_SERVER = `
 CREATE SEQUENCE sync_epochs;
+
+CREATE TABLE sync_workers (name text PRIMARY KEY, beat bigint NOT NULL, at timestamptz NOT NULL);
 
 CREATE FUNCTION json_list(value text) RETURNS json LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS $$
 BEGIN

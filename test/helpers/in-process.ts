@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { Readable, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { hasEnded } from '../../src/cli/process-mark.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { createTranscript, type RunningCommand } from './processes.ts'
@@ -96,6 +97,8 @@ function createRuntime(
       const timer = setTimeout(task, ms).unref()
       return () => clearTimeout(timer)
     },
+    mark: Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString('hex'),
+    hasEnded,
     randomHex: randomHex ?? (() => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')),
     dieOnSignal: () => {},
   }

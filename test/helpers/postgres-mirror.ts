@@ -61,7 +61,13 @@ interface Opened extends Pick<PostgresMirror, 'address' | 'clock' | 'server' | '
 
 async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened): Promise<PostgresMirror> {
   const { now } = clock
-  const leases = await createLeases(server, lockName())
+  const leases = await createLeases({
+    server,
+    name: lockName(),
+    now: Date.now,
+    sleep: async () => {},
+    hasEnded: () => false,
+  })
   let isClosed = false
   const close = async () => {
     if (isClosed) return

@@ -5,6 +5,9 @@ import type { VirtualClock } from './clock.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 
+/** By their marks, so that one knows of another that it has ended. */
+const processes = new Map<string, SimulatedProcess>()
+
 const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() })
 
 /** What the program takes from its process, of which nothing is real. */
@@ -15,11 +18,15 @@ export function createRuntime(
   random: Random,
 ): Runtime {
   const { signal } = process.stop
+  const mark = Array.from({ length: 12 }, () => random.whole(0, 15).toString(16)).join('')
+  processes.set(mark, process)
   return {
     env: {},
     cwd: '/',
     pid,
     host: 'machine',
+    mark,
+    hasEnded: (_pid, other) => processes.get(other)?.isAlive() === false,
     stdin: () => Readable.from([]),
     stdout: NOWHERE,
     stderr: NOWHERE,

@@ -156,7 +156,7 @@ async function runScheduled(
     jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),
     read: (selected) => runOne(selected, { instead: 'due' }),
     plan: session.refreshes,
-    takeFree: session.sharing?.takeFreeLists,
+    takeFree: session.sharing?.freeLists,
     scheduler,
     runtime: { now, sleep },
     onTrouble: (error) => logRefreshTrouble(logger, error),

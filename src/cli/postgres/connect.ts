@@ -64,8 +64,14 @@ export async function connect(
 }
 
 /** A name that no other worker has, on any machine. */
-export function workerName({ host, pid, randomHex }: Runtime): string {
-  return `${host}-${pid}-${randomHex().slice(0, 12)}`
+export function workerName({ host, pid, mark }: Pick<Runtime, 'host' | 'pid' | 'mark'>): string {
+  return `${host}-${pid}-${mark}`
+}
+
+/** Whether the worker of this name is known to have died: it ran on this machine. */
+export function hasEnded(name: string, runtime: Pick<Runtime, 'hasEnded'>): boolean {
+  const [, pid, mark] = /-(\d+)-([0-9a-f]{12})$/.exec(name) ?? []
+  return mark !== undefined && runtime.hasEnded(Number(pid), mark)
 }
 
 /** The address of the server, with the password and the certificate that this machine has. Throws MirrorError. */

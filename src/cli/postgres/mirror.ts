@@ -5,6 +5,7 @@ import { storedGates } from '../../store/core/status.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { livingWorkers, readDaemons } from '../../store/postgres/leases.ts'
 import { jobsOnServer, readQueue } from '../../store/postgres/read/status.ts'
+import { serverTime } from '../../store/postgres/server/clock.ts'
 import type { Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
@@ -50,7 +51,7 @@ export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Prom
 }
 
 async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
-  const living = await livingWorkers(sql)
+  const living = await livingWorkers(sql, await serverTime(sql))
   return {
     jobs: await jobsOnServer(sql, living),
     daemons: await readDaemons(sql, living),

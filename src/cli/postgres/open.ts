@@ -3,14 +3,15 @@ import {
   announceDaemon,
   createLeases,
   forgetDeadDaemons,
-  takeFreeLists,
+  freeLists,
+  keepJobs,
   withdrawDaemon,
 } from '../../store/postgres/leases.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
-import { openPostgres, workerName } from './connect.ts'
+import { hasEnded, openPostgres, workerName } from './connect.ts'
 import { createServedServer, ruleRunner } from './mirror.ts'
 
 /** Opens the mirror on a server, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
@@ -22,11 +23,18 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
     const warning = address && (await claimAddressOn(server, baseUrl, address === 'accept'))
     if (warning) log.warn({ event: 'address_accepted' }, warning)
     const processName = workerName(runtime)
-    const leases = await createLeases(server, processName)
+    const leases = await createLeases({
+      server,
+      name: processName,
+      now,
+      sleep: runtime.sleep,
+      hasEnded: (name) => hasEnded(name, runtime),
+    })
+    const end = new AbortController()
+    void keepJobs(leases, runtime.sleep, end.signal)
     const { keepRuns } = config
     const { signal } = runtime
     let queue: ListQueue | null = null
-    let since: string | null = null
     const sharing: Sharing = {
       async openQueue(onTrouble) {
         // Only `start` needs pg-boss.
@@ -34,11 +42,11 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
         queue = await openQueue(server, onTrouble)
         return queue
       },
-      async renew() {
-        await leases.renew()
-        if (since !== null) await announceDaemon(server, processName, since, config.fingerprint)
+      async keepAlive() {
+        await leases.beat()
+        await leases.bury()
       },
-      takeFreeLists: (lists) => takeFreeLists(server, lists, now()),
+      freeLists: (lists) => freeLists(server, lists),
     }
     return {
       ...ruleRunner(server),
@@ -49,18 +57,15 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
       sharing,
       serve: async () => createServedServer(server, runtime),
       async announceDaemon() {
-        await forgetDeadDaemons(server)
-        since = new Date(now()).toISOString()
-        await announceDaemon(server, processName, since, config.fingerprint)
-        return async () => {
-          since = null
-          await withdrawDaemon(server, processName)
-        }
+        await forgetDeadDaemons(server, now())
+        await announceDaemon(server, processName, new Date(now()).toISOString(), config.fingerprint)
+        return () => withdrawDaemon(server, processName)
       },
       beginForgetting: async () => createServerForgetting(server, leases, { now, signal }),
       async close() {
         // Its timers would keep the process alive.
         await queue?.close().catch(() => {})
+        end.abort()
         await leases.close()
         await close()
       },

@@ -24,7 +24,7 @@ export interface SharedStart {
 }
 
 /** How often a worker looks for lists of those that died. */
-const RESCUE_EVERY_MS = 5000
+const RESCUE_EVERY_MS = 2500
 
 /** Starts the schedule of a mirror that several workers share: its lists wait in one queue. Throws MirrorError. */
 export async function startSharing(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
@@ -110,11 +110,11 @@ interface Rescue {
 }
 
 /**
- * Puts the lists of workers that died back into the queue. Their leases show the death within seconds, without any writing; a worker that
+ * Puts the lists of workers that died back into the queue. Their leases show the death; a worker that
  * died before it had the lease is known by a claim that it no longer touches.
  */
 async function rescueLists(
-  { renew }: Sharing,
+  { keepAlive }: Sharing,
   queue: Pick<ListQueue, 'rescue'>,
   byList: ReadonlyMap<string, SharedJob<QueuedList>>,
   { runtime, signal, onQueueError }: Rescue,
@@ -123,7 +123,7 @@ async function rescueLists(
     await runtime.sleep(RESCUE_EVERY_MS, signal).catch(() => {})
     if (signal.aborted) return
     try {
-      await renew()
+      await keepAlive()
       await queue.rescue((left) => byList.get(queueKey(left))?.list)
     } catch (error) {
       onQueueError(error)

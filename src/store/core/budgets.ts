@@ -1,7 +1,6 @@
 import type { StoredShare } from '../../sync/store.ts'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
 import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
-import { heldReasonSql } from './tokens.ts'
 
 // `sync_gates`: the budgets of requests, by scope. `sync_shares`: what refreshes pay of them.
 
@@ -9,8 +8,6 @@ import { heldReasonSql } from './tokens.ts'
 export interface BudgetNews {
   /** Grows with each change. */
   version: number
-  /** If the scope is a token: why it is held. With the budget, so that a request asks once. */
-  held: string | null
   /** The database's time, in epoch milliseconds. */
   at: number
 }
@@ -31,7 +28,7 @@ export function budgetIn(row: BudgetRow | null): Awaited<ReturnType<BudgetStore[
   }
 }
 
-const news = ({ now }: Dialect) => `version, ${heldReasonSql(':scope::text')} AS held, ${now} AS at`
+const news = ({ now }: Dialect) => `version, ${now} AS at`
 
 /** Null if nobody has written it yet. */
 export function readBudget(dialect: Dialect, scope: string): Rule<BudgetRow | null> {

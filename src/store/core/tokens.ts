@@ -159,7 +159,7 @@ function* useToken(id: string, fingerprint: string): Rule<void> {
 }
 
 /** An expression: why a token is held, unless one of the organizations that use it is free. */
-export function heldReasonSql(fingerprint: string): string {
+function heldReasonSql(fingerprint: string): string {
   return `(
     SELECT held_reason
     FROM organizations

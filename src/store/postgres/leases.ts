@@ -1,16 +1,14 @@
 import { type JobNames, OF_JOB, type OwnJob } from '../core/jobs.ts'
 import { announcedDaemons, DAEMON, type DaemonRecord, releaseJob } from '../core/leases.ts'
 import { removeSetting, saveSetting } from '../core/settings.ts'
-import { one, type Rule, timeOf } from '../core/sql.ts'
+import { all, one, type Rule, run, timeOf } from '../core/sql.ts'
 import { runRule, type Statements } from './driver.ts'
-import type { OwnConnection, Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 
 /**
- * Which worker works on which job: the job's row names its owner, as long as that lives. Each worker holds an advisory lock of its name, on
- * a connection that does nothing else: the server drops it with the connection, so a killed worker loses its jobs at once, and one whose
- * machine is gone within 10 seconds. That a worker which was cut off writes nothing once another one has its job is up to the job's epoch,
- * which each commit checks.
+ * Which worker works on which job: the job's row names its owner, and `sync_workers` has each worker that lives. A worker says so again every
+ * few seconds. One that died is buried at once by another on its own machine, else by whoever has not heard it for a while: its row is deleted,
+ * and its jobs are free. A worker that was stopped, or cut off, and is overtaken, writes nothing afterwards: each commit checks the job's epoch.
  */
 export interface Leases {
   /** The name of this worker. */
@@ -22,87 +20,92 @@ export interface Leases {
     begin?: () => Rule<T>,
   ): Promise<Taken<T> | null>
   release(job: Pick<OwnJob, 'job' | 'epoch'>): Promise<void>
-  /**
-   * Call it regularly. Takes the worker's lock again where `server.patiently` has given up after a minute of refusals; and gives back the jobs
-   * that name this worker though it does not have them: it could not write that it has released them, or a failover has lost it.
-   */
-  renew(): Promise<void>
+  /** Says that this worker lives. Gives back the jobs that name it though it does not have them. */
+  beat(): Promise<void>
+  /** Buries the others that died. */
+  bury(): Promise<void>
+  hasJobs(): boolean
   close(): Promise<void>
 }
 
 type Taken<T> = T & Pick<OwnJob, 'epoch'>
 
-export async function createLeases(server: Server, name: string): Promise<Leases> {
+const BEAT_EVERY_MS = 2500
+
+/** Who has not been heard for so long is listened to for as long as CONFIRM_MS: the clock may have been set. */
+const SILENT_MS = 10_000
+const CONFIRM_MS = 6000
+
+export interface LeaseOptions {
+  server: Server
+  name: string
+  /** The clock that all workers share. Epoch milliseconds. */
+  now: () => number
+  sleep: (ms: number) => Promise<void>
+  /** Whether the worker of this name is known to have died: it ran on this machine. */
+  hasEnded: (name: string) => boolean
+}
+
+/** A worker as it was heard last. */
+interface Heard {
+  name: string
+  /** Another number each time. */
+  beat: number
+  at: number
+}
+
+export async function createLeases({ server, name, now, sleep, hasEnded }: LeaseOptions): Promise<Leases> {
   const inHand = new Set<string>()
-  /** The connection with the lock; null while it is lost. */
-  let current: OwnConnection | null = null
-  let holding: Promise<void> | null = null
-  let isClosed = false
-  /** Whether jobs may name this worker that it does not have. */
+  /** Whether jobs may name this worker that it does not have: it could not write that it has released them. */
   let isInDoubt = false
 
-  /**
-   * Waits while the server is away. Never two connections at once: each would keep the lock. The server may have ended the connection without
-   * this process hearing of it, as where a firewall forgets connections: jobs that are taken then would be taken from it at once.
-   */
-  async function hold(): Promise<void> {
-    const found = current
-    if (found && !(await isHeld()) && current === found) {
-      current = null
-      isInDoubt = true
-      void found.close().catch(() => {})
-    }
-    if (current) return
-    holding ??= server.patiently(open).finally(() => {
-      holding = null
-    })
-    await holding
+  async function beat(): Promise<void> {
+    await runRule(server, noteBeat(name, now()))
+    if (isInDoubt) await giveBackStrays()
   }
 
-  async function isHeld(): Promise<boolean> {
-    const [row] = await server.rows<{ lives: boolean }>(`SELECT ${lives('$1')} AS lives`, [name])
-    return row?.lives === true
-  }
-
-  async function open(): Promise<void> {
-    let opened: OwnConnection | null = null
-    const own = await server.connect(() => {
-      if (current === null || current !== opened) return
-      current = null
-      isInDoubt = true
-      // Before another worker looks for jobs without an owner. The next call that needs the lock reports the error.
-      if (!isClosed) void hold().catch(() => {})
-    })
-    opened = own
+  async function giveBackStrays(): Promise<void> {
+    isInDoubt = false
     try {
-      // Waits for the server to notice that the connection before has ended.
-      await own.rows("SELECT set_config('lock_timeout', '0', false)", [])
-      await own.rows(`SELECT pg_advisory_lock(${lockOf('$1')})`, [name])
+      // By their epochs: one that is taken, or released, meanwhile has another one, or is in hand.
+      for (const { epoch, ...job } of await server.rows<Named>(NAMED, [name]))
+        if (!inHand.has(keyOf(job))) await runRule(server, releaseJob(job, { epoch }))
     } catch (error) {
-      await own.close().catch(() => {})
+      isInDoubt = true
       throw error
     }
-    if (isClosed) await own.close()
-    else current = own
+  }
+
+  async function buryIfDead(worker: Heard): Promise<void> {
+    if (!hasEnded(worker.name)) {
+      if (Math.abs(now() - worker.at) <= SILENT_MS) return
+      await sleep(CONFIRM_MS)
+    }
+    await server.count('DELETE FROM sync_workers WHERE name = $1 AND beat = $2', [worker.name, worker.beat])
+  }
+
+  /** Whether a job may be taken. Nobody waits for a job whose row a living owner has locked. */
+  async function isFree(job: JobNames): Promise<boolean> {
+    const owner = await runRule(server, ownerOf(job))
+    if (owner === null || owner.name === name) return owner === null
+    await buryIfDead(owner)
+    return !(await runRule(server, isOwned(job)))
   }
 
   // Before the first job is taken, so that a wrong configuration is found at the start.
-  await hold()
+  await beat()
   return {
     name,
     async take(job, isVerify, begin) {
       const key = keyOf(job)
       if (inHand.has(key)) return null
       inHand.add(key)
-      const taking = async () => {
-        // Nobody waits for a job whose row a living owner has locked.
-        if (await runRule(server, isOwned(job))) return null
-        await hold()
-        return server.transaction((sql) => runRule(sql, takeJob(job, name, isVerify, begin)))
-      }
       let isOurs = false
       try {
-        const taken = await taking()
+        if (!(await isFree(job))) return null
+        // This process may have stood still, and been buried.
+        await beat()
+        const taken = await server.transaction((sql) => runRule(sql, takeJob(job, name, isVerify, begin)))
         isOurs = taken !== null
         return taken
       } catch (error) {
@@ -122,44 +125,57 @@ export async function createLeases(server: Server, name: string): Promise<Leases
         inHand.delete(keyOf(job))
       }
     },
-    async renew() {
-      if (isClosed) return
-      await hold()
-      if (!isInDoubt) return
-      isInDoubt = false
-      try {
-        // By their epochs: one that is taken, or released, meanwhile has another one, or is in hand.
-        for (const { epoch, ...job } of await server.rows<Named>(NAMED, [name]))
-          if (!inHand.has(keyOf(job))) await runRule(server, releaseJob(job, { epoch }))
-      } catch (error) {
-        isInDoubt = true
-        throw error
-      }
+    beat,
+    async bury() {
+      const others = await runRule(server, all<Heard>(`${HEARD} WHERE name <> :name`, { name }))
+      await Promise.all(others.map(buryIfDead))
     },
+    hasJobs: () => inHand.size > 0,
     async close() {
-      isClosed = true
-      await holding?.catch(() => {})
-      await current?.close().catch(() => {})
-      current = null
+      await server
+        .attempt((sql) => sql.rows('DELETE FROM sync_workers WHERE name = $1', [name]))
+        .catch(() => {})
     },
   }
 }
 
-/** The number of a name among the advisory locks of the database: an expression. */
-function lockOf(name: string): string {
-  return `hashtextextended(current_setting('search_path') || ' ' || ${name}::text, 0)`
+/** Keeps a worker's jobs until the signal. What fails is tried again: a job itself reports a server that refuses. */
+export async function keepJobs(
+  { beat, hasJobs }: Leases,
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(BEAT_EVERY_MS, signal).catch(() => {})
+    if (!signal.aborted && hasJobs()) await beat().catch(() => {})
+  }
 }
 
-/** A condition: the worker of this name lives. */
+function noteBeat(name: string, now: number): Rule<number> {
+  return run(
+    `
+      INSERT INTO sync_workers (name, beat, at) VALUES (:name, nextval('sync_epochs'), :at)
+      ON CONFLICT (name) DO UPDATE SET beat = excluded.beat, at = excluded.at
+    `,
+    { name, at: timeOf(now) },
+  )
+}
+
+const HEARD = 'SELECT worker.name, worker.beat, worker.at FROM sync_workers AS worker'
+
+/** The worker that has a job and is not buried. */
+function ownerOf(job: JobNames): Rule<Heard | null> {
+  return one(`${HEARD} JOIN sync_jobs ON owner = worker.name WHERE ${OF_JOB}`, job)
+}
+
+/** Whether a worker has a job that is not buried. */
+export function* isOwned(job: JobNames): Rule<boolean> {
+  return (yield* ownerOf(job)) !== null
+}
+
+/** A condition: the worker of this name lives, as far as is known. */
 export function lives(name: string): string {
-  return `
-    ${lockOf(name)} = ANY (ARRAY(
-      SELECT (classid::bigint << 32) | objid::bigint
-      FROM pg_locks
-      WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    ))
-  `
+  return `EXISTS (SELECT 1 FROM sync_workers AS worker WHERE worker.name = ${name})`
 }
 
 function keyOf({ organization, collection }: JobNames): string {
@@ -170,11 +186,6 @@ type Named = JobNames & Pick<OwnJob, 'epoch'>
 
 /** The jobs that name a worker. */
 const NAMED = 'SELECT organization_id AS organization, collection, epoch FROM sync_jobs WHERE owner = $1'
-
-/** Whether a living worker has a job. */
-export function* isOwned(job: JobNames): Rule<boolean> {
-  return (yield* one(`SELECT 1 FROM sync_jobs WHERE ${OF_JOB} AND ${lives('owner')}`, job)) !== null
-}
 
 /**
  * Notes that a worker has a job, unless a living one has it by now. `forget` may have deleted the row. A former owner can write nothing from
@@ -206,40 +217,22 @@ function* takeJob<T extends object>(
   return { ...(begin ? yield* begin() : {}), epoch: row.epoch } as Taken<T>
 }
 
-/** The names of the workers that live, of those that have jobs or are a `start`. */
-export async function livingWorkers(sql: Pick<Sql, 'rows'>): Promise<ReadonlySet<string>> {
-  const rows = await sql.rows<{ name: string }>(`
-    SELECT name
-    FROM (
-      SELECT owner FROM sync_jobs WHERE owner IS NOT NULL
-      UNION
-      SELECT substr(name, ${DAEMON.length + 1}) FROM sync_settings WHERE starts_with(name, '${DAEMON}')
-    ) AS known (name)
-    WHERE ${lives('name')}
-  `)
-  return new Set(rows.map(({ name }) => name))
+/** The names of the workers that were heard lately, for people. `now`: of the server. */
+export async function livingWorkers(sql: Statements, now: number): Promise<ReadonlySet<string>> {
+  const workers = await runRule(sql, all<Heard>(HEARD))
+  return new Set(workers.filter(({ at }) => Math.abs(now - at) <= 2 * SILENT_MS).map(({ name }) => name))
 }
 
 // A `start` names itself in `sync_settings`.
 
-/** The number of a table, which no copy of the schema has: a `start` of the original did not die here. */
-async function tableNumber(sql: Pick<Sql, 'rows'>): Promise<string> {
-  const [row] = await sql.rows<{ oid: string }>("SELECT 'sync_settings'::regclass::oid::text AS oid")
-  return row?.oid ?? ''
-}
-
-/**
- * Notes that this process is a `start`. Call it regularly: a worker that started while this one was cut off has taken it for dead, and deleted
- * its record.
- */
+/** Notes that this process is a `start`. */
 export async function announceDaemon(
   server: Server,
   name: string,
   since: string,
   configuration: string,
 ): Promise<void> {
-  const value = `${since} ${await tableNumber(server)} ${configuration}`
-  await runRule(server, saveSetting(DAEMON + name, value))
+  await runRule(server, saveSetting(DAEMON + name, `${since} ${configuration}`))
 }
 
 export async function withdrawDaemon(server: Server, name: string): Promise<void> {
@@ -247,24 +240,19 @@ export async function withdrawDaemon(server: Server, name: string): Promise<void
   await server.attempt((sql) => runRule(sql, removeSetting(DAEMON + name)))
 }
 
-/**
- * Every `start` that runs, or died within the last day. One that was stopped has left no record, unless the schema is a copy from before
- * then. The oldest first.
- */
+/** Every `start` that runs, or died since another one began, the oldest first. One that was stopped has left no record. */
 export async function readDaemons(sql: Statements, living: ReadonlySet<string>): Promise<DaemonRecord[]> {
-  const number = await tableNumber(sql)
   const daemons = await runRule(sql, announcedDaemons())
-  return daemons.flatMap(({ owner, value }) => {
-    const [since = '', of = number, configuration = ''] = value.split(' ')
-    if (of !== number) return []
+  return daemons.map(({ owner, value }) => {
+    const [since = '', configuration = ''] = value.split(' ')
     const pid = Number(/-(\d+)-[0-9a-f]{12}$/.exec(owner)?.[1] ?? 0)
-    return [{ pid, since, running: living.has(owner), configuration }]
+    return { pid, since, running: living.has(owner), configuration }
   })
 }
 
 /** Deletes the records of workers that died. Call it when a worker starts: until then `status` names those that died. */
-export async function forgetDeadDaemons(server: Server): Promise<void> {
-  const living = await livingWorkers(server)
+export async function forgetDeadDaemons(server: Server, now: number): Promise<void> {
+  const living = await livingWorkers(server, now)
   for (const { owner } of await runRule(server, announcedDaemons()))
     if (!living.has(owner)) await runRule(server, removeSetting(DAEMON + owner))
 }
@@ -275,56 +263,17 @@ export interface ListNames {
   collection: string
 }
 
-/** The most lists that one worker takes at once: the others take what is left. */
-const MOST_TAKEN = 8
-
-/** The most lists that are looked at at once: other workers may have the first ones. */
-const MOST_ASKED = 500
-
-/**
- * For how long no other worker takes a list that one has taken. By then the worker reads it, which its lock shows, or has died. Once it has read
- * the list, that is not due any more. Milliseconds.
- */
-const TURN_MS = 10_000
-
-/** Takes the first of these lists that no worker reads, or is about to read. A list whose row is locked is being read. */
-export async function takeFreeLists<L extends ListNames>(
-  server: Server,
-  lists: readonly L[],
-  now: number,
-): Promise<L[]> {
-  const asked = lists.slice(0, MOST_ASKED)
-  if (asked.length === 0) return []
-  const rows = await server.rows<{ place: number }>(TAKE, [
-    asked.map(({ organizationId }) => organizationId),
-    asked.map(({ collection }) => collection),
-    timeOf(now),
-    TURN_MS,
-    MOST_TAKEN,
-  ])
-  const taken = new Set(rows.map(({ place }) => place))
-  return asked.filter((_list, index) => taken.has(index + 1))
+/** The lists that no other worker reads. */
+export async function freeLists<L extends ListNames>(server: Server, lists: readonly L[]): Promise<L[]> {
+  const owned = await runRule(server, ownedLists())
+  return lists.filter(
+    ({ organizationId, collection }) => !owned.has(keyOf({ organization: organizationId, collection })),
+  )
 }
 
-// A clock that was set back delays no refresh.
-const TAKE = `
-  WITH asked AS (
-      SELECT *
-      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS one (organization_id, collection, place)
-    ),
-    free AS MATERIALIZED (
-      SELECT organization_id, collection, place
-      FROM asked
-      JOIN sync_jobs AS job USING (organization_id, collection)
-      WHERE (abs(extract(epoch FROM $3::timestamptz - job.refresh_turn)) * 1000 < $4::double precision) IS NOT TRUE
-        AND (job.owner IS NULL OR NOT ${lives('job.owner')})
-      ORDER BY place
-      LIMIT $5
-      FOR NO KEY UPDATE OF job SKIP LOCKED
-    )
-  UPDATE sync_jobs AS job
-  SET refresh_turn = $3
-  FROM free
-  WHERE job.organization_id = free.organization_id AND job.collection = free.collection
-  RETURNING free.place::int AS place
-`
+function* ownedLists(): Rule<Set<string>> {
+  const rows = yield* all<JobNames>(
+    `SELECT organization_id AS organization, collection FROM sync_jobs WHERE owner IS NOT NULL AND ${lives('owner')}`,
+  )
+  return new Set(rows.map(keyOf))
+}

@@ -1,5 +1,4 @@
 import { MirrorError } from '../../errors.ts'
-import { printable } from '../../text.ts'
 import { quoted } from '../core/sql.ts'
 import { hasMirrorViews, makeMirrorViews } from '../core/views.ts'
 import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
@@ -17,8 +16,6 @@ const LOCK = 919_553_173
  */
 export async function migrate(server: Server): Promise<void> {
   const { schema } = server.address
-  const owner = await strangeOwner(server, schema)
-  if (owner !== null) throw ownedBy(server, owner)
   if (
     (await findSettings(server, schema)) &&
     (await versionOf(server)) === LATEST_VERSION &&
@@ -90,42 +87,7 @@ async function assertEmpty(sql: Sql, { address }: Server): Promise<0> {
   )
 }
 
-function ownedBy(
-  { address: { schema, database, user } }: Pick<Server, 'address'>,
-  owner: string,
-): MirrorError {
-  return new MirrorError(
-    `${placeOf({ schema, database })} belongs to the role ${printable(owner)}, who could have this role ${user} run ` +
-      `anything: connect as ${printable(owner)}, name another schema with schema=NAME in "database", or run ALTER SCHEMA ${schema} OWNER TO ${user}`,
-  )
-}
-
 /** Throws MirrorLostError if another version has made the schema, or has migrated it meanwhile. */
 export async function assertKnownSchema(server: Server): Promise<void> {
   assertKnownVersion(await versionOf(server), `the schema ${server.address.schema}`)
 }
-
-/**
- * The owner of a schema, if that is neither this role nor one that it belongs to; else null, also where there is no such schema. Its owner can
- * put functions and triggers of his own there, which then run with this role's rights: a superuser is no exception.
- */
-export async function strangeOwner(sql: Pick<Sql, 'rows'>, schema: string): Promise<string | null> {
-  const [found] = await sql.rows<{ owner: string }>(STRANGE_OWNER, [schema])
-  return found?.owner ?? null
-}
-
-const STRANGE_OWNER = `
-  WITH RECURSIVE own (oid) AS (
-    SELECT oid FROM pg_roles WHERE rolname = current_user
-    UNION
-    SELECT roleid FROM pg_auth_members JOIN own ON member = own.oid
-  )
-  SELECT pg_get_userbyid(nspowner) AS owner
-  FROM pg_namespace
-  WHERE nspname = $1
-    AND nspowner NOT IN (SELECT oid FROM own)
-    AND NOT (
-      nspowner = 'pg_database_owner'::regrole
-      AND EXISTS (SELECT 1 FROM pg_database WHERE datname = current_database() AND datdba IN (SELECT oid FROM own))
-    )
-`

@@ -16,6 +16,7 @@ import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import { livingWorkers } from './leases.ts'
 import { migrate } from './migrate.ts'
+import { serverTime } from './server/clock.ts'
 import { placeOf, type Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 import { POSTGRES_LIMITS, storableJson, withinPage } from './storable.ts'
@@ -69,7 +70,8 @@ async function assertUnused(sql: Sql, { address }: Server): Promise<void> {
   // Whoever starts now waits, and finds the whole mirror.
   await sql.exec('LOCK TABLE organizations, sync_jobs, sync_collections IN ACCESS EXCLUSIVE MODE')
   const place = placeOf(address)
-  if ((await livingWorkers(sql)).size > 0) throw new MirrorError(`a worker uses ${place}: stop it first`)
+  if ((await livingWorkers(sql, await serverTime(sql))).size > 0)
+    throw new MirrorError(`a worker uses ${place}: stop it first`)
   const found = await sql.rows(`
     SELECT 1 FROM sync_runs
     UNION ALL SELECT 1 FROM sync_walks

@@ -25,33 +25,19 @@ export async function createTokens(
   const salt = await reading(makeSalt(newSalt))
   /** Why tokens are held, as they were read last. */
   const reasons = new Map<string, string | null>()
-  /** Tokens whose permit was taken just now: its answer said whether they are held. */
-  const permitted = new Set<string>()
-
   /** How often this process has written each token's hold. */
   const writes = new Map<string, number>()
-  function noteWritten(fingerprint: string, reason: string | null): void {
-    writes.set(fingerprint, (writes.get(fingerprint) ?? 0) + 1)
-    permitted.delete(fingerprint)
-    reasons.set(fingerprint, reason)
-  }
-
-  /** An answer that was on its way while this process wrote a hold may not know it, and one that waited for a halted process is late. */
-  function beginAsking(fingerprint: string) {
-    const before = writes.get(fingerprint)
-    const begun = clock.elapsed()
-    return (reason: string | null): boolean => {
-      const isNews = writes.get(fingerprint) === before
-      if (isNews) reasons.set(fingerprint, reason)
-      return isNews && clock.elapsed() - begun <= LATE_MS
-    }
-  }
 
   async function readReason(fingerprint: string): Promise<void> {
-    for (let tries = 0; tries < MOST_LATE; tries++) {
-      const note = beginAsking(fingerprint)
-      if (note(await reading(heldReasonOfToken(fingerprint)))) return
-    }
+    const before = writes.get(fingerprint)
+    const reason = await reading(heldReasonOfToken(fingerprint))
+    // An answer that was on its way while this process wrote a hold may not know it.
+    if (writes.get(fingerprint) === before) reasons.set(fingerprint, reason)
+  }
+
+  function noteWritten(fingerprint: string, reason: string | null): void {
+    writes.set(fingerprint, (writes.get(fingerprint) ?? 0) + 1)
+    reasons.set(fingerprint, reason)
   }
 
   const common = commonTokens(POSTGRES, reading, writing)
@@ -70,9 +56,7 @@ export async function createTokens(
     },
     holdOf: (fingerprint) => ({
       heldReason: () => reasons.get(fingerprint) ?? null,
-      async refresh() {
-        if (!permitted.delete(fingerprint)) await readReason(fingerprint)
-      },
+      refresh: () => readReason(fingerprint),
     }),
     async hold(organizationIds, fingerprint, reason, at) {
       // Tried once, even after the signal: the caller repeats it while the server is away (`untilHoldIsWritten`).
@@ -81,49 +65,34 @@ export async function createTokens(
       )
       noteWritten(fingerprint, held)
     },
-    budgets: createBudgets(server, clock, (scope) => {
-      const note = beginAsking(scope)
-      return (reason) => {
-        if (note(reason)) permitted.add(scope)
-        else permitted.delete(scope)
-      }
-    }),
+    budgets: createBudgets(server, clock),
   }
 }
 
-/** After this time an answer of what holds a token is late, and a permit that was written would count too early. Milliseconds. */
+/** A permit whose writing took longer would count too early. Milliseconds. */
 const LATE_MS = 250
 
-/** How often one is asked for and the other written: a server that is always this slow would never be on time. */
+/** How often one is written again: a server that is always this slow would never be on time. */
 const MOST_LATE = 3
 
-/**
- * The budgets of requests, for many workers: the version decides who was first. `beginAsking` is called before each statement, and
- * its result gets why the token that the scope names is held.
- */
-export function createBudgets(
-  server: Server,
-  clock: ServerClock,
-  beginAsking: (scope: string) => (held: string | null) => void,
-): BudgetStore {
-  async function ask<T extends BudgetNews>(scope: string, rule: Rule<T | null>): Promise<T | null> {
-    const [noteHold, noteTime] = [beginAsking(scope), clock.compare()]
+/** The budgets of requests, for many workers: the version decides who was first. */
+export function createBudgets(server: Server, clock: ServerClock): BudgetStore {
+  async function ask<T extends BudgetNews>(rule: Rule<T | null>): Promise<T | null> {
+    const noteTime = clock.compare()
     const row = await runRule(server, rule)
-    if (!row) return null
-    noteHold(row.held)
-    noteTime(row.at)
+    if (row) noteTime(row.at)
     return row
   }
 
   return {
     async read(scope) {
-      return budgetIn(await ask(scope, readBudget(POSTGRES, scope)))
+      return budgetIn(await ask(readBudget(POSTGRES, scope)))
     },
     async compareAndSet(scope, version, next) {
       let known = Number(version)
       for (let tries = 0; tries < MOST_LATE; tries++) {
         const begun = clock.elapsed()
-        const written = await ask(scope, writeBudget(POSTGRES, scope, known, next()))
+        const written = await ask(writeBudget(POSTGRES, scope, known, next()))
         if (!written) return null
         known = written.version
         if (clock.elapsed() - begun <= LATE_MS) break

@@ -22,7 +22,7 @@ function createDatabase(elapsed: () => number, sleep: (ms: number, signal: Abort
   let ahead = 0
   let stalledUntil = 0
   let kept: Kept | null = null
-  const answer = () => (kept ? [{ ...kept, held: null, at: elapsed() + ahead }] : [])
+  const answer = () => (kept ? [{ ...kept, at: elapsed() + ahead }] : [])
   const rows = async (text: string, values: readonly unknown[] = []) => {
     if (text.includes('FROM sync_gates')) return answer()
     if (!text.includes('sync_gates')) return [{ at: elapsed() + ahead }]
@@ -64,7 +64,7 @@ async function createScene() {
         fallbackWaitMs: MINUTE,
         maxWaitMs: 15 * MINUTE,
       },
-      store: createBudgets(server, clock, () => () => {}),
+      store: createBudgets(server, clock),
       slots: pLimit(4),
       now: clock.now,
       sleep,

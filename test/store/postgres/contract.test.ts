@@ -56,7 +56,7 @@ async function openStore(): Promise<OpenedStore> {
     },
     troubled: () => runRule(test.server, troubledLists()),
     status: async () => {
-      const [row] = await jobsOnServer(test.server, await livingWorkers(test.server))
+      const [row] = await jobsOnServer(test.server, await livingWorkers(test.server, Date.now()))
       return row
     },
     lastRun: async () =>

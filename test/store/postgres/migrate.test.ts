@@ -6,7 +6,7 @@ import { openTestMirror } from '../../helpers/test-mirror.ts'
 
 const server = await openDatabase()
 
-const isOfBoth = (name: string) => !/\._?sequence$|^sync_help/.test(name)
+const isOfBoth = (name: string) => !/\._?sequence$|^sync_help|^sync_workers/.test(name)
 const shown = (rows: Record<string, unknown>[]) => rows.map(({ t, c }) => `${String(t)}.${String(c)}`)
 
 describe.skipIf(server.missing !== null)('a schema', { timeout: 60_000 }, () => {

@@ -4,15 +4,16 @@ import {
   announceDaemon,
   createLeases,
   forgetDeadDaemons,
+  type Leases,
   livingWorkers,
   readDaemons,
 } from '../../../src/store/postgres/leases.ts'
 import { migrate } from '../../../src/store/postgres/migrate.ts'
-import { connectServer, type Server } from '../../../src/store/postgres/server/server.ts'
+import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { LATEST_VERSION } from '../../../src/store/schema.ts'
 import { noTraffic } from '../../../src/sync/run.ts'
 import type { Lease } from '../../../src/sync/store.ts'
-import { ACME, jobOf } from '../../helpers/jobs.ts'
+import { jobOf } from '../../helpers/jobs.ts'
 import { lockName } from '../../helpers/lock-name.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
@@ -49,9 +50,7 @@ const ENTRY = {
 }
 const RULE = { walkId: 1, keyed: 5, atOnce: true }
 
-function fail(): never {
-  throw new Error('no')
-}
+const noOne = async () => {}
 
 async function taken({ store }: PostgresMirror): Promise<Lease> {
   const { lease, heldBy } = await store.acquire(JOB)
@@ -66,19 +65,11 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   })
   const another = () => openPostgresMirror(first.address, first.clock)
 
-  const OF_WORKERS =
-    "FROM pg_locks JOIN pg_database ON oid = database WHERE datname = current_database() AND locktype = 'advisory'"
-  const LOCKS = `${OF_WORKERS} AND objsubid = 1 AND granted AND pid <> pg_backend_pid()`
+  /** Its time is over, as after its machine was gone for so long. */
+  const expire = (leases: Leases) =>
+    first.rows("UPDATE sync_workers SET at = '2000-01-01' WHERE name = $1", leases.name)
 
-  const expectLocks = (count: number) =>
-    expect.poll(async () => (await first.rows(`SELECT 1 ${LOCKS}`)).length).toBe(count)
-
-  /** Ends the connections that hold the locks of workers, as a server does with those of a dead machine. */
-  async function breakConnections(): Promise<void> {
-    await first.rows(`SELECT pg_terminate_backend(pid, 5000) ${LOCKS}`)
-  }
-
-  /** A worker that is cut off, and taken for dead, until it comes back. */
+  /** A worker behind a network that can be cut. */
   async function openFar() {
     const proxy = await startProxy(first.address.port)
     const far = await openPostgresMirror({ ...first.address, port: proxy.port }, first.clock)
@@ -87,11 +78,11 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
       async cutOff() {
         proxy.refuse(true)
         proxy.cut()
-        await expectLocks(1)
+        await expire(far.leases)
       },
       async comeBack() {
         proxy.refuse(false)
-        await expectLocks(2)
+        await far.leases.beat()
       },
     }
   }
@@ -122,34 +113,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect((await far.store.acquire(JOB)).heldBy).toBe(first.leases.name)
     await first.store.commit(other, page)
     expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 1 }])
-  })
-
-  it('keep their jobs when their connections break and come back', async () => {
-    const second = await another()
-    const lease = await taken(first)
-    await breakConnections()
-    // Nobody has to ask for anything: the owner comes back by itself.
-    await expectLocks(2)
-
-    expect((await second.store.acquire(JOB)).heldBy).toEqual(expect.any(String))
-    expect((await first.store.beginRun(lease, BEGIN)).runId).toBeGreaterThan(0)
-  })
-
-  it('keep their jobs while the server still holds the lock of the connection that they lost', async () => {
-    const second = await another()
-    await taken(first)
-    const somebody = await openReader(first.address)
-    const name = `${first.address.schema} ${first.leases.name}`
-    const waits = somebody('SELECT pg_advisory_lock(hashtextextended($1, 0))', name)
-    const isWaiting = async () => (await first.rows(`SELECT 1 ${OF_WORKERS} AND NOT granted`)).length
-    await expect.poll(isWaiting).toBe(1)
-    await breakConnections()
-    await waits
-    await expect.poll(isWaiting).toBe(1)
-
-    expect((await second.store.acquire(JOB)).heldBy).toBe(first.leases.name)
-    await somebody('SELECT pg_advisory_unlock(hashtextextended($1, 0))', name)
-    await expectLocks(2)
   })
 
   it('write nothing after a failover that lost the number of their lease, which another one is given then', async () => {
@@ -193,103 +156,33 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect((await both).filter(({ lease }) => lease)).toHaveLength(1)
   })
 
-  it('take several jobs at once though the connection with their lock breaks', async () => {
-    const second = await another()
-    const jobs = ['a', 'b', 'c', 'd'].map((name) => jobOf({ name }))
-    await Promise.all(jobs.map((job) => first.store.acquire(job)))
-    await breakConnections()
-    const more = ['e', 'f', 'g', 'h'].map((name) => jobOf({ name }))
-    const leases = await Promise.all(more.map((job) => first.store.acquire(job)))
-    for (const { lease } of leases) if (lease) await first.store.release(lease)
-
-    expect(leases.map(({ lease }) => lease === undefined)).toEqual([false, false, false, false])
-    await expectLocks(2)
-    for (const job of more) expect((await second.store.acquire(job)).heldBy).toBeUndefined()
-    for (const job of jobs) expect((await second.store.acquire(job)).heldBy).toBe(first.leases.name)
-  })
-
-  /** Leases of a worker of its own, which finds the server changed so. */
-  async function createOwnLeases(
-    change: (real: Server) => Server,
-    { port = first.address.port, sleep = async () => {} } = {},
-  ) {
-    const { signal } = new AbortController()
-    const patience = { now: first.clock.now, sleep, after: afterRealTime, signal }
-    const real = await connectServer({ ...first.address, port }, patience)
-    const leases = await createLeases(change(real), lockName())
-    onTestFinished(async () => {
-      await leases.close()
-      await real.close()
-    })
-    return leases
-  }
-
-  it('pause after each attempt to reach a server that is away, and take their jobs back', async () => {
-    const { address, rows } = first
-    const proxy = await startProxy(address.port)
-    const gate = Promise.withResolvers<void>()
-    let pauses = 0
-    const sleep = () => {
-      pauses++
-      return gate.promise
+  it('follow one of their own machine at once where it has ended, and any other that is silent for long', async () => {
+    await first.store.acquire(JOB)
+    let whileListening = noOne
+    const sleep = () => whileListening()
+    const take = async (hasEnded: (name: string) => boolean) => {
+      const leases = await createLeases({
+        server: first.server,
+        name: lockName(),
+        now: Date.now,
+        sleep,
+        hasEnded,
+      })
+      onTestFinished(() => leases.close())
+      return (await leases.take(namesOf(JOB), false)) && leases
     }
-    await createOwnLeases((real) => real, { port: proxy.port, sleep })
-    proxy.refuse(true)
-    proxy.cut()
-    await expect.poll(() => pauses).toBe(1)
-    // Time enough for thousands of further attempts.
-    for (let count = 0; count < 100; count++) await rows('SELECT 1')
-
-    expect(pauses).toBe(1)
-    proxy.refuse(false)
-    gate.resolve()
-    await expectLocks(2)
-  })
-
-  it('take their jobs back though the server refused that for as long as they tried', async () => {
-    let isRefusing = false
-    let refused = 0
-    const leases = await createOwnLeases((real) => ({
-      ...real,
-      async connect(onLost) {
-        if (!isRefusing) return real.connect(onLost)
-        refused++
-        throw Object.assign(new Error('refused'), { code: '57014' })
-      },
-    }))
-    isRefusing = true
-    await breakConnections()
-    await expect.poll(() => refused).toBe(15)
-    isRefusing = false
-
-    await leases.renew()
-    await expectLocks(2)
-  })
-
-  it('wait for their lock though their role waits for none', async () => {
-    let connections = 0
-    const leases = await createOwnLeases((real) => ({
-      ...real,
-      async connect(onLost) {
-        connections++
-        const own = await real.connect(onLost)
-        await own.rows("SELECT set_config('lock_timeout', '1', false)", [])
-        return own
-      },
-    }))
-    const somebody = await openReader(first.address)
-    const name = `${first.address.schema} ${leases.name}`
-    const waits = somebody('SELECT pg_advisory_lock(hashtextextended($1, 0))', name)
-    const isWaiting = async () => (await first.rows(`SELECT 1 ${OF_WORKERS} AND NOT granted`)).length
-    await expect.poll(isWaiting).toBe(1)
-    await breakConnections()
-    await waits
-    const renewed = leases.renew()
-    await expect.poll(isWaiting).toBe(1)
-    await somebody('SELECT pg_advisory_unlock(hashtextextended($1, 0))', name)
-    await renewed
-
-    expect(connections).toBe(2)
+    expect(await take(() => false)).toBeNull()
+    // The clock was set by an hour, and its owner is heard again meanwhile.
+    for (const hours of ['+1', '-1']) {
+      await first.rows(`UPDATE sync_workers SET at = at + interval '${hours} hours'`)
+      whileListening = first.leases.beat
+      expect(await take(() => false)).toBeNull()
+    }
+    whileListening = noOne
+    const next = await take((name) => name === first.leases.name)
+    expect(next).not.toBeNull()
+    if (next) await expire(next)
+    expect(await take(() => false)).not.toBeNull()
   })
 
   it('give a job back whose owner the server does not let say so', async () => {
@@ -305,46 +198,9 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await first.rows('DROP TRIGGER refuse ON sync_jobs')
 
     expect((await second.store.acquire(JOB)).heldBy).toBe(first.leases.name)
-    await first.leases.renew()
+    await first.leases.beat()
     expect((await second.store.acquire(JOB)).heldBy).toBeUndefined()
     expect((await second.store.acquire(kept)).heldBy).toBe(first.leases.name)
-  })
-
-  it('keep a job that they take while they look for those that they do not have', async () => {
-    let inBetween: (() => Promise<unknown>) | null = null
-    const leases = await createOwnLeases((real) => ({
-      ...real,
-      async rows(text, values) {
-        const act = text.includes('owner = $1') ? inBetween : null
-        if (act) inBetween = null
-        await act?.()
-        return real.rows(text, values)
-      },
-    }))
-    const [missed, other] = [namesOf(jobOf({ name: 'missed' })), namesOf(jobOf({ name: 'taken' }))]
-    await expect(leases.take(missed, false, fail)).rejects.toThrow('no')
-    inBetween = () => leases.take(other, false)
-    await leases.renew()
-
-    const owners = await first.rows('SELECT collection, owner FROM sync_jobs')
-    expect(owners).toContainEqual({ collection: 'taken', owner: leases.name })
-  })
-
-  it('take their lock again before a job, though they were not told that its connection has ended', async () => {
-    const { rows } = first
-    const leases = await createOwnLeases((real) => ({ ...real, connect: () => real.connect(() => {}) }))
-    await breakConnections()
-    await expectLocks(1)
-    await leases.take(namesOf(jobOf({ name: 'other' })), false)
-    await expectLocks(2)
-    await breakConnections()
-    await expectLocks(1)
-    await leases.renew()
-    await expectLocks(2)
-
-    expect(await rows("SELECT owner FROM sync_jobs WHERE collection = 'other'")).toEqual([
-      { owner: leases.name },
-    ])
   })
 
   it('begin a walk once though the answer to its COMMIT is lost', async () => {
@@ -366,37 +222,25 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(await rows('SELECT id::int FROM sync_runs')).toEqual([{ id: runId }])
   })
 
-  it('are known again that were cut off when another one started', async () => {
+  it('tell of a start that was cut off, until another one begins', async () => {
     const { far, cutOff, comeBack } = await openFar()
     const { server: own } = first
     const announce = () => announceDaemon(own, far.leases.name, '2026-11-20T00:00:00.000Z', 'one')
-    const known = async () => readDaemons(own, await livingWorkers(own))
+    const known = async () => readDaemons(own, await livingWorkers(own, Date.now()))
     await announce()
     await cutOff()
-    await forgetDeadDaemons(own)
-    const forgotten = await known()
-    await comeBack()
-    await announce()
-    await announce()
-
-    expect(forgotten).toEqual([])
-    const running = { pid: expect.any(Number) as number, since: '2026-11-20T00:00:00.000Z', running: true }
-    expect(await known()).toEqual([running])
-    // What a dump brings back is another table, in which nobody has died.
-    await cutOff()
+    const running = {
+      pid: expect.any(Number) as number,
+      since: '2026-11-20T00:00:00.000Z',
+      running: true,
+      configuration: 'one',
+    }
     expect(await known()).toEqual([{ ...running, running: false }])
-    await own.transaction((sql) =>
-      sql.exec(`
-        CREATE TABLE restored AS TABLE sync_settings;
-        ALTER TABLE restored ADD PRIMARY KEY (name);
-        DROP TABLE sync_settings;
-        ALTER TABLE restored RENAME TO sync_settings
-      `),
-    )
-    expect(await known()).toEqual([])
     await comeBack()
-    await announce()
     expect(await known()).toEqual([running])
+    await cutOff()
+    await forgetDeadDaemons(own, Date.now())
+    expect(await known()).toEqual([])
   })
 
   it('make a schema together when they start at once', async () => {
@@ -427,48 +271,5 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
 
     expect(error).toMatchObject({ name: 'MirrorLostError', code: 'DATABASE' })
     await expect(openPostgresMirror(first.address)).rejects.toMatchObject({ name: 'MirrorLostError' })
-  })
-
-  it('ask again for the hold of a token when they were halted while the last answer came', async () => {
-    const second = await another()
-    const { address, clock } = first
-    const proxy = await startProxy(address.port)
-    const halted = await openPostgresMirror({ ...address, port: proxy.port }, clock)
-    const fingerprint = halted.tokens.fingerprint('token-1')
-    await halted.tokens.useToken(ACME.id, fingerprint)
-    let answers = 0
-    proxy.alter((bytes) => {
-      answers++
-      clock.advance(60_000)
-      return bytes
-    })
-    await halted.tokens.budgets.read(fingerprint)
-    answers = 0
-    await halted.tokens.holdOf(fingerprint).refresh?.()
-    expect(answers).toBeGreaterThan(1)
-    await halted.tokens.budgets.read(fingerprint)
-    proxy.alter((bytes) => bytes)
-    await second.tokens.hold([ACME.id], fingerprint, 'refused', new Date(clock.now()).toISOString())
-    await halted.tokens.holdOf(fingerprint).refresh?.()
-
-    expect(halted.tokens.holdOf(fingerprint).heldReason()).toBe('refused')
-  })
-
-  it('learn with a permit that another one holds the token', async () => {
-    const second = await another()
-    const fingerprint = first.tokens.fingerprint('token-1')
-    await first.tokens.useToken(ACME.id, fingerprint)
-    const { budgets, holdOf } = second.tokens
-    const { version } = await budgets.read(fingerprint)
-    const at = new Date(first.clock.now()).toISOString()
-    await first.tokens.hold([ACME.id], fingerprint, 'refused (401)', at)
-
-    const sent = { closedUntil: 0, known: '{}', waitingFor: null, waitingUntil: 0 }
-    await budgets.compareAndSet(fingerprint, version, () => sent)
-
-    const hold = holdOf(fingerprint)
-    expect(hold.heldReason()).toBe('refused (401)')
-    await hold.refresh?.()
-    expect(hold.heldReason()).toBe('refused (401)')
   })
 })

@@ -1,6 +1,6 @@
 import { type Db, PgBoss } from 'pg-boss'
 import type { Server } from '../server/server.ts'
-import { assertQueueSchema, queueSchema } from './schema.ts'
+import { isQueueMade, queueSchema } from './schema.ts'
 
 /** The one queue of a mirror. A job of it is one run of one list. */
 export const LISTS = 'lists'
@@ -42,11 +42,12 @@ export function startBoss(server: Server, onTrouble: (error: unknown) => void): 
 }
 
 async function startAlone(server: Server, onTrouble: (error: unknown) => void): Promise<PgBoss> {
-  const exists = await assertQueueSchema(server)
+  const exists = await isQueueMade(server)
   const boss = new PgBoss({
     // Quoted, so that capitals stay.
     schema: `"${queueSchema(server.address.schema)}"`,
     db: databaseOf(server),
+    // It needs a right on the database, even where the schema is there.
     createSchema: !exists,
     // It knows minutes; ours are made by the scheduler.
     schedule: false,

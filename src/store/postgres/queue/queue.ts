@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { quoted } from '../../core/sql.ts'
+import { all, quoted, type Rule, timeOf } from '../../core/sql.ts'
+import { runRule } from '../driver.ts'
 import { type ListNames, lives } from '../leases.ts'
 import { translate } from '../server/errors.ts'
 import type { Sql } from '../server/pool.ts'
@@ -25,12 +26,9 @@ export type ListQueue = Awaited<ReturnType<typeof openQueue>>
 /** The lists that one statement adds. */
 const BATCH = 5000
 
-/** After this many new lists, the server's statistics are renewed. */
-const MANY_LISTS = 1000
-
 /**
  * The lists that wait for a worker: at most one entry a list, waiting or taken. A claim is not a lease: a list may be handed out
- * twice, and the worker with the lease reads it. All throw MirrorError.
+ * twice, and the worker with the lease reads it.  All throw MirrorError.
  */
 export async function openQueue(server: Server, onTrouble: (error: unknown) => void) {
   const { address } = server
@@ -58,20 +56,10 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
     return added
   }
 
-  /**
-   * The server counts by itself within a minute. Until then it expects the queue to be empty, and sorts all that waits each time a
-   * worker takes some of it.
-   */
-  async function renewStatistics(count: number): Promise<void> {
-    const table = `${quoted(queueSchema(server.address.schema))}.job_common`
-    if (count >= MANY_LISTS) await translating(server.plain(`ANALYZE (SKIP_LOCKED) ${table} (name, state)`))
-  }
-
   /** Adds lists, unless they are there. */
   async function add(lists: readonly QueuedList[]): Promise<void> {
     const jobs = inTurns(lists).map((list) => jobOf(list, null))
-    const added = await server.transaction((sql) => insert(sql, jobs))
-    await renewStatistics(added.size)
+    await server.transaction((sql) => insert(sql, jobs))
   }
 
   return {
@@ -82,17 +70,15 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
      */
     async tick(schedule: string, at: number, lists: readonly QueuedList[]): Promise<QueuedList[] | null> {
       // All of a tick or nothing: a worker that dies in the middle leaves it to the others, which wait at the row for its end.
-      const waiting = await server.transaction(async (sql) => {
-        const time = new Date(at).toISOString()
-        const [ours] = await sql.rows<{ claim: string }>(CLAIM_TICK, [tickName(schedule), time])
-        if (!ours) return null
+      return server.transaction(async (sql) => {
+        const time = timeOf(at)
+        const isOurs = (await sql.count(CLAIM_TICK, [tickName(schedule), time])) > 0
+        if (!isOurs) return null
         const ordered = inTurns(lists)
-        const jobs = ordered.map((list) => jobOf(list, `${time} ${ours.claim}`))
+        const jobs = ordered.map((list) => jobOf(list, time))
         const added = await insert(sql, jobs)
         return ordered.filter((_list, index) => !added.has(jobs[index]?.id ?? ''))
       })
-      if (waiting !== null) await renewStatistics(lists.length - waiting.length)
-      return waiting
     },
     /** Takes the first lists, without those of some budgets. */
     async take(most: number, except: readonly string[] = []): Promise<Claim[]> {
@@ -123,8 +109,7 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
     },
     /** Hands out again what workers that died have left unread. `find`: a list of this worker's configuration. */
     async rescue(find: (list: ListNames) => QueuedList | undefined): Promise<void> {
-      await wakeFuture(server)
-      for (const left of await listsOfTheDead(server)) {
+      for (const left of await runRule(server, listsOfTheDead(server.address.schema))) {
         const list = find(left)
         if (!list) continue
         const jobs = await translating(boss.findJobs(LISTS, { key: keyOf(list) }))
@@ -170,14 +155,12 @@ function tickName(schedule: string): string {
 }
 
 // Of workers that come at once the first one writes; the others wait for the end of its transaction, and find its time. One in
-// the future comes from a wrong clock. `claim` makes new jobs of a time that came before the clock was set back: pg-boss keeps the
-// ones that are done for a while.
+// the future comes from a wrong clock.
 const CLAIM_TICK = `
   INSERT INTO sync_settings AS known (name, value) VALUES ($1, $2)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value
   WHERE known.value COLLATE "C" < excluded.value COLLATE "C"
     OR known.value::timestamptz > clock_timestamp() + interval '1 minute'
-  RETURNING pg_current_xact_id()::text AS claim
 `
 
 /** Ticks of schedules that are no longer configured. */
@@ -211,35 +194,21 @@ const SILENT_MS = TOUCH_EVERY_MS + 2000
  * worker has been silent. The job alone does not show it if another process had the list meanwhile, as for a refresh, or if the worker died
  * before it took the lease.
  */
-export async function listsOfTheDead(server: Server): Promise<ListNames[]> {
-  return server.rows<ListNames>(
+export function listsOfTheDead(schema: string): Rule<ListNames[]> {
+  return all<ListNames>(
     `
       SELECT organization_id AS "organizationId", collection
       FROM sync_jobs
       WHERE owner IS NOT NULL AND configured = 1 AND NOT ${lives('owner')}
       UNION (
         SELECT data ->> 'organizationId', data ->> 'collection'
-        FROM ${quoted(queueSchema(server.address.schema))}.job
+        FROM ${quoted(queueSchema(schema))}.job
         -- Each has a group: only of those pg-boss has an index.
-        WHERE name = $1 AND state = 'active' AND group_id IS NOT NULL AND heartbeat_on < now() - $2::bigint * interval '1 millisecond'
+        WHERE name = :queue AND state = 'active' AND group_id IS NOT NULL
+          AND heartbeat_on < now() - :silent::bigint * interval '1 millisecond'
         EXCEPT SELECT organization_id, collection FROM sync_jobs WHERE ${lives('owner')}
       )
     `,
-    [LISTS, SILENT_MS],
-  )
-}
-
-/**
- * Lets workers take lists that were added, or given back, before the server's clock was set back: they would wait until the clock reaches
- * that time again. No list is given back for as long as a minute.
- */
-export async function wakeFuture(server: Server): Promise<void> {
-  await server.rows(
-    `
-      UPDATE ${quoted(queueSchema(server.address.schema))}.job
-      SET start_after = now()
-      WHERE name = $1 AND state < 'active' AND NOT blocked AND start_after > now() + interval '1 minute'
-    `,
-    [LISTS],
+    { queue: LISTS, silent: SILENT_MS },
   )
 }

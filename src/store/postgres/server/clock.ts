@@ -19,6 +19,12 @@ const TOLERANCE_MS = 250
 /** The server's time, by an answer that says it. */
 export const SERVER_TIME = 'extract(epoch FROM clock_timestamp())::double precision * 1000'
 
+/** What the server's clock says. Epoch milliseconds. */
+export async function serverTime(sql: Pick<Sql, 'rows'>): Promise<number> {
+  const [row] = await sql.rows<{ at: number }>(`SELECT ${SERVER_TIME} AS at`)
+  return row?.at ?? 0
+}
+
 /** How often the offset is measured; the quickest answer counts. */
 const TRIES = 3
 
@@ -33,11 +39,11 @@ export async function createServerClock(
     let quickest = Number.POSITIVE_INFINITY
     for (let count = 0; count < TRIES; count++) {
       const asked = elapsed()
-      const [row] = await sql.rows<{ at: number }>(`SELECT ${SERVER_TIME} AS at`)
+      const at = await serverTime(sql)
       const took = elapsed() - asked
-      if (!row || took >= quickest) continue
+      if (took >= quickest) continue
       quickest = took
-      ahead = row.at - asked - took / 2
+      ahead = at - asked - took / 2
     }
   }
 

@@ -53,15 +53,8 @@ interface Session extends Sql, Cursor {
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
 }
 
-export interface OwnConnection {
-  rows<T>(text: string, values: readonly unknown[]): Promise<T[]>
-  /** The server process behind it; another number than `pg_backend_pid()` where a pooler stands between. */
-  backend: number
-  close(): Promise<void>
-}
-
-/** Few, since a server has few to give, and a page's statements take a millisecond. */
-const MOST_CONNECTIONS = 3
+/** Few, since a server has few to give, and a page's statements take a millisecond; but a long one leaves room for the lease. */
+const MOST_CONNECTIONS = 4
 
 /** Milliseconds. */
 const CONNECT_MS = 10_000
@@ -127,34 +120,6 @@ export function createPool(
       } finally {
         stop?.removeEventListener('abort', cut)
         client.release(isBroken)
-      }
-    },
-    /** A connection beside the pool, for locks that live as long as it. */
-    async connect(onLost: () => void): Promise<OwnConnection> {
-      const client = new Client(config)
-      client.on('error', onLost)
-      client.on('end', onLost)
-      try {
-        await client.connect()
-      } catch (error) {
-        await client.end().catch(() => {})
-        throw error
-      }
-      // pg's types do not know the number of the server's process.
-      const backend = Number((client as unknown as { processID: unknown }).processID)
-      const session = sessionOf(client)
-      let turn: Promise<unknown> = Promise.resolve()
-      return {
-        rows<T>(text: string, values: readonly unknown[]) {
-          const answer = turn.then(() => session.rows<T>(text, values))
-          turn = answer.catch(() => {})
-          return answer
-        },
-        backend,
-        close: async () => {
-          client.removeListener('end', onLost)
-          await client.end()
-        },
       }
     },
     close: () => {

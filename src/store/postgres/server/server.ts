@@ -1,13 +1,6 @@
 import { InterruptedError, MirrorError } from '../../../errors.ts'
 import { isAway, isConflict, isRefusedEachTime, serverAt, translate } from './errors.ts'
-import {
-  type Cursor,
-  createPool,
-  type OwnConnection,
-  type Pool,
-  type PostgresAddress,
-  type Sql,
-} from './pool.ts'
+import { type Cursor, createPool, type Pool, type PostgresAddress, type Sql } from './pool.ts'
 
 /** What waiting for the server needs. */
 export interface Patience {
@@ -33,9 +26,6 @@ export interface Server extends Pick<Sql, 'rows' | 'count'> {
   reading<T>(task: (sql: Sql & Cursor) => Promise<T>): Promise<T>
   /** The same, but never repeated, since some of what was read may be written already. */
   readingOnce<T>(task: (sql: Sql & Cursor) => Promise<T>, options: ReadingOnce): Promise<T>
-  connect(onLost: () => void): Promise<OwnConnection>
-  /** Repeats a task on a connection of `connect` until the server is there. */
-  patiently<T>(task: () => Promise<T>): Promise<T>
   /** Runs statements of a library, with pg's own results and errors. Waits while the server is away, as all calls do. */
   plain(text: string, values?: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
@@ -152,8 +142,6 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
       }),
     reading: (task) => persist(() => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', task)),
     readingOnce: (task, options) => readOnce(address, pool, task, options),
-    connect: (onLost) => pool.connect(onLost),
-    patiently: persist,
     plain: (text, values) =>
       persist(
         () => pool.on((sql) => sql.plain(text, values)),
