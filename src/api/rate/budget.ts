@@ -95,7 +95,10 @@ export function asOfNow(budget: Budget, { requestsPerMinute }: RateRules, now: n
   return {
     closedUntil: closedUntil - now > LONGEST_MS ? 0 : closedUntil,
     throttled,
-    sent: sent.filter(([at]) => at + countedMs > now && at < now + MINUTE_MS),
+    // What lies in the future was taken before the clock was set back: as if now. Whoever waits writes that, so the wait ends.
+    sent: sent
+      .map(([at, count]) => [Math.min(at, now + HALF_SECOND_MS), count] as const)
+      .filter(([at]) => at + countedMs > now),
     window: isOver ? notBegun(window.limit) : window,
   }
 }
