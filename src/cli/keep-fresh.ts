@@ -1,5 +1,6 @@
 import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
-import type { PlannedList, RefreshPlan } from './refresh-plan.ts'
+import { jobKey } from '../text.ts'
+import type { RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 
@@ -13,7 +14,7 @@ export interface KeepFreshOptions {
   jobs: readonly PlannedJob[]
   /** Refreshes a list if that is still due. Returns whether that failed, and never rejects. */
   read: (selected: SelectedJob) => Promise<{ hasFailed: boolean }>
-  plan: Pick<RefreshPlan, 'update' | 'due'>
+  plan: Pick<RefreshPlan, 'update' | 'next' | 'budgetOf'>
   /** Returns the lists that no other worker reads, or is about to read; absent: all. */
   takeFree?:
     | (<L extends { organizationId: string; collection: string }>(lists: readonly L[]) => Promise<L[]>)
@@ -25,41 +26,71 @@ export interface KeepFreshOptions {
   signal: AbortSignal
 }
 
-/** How often to look for lists that are due: no event says so, since the price falls and other processes read and write. Milliseconds. */
-const LOOK_FOR_DUE_EVERY_MS = 5000
+/** How often to look for lists that are due: no event says so, since other processes read and write, too. Milliseconds. */
+const LOOK_EVERY_MS = 5000
 const SHORTEST_PAUSE_MS = 1000
 
-/** Refreshes lists whenever that is due, until the signal. A list that is being walked refreshes itself. */
+/** A list that could not be begun, as where its token is held or another process has it, leaves no trace in the mirror. Milliseconds. */
+const AGAIN_AFTER_MS = 60_000
+
+/** Refreshes lists until the signal: of each budget one after another, what is worth most. A list that is being walked refreshes itself. */
 export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   const { jobs, read, plan, takeFree, scheduler, runtime, onTrouble, signal } = options
   const { now, sleep } = runtime
-  const lists = jobs.map((job) => ({ ...job, failed: {} as PlannedList['failed'] }))
+  const byKey = new Map(jobs.map((job) => [keyOf(job.selected), job]))
+  const failedAt = new Map<string, number>()
+  const busy = new Set<string>()
   const everyOf = ({ selected: { organization } }: PlannedJob) =>
-    organization.refresh === false ? LOOK_FOR_DUE_EVERY_MS : organization.refresh.every
-  const pause = Math.max(SHORTEST_PAUSE_MS, Math.min(LOOK_FOR_DUE_EVERY_MS, ...jobs.map(everyOf)))
+    organization.refresh === false ? LOOK_EVERY_MS : organization.refresh.every
+  const pause = Math.max(SHORTEST_PAUSE_MS, Math.min(LOOK_EVERY_MS, ...jobs.map(everyOf)))
   let isTroubled = false
+  let wake = new AbortController()
   const tell = (error: unknown) => {
     if (isTroubled !== (error !== null)) onTrouble(error)
     isTroubled = error !== null
   }
 
+  /** Whether a list is read already, belongs to no schedule of this process, or could not be begun a moment ago. */
+  function isTaken(selected: SelectedJob): boolean {
+    const job = byKey.get(keyOf(selected))
+    const failed = failedAt.get(keyOf(selected)) ?? Number.NEGATIVE_INFINITY
+    // A time in the future was noted before the clock was set back.
+    return !job || scheduler.isRunning(job.scheduled) || (failed <= now() && now() - failed < AGAIN_AFTER_MS)
+  }
+
   /** Begins what is due and has room in the share. */
   async function look(): Promise<void> {
     const due = plan
-      .due(lists.map((list) => ({ ...list, isRead: scheduler.isRunning(list.scheduled) })))
-      .map(({ list, reads }) => {
-        const { organization, collection } = list.selected.job
-        return { list, reads, organizationId: organization.id, collection: collection.name }
-      })
+      .next(isTaken)
+      .filter((selected) => !busy.has(plan.budgetOf(selected)))
+      .map((selected) => ({
+        selected,
+        organizationId: selected.job.organization.id,
+        collection: selected.job.collection.name,
+      }))
     if (due.length === 0) return
     const free = takeFree ? await takeFree(due) : due
     tell(null)
-    for (const { list, reads } of free) {
-      scheduler.runBetween(list.scheduled, async () => {
-        const { hasFailed } = await read(list.selected)
-        if (hasFailed) list.failed[reads] = now()
-      })
-    }
+    for (const { selected } of due.filter((one) => !free.includes(one))) failedAt.set(keyOf(selected), now())
+    for (const { selected } of free) begin(selected)
+  }
+
+  function begin(selected: SelectedJob): void {
+    const job = byKey.get(keyOf(selected))
+    if (!job) return
+    const budget = plan.budgetOf(selected)
+    busy.add(budget)
+    scheduler.runBetween(job.scheduled, async () => {
+      try {
+        const { hasFailed } = await read(selected)
+        if (hasFailed) failedAt.set(keyOf(selected), now())
+      } finally {
+        busy.delete(budget)
+        wake.abort()
+      }
+    })
+    // It runs by now for another reason.
+    if (!scheduler.isRunning(job.scheduled)) busy.delete(budget)
   }
 
   while (!signal.aborted) {
@@ -68,6 +99,11 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
     await look().catch((error: unknown) => {
       if (!signal.aborted) tell(error)
     })
-    await sleep(pause, signal).catch(() => {})
+    await sleep(pause, AbortSignal.any([signal, wake.signal])).catch(() => {})
+    if (wake.signal.aborted) wake = new AbortController()
   }
+}
+
+function keyOf({ job }: SelectedJob): string {
+  return jobKey(job.organization.id, job.collection.name)
 }

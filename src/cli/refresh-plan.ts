@@ -1,19 +1,15 @@
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { periodOf } from '../schedule/cron.ts'
-import { dueLists, type KnownList, type RefreshPolicy } from '../sync/refresh/due.ts'
-import { createShareUse, type ShareUse, shareRules, turnOf } from '../sync/refresh/price.ts'
+import { createShareUse, type RefreshPolicy, type ShareUse, sharingList } from '../sync/refresh/share.ts'
 import { type RefreshState, scopeText, stateOf } from '../sync/refresh/state.ts'
+import { nextReading, type Pace, type SharingList, shareRules } from '../sync/refresh/worth.ts'
 import type { Store } from '../sync/store.ts'
 import type { PageSource } from '../sync/types.ts'
 import { jobKey } from '../text.ts'
 import type { SelectedJob } from './selection.ts'
 
 export type RefreshPlan = ReturnType<typeof createRefreshPlan>
-
-export interface PlannedList extends Pick<KnownList<unknown>, 'failed' | 'isRead'> {
-  selected: SelectedJob
-}
 
 export interface RefreshPlanOptions {
   config: Config
@@ -30,20 +26,31 @@ export interface RefreshPlanOptions {
 const FEW_LISTS = 100
 const READ_EVERY_MS_A_LIST = 2
 
-/** What the lists of a configuration share for refreshes, and which of them are due. */
+/** What the lists of a configuration share for refreshes, and which of them is read next. */
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions) {
-  let states = new Map<string, RefreshState>()
   const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
   const keyOf = ({ id }: OrganizationConfig) => budgets.get(id) ?? id
-  const listsOf = new Map<string, number>()
-  for (const one of config.organizations.filter(({ refresh }) => refresh !== false))
-    listsOf.set(keyOf(one), (listsOf.get(keyOf(one)) ?? 0) + one.collections.length)
-  const shares = new Map<string, ShareUse>()
-  const lists = config.organizations.reduce((sum, { collections }) => sum + collections.length, 0)
+  const lists = config.organizations
+    .filter(({ refresh }) => refresh !== false)
+    .flatMap((organization) =>
+      organization.collections.map(
+        (collection): SelectedJob => ({ organization, job: { organization, collection } }),
+      ),
+    )
+  const sharing = Map.groupBy(lists, ({ organization }) => keyOf(organization))
+  const shares = new Map([...sharing].map(([key, [one]]) => [key, shareOf(key, one)]))
   const sources = new Map<string, PageSource>()
   const periods = new Map<string, number>()
+  let states = new Map<string, RefreshState>()
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> = Promise.resolve()
+
+  /** Of several percentages that organizations configure for one budget, the first counts. */
+  function shareOf(key: string, one: SelectedJob | undefined): ShareUse {
+    const { refresh = false } = one?.organization ?? {}
+    const limit = () => sources.get(key)?.limit() ?? config.rateLimit.requestsPerMinute
+    return createShareUse(store, key, () => shareRules(limit(), refresh === false ? 0 : refresh.share), now)
+  }
 
   async function read(): Promise<void> {
     const kept = await store.refreshes()
@@ -52,46 +59,46 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     for (const [key, share] of shares) share.note(stored.get(key) ?? null)
   }
 
-  /** Of several percentages that organizations configure for one budget, the first counts. */
-  function shareOf(organization: OrganizationConfig, percent: number): ShareUse {
-    const key = keyOf(organization)
-    const limit = () => sources.get(key)?.limit() ?? config.rateLimit.requestsPerMinute
-    const share = shares.get(key) ?? createShareUse(store, key, () => shareRules(limit(), percent), now)
-    shares.set(key, share)
-    return share
-  }
-
-  function periodOfSchedule(schedule: string): number {
-    const known = periods.get(schedule) ?? periodOf(schedule, config.timezone, now())
-    periods.set(schedule, known)
-    return known
-  }
-
-  /** Null for a list that is only walked whole. */
-  function policyOf({ organization, job }: SelectedJob): RefreshPolicy | null {
-    const { refresh, schedule } = organization
+  function paceOf({ refresh, schedule }: OrganizationConfig): Pace | null {
     if (refresh === false) return null
-    const { every } = refresh
-    const share = shareOf(organization, refresh.share)
-    const turn = turnOf(listsOf.get(keyOf(organization)) ?? 1, share.rules())
-    const { newest } = job.collection
-    return { every, turn, walkEvery: periodOfSchedule(schedule), newest, share }
+    const walkEvery = periods.get(schedule) ?? periodOf(schedule, config.timezone, now())
+    periods.set(schedule, walkEvery)
+    return { every: refresh.every, walkEvery }
   }
 
-  function knownOf<L extends PlannedList>(list: L): KnownList<L>[] {
-    const { organization, job } = list.selected
-    const policy = policyOf(list.selected)
+  /** Null for a list that was never read whole. */
+  function knownOf(selected: SelectedJob): (SharingList & { selected: SelectedJob }) | null {
+    const { organization, job } = selected
+    const pace = paceOf(organization)
     const saved = states.get(jobKey(organization.id, job.collection.name)) ?? null
     const state = stateOf(saved, scopeText(job))
-    return policy && state ? [{ list, policy, state, failed: list.failed, isRead: list.isRead }] : []
+    return pace && state && { ...sharingList(state, pace), selected }
   }
 
   return {
-    policyOf,
+    /** Null for a list that is only walked whole. */
+    policyOf({ organization, job }: SelectedJob): RefreshPolicy | null {
+      const key = keyOf(organization)
+      const [pace, share] = [paceOf(organization), shares.get(key)]
+      const name = jobKey(organization.id, job.collection.name)
+      const isOther = ({ job: other }: SelectedJob) =>
+        jobKey(other.organization.id, other.collection.name) !== name
+      if (!pace || !share) return null
+      return {
+        ...pace,
+        share,
+        others: (isTaken) =>
+          (sharing.get(key) ?? []).flatMap((other) => {
+            const known = isOther(other) && knownOf(other)
+            return known ? [{ ...known, isTaken }] : []
+          }),
+        note: (state) => void states.set(name, state),
+      }
+    },
     /** Reads the states of all lists and the shares of their budgets again, unless that was done just now. */
     update(): Promise<void> {
-      const isRecent = Math.abs(now() - readAt) < lists * READ_EVERY_MS_A_LIST
-      if (lists > FEW_LISTS && isRecent) return reading
+      const isRecent = Math.abs(now() - readAt) < lists.length * READ_EVERY_MS_A_LIST
+      if (lists.length > FEW_LISTS && isRecent) return reading
       readAt = now()
       reading = read().catch((error: unknown) => {
         readAt = Number.NEGATIVE_INFINITY
@@ -99,11 +106,20 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       })
       return reading
     },
-    /** See `dueLists`. */
-    due<L extends PlannedList>(planned: readonly L[]): ReturnType<typeof dueLists<L>> {
-      const byBudget = Map.groupBy(planned.flatMap(knownOf), ({ policy }) => policy.share)
-      return [...byBudget.values()].flatMap((sharing) => dueLists(sharing, now()))
+    /** Of each budget the list that is read next, if its share has room. `isTaken`: it cannot be read now. */
+    next(isTaken: (selected: SelectedJob) => boolean): SelectedJob[] {
+      return [...sharing].flatMap(([key, sharers]) => {
+        const share = shares.get(key)
+        if (!share) return []
+        const known = sharers.flatMap((selected) => {
+          const list = knownOf(selected)
+          return list ? [{ ...list, isTaken: isTaken(selected) }] : []
+        })
+        const chosen = nextReading(known, share.known(), share.rules(), now())
+        return chosen ? [chosen.list.selected] : []
+      })
     },
+    budgetOf: ({ organization }: SelectedJob) => keyOf(organization),
     /** Notes the source of an organization's pages, which knows the rate limit. */
     watch(organization: OrganizationConfig, source: PageSource) {
       sources.set(keyOf(organization), source)

@@ -250,7 +250,6 @@ CREATE TABLE sync_shares (
   scope TEXT NOT NULL PRIMARY KEY /* as in sync_gates */,
   at TIME NOT NULL /* the time of the other numbers */,
   level REAL NOT NULL /* requests that were charged and that the share has not carried yet */,
-  log_price REAL NOT NULL /* the logarithm of the price of a request, in outdated rows times minutes */,
   version INTEGER NOT NULL /* grows with each change, so that no two processes charge the same */
 ) STRICT;
 `

@@ -3,10 +3,10 @@ import { inWords, jobName } from '../text.ts'
 import { READING_VERSION, type Reading } from './coverage/read-list.ts'
 import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
 import { replay, WalkReading } from './reading.ts'
-import type { RefreshPolicy } from './refresh/due.ts'
-import { isWalkedWhole } from './refresh/price.ts'
 import { createRefresher, type RefreshEvent, type Refresher } from './refresh/refresher.ts'
+import type { RefreshPolicy } from './refresh/share.ts'
 import { afterFullWalk, rulesOf, type SavedRefresh, savedRefresh, scopeText } from './refresh/state.ts'
+import { isWalkedWhole } from './refresh/worth.ts'
 import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
 import { chooseWalk, filtersText } from './resume.ts'
 import { type BusyEvent, countTraffic, noTraffic, runError, runOutcome, withLease } from './run.ts'
@@ -164,10 +164,7 @@ async function runWalk(
       now: times.ofWalk,
       observe(event) {
         countTraffic(traffic, event)
-        if (event.kind === 'page') {
-          result.items = event.itemsInWalk
-          if (!options.instead) refresher.noteWalked(event.page, event.result)
-        }
+        if (event.kind === 'page') result.items = event.itemsInWalk
         observe(event)
       },
       yieldToEventLoop,

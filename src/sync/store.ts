@@ -4,8 +4,8 @@ import type { Answer, Why } from './coverage/question.ts'
 import type { WalkRules } from './coverage/read-list.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
 import type { OwnerWork } from './owner-work.ts'
-import type { Share } from './refresh/price.ts'
 import type { JobRefresh, RefreshState, SavedRefresh } from './refresh/state.ts'
+import type { Share } from './refresh/worth.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 
 /**

@@ -27,7 +27,8 @@ it('a signal while hundreds of lists begin is met before the next one, which lea
     refreshes: {
       policyOf: () => null,
       update: async () => {},
-      due: never,
+      next: never,
+      budgetOf: never,
       watch: never,
     },
   }

@@ -1,11 +1,10 @@
-import { createShareUse, type ShareUse, shareRules } from '../../src/sync/refresh/price.ts'
+import { createShareUse, type RefreshPolicy, type ShareUse } from '../../src/sync/refresh/share.ts'
+import { shareRules } from '../../src/sync/refresh/worth.ts'
 import type { StoredShare } from '../../src/sync/store.ts'
 
 /** A share that one test alone uses, kept in memory. */
-export function shareOf(now: () => number, { price = 100, limit = 6000, percent = 100 } = {}): ShareUse {
-  const stored: StoredShare[] = [
-    { budgetKey: 'token', at: now(), level: 0, logPrice: Math.log(price), version: 1 },
-  ]
+export function shareOf(now: () => number, { limit = 6000, percent = 100 } = {}): ShareUse {
+  const stored: StoredShare[] = []
   return createShareUse(
     {
       shares: async (keys) => stored.filter(({ budgetKey }) => keys.includes(budgetKey)),
@@ -20,4 +19,16 @@ export function shareOf(now: () => number, { price = 100, limit = 6000, percent 
     () => shareRules(limit, percent),
     now,
   )
+}
+
+/** How a list is refreshed that has its budget for itself: its newest end each hour, and a walk a day. */
+export function policyOf(now: () => number, more: Partial<RefreshPolicy> = {}): RefreshPolicy {
+  return {
+    every: 3_600_000,
+    walkEvery: 86_400_000,
+    share: shareOf(now, { limit: 60 }),
+    others: () => [],
+    note: () => {},
+    ...more,
+  }
 }

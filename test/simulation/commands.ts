@@ -64,16 +64,6 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
     logger: SILENT,
   })
   const { now } = session
-  // Short lists without much news are refreshed often all the same, as after a day in which nothing was read.
-  for (const budgetKey of new Set(config.organizations.map(session.budgetOf))) {
-    const [known = { at: 0, level: 0, version: 0 }] = await session.store.shares([budgetKey])
-    await session.store.writeShare({
-      ...known,
-      budgetKey,
-      logPrice: Math.log(0.03),
-      version: known.version + 1,
-    })
-  }
   const stepped = {
     ...session,
     store: steppedStore(mistake.store?.(session.store, now) ?? session.store, process, tell),

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { identifyItems } from '../../src/sync/items.ts'
 import { compareWithStore, createPageTimes } from '../../src/sync/page-writer.ts'
-import { createShareUse, shareRules } from '../../src/sync/refresh/price.ts'
+import { createShareUse } from '../../src/sync/refresh/share.ts'
 import { afterFullWalk, type RefreshState, savedRefresh, scopeText } from '../../src/sync/refresh/state.ts'
+import { shareRules } from '../../src/sync/refresh/worth.ts'
 import { noTraffic } from '../../src/sync/run.ts'
 import type { Lease, Run, Store, Walk } from '../../src/sync/store.ts'
 import type { WalkPlan } from '../../src/sync/types.ts'
@@ -240,7 +241,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
     })
 
     it('share what they pay by compare-and-set, each budget its own', async () => {
-      const share = { budgetKey: 'token', at: Date.UTC(2026, 10, 1), level: 2.5, logPrice: -1.25, version: 1 }
+      const share = { budgetKey: 'token', at: Date.UTC(2026, 10, 1), level: 2.5, version: 1 }
       const next = { ...share, at: share.at + 1, level: 0, version: 2 }
 
       const written = [
@@ -269,7 +270,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
         ),
       )
 
-      await Promise.all(uses.map((use) => use.take(() => 3)))
+      await Promise.all(uses.map((use) => use.take(() => ({ cost: 3 }))))
 
       expect(await store.shares(['token'])).toMatchObject([{ level: 24, version: 8 }])
     })

@@ -2,7 +2,7 @@ import type { StoredShare } from '../../sync/store.ts'
 import type { BudgetStore, StoredBudget } from '../../sync/types.ts'
 import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
 
-// `sync_gates`: the budgets of requests, by scope. `sync_shares`: what refreshes pay of them.
+// `sync_gates`: the budgets of requests, by scope. `sync_shares`: what refreshes have used of them.
 
 /** What reads and writes of a budget return as well. */
 export interface BudgetNews {
@@ -67,11 +67,11 @@ export function writeBudget(
   })
 }
 
-/** What the refreshes of all lists with one of these budgets pay. The column `scope` is the budget's key. */
+/** What the refreshes of all lists with one of these budgets have used. The column `scope` is the budget's key. */
 export function* readShares(dialect: Dialect, budgetKeys: readonly string[]): Rule<StoredShare[]> {
   const rows = yield* all<Omit<StoredShare, 'at'> & { at: StoredTime }>(
     `
-      SELECT scope AS "budgetKey", at, level, log_price AS "logPrice", version
+      SELECT scope AS "budgetKey", at, level, version
       FROM sync_shares
       WHERE scope IN (SELECT one.value FROM ${dialect.each(':keys::text', 'one')})
     `,
@@ -87,8 +87,8 @@ export function* writeShare({ at, ...share }: StoredShare): Rule<boolean> {
     share.version === 1
       ? yield* run(
           `
-            INSERT INTO sync_shares (scope, at, level, log_price, version)
-            VALUES (:budgetKey, :at, :level, :logPrice, :version)
+            INSERT INTO sync_shares (scope, at, level, version)
+            VALUES (:budgetKey, :at, :level, :version)
             ON CONFLICT (scope) DO NOTHING
           `,
           values,
@@ -96,7 +96,7 @@ export function* writeShare({ at, ...share }: StoredShare): Rule<boolean> {
       : yield* run(
           `
             UPDATE sync_shares
-            SET at = :at, level = :level, log_price = :logPrice, version = :version
+            SET at = :at, level = :level, version = :version
             WHERE scope = :budgetKey AND version = :version - 1
           `,
           values,

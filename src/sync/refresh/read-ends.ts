@@ -1,190 +1,176 @@
-import type { JobError } from '../../errors.ts'
 import {
-  beginReading,
-  type EndReading,
-  type ReadingOutcome,
-  type RefreshAnswer,
-  type RefreshRow,
-} from './end-reading.ts'
-import {
+  type Asking,
   type End,
-  endsToRead,
-  endsWorthReading,
-  hidden,
-  learnPlaces,
-  newestEnd,
+  type EndReading,
+  type Outcome,
+  type Places,
   type RefreshRules,
+  readEnd,
 } from './ends.ts'
-import { afterNewestEnd } from './rates.ts'
-import { readInward, seekFromFirst } from './read-inward.ts'
-import { knownRates, type RefreshState } from './state.ts'
+import type { RefreshState } from './state.ts'
+import { afterNewest, withBands } from './worth.ts'
 
-/** A refresh that could not follow its list settles nothing, so the next one has more to read. After this many in a row, that is left to a walk. */
-const MOST_DOUBTS = 3
+// Which ends of a list are read, and what a refresh may claim then.
 
-/** An answer as it is once it is written. */
-export interface WrittenAnswer<Id> extends Omit<RefreshAnswer, 'page' | 'rows'> {
-  items: readonly ({ id: Id } & Omit<RefreshRow, 'metIn'>)[]
-  /** Rows that it added and changed. */
-  written: { added: number; changed: number }
+export const NO_PLACES: Places = { first: 0, last: 0, elsewhere: 0 }
+
+/**
+ * The list moved, and nothing new was found at the ends that were read: something may be new elsewhere. Half an item, so that the first item
+ * that is really found at an end outweighs it.
+ */
+export const DOUBT: Places = { ...NO_PLACES, elsewhere: 0.5 }
+
+/** How many new items are remembered: if new ones come to the other end, that is learned after about half as many. */
+const MOST_REMEMBERED = 20
+
+/** With fewer items, chance decides where they were found. */
+const LEAST = 3
+
+/** The part of new items that makes an end worth reading, and the part that makes it the newest end. */
+const WORTH_READING = 0.2
+const NEWEST = 0.8
+
+/** How often an end that is not worth reading is read, too: the total may hide that new items come there now. Milliseconds, and refreshes between two readings. */
+const OTHER_END_EVERY = 3_600_000
+const OTHER_END_REFRESHES = 12
+
+/** After so many refreshes in a row that settled nothing, the rest is left to a walk: each of them has more to read. */
+const MOST_UNSETTLED = 3
+
+const BOTH: readonly End[] = ['first', 'last']
+
+const sum = ({ first, last, elsewhere }: Places) => first + last + elsewhere
+
+/** The end where new items appear; null while neither is known to be it. */
+export function newestEnd(places: Places, newest: End | 'auto'): End | null {
+  if (newest !== 'auto') return newest
+  const count = sum(places)
+  return count < LEAST ? null : (BOTH.find((end) => places[end] >= NEWEST * count) ?? null)
 }
 
-/** The page to ask for next; it is answered with what was written, or with the error that the API gave instead. */
-type Reading<Id, R> = Generator<number, R, WrittenAnswer<Id> | JobError>
+/** The ends that each refresh reads, the one with more new items first; both while too few items are known. */
+export function endsWorthReading(places: Places, newest: End | 'auto'): readonly End[] {
+  if (newest !== 'auto') return [newest]
+  const count = sum(places)
+  const ends = places.last > places.first ? BOTH.toReversed() : BOTH
+  return count < LEAST ? ends : ends.filter((end) => places[end] >= WORTH_READING * count)
+}
+
+/** The ends that a refresh at this time reads: those worth reading, and from time to time the other one too. */
+function endsToRead(
+  { places, bothEndsAt, interval }: RefreshState,
+  newest: End | 'auto',
+  now: number,
+): readonly End[] {
+  const ends = endsWorthReading(places, newest)
+  const every = Math.max(OTHER_END_EVERY, OTHER_END_REFRESHES * (interval ?? 0))
+  const isDue = bothEndsAt === null || Math.abs(now - bothEndsAt) >= every
+  return newest === 'auto' && isDue ? [...ends, ...BOTH.filter((end) => !ends.includes(end))] : ends
+}
 
 /**
  * Reads the ends of a list, without its older pages. If new items appear at neither end, it reads nothing, except both ends from time to time.
- * An interrupted reading begins again.
  * @returns The state to be saved then, and how each end was read.
  */
 export function* readEnds<Id>(
   state: RefreshState,
   rules: RefreshRules,
   startedAt: number,
-): Reading<Id, { state: RefreshState; done: readonly EndReading[] }> {
+): Asking<Id, { state: RefreshState; done: readonly EndReading[] }> {
   const done: EndReading[] = []
   let waiting = endsToRead(state, rules.newest, startedAt)
-  let last = { at: startedAt, found: 0 }
-  const written = { added: 0, changed: 0 }
-  for (;;) {
-    const [end, ...others] = waiting
-    if (!end) break
-    const begun = beginReading(end, done.at(-1)?.lastPage ?? state.lastPage)
-    const reading = yield* readEnd<Id>(begun, state, rules, (answer) => {
-      last = answer
-      written.added += answer.written.added
-      written.changed += answer.written.changed
-    })
-    done.push(reading)
-    waiting = others.length > 0 ? others : otherEnd(state, rules, done, last.found)
+  for (let [end] = waiting; end; [end] = waiting) {
+    const lastPage = done.at(-1)?.lastPage ?? state.lastPage
+    done.push(yield* readEnd<Id>(end, { ...state, lastPage }, rules))
+    waiting = waiting.slice(1)
+    // The total says that more is new than was found.
+    if (
+      done.length === 1 &&
+      waiting.length === 0 &&
+      rules.newest === 'auto' &&
+      countNew(state, done).hidden > 0
+    )
+      waiting = [end === 'first' ? 'last' : 'first']
   }
-  const after = finish(state, rules, { startedAt, done }, last)
-  const rates = knownRates(after, rules.newest, last.at)
-  return {
-    state: {
-      ...after,
-      newestRead: pagesRead(done, newestEnd(after.places, rules.newest)),
-      rates: afterNewestEnd(rates, written, startedAt - state.startedAt),
-    },
-    done,
-  }
+  return { state: finish(state, rules, startedAt, done), done }
 }
 
-function* readEnd<Id>(
-  begun: EndReading,
-  { settledAt }: RefreshState,
-  { total }: RefreshRules,
-  note: (answer: WrittenAnswer<Id>) => void,
-): Reading<Id, EndReading> {
-  /** The number of the last answer that held each item. */
-  const met = new Map<Id, number>()
-  let reading = begun
-  while (reading.outcome === null) {
-    const { ask } = reading
-    if (ask === null) throw new Error('a reading without a page to ask has not ended')
-    const answer = yield ask
-    if (answer instanceof Error) {
-      const sought = seekFromFirst(reading, answer)
-      if (!sought) throw answer
-      reading = sought
-      continue
-    }
-    note(answer)
-    const { items, written: _, ...shown } = answer
-    const rows = items.map(({ id, ...row }) => ({ ...row, metIn: met.get(id) ?? null }))
-    for (const { id } of items) met.set(id, reading.answers + 1)
-    reading = readInward(reading, { settledAt, total }, { ...shown, page: ask, rows })
-  }
-  return reading
+/** New items: those that were found, and those that the total counts and that nothing has found. */
+function countNew({ total }: RefreshState, done: readonly EndReading[]) {
+  const found = done.at(-1)?.found ?? 0
+  // An item without a usable key is no row, but the total counts it.
+  const counted = found + done.reduce((all, { rejected }) => all + rejected, 0)
+  const now = done[0]?.total ?? null
+  const rise = total === null || now === null ? 0 : now - total
+  return { found, rise, hidden: Math.max(0, rise - counted) }
 }
 
-/** The end that was not read, if the total says that more is new than was found. */
-function otherEnd(
-  state: RefreshState,
-  { newest }: RefreshRules,
-  done: readonly EndReading[],
-  found: number,
-): readonly End[] {
-  const [only, other] = done
-  if (newest !== 'auto' || !only || other) return []
-  if (hidden({ rise: riseOf(state, done), all: found + rejectsOf(done) }) === 0) return []
-  return [only.end === 'first' ? 'last' : 'first']
-}
-
-/** The state once all ends are read. `last`: the last answer; or the start, if nothing was asked. */
+/** The state once all ends are read. */
 function finish(
   state: RefreshState,
-  rules: RefreshRules,
-  { startedAt, done }: { startedAt: number; done: readonly EndReading[] },
-  { at, found }: { at: number; found: number },
+  { newest, total: rule }: RefreshRules,
+  startedAt: number,
+  done: readonly EndReading[],
 ): RefreshState {
-  const [firstRead] = done
-  if (!firstRead) return { ...state, startedAt }
-  const bothEndsAt = done.length > 1 ? startedAt : state.bothEndsAt
-  const lastPage = done.at(-1)?.lastPage ?? state.lastPage
-  const read = { ...state, startedAt, bothEndsAt, lastPage }
-  const places = learnFrom(state, done, found)
-  const outcome = outcomeOf(done, endsWorthReading(places, rules.newest))
-  if (outcome === 'unsettled') return { ...read, lastPage: lastPageShown(state, done) }
-  const doubts = state.doubts ?? 0
-  if (outcome === 'doubtful' && doubts < MOST_DOUBTS) return { ...read, doubts: doubts + 1 }
-  const rowsAdded = state.rowsAdded + found
-  const outwards = done.flatMap(({ outwardsAt }) => outwardsAt ?? [])
-  const settledAt = Math.min(at, ...outwards)
-  // The total must be of the time of `settledAt`: a reading that stepped outward has found rows that came meanwhile, too.
-  const total = outwards.length > 0 ? firstRead.total : firstRead.topTotal
-  const settled = { ...read, settledAt, places, older: 0, total, rowsAdded, doubts: 0 }
-  // No later refresh reads what a hole left unread, or what slid past: only a walk does.
-  if (outcome === 'hole') return { ...settled, holeSince: startedAt, holes: state.holes + 1 }
-  if (outcome === 'unproven' || outcome === 'doubtful') return { ...settled, holeSince: startedAt, holes: 0 }
-  const freshAsOf =
-    state.holeSince === null && isNewestRead(places, rules.newest)
-      ? Math.max(startedAt, state.freshAsOf)
-      : state.freshAsOf
-  return { ...settled, holes: 0, freshAsOf }
+  const last = done.at(-1)
+  const timed = { ...state, interval: startedAt - state.freshness.newestAt }
+  if (!last) return { ...timed, freshness: { ...state.freshness, newestAt: startedAt } }
+  const places = placesAfter(state, done)
+  const end = newestEnd(places, newest)
+  // An answer that lacked items by mistake must not shorten a long list: a short one would be walked instead of refreshed.
+  const outcome = outcomeOf(done, endsWorthReading(places, newest))
+  const isMistaken = outcome === 'unsettled' && done.some(({ items }) => items > 0)
+  const lastPage = isMistaken ? Math.max(last.lastPage, state.lastPage) : last.lastPage
+  const written = {
+    added: done.reduce((all, { added }) => all + added, 0),
+    changed: done.reduce((all, { changed }) => all + changed, 0),
+  }
+  const read = {
+    ...timed,
+    bothEndsAt: done.length > 1 ? startedAt : state.bothEndsAt,
+    lastPage,
+    shown: done.find((one) => one.end === end)?.pages ?? 0,
+    freshness: withBands(afterNewest(state.freshness, written, startedAt), lastPage, end !== null, startedAt),
+  }
+  const unsettled = outcome === 'unsettled' ? state.unsettled + 1 : 0
+  if (unsettled > 0 && unsettled < MOST_UNSETTLED) return { ...read, unsettled }
+  const settled = {
+    ...read,
+    unsettled: 0,
+    settledAt: Math.min(last.at, ...done.map(({ settledAt }) => settledAt)),
+    places,
+    older: 0,
+    total: done[0]?.total ?? null,
+    rowsAdded: state.rowsAdded + last.found,
+    holes: outcome === 'hole' ? state.holes + 1 : 0,
+  }
+  // No later refresh reads what was left unread: only a walk does.
+  if (outcome !== 'settled') return { ...settled, holeSince: startedAt }
+  const isCounted = rule === 'check' && done.every(({ total }) => total !== null)
+  // While no end is known both are read, and one of them is the newest as long as nothing is new elsewhere.
+  const isNewestRead = end !== null || (places.elsewhere === 0 && done.length > 1)
+  const isClaimed = isCounted && isNewestRead && state.holeSince === null
+  return { ...settled, freshAsOf: isClaimed ? Math.max(startedAt, state.freshAsOf) : state.freshAsOf }
 }
 
-/** Pages that the refresh read from this end inwards, however often. */
-function pagesRead(done: readonly EndReading[], end: End | null): number {
-  const { top = null, answerOf = new Map<number, number>() } = done.find((one) => one.end === end) ?? {}
-  return top === null ? 0 : [...answerOf.values()].filter((answer) => answer >= top).length
-}
-
-/** An answer that lacked items by mistake must not shorten a long list: a short one would be walked instead of refreshed. */
-function lastPageShown(state: RefreshState, done: readonly EndReading[]): number {
-  const named = done.at(-1)?.lastPage ?? state.lastPage
-  return done.some(({ news }) => news.items > 0) ? Math.max(named, state.lastPage) : named
-}
-
-/** Whether the newest end was read. While none is known both are read, and one of them is the newest as long as nothing is new elsewhere. */
-function isNewestRead(places: RefreshState['places'], newest: RefreshRules['newest']): boolean {
-  const areBothRead = places.elsewhere === 0 && endsWorthReading(places, newest).length > 1
-  return areBothRead || newestEnd(places, newest) !== null
+function placesAfter(state: RefreshState, done: readonly EndReading[]): Places {
+  const { places, older } = state
+  const { found, rise, hidden } = countNew(state, done)
+  const at = (end: End) => done.find((one) => one.end === end)?.addedHere ?? 0
+  // Deletions may hide new items elsewhere.
+  const isDoubtful = at('first') + at('last') + found === 0 && rise < 0
+  const grown = {
+    first: places.first + at('first'),
+    last: places.last + at('last'),
+    elsewhere: Math.max(places.elsewhere, isDoubtful ? DOUBT.elsewhere : 0) + Math.max(older, hidden),
+  }
+  const scale = Math.min(1, MOST_REMEMBERED / Math.max(1, sum(grown)))
+  return { first: grown.first * scale, last: grown.last * scale, elsewhere: grown.elsewhere * scale }
 }
 
 /** The outcome of the ends worth reading; that of an end which is only read now and then does not count beside theirs. */
-function outcomeOf(done: readonly EndReading[], worthReading: readonly End[]): ReadingOutcome {
+function outcomeOf(done: readonly EndReading[], worthReading: readonly End[]): Outcome {
   const read = done.filter(({ end }) => worthReading.includes(end))
   const outcomes = (read.length > 0 ? read : done).map(({ outcome }) => outcome)
-  return (
-    (['unsettled', 'hole', 'unproven', 'doubtful'] as const).find((outcome) => outcomes.includes(outcome)) ??
-    'settled'
-  )
-}
-
-function learnFrom(state: RefreshState, done: readonly EndReading[], found: number): RefreshState['places'] {
-  const at = (end: End) => done.find((reading) => reading.end === end)?.news.added ?? 0
-  const rise = riseOf(state, done)
-  const all = found + rejectsOf(done)
-  return learnPlaces(state.places, { first: at('first'), last: at('last'), older: state.older, rise, all })
-}
-
-/** New items without a usable key: they are no rows, but the total counts them. */
-function rejectsOf(done: readonly EndReading[]): number {
-  return done.reduce((sum, { rejected }) => sum + rejected, 0)
-}
-
-function riseOf({ total }: RefreshState, [firstRead]: readonly EndReading[]): number | null {
-  const now = firstRead?.topTotal ?? null
-  return total === null || now === null ? null : now - total
+  return (['unsettled', 'hole'] as const).find((outcome) => outcomes.includes(outcome)) ?? 'settled'
 }

@@ -3,7 +3,7 @@ import { compareWithStore, type PageTimes, pageResult } from '../page-writer.ts'
 import type { Lease, PageChanges, Run, Store } from '../store.ts'
 import type { Notice, Observe, Page, PageSource, RequestEvent, Urgency } from '../types.ts'
 import type { PageResult } from '../walk.ts'
-import type { RefreshRow } from './end-reading.ts'
+import type { RefreshItem } from './ends.ts'
 import type { SavedRefresh } from './state.ts'
 
 export type RefreshPageEvent = RequestEvent | { kind: 'notices'; page: number; notices: readonly Notice[] }
@@ -25,8 +25,7 @@ export interface RefreshedPage {
   page: Page
   /** When its rows were written, epoch milliseconds. */
   at: number
-  /** The id of each item, and its row as it stands now; null for an item without a usable key. */
-  items: readonly ({ id: string } & Pick<RefreshRow, 'seen' | 'isNewReject'>)[]
+  items: readonly RefreshItem<string>[]
   /** As of `Lease`, with this page. */
   rowsAdded: number
   written: Written
@@ -79,7 +78,11 @@ function writtenIds({ upserts }: PageChanges): Map<string, Change> {
 }
 
 /** The row of an item after the page is written at this time. */
-function seenOf(stored: StoredItem | undefined, change: Change | undefined, at: number): RefreshRow['seen'] {
+function seenOf(
+  stored: StoredItem | undefined,
+  change: Change | undefined,
+  at: number,
+): RefreshItem<string>['seen'] {
   if (change === 'added') return { firstAt: at, changedAt: at }
   if (stored === undefined || stored.state === 'absent' || stored.times === null) return null
   return change === 'changed' ? { ...stored.times, changedAt: at } : stored.times

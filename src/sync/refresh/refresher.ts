@@ -2,20 +2,10 @@ import { JobError, type KnownError } from '../../errors.ts'
 import type { PageTimes } from '../page-writer.ts'
 import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Lease, Run, RunRecord, RunTraffic, Store } from '../store.ts'
-import type { Observe, Page, PageSource, Urgency } from '../types.ts'
-import type { PageResult } from '../walk.ts'
-import {
-  afterWalked,
-  expectedRequests,
-  newestInterval,
-  newestWanted,
-  olderWanted,
-  type RefreshPolicy,
-  takeOwed,
-} from './due.ts'
-import { isWalkedWhole, priceOf, type Share } from './price.ts'
-import { readEnds } from './read-ends.ts'
+import type { Observe, PageSource, Urgency } from '../types.ts'
+import { newestEnd, readEnds } from './read-ends.ts'
 import { type RefreshPageEvent, type RefreshTools, refreshPage, type Written } from './read-page.ts'
+import { type RefreshPolicy, sharingList } from './share.ts'
 import {
   isAhead,
   notAfter,
@@ -26,9 +16,7 @@ import {
   scopeText,
   stateOf,
 } from './state.ts'
-
-/** How many requests a job wants to send by now. */
-type Wanted = (share: Share, from: RefreshState, policy: RefreshPolicy) => number
+import { afterOlder, isWalkedWhole, nextOfVisit, nextReading, type Reading, type Share } from './worth.ts'
 
 export interface RefresherOptions {
   store: Store
@@ -64,150 +52,135 @@ export function createRefresher(options: RefresherOptions) {
   const { store, lease, policy, observe, now, signal } = options
   const rules = rulesOf(lease.job)
   let state = stateOf(lease.refresh, scopeText(lease.job))
+  if (state) policy?.note(state)
   /** The run of the last refresh: older pages that are read between two pages of a walk count there. */
   let last: Run | null = null
 
-  const toolsOf = (run: Run): RefreshTools => ({
-    ...options,
-    run,
-    observe(event) {
+  function moveTo(after: RefreshState): SavedRefresh {
+    state = after
+    policy?.note(after)
+    return savedRefresh(after, rules)
+  }
+
+  const save = (after: RefreshState) => store.saveRefresh(lease, moveTo(after))
+
+  /** What is read next, if that is of this list. `isWalked`: a full walk of it is under way. */
+  function ownNext(share: Share, isWalked: boolean): Reading | null {
+    if (!policy || !state || (isWalked && isWalkedWhole(state))) return null
+    const own = { ...sharingList(state, policy), isWalked }
+    // Whoever begins the refresh of a list has compared it with the others.
+    const chosen = nextReading([own, ...policy.others(!isWalked)], share, policy.share.rules(), now())
+    if (chosen?.list !== own) return null
+    // Between two pages of a walk, older pages count for the run of the refresh before them.
+    return isWalked && chosen.reading.band !== null && last === null ? null : chosen.reading
+  }
+
+  function toolsOf(run: Run): RefreshTools {
+    const counting: RefreshTools['observe'] = (event) => {
       countTraffic(run.traffic, event)
       observe(event)
-    },
-  })
-
-  async function readNewest(from: RefreshState, tools: RefreshTools): Promise<RefreshState> {
-    const startedAt = now()
-    const ask = async (number: number) => {
-      try {
-        const answer = await refreshPage(tools, number, 'refresh')
-        const { total, next, lastPage } = answer.page
-        return { ...answer, total, next, lastPage, found: answer.rowsAdded - from.rowsAdded }
-      } catch (error) {
-        if (error instanceof JobError) return error
-        throw error
-      }
     }
-    const reading = readEnds<string>(from, rules, startedAt)
-    let step = reading.next()
-    while (!step.done) step = reading.next(await ask(step.value))
-    return step.value.state
-  }
-
-  const priceNow = () => (policy ? priceOf(policy.share.known()) : 0)
-
-  const older =
-    (goesOn: boolean): Wanted =>
-    (...asked) =>
-      olderWanted(...asked, now(), goesOn)
-  const newest: Wanted = (...asked) => newestWanted(...asked, now())
-
-  /** Charges what is wanted, and returns it. */
-  async function take(wanted: Wanted): Promise<number> {
-    const from = state
-    return policy && from ? policy.share.take((share) => wanted(share, from, policy)) : 0
-  }
-
-  /** Whether any request is wanted now, as far as this process knows what others have charged. */
-  const isWanted = (wanted: Wanted) =>
-    policy !== null &&
-    state !== null &&
-    !isWalkedWhole(state) &&
-    wanted(policy.share.known(), state, policy) > 0
-
-  /** Corrects a charge: `requests` were sent beyond it, or, below 0, were charged and not sent. */
-  async function correctCharge(requests: number): Promise<void> {
-    if (requests !== 0) await policy?.share.take(() => requests)
-  }
-
-  /** Reads a page of what changed, or an older page, if one is owed and the share has room. Returns whether it read one. */
-  async function readOlder(goesOn: boolean, begin: () => Promise<Run>, urgency: Urgency): Promise<boolean> {
-    if ((await take(older(goesOn))) === 0 || !policy || !state) return false
-    const owed = takeOwed(state, policy, priceNow(), policy.share.rules().chunk, now())
-    state = owed.state
-    const { page } = owed
-    if (!page) {
-      // The newest end has just shown all of them.
-      await correctCharge(-1)
-      await store.saveRefresh(lease, savedRefresh(state, rules))
-      return false
-    }
-    const save = (written: Written) => {
-      state = page.after(written)
-      return savedRefresh(state, rules)
-    }
-    try {
-      await paying(1, begin, (tools) => refreshPage(tools, page.number, urgency, save))
-    } catch (error) {
-      // A page that cannot be read would be asked for again and again.
-      state = page.after(null)
-      throw error
-    }
-    return true
+    return { ...options, run, observe: counting }
   }
 
   /** Runs `read`, for which `charged` requests are charged already, and charges the others. */
   async function paying(
+    run: Run,
     charged: number,
-    begin: () => Promise<Run>,
-    read: (tools: RefreshTools) => Promise<unknown>,
+    read: (tools: RefreshTools) => Promise<void>,
   ): Promise<void> {
-    let sent = 0
+    const before = run.traffic.requests
     try {
-      const tools = toolsOf(await begin())
-      const before = tools.run.traffic.requests
-      await read(tools).finally(() => {
-        sent = tools.run.traffic.requests - before
-      })
+      await read(toolsOf(run))
     } finally {
-      await correctCharge(sent - charged)
+      await correctCharge(run.traffic.requests - before - charged)
     }
   }
 
-  /** `charged`: for the newest end; 0: it is not read. */
-  async function refreshNow(how: { isAsked: boolean }, charged: number, within: Run | null) {
+  /** Corrects a charge: `requests` were sent beyond it, or, below 0, were charged and not sent. */
+  async function correctCharge(requests: number): Promise<void> {
+    if (requests !== 0) await policy?.share.take(() => ({ cost: requests }))
+  }
+
+  async function readNewest(tools: RefreshTools, from: RefreshState, startedAt: number): Promise<void> {
+    const reading = readEnds<string>(from, rules, startedAt)
+    let step = reading.next()
+    while (!step.done) {
+      const answer = await refreshPage(tools, step.value, 'refresh').catch((error: unknown) => {
+        if (error instanceof JobError) return error
+        throw error
+      })
+      if (answer instanceof Error) step = reading.next(answer)
+      else {
+        const { total, next: after, lastPage } = answer.page
+        const found = answer.rowsAdded - from.rowsAdded
+        step = reading.next({ at: answer.at, items: answer.items, total, next: after, lastPage, found })
+      }
+    }
+    await save(notAfter({ ...step.value.state, share: policy?.share.rules().perMinute ?? null }, now()))
+  }
+
+  async function readOlder(tools: RefreshTools, reading: Reading, urgency: Urgency): Promise<void> {
+    const from = state
+    if (!from) return
+    const after = (written: Written | null): RefreshState => {
+      const found = written && written.added + written.changed
+      const freshness = afterOlder(from.freshness, reading, found, from.lastPage, now())
+      return { ...from, older: from.older + (written?.added ?? 0), freshness }
+    }
+    try {
+      await refreshPage(tools, pageAt(reading.depth, from), urgency, (written) => moveTo(after(written)))
+    } catch (error) {
+      // A page that cannot be read would be asked for again and again.
+      moveTo(after(null))
+      throw error
+    }
+  }
+
+  /** The page at this depth, counted from the newest end. */
+  function pageAt(depth: number, { places, lastPage }: RefreshState): number {
+    return newestEnd(places, rules.newest) === 'last' ? Math.max(1, lastPage - depth + 1) : depth
+  }
+
+  /** One refresh with its line of `sync_runs`. Throws only where it could not begin. */
+  async function refreshNow(isAsked: boolean, first: Reading, within: Run | null): Promise<RefreshResult> {
     if (!state) throw new Error('a list is refreshed only after its first complete full walk')
     const begunAt = now()
-    const before = notAfter(state, begunAt)
-    const from: RefreshState = charged > 0 ? { ...before, triedAt: begunAt } : before
-    state = from
-    let run: Run | null = null
-    const begin = async () => {
-      const id = run?.id ?? (await store.beginRefresh(lease, savedRefresh(state ?? from, rules), within))
-      run ??= { id, traffic: noTraffic() }
-      last = run
-      return run
-    }
+    const from = notAfter(state, begunAt)
+    // One that fails or is killed is not begun again at once.
+    const begun =
+      first.band === null ? { ...from, freshness: { ...from.freshness, newestAt: begunAt } } : from
+    const id = await store.beginRefresh(lease, moveTo(begun), within).catch(async (error: unknown) => {
+      await correctCharge(-first.cost).catch(() => {})
+      throw error
+    })
+    const run: Run = { id, traffic: noTraffic() }
+    last = run
     let error: KnownError | null = null
     try {
-      if (charged > 0) {
-        await paying(charged, begin, async (tools) => {
-          const after = await readNewest(from, tools)
-          const interval = policy ? newestInterval(after, policy, priceNow()) : null
-          const share = policy ? { share: policy.share.rules().perMinute } : {}
-          state = notAfter({ ...after, interval, ...share }, now())
-          await store.saveRefresh(lease, savedRefresh(state, rules))
-        })
+      if (first.band === null) await paying(run, first.cost, (tools) => readNewest(tools, from, begunAt))
+      else {
+        let reading: Reading | null = first
+        for (let pages = 1; reading; pages++) {
+          const older: Reading = reading
+          await paying(run, older.cost, (tools) => readOlder(tools, older, 'older'))
+          reading = policy
+            ? await policy.share.take((share) =>
+                state
+                  ? nextOfVisit(sharingList(state, policy), share, policy.share.rules(), pages, now())
+                  : null,
+              )
+            : null
+        }
       }
-      // Within a walk, the walk decides when the next older page may be read.
-      let isMore = !how.isAsked && !within
-      for (let goesOn = false; isMore; goesOn = true) isMore = await readOlder(goesOn, begin, 'older')
     } catch (cause) {
-      if (!run) throw cause
       error = runError(cause, signal)
       await store.saveRefresh(lease, savedRefresh(state, rules))
     }
-    if (!run) return null
-    const { id, traffic } = run as Run
-    const record = await store.finishRun(run, runOutcome(error, null, traffic))
-    const result: RefreshResult = {
-      runId: id,
-      tookMs: Math.max(0, now() - begunAt),
-      run: { ...record, ...traffic },
-      saved: savedRefresh(state, rules),
-      ...how,
-      error,
-    }
+    const record = await store.finishRun(run, runOutcome(error, null, run.traffic))
+    const saved = savedRefresh(state, rules)
+    const tookMs = Math.max(0, now() - begunAt)
+    const result = { runId: id, tookMs, run: { ...record, ...run.traffic }, saved, isAsked, error }
     observe({ kind: 'refresh', result })
     return result
   }
@@ -216,52 +189,51 @@ export function createRefresher(options: RefresherOptions) {
 
   /** Withdraws what was claimed by a clock that ran ahead and was set back. */
   async function heedClock(): Promise<void> {
-    if (!state || !isClaimAhead()) return
-    state = notAfter(state, now())
-    await store.saveRefresh(lease, savedRefresh(state, rules))
+    if (state && isClaimAhead()) await save(notAfter(state, now()))
   }
 
-  /** Charges a reading of the newest end, and returns the requests. */
-  const takeNewest = (isAsked: boolean) =>
-    take(isAsked ? (_share, from) => expectedRequests(from, rules.newest, now()) : newest)
+  /** Charges what is read next of this list, and returns it. If it was asked for, that is its newest end. */
+  async function takeNext(isAsked: boolean): Promise<Reading | null> {
+    if (!state) return null
+    const newest: Reading = {
+      worth: 0,
+      band: null,
+      depth: 1,
+      cost: isWalkedWhole(state) ? state.lastPage + 1 : 2,
+    }
+    if (!policy) return isAsked ? { ...newest, cost: 0 } : null
+    return policy.share.take((share) => (isAsked ? newest : ownNext(share, false)))
+  }
 
   return {
     /** What the next refresh starts from; null if none is possible yet. */
     state: () => state && notAfter(state, now()),
     heedClock,
-    /** Whether a walk has to give way between two of its pages. */
-    isDue: () => isClaimAhead() || isWanted(newest) || (last !== null && isWanted(older(true))),
+    /** Whether a walk has to give way between two of its pages, as far as this process knows what others have charged. */
+    isDue: () => isClaimAhead() || (policy !== null && ownNext(policy.share.known(), true) !== null),
     /**
-     * Refreshes the newest end if that is due, else reads one older page if one is owed. A failed refresh is reported by its event, and an
-     * older page that fails with a JobError is skipped. Any other error of an older page, and any of the store, ends the walk.
+     * Refreshes the newest end if that is due, else reads one older page if that is worth more than all else of its budget. A failed refresh
+     * is reported by its event, and an older page that fails with a JobError is skipped. Any other error of an older page, and any of the
+     * store, ends the walk.
      */
     async runBetweenPages(walk: Run) {
       await heedClock()
-      const charged = isWanted(newest) ? await takeNewest(false) : 0
-      const run = last
-      if (charged > 0) await refreshNow({ isAsked: false }, charged, walk)
-      else if (run && isWanted(older(true)))
-        await readOlder(true, async () => run, 'walk').catch(ignoreJobError)
+      const reading = (await policy?.share.take((share) => ownNext(share, true))) ?? null
+      if (!reading) return
+      if (reading.band === null) await refreshNow(false, reading, walk)
+      else if (last)
+        await paying(last, reading.cost, (tools) => readOlder(tools, reading, 'walk')).catch(ignoreJobError)
     },
-    /** Learns from a page of a full walk. */
-    noteWalked({ number }: Page, written: PageResult) {
-      if (!state || !policy) return
-      const found = written.added + written.changed
-      state = afterWalked(state, policy, priceNow(), { number, found }, now())
+    /** Refreshes the job: if it `isAsked`, its newest end, now; else what is worth most of it. Null: there was nothing to do. */
+    async refresh({ isAsked }: { isAsked: boolean }): Promise<RefreshResult | null> {
+      const reading = await takeNext(isAsked)
+      return reading && refreshNow(isAsked, reading, null)
     },
-    /**
-     * Refreshes the job. If it `isAsked`: its newest end, now. Else its newest end if that is due, and the older pages that are owed, as far as
-     * the share has room. Null: there was nothing to do.
-     */
-    async refresh(how: { isAsked: boolean }): Promise<RefreshResult | null> {
-      const charged = await takeNewest(how.isAsked)
-      // Without a policy nothing is charged.
-      return refreshNow(how, how.isAsked ? Math.max(1, charged) : charged, null)
-    },
-    /** Charges the walk of a short list in place of a refresh. Null: none is due, or the share has no room. */
-    async chargeWalk({ isAsked }: { isAsked: boolean }) {
-      const charged = await takeNewest(isAsked)
-      return charged === 0 && !isAsked && policy && state ? null : charged
+    /** Charges the walk of a short list in place of a refresh, and returns the requests. Null: none is due, or the share has no room. */
+    async chargeWalk({ isAsked }: { isAsked: boolean }): Promise<number | null> {
+      // A list that was never read whole is walked, too.
+      if (!state) return 0
+      return (await takeNext(isAsked))?.cost ?? null
     },
     correctCharge,
   }

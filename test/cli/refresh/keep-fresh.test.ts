@@ -1,24 +1,24 @@
 import { expect, it } from 'vitest'
 import { keepFresh } from '../../../src/cli/keep-fresh.ts'
-import type { PlannedList } from '../../../src/cli/refresh-plan.ts'
 import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
-import type { Reads } from '../../../src/sync/refresh/due.ts'
 import { createWorkspace, organization } from '../../helpers/workspace.ts'
 
 interface Play {
   every: string
   until: number
-  /** What is due of a list; `begun`: how often it was begun before. */
-  due: (name: string, now: number, begun: number, failed: PlannedList['failed']) => Reads | null
+  /** Which list is read next, of those that can be. */
+  next: (free: readonly string[], now: number) => string[]
   hasFailed?: boolean
   isRunning?: (name: string, now: number) => boolean
   isFree?: (name: string) => boolean
   failsUntil?: number
+  /** How long a reading takes. */
+  takes?: number
 }
 
-/** What is begun of two lists until the time, and when it was looked for. */
-async function play({ every, until, failsUntil = 0, hasFailed = false, ...how }: Play) {
+/** What is begun of two lists of two budgets until the time, and when it was looked for. */
+async function play({ every, until, failsUntil = 0, hasFailed = false, takes = 0, ...how }: Play) {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
     organizations: [organization('acme', 1), organization('globex', 2)],
@@ -31,6 +31,7 @@ async function play({ every, until, failsUntil = 0, hasFailed = false, ...how }:
   const begun: [number, string][] = []
   const looks: number[] = []
   const troubles: [number, unknown][] = []
+  const running = new Map<string, number>()
   const jobs = selectJobs(config, { org: [], collection: [] }).map((selected) => ({
     selected,
     scheduled: {
@@ -46,14 +47,17 @@ async function play({ every, until, failsUntil = 0, hasFailed = false, ...how }:
     read: async () => ({ hasFailed }),
     plan: {
       update: async () => {},
-      due(lists) {
+      budgetOf: ({ organization: { name } }) => name,
+      next(isTaken) {
         looks.push(now)
-        return lists.flatMap((list) => {
-          const { name } = list.selected.organization
-          const times = begun.filter(([, other]) => other === name).length
-          const reads = list.isRead ? null : how.due(name, now, times, list.failed)
-          return reads ? [{ list, reads }] : []
-        })
+        const free = jobs.filter(({ selected }) => !isTaken(selected))
+        const names = how.next(
+          free.map(({ selected }) => selected.organization.name),
+          now,
+        )
+        return free
+          .map(({ selected }) => selected)
+          .filter(({ organization: { name } }) => names.includes(name))
       },
     },
     async takeFree(lists) {
@@ -62,16 +66,17 @@ async function play({ every, until, failsUntil = 0, hasFailed = false, ...how }:
       return lists.filter(({ organizationId }) => how.isFree?.(nameOf.get(organizationId) ?? '') ?? true)
     },
     scheduler: {
-      isRunning: ({ name }) => how.isRunning?.(name, now) === true,
+      isRunning: ({ name }) => how.isRunning?.(name, now) === true || (running.get(name) ?? 0) > now,
       runBetween({ name }, task) {
         begun.push([now, name])
+        running.set(name, now + takes)
         void task()
       },
     },
     runtime: {
       now: () => now,
-      sleep: async (ms) => {
-        now += ms
+      async sleep(ms, signal) {
+        now += signal?.aborted ? 0 : ms
         if (now > until) stop.abort()
       },
     },
@@ -81,48 +86,56 @@ async function play({ every, until, failsUntil = 0, hasFailed = false, ...how }:
   return { begun, looks, troubles }
 }
 
-const once =
-  (at: number): Play['due'] =>
-  (_name, now, begun) =>
-    now >= at && begun === 0 ? 'newest' : null
-
 it.each([
   ['1s', 1000],
   ['5s', 5000],
   ['5m', 5000],
 ])('with a refresh each %s looks each %i ms at the latest', async (every, latest) => {
-  const { looks } = await play({ every, until: 60_000, due: () => null })
+  const { looks } = await play({ every, until: 60_000, next: () => [] })
 
   expect(looks.slice(1, 3)).toEqual([latest, 2 * latest])
 })
 
-it.each([
-  { hasFailed: false, told: [{}, {}, {}] },
-  { hasFailed: true, told: [{}, { older: 0 }, { older: 0, newest: 5000 }] },
-])('tells the plan what has failed, and when: $hasFailed', async ({ hasFailed, told }) => {
-  const heard: unknown[] = []
-  const due: Play['due'] = (name, now, _begun, failed) => {
-    if (name === 'acme') heard.push({ ...failed })
-    return now === 0 ? 'older' : 'newest'
-  }
-  await play({ every: '5m', until: 12_000, due, hasFailed })
+it('looks at once when a list was read, and for the next of its budget', async () => {
+  let left = 4
+  const { begun } = await play({ every: '5m', until: 4000, next: () => (left-- > 0 ? ['acme'] : []) })
 
-  expect(heard.slice(0, 3)).toEqual(told)
+  expect(begun).toEqual([1, 2, 3, 4].map(() => [0, 'acme']))
+})
+
+it('a list that could not be begun is tried again after a minute, and others meanwhile', async () => {
+  const { begun } = await play({
+    every: '5m',
+    until: 60_000,
+    hasFailed: true,
+    next: (free) => free.slice(0, 1),
+  })
+
+  expect(begun).toEqual([
+    [0, 'acme'],
+    [0, 'globex'],
+    [60_000, 'acme'],
+    [60_000, 'globex'],
+  ])
 })
 
 it('leaves lists to themselves that this process reads, and to others those that these have', async () => {
   const { begun } = await play({
     every: '5m',
-    until: 15_000,
-    due: once(2000),
+    until: 14_000,
+    takes: 1_000_000,
     isRunning: (name, now) => name === 'acme' && now < 12_500,
+    next: (free) => [...free],
   })
-  const others = await play({ every: '5m', until: 5000, due: once(0), isFree: (name) => name === 'globex' })
+  const others = await play({
+    every: '5m',
+    until: 5000,
+    takes: 1_000_000,
+    isFree: (name) => name === 'globex',
+    next: (free) => [...free],
+  })
 
-  expect(begun).toEqual([
-    [5000, 'globex'],
-    [15_000, 'acme'],
-  ])
+  expect(begun.filter(([at]) => at < 15_000)).toEqual([[0, 'globex']])
   expect(others.begun).toEqual([[0, 'globex']])
 })
 
@@ -131,7 +144,8 @@ it('tells once that nothing can be begun, and once that it can be again, not whi
     every: '10s',
     until: 60_000,
     failsUntil: 35_000,
-    due: (...asked) => (asked[1] >= 15_000 && asked[1] < 25_000 ? null : once(10_000)(...asked)),
+    takes: 1_000_000,
+    next: (free, now) => (now < 10_000 || (now >= 15_000 && now < 25_000) ? [] : [...free]),
   })
 
   const [[refreshedAt] = []] = begun

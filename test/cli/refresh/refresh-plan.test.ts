@@ -72,21 +72,29 @@ it('what many lists keep is read seldom, however many runs ask for it', async ()
   expect(await readsFor(3)).toBe(3)
 })
 
-it('a list that could not be begun is tried again as rarely as one is refreshed', async () => {
+it('of each budget the list is read next that is worth most, as far as its share has room', async () => {
   let now = NOW
-  const { config, jobs, kept } = listsOf(50)
-  const store = { ...NO_SHARES, refreshes: async () => kept }
+  const { config, jobs, kept } = listsOf(3)
+  const shares = [{ budgetKey: 'all', at: NOW + 60 * MINUTE, level: 0, version: 1 }]
+  const store = { shares: async () => shares, writeShare: async () => true, refreshes: async () => kept }
   const plan = createRefreshPlan({ config, store, budgetOf: () => 'all', now: () => now })
   await plan.update()
-  const [selected] = jobs
-  if (!selected) throw new Error('no job')
-  const look = (failedAt?: number) =>
-    plan.due([{ selected, isRead: false, failed: failedAt === undefined ? {} : { newest: failedAt } }])
+  const names = (isTaken: (name: string) => boolean = () => false) =>
+    plan.next(({ organization: { name } }) => isTaken(name)).map(({ organization: { name } }) => name)
 
-  expect(look()).toEqual([])
+  expect(names()).toEqual([])
   now += 60 * MINUTE
-  expect(look()).toMatchObject([{ reads: 'newest' }])
-  expect(look(now)).toEqual([])
-  // The clock was set back since.
-  expect(look(now + 1)).toMatchObject([{ reads: 'newest' }])
+  expect(names()).toEqual(['o0'])
+  expect(names((name) => name === 'o0')).toEqual(['o1'])
+  for (const one of shares) one.level = 1.5 * 6 + 1
+  await plan.update()
+  expect(names()).toEqual([])
+  // What a refresh has saved is known at once.
+  for (const one of shares) one.level = 0
+  await plan.update()
+  const [first] = jobs
+  const state = kept[0]?.state
+  if (!first || !state) throw new Error('no list')
+  plan.policyOf(first)?.note({ ...state, freshness: { ...state.freshness, newestAt: now, bands: [] } })
+  expect(names()).toEqual(['o1'])
 })

@@ -32,7 +32,7 @@ export interface WalkResult {
 }
 
 /** A walk as far as it has come: without the page loop, its decisions alone. */
-export class OpenWalk {
+class OpenWalk {
   /** Null: it is over. */
   question: ListQuestion | null = null
   reading: Reading | null = null
@@ -84,7 +84,7 @@ export function walkList(walked: Walked): WalkResult {
 }
 
 /** A page as a server with a length shows it. */
-export function answerOf(page: number, { ids, total }: ServedPage, perPage: number): Answer {
+function answerOf(page: number, { ids, total }: ServedPage, perPage: number): Answer {
   const lastPage = Math.max(Math.ceil(total / perPage), 1)
   return {
     page,

@@ -12,7 +12,7 @@ const HOUR = 60
 const DAY = 24 * HOUR
 
 /** How items change after they came. `apart`: so nearly at two ages that all else stands still. */
-export const LIVES: Record<string, readonly Stage[]> = {
+const LIVES: Record<string, readonly Stage[]> = {
   orders: [
     { chance: 0.9, minutes: 5, spread: 0.8 },
     { chance: 0.9, minutes: HOUR, spread: 0.8 },

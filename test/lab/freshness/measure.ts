@@ -1,149 +1,106 @@
-import { dueLists, type KnownList, olderWanted, type RefreshPolicy } from '../../../src/sync/refresh/due.ts'
+import type { RefreshRules } from '../../../src/sync/refresh/ends.ts'
+import { readEnds } from '../../../src/sync/refresh/read-ends.ts'
+import { afterFullWalk, type CompleteWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
 import {
-  charge,
-  createShareUse,
+  afterOlder,
+  agedShare,
   isWalkedWhole,
-  newShare,
-  priceOf,
+  nextOfVisit,
+  nextReading,
+  type Reading,
+  type SharingList,
   shareRules,
-  turnOf,
-} from '../../../src/sync/refresh/price.ts'
-import type { Coverage } from '../../../src/sync/types.ts'
+} from '../../../src/sync/refresh/worth.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
-import { createListPlayer, type ListPlayer, type WrittenPage } from './list-player.ts'
-import type { Order, Removals } from './living-list.ts'
+import type { ServedPage } from './living-list.ts'
 import { createFreshnessMirror, type FreshnessMirror, type Measured } from './mirror.ts'
-import type { Policy } from './policies.ts'
-import { beginWalk, readNext, type Walk } from './walk.ts'
-import { type Steps, type WorkersSetting, workInTurn } from './workers.ts'
 import { createWorld, type World, type WorldSetting } from './world.ts'
 
-export interface ListSetting extends Omit<WorldSetting, 'minutes'> {
-  order: Order
-  removals: Removals
-}
-
-export interface TokenSetting extends WorkersSetting {
-  lists: readonly ListSetting[]
+/** Lists of one token, refreshed by the program's own decisions beside a walk a day. */
+export interface Line {
+  lists: readonly Omit<WorldSetting, 'minutes'>[]
   /** Requests a minute. */
   limit: number
-  /** Days in which it becomes what it is in the long run, and those that are measured then. */
-  before: number
-  days: number
-  /** The share of refreshes whose process is killed behind one of their pages, if they have several. */
-  killed: number
-}
-
-/** A token with one list. */
-export type FreshnessSetting = ListSetting & Omit<TokenSetting, 'lists' | 'workers' | 'killedSteps'>
-
-export function oneList({ limit, before, days, killed, ...list }: FreshnessSetting): TokenSetting {
-  return { lists: [list], limit, before, days, killed, workers: 1, killedSteps: 0 }
+  /** The part of the refreshes whose process is killed behind one of their pages, if they have several. */
+  killed?: number
+  /** Days that are measured, after BEFORE of them in which it becomes what it is in the long run. */
+  days?: number
 }
 
 export interface Freshness extends Measured {
   requestsPerDay: number
-  /** Those of refreshes. */
+  /** Those of refreshes; and in the hour that has most of them, in parts of the share. */
   refreshesPerDay: number
+  fullestHour: number
   /** Refreshes that were finished, and those of them whose claim was not true. */
   refreshes: number
   untrue: number
-  /** Requests of refreshes in the hour that has most of them, in parts of the share. */
-  fullestHour: number
-  /** Workers that were killed, and readings of refreshes that were lost by it. */
-  kills: number
-  lost: number
   lists: readonly { arrivals: number; newAges: readonly number[] }[]
 }
 
+const BEFORE = 2
+const SHARE = 10
+const EVERY = 5
 const HOUR = 60
 const DAY = 24 * HOUR
 const MINUTE_MS = 60_000
+/** As often as the program looks for what is due. Minutes. */
+const LOOK = 5 / 60
+const RULES: RefreshRules = { total: 'check', newest: 'auto' }
+
+interface WrittenPage extends ServedPage {
+  seen: ReturnType<FreshnessMirror['write']>['seen']
+  added: number
+  changed: number
+  at: number
+}
+
+interface Walk {
+  startedAt: number
+  page: number
+  firstTotal: number | null
+  added: number
+  changed: number
+}
 
 interface PlayedList {
-  setting: ListSetting
   world: World
   mirror: FreshnessMirror
-  player: ListPlayer
-  read(page: number): Steps<WrittenPage>
-  /** The worker that reads it; null: none does. */
-  heldBy: Worker | null
+  state: RefreshState
+  arrivals: number
   walk: Walk | null
-  /** Of the last complete one. */
-  coverage: Coverage | null
   nextWalk: number
+  /** Rows that were added, and when: what a refresh counts as found. */
+  found: { at: number; count: number }[]
   /** Between two pages of a walk, at most one older page is read. */
   mayReadOlder: boolean
 }
 
-/** A process beside others. */
-interface Worker {
-  share: RefreshPolicy['share']
-  isRefreshing: boolean
-  /** Requests that it sent, and when the last one is answered. */
-  requests: number
-  answeredAt: number
-}
-
-/** The lists of one token under a policy. Times are minutes. */
-export function measureFreshness(policy: Policy, setting: TokenSetting, seed: number): Freshness {
-  const { limit, killed, before, days } = setting
+/** Times are minutes, those of the program milliseconds. */
+export function measureFreshness(
+  { lists: settings, limit, killed = 0, days = 3 }: Line,
+  seed: number,
+): Freshness {
   const random = createRandom(seed)
-  const minutes = (before + days) * DAY
-  const rules = shareRules(limit, policy.share)
-  const gap = 1 / limit
-  const counts = { requests: 0, finished: 0, untrue: 0, kills: 0, lost: 0 }
+  const minutes = (BEFORE + days) * DAY
+  const rules = shareRules(limit, SHARE)
+  const counts = { requests: 0, finished: 0, untrue: 0 }
   /** When requests of refreshes were sent. */
   let sent: number[] = []
-  let time = 0
-  /** When the limit permits the next request. */
-  let permittedAt = 0
-  let at = 0
-  let share = newShare(0)
+  let share = { at: 0, level: 0 }
+  let [time, at] = [0, 0]
+  let isRefreshing = false
   const nowMs = () => Math.round(time * MINUTE_MS)
-  const newWorker = (): Worker => {
-    const store = { shares: async () => [], writeShare: async () => true }
-    const use = createShareUse(store, '', () => rules, nowMs)
-    return { share: use, isRefreshing: false, requests: 0, answeredAt: 0 }
-  }
-  const workers = Array.from({ length: setting.workers }, newWorker)
-  /** Who is at work at this moment. */
-  let worker = workers[0] ?? newWorker()
-  const lists = setting.lists.map((list) => createList(list, random.fork()))
+  const lists = settings.map((setting) => createList(setting, random.fork()))
 
-  function createList(list: ListSetting, own: Random): PlayedList {
+  function createList(setting: Line['lists'][number], own: Random): PlayedList {
     let mirror: FreshnessMirror | null = null
-    const world = createWorld({ ...list, minutes }, own, {
-      onAdd(id, when) {
-        mirror?.onAdd(id, when)
-      },
-      onChange(id, when) {
-        mirror?.onChange(id, when)
-      },
-      onRemove(id, when) {
-        mirror?.onRemove(id, when)
-      },
+    const world = createWorld({ ...setting, minutes }, own, {
+      onAdd: (id, when) => mirror?.onAdd(id, when),
+      onChange: (id, when) => mirror?.onChange(id, when),
+      onRemove: (id, when) => mirror?.onRemove(id, when),
     })
-    const known = createFreshnessMirror(world.bornBefore)
-    mirror = known
-    /** A permit counts as sent, also if the worker is killed before the answer. */
-    function* read(page: number): Steps<WrittenPage> {
-      const permit = Math.max(time, permittedAt)
-      permittedAt = permit + gap
-      worker.answeredAt = permittedAt
-      worker.requests++
-      counts.requests++
-      if (worker.isRefreshing) sent.push(permit)
-      yield permit
-      world.passTo(time)
-      const served = world.pageAt(page)
-      at = Math.max(at + 1, nowMs())
-      const written = known.write(served.ids, time, at)
-      return { ...served, ...written, at }
-    }
-    const { refreshEvery, walkEvery } = policy
-    const turn = turnOf(setting.lists.length, rules)
-    const pace = { every: (refreshEvery ?? 0) * MINUTE_MS, turn, walkEvery: walkEvery * MINUTE_MS }
+    mirror = createFreshnessMirror(world.bornBefore)
     // The first walk is over, and missed nothing; but it has seen that the list moves.
     const { total, lastPage } = world.pageAt(1)
     const walked = {
@@ -153,165 +110,153 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
       totals: { first: total, last: total },
       isSteady: false,
     }
-    const player = createListPlayer(pace, read, walked)
-    const nextWalk = policy.walkEvery * (setting.lists.length > 1 ? own.next() : 1)
     return {
-      setting: list,
       world,
-      mirror: known,
-      player,
-      read,
-      heldBy: null,
+      mirror,
+      state: afterFullWalk(null, complete(walked)),
+      arrivals: setting.arrivals,
       walk: null,
-      coverage: 'repaired',
-      nextWalk,
+      nextWalk: DAY * (settings.length > 1 ? own.next() : 1),
+      found: [],
       mayReadOlder: true,
     }
   }
 
-  function passShare(): void {
-    worker.share.note({ ...share, budgetKey: '', version: 1 })
-    share = worker.share.known()
+  /** One request takes as long as the limit says. */
+  function read(list: PlayedList, page: number): WrittenPage {
+    counts.requests++
+    if (isRefreshing) {
+      sent.push(time)
+      share = { ...agedShare(share, rules, nowMs()) }
+      share.level++
+    }
+    list.world.passTo(time)
+    at = Math.max(at + 1, nowMs())
+    const served = list.world.pageAt(page)
+    const written = list.mirror.write(served.ids, time, at)
+    if (written.added > 0) list.found.push({ at, count: written.added })
+    time += 1 / limit
+    return { ...served, ...written, at }
   }
 
-  /** Charges a reading of refreshes: what is expected before it, and what it really sent after. */
-  function* counted<T>(list: PlayedList, expected: number, reading: () => Steps<T>): Steps<T> {
-    passShare()
-    share = charge(share, rules, expected)
-    const sentBefore = worker.requests
-    list.heldBy = worker
-    worker.isRefreshing = true
-    const result = yield* reading()
-    worker.isRefreshing = false
-    if (!list.walk) list.heldBy = null
-    passShare()
-    share = charge(share, rules, worker.requests - sentBefore - expected)
-    return result
-  }
-
-  function* readNewest(list: PlayedList): Steps {
-    const { player, mirror } = list
-    const [startedAt, startedMs] = [time, nowMs()]
-    const { lastPage } = player.state()
-    if (isWalkedWhole({ lastPage })) {
-      yield* counted(list, lastPage + 1, function* () {
-        do yield* walkOn(list)
-        while (list.walk)
-      })
+  function readNewest(list: PlayedList): void {
+    const startedAt = nowMs()
+    const startedTime = time
+    if (isWalkedWhole(list.state)) {
+      do walkOn(list)
+      while (list.walk)
       return
     }
     const isVictim = random.chance(killed)
-    const isFinished = yield* counted(list, 2, () =>
-      player.refresh(startedMs, priceOf(share), () => isVictim && random.chance(0.3)),
-    )
-    if (!isFinished) return
-    counts.finished++
-    const isClaimed = player.state().freshAsOf === startedMs
-    if (isClaimed && mirror.missingOf(startedAt) > 0) counts.untrue++
-  }
-
-  /** A list as `dueLists` knows it. */
-  function asKnown(list: PlayedList): KnownList<PlayedList> {
-    const { player } = list
-    return { list, policy: policyOf(player), state: player.state(), failed: {}, isRead: !isFree(list) }
-  }
-
-  const policyOf = ({ pace }: ListPlayer): RefreshPolicy => ({ ...pace, share: worker.share })
-
-  /** Reads older pages of a list as far as the share has room; beside a walk, one between two of its pages. */
-  function* visit(list: PlayedList): Steps {
-    const { player } = list
-    for (let goesOn = list.walk !== null; ; goesOn = true) {
-      passShare()
-      if (olderWanted(share, player.state(), policyOf(player), nowMs(), goesOn) === 0) return
-      yield* counted(list, 1, () => player.readOlder(priceOf(share), rules.chunk, nowMs()))
-      list.mayReadOlder = false
-      if (list.walk) return
+    const { settledAt } = list.state
+    const reading = readEnds<number>(list.state, RULES, startedAt)
+    let step = reading.next()
+    while (!step.done) {
+      const { value: page } = step
+      const answer = read(list, page)
+      if (isVictim && random.chance(0.3)) {
+        list.state.freshness = { ...list.state.freshness, newestAt: startedAt }
+        return
+      }
+      const { ids, seen, total, lastPage } = answer
+      const items = ids.map((id, index) => ({ id, seen: seen[index] ?? null }))
+      const found = list.found.reduce((sum, one) => sum + (one.at > settledAt ? one.count : 0), 0)
+      step = reading.next({
+        at: answer.at,
+        total,
+        next: page < lastPage ? page + 1 : null,
+        lastPage,
+        items,
+        found,
+      })
     }
+    list.state = step.value.state
+    list.found = list.found.filter((one) => one.at > list.state.settledAt)
+    counts.finished++
+    if (list.state.freshAsOf === startedAt && list.mirror.missingOf(startedTime) > 0) counts.untrue++
   }
+
+  function readOlder(list: PlayedList, reading: Reading): void {
+    const { state } = list
+    const page = state.places.last > state.places.first ? state.lastPage - reading.depth + 1 : reading.depth
+    const { added, changed } = read(list, Math.max(1, page))
+    const freshness = afterOlder(state.freshness, reading, added + changed, state.lastPage, nowMs())
+    list.state = { ...state, older: state.older + added, freshness }
+    list.mayReadOlder = false
+  }
+
+  const asKnown = (list: PlayedList): SharingList & { played: PlayedList } => ({
+    played: list,
+    freshness: list.state.freshness,
+    pages: list.state.lastPage,
+    shown: list.state.shown,
+    every: EVERY * MINUTE_MS,
+    walkEvery: DAY * MINUTE_MS,
+    isWalked: list.walk !== null,
+  })
 
   /** Reads what is due. False: nothing is. */
-  function* refreshAny(): Steps<boolean> {
-    if (policy.refreshEvery === null) return false
-    passShare()
-    const [next] = dueLists(lists.map(asKnown), nowMs())
-    if (next?.reads === 'newest') {
-      yield* readNewest(next.list)
-      return true
+  function refreshAny(): boolean {
+    share = agedShare(share, rules, nowMs())
+    const next = nextReading(lists.map(asKnown), share, rules, nowMs())
+    if (!next) return false
+    const { played: list } = next.list
+    if (next.reading.band !== null && list.walk && !list.mayReadOlder) return false
+    isRefreshing = true
+    if (next.reading.band === null) readNewest(list)
+    else {
+      let reading: Reading | null = next.reading
+      for (let pages = 1; reading; pages++) {
+        readOlder(list, reading)
+        reading = list.walk ? null : nextOfVisit(asKnown(list), share, rules, pages, nowMs())
+      }
     }
-    if (!policy.readsOlder) return false
-    const requestsBefore = worker.requests
-    const beside = lists.find((list) => list.heldBy === worker && list.walk && list.mayReadOlder)
-    if (beside) yield* visit(beside)
-    if (next && !next.list.walk) yield* visit(next.list)
-    return worker.requests > requestsBefore
+    isRefreshing = false
+    return true
   }
 
-  function isFree({ heldBy }: PlayedList): boolean {
-    return heldBy === null || heldBy === worker
-  }
-
-  function* walkOn(list: PlayedList): Steps {
-    const { player, read } = list
-    const walk = list.walk ?? beginWalk(time, list.coverage)
-    list.walk = walk
-    list.heldBy = worker
-    const complete = yield* readNext(walk, read, (page, number) => {
-      player.onWalkedPage(page, number, priceOf(share))
-      list.mayReadOlder = true
-    })
-    if (!complete) return
-    player.onWalk(complete)
-    list.nextWalk = Math.max(time, walk.startedAt + policy.walkEvery)
-    list.coverage = complete.coverage
+  function walkOn(list: PlayedList): void {
+    list.walk ??= { startedAt: nowMs(), page: 1, firstTotal: null, added: 0, changed: 0 }
+    const { walk } = list
+    const { total, lastPage, added, changed } = read(list, walk.page)
+    walk.firstTotal ??= total
+    walk.added += added
+    walk.changed += changed
+    list.mayReadOlder = true
+    if (walk.page++ < lastPage) return
+    const { startedAt, firstTotal } = walk
+    const totals = { first: firstTotal, last: total }
+    const ended = { startedAt, endedAt: at, lastPage, totals, isSteady: false, written: walk }
+    list.state = afterFullWalk(list.state, complete(ended))
+    list.nextWalk = Math.max(time, startedAt / MINUTE_MS + DAY)
     list.walk = null
-    list.heldBy = null
   }
 
   let turn = 0
   /** A page of one of the walks that are due, in turn. */
-  function* walkAny(): Steps<boolean> {
+  function walkAny(): boolean {
     for (let tries = 0; tries < lists.length; tries++) {
       const list = lists[turn++ % lists.length]
-      if (!list || !isFree(list)) continue
-      if (!list.walk && time < list.nextWalk) continue
-      yield* walkOn(list)
+      if (!list || (!list.walk && time < list.nextWalk)) continue
+      walkOn(list)
       return true
     }
     return false
   }
 
-  function* work(): Steps {
-    for (;;) {
-      const hasRead = (yield* refreshAny()) || (yield* walkAny())
-      // As often as the program looks.
-      yield hasRead ? Math.max(time, worker.answeredAt) : time + 5 / 60
+  for (let isMeasured = false; time < minutes; ) {
+    if (!isMeasured && time >= BEFORE * DAY) {
+      isMeasured = true
+      for (const { world, mirror } of lists) {
+        world.passTo(time)
+        mirror.measureFrom(time)
+      }
+      counts.requests = 0
+      sent = []
     }
+    if (!refreshAny() && !walkAny()) time += LOOK
   }
-
-  function onKill(index: number): void {
-    counts.kills++
-    const victim = workers[index]
-    if (victim?.isRefreshing) counts.lost++
-    for (const list of lists) if (list.heldBy === victim) list.heldBy = null
-    workers[index] = newWorker()
-  }
-
-  let isMeasured = false
-  for (const next of workInTurn(setting, createRandom(seed), work, onKill)) {
-    time = next.time
-    worker = workers[next.worker] ?? worker
-    if (time >= minutes) break
-    if (isMeasured || time < before * DAY) continue
-    isMeasured = true
-    for (const { world, mirror } of lists) {
-      world.passTo(time)
-      mirror.measureFrom(time)
-    }
-    Object.assign(counts, { requests: 0, kills: 0, lost: 0 })
-    sent = []
-  }
-  const measured = lists.map(({ setting: { arrivals }, world, mirror }) => {
+  const measured = lists.map(({ arrivals, world, mirror }) => {
     world.passTo(minutes)
     return { arrivals, ...mirror.measured(Math.max(time, minutes)) }
   })
@@ -323,11 +268,14 @@ export function measureFreshness(policy: Policy, setting: TokenSetting, seed: nu
     refreshesPerDay: sent.length / days,
     refreshes: counts.finished,
     untrue: counts.untrue,
-    fullestHour: mostInAnHour(sent) / ((HOUR * limit * policy.share) / 100),
-    kills: counts.kills,
-    lost: counts.lost,
+    fullestHour: mostInAnHour(sent) / ((HOUR * limit * SHARE) / 100),
     lists: measured,
   }
+}
+
+/** `found` counts what is new by its time. */
+function complete(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded'>): CompleteWalk {
+  return { scope: '', rowsAdded: { first: 0, last: 0 }, ...walk }
 }
 
 function mostInAnHour(times: readonly number[]): number {

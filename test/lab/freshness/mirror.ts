@@ -1,4 +1,4 @@
-import type { RefreshRow } from '../../../src/sync/refresh/end-reading.ts'
+import type { RefreshItem } from '../../../src/sync/refresh/ends.ts'
 import type { WorldObserver } from './world.ts'
 
 /** What was measured from a moment on. Times are minutes. */
@@ -17,7 +17,7 @@ export interface FreshnessMirror extends WorldObserver {
     ids: readonly number[],
     time: number,
     at: number,
-  ): { seen: RefreshRow['seen'][]; added: number; changed: number }
+  ): { seen: RefreshItem<number>['seen'][]; added: number; changed: number }
   /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
   missingOf(until: number): number
   /** Measures from this minute on. */

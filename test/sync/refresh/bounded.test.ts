@@ -133,9 +133,9 @@ describe('a reading from the last page, with these in front of each request', ()
 
       for (const outcome of refreshed.outcomes) outcomes.add(outcome)
       expect(refreshed.asked.length).toBeLessThanOrEqual(MOST_A_PAGE * list.lastPage)
-      if (refreshed.outcomes.includes('doubtful')) expect(refreshed.state?.freshAsOf).toBe(state.freshAsOf)
+      if (refreshed.outcomes.includes('unsettled')) expect(refreshed.state?.freshAsOf).toBe(state.freshAsOf)
     }
-    expect(outcomes).toContain('doubtful')
+    expect(outcomes).toContain('unsettled')
   })
 })
 
@@ -147,13 +147,13 @@ describe('a list that loses rows between all answers', () => {
     list.add(300)
     const refresh = () => list.refresh(state, { before: () => list.remove(0) })
 
-    for (const doubts of [1, 2, 3]) {
+    for (const unsettled of [1, 2]) {
       state = refresh().state ?? state
-      expect(state).toMatchObject({ doubts, settledAt, freshAsOf, holeSince: null })
+      expect(state).toMatchObject({ unsettled, settledAt, freshAsOf, holeSince: null })
     }
     const { outcomes, state: left } = refresh()
 
-    expect(outcomes).toEqual(['doubtful'])
-    expect(left).toMatchObject({ doubts: 0, freshAsOf, holeSince: left?.startedAt })
+    expect(outcomes).toEqual(['unsettled'])
+    expect(left).toMatchObject({ unsettled: 0, freshAsOf, holeSince: left?.freshness.newestAt })
   })
 })

@@ -1,21 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import type { RefreshPolicy } from '../../../src/sync/refresh/due.ts'
 import { ACME } from '../../helpers/jobs.ts'
 import { runOnce, runs } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
-import { shareOf } from '../../helpers/shares.ts'
+import { policyOf } from '../../helpers/shares.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const MINUTE = 60_000
 const DAY = 1440 * MINUTE
-
-const policyOf = ({ clock }: TestMirror, every = DAY / 2): RefreshPolicy => ({
-  every,
-  turn: Number.POSITIVE_INFINITY,
-  walkEvery: DAY,
-  newest: 'auto',
-  share: shareOf(clock.now),
-})
 
 const IDS = upTo(30)
 
@@ -32,7 +23,7 @@ function read(test: TestMirror, kind: 'refresh' | 'walk', before: Script['before
   return runOnce(
     test,
     scriptedList({ ids: IDS, before }),
-    kind === 'walk' ? { refresh: policyOf(test) } : { instead: 'newest' },
+    kind === 'walk' ? { refresh: policyOf(test.clock.now, { every: DAY / 2 }) } : { instead: 'newest' },
   )
 }
 
@@ -102,7 +93,7 @@ describe('once a clock that ran ahead was set back', () => {
     await read(test, 'refresh')
     test.clock.advance(-DAY)
 
-    const { source } = scriptedList({ ids: IDS })
+    const { source } = scriptedList({ ids: IDS, before: () => test.clock.advance(8000) })
     await runOnce(
       test,
       {
@@ -114,7 +105,7 @@ describe('once a clock that ran ahead was set back', () => {
           },
         },
       },
-      { refresh: policyOf(test, MINUTE) },
+      { refresh: policyOf(test.clock.now, { every: MINUTE }) },
     )
 
     expect(runs(test).filter(({ status }) => status === 'failed')).toHaveLength(1)

@@ -1,5 +1,5 @@
-import type { End, RefreshRules } from '../../../src/sync/refresh/ends.ts'
-import { readEnds, type WrittenAnswer } from '../../../src/sync/refresh/read-ends.ts'
+import type { End, RefreshRules, WrittenAnswer } from '../../../src/sync/refresh/ends.ts'
+import { readEnds } from '../../../src/sync/refresh/read-ends.ts'
 import { afterFullWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
 
 interface ListedRow {
@@ -134,11 +134,8 @@ export class Listing {
       const { lastPage, clock: at } = this
       const next = page < lastPage ? page + 1 : null
       const total = this.rows.length
-      const added = items.filter(({ seen }) => seen?.firstAt === at).length
-      const changed = items.filter(({ seen }) => seen?.changedAt === at).length - added
-      const written = { added, changed }
       const found = this.foundSince(state.settledAt)
-      step = reading.next(spoil({ page, at, total, next, lastPage, items, written, found }))
+      step = reading.next(spoil({ page, at, total, next, lastPage, items, found }))
     }
     const { state: after, done } = step.value
     return { state: after, asked, outcomes: done.map(({ outcome }) => outcome) }

@@ -17,7 +17,7 @@ describe('a refresh of a list whose newest end is not known', () => {
 
     expect(outcomes).toEqual(['settled', 'settled'])
     expect(after?.places).toEqual({ first: 0, last: 0, elsewhere: 0, [end]: 5 })
-    expect(after?.freshAsOf).toBe(after?.startedAt)
+    expect(after?.freshAsOf).toBe(after?.freshness.newestAt)
     expect(list.missing).toEqual([])
   })
 
@@ -27,7 +27,7 @@ describe('a refresh of a list whose newest end is not known', () => {
 
     const after = list.refresh(state, { rules: AUTO }).state
 
-    expect(after?.freshAsOf).toBe(after?.startedAt)
+    expect(after?.freshAsOf).toBe(after?.freshness.newestAt)
     expect(after?.places).toEqual({ first: 2, last: 0, elsewhere: 0 })
   })
 
@@ -36,7 +36,7 @@ describe('a refresh of a list whose newest end is not known', () => {
     list.add(5)
 
     const { asked, state: after } = list.refresh(
-      { ...state, settledAt: state.startedAt - 1 },
+      { ...state, settledAt: state.freshAsOf - 1 },
       { rules: AUTO },
     )
 
@@ -75,7 +75,7 @@ describe('a refresh of a list whose newest end is not known', () => {
 
     expect(first).toMatchObject({ places: { first: 0, last: 0, elsewhere: 10 }, freshAsOf: state.freshAsOf })
     expect(second.asked).toEqual([])
-    expect(second.state?.startedAt).toBeGreaterThan(first.startedAt)
+    expect(second.state?.freshness.newestAt).toBeGreaterThan(first.freshness.newestAt)
   })
 })
 
@@ -127,10 +127,10 @@ describe('a hole', () => {
     const walked = list.walk(behind)
     const after = list.refresh(walked).state ?? walked
 
-    expect(hole.holeSince).toBe(hole.startedAt)
-    expect(behind).toMatchObject({ freshAsOf: state.freshAsOf, holeSince: hole.startedAt, holes: 0 })
-    expect(walked).toMatchObject({ holeSince: null, freshAsOf: walked.startedAt })
-    expect(after.freshAsOf).toBe(after.startedAt)
+    expect(hole.holeSince).toBe(hole.freshness.newestAt)
+    expect(behind).toMatchObject({ freshAsOf: state.freshAsOf, holeSince: hole.freshness.newestAt, holes: 0 })
+    expect(walked).toMatchObject({ holeSince: null, freshAsOf: walked.settledAt })
+    expect(after.freshAsOf).toBe(after.freshness.newestAt)
   })
 
   it('at an end that is read once an hour only does not count', () => {
@@ -141,7 +141,7 @@ describe('a hole', () => {
     const { outcomes, state: after } = list.refresh(known, { rules: AUTO })
 
     expect(outcomes).toEqual(['settled', 'hole'])
-    expect(after).toMatchObject({ holeSince: null, freshAsOf: after?.startedAt })
+    expect(after).toMatchObject({ holeSince: null, freshAsOf: after?.freshness.newestAt })
   })
 })
 
@@ -161,7 +161,7 @@ describe('the pages that a refresh has read, of which older pages are not read a
       },
     })
 
-    expect({ asked, pagesRead: after?.newestRead }).toEqual(expected)
+    expect({ asked, pagesRead: after?.shown }).toEqual(expected)
   })
 })
 
@@ -169,7 +169,7 @@ describe('the pages that a refresh has read, of which older pages are not read a
 function newsAfter(move: (list: Listing) => void): number {
   const { list, state } = synced('first', 500)
   move(list)
-  return list.refresh(state).state?.rates?.news ?? 0
+  return list.refresh(state).state?.freshness.news ?? 0
 }
 
 it('a refresh learns from rows that came how often it is worth while, and from changed ones by a sixteenth', () => {

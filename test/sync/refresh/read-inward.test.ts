@@ -334,13 +334,6 @@ describe('a reading that meets changed rows only', () => {
 })
 
 describe('a list without a total', () => {
-  it('is read until fifty rows in a row are old news', () => {
-    const { list, state } = synced('first', 500)
-    list.add(1)
-
-    expect(list.refresh(state, { rules: { total: 'ignore' } }).asked).toEqual([1, 2, 3])
-  })
-
   it('has no step back', () => {
     const { list, state } = synced('first', 500)
     list.add(60)

@@ -1,30 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
 import type { JobOptions } from '../../../src/sync/job.ts'
-import type { RefreshPolicy } from '../../../src/sync/refresh/due.ts'
-import { createShareUse, shareRules } from '../../../src/sync/refresh/price.ts'
 import type { PageSource } from '../../../src/sync/types.ts'
 import { ACME, jobOf } from '../../helpers/jobs.ts'
 import { hearing, mirroredIds, runOnce, runs, walks } from '../../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../../helpers/scripted-list.ts'
-import { shareOf } from '../../helpers/shares.ts'
+import { policyOf, shareOf } from '../../helpers/shares.ts'
 import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const MINUTE = 60_000
 
 const HOUR = 60 * MINUTE
-
-/** A refresh each hour, as of any list without much news. */
-function policyOf(test: TestMirror, more: Partial<RefreshPolicy> = {}): RefreshPolicy {
-  return {
-    every: HOUR,
-    turn: Number.POSITIVE_INFINITY,
-    walkEvery: 24 * HOUR,
-    newest: 'auto',
-    share: shareOf(test.clock.now, { limit: 60 }),
-    ...more,
-  }
-}
 
 /** A mirror of a list of ten pages that a full walk has read a minute ago. */
 async function synced(script: Partial<Script> = {}) {
@@ -109,7 +95,11 @@ describe('a refresh', () => {
     const { test, list } = await synced({ ids: upTo(12) })
     await openTestMirror({ file: test.file, clock: test.clock }).store.acquire(jobOf())
 
-    const due = await runOnce(test, list, { instead: 'due', refresh: policyOf(test), trigger: 'schedule' })
+    const due = await runOnce(test, list, {
+      instead: 'due',
+      refresh: policyOf(test.clock.now),
+      trigger: 'schedule',
+    })
     const asked = await runOnce(test, list, { instead: 'newest' })
 
     expect(due).toMatchObject({ run: null, walk: null, trigger: 'refresh', error: { code: 'BUSY' } })
@@ -140,7 +130,7 @@ describe('a refresh', () => {
         throw new Error('no answer')
       },
     })
-    const due: Partial<JobOptions> = { instead: 'due', refresh: policyOf(test) }
+    const due: Partial<JobOptions> = { instead: 'due', refresh: policyOf(test.clock.now) }
     test.clock.advance(HOUR)
 
     await runOnce(test, failing, due)
@@ -187,27 +177,10 @@ describe('a refresh', () => {
     expect(result.error).toMatchObject({ code: 'ORGANIZATION_NOT_FOUND' })
   })
 
-  it('does not take rows that a walk missed near one end for new ones there', async () => {
-    const rows = upTo(150)
-    const { test, list } = await synced({
-      ids: rows.filter((id) => id < 131 || id > 133),
-      perPage: 25,
-      instead: (page) => ({ ...page, total: null }),
-    })
-    list.ids = rows
-    await refresh(test, list)
-    expect(mirroredIds(test)).toEqual(rows)
-    list.ids = [151, 152, 153, ...rows]
-
-    await refresh(test, list)
-
-    expect(mirroredIds(test)).toEqual(upTo(153))
-  })
-
   it('that fails is charged what it sent', async () => {
     const { test, list } = await synced()
     const { settledAt } = stateOf(test)
-    const policy = policyOf(test)
+    const policy = policyOf(test.clock.now)
     const failing = {
       ...list.source,
       fetchPage: async (...[, observe]: Parameters<typeof list.source.fetchPage>) => {
@@ -234,7 +207,7 @@ describe('a refresh', () => {
         return list.source.fetchPage(page, observe, ...others)
       },
     }
-    const policy = policyOf(test, { share: shareOf(test.clock.now, { limit: 60, price: 0.03 }) })
+    const policy = policyOf(test.clock.now, { share: shareOf(test.clock.now, { limit: 60 }) })
     const level = () => policy.share.known().level
     const refreshDue = async () => {
       await runOnce(test, { source }, { instead: 'due', refresh: policy })
@@ -260,46 +233,6 @@ describe('a refresh', () => {
       expect(await refresh(test, list)).toMatchObject({ error: null, isInstead: false, coverage: 'steady' })
     },
   )
-
-  it('of a mirror of the version before begins with rates that suit any list, and loses nothing else', async () => {
-    const { test, list } = await synced({ ids: upTo(300) })
-    list.ids.push(301, 302, 303)
-    await refresh(test, list)
-    const { rates, walkAt, newestRead, ...kept } = stateOf(test)
-    expect([rates, walkAt, newestRead].filter((one) => one === undefined)).toEqual([])
-    const bands = [2, 5, 17, 65].map((cursor) => ({ cursor, credit: 0.7 }))
-    const before = { ...kept, cost: 2.1, bands }
-    test.connection.prepare('UPDATE sync_jobs SET refresh = ?').run(JSON.stringify(before))
-    const shown = status(test)
-    test.clock.advance(HOUR)
-    list.ids.push(304)
-    list.asked.length = 0
-
-    const policy = policyOf(test, {
-      share: createShareUse(test.store, 'token', () => shareRules(60, 10), test.clock.now),
-    })
-    await runOnce(test, list, { instead: 'due', refresh: policy })
-
-    // All of 304 rows are taken to be new within 100 days; and one has come in an hour.
-    const start = (16 * 304) / 144_000
-    const { rates: begun, ...after } = stateOf(test)
-    expect(begun).toMatchObject({ news: (160 + 16) / (160 / start + 60), hasNewestEnd: true })
-    expect(after).toMatchObject({
-      scope: kept.scope,
-      holeSince: null,
-      total: 304,
-      lastPage: 102,
-      rowsAdded: 304,
-    })
-    expect(after.places).toEqual({ first: 0, last: 4, elsewhere: 0 })
-    expect(after.freshAsOf).toBeGreaterThan(Number(kept.freshAsOf))
-    expect(mirroredIds(test)).toEqual(upTo(304))
-    expect(status(test)).toMatchObject({ as_of: shown.as_of, coverage: shown.coverage, newest: shown.newest })
-    // Nothing was paid before.
-    const [share] = await test.store.shares(['token'])
-    const sent = list.asked.length / (shareRules(60, 10).perMinute * 60)
-    expect(share?.logPrice).toBeCloseTo(Math.log(20) + sent)
-  })
 
   it.each([11, 21, 23, null])(
     'reads on behind the rows that the first walk found in front at its end, killed at request %s',
@@ -449,7 +382,11 @@ describe('between two pages of a walk', () => {
     }
     await runOnce(test, { source })
 
-    const { coverage, walk, error } = await runOnce(test, { source: watched }, { refresh: policyOf(test) })
+    const { coverage, walk, error } = await runOnce(
+      test,
+      { source: watched },
+      { refresh: policyOf(test.clock.now) },
+    )
 
     expect({ error, coverage }).toEqual({ error: null, coverage: 'repaired' })
     expect(mirroredIds(test)).toEqual(upTo(62))
@@ -478,7 +415,7 @@ describe('between two pages of a walk', () => {
     }
 
     test.clock.advance(HOUR)
-    await runOnce(test, { source: sees }, { refresh: policyOf(test) })
+    await runOnce(test, { source: sees }, { refresh: policyOf(test.clock.now) })
 
     expect(test.value('SELECT count(*) FROM sync_missing')).toBe(0)
     await runOnce(test, { source: sees })
@@ -491,14 +428,14 @@ describe('between two pages of a walk', () => {
     await runOnce(test, list)
     test.clock.advance(HOUR)
     const begun = test.clock.now()
-    const policy = policyOf(test)
+    const policy = policyOf(test.clock.now)
     // Beyond what newest ends may begin with by 10 requests, of which the share carries one a second.
-    await policy.share.take(() => 1.5 * 60 + 10)
+    await policy.share.take(() => ({ cost: 1.5 * 60 + 10 }))
 
     await runOnce(test, list, { refresh: policy })
 
     const refreshes = test.rows("SELECT started_at FROM sync_runs WHERE trigger = 'refresh' ORDER BY id")
-    expect(Date.parse(String(refreshes[0]?.started_at)) - begun).toBe(11_000)
+    expect(Date.parse(String(refreshes[0]?.started_at)) - begun).toBe(10_000)
   })
 
   it('no refresh goes first where none is configured', async () => {
@@ -526,7 +463,7 @@ describe('between two pages of a walk', () => {
     urgencies.length = 0
 
     test.clock.advance(HOUR)
-    const cheap = policyOf(test, { share: shareOf(test.clock.now, { limit: 60, price: 0.03 }) })
+    const cheap = policyOf(test.clock.now, { share: shareOf(test.clock.now, { limit: 60 }) })
     await runOnce(test, { source: watched }, { refresh: cheap })
 
     const older = urgencies.flatMap((urgency, index) => (urgency === 'walk' ? [index] : []))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { endsWorthReading } from '../../../src/sync/refresh/ends.ts'
+import { endsWorthReading } from '../../../src/sync/refresh/read-ends.ts'
 import {
   afterFullWalk,
   type CompleteWalk,
@@ -7,6 +7,7 @@ import {
   shouldWarnOfChanges,
   stateOf,
 } from '../../../src/sync/refresh/state.ts'
+import { withBands } from '../../../src/sync/refresh/worth.ts'
 
 const WALK: CompleteWalk = {
   scope: 'orders',
@@ -18,15 +19,17 @@ const WALK: CompleteWalk = {
   rowsAdded: { first: 10, last: 1010 },
 }
 
-const UNCOUNTED = { first: null, last: null }
-
 const FIRST = afterFullWalk(null, WALK)
 
-const KNOWN: RefreshState = { ...FIRST, places: { first: 20, last: 0, elsewhere: 0 } }
+const KNOWN: RefreshState = {
+  ...FIRST,
+  places: { first: 20, last: 0, elsewhere: 0 },
+  freshness: withBands(FIRST.freshness, 40, true, 100),
+}
 
 describe('a complete full walk', () => {
   it('is what refreshes begin with: the first one settles at its end', () => {
-    expect(FIRST).toMatchObject({ settledAt: 200, freshAsOf: 100, startedAt: 100, lastPage: 40, total: 1000 })
+    expect(FIRST).toMatchObject({ settledAt: 200, freshAsOf: 100, lastPage: 40, total: 1000 })
   })
 
   it('claims nothing until a later one, if the first one moved so much that nobody knows what it has missed', () => {
@@ -55,8 +58,8 @@ describe('a complete full walk', () => {
       expected: { settledAt: 450, total: 995, rowsAdded: 12 },
     },
     { before: { lastPage: 4 }, expected: { lastPage: 40 } },
-    { before: { freshAsOf: 420, startedAt: 420 }, expected: { freshAsOf: 420, startedAt: 420 } },
-    { before: { freshAsOf: 250, startedAt: 250 }, expected: { freshAsOf: 300, startedAt: 300 } },
+    { before: { freshAsOf: 420 }, expected: { freshAsOf: 420 } },
+    { before: { freshAsOf: 250 }, expected: { freshAsOf: 300 } },
     { before: { holeSince: 290, holes: 2 }, expected: { holeSince: null, holes: 0 } },
     { before: { holeSince: 310, holes: 2 }, expected: { holeSince: 310, holes: 2 } },
   ])('moves $before to $expected', ({ before, expected }) => {
@@ -67,27 +70,10 @@ describe('a complete full walk', () => {
       settledAt: 300,
       total: 990,
       freshAsOf: 300,
-      startedAt: 300,
       rowsAdded: 10,
-      walkAt: 300,
       ...expected,
     })
   })
-
-  it.each([
-    { holeSince: 290, totals: WALK.totals, newest: 'auto', expected: { first: 20, last: 0 } },
-    { holeSince: null, totals: UNCOUNTED, newest: 'auto', expected: { first: 20, last: 0 } },
-    { holeSince: 310, totals: UNCOUNTED, newest: 'auto', expected: { first: 20, last: 0 } },
-    { holeSince: 290, totals: UNCOUNTED, newest: 'auto', expected: { first: 0, last: 0 } },
-    { holeSince: 290, totals: UNCOUNTED, newest: 'first', expected: { first: 20, last: 0 } },
-  ] as const)(
-    'forgets where items were new, once it has read a hole of a list without a total: $holeSince $totals $newest',
-    ({ holeSince, totals, newest, expected }) => {
-      const walk = { ...WALK, startedAt: 300, endedAt: 400, totals }
-
-      expect(afterFullWalk({ ...KNOWN, holeSince }, walk, newest).places).toMatchObject(expected)
-    },
-  )
 
   it('of another path or other filters begins from nothing', () => {
     expect(stateOf(KNOWN, 'orders')).toBe(KNOWN)
