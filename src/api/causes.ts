@@ -37,7 +37,10 @@ function explain({ code, tls, origin, timeoutMs }: Failure): KnownError {
   if (code === 'TIMEOUT')
     return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
   if (code === 'HPE_HEADER_OVERFLOW')
-    return new JobError('BAD_RESPONSE', 'the answer has more than 16 kB of headers')
+    return new JobError(
+      'BAD_RESPONSE',
+      'the answer has more than 16 kB of headers; look at the server, or a proxy before it',
+    )
   if (code.startsWith('HPE_'))
     return new JobError(
       'BAD_RESPONSE',

@@ -35,6 +35,10 @@ export function errorOfStatus(
   }
   if (isFailure(status))
     return new RetryableError('SERVER_ERROR', `the server failed (${status})${says}`, announced.retryAfterMs)
+  if (status === 407) {
+    const text = `a proxy before the API asks for a login (407)${says}; give an api.baseUrl that leads past it`
+    return new JobError('UNEXPECTED_STATUS', text)
+  }
   if (status >= 300 && status <= 399) {
     const text = `the server redirects (${status}), which is never followed; look at api.baseUrl`
     return new JobError('UNEXPECTED_STATUS', text)

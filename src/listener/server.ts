@@ -175,7 +175,9 @@ const STILL_MS = 20_000
 
 async function listen(app: Hono, { host, port }: { host: string; port: number }) {
   const answer = getRequestListener(app.fetch, { hostname: 'localhost', overrideGlobalObjects: false })
-  const server = createServer({ ...LIMITS, connectionsCheckingInterval: 1000 }, answer)
+  const server = createServer({ ...LIMITS, connectionsCheckingInterval: 1000 }, (request, response) => {
+    void answer(request, response)
+  })
   server.timeout = STILL_MS
   server.maxConnections = 100
   try {

@@ -31,9 +31,14 @@ export function problemOf(row: StatusRow, state: State, plan: JobPlan | null): P
       const [code = '', ...message] = (row.retry_error ?? '').split(': ')
       return { text: causeText(code, message.join(': '), row), since: row.retry_since }
     }
-    default:
-      return { text: null, since: null }
+    case 'not configured':
+    case 'not read yet':
+    case 'being read':
+    case 'unfinished':
+    case 'uncertain':
+    case 'read':
   }
+  return { text: null, since: null }
 }
 
 function removalsText(row: StatusRow): string {

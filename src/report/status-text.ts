@@ -151,7 +151,7 @@ function jobLines(job: JobStatus, { now, daemon }: Status): string[] {
       ? ''
       : `, next in ${inWords(Date.parse(job.next_run_at) - Date.parse(now))}`
   return [
-    `${nameOf(job).padEnd(28)}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${`${job.state}`.padEnd(13)}  ${asOfText(job, now)}${next}`,
+    `${nameOf(job).padEnd(28)}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${job.state.padEnd(13)}  ${asOfText(job, now)}${next}`,
     ...job.notes.map((text) => `    ${text}`),
   ]
 }

@@ -155,10 +155,17 @@ function livingText({ daemon, jobs, timezone }: Facts): string {
   if (daemon.running === true)
     return lost === 0 ? '' : `; ${grouped(lost)} of ${grouped(processes.length)} daemons died`
   if (daemon.running === null) return '; this user cannot see whether a daemon is running'
-  if (processes.length > 0) return '; the daemon died: start it again, or run sync for newer rows'
+  // A command would meet what somebody has to mend first.
+  const isStuck = jobs.some(
+    (job) => job.held_since !== null || job.removals_held > 0 || job.failing_since !== null,
+  )
+  const cure = isStuck
+    ? ['', '']
+    : [': start it again, or run sync for newer rows', ': start one, or run sync for newer rows']
+  if (processes.length > 0) return `; the daemon died${cure[0]}`
   // A command that somebody typed is at work.
   if (jobs.some((job) => job.running === true)) return ''
-  return '; no daemon runs: start one, or run sync for newer rows'
+  return `; no daemon runs${cure[1]}`
 }
 
 /** A run may start this late: it may wait 30 seconds for the file's lock. */

@@ -22,7 +22,7 @@ describe.runIf(HAS_BROWSER)('the status page in a browser', () => {
   it.each([360, 1400])('fits %i pixels, complains of nothing, and asks for itself alone', async (width) => {
     const status = statusOf([
       listOf(EVIL, failedBy('NETWORK', EVIL)),
-      listOf('acme', { held_since: at(1), held_reason: `${'long'.repeat(100)}` }),
+      listOf('acme', { held_since: at(1), held_reason: 'long'.repeat(100) }),
       listOf('globex'),
     ])
     const listener = await openListener({ host: '127.0.0.1', port: 0 }, Date.now)

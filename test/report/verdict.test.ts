@@ -162,7 +162,7 @@ describe('all that is said of one list', () => {
     const status = statusOf([listOf('acme')], { unusable })
 
     expect(unusable).toBe(
-      'the disk of /data/mirror.db is full (4,096 bytes are free), so nothing can be written: make room',
+      'the disk of /data/mirror.db is full (4,096 bytes are left, and 1,000,000 are needed), so nothing can be written: make room',
     )
     expect([status.check_exit_code, status.verdict]).toEqual([4, unusable])
     expect(status.next).toEqual(['mend what is said above; nothing is written until then'])

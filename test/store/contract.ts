@@ -190,7 +190,9 @@ async function walkOf(store: Store, ...texts: string[]): Promise<string> {
 function discovered(rows: readonly Record<string, unknown>[]): string[] {
   const texts = rows.map((row) => {
     const values = Object.entries(row).filter(([name, value]) => !name.startsWith('_') && value !== null)
-    return JSON.stringify(values.map(([name, value]) => [name, String(value)]).toSorted())
+    return JSON.stringify(
+      values.map(([name, value]) => [name, String(value)].join()).toSorted((a, b) => a.localeCompare(b)),
+    )
   })
   return texts.toSorted()
 }

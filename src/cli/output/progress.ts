@@ -68,7 +68,15 @@ export function noteEvent(
       list.lastPage = page.lastPage
       list.rows = event.itemsInWalk
       list.perMinute = allowedPerMinute(page.announcedLimit, rules)
+      return
     }
+    case 'finish':
+    case 'notices':
+    case 'pass':
+    case 'refresh':
+    case 'throttled':
+    case 'verified':
+    case 'waited':
   }
 }
 

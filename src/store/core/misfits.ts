@@ -24,7 +24,7 @@ export function* misfitColumns(): Rule<MisfitColumn[]> {
       FROM ${quoted(collection)}
       WHERE ${isMisfit(names)}
     `)
-    const rows = names.map((_, index) => Number(counts?.[`c${index}`] ?? 0))
+    const rows = names.map((_, index) => counts?.[`c${index}`] ?? 0)
     found.push(...columns.flatMap((column, index) => (rows[index] ? [{ ...column, rows: rows[index] }] : [])))
   }
   return found

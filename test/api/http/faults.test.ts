@@ -141,7 +141,10 @@ describe('what is no HTTP', () => {
     const url = await serveRaw((socket) => socket.end(`${OK}X-More: ${'x'.repeat(20_000)}\r\n\r\n`))
 
     expect(await errorOf(url)).toEqual(
-      new JobError('BAD_RESPONSE', 'the answer has more than 16 kB of headers'),
+      new JobError(
+        'BAD_RESPONSE',
+        'the answer has more than 16 kB of headers; look at the server, or a proxy before it',
+      ),
     )
   })
 })

@@ -5,8 +5,9 @@ import { literal } from '../storable.ts'
 /** The comment on each of our views: by it they are told from views of users. */
 export const VIEW_MARK = 'made by admin-mirror'
 
-/** Numbers that numeric and double precision hold without an error. */
-const NUMBER = String.raw`^-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[12]?[0-9]{1,2})?$`
+/** Numbers that numeric holds without an error, and double precision too, up to the greatest. */
+const NUMBER = String.raw`^-?[0-9]{1,40}(\.[0-9]{1,40})?([eE]([+-]?[12]?[0-9]{1,2}|\+?30[0-8]))?$`
+const GREATEST = '1.7976931348623157e308'
 /** Texts that write out a number. */
 const WHOLE_TEXT = '^(0|-?[1-9][0-9]{0,18})$'
 const TEXT = String.raw`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`
@@ -33,7 +34,7 @@ WHERE json_typeof(e.value) = 'object'`,
       return `CASE WHEN ${kind} = 'boolean' THEN (${text} = 'true')::int WHEN ${isNumber(WHOLE_TEXT)}
     THEN CASE WHEN ${number} = trunc(${number}) AND ${number} BETWEEN -9223372036854775808 AND 9223372036854775807 AND (${isSafe} OR ${text} !~ '[.eE]') THEN ${number} END END`
     return `CASE WHEN ${isNumber(TEXT)} AND length(${text}) <= 15
-    THEN CASE WHEN ${isSafe} OR ${text} ~ '[.eE]' THEN ${text}::double precision END END`
+    THEN CASE WHEN ${isSafe} OR ${text} ~ '[.eE]' AND abs(${number}) <= ${GREATEST} THEN ${text}::double precision END END`
   },
 }
 

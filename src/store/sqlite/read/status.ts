@@ -105,5 +105,5 @@ const FULL_BELOW = 1_000_000
 /** Why nothing can be written to the mirror: its disk is full. Null if it is not. */
 export function fullDisk(file: string, free: number | null): string | null {
   if (free === null || free >= FULL_BELOW) return null
-  return `the disk of ${file} is full (${grouped(free)} bytes are free), so nothing can be written: make room`
+  return `the disk of ${file} is full (${grouped(free)} bytes are left, and ${grouped(FULL_BELOW)} are needed), so nothing can be written: make room`
 }
