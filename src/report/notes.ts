@@ -49,7 +49,8 @@ function removalsText(row: StatusRow): string {
 }
 
 function overdueProblem({ last_run_at: lastRun }: StatusRow, plan: JobPlan | null): Problem {
-  if (lastRun === null || plan?.dueAt == null) return { text: 'never read', since: null }
+  if (lastRun === null) return { text: 'never read', since: null }
+  if (plan?.dueAt == null) return { text: 'read by a clock that was ahead', since: null }
   const text = `by its schedule (${printable(plan.schedule, 60)}) it should have been read`
   return { text, since: new Date(plan.dueAt).toISOString() }
 }

@@ -20,6 +20,7 @@ it('a list that was read by a clock a year ahead is not fresh, and that is said,
     return { code, stdout }
   }
 
+  expect((await asked()).stdout).not.toContain('never read')
   for (const options of [['--check'], ['--max-age', '2h'], ['--fresh', '2h']])
     expect(await asked(...options)).toEqual({
       code: 1,
