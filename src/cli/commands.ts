@@ -221,7 +221,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: 'copy the mirror into one file that any tool can open',
     load: () => import('./commands/snapshot.ts'),
     arguments: [argument('<file>')],
-    options: [option('--database <file>', 'a mirror or a copy, instead of the mirror of the configuration')],
+    options: [DATABASE],
     examples: ['snapshot copy.db'],
     exits: [...LOCAL, 130],
   },
@@ -233,14 +233,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       option('--to <address>', 'postgres://user@host:5432/name?schema=admin_mirror').makeOptionMandatory(),
     ],
     examples: ["move --from data/mirror.db --to 'postgres://mirror@db.example.com/shop?schema=admin_mirror'"],
-    exits: [
-      0,
-      [1, 'the mirror is in use'],
-      2,
-      4,
-      [5, 'it was moved before, and one of the two has changed since'],
-      130,
-    ],
+    exits: [0, [1, 'the mirror is in use'], 2, 4, 130],
   },
 
   // The other commands.

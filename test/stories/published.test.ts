@@ -68,6 +68,17 @@ describe('the published file', () => {
     expect(fs.readdirSync(path.dirname(copy))).toEqual(['copy.db'])
   })
 
+  it('is exported like the mirror', async () => {
+    const exported = async (name: string, ...args: string[]) => {
+      const { code, stdout } = await scene.workspace.run(['export', name, '--format', 'ndjson', ...args])
+      return { code, lines: stdout.split('\n').toSorted() }
+    }
+    for (const name of ['orders', 'orders_changes', 'sync_status', 'organizations', 'sync_walks']) {
+      const { code, lines } = await exported(name, '--database', copy, '--org', ACME.name)
+      expect({ name, code, lines }).toEqual({ name, ...(await exported(name)), code: 0 })
+    }
+  })
+
   it('holds the same rows under the same names, and views of arrays as tables', () => {
     const names = ['', '_raw', '_history', '__lines', '_changes', '_versions'].map((end) => `orders${end}`)
     for (const name of [

@@ -1,8 +1,7 @@
 import { UsageError } from '../../errors.ts'
 import { tableName } from '../../store/columns/catalog.ts'
-import { listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/reading.ts'
+import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/reading.ts'
 import { quoted } from '../../store/core/sql.ts'
-import { knownCollections } from '../../store/core/tables.ts'
 import { printable } from '../../text.ts'
 import type { ExportWork, ReadableMirror, ReadRows } from './read.ts'
 
@@ -12,7 +11,7 @@ export async function exportedRows(
   { name, format, organizations }: ExportWork,
   configured: readonly string[],
 ): Promise<ReadRows & { areItems: boolean }> {
-  const collections = (await mirror.ask(knownCollections())).map((known) => known.name)
+  const collections = await mirror.ask(collectionNames())
   const columns = await columnsOf(mirror, name, collections, configured)
   const owner = ['_organization_id', 'organization_id', ...(name === 'organizations' ? ['id'] : [])].find(
     (column) => columns.has(column),
@@ -40,7 +39,11 @@ async function columnsOf(
   configured: readonly string[],
 ): Promise<Map<string, string>> {
   const found = await ask(dialect.relationNamed([name]))
-  if (found?.name === name && WITH_ROWS.includes(found.kind)) return ask(dialect.columnTypes(name))
+  if (found?.name === name && WITH_ROWS.includes(found.kind)) {
+    const types = await ask(dialect.columnTypes(name))
+    const shown = OF_EVERY_MIRROR[name] ?? null
+    return shown === null ? types : new Map([...types].filter(([column]) => shown.includes(column)))
+  }
   if (configured.includes(name) && !collections.includes(name))
     throw new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
   const names = await ask(dialect.relationNames())

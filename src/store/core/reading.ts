@@ -56,3 +56,11 @@ export function mayHold(collections: readonly string[], name: string): boolean {
 export function listedOrganizations(): Rule<{ id: string; name: string }[]> {
   return all('SELECT id, name FROM organizations ORDER BY configured DESC, name, id')
 }
+
+/** The names of the collections, from what a published file has, too. */
+export function* collectionNames(): Rule<string[]> {
+  const found = yield* all<{ collection: string }>(
+    'SELECT collection FROM sync_status UNION SELECT collection FROM sync_columns ORDER BY collection',
+  )
+  return found.map(({ collection }) => collection)
+}
