@@ -89,6 +89,7 @@ CREATE TABLE sync_jobs (
   scope_mixed INTEGER NOT NULL DEFAULT 0 /* 1: since then pages of another list were written */,
   rows_added INTEGER NOT NULL DEFAULT 0 /* rows ever added: two of these numbers tell how many are new */,
   refresh TEXT /* JSON: what the next refresh starts from; null before the first complete full walk */,
+  refreshed_at TIME /* of the last page of a refresh: no later page carries an earlier time */,
   fresh_as_of TIME /* what was added at the newest end before then is in the mirror */,
   newest TEXT /* first, last: the end where new items appear; null while neither is known */,
   failing_since TIME /* end of the first run that failed, since one succeeded; null: it is well */,

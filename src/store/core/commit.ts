@@ -22,7 +22,10 @@ export function* commitPage(
   const added = changes.upserts.filter(({ change }) => change === 'added').length
   const newRejects = yield* saveRejects(job, changes, answer?.walk.kind ?? 'refresh', at)
   if (answer) yield* saveAnswer(answer, newRejects, at)
-  else yield* countAsSeen(job, ids)
+  else {
+    yield* countAsSeen(job, ids)
+    yield* run(`UPDATE sync_jobs SET refreshed_at = :at WHERE ${OF_JOB}`, { ...namesOf(job), at })
+  }
   if (saved) yield* saveRefresh(job, saved)
   const counted = yield* one<{ hasMissing: number }>(COUNT_IN_RUN, {
     ...namesOf(job),

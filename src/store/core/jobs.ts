@@ -152,11 +152,17 @@ export function saveRefresh(job: Job, { state, freshAsOf, newest }: SavedRefresh
 }
 
 export function* refreshOf(job: Job): Rule<Pick<Lease, 'refresh' | 'rowsAdded' | 'lastPageAt'>> {
-  const row = yield* one<{ refresh: string | null; rowsAdded: number; lastPageAt: StoredTime | null }>(
+  const row = yield* one<{
+    refresh: string | null
+    rowsAdded: number
+    refreshedAt: StoredTime | null
+    lastPageAt: StoredTime | null
+  }>(
     `
       SELECT
         refresh,
         rows_added AS "rowsAdded",
+        refreshed_at AS "refreshedAt",
         (SELECT max(updated_at) FROM sync_walks WHERE ${OF_JOB}) AS "lastPageAt"
       FROM sync_jobs
       WHERE ${OF_JOB}
@@ -166,7 +172,8 @@ export function* refreshOf(job: Job): Rule<Pick<Lease, 'refresh' | 'rowsAdded' |
   return {
     refresh: refreshIn(row?.refresh ?? null),
     rowsAdded: row?.rowsAdded ?? 0,
-    lastPageAt: msOf(row?.lastPageAt ?? 0),
+    // Refreshes tell pages apart by their times.
+    lastPageAt: Math.max(msOf(row?.lastPageAt ?? 0), msOf(row?.refreshedAt ?? 0) + 1),
   }
 }
 

@@ -111,25 +111,6 @@ describe.skipIf(server.missing !== null)(
       ])
     })
 
-    it('where the schema, or that of the queue, belongs to another role', async () => {
-      const scene = await at({})
-      const { schema } = scene.address
-      const other = `other_${schema}`
-      await asAdmin(`CREATE ROLE ${other}`)
-      await asAdmin(`CREATE SCHEMA ${schema} AUTHORIZATION ${other}`)
-      const { code, text } = await sync(scene)
-      await asAdmin(
-        `ALTER SCHEMA ${schema} OWNER TO CURRENT_USER; CREATE SCHEMA ${schema}_queue AUTHORIZATION ${other}`,
-      )
-      const started = await scene.run(['start'], { env: { PGPASSWORD: scene.secretText } })
-
-      expect([code, started.code]).toEqual([4, 4])
-      expect(text).toMatch(
-        new RegExp(`the schema ${schema} .* belongs to the role ${other}.*ALTER SCHEMA ${schema} OWNER TO`),
-      )
-      expect(started.stderr).toMatch(new RegExp(`ALTER SCHEMA ${schema}_queue OWNER TO`))
-    })
-
     it('where the schema is another program’s, and touches nothing of it', async () => {
       const scene = await at({})
       await asAdmin(`CREATE SCHEMA ${scene.address.schema}`)

@@ -29,7 +29,7 @@ export const ELEMENTS: ElementSql = {
   END`
     return `CASE ${kind}
     WHEN 'integer' THEN CASE WHEN ${isExact} THEN ${value} END
-    WHEN 'real' THEN ${value}
+    WHEN 'real' THEN CASE WHEN abs(${value}) <= 1.7976931348623157e308 THEN ${value} END
     WHEN 'text' THEN CASE WHEN length(${value}) <= 15 AND ${value} NOT GLOB '*[^-0-9.]*' AND json_valid(${value}) THEN ${value} END
   END`
   },
