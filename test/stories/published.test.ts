@@ -57,6 +57,11 @@ beforeAll(async () => {
   reader.close()
 })
 
+async function exported(name: string, ...args: string[]) {
+  const { code, stdout } = await scene.workspace.run(['export', name, '--format', 'ndjson', ...args])
+  return { code, lines: stdout.split('\n').toSorted() }
+}
+
 describe('the published file', () => {
   it('is one file, which all may read', () => {
     const { size, mode } = fs.statSync(copy)
@@ -69,10 +74,6 @@ describe('the published file', () => {
   })
 
   it('is exported like the mirror', async () => {
-    const exported = async (name: string, ...args: string[]) => {
-      const { code, stdout } = await scene.workspace.run(['export', name, '--format', 'ndjson', ...args])
-      return { code, lines: stdout.split('\n').toSorted() }
-    }
     for (const name of ['orders', 'orders_changes', 'sync_status', 'organizations', 'sync_walks']) {
       const { code, lines } = await exported(name, '--database', copy, '--org', ACME.name)
       expect({ name, code, lines }).toEqual({ name, ...(await exported(name)), code: 0 })
