@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
+import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { OUTSIDE_READERS } from './helpers/outside-readers.ts'
 import { BIN, LOCKED_NODE } from './helpers/processes.ts'
@@ -52,6 +53,21 @@ describe('the questions of analysts', () => {
       const { stdout, stderr } = await workspace.run(['query', sql, '--database', file])
 
       expect({ stdout, stderr }).toEqual({ stdout: answer, stderr: '' })
+    })
+
+    // JDBC and DuckDB take an untyped column for NUMERIC or BLOB.
+    it('every column of a table or view has a type', () => {
+      const reader = new Database(workspace.file(file), { readonly: true })
+      const untyped = reader
+        .prepare(
+          `SELECT a.name, b.name FROM sqlite_schema a, pragma_table_info(a.name) b
+           WHERE a.name NOT LIKE 'sqlite%' AND b.type NOT IN ('INTEGER', 'REAL', 'TEXT', 'INT')`,
+        )
+        .raw()
+        .all()
+      reader.close()
+
+      expect(untyped).toEqual([])
     })
   })
 
