@@ -74,7 +74,7 @@ const STOPS = 2
 function afterFailure(row: StatusRow, isServed: boolean): Step {
   const { walk_stops: stops, walk_page: page } = row
   if (page !== null && (stops ?? 0) >= STOPS) {
-    const say = `page ${grouped(page)} failed in each of the last ${(stops ?? 0) + 1} runs, and others do not: until the API mends it, what is behind it comes with`
+    const say = `page ${grouped(page)} failed in each of the last ${(stops ?? 0) + 1} runs, and the pages before it did not: until the API mends it, those behind it can be tried with`
     return { say, command: `backfill --from-page ${page + 1}`, of: 'list' }
   }
   const again = row.last_run_trigger === 'backfill' ? backfillOfLastRun(row) : SYNC

@@ -188,7 +188,7 @@ function listStatus(
 ): { job: JobStatus; step: Step | null } {
   const { now, maxAgeMs, freshMs } = facts
   const { plan, tokenPlace } = list
-  const row = withPresentWait(list.row, now)
+  const row = facts.unusable === null ? withPresentWait(list.row, now) : withoutWork(list.row)
   const isConfigured = row.configured === 1
   const isOlder = (since: string | null, most: number | null) =>
     most === null ? null : isConfigured && isOlderThan(since, most, now)
@@ -249,6 +249,11 @@ function withPresentWait(row: StatusRow, now: number): StatusRow {
   const { running, waiting_until: until, last_run_status: last } = row
   const isMeant = running !== false || (last !== null && last !== 'succeeded')
   return isMeant && waitLeft(until, now) > 0 ? row : { ...row, waiting_for: null, waiting_until: null }
+}
+
+/** While the mirror cannot be written, nothing comes of the work that it tells of: that is how far it was. */
+function withoutWork(row: StatusRow): StatusRow {
+  return { ...row, running: false, retry_since: null, waiting_for: null, waiting_until: null }
 }
 
 /** Whether a run reads its pages now: how long a page that is asked for again keeps failing is not known. */

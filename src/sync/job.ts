@@ -198,7 +198,7 @@ async function prune(source: PageSource, { job, store, observe }: JobOptions): P
   const message =
     `this machine's clock is ${inWords(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the API's, so nothing old is deleted; ` +
     'set it (NTP): schedules and as_of go by it'
-  observe({ kind: 'notices', page: 1, notices: [{ level: 'warn', message }] })
+  observe({ kind: 'notices', page: 1, notices: [{ event: 'clock_differs', level: 'warn', message }] })
 }
 
 /** Whether the list is refreshed. A short one is walked instead, which costs the same and proves more; and so is one that was never read whole. */

@@ -106,6 +106,7 @@ function rejectNotice(page: number, rejects: readonly Reject[]): Notice[] {
   const many = `${counted(rejects.length, 'item')} of page ${page} ${rejects.length === 1 ? 'has' : 'have'} no usable key`
   return [
     {
+      event: 'items_rejected',
       level: 'warn',
       message: `${many} (${first.reason}) and ${rejects.length === 1 ? 'is' : 'are'} kept only in sync_rejects`,
     },

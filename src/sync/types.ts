@@ -133,8 +133,10 @@ export interface WalkPlan {
   restart: boolean
 }
 
-/** A log line about a page: `warn` if a value went to another column than expected. */
+/** A log line about a page. */
 export interface Notice {
+  /** `columns_changed` where it is absent. */
+  event?: 'items_rejected' | 'clock_differs'
   level: 'info' | 'warn'
   message: string
 }

@@ -55,7 +55,7 @@ describe('the next step', () => {
     [
       'of one of which three runs stopped at the same page',
       { ...failedBy('SERVER_ERROR'), walk_page: 1200, walk_stops: 2 },
-      'page 1,200 failed in each of the last 3 runs, and others do not: until the API mends it, what is behind it comes with: admin-mirror backfill --org acme --collection orders --from-page 1201',
+      'page 1,200 failed in each of the last 3 runs, and the pages before it did not: until the API mends it, those behind it can be tried with: admin-mirror backfill --org acme --collection orders --from-page 1201',
     ],
     [
       'of one of which two runs did',

@@ -169,6 +169,20 @@ describe('all that is said of one list', () => {
     expect(await pageHtml(status)).toContain('<h1 class="bad">')
   })
 
+  it('says of no list that it is being read or waits while the mirror cannot be written', () => {
+    const reading: Partial<StatusRow> = { running: true, last_run_status: 'running', work: 'schedule' }
+    const walk: Partial<StatusRow> = { walk_origin: 'sync', walk_page: 8, walk_rows_seen: 14, walk_total: 20 }
+    const wait = { waiting_until: at(-5), waiting_for: 'the rate limit', retry_since: at(1) }
+
+    const text = statusText(
+      statusOf([listOf('acme', { ...reading, ...walk, ...wait })], { unusable: 'the disk is full' }),
+      '',
+    )
+
+    expect(text).toContain('stopped at page 8, 14 of 20 items seen (70 %)')
+    expect(text).not.toMatch(/being read|running since|waits|no answer/)
+  })
+
   it.each([null, 1_000_000])('does not call a disk full with %j bytes free', (free) => {
     expect(fullDisk('/data/mirror.db', free)).toBeNull()
   })

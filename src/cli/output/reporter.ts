@@ -191,8 +191,8 @@ function logBusy(log: Logger, owner: string, work: OwnerWork | null): void {
 }
 
 function logNotices(log: Logger, page: number, notices: readonly Notice[]): void {
-  for (const { level, message } of notices)
-    log[level]({ event: 'columns_changed', page }, printable(message, 500))
+  for (const { event = 'columns_changed', level, message } of notices)
+    log[level]({ event, page }, printable(message, 500))
 }
 
 function logBeyondEnd(log: Logger, { number: page, items, next, lastPage }: Page): void {
