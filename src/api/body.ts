@@ -9,7 +9,7 @@ const UTF_8 = new TextDecoder()
 /** Returns the JSON of a body, its numbers exact. Throws BAD_RESPONSE, to be tried again where the body breaks off. */
 export function parseBody(body: Uint8Array): JsonValue {
   const text = UTF_8.decode(body)
-  if (text.trim() === '') throw notTheList('the answer is empty')
+  if (text.trim() === '') throw notTheList(`the answer is empty; ${ADDRESS}?`)
   // Where a body breaks off within a character, one stands in its place.
   if (!isUtf8(body)) throw breaksOff(text) ? brokenOff(body) : notTheList('the answer is not UTF-8 text')
   try {
@@ -18,18 +18,29 @@ export function parseBody(body: Uint8Array): JsonValue {
     if (error instanceof RangeError) throw notTheList('the answer is nested too deeply')
     if (breaksOff(text)) throw brokenOff(body)
     const title = titleOf(text)
-    if (title !== null) throw notTheList(`the answer is a page of HTML, not JSON${title}`)
-    throw notTheList(`the answer is not JSON: ${printable(text.trimStart(), 80)}`)
+    if (title !== null)
+      throw notTheList(
+        `the answer is a page of HTML, not JSON${title}; ${ADDRESS}, or does a login page or a proxy answer?`,
+      )
+    throw notTheList(`the answer is not JSON: ${printable(text.trimStart(), 80)}; ${ADDRESS}?`)
   }
 }
+
+const ADDRESS = "is api.baseUrl the API's address"
 
 /** For a 2xx response that is not the requested list. */
 export function notTheList(message: string): JobError {
   return new JobError('BAD_RESPONSE', message)
 }
 
+/** What to do about an answer that did not come whole, if trying again does not help. */
+export const IF_IT_STAYS = 'if it stays so, look at the server, or at a proxy before it'
+
 function brokenOff(body: Uint8Array): RetryableError {
-  return new RetryableError('BAD_RESPONSE', `the answer breaks off after ${body.length} bytes`)
+  return new RetryableError(
+    'BAD_RESPONSE',
+    `the answer breaks off after ${body.length} bytes; ${IF_IT_STAYS}`,
+  )
 }
 
 /** The title of a page of HTML, in brackets and for a message; empty if it has none, null if the text is no HTML. */

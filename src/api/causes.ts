@@ -1,9 +1,12 @@
 import type { RequestError } from 'got'
 import { isCertificateRefused, JobError, type KnownError, RetryableError } from '../errors.ts'
+import { IF_IT_STAYS } from './body.ts'
 
 /** What a request failed of, as got, Node, OpenSSL and the parsers of HTTP and of compressed data name it. */
 interface Failure {
   code: string
+  /** What the one who named it says of it: it may hold what was sent. */
+  message: string
   /** What OpenSSL says, in its own words; empty if it was not asked. */
   tls: string
   origin: string
@@ -15,6 +18,7 @@ export function causeOf(error: RequestError, { origin }: URL, timeoutMs: number)
   const code = codeOf(error)
   return explain({
     code: error.name === 'TimeoutError' ? 'TIMEOUT' : code,
+    message: error.message,
     tls: tlsReason(error, code),
     origin,
     timeoutMs,
@@ -33,7 +37,7 @@ function tlsReason({ message }: Error, code: string): string {
   return code.startsWith('ERR_SSL_') ? code.slice('ERR_SSL_'.length).replaceAll('_', ' ').toLowerCase() : ''
 }
 
-function explain({ code, tls, origin, timeoutMs }: Failure): KnownError {
+function explain({ code, message, tls, origin, timeoutMs }: Failure): KnownError {
   if (code === 'TIMEOUT')
     return new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
   if (code === 'HPE_HEADER_OVERFLOW')
@@ -46,8 +50,15 @@ function explain({ code, tls, origin, timeoutMs }: Failure): KnownError {
       'BAD_RESPONSE',
       `the answer is not HTTP (${code}); look at api.baseUrl: what listens at ${origin}?`,
     )
-  if (COMPRESSED.test(code))
-    return new RetryableError('BAD_RESPONSE', `the compressed answer breaks off or is damaged (${code})`)
+  if (NOT_COMPRESSED.test(message))
+    return new JobError(
+      'BAD_RESPONSE',
+      `the answer is not compressed as its Content-Encoding says (${code}); look at the server, or at a proxy before it`,
+    )
+  if (COMPRESSED.test(code)) {
+    const how = code === 'Z_BUF_ERROR' ? 'breaks off' : 'is damaged'
+    return new RetryableError('BAD_RESPONSE', `the compressed answer ${how} (${code}); ${IF_IT_STAYS}`)
+  }
   const [, refusal] = tls === '' ? [] : (TLS_REFUSALS.find(([reasons]) => reasons.test(tls)) ?? [])
   if (refusal) return new JobError('NETWORK', `${origin} ${refusal} (TLS: ${tls})`)
   // After the refusals of TLS: some of these speak of a certificate of ours.
@@ -56,6 +67,9 @@ function explain({ code, tls, origin, timeoutMs }: Failure): KnownError {
   const hint = HINTS[code] ?? (tls === '' ? '' : `, where TLS failed: ${tls}`)
   return new RetryableError('NETWORK', `the network failed (${code}) at ${origin}${hint}`)
 }
+
+/** What zlib says of a body that begins in another way than gzip or zstd do. */
+const NOT_COMPRESSED = /incorrect header check|Unknown frame descriptor/
 
 /** zlib's codes for gzip, brotli and zstd. */
 const COMPRESSED = /^(?:Z_|ERR__|ZSTD_)/

@@ -14,7 +14,7 @@ import {
   type WaitingRequest,
 } from './rate/limiter.ts'
 import { redact } from './redact.ts'
-import { errorOfStatus, isPage, whatItSays, withPageContext } from './response-errors.ts'
+import { ELSEWHERE, errorOfStatus, isPage, whatItSays, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 
@@ -168,16 +168,16 @@ async function refuseToken(
   token: string,
   hold: TokenHold,
   job: Job,
-  page: number,
+  number: number,
 ): Promise<never> {
   const { name } = job.organization
-  const reason = `the token of organization ${name} was refused (401)`
+  const page = isPage(response)
+  // The reason is kept in the mirror, so it says where the refusal came from.
+  const says = page ? redact(whatItSays(response), token) : ''
+  const reason = `the token of organization ${name} was refused (401)${says}`
   await hold.refused(reason)
-  const says = isPage(response)
-    ? `${redact(whatItSays(response), token)}, perhaps by a proxy before the API`
-    : ''
   throw new TokenRefusedError(
-    `${reason} at ${job.collection.name} page ${page}${says}; it was revoked, or is mistyped. ` +
+    `${reason} at ${job.collection.name} page ${number}; ${page ? `${ELSEWHERE}; else the token` : 'it'} was revoked, or is mistyped. ` +
       onHold(`admin-mirror resume --org ${shellWord(name)}`),
   )
 }

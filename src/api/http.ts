@@ -82,7 +82,7 @@ async function receive(request: Request, maxResponseBytes: number): Promise<Resp
   const at = rawHeaders.findIndex((name) => /^content-encoding$/i.test(name))
   const encoding = at < 0 ? '' : (rawHeaders[at + 1] ?? '')
   if (!ASKED_FOR.test(encoding)) {
-    const text = `the answer is encoded as ${printable(encoding, 40)}, which was not asked for`
+    const text = `the answer is encoded as ${printable(encoding, 40)}, which was not asked for; look at the server, or at a proxy before it`
     throw new JobError('BAD_RESPONSE', text)
   }
   return { status, headers, body: await readBody(request, maxResponseBytes) }

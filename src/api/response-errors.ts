@@ -18,12 +18,12 @@ export function errorOfStatus(
   const says = whatItSays(response)
   const { id } = job.organization
   if (status === 400) {
-    const text = `the server rejected the request as invalid (400)${says}; look at the filters`
+    const text = `the server rejected the request as invalid (400)${says}; ${isPage(response) ? ELSEWHERE : 'look at the filters'}`
     return new JobError('BAD_REQUEST', text)
   }
   if (status === 403) {
     const reason = isPage(response)
-      ? `access is refused (403)${says}; it may come from a firewall or proxy before the API: look there`
+      ? `access is refused (403)${says}; ${ELSEWHERE}`
       : `the token's user is not a member of this organization (403)${says}; let the user join it, or look at the token and the id ${id}`
     return new JobError('FORBIDDEN', reason)
   }
@@ -45,6 +45,10 @@ export function errorOfStatus(
   }
   return new JobError('UNEXPECTED_STATUS', `the server answered ${status}${says}`)
 }
+
+/** What to do about a refusal that is a page of HTML: the API's own are JSON. */
+export const ELSEWHERE =
+  'it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there'
 
 /**
  * The `message` of a JSON error body, or the title of a page of HTML, which comes from something before the API.

@@ -11,12 +11,19 @@ export class TokenFileError extends Error {
   override readonly name = 'TokenFileError'
 }
 
-/** Why a text is no token, or null. A header holds visible ASCII; quotes and `NAME=` come from environment files. */
+/**
+ * What an environment file writes before a token: a quote, or a name and `=`. A token may hold a `=` itself, so only a name of
+ * capitals, or one that speaks of a token, is taken for one, and only before what a token may begin with.
+ */
+const BEFORE_A_TOKEN =
+  /^(?:["'`]|(?:[A-Z][A-Z0-9_]+|\w*(?:[Tt]oken|TOKEN|[Kk]ey|KEY|[Ss]ecret|SECRET))=["'`]?[A-Za-z0-9])/
+
+/** Why a text is no token, or null. A header holds visible ASCII. */
 export function tokenFault(text: string): string | null {
   if (text === '') return 'is empty'
   if (text.length > LONGEST_TOKEN)
     return `holds more than a token, which has at most ${LONGEST_TOKEN} characters`
-  if (/^(?!["'`]|[A-Za-z_]\w*=[^=])[\x21-\x7e]+$/.test(text)) return null
+  if (/^[\x21-\x7e]+$/.test(text) && !BEFORE_A_TOKEN.test(text)) return null
   return 'holds more than a token: quotes around it, NAME= before it, a space, a line break, a control character or a letter beyond ASCII'
 }
 

@@ -45,7 +45,7 @@ describe('an answer that is refused', () => {
     [
       403,
       'FORBIDDEN',
-      'access is refused (403) with a page of HTML (its title: Attention Required!); it may come from a firewall or proxy before the API: look there',
+      'access is refused (403) with a page of HTML (its title: Attention Required!); it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there',
     ],
     [502, 'SERVER_ERROR', 'the server failed (502) with a page of HTML (its title: Attention Required!)'],
     [
@@ -114,7 +114,7 @@ describe('an answer that is refused', () => {
   })
 
   it.each<[string, number, string, string]>([
-    ['an empty body', 200, '', 'the answer is empty'],
+    ['an empty body', 200, '', "the answer is empty; is api.baseUrl the API's address?"],
     ['another page', 200, pageText(1), 'asked for page 2, but got page 1'],
     [
       'a list without pages',

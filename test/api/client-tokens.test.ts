@@ -28,11 +28,23 @@ describe('a 401', () => {
   })
 
   it('with a page of HTML says so: it may come from a proxy', async () => {
-    foresee().reply(401, `<html><title>Log in ${TOKEN}</title></html>`)
+    foresee().reply(401, `<html><title>Log in, please</title></html>`)
+    const { errorOf, holdStore } = createSetting()
+    const reason =
+      'the token of organization acme was refused (401) with a page of HTML (its title: Log in, please)'
 
-    expect((await createSetting().errorOf()).message).toContain(
-      'was refused (401) at orders page 1 with a page of HTML (its title: Log in [token], perhaps by a proxy before the API; it was revoked',
+    expect((await errorOf()).message).toContain(
+      `${reason} at orders page 1; it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there; ` +
+        'else the token was revoked, or is mistyped. Nothing more is sent with it.',
     )
+    expect(holdStore.heldReason()).toBe(reason)
+  })
+
+  it('keeps no token that its page echoes', async () => {
+    foresee().reply(401, `<html><title>Log in ${TOKEN}</title></html>`)
+    const { errorOf, holdStore } = createSetting()
+
+    expectNoToken([await errorOf(), holdStore.heldReason()])
   })
 
   it('stops requests that wait for the rate limit, too', async () => {

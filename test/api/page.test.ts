@@ -166,15 +166,23 @@ function withoutMeta(): string {
 
 describe('an answer that is no list', () => {
   it.each<[string, string, string]>([
-    ['an empty body', '', 'the answer is empty'],
-    ['white space', ' \r\n\t ', 'the answer is empty'],
+    ['an empty body', '', "the answer is empty; is api.baseUrl the API's address?"],
+    ['white space', ' \r\n\t ', "the answer is empty; is api.baseUrl the API's address?"],
     [
       'a page of HTML',
       '<!DOCTYPE html><html><head><title>Log in</title></head></html>',
-      'the answer is a page of HTML, not JSON (its title: Log in)',
+      "the answer is a page of HTML, not JSON (its title: Log in); is api.baseUrl the API's address, or does a login page or a proxy answer?",
     ],
-    ['a text', 'Too Many Attempts.', 'the answer is not JSON: Too Many Attempts.'],
-    ['JSON with a comma too many', '{"data":[1,]}', 'the answer is not JSON: {"data":[1,]}'],
+    [
+      'a text',
+      'Too Many Attempts.',
+      "the answer is not JSON: Too Many Attempts.; is api.baseUrl the API's address?",
+    ],
+    [
+      'JSON with a comma too many',
+      '{"data":[1,]}',
+      `the answer is not JSON: {"data":[1,]}; is api.baseUrl the API's address?`,
+    ],
     ['null', 'null', 'the answer is null, not a list'],
     ['an object without data', '{"items":[]}', 'the answer has no "data"'],
     [
@@ -270,7 +278,7 @@ describe('an answer that breaks off', () => {
     (text) => {
       expect(errorOf(text)).toMatchObject({
         name: 'RetryableError',
-        message: `the answer breaks off after ${text.length} bytes`,
+        message: `the answer breaks off after ${text.length} bytes; if it stays so, look at the server, or at a proxy before it`,
       })
     },
   )

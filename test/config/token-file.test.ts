@@ -27,7 +27,11 @@ function errorOf(readToken: () => string): Error {
 describe('a token file', () => {
   it.each([
     ['abc\r\n', 'abc'],
-    ['aGlkZGVu==', 'aGlkZGVu=='],
+    // A `=` within is no name before a token: these are what services give out.
+    ...['aGlkZGVu==', 'AB=', 'eyJ=.a', 'QUJD=.QUJD', '12|abc=def', 'a=b', '=x', 'ABC=='].map((token) => [
+      token,
+      token,
+    ]),
     [`$$\${NAME}`, `$$\${NAME}`],
   ])('that holds %j has the token %j', (content, token) => {
     const { file, readToken } = loadWithTokenFile('./token')
@@ -64,7 +68,9 @@ describe('a token file', () => {
     ['hidden\nhidden\n', 'holds more than a token'],
     ['hidden\u0000', 'holds more than a token'],
     ['"hidden"', 'holds more than a token: quotes around it'],
-    ['ACME_TOKEN=hidden', 'holds more than a token: quotes around it, NAME= before it'],
+    ...['ACME_TOKEN=hidden', 'TOKEN="hidden"', 'api_token=hidden', 'accessToken=hidden', 'KEY2=hidden'].map(
+      (text) => [text, 'holds more than a token: quotes around it, NAME= before it'],
+    ),
   ])('that holds %j is refused and not quoted', (content, message) => {
     const { file, readToken } = loadWithTokenFile('./token')
     writeFileSync(file, content)
