@@ -59,16 +59,13 @@ function* chunked(pieces: Iterable<string | Uint8Array>): Iterable<Uint8Array> {
   if (chunk !== '') yield Buffer.from(chunk)
 }
 
-/** The greatest number below which a double holds every whole number. */
-const EXACT = 2 ** 53
+/** From here on a double does not hold every whole number: it may stand for its neighbour. */
+const INEXACT = 2 ** 53
 
-/**
- * A REAL as SQLite writes it where a whole number is meant to be exact and this one may not be: `1.2e+19` and `9007199254740994.0`. Below
- * 2^53 as JavaScript does, without `.0`.
- */
+/** A REAL: as JavaScript writes it, without `.0`; from 2^53 on as SQLite does, so that it looks inexact: `9007199254740992.0`, `1.2e+19`. */
 export function numberText(value: number): string {
   const size = Math.abs(value)
-  if (size <= EXACT) return String(value)
+  if (size < INEXACT) return String(value)
   if (size === Number.POSITIVE_INFINITY) return value > 0 ? 'Inf' : '-Inf'
   return size < 1e17 ? `${value}.0` : value.toExponential().replace(/^(-?\d)e/, '$1.0e')
 }
