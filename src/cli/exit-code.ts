@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander'
+import { ConfigError } from '../config/problems.ts'
 import { ERRORS, InterruptedError, KnownError, UsageError, worstExitCode } from '../errors.ts'
 import type { JobResult } from '../sync/job.ts'
 import { printable } from '../text.ts'
@@ -12,22 +13,6 @@ export function exitCodeOfStop(signal: AbortSignal): number {
   return EXIT_OF_SIGNAL[signal.reason as keyof typeof EXIT_OF_SIGNAL] ?? 143
 }
 
-/** The exit code of `start` after a signal: a service that restarts on failure comes back after a SIGHUP, with the new configuration. */
-export function exitCodeOfStoppedStart({ reason }: AbortSignal): number {
-  return reason === 'SIGHUP' ? EXIT_OF_SIGNAL.SIGHUP : 0
-}
-
-/** Tells the user that a signal stopped the command, and returns its exit code. Throws any other error. */
-export function exitCodeIfStopped(
-  error: unknown,
-  { signal, stderr }: Pick<Runtime, 'signal' | 'stderr'>,
-  text?: string,
-): number {
-  if (!(error instanceof InterruptedError) || !signal.aborted) throw error
-  stderr.write(`${text ?? error.message}\n`)
-  return exitCodeOfStop(signal)
-}
-
 /** The exit code of a command by how its jobs ended. If a signal stopped it, that counts before their errors. */
 export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSignal): number {
   if (signal.aborted) return exitCodeOfStop(signal)
@@ -38,16 +23,17 @@ export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSigna
   )
 }
 
-/** Writes why a command failed, and returns its exit code. */
-export function reportError(error: unknown, { stderr }: Runtime): number {
+/** Writes why a command failed, and returns its exit code. A signal ends waits early, and goes before the error that comes of that. */
+export function reportError(error: unknown, { stderr, signal }: Pick<Runtime, 'stderr' | 'signal'>): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  if (error instanceof UsageError || (error instanceof Error && error.name === 'ConfigError')) {
+  if (error instanceof UsageError || error instanceof ConfigError) {
     stderr.write(`${safe(error.message)}\n`)
     return 2
   }
   if (error instanceof KnownError) {
-    stderr.write(`${error.code}: ${safe(error.message)}\n`)
-    return ERRORS[error.code].exitCode
+    const code = error instanceof InterruptedError ? '' : `${error.code}: `
+    stderr.write(`${code}${safe(error.message)}\n`)
+    return signal.aborted ? exitCodeOfStop(signal) : ERRORS[error.code].exitCode
   }
   stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
   return 1

@@ -9,7 +9,6 @@ import type { ListNames } from '../store/postgres/leases.ts'
 import type { ListQueue } from '../store/postgres/queue/queue.ts'
 import type { Store } from '../sync/store.ts'
 import { shellWord } from '../text.ts'
-import { exitCodeIfStopped } from './exit-code.ts'
 import type { MirrorFacts } from './read-status.ts'
 import type { ReadingTask } from './reading/read.ts'
 import type { Globals, Runtime } from './runtime.ts'
@@ -82,26 +81,6 @@ export function kindOf(config: Pick<Config, 'postgres'> | null): Promise<MirrorK
 export async function isMade(config: Config, runtime: Runtime): Promise<boolean> {
   const kind = await kindOf(config)
   return kind.isMade(config, runtime)
-}
-
-/** Runs a command that changes the mirror and sends nothing. Returns its exit code, or that of the signal that stopped it. */
-export async function withMirror(
-  config: Config,
-  runtime: Runtime,
-  work: (mirror: OpenMirror) => Promise<number>,
-): Promise<number> {
-  const log = { info: (_: object, message: string) => runtime.stderr.write(`${message}\n`), warn: () => {} }
-  try {
-    const { open } = await kindOf(config)
-    const mirror = await open({ config, runtime, log })
-    try {
-      return await work(mirror)
-    } finally {
-      await mirror.close()
-    }
-  } catch (error) {
-    return exitCodeIfStopped(error, runtime)
-  }
 }
 
 export interface OpenOptions {

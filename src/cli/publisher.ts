@@ -10,8 +10,6 @@ import { openForReading } from '../store/sqlite/file/open.ts'
 import type { RuleRunner } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 
-export type Publisher = ReturnType<typeof createPublisher>
-
 export interface PublisherOptions {
   /** The file, as `publish` names it. */
   target: string
@@ -21,96 +19,90 @@ export interface PublisherOptions {
   mirror: Pick<RuleRunner, 'run'>
   /** A service publishes by itself when it is time; a command at its end. */
   isService: boolean
+  /** Also where no list is left that was read to its end: what is forgotten must not stay in the file. */
+  evenUnread?: boolean
 }
 
-/** How often a service sees whether it is time to look. */
-const TICK_MS = 1000
+export type Publisher = ReturnType<typeof createPublisher>
 
-/** Times of the next look. */
-const [AT_ONCE, NEVER] = [0, Number.POSITIVE_INFINITY]
+/** How often a service that has news sees whether it is time to publish them. */
+const LOOK_EVERY_MS = 5000
 
 /** Keeps the published file up to date. Nothing here fails a run: what goes wrong is a warning. */
 export function createPublisher({
   target,
-  config: { database, publishEvery, publishMode },
+  config,
   runtime,
   logger,
   mirror,
   isService,
+  evenUnread = false,
 }: PublisherOptions) {
-  const { now } = runtime
+  const { database, publishEvery: every, publishMode: mode } = config
+  const { now, pid, randomHex } = runtime
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
-  /** When to look again. A service that was stopped before it published does so now. */
-  let lookAt = isService ? AT_ONCE : NEVER
-  let lookedAt = 0
+  /** There may be some at the begin: another process may have been stopped before it published. */
+  let mayHaveNews = true
   let tookMs = 0
   let failed: Making | null = null
   let running: Promise<void> | null = null
 
   /** When the file is to be made; null: the mirror has no news, or no list was read to its end. */
   async function dueAt(): Promise<number | null> {
+    const rested = nextPublication('more', { made: null, failed, every, now: now() })
+    if (rested > now()) return rested
     const current = await mirror.run(() => shown())
-    if (current.lists.every(({ as_of }) => as_of === null)) return null
-    const file = readPublished(target, publishMode)
+    const file = readPublished(target, mode)
+    const isUnread = current.lists.every(({ as_of }) => as_of === null)
+    if (isUnread && !(evenUnread && file)) return null
     const news = file ? newsOf(current, file) : 'more'
     if (news === 'none') return null
     if (!isService) return now()
     const made = file && { at: fs.statSync(target).mtimeMs, tookMs }
-    return nextPublication(news, { made, failed, every: publishEvery, now: now() })
+    return nextPublication(news, { made, failed, every, now: now() })
   }
 
-  async function publishDue(): Promise<void> {
-    const begun = now()
-    lookedAt = begun
-    lookAt = NEVER
+  async function publishIfDue(): Promise<void> {
+    const at = now()
+    mayHaveNews = false
     try {
       const due = await dueAt()
-      if (due === null) return
-      // If it is due now, this looks once more: the file may lack what is written meanwhile.
-      lookAt = due
-      if (due > now()) return
-      const task = { mirror: database, target, mode: publishMode, at: begun, isPublished: true }
-      const bytes = await copyMirror(task, newLockName(runtime.pid, runtime.randomHex), signal)
-      tookMs = now() - begun
+      // Also after it is made: the file may lack what is written meanwhile.
+      mayHaveNews ||= due !== null
+      if (due === null || due > now()) return
+      const task = { mirror: database, target, mode, at, isPublished: true }
+      const bytes = await copyMirror(task, newLockName(pid, randomHex), signal)
+      tookMs = now() - at
       failed = null
       logger.info({ event: 'published', file: target, bytes, duration_ms: tookMs }, 'published')
     } catch (error) {
       if (error instanceof InterruptedError) return
       const reason = error instanceof Error ? error.message : String(error)
       logger.warn({ event: 'publish_failed', file: target, reason }, `nothing was published: ${reason}`)
-      failed = { at: begun, tookMs: now() - begun }
-      lookAt = begun + publishEvery
+      failed = { at, tookMs: now() - at }
+      mayHaveNews = true
     }
   }
 
-  function publishOnce(): Promise<void> {
-    running ??= publishDue().finally(() => {
-      running = null
-    })
-    return running
+  async function look(): Promise<void> {
+    if (!mayHaveNews || running || signal.aborted) return
+    running = publishIfDue()
+    await running
+    running = null
   }
 
-  async function lookWhetherDue(): Promise<void> {
-    // A clock that was set back delays nothing.
-    const isDue = now() >= lookAt || (lookAt !== NEVER && now() < lookedAt)
-    if (isDue && !running && !signal.aborted) await publishOnce()
-  }
-
-  const stopLooking = isService ? runtime.every(TICK_MS, lookWhetherDue) : () => {}
+  const stopLooking = isService ? runtime.every(Math.min(every, LOOK_EVERY_MS), look) : () => {}
   return {
-    /** Notes that runs have ended, or a refresh: there may be news. */
+    /** Notes that runs have ended, or a refresh. */
     note(): void {
-      if (lookAt === NEVER) lookAt = AT_ONCE
+      mayHaveNews = true
     },
-    /** Publishes what is new, at once; for the end of a command. */
-    async finish(): Promise<void> {
-      if (lookAt !== NEVER && !signal.aborted) await publishOnce()
-    },
-    /** Stops what is in progress; the old file stays. */
+    /** A command publishes what is new; a service stops what is in progress, and the old file stays. */
     async close(): Promise<void> {
       stopLooking()
-      stop.abort()
+      if (isService) stop.abort()
+      else await look()
       await running
     },
   }

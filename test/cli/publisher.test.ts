@@ -103,6 +103,16 @@ describe('a service that publishes', () => {
     expect(await later(MINUTE)).toEqual(['published'])
   })
 
+  it('does not keep new rows waiting for an hour because only times had moved before', async () => {
+    const { change, save, later } = await createScene()
+    change(FRESHER)
+    expect(await later(MINUTE)).toEqual([])
+
+    await save('{"id":2,"total":2}')
+
+    expect(await later(4 * MINUTE)).toEqual(['published'])
+  })
+
   it('writes nothing after it was begun anew, while nothing changed', async () => {
     const { begin, later, target } = await createScene()
     const { ino } = fs.statSync(target)
@@ -165,8 +175,6 @@ it('a command publishes at its end, however young the file is', async () => {
   const { ino } = fs.statSync(target)
   const end = async () => {
     const command = begin(false)
-    command.note()
-    await command.finish()
     await command.close()
     return fs.statSync(target).ino
   }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { createRunner, syncPlan } from '../../src/cli/run-jobs.ts'
 import { selectJobs } from '../../src/cli/selection.ts'
-import { createRunner, syncPlan } from '../../src/cli/session.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { hearing } from '../helpers/run-once.ts'
 import { scriptedList } from '../helpers/scripted-list.ts'

@@ -4,9 +4,10 @@ import { type KeepFreshOptions, keepFresh } from '../../src/cli/keep-fresh.ts'
 import { kindOf } from '../../src/cli/mirror.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
 import type { RefreshPlan } from '../../src/cli/refresh-plan.ts'
+import { createRunner, type HowToRun, type RunJobs, syncPlan } from '../../src/cli/run-jobs.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { type SelectedJob, selectJobs } from '../../src/cli/selection.ts'
-import { createRunner, type HowToRun, openSession, type RunJobs, syncPlan } from '../../src/cli/session.ts'
+import { openSession } from '../../src/cli/session.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { ScheduledJob, Scheduler } from '../../src/schedule/scheduler.ts'
 import type { JobEvent } from '../../src/sync/job.ts'
@@ -53,7 +54,7 @@ const SILENT = await createLogger({
   color: false,
 })
 
-/** Does what the command of this name does, put together as `withSession` does it. */
+/** Does what the command of this name does, put together as `openCommand` does it. */
 export async function runCommand(machine: Machine, command: Command): Promise<void> {
   if (command.kind === 'resume') return resume(machine, command.org)
   const { process, mistake, config, runtime, exchange, tell } = machine

@@ -149,6 +149,18 @@ describe('the published file', () => {
     expect(ask(copy, 'SELECT held_since IS NOT NULL AS held FROM organizations')).toEqual([{ held: 1 }])
     const status = await workspace.run(['status', '--check', '--database', copy])
     expect(status.stdout).toMatch(/UNAUTHORIZED|refused/)
+
+    await workspace.run(['resume'])
+    expect(ask(copy, 'SELECT held_since FROM organizations')).toEqual([{ held_since: null }])
+  })
+
+  it('keeps nothing of what was forgotten, though no list is left that was read whole', async () => {
+    expect(ask(copy, 'SELECT count(*) AS rows FROM orders')).toEqual([{ rows: 60 }])
+
+    await scene.workspace.run(['forget', '--org', 'acme', '--yes'])
+
+    expect(ask(copy, 'SELECT count(*) AS rows FROM orders_raw')).toEqual([{ rows: 0 }])
+    expect(fs.readFileSync(copy, 'latin1')).not.toContain('placed_at":"2026')
   })
 })
 

@@ -1,12 +1,11 @@
-import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import type { Filters } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
-import { withSession } from '../session.ts'
+import { type JobSelection, selectJobs } from '../selection.ts'
+import { openCommand, openLog } from '../session.ts'
 
 interface Options extends JobSelection {
   filter: [string, string][]
@@ -17,31 +16,27 @@ interface Options extends JobSelection {
 
 /** `backfill`: from the first page, or page N, whatever the checkpoint of a sync. Partial with filters or a start page. */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
-  const { filter, fromPage: firstPage = 1, restart = false, wait: waitForOwner = false } = options
+  const { org, filter, fromPage: firstPage = 1, restart = false, wait: waitForOwner } = options
   const { signal } = runtime
+  if (org.length === 0)
+    throw new UsageError('backfill needs --org ORG: the organization whose lists it walks')
+  const typed = typedFilters(filter)
   const config = readConfig(runtime, globals, 'resolve')
-  const jobs = backfillJobs(config, options)
-  return withSession(config, runtime, globals, { byHand: true }, async ({ runJobs }) => {
+  const jobs = selectJobs(config, options).map(({ organization, job }) => {
+    const { filters: scope } = job.collection
+    const filters = mergeFilters(scope, typed, jobName(job))
+    return { organization, job: { ...job, collection: { ...job.collection, filters, scope } } }
+  })
+  const log = await openLog(runtime, globals)
+  const session = await openCommand({ config, runtime, ...log })
+  try {
     const kind = filter.length > 0 || firstPage > 1 ? 'partial' : 'full'
     const plan = { origin: 'backfill', kind, firstPage, resumeWithin: null, restart } as const
-    const results = await runJobs(jobs, { plan, trigger: 'backfill', waitForOwner, signal })
+    const results = await session.runJobs(jobs, { plan, trigger: 'backfill', waitForOwner, signal })
     return exitCodeOfJobs(results, signal)
-  })
-}
-
-/** The jobs with the typed filters on top of the configured ones. Throws UsageError if the two contradict each other. */
-function backfillJobs(config: Config, options: Options): SelectedJob[] {
-  if (options.org.length === 0)
-    throw new UsageError('backfill needs --org ORG: the organization whose lists it walks')
-  const typed = typedFilters(options.filter)
-  return selectJobs(config, options).map(({ organization, job }) => {
-    const { collection } = job
-    const filters = mergeFilters(collection.filters, typed, jobName(job))
-    return {
-      organization,
-      job: { ...job, collection: { ...collection, filters, scope: collection.filters } },
-    }
-  })
+  } finally {
+    await session.close()
+  }
 }
 
 /** Makes a list of the values of a name that was typed several times. */
@@ -56,15 +51,14 @@ function typedFilters(typed: readonly [string, string][]): Filters {
   return Object.fromEntries(filters)
 }
 
-function mergeFilters(configured: Filters, typed: Filters, place: string): Filters {
+/** The typed filters on top of the configured ones. Throws UsageError if the two contradict each other. */
+function mergeFilters(configured: Filters, typed: Filters, list: string): Filters {
   for (const [name, value] of Object.entries(typed)) {
     const other = Object.hasOwn(configured, name) ? configured[name] : undefined
-    if (other !== undefined && JSON.stringify([other].flat()) !== JSON.stringify([value].flat())) {
+    if (other !== undefined && JSON.stringify([other].flat()) !== JSON.stringify([value].flat()))
       throw new UsageError(
-        `--filter ${name}=${[value].flat().join(',')}: ${place} is configured with ${name}=${[other].flat().join(',')}; ` +
-          'a backfill can narrow the configured list, not leave it',
+        `--filter ${name}=${String(value)}: ${list} is configured with ${name}=${String(other)}; a backfill can narrow the configured list, not leave it`,
       )
-    }
   }
   return { ...configured, ...typed }
 }

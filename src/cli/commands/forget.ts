@@ -1,13 +1,13 @@
-import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import { collectionsOf, type Holdings } from '../../store/core/forget.ts'
 import { listedOrganizations } from '../../store/core/reading.ts'
 import type { Job } from '../../sync/types.ts'
 import { counted, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
-import { isMade, type OpenMirror, withMirror } from '../mirror.ts'
+import { isMade } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import type { JobSelection } from '../selection.ts'
+import { openToChange } from '../session.ts'
 
 interface Options extends JobSelection {
   yes?: boolean
@@ -17,65 +17,50 @@ type Organization = Job['organization']
 
 /** `forget`: deletes everything that the mirror holds of an organization, or of some of its collections. Needs no token. */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
+  const { stdout, stderr } = runtime
   const [org, ...others] = options.org
   if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
   if (options.yes !== true) throw new UsageError('forget deletes for good, so it needs --yes')
   const config = readConfig(runtime, globals, 'leave')
   if (!(await isMade(config, runtime))) {
     organizationToForget(org, [], config.organizations)
-    runtime.stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
+    stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
     return 0
   }
-  return withMirror(config, runtime, async (mirror) => {
-    const organization = organizationToForget(
-      org,
-      await mirror.run(listedOrganizations),
-      config.organizations,
-    )
-    const held = await mirror.run(() => collectionsOf(organization.id))
-    const configured = config.organizations.find(({ id }) => id === organization.id)?.collections ?? []
-    const names = configured.map(({ name }) => name)
+  const mirror = await openToChange(config, runtime, globals, { isForgetting: true })
+  try {
+    const mirrored = await mirror.run(listedOrganizations)
+    const { id, name } = organizationToForget(org, mirrored, config.organizations)
+    const configured = config.organizations.find((one) => one.id === id)?.collections ?? []
+    const names = configured.map((collection) => collection.name)
+    const held = await mirror.run(() => collectionsOf(id))
     const collections = collectionsToForget(options.collection, held, names)
-    return forgetAll(runtime, config, mirror, { organization, collections, configured: names })
-  })
-}
-
-interface Target {
-  organization: Organization
-  collections: readonly string[]
-  /** The collections that the configuration still has of it. */
-  configured: readonly string[]
-}
-
-async function forgetAll(
-  { stdout, stderr }: Runtime,
-  { file }: Config,
-  mirror: OpenMirror,
-  { organization, collections, configured }: Target,
-): Promise<number> {
-  const name = printable(organization.name)
-  const forgetting = await mirror.beginForgetting()
-  let code = 0
-  for (const collection of collections) {
-    const job = { organization: organization.id, collection }
-    const forgotten = await forgetting.job(job, configured.includes(collection))
-    if (forgotten.owner === null)
-      stdout.write(`forgot ${name} ${collection}: ${holdingsText(forgotten.gone)}\n`)
-    else {
-      stderr.write(
-        `BUSY: ${name} ${collection}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,
-      )
-      code = 1
+    const shown = printable(name)
+    const forgetting = await mirror.beginForgetting()
+    let exitCode = 0
+    for (const collection of collections) {
+      const job = { organization: id, collection }
+      const forgotten = await forgetting.job(job, names.includes(collection))
+      if (forgotten.owner === null)
+        stdout.write(`forgot ${shown} ${collection}: ${holdingsText(forgotten.gone)}\n`)
+      else {
+        stderr.write(
+          `BUSY: ${shown} ${collection}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,
+        )
+        exitCode = 1
+      }
     }
+    if (collections.length === 0) stdout.write(`the mirror holds nothing of ${shown}\n`)
+    if (configured.length === 0) await forgetting.organization(id)
+    const readAgain = collections.filter((collection) => names.includes(collection)).join(', ')
+    if (readAgain !== '' && exitCode === 0)
+      stderr.write(
+        `${config.file} still names ${shown}, so the next sync reads ${readAgain} again; take it out of the file to keep it out of the mirror\n`,
+      )
+    return exitCode
+  } finally {
+    await mirror.close()
   }
-  if (collections.length === 0) stdout.write(`the mirror holds nothing of ${name}\n`)
-  if (configured.length === 0) await forgetting.organization(organization.id)
-  const readAgain = collections.filter((collection) => configured.includes(collection)).join(', ')
-  if (readAgain !== '' && code === 0)
-    stderr.write(
-      `${file} still names ${name}, so the next sync reads ${readAgain} again; take it out of the file to keep it out of the mirror\n`,
-    )
-  return code
 }
 
 function holdingsText({ rows, versions, rejects, walks, pages, runs }: Holdings): string {
@@ -113,10 +98,7 @@ export function organizationToForget(
   return one
 }
 
-/**
- * The collections that the mirror has of the organization, or only the typed ones of them. Throws UsageError for a collection that
- * neither the mirror nor the configuration has.
- */
+/** The collections that the mirror has of the organization, or only the typed ones of them. Throws UsageError for an unknown one. */
 function collectionsToForget(
   typed: readonly string[],
   mirrored: readonly string[],
@@ -126,8 +108,7 @@ function collectionsToForget(
   const stranger = typed.find((name) => !all.includes(name))
   if (stranger !== undefined)
     throw new UsageError(
-      `--collection ${stranger}: neither the configuration nor the mirror has such a collection of this organization ` +
-        `(they have: ${all.join(', ') || 'none'})`,
+      `--collection ${stranger}: neither the configuration nor the mirror has such a collection of this organization (they have: ${all.join(', ') || 'none'})`,
     )
   return mirrored.filter((name) => typed.length === 0 || typed.includes(name))
 }

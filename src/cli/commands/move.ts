@@ -8,7 +8,6 @@ import { translate } from '../../store/sqlite/file/open.ts'
 import { isOwnerAlive, readDaemons } from '../../store/sqlite/leases.ts'
 import { createLockWait } from '../../store/sqlite/transaction.ts'
 import { counted, printable } from '../../text.ts'
-import { exitCodeIfStopped } from '../exit-code.ts'
 import { assertMirror } from '../file/mirror.ts'
 import { openConnection } from '../file/open.ts'
 import { connect } from '../postgres/connect.ts'
@@ -45,8 +44,6 @@ export async function run(runtime: Runtime, _globals: Globals, { from, to }: Opt
       `now put that address into "database" in the configuration; ${file} is unchanged and no longer needed`,
     )
     return 0
-  } catch (error) {
-    return exitCodeIfStopped(error, runtime)
   } finally {
     await server.close()
   }

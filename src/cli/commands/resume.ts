@@ -1,8 +1,9 @@
 import { printable, shellWord } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
-import { isMade, withMirror } from '../mirror.ts'
+import { isMade } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { selectOrganizations } from '../selection.ts'
+import { openToChange } from '../session.ts'
 
 /** `resume`: lifts the hold that a refused token left, and forgets waits of the rate limit. Needs no token. */
 export async function run(runtime: Runtime, globals: Globals, { org }: { org: string[] }): Promise<number> {
@@ -13,16 +14,21 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     stderr.write(`there is nothing to resume: there is no mirror at ${config.database} yet\n`)
     return 0
   }
-  return withMirror(config, runtime, async (mirror) => {
+  const mirror = await openToChange(config, runtime, globals, { isForgetting: false })
+  try {
     const lifted = await mirror.tokens.resume(organizations.map(({ id }) => id))
-    const what =
-      lifted.length === 0
-        ? 'no organization was held'
-        : `no longer held: ${lifted.map((name) => printable(name, 80)).join(', ')}`
+    if (lifted.length === 0) {
+      stderr.write('no organization was held; waits for the rate limit are forgotten\n')
+      return 0
+    }
+    const names = lifted.map((name) => printable(name, 80)).join(', ')
     // Scheduled runs that the hold prevented are not made up for.
     const sync = ['admin-mirror sync', ...org.flatMap((name) => ['--org', shellWord(name)])].join(' ')
-    const how = lifted.length === 0 ? '' : `; to read their lists before their next time: ${sync}`
-    stderr.write(`${what}; waits for the rate limit are forgotten${how}\n`)
+    stderr.write(
+      `no longer held: ${names}; waits for the rate limit are forgotten; to read their lists before their next time: ${sync}\n`,
+    )
     return 0
-  })
+  } finally {
+    await mirror.close()
+  }
 }

@@ -6,7 +6,6 @@ import { copyMirror } from '../../store/sqlite/copy.ts'
 import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { inBytes } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
-import { exitCodeIfStopped } from '../exit-code.ts'
 import { openMirror } from '../file/mirror.ts'
 import type { DatabaseOption } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
@@ -33,12 +32,8 @@ export async function run(
   const mirror = config ? config.database : path.resolve(cwd, database ?? '')
   // Whether it is one that can be read.
   openMirror(mirror, config === null).close()
-  try {
-    const task = { mirror, target, mode: null, at: now(), isPublished: false }
-    const bytes = await copyMirror(task, newLockName(pid, randomHex), signal)
-    stderr.write(`${target}: ${inBytes(bytes)}\n`)
-    return 0
-  } catch (error) {
-    return exitCodeIfStopped(error, runtime, `stopped; there is no ${target}`)
-  }
+  const task = { mirror, target, mode: null, at: now(), isPublished: false }
+  const bytes = await copyMirror(task, newLockName(pid, randomHex), signal)
+  stderr.write(`${target}: ${inBytes(bytes)}\n`)
+  return 0
 }

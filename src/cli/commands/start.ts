@@ -1,46 +1,55 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
-import { InterruptedError, MirrorLostError, MirrorUnavailableError, toKnownError } from '../../errors.ts'
+import { KnownError, MirrorLostError, MirrorUnavailableError, toKnownError } from '../../errors.ts'
 import { isDue } from '../../schedule/due.ts'
 import { type Scheduler, type SchedulerEvents, startScheduler } from '../../schedule/scheduler.ts'
 import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { jobName } from '../../text.ts'
 import { configOfFile, readConfig } from '../config-file.ts'
-import { exitCodeOfStoppedStart } from '../exit-code.ts'
+import { EXIT_OF_SIGNAL } from '../exit-code.ts'
 import { type KeepFreshOptions, keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
 import type { Sharing } from '../mirror.ts'
-import { createLogger, loggerOptions } from '../output/log.ts'
-import { createTerminal } from '../output/terminal.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
+import type { HowToRun } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type SelectedJob, selectJobs } from '../selection.ts'
-import { type CommandSession, type HowToRun, withSession } from '../session.ts'
+import { type CommandSession, type Log, openCommand, openLog } from '../session.ts'
 
 /**
  * `start`: each organization's jobs on its schedule until SIGTERM, SIGINT or SIGHUP (exit code 129), and at once what is due already. Exits
  * with 4 if only a new process can use the mirror again, so that a supervisor starts one.
  */
 export async function run(runtime: Runtime, globals: Globals): Promise<number> {
+  const { signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, { org: [], collection: [] })
   // Before the mirror: a port in use ends the command with nothing sent or written.
   const listening = await openListening(config, runtime)
+  const log = await openLog(runtime, globals)
   let told: string | null = null
   try {
     for (;;) {
       try {
-        return await runOn(config, runtime, globals, jobs, listening)
+        return await runOnMirror(config, runtime, log, jobs, listening)
       } catch (error) {
-        // As a running one does: it stays up, says why, and tries again.
-        if (!(error instanceof MirrorUnavailableError) || runtime.signal.aborted) throw error
-        listening?.tellUnusable(error.message)
-        if (told !== error.message) await warn(error, runtime, globals)
-        told = error.message
-        await runtime.sleep(OPEN_AGAIN_MS, runtime.signal).catch(() => {})
-        if (runtime.signal.aborted) return exitCodeOfStoppedStart(runtime.signal)
+        if (!signal.aborted && error instanceof MirrorUnavailableError) {
+          // As a running one does: it stays up, says why, and tries again.
+          const { message } = error
+          listening?.tellUnusable(message)
+          if (told !== message)
+            log.logger.warn({ event: 'mirror_unavailable' }, `${message}; it is tried again`)
+          told = message
+          await runtime.sleep(OPEN_AGAIN_MS, signal).catch(() => {})
+        } else if (!signal.aborted || error instanceof MirrorLostError || !(error instanceof KnownError))
+          throw error
+        // What waited for the mirror was stopped.
+        if (signal.aborted) {
+          logStop(log.logger, signal)
+          return exitCodeOfStop(signal)
+        }
       }
     }
   } finally {
@@ -51,40 +60,9 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
 /** Between two tries to open a mirror that is locked or full. Milliseconds. */
 const OPEN_AGAIN_MS = 5000
 
-async function warn({ message }: Error, runtime: Runtime, globals: Globals): Promise<void> {
-  const terminal = createTerminal(runtime.stderr, runtime.env.TERM)
-  const logger = await createLogger(loggerOptions(globals, runtime, terminal))
-  logger.warn({ event: 'mirror_unavailable' }, `${message}; it is tried again`)
-}
-
-/** Opens the mirror, and runs the jobs until the signal. */
-async function runOn(
-  config: Config,
-  runtime: Runtime,
-  globals: Globals,
-  jobs: readonly SelectedJob[],
-  listening: Listening | null,
-): Promise<number> {
-  const mode = { byHand: false, onAnswer: listening?.onAnswer }
-  return withSession(config, runtime, globals, mode, async (session) => {
-    let withdraw: (() => Promise<void>) | null = null
-    let isOver = true
-    try {
-      withdraw = await session.announceDaemon()
-      return await runScheduled(config, runtime, jobs, session, listening)
-    } catch (error) {
-      if (error instanceof MirrorUnavailableError) isOver = false
-      // Stopped while it still waited for the server, or for a lock there.
-      if (!runtime.signal.aborted || !(error instanceof InterruptedError)) throw error
-      logStop(session.logger, runtime.signal)
-      return exitCodeOfStoppedStart(runtime.signal)
-    } finally {
-      // Without this, `status` would say that the daemon died.
-      if (runtime.signal.aborted) await withdraw?.().catch(() => {})
-      // Closed before the mirror that it answers from.
-      if (isOver) await listening?.close()
-    }
-  })
+/** A service that restarts on failure comes back after a SIGHUP, with the new configuration. */
+function exitCodeOfStop({ reason }: AbortSignal): number {
+  return reason === 'SIGHUP' ? EXIT_OF_SIGNAL.SIGHUP : 0
 }
 
 /** Loads the listener's code only if there is one. */
@@ -92,6 +70,30 @@ async function openListening(config: Config, runtime: Runtime): Promise<Listenin
   if (config.http === null) return null
   const { listenFor } = await import('../listening.ts')
   return listenFor(configOfFile(config, runtime), config.http, runtime.now)
+}
+
+/** Opens the mirror, and runs the jobs until the signal. */
+async function runOnMirror(
+  config: Config,
+  runtime: Runtime,
+  log: Log,
+  jobs: readonly SelectedJob[],
+  listening: Listening | null,
+): Promise<number> {
+  const onAnswer = listening?.onAnswer
+  const session = await openCommand({ config, runtime, onAnswer, isService: true, ...log })
+  try {
+    const withdraw = await session.announceDaemon()
+    try {
+      return await runScheduled(config, runtime, jobs, session, listening)
+    } finally {
+      // Else `status` says that the daemon died.
+      if (runtime.signal.aborted) await withdraw().catch(() => {})
+    }
+  } finally {
+    listening?.tellUnusable('start is stopping')
+    await session.close()
+  }
 }
 
 /** Runs the jobs until the signal. */
@@ -166,7 +168,7 @@ async function runScheduled(
   logStop(logger, signal)
   await keeping
   await scheduler.stop()
-  return runtime.signal.aborted ? exitCodeOfStoppedStart(runtime.signal) : 4
+  return runtime.signal.aborted ? exitCodeOfStop(runtime.signal) : 4
 }
 
 function logRefreshTrouble(logger: Logger, error: unknown): void {

@@ -3,7 +3,7 @@ import { readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { type HowToRun, withSession } from '../session.ts'
+import { openCommand, openLog } from '../session.ts'
 
 interface Options extends JobSelection {
   refresh?: boolean
@@ -14,20 +14,19 @@ interface Options extends JobSelection {
 
 /** `sync`: the jobs once, now. Continues unfinished walks; with `--refresh` only reads the newest end of each list. */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
-  const {
-    refresh = false,
-    acceptAddress = false,
-    acceptRemovals = false,
-    wait: waitForOwner = false,
-  } = options
+  const { refresh, acceptAddress, acceptRemovals, wait: waitForOwner } = options
+  const { signal } = runtime
   if (refresh && acceptRemovals)
     throw new UsageError('--accept-removals: a refresh removes nothing; leave out --refresh to walk the list')
-  const { signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
-  return withSession(config, runtime, globals, { byHand: true, acceptAddress }, async ({ runJobs }) => {
+  const log = await openLog(runtime, globals)
+  const session = await openCommand({ config, runtime, acceptAddress, ...log })
+  try {
     const instead = refresh ? 'newest' : undefined
-    const how: HowToRun = { trigger: 'manual', waitForOwner, acceptRemovals, instead, signal }
-    return exitCodeOfJobs(await runJobs(jobs, how), signal)
-  })
+    const how = { trigger: 'manual', waitForOwner, acceptRemovals, instead, signal } as const
+    return exitCodeOfJobs(await session.runJobs(jobs, how), signal)
+  } finally {
+    await session.close()
+  }
 }

@@ -1,4 +1,3 @@
-import type { Config } from '../../config/config.ts'
 import { ERRORS, worstExitCode } from '../../errors.ts'
 import type { Difference, Differences } from '../../sync/differences.ts'
 import { runConcurrently } from '../../sync/job.ts'
@@ -9,8 +8,8 @@ import { exitCodeOfStop } from '../exit-code.ts'
 import { noMirror } from '../file/mirror.ts'
 import { isMade } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
-import { type JobSelection, type SelectedJob, selectJobs } from '../selection.ts'
-import { type CommandSession, withSession } from '../session.ts'
+import { type JobSelection, selectJobs } from '../selection.ts'
+import { openCommand, openLog } from '../session.ts'
 
 interface Options extends JobSelection {
   wait?: boolean
@@ -18,30 +17,35 @@ interface Options extends JobSelection {
 
 /** `verify`: walks the lists and compares them with the mirror. Writes no rows. */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
+  const { now, sleep, yieldToEventLoop, stdout, signal } = runtime
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
   if (!(await isMade(config, runtime))) throw noMirror(config.database)
-  return withSession(config, runtime, globals, { byHand: true }, async (session) => {
-    const results = await compareAll(runtime, config, session, jobs, options.wait === true)
-    for (const line of results.flatMap(differenceLines)) runtime.stdout.write(`${line}\n`)
-    return exitCodeOfVerifying(results, runtime.signal)
-  })
-}
-
-function compareAll(
-  { now, sleep, yieldToEventLoop, signal }: Runtime,
-  { maxPasses }: Config,
-  { store, source: sourceOf, reporter }: CommandSession,
-  jobs: readonly SelectedJob[],
-  waitForOwner: boolean,
-): Promise<VerifyResult[]> {
-  const tasks = jobs.map(({ organization, job }) => (stop: AbortSignal) => {
-    const source = () => sourceOf(organization, job)
-    const observe = reporter.observeVerifying(job)
-    const options = { job, source, store, maxPasses, waitForOwner, now, sleep, yieldToEventLoop, observe }
-    return verifyJob({ ...options, signal: stop })
-  })
-  return runConcurrently(tasks, signal)
+  const log = await openLog(runtime, globals)
+  const session = await openCommand({ config, runtime, ...log })
+  try {
+    const tasks = jobs.map(
+      ({ organization, job }) =>
+        (stop: AbortSignal) =>
+          verifyJob({
+            job,
+            source: () => session.source(organization, job),
+            store: session.store,
+            maxPasses: config.maxPasses,
+            waitForOwner: options.wait === true,
+            now,
+            sleep,
+            yieldToEventLoop,
+            observe: session.reporter.observeVerifying(job),
+            signal: stop,
+          }),
+    )
+    const results = await runConcurrently(tasks, signal)
+    for (const line of results.flatMap(differenceLines)) stdout.write(`${line}\n`)
+    return exitCodeOfVerifying(results, signal)
+  } finally {
+    await session.close()
+  }
 }
 
 function exitCodeOfVerifying(results: readonly VerifyResult[], signal: AbortSignal): number {

@@ -135,7 +135,7 @@ async function fillInThread(task: CopyTask, signal: AbortSignal): Promise<void> 
     worker.once('message', resolve)
     worker.once('error', reject)
     // SQLite goes on until the process ends; nothing waits for it.
-    const stop = () => reject(new InterruptedError(`stopped before ${task.target} was whole`))
+    const stop = () => reject(new InterruptedError('stopped; the copy was not made'))
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   }).finally(() => void worker.terminate())

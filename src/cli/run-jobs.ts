@@ -1,0 +1,97 @@
+import type { Config } from '../config/config.ts'
+import { MirrorError } from '../errors.ts'
+import type { Pings } from '../ping/pings.ts'
+import { type JobOptions, type JobResult, runConcurrently, runJob } from '../sync/job.ts'
+import type { WalkPlan } from '../sync/types.ts'
+import type { Reporter } from './output/reporter.ts'
+import type { Publisher } from './publisher.ts'
+import type { Runtime } from './runtime.ts'
+import type { SelectedJob } from './selection.ts'
+import type { Session } from './session.ts'
+
+export type RunJobs = (jobs: readonly SelectedJob[], how: HowToRun) => Promise<JobResult[]>
+
+/** What is absent is as in a sync. */
+export interface HowToRun extends Pick<JobOptions, 'trigger' | 'instead' | 'signal'> {
+  plan?: WalkPlan
+  waitForOwner?: boolean | undefined
+  /** `--accept-removals`: remove what is held back, and what would be. */
+  acceptRemovals?: boolean | undefined
+}
+
+/** The walk of a sync, by schedule or by hand. */
+export function syncPlan({ resumeWithin }: Config): WalkPlan {
+  return { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin, restart: false }
+}
+
+/** How many jobs begin together before the event loop runs. */
+const AT_ONCE = 10
+
+/** Returns what a job waits for before it begins: hundreds may begin together, and signals and probes are answered between them. */
+function startInBatches(yieldToEventLoop: () => Promise<void>): JobOptions['mayBegin'] {
+  let begun = 0
+  let last = Promise.resolve()
+  return () => {
+    if (begun === 0)
+      void yieldToEventLoop().then(() => {
+        begun = 0
+      })
+    begun++
+    if (begun <= AT_ONCE) return null
+    last = last.then(yieldToEventLoop)
+    return last
+  }
+}
+
+interface RunnerOptions {
+  config: Config
+  session: Pick<Session, 'store' | 'source' | 'refreshes'>
+  reporter: Pick<Reporter, 'observe'>
+  pings?: Pick<Pings, 'begin'>
+  publisher?: Pick<Publisher, 'note'> | null
+  /** With the clock of the mirror. */
+  runtime: Pick<Runtime, 'now' | 'sleep' | 'yieldToEventLoop'>
+}
+
+/** Returns the function that runs jobs in a session. */
+export function createRunner(options: RunnerOptions): RunJobs {
+  const { config, session, reporter, pings, publisher, runtime } = options
+  const { now, sleep, yieldToEventLoop } = runtime
+  const mayBegin = startInBatches(yieldToEventLoop)
+  return async (selected, how) => {
+    const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
+    const { trigger, instead, signal } = how
+    // A refresh that is due is not a run of a schedule, and comes every few minutes.
+    const isDueRefresh = instead === 'due'
+    // Before any await: jobs that begin in one turn of the event loop are one run for pings.
+    const tellEnd = isDueRefresh ? undefined : pings?.begin()
+    // The jobs report errors. For a refresh that is due, the states have just been read.
+    if (!isDueRefresh) await session.refreshes.update().catch(() => {})
+    const tasks = selected.map(
+      ({ organization, job }) =>
+        (stop: AbortSignal) =>
+          runJob({
+            job,
+            plan,
+            trigger,
+            source: () => session.source(organization, job),
+            store: session.store,
+            refresh: session.refreshes.policyOf({ organization, job }),
+            instead,
+            maxPasses: config.maxPasses,
+            removals: { ...config.removals, accept },
+            waitForOwner,
+            now,
+            sleep,
+            mayBegin,
+            yieldToEventLoop,
+            observe: reporter.observe(job),
+            signal: stop,
+          }),
+    )
+    const results = await runConcurrently(tasks, signal)
+    publisher?.note()
+    tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)
+    return results
+  }
+}
