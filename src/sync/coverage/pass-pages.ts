@@ -13,14 +13,16 @@ export class PassPages {
   /** Whether the list moved during this pass. */
   moved = false
   answers = 0
-  /** Items that came again, and those of them that no rise of the total explains. */
+  /** Items that came again; those of them that a rise of the total explains, and the others. */
   repeated = 0
+  explained = 0
   unexplained = 0
   /** Items met again far from where they were read. */
   relocated = 0
-  /** Missed items that were found in front, and by looks back. */
+  /** Missed items that were found in front, by looks back, and elsewhere. */
   foundInFront = 0
   foundBehind = 0
+  foundElsewhere = 0
   /** A page could not be asked for again, or a look back did not find what it looked for. */
   unsettled = false
   /** The list ended before the last page that it names. */
@@ -61,10 +63,14 @@ export class PassPages {
     return this.walk.places.distinct
   }
 
-  /** Whether items found by asking again explain every item that came twice, and every one that was moved. */
+  /**
+   * Whether items found by asking again explain every item that came twice, and every one that was moved. What looks back found beyond those
+   * that were moved may be what a rise explains already.
+   */
   get isSettled(): boolean {
-    const { unsettled, unexplained, foundInFront, relocated, foundBehind } = this
-    return !unsettled && unexplained <= foundInFront && relocated <= foundBehind
+    const { unexplained, explained, relocated, foundInFront, foundBehind, foundElsewhere } = this
+    const spare = Math.max(0, foundBehind - relocated - explained)
+    return !this.unsettled && unexplained <= foundInFront + foundElsewhere + spare && relocated <= foundBehind
   }
 
   protected assertEnds({ ids, next }: Answer): void {
@@ -97,6 +103,7 @@ export class PassPages {
     const late = Math.min(Math.max(this.carried, 0), Math.max(0, rise - near))
     const left = near - Math.max(0, rise) + Math.min(this.carried, 0) + late
     this.unexplained += Math.max(0, left) - late
+    this.explained += near + late - Math.max(0, left)
     this.carried = this.pagesWithoutNews > 0 ? left : Math.max(0, left)
   }
 

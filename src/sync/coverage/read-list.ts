@@ -7,7 +7,7 @@ import { judgePass } from './verdict.ts'
  * Changes with each change of what a walk asks for: a walk that another version of this code began cannot be played through it again, and
  * begins anew.
  */
-export const READING_VERSION = 1
+export const READING_VERSION = 2
 
 /** How a walk reads its list: fixed at its start, and kept with it. */
 export interface WalkRules extends ListRules {

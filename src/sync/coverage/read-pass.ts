@@ -30,7 +30,9 @@ export class PassReading extends PassPages {
       isSpotted = true
       if (this.moved) yield* this.#lookBack()
     } while (this.next !== null)
-    if (this.moved) yield* this.#readFront()
+    if (!this.moved) return
+    yield* this.#readFront()
+    yield* this.#findUnexplained()
   }
 
   *#readOn(): Steps<void> {
@@ -208,7 +210,10 @@ export class PassReading extends PassPages {
       const { page = 0 } = this.frontier ?? {}
       const isDue = page - this.anchor >= SPAN || (this.next === null && page > this.anchor)
       if (this.tries === 0 && !isDue) return
-      const isOver = yield* this.#searchFrom(this.anchor)
+      const { found, isOver } = this.frontier
+        ? yield* this.#searchFrom(this.anchor, this.frontier)
+        : { found: 0, isOver: true }
+      this.foundBehind += found
       this.tries = isOver ? 0 : this.tries + 1
       if (this.tries > TRIES) this.unsettled = true
       if (isOver || this.tries > TRIES) {
@@ -220,37 +225,70 @@ export class PassReading extends PassPages {
   }
 
   /**
-   * Compares how far an old page is from the frontier with what was read between them. If it is more, an item slid past unseen: searches for
-   * it by halves. False: the list moved meanwhile, or what was sought was not found.
+   * Compares how far an old page is from a known item with what was read between them. If it is more, an item slid past unseen: searches for
+   * it by halves. `isOver` false: the list moved meanwhile, or what was sought was not found.
    */
-  *#searchFrom(old: number): Steps<boolean> {
+  *#searchFrom(old: number, to: Frontier): Steps<{ found: number; isOver: boolean }> {
     const { places } = this.walk
-    const frontier = this.frontier
-    if (!frontier) return true
     if (!this.perPage) {
       this.unsettled = true
-      return true
+      return { found: 0, isOver: true }
     }
-    let [low, high, left] = [old, frontier.page - 1, null as number | null]
+    let [low, high, left] = [old, to.page - 1, null as number | null]
+    let lowPlace: number | undefined
+    let found = 0
     for (let page = old; ; page = Math.floor((low + high + 1) / 2)) {
       const answer = yield* this.again(page, 'look')
-      if (!answer) return true
+      if (!answer) return { found, isOver: true }
       const { ids } = answer
-      const isLost = !ids.some((id) => places.isUpTo(id, frontier))
-      const count = this.insert(ids)
-      this.foundBehind += count
-      const found = places.locate(ids, frontier)
-      if (isLost || !found || answer.total !== frontier.total) return false
-      const more = frontier.index - (page - 1) * this.perPage - found.at - found.gap
-      if (left === null) left = more
+      const isLost = lowPlace === undefined && !ids.some((id) => places.isUpTo(id, to))
+      // A page of new items only, which a burst of them fills, stands behind the page below it.
+      const count = this.insert(ids, lowPlace === undefined ? undefined : lowPlace + 2)
+      found += count
+      const located = places.locate(ids, to)
+      if (isLost || !located || answer.total !== to.total) return { found, isOver: false }
+      const more = to.index - (page - 1) * this.perPage - located.at - located.gap
+      left = left === null ? more : left - count
+      if (more <= 0) high = page - 1
       else {
-        left -= count
-        if (more > 0) low = page
-        else high = page - 1
+        low = page
+        lowPlace = places.of(ids[located.at])
       }
-      if (left <= 0) return true
-      if (low >= high) return false
+      if (left <= 0 || low >= high) return { found, isOver: left <= 0 }
     }
+  }
+
+  /**
+   * Something came twice without a rise and is not in front: as it came, or was moved, behind the reader, something else left. Looks for as many
+   * items everywhere, from the front on: what was read first has had most time to move. Where items are moved about, this finds nothing.
+   */
+  *#findUnexplained(): Steps<void> {
+    const last = this.frontier?.page ?? 0
+    let tries = 0
+    for (let low = this.rules.firstPage; low < last && !this.isSettled; ) {
+      if (this.relocated > 0 || this.unsettled) return
+      const high = yield* this.#locateOn(Math.min(low + SPAN, last))
+      if (!high) return
+      const { found, isOver } = yield* this.#searchFrom(low, high)
+      this.foundElsewhere += found
+      tries = isOver ? 0 : tries + 1
+      if (tries > 0 && tries <= TRIES) continue
+      tries = 0
+      low = high.page
+    }
+  }
+
+  /** The last known item of a page, where it stands now. */
+  *#locateOn(page: number): Steps<Frontier | null> {
+    const { frontier } = this
+    const answer = frontier && (yield* this.again(page, 'look'))
+    if (!answer || !this.perPage) return null
+    const { ids, total } = answer
+    this.foundElsewhere += this.insert(ids)
+    const located = this.walk.places.locate(ids, frontier)
+    if (!located) return null
+    const at = this.walk.places.of(ids[located.at]) ?? 0
+    return { page, at, index: (page - 1) * this.perPage + located.at, total }
   }
 
   /** Reads pages from the front on, until two items are neighbours as before: none behind them was added in front. */

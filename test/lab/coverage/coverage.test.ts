@@ -24,6 +24,16 @@ it.each(inRuns(['deletions', 'append', 'front', 'random place'], true))(
   },
 )
 
+it.each(inRuns(['deletions + random place', 'ties in 5 % of pairs, still'], true))(
+  'what came twice without a rise is looked for, instead of reading all again: %s',
+  (name) => {
+    for (const { coverage, passes, extra } of readings(name)) {
+      expect({ isTrusted: isTrusted({ coverage }), passes }).toEqual({ isTrusted: true, passes: 1 })
+      expect(extra).toBeLessThan(40)
+    }
+  },
+)
+
 it.each(inRuns(['still', 'still + an hour']))(
   'a walk over a list that does not move is steady, with a page for itself and one for each resume: %s',
   (name) => {
