@@ -2,24 +2,21 @@ import { Argument, InvalidArgumentError, Option } from 'commander'
 import { ERRORS } from '../errors.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
-/** A file of `commands`. `run` gets what was typed last: the arguments, then the options. */
-interface CommandModule {
-  run: (runtime: Runtime, globals: Globals, ...args: never[]) => Promise<number>
-}
-
-/** Runs a command line, and returns its exit code. */
-export type RunProgram = (argv: readonly string[], runtime: Runtime) => Promise<number>
-
 /** A command: what can be typed, and what its help says. */
 interface CommandEntry {
   does: string
-  /** Loads its module alone, so that a small command starts fast. */
-  load: (runProgram: RunProgram) => Promise<CommandModule>
   arguments?: readonly Argument[]
   options?: readonly Option[]
   examples: readonly string[]
-  /** The exit codes that it has; those in EXIT_CODES, or with a meaning of their own. */
+  /** Its exit codes: those of EXIT_CODES, or with a meaning of their own. */
   exits: readonly (number | [number, string])[]
+  /** Loads its file alone, so that a small command starts fast. */
+  load: () => Promise<CommandModule>
+}
+
+/** A file of `commands`. `run` gets what was typed last: the arguments, then the options. */
+interface CommandModule {
+  run: (runtime: Runtime, globals: Globals, ...typed: never[]) => Promise<number>
 }
 
 const REFUSED_STATUSES = Object.values(ERRORS).flatMap(({ exitCode, status }) =>
@@ -47,136 +44,86 @@ const argument = (name: string, description = '') => new Argument(name, descript
 const repeated = (flags: string, description: string, without: string) =>
   option(flags, `${description} (may be repeated)`).argParser(collect).default([], without)
 
-const ORG = "an organization's name or UUID"
-const ORGS = repeated('--org <org>', ORG, 'all')
-const COLLECTIONS = repeated('--collection <name>', 'a collection', 'all')
-const WAIT = option('--wait', 'wait for lists that another process is working on')
-const JSON_OUTPUT = option('--json', 'as JSON')
-
-/** For commands that only read. */
-const DATABASE = option(
-  '--database <file>',
-  'a mirror, a published file or a copy; then no configuration is read',
-)
+/** The same of NAME=VALUE. */
+const pairs = (flags: string, description: string) =>
+  option(flags, `${description} (may be repeated)`).argParser(collectPair).default([], 'none')
 
 const format = (...formats: string[]) => option('--format <format>', 'output format').choices(formats)
 
-/** An option that takes a whole number. */
-function number(
-  flags: string,
-  description: string,
-  least: number,
-  { most = Number.MAX_SAFE_INTEGER, without }: { most?: number; without?: number } = {},
-): Option {
-  return option(flags, description)
-    .default(without)
-    .argParser((value: string): number => {
-      const typed = Number(value)
-      if (/^\d+$/.test(value) && typed >= least && typed <= most) return typed
-      const range = most < Number.MAX_SAFE_INTEGER ? ` to ${most}` : ''
-      throw new InvalidArgumentError(`Expected a whole number from ${least}${range}.`)
-    })
-}
-
-function collect(value: string, previous: string[]): string[] {
-  return [...previous, value]
-}
-
-function collectPair(value: string, previous: [string, string][]): [string, string][] {
-  const at = value.indexOf('=')
-  if (at < 1) throw new InvalidArgumentError('Write it as NAME=VALUE.')
-  return [...previous, [value.slice(0, at), value.slice(at + 1)]]
-}
+const ORG = "an organization's name or UUID"
+const ORGS = repeated('--org <org>', ORG, 'all')
+const ORGS_NEEDED = option('--org <org>', `${ORG} (may be repeated)`).argParser(collect).makeOptionMandatory()
+const COLLECTIONS = repeated('--collection <name>', 'a collection', 'all')
+const WAIT = option('--wait', 'wait for lists that another process is working on')
+/** For commands that only read. */
+const DATABASE = option('--database <file>', 'a mirror, a published file or a copy, without a configuration')
 
 /** In the order in which help lists them. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
-  // The commands that copy lists.
   start: {
-    does: "walk every organization's lists on its schedule, and refresh them in between, until SIGTERM, SIGINT or SIGHUP",
-    load: () => import('./commands/start.ts'),
+    does: 'walk the lists on their schedules, and refresh them in between, until SIGTERM, SIGINT or SIGHUP',
     examples: ['start', 'start --config /etc/admin-mirror.yaml --log-format json'],
     exits: [
       [0, 'stopped by SIGTERM or SIGINT (129: SIGHUP); the next start continues'],
       2,
       [4, 'only a new process can use the mirror again'],
     ],
+    load: () => import('./commands/start.ts'),
   },
   sync: {
     does: 'walk the lists once, now; unfinished walks continue where they stopped',
-    load: () => import('./commands/sync.ts'),
     options: [
       ORGS,
       COLLECTIONS,
       option('--refresh', 'read only the newest end of each list, instead of all of it'),
       option('--accept-removals', 'lift the brake on removals for this command'),
-      option(
-        '--accept-address',
-        'accept api.baseUrl as another address of the API whose lists the mirror holds',
-      ),
+      option('--accept-address', 'api.baseUrl is another address of the same API'),
       WAIT,
     ],
     examples: ['sync', 'sync --org acme --collection orders', 'sync --org acme --accept-removals'],
     exits: READING,
+    load: () => import('./commands/sync.ts'),
   },
   backfill: {
     does: 'walk from the first page, whatever the checkpoint of a sync says',
-    load: () => import('./commands/backfill.ts'),
     options: [
-      repeated('--org <org>', ORG, 'none, and at least one is needed'),
+      ORGS_NEEDED,
       COLLECTIONS,
-      option('--filter <K=V>', 'a filter on top of the configured ones (may be repeated)')
-        .argParser(collectPair)
-        .default([], 'none'),
-      number('--from-page <n>', 'begin at this page', 1),
+      pairs('--filter <K=V>', 'a filter on top of the configured ones'),
+      number('--from-page <n>', 'begin at this page', { least: 1 }),
       option('--restart', 'begin again instead of continuing the same backfill'),
       WAIT,
     ],
-    examples: [
-      'backfill --org acme',
-      'backfill --org acme --collection orders --filter state=paid --from-page 200',
-    ],
+    examples: ['backfill --org acme', 'backfill --org acme --filter state=paid --from-page 200'],
     exits: READING,
+    load: () => import('./commands/backfill.ts'),
   },
-
-  // The commands that only read the mirror.
   status: {
     does: 'how fresh each list is, what went wrong, and what to type next',
-    load: () => import('./commands/status.ts'),
     options: [
-      JSON_OUTPUT,
-      option(
-        '--check',
-        'exit with 4 if the mirror cannot be used or written (its disk is full), else 3 for a held token, else 5 for removals held back, else 1 for a failing or overdue list',
-      ),
-      option(
-        '--max-age <duration>',
-        'exit with 1 if the last full walk of a list began longer ago (5m, 24h)',
-      ),
-      option('--fresh <duration>', 'exit with 1 if rows that were added longer ago may be missing (10m)'),
+      option('--json', 'as JSON'),
+      option('--check', 'exit with the code of what is wrong'),
+      option('--max-age <duration>', 'exit with 1 if the last full walk of a list began longer ago (24h)'),
+      option('--fresh <duration>', 'exit with 1 if rows added longer ago may be missing (10m)'),
       DATABASE,
     ],
     examples: ['status', 'status --check', 'status --max-age 2h --fresh 10m --json'],
     exits: [
       [0, 'whatever it has to report; with --check, --max-age, --fresh: all is well'],
-      [1, '--max-age, --fresh: a list is older; --check: a list failed or is overdue'],
+      [1, '--max-age, --fresh: a list is older; --check: a list is failing or overdue'],
       2,
       [3, '--check: a token is held'],
-      4,
+      [4, 'the mirror cannot be used; --check: or not be written, as on a full disk'],
       [5, '--check: removals are held back'],
     ],
+    load: () => import('./commands/status.ts'),
   },
   query: {
     does: 'read-only SQL on the mirror',
-    load: () => import('./commands/query.ts'),
     arguments: [argument('<sql>', 'one statement; - reads it from standard input')],
     options: [
       format('table', 'json', 'ndjson', 'csv', 'parquet').default('table'),
-      option(
-        '--param <NAME=VALUE>',
-        'the value of :NAME in the SQL (may be repeated; on PostgreSQL :NAME::bigint says its type where nothing else does)',
-      )
-        .argParser(collectPair)
-        .default([], 'none'),
+      pairs('--param <NAME=VALUE>', 'the value of :NAME; on PostgreSQL :NAME::bigint says its type'),
       DATABASE,
     ],
     examples: [
@@ -185,94 +132,86 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       "query 'SELECT * FROM orders WHERE state = :state' --param state=paid --format parquet > paid.parquet",
     ],
     exits: LOCAL,
+    load: () => import('./commands/query.ts'),
   },
   export: {
     does: 'write all rows of a table or view; as ndjson the items of a collection, in JSON',
-    load: () => import('./commands/export.ts'),
     arguments: [argument('<name>', 'orders, orders__items, orders_history, ...')],
     options: [format('csv', 'ndjson', 'parquet').makeOptionMandatory(), ORGS, DATABASE],
     examples: ['export orders --format csv > orders.csv'],
     exits: LOCAL,
+    load: () => import('./commands/export.ts'),
   },
-
-  // The commands that check or delete what the mirror holds.
   verify: {
     does: 'walk the lists and compare them with the mirror, writing no rows',
-    load: () => import('./commands/verify.ts'),
     options: [ORGS, COLLECTIONS, WAIT],
     examples: ['verify', 'verify --org acme --collection orders'],
     exits: READING,
+    load: () => import('./commands/verify.ts'),
+  },
+  snapshot: {
+    does: 'copy the mirror into one file that any tool can open',
+    arguments: [argument('<file>')],
+    options: [DATABASE],
+    examples: ['snapshot copy.db'],
+    exits: [...LOCAL, 130],
+    load: () => import('./commands/snapshot.ts'),
+  },
+  check: {
+    does: 'try the configuration, the mirror, the API and every token, and say what to fix',
+    examples: ['check'],
+    exits: [[0, 'nothing failed'], [1, 'network, server or rate limit'], 2, 3, 4],
+    load: () => import('./commands/check.ts'),
+  },
+  resume: {
+    does: 'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
+    options: [ORGS],
+    examples: ['resume', 'resume --org acme'],
+    exits: LOCAL,
+    load: () => import('./commands/resume.ts'),
   },
   forget: {
     does: 'delete everything the mirror holds about an organization, or a list of it',
-    load: () => import('./commands/forget.ts'),
     options: [
-      // Takes several values, so that a second one is refused instead of replacing the first.
-      option('--org <org>', ORG).argParser(collect).default([], 'none'),
+      // Takes several, so that a second one is refused instead of replacing the first.
+      option('--org <org>', ORG).argParser(collect).makeOptionMandatory(),
       COLLECTIONS,
       option('--yes', 'delete: there is no way back'),
     ],
     examples: ['forget --org acme --yes', 'forget --org acme --collection orders --yes'],
     exits: [0, 1, 2, 4, 130],
-  },
-
-  // The commands that copy the mirror.
-  snapshot: {
-    does: 'copy the mirror into one file that any tool can open',
-    load: () => import('./commands/snapshot.ts'),
-    arguments: [argument('<file>')],
-    options: [DATABASE],
-    examples: ['snapshot copy.db'],
-    exits: [...LOCAL, 130],
+    load: () => import('./commands/forget.ts'),
   },
   move: {
     does: 'copy a mirror into a schema of a PostgreSQL server, and compare',
-    load: () => import('./commands/move.ts'),
     options: [
       option('--from <file>', 'the mirror').makeOptionMandatory(),
       option('--to <address>', 'postgres://user@host:5432/name?schema=admin_mirror').makeOptionMandatory(),
     ],
     examples: ["move --from data/mirror.db --to 'postgres://mirror@db.example.com/shop?schema=admin_mirror'"],
     exits: [0, [1, 'the mirror is in use'], 2, 4, 130],
-  },
-
-  // The other commands.
-  resume: {
-    does: 'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
-    load: () => import('./commands/resume.ts'),
-    options: [ORGS],
-    examples: ['resume', 'resume --org acme'],
-    exits: LOCAL,
-  },
-  check: {
-    does: 'try the configuration, the mirror, the API and every token, and say what to fix',
-    load: () => import('./commands/check.ts'),
-    examples: ['check'],
-    exits: [[0, 'nothing failed'], [1, 'network, server or rate limit'], 2, 3, 4],
+    load: () => import('./commands/move.ts'),
   },
   sandbox: {
     does: 'serve a made-up Administration API on loopback, to try everything without credentials',
-    load: () => import('./commands/sandbox.ts'),
     options: [
-      number('--port <n>', 'port to listen on (0: any free one)', 0, { most: 65535, without: 0 }),
-      number('--orders <n>', 'orders of each organization', 0, { without: 1000 }),
-      number('--establishments <n>', 'establishments of each organization', 0, { without: 40 }),
-      number('--organizations <n>', 'organizations', 1, { most: 1000, without: 2 }),
-      number('--requests-per-minute <n>', 'rate limit of each token (0: none)', 0, { without: 60 }),
-      option('--live', 'new orders come while it runs, and an older one changes now and then'),
+      number('--port <n>', 'port to listen on (0: any free one)', { most: 65535, without: 0 }),
+      number('--orders <n>', 'orders of each organization', { without: 1000 }),
+      number('--establishments <n>', 'establishments of each organization', { without: 40 }),
+      number('--organizations <n>', 'organizations', { least: 1, most: 1000, without: 2 }),
+      number('--requests-per-minute <n>', 'rate limit of each token (0: none)', { without: 60 }),
+      option('--live', 'new orders come while it runs'),
       option('--write-config <file>', 'write a configuration that uses it'),
     ],
     examples: ['sandbox --port 8080 --write-config config/sandbox.yaml', 'sandbox --live --orders 100000'],
     exits: [0, 2],
+    load: () => import('./commands/sandbox.ts'),
   },
   demo: {
-    does: 'try everything on this machine: a made-up API, a sync of it, and queries',
-    load: async (runProgram) => {
-      const { demo } = await import('./commands/demo.ts')
-      return { run: (runtime) => demo(runtime, runProgram) }
-    },
+    does: 'a sandbox, a first sync of it, and what the mirror answers',
     examples: ['demo'],
     exits: [0, 1, 2, 4],
+    load: () => import('./commands/demo.ts'),
   },
 }
 
@@ -300,3 +239,33 @@ export const PROGRAM_HELP = helpText({
   ],
   exits: Object.keys(EXIT_CODES).map(Number),
 })
+
+/** An option that takes a whole number. */
+function number(
+  flags: string,
+  description: string,
+  {
+    least = 0,
+    most = Number.POSITIVE_INFINITY,
+    without,
+  }: { least?: number; most?: number; without?: number },
+): Option {
+  return option(flags, description)
+    .default(without)
+    .argParser((value: string): number => {
+      const typed = Number(value)
+      if (/^\d+$/.test(value) && Number.isSafeInteger(typed) && typed >= least && typed <= most) return typed
+      const range = most < Number.POSITIVE_INFINITY ? ` to ${most}` : ''
+      throw new InvalidArgumentError(`Expected a whole number from ${least}${range}.`)
+    })
+}
+
+function collect(value: string, previous: string[] = []): string[] {
+  return [...previous, value]
+}
+
+function collectPair(value: string, previous: [string, string][]): [string, string][] {
+  const at = value.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Write it as NAME=VALUE.')
+  return [...previous, [value.slice(0, at), value.slice(at + 1)]]
+}

@@ -69,7 +69,7 @@ interface MirrorKind {
   /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe uses it. */
   writeFault(place: MirrorPlace): string | null
   /** Writes what `query` or `export` asks for. Throws UsageError. */
-  read(config: Config | null, runtime: Runtime, task: ReadingTask): Promise<void>
+  read(runtime: Runtime, task: ReadingTask): Promise<void>
 }
 
 /** The one place where a command chooses between a file and a server. If the mirror is a file, nothing of PostgreSQL is loaded. */

@@ -18,7 +18,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
       .addHelpText('after', helpText(entry))
       .exitOverride()
       .action(async (...args: unknown[]) => {
-        const { run } = await entry.load(runProgram)
+        const { run } = await entry.load()
         const globals = globalsOf(program, runtime)
         const own = globals.quiet ? silenced(runtime) : runtime
         // commander passes the arguments, the options, and last the command itself.

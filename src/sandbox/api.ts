@@ -9,7 +9,7 @@ export interface SandboxOptions {
   organizations: number
   /** Of each token; 0: no limit. */
   requestsPerMinute: number
-  /** New orders come while it runs, and an older one changes now and then. Otherwise nothing ever changes. */
+  /** New orders come while it runs. Otherwise nothing ever changes. */
   live: boolean
   /** Epoch milliseconds. */
   now: () => number
@@ -39,45 +39,55 @@ export interface Answer {
 /** Fixed by the API: a client cannot change it. */
 const PAGE_SIZE = 25
 
-/** A list at one moment: the indexes of its items, and each of them. */
-interface Listing {
-  indexes: readonly number[]
-  itemAt: (index: number) => object
-}
+/** With `live`. Seconds. */
+const NEW_ORDER_EVERY = 20
 
 /** The made-up API: its organizations, and what it answers. The checks have Laravel's order: path, method, token, limit, organization. */
 export function createApi(options: SandboxOptions) {
-  const { requestsPerMinute, now } = options
+  const { orders, establishments, live, now } = options
+  const began = now()
   const organizations = createOrganizations(options.organizations)
-  const throttle = createThrottle(requestsPerMinute)
-  const lists = new Map(
-    organizations.map(({ id }, number) => [id, createLists(hash(301, 1, number), options)]),
-  )
+  const throttle = createThrottle(options.requestsPerMinute)
+
+  /** The indexes of the items of a list at this moment, and each of them: it is computed when it is asked for. */
+  function listing(name: string, key: number, state: string | null) {
+    if (name === 'establishments')
+      return {
+        indexes: indexesTo(establishments),
+        itemAt: (index: number) => createEstablishment(key, index),
+      }
+    const come = live ? Math.max(0, Math.floor((now() - began) / 1000 / NEW_ORDER_EVERY)) : 0
+    const opening = WORLD_START + orders * ORDER_EVERY
+    const isNew = (index: number) => index >= orders
+    const stateAt = (index: number) => (isNew(index) ? 'pending' : orderState(key, index))
+    return {
+      indexes: indexesTo(orders + come).filter((index) => !state || stateAt(index) === state),
+      itemAt: (index: number) => {
+        const createdAt = isNew(index) ? opening + (index - orders + 1) * NEW_ORDER_EVERY : null
+        return createOrder(key, index, establishments, createdAt)
+      },
+    }
+  }
 
   function answer({ method, target, headers }: Request): Answer {
     const of = (name: string) => [headers[name]].flat()[0] ?? ''
     const { pathname, searchParams } = new URL(target, `http://${of('host') || 'localhost'}`)
     const name = /^\/api\/v1\/admin\/(orders|establishments)\/?$/.exec(pathname)?.[1]
-    if (name !== 'orders' && name !== 'establishments')
-      return refuse(404, `The route ${pathname.slice(1)} could not be found.`)
-    if (method !== 'GET') return refuse(405, `The ${method} method is not supported for this route.`)
-    const user = organizations.find(({ token }) => of('authorization') === `Bearer ${token}`)
-    if (!user) return refuse(401, 'Unauthenticated.')
-    const { isAllowed, headers: limits } = throttle(user.token, now())
-    if (!isAllowed) return { ...refuse(429, 'Too Many Attempts.'), headers: limits }
+    if (name === undefined) return refuse(404, `The route ${pathname.slice(1)} could not be found.`)
+    if (method !== 'GET')
+      return refuse(405, `The ${method} method is not supported for this route.`, { allow: 'GET' })
+    const user = organizations.findIndex(({ token }) => of('authorization') === `Bearer ${token}`)
+    if (user === -1) return refuse(401, 'Unauthenticated.')
+    const { isAllowed, headers: limits } = throttle(user, now())
+    if (!isAllowed) return refuse(429, 'Too Many Attempts.', limits)
     const asked = of('x-service-organization').toLowerCase()
-    if (asked === '')
-      return { ...refuse(400, 'The X-SERVICE-ORGANIZATION header is required.'), headers: limits }
-    const list = lists.get(asked)?.[name]
-    if (!list) return { ...refuse(404, 'Organization not found.'), headers: limits }
-    if (asked !== user.id)
-      return { ...refuse(403, 'You are not a member of this organization.'), headers: limits }
+    if (asked === '') return refuse(400, 'The X-SERVICE-ORGANIZATION header is required.', limits)
+    const organization = organizations.findIndex(({ id }) => id === asked)
+    if (organization === -1) return refuse(404, 'Organization not found.', limits)
+    if (organization !== user) return refuse(403, 'You are not a member of this organization.', limits)
+    const { indexes, itemAt } = listing(name, hash(301, 1, user), searchParams.get('state'))
     const url = `http://${of('host') || 'localhost'}${pathname.replace(/\/$/, '')}`
-    return {
-      status: 200,
-      headers: limits,
-      body: createEnvelope(list(searchParams.get('state')), searchParams, url, name),
-    }
+    return { status: 200, headers: limits, body: envelope(indexes, itemAt, searchParams, url, name) }
   }
 
   return { organizations, answer }
@@ -87,7 +97,7 @@ const NAMES = ['acme', 'globex', 'initech', 'umbrella', 'hooli', 'soylent', 'tyr
 
 /** Each with a token in the form of Laravel's Sanctum: its number, a bar, 40 letters and digits. */
 function createOrganizations(count: number): Organization[] {
-  return Array.from({ length: count }, (_, number) => {
+  return indexesTo(count).map((number) => {
     const name = NAMES[number] ?? `org-${number + 1}`
     const word = `sandbox${name.charAt(0).toUpperCase()}${name.slice(1).replace('-', '')}MadeUp`
     const token = `${number + 1}|${word}${createDice(hash(402, 1, number)).digits(40 - word.length)}`
@@ -95,50 +105,18 @@ function createOrganizations(count: number): Organization[] {
   })
 }
 
-/** Seconds. */
-const NEW_ORDER_EVERY = 20
-const CHANGE_EVERY = 30
-
-/** The lists of one organization. Nothing but changes is stored: an item is computed from its index when it is asked for. */
-function createLists(key: number, { orders, establishments, live, now }: SandboxOptions) {
-  const began = now()
-  const checks = new Map<number, number>()
-  let changed = 0
-  const opening = WORLD_START + orders * ORDER_EVERY
-
-  function ordersNow(state: string | null): Listing {
-    const seconds = live ? Math.max(0, Math.floor((now() - began) / 1000)) : 0
-    for (; (changed + 1) * CHANGE_EVERY <= seconds; changed++) {
-      const index = hash(key, 302, changed) % Math.max(1, orders)
-      checks.set(index, (checks.get(index) ?? 0) + 1)
-    }
-    const count = orders + Math.floor(seconds / NEW_ORDER_EVERY)
-    const stateAt = (index: number) => (index < orders ? orderState(key, index) : 'pending')
-    return {
-      indexes: indexesTo(count).filter((index) => !state || stateAt(index) === state),
-      itemAt: (index) =>
-        createOrder(key, index, establishments, {
-          checks: checks.get(index) ?? 0,
-          ...(index < orders ? {} : { createdAt: opening + (index - orders + 1) * NEW_ORDER_EVERY }),
-        }),
-    }
-  }
-
-  return {
-    orders: ordersNow,
-    establishments: (): Listing => ({
-      indexes: indexesTo(establishments),
-      itemAt: (index) => createEstablishment(key, index),
-    }),
-  }
-}
-
 function indexesTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index)
 }
 
 /** The body of a list, with the names and the order of Laravel's paginator. Links carry the filters of the request. */
-function createEnvelope({ indexes, itemAt }: Listing, query: URLSearchParams, url: string, name: string) {
+function envelope(
+  indexes: readonly number[],
+  itemAt: (index: number) => object,
+  query: URLSearchParams,
+  url: string,
+  name: string,
+): object {
   const asked = Number(query.get('page'))
   const page = Number.isSafeInteger(asked) && asked > 0 ? asked : 1
   const lastPage = Math.max(1, Math.ceil(indexes.length / PAGE_SIZE))
@@ -172,35 +150,27 @@ function createEnvelope({ indexes, itemAt }: Listing, query: URLSearchParams, ur
   }
 }
 
-function refuse(status: number, message: string): Answer {
-  return { status, headers: status === 405 ? { allow: 'GET' } : {}, body: { message } }
+function refuse(status: number, message: string, headers: Record<string, string> = {}): Answer {
+  return { status, headers, body: { message } }
 }
 
 const WINDOW = 60_000
 
-/** Laravel's limiter: for each token a window of a minute, which begins with the first request counted; a refused one is not. */
+/** Laravel's limiter: for each user a window of a minute, which begins with the first request counted; a refused one is not. */
 function createThrottle(limit: number) {
-  const windows = new Map<string, { end: number; hits: number }>()
-  return (token: string, now: number) => {
+  const windows = new Map<number, { end: number; hits: number }>()
+  return (user: number, now: number): { isAllowed: boolean; headers: Record<string, string> } => {
     if (limit === 0) return { isAllowed: true, headers: {} }
-    const open = windows.get(token)
+    const open = windows.get(user)
     const current = open && now < open.end ? open : { end: now + WINDOW, hits: 0 }
-    windows.set(token, current)
+    windows.set(user, current)
     const isAllowed = current.hits < limit
     if (isAllowed) current.hits++
-    const announced = {
-      'X-RateLimit-Limit': String(limit),
-      'X-RateLimit-Remaining': String(limit - current.hits),
+    const left = { 'X-RateLimit-Limit': `${limit}`, 'X-RateLimit-Remaining': `${limit - current.hits}` }
+    const wait = {
+      'Retry-After': `${Math.ceil((current.end - now) / 1000)}`,
+      'X-RateLimit-Reset': `${Math.ceil(current.end / 1000)}`,
     }
-    return {
-      isAllowed,
-      headers: isAllowed
-        ? announced
-        : {
-            ...announced,
-            'Retry-After': String(Math.ceil((current.end - now) / 1000)),
-            'X-RateLimit-Reset': String(Math.ceil(current.end / 1000)),
-          },
-    }
+    return { isAllowed, headers: isAllowed ? left : { ...left, ...wait } }
   }
 }

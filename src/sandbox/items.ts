@@ -37,19 +37,12 @@ const HOUR = 3600
 const SALT = { created: 1, path: 3, last: 4, updated: 5, order: 101, customer: 102, id: 103 }
 const SHOP_SALT = { id: 201, shop: 202, created: 203 }
 
-/** What has happened to an order since the sandbox began. */
-export interface Changes {
-  /** Epoch seconds; for one that came meanwhile. */
-  createdAt?: number
-  /** How often it was looked at; as on some real servers, that does not move `updated_at`. */
-  checks?: number
-}
-
-/** An order as the API lists it. `key` is the organization's; all follows from it and the index. */
-export function createOrder(key: number, index: number, shops: number, changes: Changes = {}) {
+/** An order as the API lists it. `key` is the organization's; all follows from it and the index. `createdAt`: of a new one, in epoch seconds. */
+export function createOrder(key: number, index: number, shops: number, createdAt: number | null) {
   const dice = createDice(hash(key, SALT.order, index))
-  const created = changes.createdAt ?? orderCreatedAt(key, index)
-  const state = changes.createdAt === undefined ? orderState(key, index) : 'pending'
+  const created =
+    createdAt ?? WORLD_START + index * ORDER_EVERY + (hash(key, SALT.created, index) % ORDER_EVERY)
+  const state = createdAt === null ? orderState(key, index) : 'pending'
   const updated = created + (state === 'pending' ? 0 : hash(key, SALT.updated, index) % (48 * HOUR))
   const items = Array.from({ length: 1 + dice.below(5) }, () => createLine(dice))
   const subtotal = items.reduce((sum, item) => sum + Math.round(item.price * 100) * item.quantity, 0)
@@ -76,7 +69,7 @@ export function createOrder(key: number, index: number, shops: number, changes: 
     items,
     tags: dice.chance(60) ? [] : TAGS.filter(() => dice.chance(40)),
     notes: dice.chance(80) ? null : dice.pick(NOTES),
-    metadata: createMetadata(dice, changes.checks ?? 0),
+    metadata: createMetadata(dice),
     weight_grams: dice.chance(30) ? null : 100 + dice.below(5000),
     tracking_url: dice.chance(50) ? null : `https://track.example.com/parcels/${dice.digits(12)}`,
     created_at: timestamp(created),
@@ -89,10 +82,6 @@ export function createOrder(key: number, index: number, shops: number, changes: 
 function createReference(dice: Dice, index: number): object {
   const random = dice.digits(10 + dice.below(2))
   return JSON.rawJSON(`${1 + dice.below(9)}${random}${String(index).padStart(8, '0')}`)
-}
-
-function orderCreatedAt(key: number, index: number): number {
-  return WORLD_START + index * ORDER_EVERY + (hash(key, SALT.created, index) % ORDER_EVERY)
 }
 
 /** Of an order that was there from the beginning. */
@@ -115,10 +104,8 @@ function createCustomer(key: number, number: number) {
 }
 
 /** To PHP an empty map is an empty list, and it writes both as one. */
-function createMetadata(dice: Dice, checks: number): Record<string, unknown> | [] {
-  const campaign = dice.chance(30) ? { campaign: dice.pick(['spring', 'Fête', 'a/b']) } : {}
-  const metadata = { ...campaign, ...(checks > 0 ? { checks } : {}) }
-  return Object.keys(metadata).length === 0 ? [] : metadata
+function createMetadata(dice: Dice): { campaign: string } | [] {
+  return dice.chance(30) ? { campaign: dice.pick(['spring', 'Fête', 'a/b']) } : []
 }
 
 /** An establishment as the API lists it. They never change. */

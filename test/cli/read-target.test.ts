@@ -94,7 +94,7 @@ describe('--database', () => {
     expect(await bare([...args, 'nobody'])).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/--org nobody: the mirror has no organization .*acme, globex/),
+      stderr: expect.stringMatching(/--org nobody: neither the mirror nor .*acme, globex/),
     })
   })
 

@@ -6,7 +6,7 @@ import { OURS, sandboxConfiguration } from '../../src/sandbox/server.ts'
 const ORDERS = '/api/v1/admin/orders'
 
 interface List {
-  data: { id: number; state: string; metadata: { checks?: number } }[]
+  data: { id: number; state: string }[]
   links: { first: string; next: string | null; prev: string | null }
   meta: Record<string, unknown>
 }
@@ -79,18 +79,15 @@ describe('a list of the sandbox', () => {
     expect(new Set(items.map(({ state }) => state))).toEqual(new Set(['paid']))
   })
 
-  it('that is live gains an order every 20 seconds, and an older one changes now and then', () => {
+  it('that is live gains an order every 20 seconds', () => {
     const { walk, pass } = open({ live: true })
     const before = walk(ORDERS).flatMap(({ data }) => data)
 
     pass(61_000)
 
     const after = walk(ORDERS).flatMap(({ data }) => data)
-    expect(after).toHaveLength(63)
+    expect(after.slice(0, 60)).toEqual(before)
     expect(after.slice(60).map(({ state }) => state)).toEqual(['pending', 'pending', 'pending'])
-    const changed = before.filter((order, index) => order.metadata.checks !== after[index]?.metadata.checks)
-    expect(changed.length).toBeGreaterThan(0)
-    expect(changed.length).toBeLessThanOrEqual(2)
   })
 })
 

@@ -16,10 +16,8 @@ interface Options extends JobSelection {
 
 /** `backfill`: from the first page, or page N, whatever the checkpoint of a sync. Partial with filters or a start page. */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
-  const { org, filter, fromPage: firstPage = 1, restart = false, wait: waitForOwner } = options
+  const { filter, fromPage: firstPage = 1, restart = false, wait: waitForOwner } = options
   const { signal } = runtime
-  if (org.length === 0)
-    throw new UsageError('backfill needs --org ORG: the organization whose lists it walks')
   const typed = typedFilters(filter)
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options).map(({ organization, job }) => {

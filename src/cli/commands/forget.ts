@@ -18,8 +18,8 @@ type Organization = Job['organization']
 /** `forget`: deletes everything that the mirror holds of an organization, or of some of its collections. Needs no token. */
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const { stdout, stderr } = runtime
-  const [org, ...others] = options.org
-  if (org === undefined || others.length > 0) throw new UsageError('forget needs one --org ORG')
+  const [org = '', ...others] = options.org
+  if (others.length > 0) throw new UsageError('forget takes one --org ORG')
   if (options.yes !== true) throw new UsageError('forget deletes for good, so it needs --yes')
   const config = readConfig(runtime, globals, 'leave')
   if (!(await isMade(config, runtime))) {

@@ -2,8 +2,7 @@ import { addAbortSignal } from 'node:stream'
 import { UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
-import type { OutputFormat } from '../reading/read.ts'
-import { runReading } from '../reading/run-reading.ts'
+import { type OutputFormat, runReading } from '../reading/read.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options extends DatabaseOption {
@@ -16,14 +15,14 @@ export async function run(
   runtime: Runtime,
   globals: Globals,
   typed: string,
-  { format, param, database }: Options,
+  { format, param, database: file }: Options,
 ): Promise<number> {
-  const place = await readTarget(runtime, globals, database)
+  const { database, config } = await readTarget(runtime, globals, file)
   const sql = typed === '-' ? await readSql(runtime) : typed
   if (sql === null) return exitCodeOfStop(runtime.signal)
   // `:NAME=VALUE` is understood, too. The last of several of one name counts.
   const parameters = param.map(([name, value]) => [name.replace(/^[:@$]/, ''), value] as const)
-  return await runReading(runtime, place, { kind: 'query', sql, format, parameters })
+  return runReading(runtime, { database, config, work: { kind: 'query', sql, format, parameters } })
 }
 
 /** Standard input may be endless. */
@@ -46,12 +45,8 @@ async function readSql({ stdin, signal }: Runtime): Promise<string | null> {
     if (signal.aborted) return null
     throw error
   }
-  return decodeUtf8(Buffer.concat(pieces))
-}
-
-function decodeUtf8(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(pieces))
   } catch {
     throw new UsageError('the SQL on standard input is no UTF-8')
   }

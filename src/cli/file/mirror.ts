@@ -57,7 +57,7 @@ function unwritableNamed(file: string): string | null {
   return fullDisk(file, freeBytes(file))
 }
 
-export async function read(_config: Config | null, runtime: Runtime, task: ReadingTask): Promise<void> {
+export async function read(runtime: Runtime, task: ReadingTask): Promise<void> {
   const { readFile } = await import('./reading.ts')
   await readFile(runtime, task)
 }

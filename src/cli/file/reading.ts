@@ -1,19 +1,18 @@
 import { assertReadingSql, createReader, type Parameters } from '../../store/sqlite/read/reader.ts'
-import { writeAll } from '../output/formats/format.ts'
-import { assertName } from '../reading/exported.ts'
-import { type QueryWork, type ReadingTask, written } from '../reading/read.ts'
+import { assertExport } from '../reading/exported.ts'
+import { type QueryWork, type ReadingTask, writeResult } from '../reading/read.ts'
 import type { Runtime } from '../runtime.ts'
 import { isNotMadeYet, openMirror } from './mirror.ts'
 
 /** Does the task on a mirror in a file. Throws UsageError and MirrorError. */
-export async function readFile({ stdout }: Pick<Runtime, 'stdout'>, task: ReadingTask): Promise<void> {
-  const { database, isCopy, work, configured } = task
+export async function readFile(runtime: Pick<Runtime, 'stdout'>, task: ReadingTask): Promise<void> {
+  const { database, config, work } = task
   if (isNotMadeYet(database)) {
     // Usage is checked before the mirror is looked at.
     if (work.kind === 'query') assertReadingSql(work.sql, valuesOf(work.parameters))
-    else if (!isCopy) assertName(work.name, configured)
+    else if (config) assertExport(work, config)
   }
-  const connection = openMirror(database, isCopy)
+  const connection = openMirror(database, config === null)
   const reader = createReader(connection, database)
   try {
     const query = (sql: string, parameters: QueryWork['parameters']) => {
@@ -21,7 +20,7 @@ export async function readFile({ stdout }: Pick<Runtime, 'stdout'>, task: Readin
       // All rows are one batch, which is read while it is written.
       return { ...head, batches: [rows] }
     }
-    await writeAll(stdout, await written({ ...reader, query }, task))
+    await writeResult(runtime, { ...reader, query }, task)
   } finally {
     connection.close()
   }

@@ -35,9 +35,9 @@ export function writeFault(): string | null {
   return null
 }
 
-export async function read(config: Config | null, runtime: Runtime, task: ReadingTask): Promise<void> {
+export async function read(runtime: Runtime, task: ReadingTask): Promise<void> {
   const { readOnServer } = await import('./reading.ts')
-  await readOnServer(config, runtime, task)
+  await readOnServer(runtime, task)
 }
 
 export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null> {

@@ -1,4 +1,3 @@
-import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import { distinctNames, type Value } from '../../store/core/reading.ts'
 import { POSTGRES, runRule, type Statements } from '../../store/postgres/driver.ts'
@@ -15,9 +14,8 @@ import {
 import type { Cursor } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { noMirror } from '../file/mirror.ts'
-import { writeAll } from '../output/formats/format.ts'
-import { assertName } from '../reading/exported.ts'
-import { type QueryWork, type ReadableMirror, type ReadingTask, written } from '../reading/read.ts'
+import { assertExport } from '../reading/exported.ts'
+import { type QueryWork, type ReadableMirror, type ReadingTask, writeResult } from '../reading/read.ts'
 import type { Runtime } from '../runtime.ts'
 import { connect } from './connect.ts'
 
@@ -25,12 +23,8 @@ import { connect } from './connect.ts'
  * Does the task on one snapshot, in a transaction that can only read, even if the role may write. Throws UsageError and
  * MirrorError.
  */
-export async function readOnServer(
-  config: Config | null,
-  runtime: Runtime,
-  task: ReadingTask,
-): Promise<void> {
-  const { work } = task
+export async function readOnServer(runtime: Runtime, task: ReadingTask): Promise<void> {
+  const { work, config } = task
   const names = work.kind === 'query' ? statementOf(work.sql, work.parameters).names : null
   const meaning = (error: unknown) => (names ? meaningOfSql(error, names) : meaningOf(error))
   const { signal: stop } = runtime
@@ -41,8 +35,7 @@ export async function readOnServer(
       await assertUsage(server, task, stop)
       throw noMirror(task.database)
     }
-    const read = async (sql: Statements & Cursor) =>
-      writeAll(runtime.stdout, await written(readableServer(sql), task))
+    const read = (sql: Statements & Cursor) => writeResult(runtime, readableServer(sql), task)
     await server.readingOnce(read, { stop, meaning })
   } finally {
     await server.close()
@@ -52,7 +45,7 @@ export async function readOnServer(
 /** Usage is checked before it is said that there is no mirror yet. Throws UsageError, also for SQL that is wrong in any mirror. */
 async function assertUsage(
   server: Server,
-  { work, database, configured }: ReadingTask,
+  { work, database, config }: ReadingTask,
   stop: AbortSignal,
 ): Promise<void> {
   if (work.kind === 'query') {
@@ -62,7 +55,7 @@ async function assertUsage(
     await server.readingOnce((sql) => sql.arrays(text, values), { stop, meaning })
     return
   }
-  assertName(work.name, configured)
+  if (config) assertExport(work, config)
 }
 
 /** Of a mirror on a PostgreSQL server, in one transaction. */

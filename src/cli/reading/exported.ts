@@ -1,3 +1,4 @@
+import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../errors.ts'
 import { tableName } from '../../store/columns/catalog.ts'
 import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/reading.ts'
@@ -9,20 +10,19 @@ import type { ExportWork, ReadableMirror, ReadRows } from './read.ts'
 export async function exportedRows(
   mirror: ReadableMirror,
   { name, format, organizations }: ExportWork,
-  configured: readonly string[],
+  config: Config | null,
 ): Promise<ReadRows & { areItems: boolean }> {
   const collections = await mirror.ask(collectionNames())
-  const columns = await columnsOf(mirror, name, collections, configured)
+  const columns = await columnsOf(mirror, name, collections, config)
   const owner = ['_organization_id', 'organization_id', ...(name === 'organizations' ? ['id'] : [])].find(
     (column) => columns.has(column),
   )
-  if (organizations && owner === undefined)
-    throw new UsageError(`--org: the rows of ${name} belong to no organization`)
-  const ids = organizations && [
-    ...organizations.ids,
-    ...idsOf(await mirror.ask(listedOrganizations()), organizations.typed),
-  ]
-  const where = ids && owner ? ` WHERE ${quoted(owner)} IN (${ids.map(literal).join(', ')})` : ''
+  let where = ''
+  if (organizations.length > 0) {
+    if (owner === undefined) throw new UsageError(`--org: the rows of ${name} belong to no organization`)
+    const ids = idsOf(organizations, config, await mirror.ask(listedOrganizations()))
+    where = ` WHERE ${quoted(owner)} IN (${ids.map(literal).join(', ')})`
+  }
   const areItems = format === 'ndjson' && collections.includes(name)
   const [list, from] = areItems
     ? [quoted('_json'), tableName(name, 'raw')]
@@ -36,7 +36,7 @@ async function columnsOf(
   { ask, dialect }: ReadableMirror,
   name: string,
   collections: readonly string[],
-  configured: readonly string[],
+  config: Config | null,
 ): Promise<Map<string, string>> {
   const found = await ask(dialect.relationNamed([name]))
   if (found?.name === name && WITH_ROWS.includes(found.kind)) {
@@ -44,7 +44,7 @@ async function columnsOf(
     const shown = OF_EVERY_MIRROR[name] ?? null
     return shown === null ? types : new Map([...types].filter(([column]) => shown.includes(column)))
   }
-  if (configured.includes(name) && !collections.includes(name))
+  if (namesOf(config).includes(name) && !collections.includes(name))
     throw new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
   const names = await ask(dialect.relationNames())
   throw unknown(
@@ -56,9 +56,15 @@ async function columnsOf(
 /** Unlike an index or a sequence, which may have such a name, too. */
 const WITH_ROWS = ['table', 'view', 'materialized view']
 
-/** Before there is a mirror. Throws UsageError for a name that none with these collections can have. */
-export function assertName(name: string, configured: readonly string[]): void {
-  if (!mayHold(configured, name)) throw unknown(name, [...configured, ...Object.keys(OF_EVERY_MIRROR)])
+function namesOf(config: Config | null): string[] {
+  return config?.collections.map(({ name }) => name) ?? []
+}
+
+/** Before there is a mirror of this configuration. Throws UsageError for names that it cannot have. */
+export function assertExport({ name, organizations }: ExportWork, config: Config): void {
+  const collections = namesOf(config)
+  if (!mayHold(collections, name)) throw unknown(name, [...collections, ...Object.keys(OF_EVERY_MIRROR)])
+  idsOf(organizations, config, [])
 }
 
 function unknown(name: string, names: readonly string[]): UsageError {
@@ -67,14 +73,21 @@ function unknown(name: string, names: readonly string[]): UsageError {
   )
 }
 
-/** The ids of organizations that are named by name or UUID. One that left the configuration may have the name of another. */
-function idsOf(known: readonly { id: string; name: string }[], names: readonly string[]): readonly string[] {
-  return names.flatMap((name) => {
-    const found = known.filter((one) => one.id === name.toLowerCase() || one.name === name)
+/** The ids of organizations that are named by name or UUID. One that left the configuration may have the name of another, which goes before it. */
+function idsOf(
+  named: readonly string[],
+  config: Config | null,
+  mirrored: readonly { id: string; name: string }[],
+): string[] {
+  const configured = config?.organizations ?? []
+  return named.flatMap((name) => {
+    const isIt = (one: { id: string; name: string }) => one.id === name.toLowerCase() || one.name === name
+    const own = configured.filter(isIt)
+    const found = own.length > 0 ? own : mirrored.filter(isIt)
     if (found.length > 0) return found.map(({ id }) => id)
-    const all = known.map((one) => one.name).join(', ')
+    const known = new Set([...configured, ...mirrored].map((one) => one.name))
     throw new UsageError(
-      `--org ${printable(name)}: the mirror has no organization of this name or UUID (it has: ${printable(all, 1000)})`,
+      `--org ${printable(name)}: neither the mirror nor a configuration has an organization of this name or UUID (known: ${printable([...known].join(', '), 1000)})`,
     )
   })
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { describe, expect, it as plain } from 'vitest'
-import { checkPublish } from '../../../src/check/checks.ts'
+import { checkPublish } from '../../../src/cli/commands/check.ts'
 import { createSelfSigned } from '../../api/helpers/server.ts'
 import { type Reply, serve } from '../../helpers/list-server.ts'
 import { ACME, GLOBEX, type Scene, sceneTests } from '../../helpers/scene.ts'
@@ -185,7 +185,11 @@ describe('the place of the published file', () => {
     ].join('\n')
 
     expect(checkPublish('/data/the copy.db', mounts)).toEqual([
-      expect.objectContaining({ state: 'fail', exitCode: 2, cure: expect.stringContaining('/data instead') }),
+      expect.objectContaining({
+        state: 'fail',
+        exitCode: 2,
+        message: expect.stringContaining('/data instead'),
+      }),
     ])
     expect(checkPublish('/tmp/another.db', mounts)).toEqual([])
   })

@@ -19,7 +19,7 @@ describe('forget', () => {
   }) => {
     for (const [line, message] of [
       ['--org acme', /deletes for good, so it needs --yes/],
-      ['--yes', /one --org/],
+      ['--yes', /--org/],
       ['--org acme --org globex --yes', /one --org/],
       ['--org initech --yes', /initech.*acme, globex/],
       ['--org acme --collection items --yes', /items.*establishments, orders/],
