@@ -1,10 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { ERRORS, type ErrorCode } from '../errors.ts'
 import { createPings, type Pings } from '../ping/pings.ts'
-import type { JobStatus, Status } from '../report/status.ts'
-import { needsAttention, troubleCode } from '../report/verdict.ts'
-import { counted, printable } from '../text.ts'
+import { pingText } from '../report/status-text.ts'
 import { configOfFile } from './config-file.ts'
 import { readStatus } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
@@ -18,7 +15,7 @@ export function pingsOf(config: Config, runtime: Runtime, logger: Logger, userAg
     userAgent,
     verdict: async () => {
       const status = await readStatus(runtime, { database: config.database, config: current() })
-      return { isWell: status.check_exit_code === 0, text: verdictText(status) }
+      return { isWell: status.check_exit_code === 0, text: pingText(status) }
     },
     onEnd(kind, lost) {
       const fields = { ping: kind, host: address === null ? null : new URL(address).host }
@@ -31,21 +28,4 @@ export function pingsOf(config: Config, runtime: Runtime, logger: Logger, userAg
     },
     signal: runtime.signal,
   })
-}
-
-/** The verdict, and each cause once. What a server said is left out: it may hold an item's data, and a ping goes to others. */
-export function verdictText({ verdict, jobs }: Pick<Status, 'verdict' | 'jobs'>): string {
-  const causes = Map.groupBy(jobs.filter(needsAttention), causeOf)
-  const lines = Array.from(causes, ([cause, [first, ...others]]) => {
-    const name = first === undefined ? '' : printable(`${first.organization} ${first.collection}`, 80)
-    return `${name}${others.length > 0 ? ` and ${counted(others.length, 'more list')}` : ''}: ${cause}`
-  })
-  return [verdict, ...lines].join('\n')
-}
-
-function causeOf(job: JobStatus): string {
-  const code = troubleCode(job)
-  if (code === null) return 'overdue by its schedule'
-  // A later version may have left a code that is unknown here.
-  return Object.hasOwn(ERRORS, code) ? `${code} (${ERRORS[code as ErrorCode].meaning})` : printable(code, 60)
 }

@@ -1,21 +1,17 @@
 import { announcedLimit } from '../api/rate/budget.ts'
 import { allowedPerMinute } from '../api/rate/decision.ts'
 import type { Config } from '../config/config.ts'
-import type { OrganizationConfig } from '../config/organizations.ts'
-import { misfitNotes } from '../report/misfits.ts'
-import { refreshText } from '../report/refreshes.ts'
-import { createStatus, type JobPlan, type Status } from '../report/status.ts'
-import { lastAttempt } from '../report/verdict.ts'
+import { lastAttempt } from '../report/overdue.ts'
+import { createStatus, type JobPlan, type ListFacts, type Status } from '../report/status.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
-import type { DaemonRecord } from '../store/core/leases.ts'
-import type { MisfitColumn } from '../store/core/misfits.ts'
-import { neverSynced, type StatusRow, type StoredGate } from '../store/core/status.ts'
-import type { QueueDepth } from '../store/postgres/read/status.ts'
+import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 import type { TypedDuration } from './typed-duration.ts'
+
+export type { MirrorFacts } from '../store/core/status.ts'
 
 /** `config`: null where only the file is known; then schedules, and lists that the file does not hold, are left out. */
 export interface StatusOptions extends MirrorPlace {
@@ -25,17 +21,6 @@ export interface StatusOptions extends MirrorPlace {
   fresh?: TypedDuration | null
   /** Why the mirror cannot be written; null: it can. */
   unusable?: string | null
-}
-
-/** What `status` knows of a mirror of either kind, all of one moment. */
-export interface MirrorFacts {
-  jobs: readonly StatusRow[]
-  daemons: readonly DaemonRecord[]
-  /** What is known of each rate budget. */
-  gates: readonly StoredGate[]
-  misfits: readonly MisfitColumn[]
-  /** Of a mirror that several workers share. */
-  queue: QueueDepth | null
 }
 
 /** What `status` says of a mirror. Throws MirrorError. */
@@ -50,117 +35,89 @@ export async function readStatus(
   return mirrorStatus(facts, { ...options, now: runtime.now(), unusable })
 }
 
-/** The configured organizations, by id. */
-type Organizations = ReadonlyMap<string, OrganizationConfig>
-
 /** What `status` says of a mirror. `facts`: null if there is no mirror yet. */
 export function mirrorStatus(
   facts: MirrorFacts | null,
   { database, config, now, maxAge = null, fresh = null, unusable = null }: StatusOptions,
 ): Status {
-  const known = facts?.jobs ?? []
-  const byId = new Map(config?.organizations.map((organization) => [organization.id, organization]))
-  const rows = config ? [...asConfigured(byId, known), ...unknownJobs(config, known)] : known
-  const planOf = config ? createPlanner(byId, config.timezone, now) : () => null
-  const limits = new Map(facts?.gates.map((gate) => [gate.scope, gate.known]))
+  const { jobs = [], daemons = [], gates = [], misfits = [] } = facts ?? {}
   return createStatus({
     database,
+    config: config?.file ?? null,
     unusable,
     now,
-    queue: facts?.queue ?? null,
-    timezone: config?.timezone ?? null,
-    max_age: maxAge?.typed ?? null,
-    maxAgeMs: maxAge?.ms ?? null,
-    fresh: fresh?.typed ?? null,
-    freshMs: fresh?.ms ?? null,
-    notes: [...(config ? refreshSentences(rows, byId, config) : []), ...misfitNotes(facts?.misfits ?? [])],
-    lists: rows.map((row) => {
-      const budget = config ? budgetKey(config, row.organization_id, row.token) : row.organization_id
-      return {
-        row,
-        plan: planOf(row),
-        tokenPlace: byId.get(row.organization_id)?.tokenPlace ?? null,
-        budget,
-        perMinute: config
-          ? allowedPerMinute(announcedLimit(limits.get(budget) ?? null), config.rateLimit)
-          : null,
-      }
-    }),
-    daemons: (facts?.daemons ?? []).map(({ configuration, ...one }) => ({
+    maxAge,
+    fresh,
+    misfits,
+    isShared: config !== null && config.postgres !== null,
+    lists: config ? configuredLists(config, jobs, gates, now) : jobs.map(withoutConfig),
+    daemons: daemons.map(({ configuration, ...one }) => ({
       ...one,
       outdated: config !== null && configuration !== config.fingerprint,
     })),
   })
 }
 
-/** Searches once a schedule: 500 organizations share a few, and a search takes milliseconds. */
-function oncePerSchedule<T>(search: (schedule: string) => T): (schedule: string) => T {
-  const found = new Map<string, T>()
-  return (schedule) => {
-    if (!found.has(schedule)) found.set(schedule, search(schedule))
-    return found.get(schedule) as T
-  }
-}
-
-/** Returns the times of a job's schedule. */
-function createPlanner(
-  byId: Organizations,
-  timezone: string,
-  now: number,
-): (row: StatusRow) => JobPlan | null {
-  const nextRun = oncePerSchedule((schedule) => nextFireAfter(schedule, timezone, now))
-  return (row) => {
-    const schedule = byId.get(row.organization_id)?.schedule
-    if (schedule === undefined || row.configured !== 1) return null
-    const attempt = lastAttempt(row, now)
-    return {
-      schedule,
-      nextRunAt: nextRun(schedule),
-      dueAt: attempt === null ? null : nextFireAfter(schedule, timezone, attempt, now),
-    }
-  }
-}
-
-/** A sentence for each budget whose lists were refreshed. */
-function refreshSentences(
-  rows: readonly StatusRow[],
-  byId: Organizations,
-  config: Pick<Config, 'rateLimit'>,
-): string[] {
-  const lists = rows.filter(
-    (row) => row.configured === 1 && (byId.get(row.organization_id)?.refresh ?? false) !== false,
-  )
-  const budgetOf = ({ organization_id: id, token }: StatusRow) => budgetKey(config, id, token)
-  return [...Map.groupBy(lists, budgetOf).values()].flatMap(refreshText)
+function withoutConfig(row: StatusRow): ListFacts {
+  return { row, plan: null, tokenPlace: null, budget: row.organization_id, perMinute: null }
 }
 
 /**
- * The rows with the names of the present configuration; the mirror has those of the last sync. Keeps a job that is not
- * configured as long as it has rows.
+ * The lists of the configuration as it is now, also those that the mirror does not know yet, by its names; the mirror has those of the
+ * last sync. Then what left the configuration, as long as it has rows.
  */
-function asConfigured(byId: Organizations, known: readonly StatusRow[]): StatusRow[] {
-  return known
-    .map((row) => {
-      const organization = byId.get(row.organization_id)
-      const isConfigured = organization?.collections.some(({ name }) => name === row.collection) === true
-      return {
-        ...row,
-        organization: organization?.name ?? row.organization,
-        configured: isConfigured ? 1 : 0,
+function configuredLists(
+  config: Config,
+  jobs: MirrorFacts['jobs'],
+  gates: MirrorFacts['gates'],
+  now: number,
+): ListFacts[] {
+  const known = new Map(jobs.map((row) => [jobKey(row.organization_id, row.collection), row]))
+  const limits = new Map(gates.map((gate) => [gate.scope, gate.known]))
+  const planOf = createPlanner(config.timezone, now)
+  const lists = config.organizations.flatMap((organization) =>
+    organization.collections.map(({ name }): ListFacts => {
+      const key = jobKey(organization.id, name)
+      const row = {
+        ...(known.get(key) ?? neverSynced(organization, name)),
+        organization: organization.name,
+        configured: 1,
       }
-    })
-    .filter(({ configured, rows }) => configured === 1 || rows > 0)
+      known.delete(key)
+      const budget = budgetKey(config, organization.id, row.token)
+      return {
+        row,
+        plan: planOf(organization.schedule, row),
+        tokenPlace: organization.tokenPlace,
+        budget,
+        perMinute: allowedPerMinute(announcedLimit(limits.get(budget) ?? null), config.rateLimit),
+      }
+    }),
+  )
+  const names = new Map(config.organizations.map(({ id, name }) => [id, name]))
+  const left = [...known.values()].filter(({ rows }) => rows > 0)
+  return [
+    ...lists,
+    ...left.map((row) =>
+      withoutConfig({
+        ...row,
+        organization: names.get(row.organization_id) ?? row.organization,
+        configured: 0,
+      }),
+    ),
+  ]
 }
 
-/** The jobs that the configuration got after the last sync. */
-function unknownJobs(
-  { organizations }: Pick<Config, 'organizations'>,
-  known: readonly StatusRow[],
-): StatusRow[] {
-  const names = new Set(known.map((row) => jobKey(row.organization_id, row.collection)))
-  return organizations.flatMap((organization) =>
-    organization.collections
-      .filter(({ name }) => !names.has(jobKey(organization.id, name)))
-      .map(({ name }) => neverSynced(organization, name)),
-  )
+/** Returns the times of a list's schedule. They are searched once a schedule: 500 organizations share a few, and a search takes milliseconds. */
+function createPlanner(timezone: string, now: number): (schedule: string, row: StatusRow) => JobPlan {
+  const next = new Map<string, number | null>()
+  return (schedule, row) => {
+    if (!next.has(schedule)) next.set(schedule, nextFireAfter(schedule, timezone, now))
+    const attempt = lastAttempt(row, now)
+    return {
+      schedule,
+      nextRunAt: next.get(schedule) ?? null,
+      dueAt: attempt === null ? null : nextFireAfter(schedule, timezone, attempt, now),
+    }
+  }
 }

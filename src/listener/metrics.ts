@@ -30,7 +30,7 @@ export async function metricsText(status: Status, health: Health, counters: Coun
   for (const job of status.jobs) {
     const labels = labelsOf(job)
     held.set({ organization: labels.organization }, job.held_since === null ? 0 : 1)
-    const code = job.failing_code ?? job.error_code ?? ''
+    const code = job.failing_since === null ? '' : (job.problem?.code ?? job.error_code ?? '')
     failed.set({ ...labels, error_code: code }, job.failing_since === null ? 0 : 1)
   }
   return (await Promise.all([registry.metrics(), counters.text()])).join('')

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
-import type { JobStatus, State, Status } from '../report/status.ts'
-import { asOfText, problemLines, queueText } from '../report/status-text.ts'
-import { counted, grouped, inWords, printable } from '../text.ts'
+import type { NextStep } from '../report/next-step.ts'
+import type { JobStatus, Status } from '../report/status.ts'
+import { asOfText, daemonText, nextRunText, problemLines } from '../report/status-text.ts'
+import { STATES, type State } from '../report/verdict.ts'
+import { counted, printable } from '../text.ts'
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #d5d9df; --quiet: #555d68; --good: #1a7a35; --warn: #8a5700; --bad: #b3261e; --busy: #0a5cc2; }
@@ -43,15 +45,13 @@ export const CONTENT_SECURITY_POLICY = [
 
 /** The status page: the verdict, what to do, what is wrong, the lists. Everything from outside goes through `printable` and is escaped. */
 export async function pageHtml(status: Status): Promise<string> {
-  const { verdict, next, notes, daemon, now, database, queue } = status
+  const { verdict, next, notes, now } = status
   const problems = problemLines(status, status.jobs)
-  const since = daemon.processes.find(({ running }) => running)?.since
   const facts = [
     `read at ${now.slice(0, 19).replace('T', ' ')} UTC`,
-    ...(since === undefined ? [] : [`start runs for ${inWords(Date.parse(now) - Date.parse(since))}`]),
-    ...(queue ? [`queue: ${queueText(queue)}`] : []),
+    `daemon: ${daemonText(status)}`,
     `admin-mirror ${status.program_version}`,
-    printable(database, 500),
+    printable(status.database, 500),
   ]
   const page = await html`<!doctype html>
 <html lang="en">
@@ -89,41 +89,26 @@ function textItem(text: string) {
 }
 
 /** A step, with its command apart, to be copied. */
-function stepItem(step: string) {
-  const at = step.startsWith('admin-mirror ') ? 0 : step.indexOf(': admin-mirror ') + 2
-  if (at === 1) return textItem(step)
-  return html`<li>${at > 0 && html`<p>${printable(step.slice(0, at - 2), 1000)}:</p>`}<code><bdi>${printable(step.slice(at), 1000)}</bdi></code></li>`
+function stepItem({ say, command }: NextStep) {
+  return html`<li>${say !== null && html`<p><bdi>${printable(say, 1000)}</bdi>${command !== null && ':'}</p>`}${command !== null && html`<code><bdi>${printable(command, 1000)}</bdi></code>`}</li>`
 }
 
 function toneOf({ check_exit_code: code, jobs }: Status): Tone {
   if (code !== 0) return 'bad'
-  const isOpen = jobs.some((job) => job.configured && (job.next !== null || TONES[job.state][1] === 'warn'))
-  if (isOpen) return 'warn'
-  return jobs.some((job) => job.configured && job.as_of === null) ? 'busy' : 'good'
+  if (jobs.some((job) => job.next !== null || STATES[job.state].tone === 'warn')) return 'warn'
+  return jobs.some((job) => job.state === 'being read' && job.as_of === null) ? 'busy' : 'good'
 }
 
-type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
+type Tone = (typeof STATES)[State]['tone']
 
-/** The worst first: the order in which lists are shown, and their colours. */
-const TONES: Readonly<Record<State, readonly [rank: number, tone: Tone]>> = {
-  'token held': [0, 'bad'],
-  'removals held': [1, 'bad'],
-  failing: [2, 'bad'],
-  overdue: [3, 'bad'],
-  'no answer': [4, 'warn'],
-  unfinished: [5, 'warn'],
-  'not read yet': [6, 'warn'],
-  uncertain: [7, 'warn'],
-  'being read': [8, 'busy'],
-  read: [9, 'good'],
-  'not configured': [10, 'quiet'],
-}
+/** The gravest first. */
+const ORDER = Object.keys(STATES)
 
 /** More rows make a page heavy; the worst are among these. */
 const MOST_LISTS = 500
 
 function listsTable(status: Status) {
-  const sorted = status.jobs.toSorted((a, b) => TONES[a.state][0] - TONES[b.state][0])
+  const sorted = status.jobs.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))
   const hidden = sorted.length - MOST_LISTS
   return html`<table>
 <thead><tr><th>list</th><th>state</th><th class="number">rows</th><th>as of</th></tr></thead>
@@ -132,16 +117,11 @@ function listsTable(status: Status) {
 }
 
 function listRow(job: JobStatus, { now }: Status) {
-  const next =
-    job.next_run_at === null || job.held_since !== null
-      ? ''
-      : `next in ${inWords(Date.parse(job.next_run_at) - Date.parse(now))}`
-  const notes = [...job.notes, ...(job.running || next === '' ? [] : [next])]
   return html`<tr>
 <td><bdi>${printable(job.organization, 60)}</bdi> <bdi>${printable(job.collection, 60)}</bdi></td>
-<td class="${TONES[job.state][1]}">${job.state}</td>
-<td class="number">${grouped(job.rows)} rows</td>
-<td>${asOfText(job, now)}${notes.map((note) => html`<p class="quiet"><bdi>${printable(note, 500)}</bdi></p>`)}</td>
+<td class="${STATES[job.state].tone}">${job.state}</td>
+<td class="number">${counted(job.rows, 'row')}</td>
+<td>${asOfText(job, now)}${nextRunText(job, now)}${job.notes.map((note) => html`<p class="quiet"><bdi>${printable(note, 500)}</bdi></p>`)}</td>
 </tr>`
 }
 

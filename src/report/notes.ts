@@ -1,44 +1,41 @@
 import { ERRORS, type ErrorCode } from '../errors.ts'
+import type { MisfitColumn } from '../store/core/misfits.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { scopeText } from '../sync/removals.ts'
-import { counted, grouped, inWords, ON_HOLD, printable } from '../text.ts'
-import { backfillCommand, forgetCommand, isStopped } from './next-step.ts'
-import type { JobPlan, JobStatus, State, StatusFacts } from './status.ts'
-import { isAhead } from './verdict.ts'
+import { counted, grouped, inWords, ON_HOLD, printable, shellWord } from '../text.ts'
+import { backfillOf } from './next-step.ts'
+import { isAhead } from './overdue.ts'
+import type { JobPlan, JobStatus, StatusFacts } from './status.ts'
+import type { State } from './verdict.ts'
 
 // What is said of a list, in words: what is wrong with it, how far its walk is, and what else is worth knowing.
 
-interface Problem {
-  text: string | null
+export interface Problem {
+  /** The error code; null: the list is overdue. */
+  code: string | null
   since: string | null
+  /** The cause. It may repeat what a server said. */
+  text: string
 }
 
-/** What is wrong with a list, and since when. */
-export function problemOf(row: StatusRow, state: State, plan: JobPlan | null): Problem {
-  switch (state) {
-    case 'token held':
-      return { text: printable(row.held_reason ?? 'its token was refused', 500), since: row.held_since }
-    case 'removals held':
-      return { text: removalsText(row), since: null }
-    case 'failing':
-      return {
-        text: causeText(row.failing_code ?? 'INTERNAL', withoutHold(row, row.failing_message), row),
-        since: row.failing_since,
-      }
-    case 'overdue':
-      return overdueProblem(row, plan)
-    case 'no answer': {
-      const [code = '', ...message] = (row.retry_error ?? '').split(': ')
-      return { text: causeText(code, message.join(': '), row), since: row.retry_since }
+/** What is wrong with a list, and since when; null: nothing. */
+export function problemOf(row: StatusRow, state: State, plan: JobPlan | null, now: number): Problem | null {
+  if (state === 'token refused')
+    return {
+      code: 'UNAUTHORIZED',
+      since: row.held_since,
+      text: printable(row.held_reason ?? 'its token was refused', 500),
     }
-    case 'not configured':
-    case 'not read yet':
-    case 'being read':
-    case 'unfinished':
-    case 'uncertain':
-    case 'read':
+  if (state === 'removals held back') return { code: 'REMOVALS_HELD', since: null, text: removalsText(row) }
+  if (state === 'failing' || state === 'mirror failed') {
+    const code = row.failing_code ?? 'INTERNAL'
+    return { code, since: row.failing_since, text: causeText(code, withoutHold(row.failing_message), row) }
   }
-  return { text: null, since: null }
+  if (state === 'no answer') {
+    const [code = '', ...message] = (row.retry_error ?? '').split(': ')
+    return { code, since: row.retry_since, text: causeText(code, message.join(': '), row) }
+  }
+  return state === 'overdue' ? overdueProblem(row, plan, now) : null
 }
 
 function removalsText(row: StatusRow): string {
@@ -48,115 +45,105 @@ function removalsText(row: StatusRow): string {
   return `${grouped(held)} of these ${counted(rows, 'row')} left the list${scope} and are held back: ${reason}`
 }
 
-function overdueProblem({ last_run_at: lastRun }: StatusRow, plan: JobPlan | null): Problem {
-  if (lastRun === null) return { text: 'never read', since: null }
-  if (plan?.dueAt == null) return { text: 'read by a clock that was ahead', since: null }
+function overdueProblem(row: StatusRow, plan: JobPlan | null, now: number): Problem {
+  const late = { code: null, since: null }
+  if (row.last_run_at === null) return { ...late, text: 'never read' }
+  if (isAhead(row.as_of ?? row.last_sync_finished_at, now))
+    return { ...late, text: 'read by a clock that was ahead' }
+  if (plan?.dueAt == null) return { ...late, text: 'no run has come to an end' }
   const text = `by its schedule (${printable(plan.schedule, 60)}) it should have been read`
-  return { text, since: new Date(plan.dueAt).toISOString() }
+  return { code: null, since: new Date(plan.dueAt).toISOString(), text }
 }
 
 /** The code and the cause, without the list and page that messages begin with: so that lists with one cause are told together. */
 function causeText(code: string, message: string | null, { organization, collection }: StatusRow): string {
-  const words = message ?? (Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode].meaning : '')
+  const words = message || (Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode].meaning : '')
   const list = `${organization} ${collection} page `
   const cause = words.startsWith(list) ? words.slice(list.length).replace(/^[\d,]+: /, '') : words
   return printable(cause === '' ? code : `${code}: ${cause}`, 500)
 }
 
 /** After `resume` the last error is still that of the refused token. */
-export function withoutHold({ held_since: held }: StatusRow, text: string | null): string | null {
-  return held ? text : (text?.split(` ${ON_HOLD}`)[0] ?? null)
+function withoutHold(message: string | null): string | null {
+  return message?.split(` ${ON_HOLD}`)[0] ?? null
 }
 
 /** What is worth knowing of a list beside what is wrong with it. */
-export function notesOf(
-  row: StatusRow,
-  job: JobStatus,
-  { max_age: maxAge, fresh, now }: StatusFacts,
-): string[] {
-  const notes: (string | null)[] = [
-    isAhead(row.as_of, now) || isAhead(row.fresh_as_of, now)
-      ? 'read by a clock that was ahead: its times are in the future, and say nothing of how fresh it is'
-      : null,
-    job.too_old === true ? tooOldText(row, maxAge) : null,
-    job.too_stale === true ? tooStaleText(row, fresh) : null,
-    job.configured
-      ? null
-      : `no longer in the configuration; its rows stay, or go with: ${forgetCommand(row)}`,
+export function notesOf(row: StatusRow, job: JobStatus, facts: StatusFacts): string[] {
+  const { maxAge, fresh, now } = facts
+  const { waiting_until: until, rows_missed: missed } = row
+  const notes: (string | null | false)[] = [
+    (isAhead(row.as_of, now) || isAhead(row.fresh_as_of, now)) &&
+      'read by a clock that was ahead: its times are in the future, and say nothing of how fresh it is',
+    job.too_old === true &&
+      `too old: ${row.as_of === null ? 'no whole reading yet, and ' : ''}--max-age is ${maxAge?.typed}`,
+    job.too_stale === true &&
+      `too stale: ${row.fresh_as_of === null ? 'nothing says how fresh its newest rows are' : `rows added after ${row.fresh_as_of} may be missing`}, and --fresh is ${fresh?.typed}`,
+    // With the UUID: an organization that left the configuration may have the name of a configured one.
+    job.state === 'not configured' &&
+      `its rows stay, or go with: admin-mirror forget --org ${row.organization_id} --collection ${shellWord(row.collection)} --yes`,
     ...progressNotes(row, job),
-    row.waiting_until === null
-      ? null
-      : `waits until ${row.waiting_until} (${inWords(Date.parse(row.waiting_until) - now)}): ${row.waiting_for}`,
-    lastErrorText(row, job, now),
-    row.rows_missed === 0
-      ? null
-      : `the last walk did not see ${counted(row.rows_missed, 'row')}; what the next walk does not see either is removed, or held back`,
-    row.untrusted === null ? null : printable(`its last walk removed nothing: ${row.untrusted}`, 500),
+    until !== null && `waits until ${until} (${inWords(Date.parse(until) - now)}): ${row.waiting_for}`,
+    job.problem === null && lastErrorText(row, now),
+    row.removals_held > 0 && job.state !== 'removals held back' && removalsText(row),
+    missed !== null &&
+      missed > 0 &&
+      `the last walk did not see ${counted(missed, 'row')}; what the next walk does not see either is removed, or held back`,
+    row.untrusted !== null && printable(`its last walk removed nothing: ${row.untrusted}`, 500),
   ]
-  return notes.filter((note) => note !== null)
+  return notes.filter((note) => typeof note === 'string')
 }
 
-function tooOldText({ as_of: asOf }: StatusRow, maxAge: string | null): string {
-  if (asOf === null) return `too old: no whole reading yet, and --max-age is ${maxAge}`
-  return `too old: --max-age is ${maxAge}`
-}
-
-function tooStaleText({ fresh_as_of: freshAsOf }: StatusRow, fresh: string | null): string {
-  if (freshAsOf === null)
-    return `too stale: nothing says how fresh its newest rows are, and --fresh is ${fresh}`
-  return `too stale: rows added after ${freshAsOf} may be missing, and --fresh is ${fresh}`
-}
-
-/** The error of the last run where that is not what the problem says. */
-function lastErrorText(
-  row: StatusRow,
-  { state, error_message: message }: JobStatus,
-  now: number,
-): string | null {
+/** The error of a last run after which the list is not failing. */
+function lastErrorText(row: StatusRow, now: number): string | null {
   const { error_code: code, last_run_at: at } = row
-  const isSaid = state === 'failing' || state === 'removals held' || state === 'token held'
-  if (code === null || at === null || isSaid) return null
-  return `last run ${inWords(now - Date.parse(at))} ago: ${causeText(code, message, row)}`
+  if (code === null || at === null) return null
+  return `last run ${inWords(now - Date.parse(at))} ago: ${causeText(code, withoutHold(row.error_message), row)}`
 }
 
-/** What a process does with the list, and how far each open walk is and what continues it. */
+/** What a process does with the list, or how far its open walk is and what continues it. */
 function progressNotes(row: StatusRow, { walk_percent: percent, walk_left_ms: left }: JobStatus): string[] {
-  const isBegun = row.last_run_status === 'running' && row.running !== false && row.work !== 'verify'
-  const ofBackfill = isBegun && row.last_run_trigger === 'backfill'
-  const ofSync = isBegun && !ofBackfill
+  const { running, last_run_status: last, work, walk_origin: origin } = row
+  if (running && work === 'verify') return ['being compared (verify)']
+  if (running && work === 'refresh') return ['being refreshed']
   const share = percent === null ? '' : ` (${percent} %)`
   const time = left === null ? '' : `, about ${inWords(left)} left`
-  const where = `${positionText(row.walk_page, row.walk_rows_seen, row.walk_total)}${share}${time}`
-  const notes: string[] = []
-  if (row.running && !isBegun) notes.push(`running: ${WORK_WORDS[row.work ?? 'manual'] ?? 'about to begin'}`)
-  if (ofSync) notes.push(runText(row, where, row.walk_updated_at))
-  else if (isStopped(row) && row.error_code === null)
-    notes.push(`interrupted: the run of ${row.last_run_at} ended without a result`)
-  const isEmpty = row.walk_rows_seen === 0 && row.walk_total === null
-  if (!ofSync && row.walk_origin === 'sync' && !isEmpty)
-    notes.push(`stopped at ${where}${row.configured === 1 ? '; the next run continues there' : ''}`)
-  for (const walk of row.backfills) {
-    const at = positionText(walk.page, walk.rows_seen, walk.total)
-    if (ofBackfill && walk.is_last_run) notes.push(runText(row, `a backfill at ${at}`, walk.updated_at))
-    else notes.push(`a backfill stopped at ${at}; to continue it: ${backfillCommand(row, walk)}`)
-  }
-  return notes
+  const where = `${origin === 'backfill' ? 'a backfill at ' : ''}${positionText(row)}${share}${time}`
+  if (running && last === 'running')
+    return [`running since ${row.last_run_at}${origin === null ? '' : `: ${where}`}`]
+  if (running) return ['about to begin']
+  if (running === null && last === 'running')
+    return [
+      `began ${row.last_run_at}, last page written ${row.walk_updated_at ?? row.last_run_at}: ${where}; this user cannot see whether it still runs`,
+    ]
+  const isKilled = last === 'running' && row.error_code === null
+  const killed = isKilled ? [`interrupted: the run of ${row.last_run_at} ended without a result`] : []
+  if (origin === null || (row.walk_rows_seen === 0 && row.walk_total === null)) return killed
+  const how =
+    origin === 'backfill'
+      ? `; to continue it: admin-mirror ${backfillOf(row)}`
+      : '; the next run continues there'
+  return [...killed, `stopped: ${where}${row.configured === 1 ? how : ''}`]
 }
 
-/** Words for work that is no walk, or comes before one. */
-const WORK_WORDS: Readonly<Partial<Record<NonNullable<StatusRow['work']>, string>>> = {
-  verify: 'being compared (verify)',
-  refresh: 'being refreshed',
-}
-
-function runText(row: StatusRow, where: string, updatedAt: string | null): string {
-  if (row.running) return `running since ${row.last_run_at}: ${where}`
-  return `began ${row.last_run_at}, last page written ${updatedAt ?? row.last_run_at}: ${where}; this user cannot see whether it still runs`
-}
-
-function positionText(page: number | null, seen: number | null, total: number | null): string {
+function positionText({ walk_page: page, walk_rows_seen: seen, walk_total: total }: StatusRow): string {
   const at = page === null ? 'all pages read' : `page ${grouped(page)}`
   if (seen === null) return at
   if (seen === 0 && total === null) return `${at}, nothing read yet`
   return `${at}, ${grouped(seen)}${total === null ? '' : ` of ${grouped(total)}`} items seen`
+}
+
+/** How many columns get a line of their own. */
+const MOST_COLUMNS = 10
+
+/** A line for each column NAME__text that has values. */
+export function misfitNotes(misfits: readonly MisfitColumn[]): string[] {
+  const lines = misfits
+    .slice(0, MOST_COLUMNS)
+    .map(
+      ({ collection, column, rows }) =>
+        `${printable(collection, 100)}.${printable(column, 100)} has the values of ${counted(rows, 'row')} that did not fit the column beside it`,
+    )
+  const more = misfits.length - lines.length
+  return more <= 0 ? lines : [...lines, `${counted(more, 'further column')} of such values: see sync_columns`]
 }

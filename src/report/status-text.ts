@@ -1,7 +1,9 @@
-import type { QueueDepth } from '../store/postgres/read/status.ts'
+import { ERRORS, type ErrorCode } from '../errors.ts'
 import { counted, grouped, inWords, printable } from '../text.ts'
+import type { NextStep } from './next-step.ts'
+import type { Problem } from './notes.ts'
 import type { JobStatus, Status } from './status.ts'
-import { needsAttention } from './verdict.ts'
+import { needsAttention, STATES } from './verdict.ts'
 
 /**
  * How things are, what is wrong and why, the lists, and what to do next.
@@ -9,78 +11,96 @@ import { needsAttention } from './verdict.ts'
  */
 export function statusText(status: Status, queryCommand: string): string {
   const lines = [
-    `mirror: ${status.database}`,
-    daemonLine(status),
-    ...(status.queue ? [`queue: ${queueText(status.queue)}`] : []),
-    '',
     status.verdict,
     ...problemLines(status, status.jobs),
     '',
     ...listLines(status, queryCommand),
-    ...(status.notes.length > 0 ? ['', ...status.notes.map((text) => `note: ${printable(text, 1000)}`)] : []),
+    ...status.notes.map((text) => `note: ${printable(text, 1000)}`),
     '',
+    `mirror: ${status.database}`,
+    `daemon: ${daemonText(status)}`,
     ...nextLines(status, queryCommand),
   ]
   return lines.map((line) => `${line}\n`).join('')
 }
 
-function daemonLine({ daemon, timezone, now, jobs }: Status): string {
+/** Which `start` works on the mirror. */
+export function daemonText({ daemon, config, now, jobs }: Status): string {
   const told = daemon.processes.map(({ pid, since, running }) => {
-    const ago = `since ${since} (${inWords(Date.parse(now) - Date.parse(since))})`
+    const ago = `since ${since} (${agoText(since, now)})`
     if (running === true) return `runs ${ago}, process ${pid}`
     return running === null
       ? `process ${pid} began ${ago}; this user cannot see whether it still runs`
       : `process ${pid}, running ${ago}, died without being stopped`
   })
-  if (told.length > 0) return `daemon: ${told.join('; ')}`
-  if (timezone === null) return 'daemon: none is known to use this file'
+  if (told.length > 0) return told.join('; ')
+  if (config === null) return 'none is known to use this file'
   return jobs.some(({ running }) => running === true)
-    ? 'daemon: none runs; a command is at work'
-    : 'daemon: none runs; start it by its service or admin-mirror start'
+    ? 'none runs; a command is at work'
+    : 'none runs; start it by its service or admin-mirror start'
 }
 
-/** What waits for the workers, in words. */
-export function queueText({ waiting, oldest_ms: oldest, running, failed }: QueueDepth): string {
-  const wait =
-    oldest === null
-      ? 'no list waits'
-      : `${counted(waiting, 'list')} ${waiting === 1 ? 'waits' : 'wait'}, the first for ${inWords(oldest)}`
-  const failures = failed === 0 ? '' : `; ${counted(failed, 'run')} failed in the last hour`
-  return `${wait}; ${grouped(running)} taken by workers${failures}`
+function agoText(time: string, now: string): string {
+  return inWords(Date.parse(now) - Date.parse(time))
 }
 
 /** Of one cause so many lists are named. */
 const MOST_NAMED = 4
 
-/** What is wrong with these lists, each cause once: since when, and which lists it has. */
-export function problemLines({ now }: Pick<Status, 'now'>, jobs: readonly JobStatus[]): string[] {
-  const wrong = jobs.filter(({ problem }) => problem !== null)
-  const causes = Map.groupBy(wrong, ({ state, problem }) => JSON.stringify([state, problem]))
-  return Array.from(causes.values(), (lists) => {
-    const names = lists.slice(0, MOST_NAMED).map(nameOf).join(', ')
+/** What is wrong with these lists, each cause once: which lists have it, and since when. `textOf`: the cause in words. */
+export function problemLines(
+  { now }: Pick<Status, 'now'>,
+  jobs: readonly JobStatus[],
+  textOf = ({ text }: Problem) => text,
+): string[] {
+  const wrong = jobs.flatMap((job) => (job.problem === null ? [] : [{ job, problem: job.problem }]))
+  const causes = Map.groupBy(wrong, ({ job, problem }) => `${job.state}: ${textOf(problem)}`)
+  return Array.from(causes, ([cause, lists]) => {
+    const names = lists
+      .slice(0, MOST_NAMED)
+      .map(({ job }) => nameOf(job))
+      .join(', ')
     const more = lists.length > MOST_NAMED ? ` and ${counted(lists.length - MOST_NAMED, 'more list')}` : ''
-    const [{ state, problem } = { state: '', problem: '' }] = lists
-    const [since] = lists.flatMap((job) => job.problem_since ?? []).toSorted()
-    const time =
-      since === undefined ? '' : ` since ${since} (${inWords(Date.parse(now) - Date.parse(since))})`
-    return `${names}${more}: ${state}${time}: ${problem}`
+    const [since] = lists.flatMap(({ problem }) => problem.since ?? []).toSorted()
+    const [state, ...words] = cause.split(': ')
+    const time = since === undefined ? '' : ` since ${since} (${agoText(since, now)})`
+    return `${names}${more}: ${state}${time}: ${words.join(': ')}`
   })
-}
-
-/** What a monitor is told: the verdict, what is wrong with the lists that it counts, and what to do. */
-export function alarmText(status: Status): string {
-  const lines = problemLines(status, status.jobs.filter(needsAttention))
-  const more = lines.length - MOST_TOLD
-  return [
-    status.verdict,
-    ...lines.slice(0, MOST_TOLD),
-    ...(more > 0 ? [`and ${counted(more, 'more cause')}`] : []),
-    ...status.next.slice(0, MOST_TOLD).map((step) => `next: ${step}`),
-  ].join('\n')
 }
 
 /** Causes that are told. */
 const MOST_TOLD = 20
+
+/** What a monitor is told: the verdict, what is wrong with the lists that it counts, and what to do. */
+export function alarmText(status: Status): string {
+  const lines = problemLines(status, status.jobs.filter(needsAttention))
+  return [
+    status.verdict,
+    ...firstOf(lines, MOST_TOLD),
+    ...status.next.slice(0, MOST_TOLD).map((step) => `next: ${stepText(step)}`),
+  ].join('\n')
+}
+
+/** The same for a ping, which others see: what a server said is left out, since it may hold an item's data. */
+export function pingText(status: Status): string {
+  const lines = problemLines(status, status.jobs.filter(needsAttention), ({ code, text }) => {
+    if (code === null) return text
+    // A later version may have left a code that is unknown here.
+    return Object.hasOwn(ERRORS, code)
+      ? `${code} (${ERRORS[code as ErrorCode].meaning})`
+      : printable(code, 60)
+  })
+  return [status.verdict, ...firstOf(lines, MOST_TOLD)].join('\n')
+}
+
+function firstOf(lines: readonly string[], most: number): string[] {
+  const more = lines.length - most
+  return more <= 0 ? [...lines] : [...lines.slice(0, most), `and ${counted(more, 'more cause')}`]
+}
+
+export function stepText({ say, command }: NextStep): string {
+  return [say, command].filter((part) => part !== null).join(': ')
+}
 
 function nameOf({ organization, collection }: JobStatus): string {
   return `${printable(organization, 40)} ${printable(collection, 60)}`
@@ -88,14 +108,20 @@ function nameOf({ organization, collection }: JobStatus): string {
 
 const MOST_STEPS = 5
 
+/** Whether a run is to be waited for. */
+function isAwaited({ state, as_of: asOf, too_old: tooOld, too_stale: tooStale }: JobStatus): boolean {
+  return (
+    tooOld === true || tooStale === true || state === 'no answer' || (state === 'being read' && asOf === null)
+  )
+}
+
 /** The next steps. That there is nothing to do is said only where `status --check` exits with 0. */
 function nextLines({ next, jobs, check_exit_code: code }: Status, queryCommand: string): string[] {
-  const isOld = jobs.some((job) => job.too_old || job.too_stale)
   const nothing =
-    isOld || code !== 0 || jobs.some((job) => job.no_answer_since !== null)
+    code !== 0 || jobs.some(isAwaited)
       ? 'wait for the runs in progress'
       : `nothing to do; ask the mirror with ${queryCommand} "SELECT * FROM sync_status"`
-  const [first = nothing, ...others] = next.slice(0, MOST_STEPS)
+  const [first = nothing, ...others] = next.slice(0, MOST_STEPS).map(stepText)
   const more = next.length - MOST_STEPS
   return [
     `next: ${first}`,
@@ -112,58 +138,41 @@ function listLines(status: Status, queryCommand: string): string[] {
   const { jobs } = status
   const lines = (shown: readonly JobStatus[]) => shown.flatMap((job) => jobLines(job, status))
   if (jobs.length <= MOST_WHOLE) return lines(jobs)
-  const notable = jobs.filter((job) => isNotable(job))
-  const beingRead = jobs.filter((job) => !isNotable(job) && job.running === true).slice(0, MOST_WHOLE)
-  const shown = [...notable, ...beingRead]
+  const beingRead = jobs.filter((job) => isUsual(job) && job.running === true).slice(0, MOST_WHOLE)
+  const shown = [...jobs.filter((job) => !isUsual(job)), ...beingRead]
   const others = jobs.length - shown.length
-  if (others === 0) return lines(shown)
-  const count = shown.length === 0 ? counted(others, 'list') : counted(others, 'more list')
-  return [
-    ...lines(shown),
-    `${count}, read or being read as they should be: ${queryCommand} "SELECT * FROM sync_status"`,
-  ]
+  const rest = `${counted(others, shown.length === 0 ? 'list' : 'more list')}, read or being read as they should be: ${queryCommand} "SELECT * FROM sync_status"`
+  return [...lines(shown), ...(others === 0 ? [] : [rest])]
 }
 
-/** Whether there is more to report of a list than that it is being read, or was read whole. */
-function isNotable({
-  state,
-  next,
-  too_old,
-  too_stale,
-  coverage,
-  error_code: code,
-  running,
-}: JobStatus): boolean {
-  const isUsual = state === 'read' || state === 'being read'
-  return (
-    !isUsual ||
-    next !== null ||
-    too_old ||
-    too_stale ||
-    (!running && (coverage === 'drifted' || code !== null))
-  )
+function isUsual({ state, too_old: tooOld, too_stale: tooStale }: JobStatus): boolean {
+  return ['good', 'busy'].includes(STATES[state].tone) && !tooOld && !tooStale
 }
 
-/** A list: its rows, how it is, as of when and how sure; below it its notes. */
+/** A list: its rows, how it is, and as of when; below it its notes. */
 function jobLines(job: JobStatus, { now, daemon }: Status): string[] {
-  const next =
-    job.next_run_at === null || job.running || job.held_since !== null || daemon.running !== true
-      ? ''
-      : `, next in ${inWords(Date.parse(job.next_run_at) - Date.parse(now))}`
+  const name = nameOf(job).padEnd(28)
+  const rows = counted(job.rows, 'row').padStart(14)
   return [
-    `${nameOf(job).padEnd(28)}  ${`${grouped(job.rows)} rows`.padStart(14)}  ${job.state.padEnd(13)}  ${asOfText(job, now)}${next}`,
+    `${name}  ${rows}  ${job.state.padEnd(18)}  ${asOfText(job, now)}${daemon.running === true ? nextRunText(job, now) : ''}`,
     ...job.notes.map((text) => `    ${text}`),
   ]
 }
 
-/** As of when a list is in the mirror, and how sure. */
+/** As of when a list is in the mirror. */
 export function asOfText(
-  { as_of: asOf, fresh_as_of: freshAsOf, last_run_at, coverage }: JobStatus,
+  { as_of: asOf, fresh_as_of: freshAsOf, last_run_at }: JobStatus,
   now: string,
 ): string {
-  if (asOf === null) return last_run_at === null ? 'never synced' : 'never read whole'
-  const ago = (time: string) =>
-    time > now ? 'in the future' : `${inWords(Date.parse(now) - Date.parse(time))} ago`
-  const whole = `as of ${asOf} (${ago(asOf)})${coverage === null ? '' : `, ${coverage}`}`
-  return freshAsOf !== null && freshAsOf > asOf ? `new rows as of ${ago(freshAsOf)}, whole ${whole}` : whole
+  if (asOf === null) return last_run_at === null ? 'never read' : 'never read whole'
+  const ago = (time: string) => (time > now ? 'in the future' : `${agoText(time, now)} ago`)
+  return freshAsOf !== null && freshAsOf > asOf
+    ? `new rows as of ${ago(freshAsOf)}, all as of ${ago(asOf)}`
+    : `as of ${ago(asOf)}`
+}
+
+/** `; next in 10 minutes`; nothing for a list that is being read, or that nothing is sent for. */
+export function nextRunText({ next_run_at: at, running, state }: JobStatus, now: string): string {
+  if (at === null || running || state === 'token refused') return ''
+  return `; next in ${inWords(Date.parse(at) - Date.parse(now))}`
 }

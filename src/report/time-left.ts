@@ -1,5 +1,7 @@
 /** A walk that is being read. */
 export interface Pace {
+  /** Lists with the same budget share a rate limit. */
+  budget: string
   /** Answers that this run has read so far, and how long ago it began (milliseconds). */
   pages: number
   runMs: number
@@ -11,8 +13,6 @@ export interface Pace {
   pagesLeft: number | null
   /** Requests a minute that its rate limit lets us send; null: no limit is known. */
   perMinute: number | null
-  /** The other lists that are being read within the same limit. */
-  others: readonly Pick<Pace, 'pages' | 'pagesLeft'>[]
 }
 
 /** Fewer answers do not show how fast a server is: the beginning of a run is part of the first. */
@@ -24,12 +24,14 @@ const MINUTE_MS = 60_000
  * Milliseconds until a walk has read its list, everywhere where people are told: its requests, and those that the other lists send meanwhile,
  * by what the limit allows (what the first minute still allows leaves at once, the others at the pace of the limit), or by the
  * server's speed where that takes longer. Null before one of the two is known, and when all pages are read.
+ * @param all What is being read now.
  */
-export function timeLeft(pace: Pace): number | null {
-  const { pages, runMs, waitedMs, waitMs, pagesLeft, perMinute, others } = pace
+export function timeLeft(pace: Pace, all: readonly Pace[]): number | null {
+  const { budget, pages, runMs, waitedMs, waitMs, pagesLeft, perMinute } = pace
   if (pagesLeft === null || pagesLeft === 0) return null
   const isPaced = pages >= ENOUGH_PAGES
   if (perMinute === null && !isPaced) return null
+  const others = all.filter((other) => other !== pace && other.budget === budget)
   // How long the others are, their first answers say.
   if (others.some((one) => one.pages === 0)) return null
   // The lists of a limit take turns, so a longer one sends no more than this one meanwhile. One that does not say its length is taken for as long.

@@ -1,138 +1,145 @@
-import { ERRORS, type ErrorCode } from '../errors.ts'
-import type { ListTrouble, StatusRow } from '../store/core/status.ts'
+import { ERRORS, type ErrorCode, worstExitCode } from '../errors.ts'
 import { grouped, inWords } from '../text.ts'
-import type { DaemonProcess, JobStatus, Status } from './status.ts'
+import { isAhead } from './overdue.ts'
+import type { DaemonProcess, JobStatus, Status, StatusFacts } from './status.ts'
 
-/**
- * What `status --check` exits with: 4 for a mirror that cannot be written, or that the last run of a list could not use, else 3 for
- * a held token, else 5 for removals held back, else 1 for a list that is failing or overdue. All alarms go by this code (`/check`,
- * pings, the metric); `verdict` and the colours of the page also show what needs nobody to act yet.
- */
-export function checkExitCode({
-  jobs,
-  unusable,
-}: Pick<Status, 'unusable' | 'jobs'>): Status['check_exit_code'] {
-  if (unusable !== null) return 4
-  const configured = jobs.filter((job) => job.configured)
-  if (configured.some((job) => job.failing_code === 'DATABASE')) return 4
-  if (configured.some((job) => job.held_since !== null)) return 3
-  if (configured.some((job) => job.removals_held > 0)) return 5
-  return configured.some(needsAttention) ? 1 : 0
+/** What follows from the state of a list. */
+interface StateFacts {
+  /** What `status --check` exits with, and all alarms go by (`/check`, pings, the metric). The first of 4, 3, 5, 1 of all lists counts. */
+  exit: 0 | 1 | 3 | 4 | 5
+  /** Its colour on the page. */
+  tone: 'bad' | 'warn' | 'busy' | 'good' | 'quiet'
+  /** How the verdict tells of one such list and of several: `1 of 2 lists needs attention (1 failed)`, else `1 of 2 lists was interrupted`. */
+  words?: readonly [one: string, several: string]
 }
 
-/** Whether a list is not well: its token is held, removals are held back, it is failing, or overdue. A run under way changes nothing. */
-export function needsAttention(job: JobStatus): boolean {
-  return job.configured && (troubleCode(job) !== null || job.overdue === true)
+/** What a list can be, the gravest first. A run under way changes nothing of what is an alarm. */
+const TABLE = {
+  'mirror failed': { exit: 4, tone: 'bad', words: both('could not use the mirror') },
+  'token refused': { exit: 3, tone: 'bad', words: both('held for a refused token') },
+  'removals held back': { exit: 5, tone: 'bad', words: both('with removals held back') },
+  failing: { exit: 1, tone: 'bad', words: both('failed') },
+  overdue: { exit: 1, tone: 'bad', words: both('overdue') },
+  'no answer': { exit: 0, tone: 'warn', words: ['gets no answer', 'get no answer'] },
+  unfinished: {
+    exit: 0,
+    tone: 'warn',
+    words: ['is not read to its end yet', 'are not read to their ends yet'],
+  },
+  'perhaps being read': {
+    exit: 0,
+    tone: 'warn',
+    words: ['is being read, or was interrupted', 'are being read, or were interrupted'],
+  },
+  'not read yet': { exit: 0, tone: 'warn', words: ['is not read yet', 'are not read yet'] },
+  uncertain: { exit: 0, tone: 'warn', words: both('may lack rows that the API has') },
+  'being read': { exit: 0, tone: 'busy' },
+  read: { exit: 0, tone: 'good' },
+  'not configured': { exit: 0, tone: 'quiet' },
+} satisfies Record<string, StateFacts>
+
+export type State = keyof typeof TABLE
+
+export const STATES: Readonly<Record<State, StateFacts>> = TABLE
+
+function both(words: string): readonly [string, string] {
+  return [words, words]
 }
 
-/** The error code of what is wrong with a list; null for one that is well, or merely overdue. */
-export function troubleCode(list: ListTrouble): string | null {
-  if (list.held_since !== null) return 'UNAUTHORIZED'
-  if (list.removals_held > 0) return 'REMOVALS_HELD'
-  return list.failing_since === null ? null : (list.failing_code ?? 'INTERNAL')
+/** Whether a list is not well, by the one policy of all alarms. */
+export function needsAttention({ state }: Pick<JobStatus, 'state'>): boolean {
+  return STATES[state].exit !== 0
 }
 
-type Facts = Pick<Status, 'now' | 'unusable' | 'jobs' | 'max_age' | 'fresh' | 'daemon' | 'timezone'>
+/** What `status --check` exits with: 4 for a mirror that cannot be written, else what the states say. */
+export function checkExitCode({ jobs, unusable }: Pick<Status, 'unusable' | 'jobs'>): number {
+  return unusable === null ? worstExitCode(jobs.map(({ state }) => STATES[state].exit)) : 4
+}
+
+type Told = Pick<Status, 'now' | 'unusable' | 'jobs' | 'daemon' | 'config'>
 
 /** The state in one sentence; "well" only while a `start` runs. It holds nothing that a server said: pings take it elsewhere. */
-export function verdict(status: Facts): string {
-  if (status.unusable !== null) return `${status.unusable}${daemonText(status)}`
-  const problem = [problemOf(status), noAnswerText(status)].filter((text) => text !== null).join('; ')
-  if (problem !== '') return `${problem}${daemonText(status)}`
-  const { jobs, daemon, timezone } = status
-  const all = jobs.length === 1 ? 'the only list' : `all ${grouped(jobs.length)} lists`
+export function verdict(status: Told, { maxAge, fresh }: Pick<StatusFacts, 'maxAge' | 'fresh'>): string {
+  const { jobs, unusable, daemon, config } = status
   const [is, was] = jobs.length === 1 ? ['is', 'was'] : ['are', 'were']
+  const all = jobs.length === 1 ? 'the only list' : `all ${grouped(jobs.length)} lists`
+  const lacks = `may lack what was added in the last ${fresh?.typed}`
+  const old = (isMeant: keyof JobStatus, words: readonly [string, string]) =>
+    some(jobs.filter((job) => job[isMeant] === true).length, jobs.length, words)
+  const sentence =
+    unusable ??
+    alarmOf(status) ??
+    old('too_old', [`is older than ${maxAge?.typed}`, `are older than ${maxAge?.typed}`]) ??
+    old('too_stale', [lacks, lacks]) ??
+    stateSentence(status)
+  if (sentence !== null) return `${sentence}${daemonText(status)}`
   // Only a configuration says how old a list may be.
-  if (timezone === null) return `${all} ${was} read whole`
-  if (daemon.running === true) return `${all} ${is} well${daemonText(status)}`
-  return `${all} ${is} up to date${daemonText(status)}`
+  if (config === null) return `${all} ${was} read whole`
+  return `${all} ${is} ${daemon.running === true ? 'well' : 'up to date'}${daemonText(status)}`
 }
 
-/** What is said of one list, and of several. */
-type Words = readonly [one: string, several: string]
+/** `2 of 3 lists are ...`; null for none. */
+function some(number: number, of: number, [one, several]: readonly [string, string]): string | null {
+  if (number === 0) return null
+  return of === 1
+    ? `the only list ${one}`
+    : `${grouped(number)} of ${grouped(of)} lists ${number === 1 ? one : several}`
+}
 
-/** The gravest problem; null: none. It says "needs attention" only of what `checkExitCode` counts. */
-function problemOf({ jobs, max_age: maxAge, fresh, now }: Facts): string | null {
+/** How many lists need attention, and why, the gravest reason first; null: none does. */
+function alarmOf({ jobs, now }: Told): string | null {
   const inNeed = jobs.filter(needsAttention)
-  if (inNeed.length > 0)
-    return `${some(inNeed.length, jobs.length, ['needs attention', 'need attention'])}${reasonsOf(inNeed, jobs.length, Date.parse(now))}`
-  const lacks = `may lack what was added in the last ${fresh}`
-  const problems: [isMeant: (job: JobStatus) => boolean, ...words: Words][] = [
-    [(job) => job.too_old === true, `is older than ${maxAge}`, `are older than ${maxAge}`],
-    [(job) => job.too_stale === true, lacks, lacks],
-    [(job) => job.configured && job.last_run_status === 'interrupted', 'was interrupted', 'were interrupted'],
-    [
-      (job) => job.state === 'being read' && job.as_of === null,
+  const byState = Map.groupBy(inNeed, ({ state }) => state)
+  const reasons = statesOf(byState).map((state) => {
+    const lists = byState.get(state) ?? []
+    const count = jobs.length === 1 ? '' : `${grouped(lists.length)} `
+    return `${count}${reasonText(state, lists, Date.parse(now))}`
+  })
+  const sentence = some(inNeed.length, jobs.length, ['needs attention', 'need attention'])
+  return sentence && `${sentence} (${reasons.join(', ')})`
+}
+
+function reasonText(state: State, lists: readonly JobStatus[], now: number): string {
+  if (state === 'failing') return `failed${causeOf(lists)}`
+  if (state !== 'overdue') return STATES[state].words?.[0] ?? state
+  if (lists.every((job) => job.last_run_at === null)) return 'never read'
+  return lists.every((job) => isAhead(job.as_of, now)) ? 'read by a clock that was ahead' : 'overdue'
+}
+
+/** The states that some lists have, the gravest first. */
+function statesOf(lists: ReadonlyMap<State, unknown>): State[] {
+  return (Object.keys(STATES) as State[]).filter((state) => lists.has(state))
+}
+
+/** What needs nobody to act yet, the gravest first; null: nothing. */
+function stateSentence({ jobs, now }: Told): string | null {
+  const byState = Map.groupBy(jobs, ({ state }) => state)
+  for (const state of statesOf(byState)) {
+    const lists = byState.get(state) ?? []
+    const { words } = STATES[state]
+    if (state === 'no answer') return noAnswerText(lists, jobs.length, now)
+    if (words) return some(lists.length, jobs.length, words)
+    const first = lists.filter((job) => state === 'being read' && job.as_of === null).length
+    const told = some(first, jobs.length, [
       'is being read for the first time',
       'are being read for the first time',
-    ],
-    // Of those without an answer, that is told instead.
-    [
-      (job) => job.configured && job.as_of === null && job.no_answer_since === null,
-      'is not read whole yet',
-      'are not read whole yet',
-    ],
-    [
-      (job) => job.last_run_status === 'running' && job.running === null,
-      'is being read, or was interrupted',
-      'are being read, or were interrupted',
-    ],
-    [
-      (job) => job.state === 'uncertain',
-      'was read, but something may be missing',
-      'were read, but something may be missing',
-    ],
-    [(job) => job.next !== null, 'has a next step', 'have a next step'],
-  ]
-  for (const [isMeant, ...words] of problems) {
-    const number = jobs.filter(isMeant).length
-    if (number > 0) return some(number, jobs.length, words)
+    ])
+    if (told !== null) return told
   }
   return null
 }
 
-function some(number: number, of: number, [one, several]: Words): string {
-  if (of === 1) return `the only list ${one}`
-  return `${grouped(number)} of ${grouped(of)} lists ${number === 1 ? one : several}`
-}
-
-/** How many lists get no answer while their runs try again, and since when; no alarm goes by it. */
-function noAnswerText({ jobs, now }: Facts): string | null {
-  const without = jobs.filter((job) => job.no_answer_since !== null)
-  const since = without.map((job) => job.no_answer_since ?? '').toSorted()[0]
-  if (since === undefined) return null
-  const what = some(without.length, jobs.length, ['gets no answer', 'get no answer'])
-  const cause = causeOf(without.map((job) => job.no_answer_code))
-  const again = without.length === 1 ? 'it is tried again' : 'they are tried again'
-  return `${what} since ${since} (${inWords(Date.parse(now) - Date.parse(since))})${cause}; ${again}`
-}
-
-/** Whether a list is late by its schedule. While its token is held it is not: the hold is named instead. */
-function isLate({ held_since: held, overdue }: JobStatus): boolean {
-  return held === null && overdue === true
-}
-
-/** The gravest reasons first. `lists`: how many there are in all. */
-function reasonsOf(jobs: readonly JobStatus[], lists: number, now: number): string {
-  const count = (isMeant: (job: JobStatus) => boolean) => jobs.filter(isMeant).length
-  const failed = jobs.filter((job) => job.held_since === null && job.failing_since !== null)
-  const reasons: [number, string][] = [
-    [count((job) => job.held_since !== null), 'held for a refused token'],
-    [count((job) => job.removals_held > 0), 'with removals held back'],
-    [failed.length, `failed${causeOf(failed.map((job) => job.failing_code))}`],
-    [count((job) => isLate(job) && job.last_run_at === null), 'never read'],
-    [count((job) => isLate(job) && job.last_run_at !== null), 'overdue'],
-    [count((job) => isLate(job) && isAhead(job.as_of, now)), 'read by a clock that was ahead'],
-  ]
-  const told = reasons.flatMap(([number, what]) =>
-    number === 0 ? [] : [lists === 1 ? what : `${grouped(number)} ${what}`],
-  )
-  return told.length === 0 ? '' : ` (${told.join(', ')})`
+/** How many lists get no answer while their runs try again, since when and why; no alarm goes by it. */
+function noAnswerText(lists: readonly JobStatus[], of: number, now: string): string {
+  const [since = now] = lists.flatMap(({ problem }) => problem?.since ?? []).toSorted()
+  const what = some(lists.length, of, ['gets no answer', 'get no answer'])
+  const again = lists.length === 1 ? 'it is tried again' : 'they are tried again'
+  return `${what} since ${since} (${inWords(Date.parse(now) - Date.parse(since))})${causeOf(lists)}; ${again}`
 }
 
 /** `: the server could not be reached`, where all have that one cause; else nothing. */
-function causeOf(codes: readonly (string | null)[]): string {
-  const [code, ...others] = new Set(codes)
+function causeOf(lists: readonly JobStatus[]): string {
+  const [code, ...others] = new Set(lists.map(({ problem }) => problem?.code))
   // A later version may have left a code that is unknown here.
   if (code == null || others.length > 0 || !Object.hasOwn(ERRORS, code)) return ''
   return `: ${ERRORS[code as ErrorCode].meaning}`
@@ -143,76 +150,21 @@ export function isOutdated({ running, outdated }: DaemonProcess): boolean {
   return running !== false && outdated
 }
 
-function daemonText(facts: Facts): string {
-  const isOld = facts.daemon.processes.some(isOutdated)
-  return `${livingText(facts)}${isOld ? '; the running start has an older configuration than the file: restart it' : ''}`
+function daemonText(status: Told): string {
+  const isOld = status.daemon.processes.some(isOutdated)
+  return `${livingText(status)}${isOld ? '; the running start has an older configuration than the file: restart it' : ''}`
 }
 
-function livingText({ daemon, jobs, timezone }: Facts): string {
-  if (timezone === null) return ''
-  const { processes } = daemon
-  const lost = processes.filter(({ running }) => running === false).length
-  if (daemon.running === true)
-    return lost === 0 ? '' : `; ${grouped(lost)} of ${grouped(processes.length)} daemons died`
-  if (daemon.running === null) return '; this user cannot see whether a daemon is running'
+function livingText({ daemon: { running, processes }, jobs, config }: Told): string {
+  if (config === null) return ''
+  const died = processes.filter((one) => one.running === false).length
+  if (running === true)
+    return died === 0 ? '' : `; ${grouped(died)} of ${grouped(processes.length)} daemons died`
+  if (running === null) return '; this user cannot see whether a daemon is running'
   // A command would meet what somebody has to mend first.
-  const isStuck = jobs.some(
-    (job) => job.held_since !== null || job.removals_held > 0 || job.failing_since !== null,
-  )
-  const cure = isStuck
-    ? ['', '']
-    : [': start it again, or run sync for newer rows', ': start one, or run sync for newer rows']
-  if (processes.length > 0) return `; the daemon died${cure[0]}`
+  const isStuck = jobs.some((job) => needsAttention(job) && job.state !== 'overdue')
+  const cure = (verb: string) => (isStuck ? '' : `: ${verb}, or run sync for newer rows`)
+  if (died > 0) return `; the daemon died${cure('start it again')}`
   // A command that somebody typed is at work.
-  if (jobs.some((job) => job.running === true)) return ''
-  return `; no daemon runs${cure[1]}`
-}
-
-/** A run may start this late: it may wait 30 seconds for the file's lock. */
-const GRACE_MS = 30_000
-
-/** All attempts at a page together take less, unless the server asks for a pause: then `waiting_until` is set. */
-const STALLED_MS = 3_600_000
-
-/** Clocks of the processes on a mirror may differ by this much. */
-const AHEAD_MS = 60_000
-
-/** Whether a time is in the future: the clock that it was taken from was ahead, so it says nothing of how fresh a list is. */
-export function isAhead(time: string | null, now: number): boolean {
-  return time !== null && Date.parse(time) > now + AHEAD_MS
-}
-
-/**
- * The moment from which the next time of the schedule counts (epoch milliseconds): the end of the last run by schedule or
- * by hand, since a tick during a run is skipped, or `as_of` if that is later; null if there was neither. A killed run does not
- * count: a process in a crash loop would never be overdue.
- */
-export function lastAttempt(
-  row: Pick<StatusRow, 'as_of' | 'last_sync_finished_at'>,
-  now: number,
-): number | null {
-  const times = [row.as_of, row.last_sync_finished_at].flatMap((time) =>
-    time === null || isAhead(time, now) ? [] : [Date.parse(time)],
-  )
-  return times.length === 0 ? null : Math.max(...times)
-}
-
-/**
- * Whether a list should have been read by now. One that was never read is overdue until a process begins.
- * @param dueAt The first time of its schedule since `lastAttempt`; null if none has come.
- */
-export function isOverdue(row: StatusRow, dueAt: number | null, now: number): boolean {
-  if (row.configured !== 1) return false
-  const isNeverTried = lastAttempt(row, now) === null
-  if (!isNeverTried && (dueAt === null || now - dueAt < GRACE_MS)) return false
-  return row.running === false || isStalled(row, now)
-}
-
-/** No page written for an hour, by one run or by several that were killed, and no recorded wait explains it. */
-function isStalled(row: StatusRow, now: number): boolean {
-  if (row.waiting_until !== null) return false
-  const signs = [row.walk_updated_at, row.tried_since ?? row.last_run_at].flatMap((time) =>
-    time ? [Date.parse(time)] : [],
-  )
-  return signs.length > 0 && now - Math.max(...signs) > STALLED_MS
+  return jobs.some((job) => job.running === true) ? '' : `; no daemon runs${cure('start one')}`
 }

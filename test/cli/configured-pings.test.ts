@@ -1,7 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect } from 'vitest'
-import { verdictText } from '../../src/cli/configured-pings.ts'
-import type { JobStatus } from '../../src/report/status.ts'
 import { createSwitch } from '../helpers/dead-man-switch.ts'
 import type { Reply } from '../helpers/list-server.ts'
 import { ACME, createScene, GLOBEX, sceneTests } from '../helpers/scene.ts'
@@ -42,14 +40,14 @@ describe('pings', () => {
     expect(paths()).toEqual([start, success, start, fail])
     expect(watch.pings[1]?.body).toMatch(/^all 2 lists are up to date/)
     expect(watch.pings[3]?.body).toMatch(
-      /^1 of 2 lists needs attention.*\nglobex orders: UNAUTHORIZED \(.*token/,
+      /^1 of 2 lists needs attention.*\nglobex orders: token refused since .*: UNAUTHORIZED \(.*token/,
     )
 
     // The verdict is that of all lists, as long as status --check has it.
     api.instead = () => null
     await run(['sync', '--org', 'acme'])
     expect(paths().slice(4)).toEqual([start, fail])
-    expect(watch.pings.at(-1)?.body).toMatch(/\nglobex orders: UNAUTHORIZED/)
+    expect(watch.pings.at(-1)?.body).toMatch(/\nglobex orders: token refused since .*: UNAUTHORIZED/)
     expect(new Set(watch.pings.map(({ method }) => method))).toEqual(new Set(['POST']))
     expect(JSON.stringify(watch.pings)).not.toMatch(/Secret-of|authorization|Bearer|"open"|"paid"|Mr Item/i)
     // The address is a secret of its own.
@@ -69,38 +67,6 @@ describe('pings', () => {
     expect([paths(), proxy.pings]).toEqual([[OUTCOMES.start, OUTCOMES.success], []])
   })
 })
-
-it('the words of a ping name each cause once, with how many lists it has', () => {
-  const failing = { failing_since: '2026-01-01T00:00:00.000Z', failing_code: 'FORBIDDEN' }
-  const jobs = [
-    list('acme', {}),
-    list('globex', failing),
-    list('initech', failing),
-    list('hooli', { overdue: true }),
-    list('tyrell', { ...failing, failing_code: 'OF_LATER' }),
-  ]
-
-  expect(verdictText({ verdict: '4 of 5 lists need attention', jobs }).split('\n')).toEqual([
-    '4 of 5 lists need attention',
-    expect.stringMatching(/^globex orders and 1 more list: FORBIDDEN \(/),
-    'hooli orders: overdue by its schedule',
-    'tyrell orders: OF_LATER',
-  ])
-})
-
-const WELL = {
-  collection: 'orders',
-  configured: true,
-  held_since: null,
-  removals_held: 0,
-  failing_since: null,
-  failing_code: null,
-  overdue: false,
-}
-
-function list(organization: string, more: Partial<JobStatus>): JobStatus {
-  return { ...WELL, organization, ...more } as JobStatus
-}
 
 describe('the address of pings', () => {
   it.for([

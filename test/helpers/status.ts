@@ -11,7 +11,6 @@ export function at(minutesAgo: number): string {
 export function failedBy(code = 'NETWORK', message = 'away'): Partial<StatusRow> {
   return {
     failing_since: at(30),
-    failing_by: 'walk',
     failing_code: code,
     failing_message: message,
     last_run_status: 'failed',
@@ -52,14 +51,12 @@ export function listOf(
 export function statusOf(lists: readonly ListFacts[], more: Partial<StatusFacts> = {}): Status {
   return createStatus({
     database: '/data/mirror.db',
+    config: '/etc/admin-mirror.yaml',
     unusable: null,
-    queue: null,
-    timezone: 'UTC',
-    max_age: null,
-    maxAgeMs: null,
+    maxAge: null,
     fresh: null,
-    freshMs: null,
-    notes: [],
+    misfits: [],
+    isShared: false,
     now: NOW,
     lists,
     daemons: [{ pid: 1, since: at(90), running: true, outdated: false }],

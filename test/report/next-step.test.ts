@@ -1,33 +1,26 @@
 import { describe, expect, it } from 'vitest'
-import { backfillCommand } from '../../src/report/next-step.ts'
+import { backfillOf } from '../../src/report/next-step.ts'
 import type { ListFacts } from '../../src/report/status.ts'
-import type { OpenBackfill, StatusRow } from '../../src/store/core/status.ts'
+import { stepText } from '../../src/report/status-text.ts'
+import type { StatusRow } from '../../src/store/core/status.ts'
 import { at, failedBy, listOf, NOW, never, statusOf } from '../helpers/status.ts'
 
-const PARTIAL: OpenBackfill = {
-  kind: 'partial',
-  filters: { state: 'paid' },
-  first_page: 1,
-  page: 3,
-  rows_seen: 4,
-  total: 10,
-  updated_at: at(0),
-  is_last_run: true,
-}
 const SYNC = 'admin-mirror sync --org acme'
 const BACKFILL = 'admin-mirror backfill --org acme --collection orders --filter state=paid'
 const STOPPED_BACKFILL: Partial<StatusRow> = {
   last_run_trigger: 'backfill',
   last_run_status: 'interrupted',
   walk_origin: 'backfill',
+  walk_kind: 'partial',
+  walk_filters: '{"state":"paid"}',
+  walk_first_page: 1,
   walk_page: 3,
-  backfills: [PARTIAL],
 }
 const NEVER = { as_of: null, last_run_at: null, last_sync_finished_at: null }
 
 /** Of a mirror that no daemon serves. */
 function stepsOf(...lists: ListFacts[]): string[] {
-  return statusOf(lists, { daemons: [] }).next
+  return statusOf(lists, { daemons: [] }).next.map(stepText)
 }
 
 describe('the next step', () => {
@@ -74,12 +67,16 @@ describe('the next step', () => {
   ])('%s', (_, changed, step) => {
     const list = listOf('acme', changed, { tokenPlace: '/run/secrets/acme' })
 
-    expect(statusOf([list], { daemons: [] }).jobs[0]?.next).toBe(step)
-    expect(stepsOf(list)).toEqual(step === null ? [] : [step])
+    const { jobs, next } = statusOf([list], { daemons: [] })
+
+    expect(next.map(stepText)).toEqual(step === null ? [] : [step])
+    expect(jobs[0]?.next).toEqual(next[0] ?? null)
   })
 
   it('of a list that the API does not answer is to wait, where a daemon tries again', () => {
-    expect(statusOf([listOf('acme', failedBy())]).next).toEqual(['wait: it is tried again by itself'])
+    expect(statusOf([listOf('acme', failedBy())]).next).toEqual([
+      { say: 'wait: it is tried again by itself', command: null },
+    ])
   })
 
   it('of one whose name can only be shown with escapes has its id', () => {
@@ -125,28 +122,31 @@ describe('the steps of several lists', () => {
   it('name first what is not about a list', () => {
     const two = [1, 2].map((pid) => ({ pid, since: at(9), running: true, outdated: false }))
 
-    expect(statusOf([listOf('acme')], { daemons: two }).next).toEqual([
+    expect(statusOf([listOf('acme')], { daemons: two }).next.map(stepText)).toEqual([
       'stop all daemons but one, since each of them reads every list: 1, 2',
     ])
     expect(
       statusOf([listOf('acme')], { daemons: [{ pid: 1, since: at(9), running: false, outdated: true }] })
         .next,
-    ).toEqual(['start the daemon again, by its service if it has one: admin-mirror start'])
+    ).toEqual([
+      { say: 'start the daemon again, by its service if it has one', command: 'admin-mirror start' },
+    ])
+    expect(statusOf([listOf('acme')], { daemons: two, isShared: true }).next).toEqual([])
   })
 })
 
 describe('the command that continues a backfill', () => {
-  it.each<[Partial<OpenBackfill>, string]>([
+  it.each<[Partial<StatusRow>, string]>([
     [{}, '--filter state=paid'],
-    [{ filters: { 'tag[]': ['a', 'b c'] } }, "--filter 'tag[]=a' --filter 'tag[]=b c'"],
-    [{ filters: { q: "it's $HOME" } }, `--filter 'q=it'\\''s $HOME'`],
-    [{ filters: { q: '\u001b[2J' } }, `--filter 'q=\\u{1b}[2J'`],
-    [{ kind: 'full', filters: { configured: 'yes' } }, ''],
-    [{ first_page: 7 }, '--filter state=paid --from-page 7'],
+    [{ walk_filters: '{"tag[]":["a","b c"]}' }, "--filter 'tag[]=a' --filter 'tag[]=b c'"],
+    [{ walk_filters: '{"q":"it\'s $HOME"}' }, `--filter 'q=it'\\''s $HOME'`],
+    [{ walk_filters: '{"q":"\\u001b[2J"}' }, `--filter 'q=\\u{1b}[2J'`],
+    [{ walk_kind: 'full' }, ''],
+    [{ walk_first_page: 7 }, '--filter state=paid --from-page 7'],
   ])('types %j', (changed, options) => {
-    const command = backfillCommand(never('acme'), { ...PARTIAL, ...changed })
+    const command = backfillOf({ ...never('acme'), ...STOPPED_BACKFILL, ...changed })
 
-    expect(command).toBe(`admin-mirror backfill --org acme --collection orders ${options}`.trimEnd())
+    expect(command).toBe(`backfill --org acme --collection orders ${options}`.trimEnd())
   })
 })
 

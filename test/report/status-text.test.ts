@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ListFacts, StatusFacts } from '../../src/report/status.ts'
-import { statusText } from '../../src/report/status-text.ts'
+import { pingText, statusText } from '../../src/report/status-text.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
 import { at, failedBy, listOf, NOW, statusOf } from '../helpers/status.ts'
 
@@ -30,15 +30,14 @@ describe('the text of status', () => {
     const failed = failedBy('NETWORK', 'acme orders page 3: the network failed (ECONNREFUSED)')
 
     expect(textOf([listOf('acme', failed), listOf('globex', { fresh_as_of: at(2) })])).toBe(
-      `mirror: /data/mirror.db
-daemon: runs since ${at(90)} (90 minutes), process 1
-
-1 of 2 lists needs attention (1 failed: the server could not be reached)
+      `1 of 2 lists needs attention (1 failed: the server could not be reached)
 acme orders: failing since ${at(30)} (30 minutes): NETWORK: the network failed (ECONNREFUSED)
 
-acme orders                       1,500 rows  failing        as of ${at(5)} (5 minutes ago), steady, next in 10 minutes
-globex orders                     1,500 rows  read           new rows as of 2 minutes ago, whole as of ${at(5)} (5 minutes ago), steady, next in 10 minutes
+acme orders                       1,500 rows  failing             as of 5 minutes ago; next in 10 minutes
+globex orders                     1,500 rows  read                new rows as of 2 minutes ago, all as of 5 minutes ago; next in 10 minutes
 
+mirror: /data/mirror.db
+daemon: runs since ${at(90)} (90 minutes), process 1
 next: wait: it is tried again by itself
 `,
     )
@@ -63,7 +62,7 @@ next: wait: it is tried again by itself
     [
       'a refused token',
       { ...HELD, ...failedBy('UNAUTHORIZED', 'refused') },
-      `token held since ${at(9)} (9 minutes): HTTP 401`,
+      `token refused since ${at(9)} (9 minutes): HTTP 401`,
     ],
     [
       'one that is not held any more',
@@ -73,12 +72,12 @@ next: wait: it is tried again by itself
     [
       'removals by the brake',
       { removals_held: 3, held_why: 'brake' },
-      'removals held: 3 of these 1,500 rows left the list and are held back: more than the brake allows in one walk',
+      'removals held back: 3 of these 1,500 rows left the list and are held back: more than the brake allows in one walk',
     ],
     [
       'an empty list',
       { removals_held: 3, held_why: 'empty' },
-      'removals held: 3 of these 1,500 rows left the list and are held back: the list came without items',
+      'removals held back: 3 of these 1,500 rows left the list and are held back: the list came without items',
     ],
     [
       'a failure without a message, as in a copy',
@@ -116,7 +115,7 @@ next: wait: it is tried again by itself
         error_code: 'INTERRUPTED',
         error_message: 'stopped',
       },
-      'stopped at page 8, 14 of 20 items seen (70 %); the next run continues there',
+      'stopped: page 8, 14 of 20 items seen (70 %); the next run continues there',
     ],
     [
       'that it waits',
@@ -128,7 +127,12 @@ next: wait: it is tried again by itself
       { ...RUNNING, running: null, walk_updated_at: at(1) },
       `began ${at(1)}, last page written ${at(1)}: page 8, 14 of 20 items seen (70 %); this user cannot see whether it still runs`,
     ],
-    ['a verify', { running: true, work: 'verify' }, 'running: being compared (verify)'],
+    ['a verify', { running: true, work: 'verify' }, 'being compared (verify)'],
+    [
+      'rows held back behind a refused token',
+      { ...HELD, removals_held: 3, held_why: 'brake' },
+      '3 of these 1,500 rows left the list and are held back: more than the brake allows in one walk',
+    ],
     [
       'an error after which it is not failing',
       { error_code: 'NETWORK', error_message: 'away' },
@@ -148,21 +152,21 @@ next: wait: it is tried again by itself
     ['that nobody reads', {}, 'admin-mirror sync --org acme'],
     ['that is being read', { running: true, last_run_status: 'running' }, 'wait for the runs in progress'],
   ])('says of a list %s that it is older than --max-age and --fresh', (_, changed, next) => {
-    const ages = { max_age: '1m', maxAgeMs: 60_000, fresh: '1m', freshMs: 60_000 }
+    const age = { typed: '1m', ms: 60_000 }
 
-    const text = textOf([listOf('acme', { ...changed, fresh_as_of: at(5) })], ages)
+    const text = textOf([listOf('acme', { ...changed, fresh_as_of: at(5) })], { maxAge: age, fresh: age })
 
-    expect(text).toContain('\nthe only list is older than 1m\n')
+    expect(text).toMatch(/^the only list is older than 1m\n/)
     expect(text).toContain('\n    too old: --max-age is 1m\n')
     expect(text).toContain(`\n    too stale: rows added after ${at(5)} may be missing, and --fresh is 1m\n`)
     expect(text).toContain(`next: ${next}\n`)
   })
 
   it('takes a time in the future for no sign of freshness, and says so', () => {
-    const ages = { max_age: '2h', maxAgeMs: 7_200_000, fresh: '2h', freshMs: 7_200_000 }
+    const age = { typed: '2h', ms: 7_200_000 }
     const ahead = { as_of: at(-9000), fresh_as_of: at(-9000), last_sync_finished_at: at(-9000) }
 
-    const status = statusOf([listOf('acme', ahead)], ages)
+    const status = statusOf([listOf('acme', ahead)], { maxAge: age, fresh: age })
 
     expect(status.jobs[0]).toMatchObject({ too_old: true, too_stale: true, overdue: true })
     expect(status.check_exit_code).toBe(1)
@@ -192,10 +196,42 @@ next: wait: it is tried again by itself
   })
 
   it('of a file alone says neither that it is well nor that a daemon is missing', () => {
-    const text = textOf([listOf('acme', {}, { plan: null })], { timezone: null, daemons: [] })
+    const text = textOf([listOf('acme', {}, { plan: null })], { config: null, daemons: [] })
 
     expect(text).toContain('the only list was read whole\n')
     expect(text).toContain('daemon: none is known to use this file\n')
+  })
+
+  it('names the columns whose values did not fit, ten of them', () => {
+    const misfits = Array.from({ length: 12 }, (_, index) => ({
+      collection: 'orders',
+      column: `c${index}__text`,
+      rows: index + 1,
+    }))
+
+    const { notes } = statusOf([listOf('acme')], { misfits })
+
+    expect(notes.slice(0, 2)).toEqual([
+      'orders.c0__text has the values of 1 row that did not fit the column beside it',
+      'orders.c1__text has the values of 2 rows that did not fit the column beside it',
+    ])
+    expect(notes.slice(10)).toEqual(['2 further columns of such values: see sync_columns'])
+  })
+
+  it('tells a ping each cause once, without what a server said', () => {
+    const status = statusOf([
+      listOf('acme'),
+      ...['globex', 'initech'].map((name) => listOf(name, failedBy('FORBIDDEN', 'Mr Item'))),
+      listOf('hooli', {}, { plan: { schedule: '* * * * *', nextRunAt: null, dueAt: NOW - 600_000 } }),
+      listOf('tyrell', failedBy('OF_LATER', 'Mr Item')),
+    ])
+
+    expect(pingText(status).split('\n')).toEqual([
+      '4 of 5 lists need attention (3 failed, 1 overdue)',
+      `globex orders, initech orders: failing since ${at(30)} (30 minutes): FORBIDDEN (the token has no access to this organization)`,
+      `hooli orders: overdue since ${at(10)} (10 minutes): by its schedule (* * * * *) it should have been read`,
+      `tyrell orders: failing since ${at(30)} (30 minutes): OF_LATER`,
+    ])
   })
 
   it('counts the lists of one limit together for the time that is left', () => {

@@ -3,17 +3,19 @@ import { type Pace, timeLeft } from '../../src/report/time-left.ts'
 
 const MINUTE = 60_000
 const PACE: Pace = {
+  budget: 'x',
   pages: 0,
   runMs: 0,
   waitedMs: 0,
   waitMs: 0,
   pagesLeft: 100,
   perMinute: null,
-  others: [],
 }
 
+type Others = { others?: Partial<Pace>[] }
+
 describe('the time that a list still takes', () => {
-  it.each<[string, Partial<Pace>, number | null]>([
+  it.each<[string, Partial<Pace> & Others, number | null]>([
     ['is not known before its length is', { pagesLeft: null, perMinute: 60, pages: 5 }, null],
     ['is not known from one or two answers of a server without a limit', { pages: 2, runMs: 9000 }, null],
     [
@@ -70,8 +72,16 @@ describe('the time that a list still takes', () => {
       { pages: 90, runMs: 3 * MINUTE, waitMs: 10 * MINUTE, perMinute: 1000 },
       10 * MINUTE,
     ],
-  ])('%s', (_, changed, ms) => {
-    expect(timeLeft({ ...PACE, ...changed })).toBe(ms === null ? null : Math.round(ms))
+    [
+      'counts no list of another limit',
+      { pages: 4, runMs: 2000, others: [{ budget: 'y', pages: 0 }] },
+      50_000,
+    ],
+  ])('%s', (_, { others = [], ...changed }, ms) => {
+    const pace = { ...PACE, ...changed }
+    const all = [pace, ...others.map((other) => ({ ...PACE, ...other }))]
+
+    expect(timeLeft(pace, all)).toBe(ms === null ? null : Math.round(ms))
   })
 
   it('is right within a minute from the first answers on: 800 pages at 30 a minute', () => {
@@ -79,14 +89,9 @@ describe('the time that a list still takes', () => {
       // At once what the first minute allows, then 30 at the begin of each minute.
       const sent = Math.min(30 * (Math.floor(seconds / 60) + 1), 800)
       const truth = (26 * 60 - seconds) * 1000
-      const told = timeLeft({
-        ...PACE,
-        pages: sent,
-        runMs: seconds * 1000,
-        waitedMs: seconds * 1000,
-        pagesLeft: 800 - sent,
-        perMinute: 30,
-      })
+      const ms = seconds * 1000
+      const pace = { ...PACE, pages: sent, runMs: ms, waitedMs: ms, pagesLeft: 800 - sent, perMinute: 30 }
+      const told = timeLeft(pace, [pace])
       expect(Math.abs((told ?? 0) - truth), `after ${seconds} s`).toBeLessThanOrEqual(MINUTE)
     }
   })

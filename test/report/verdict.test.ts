@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createCounters, metricsText } from '../../src/listener/metrics.ts'
 import { pageHtml } from '../../src/listener/page.ts'
+import { isOverdue, lastAttempt } from '../../src/report/overdue.ts'
 import type { JobStatus } from '../../src/report/status.ts'
-import { alarmText, statusText } from '../../src/report/status-text.ts'
-import { isOverdue, lastAttempt, troubleCode } from '../../src/report/verdict.ts'
+import { alarmText, pingText, statusText } from '../../src/report/status-text.ts'
 import type { StatusRow } from '../../src/store/core/status.ts'
 import { fullDisk } from '../../src/store/sqlite/read/status.ts'
 import { at, failedBy, listOf, NOW, never, statusOf } from '../helpers/status.ts'
@@ -42,7 +42,10 @@ describe('the verdict', () => {
     expect(verdict).toBe(
       'the only list is well; the running start has an older configuration than the file: restart it',
     )
-    expect([next, check_exit_code]).toEqual([[expect.stringMatching(/^restart start \(process 7\)/)], 0])
+    expect([next[0]?.say, check_exit_code]).toEqual([
+      expect.stringMatching(/^restart start \(process 7\)/),
+      0,
+    ])
   })
 
   it('asks for no daemon beside a command that is at work', () => {
@@ -54,7 +57,7 @@ describe('the verdict', () => {
   it.each<[Partial<StatusRow>, isDue: boolean, string]>([
     [{ held_since: at(1) }, true, 'held for a refused token'],
     [failedBy(), false, 'failed: the server could not be reached'],
-    [failedBy(), true, 'failed: the server could not be reached, overdue'],
+    [failedBy('DATABASE'), false, 'could not use the mirror'],
     [failedBy('A_LATER_CODE'), false, 'failed'],
     [{ removals_held: 2 }, false, 'with removals held back'],
     [NEVER, false, 'never read'],
@@ -85,9 +88,25 @@ describe('the verdict', () => {
       `2 of 3 lists get no answer since ${at(3)} (3 minutes): the server could not be reached; they are tried again`,
     )
     expect(code).toBe(0)
-    expect(statusOf([listOf('acme', { ...without, ...failedBy() })]).verdict).toBe(
-      `the only list needs attention (failed: the server could not be reached); the only list gets no answer since ${at(3)} (3 minutes): the server could not be reached; it is tried again`,
-    )
+  })
+
+  it.each<[string, Partial<StatusRow>, string]>([
+    [
+      'is read for the first time',
+      { as_of: null, running: true },
+      'the only list is being read for the first time',
+    ],
+    ['was stopped', { last_run_status: 'interrupted' }, 'the only list is not read to its end yet'],
+    [
+      'may be read',
+      { running: null, last_run_status: 'running' },
+      'the only list is being read, or was interrupted',
+    ],
+    ['is not trusted', { untrusted: 'it met a reject' }, 'the only list may lack rows that the API has'],
+  ])('says without an alarm that a list %s', (_, changed, expected) => {
+    const { verdict, check_exit_code: code } = statusOf([listOf('acme', changed)])
+
+    expect([verdict, code]).toEqual([expected, 0])
   })
 })
 
@@ -134,23 +153,20 @@ describe('all that is said of one list', () => {
         codes.add(code)
 
         const wrong = [
-          job.failing_code === 'DATABASE',
-          job.held_since !== null,
-          job.removals_held > 0,
-          job.failing_since !== null || job.overdue === true,
+          row.failing_code === 'DATABASE',
+          row.held_since !== undefined,
+          row.removals_held !== undefined,
+          row.failing_since !== undefined || job.overdue === true,
         ]
-        const expected = job.configured ? ([4, 3, 5, 1].find((_, index) => wrong[index]) ?? 0) : 0
+        const expected = row.configured === 0 ? 0 : ([4, 3, 5, 1].find((_, index) => wrong[index]) ?? 0)
         expect(code, why).toBe(expected)
         expect(metrics, why).toContain(`\nadmin_mirror_check_exit_code ${code}\n`)
         expect(/last_run_failed\{[^}]*\} 1\n/.test(metrics), why).toBe(job.failing_since !== null)
         expect(page.includes('<h1 class="bad">'), why).toBe(!isWell)
         expect(page.includes('<td class="bad">'), why).toBe(!isWell)
         expect(status.verdict.includes('needs attention'), why).toBe(!isWell)
-        expect(job.configured && troubleCode(job) !== null, why).toBe(
-          job.configured && (wrong.slice(0, 3).includes(true) || job.failing_since !== null),
-        )
         if (isWell) continue
-        for (const said of [status.verdict, text, alarm])
+        for (const said of [status.verdict, text, alarm, pingText(status)])
           expect(said, why).not.toMatch(/\bwell\b|up to date|nothing to do/)
         expect(alarm, why).toMatch(/\nacme orders: .*\nnext: \S/)
       }
@@ -165,7 +181,9 @@ describe('all that is said of one list', () => {
       'the disk of /data/mirror.db is full (4,096 bytes are left, and 1,000,000 are needed), so nothing can be written: make room',
     )
     expect([status.check_exit_code, status.verdict]).toEqual([4, unusable])
-    expect(status.next).toEqual(['mend what is said above; nothing is written until then'])
+    expect(status.next).toEqual([
+      { say: 'mend what is said above; nothing is written until then', command: null },
+    ])
     expect(await pageHtml(status)).toContain('<h1 class="bad">')
   })
 
@@ -179,7 +197,7 @@ describe('all that is said of one list', () => {
       '',
     )
 
-    expect(text).toContain('stopped at page 8, 14 of 20 items seen (70 %)')
+    expect(text).toContain('stopped: page 8, 14 of 20 items seen (70 %)')
     expect(text).not.toMatch(/being read|running since|waits|no answer/)
   })
 

@@ -120,7 +120,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
 
       const at = (hours: number) => new Date(began + hours * HOUR).toISOString()
       expect(await opened.failing()).toEqual(failing && [failing[0], at(failing[1]), failing[2]])
-      expect((await opened.troubled()).map((list) => list.failing_code)).toEqual(failing ? [failing[2]] : [])
+      expect((await opened.status())?.failing_code).toEqual(failing?.[2] ?? null)
     })
 
     // As above; W( and )+ begin and end a walk, between whose pages others stand.

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { sqlitePath } from '../../src/store/columns/column.ts'
 import type { MisfitColumn } from '../../src/store/core/misfits.ts'
-import type { StatusRow, TroubledList } from '../../src/store/core/status.ts'
+import type { StatusRow } from '../../src/store/core/status.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
 
@@ -35,8 +35,6 @@ export interface OpenedStore {
   rows(sql: string): Promise<Record<string, unknown>[]>
   /** Of each job: what made it fail, since when, and the error of the last such run; null: it is well. */
   failing(): Promise<[by: string, since: string, code: string] | null>
-  /** What keeps configured lists from being well. */
-  troubled(): Promise<TroubledList[]>
   /** What `status` reads of the first job. */
   status(): Promise<StatusRow | undefined>
   /** Its last run in `sync_status`. */

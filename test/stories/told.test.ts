@@ -59,13 +59,13 @@ describe.concurrent('somebody is told of', () => {
     const held = await told(workspace, url)
     await stop(daemon)
 
-    expect(removals.body).toMatch(/acme orders: REMOVALS_HELD \(removals are held back/)
+    expect(removals.body).toMatch(/acme orders: removals held back: REMOVALS_HELD \(removals are held back/)
     expect(heldBack.check).toMatchObject({ code: 5, stdout: expect.stringContaining('removals held back') })
     expect([heldBack.metric('removals_held_rows'), heldBack.metric('check_exit_code')]).toEqual([30, 5])
     expect([heldBack.json.check_exit_code, heldBack.json.jobs[0]?.removals_held]).toEqual([5, 30])
     expect(heldBack.page).toContain('removals held back')
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(60)
-    expect(token.body).toMatch(/acme orders: UNAUTHORIZED \(its token is held/)
+    expect(token.body).toMatch(/acme orders: token refused since .*: UNAUTHORIZED \(its token is held/)
     expect(held.check).toMatchObject({ code: 3, stdout: expect.stringContaining('held for a refused token') })
     expect([held.metric('token_held'), held.metric('check_exit_code'), held.json.check_exit_code]).toEqual([
       1, 3, 3,
@@ -83,7 +83,7 @@ describe.concurrent('somebody is told of', () => {
 
     expect([check.status, text.split('\n')[0]]).toEqual([
       503,
-      'the only list needs attention (held for a refused token, with removals held back)',
+      'the only list needs attention (held for a refused token)',
     ])
   })
 

@@ -34,7 +34,7 @@ export async function readFacts({ database, config }: MirrorPlace): Promise<Mirr
 
 /** `own`: the name of this process's lock file. */
 export function factsOf(connection: Connection, file: string, own: string | null = null): MirrorFacts {
-  return { ...readFileFacts(connection, file, own), queue: null }
+  return readFileFacts(connection, file, own)
 }
 
 export function writeFault({ database, config }: MirrorPlace): string | null {

@@ -1,6 +1,6 @@
 import { allowedPerMinute } from '../../api/rate/decision.ts'
 import type { Config } from '../../config/config.ts'
-import { timeLeft } from '../../report/time-left.ts'
+import { type Pace, timeLeft } from '../../report/time-left.ts'
 import type { JobEvent } from '../../sync/job.ts'
 import { ownerName } from '../../sync/owner-work.ts'
 import type { VerifyEvent } from '../../sync/verify.ts'
@@ -86,16 +86,17 @@ function pagesLeft({ pages, page, lastPage }: Progress): number | null {
 
 /** Milliseconds until the list is read; null: not known yet. `all`: the lists that are being read. */
 export function leftOf(list: Progress, all: readonly Progress[], now: number): number | null {
-  const others = all.filter((other) => other !== list && other.budget === list.budget && other.owner === null)
-  return timeLeft({
-    pages: list.pages,
-    runMs: now - (list.begunAt ?? now),
-    waitedMs: list.waitedMs,
-    waitMs: Math.max((list.wait?.until ?? now) - now, 0),
-    pagesLeft: pagesLeft(list),
-    perMinute: list.perMinute,
-    others: others.map((other) => ({ pages: other.pages, pagesLeft: pagesLeft(other) })),
+  const paceOf = (one: Progress): Pace => ({
+    budget: one.budget,
+    pages: one.pages,
+    runMs: now - (one.begunAt ?? now),
+    waitedMs: one.waitedMs,
+    waitMs: Math.max((one.wait?.until ?? now) - now, 0),
+    pagesLeft: pagesLeft(one),
+    perMinute: one.perMinute,
   })
+  const others = all.filter((other) => other !== list && other.owner === null)
+  return timeLeft(paceOf(list), others.map(paceOf))
 }
 
 /** `79 pages, about 3 minutes`; null: not known yet, or nothing is left. */

@@ -1,10 +1,9 @@
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
-import { misfitColumns } from '../../store/core/misfits.ts'
-import { storedGates } from '../../store/core/status.ts'
+import { storedStatus } from '../../store/core/status.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
 import { livingWorkers, readDaemons } from '../../store/postgres/leases.ts'
-import { jobsOnServer, readQueue } from '../../store/postgres/read/status.ts'
+import { jobsOnServer } from '../../store/postgres/read/status.ts'
 import { serverTime } from '../../store/postgres/server/clock.ts'
 import type { Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
@@ -44,20 +43,18 @@ export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Prom
   const server = await openServerForReading(config, runtime)
   if (!server) return null
   try {
-    return await server.reading((sql) => factsOn(sql, server.address.schema))
+    return await server.reading((sql) => factsOn(sql))
   } finally {
     await server.close()
   }
 }
 
-async function factsOn(sql: Sql, schema: string): Promise<MirrorFacts> {
+async function factsOn(sql: Sql): Promise<MirrorFacts> {
   const living = await livingWorkers(sql, await serverTime(sql))
   return {
     jobs: await jobsOnServer(sql, living),
     daemons: await readDaemons(sql, living),
-    gates: await runRule(sql, storedGates()),
-    misfits: await runRule(sql, misfitColumns()),
-    queue: await readQueue(sql, schema),
+    ...(await runRule(sql, storedStatus())),
   }
 }
 
@@ -91,6 +88,6 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
       await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
     }),
     writeFault: () => null,
-    facts: within(FACTS_MS, () => server.reading((sql) => factsOn(sql, server.address.schema))),
+    facts: within(FACTS_MS, () => server.reading((sql) => factsOn(sql))),
   }
 }

@@ -1,249 +1,194 @@
 import { OF_OUTER_JOB } from './jobs.ts'
-import { all, type Dialect, msOf, type Rule, type StoredTime, timeOf } from './sql.ts'
+import type { DaemonRecord } from './leases.ts'
+import { type MisfitColumn, misfitColumns } from './misfits.ts'
+import { all, type Dialect, type Rule, timeOf } from './sql.ts'
 import { JOIN_LAST_RUN } from './views.ts'
 
-// What `status` shows of each job.
+// What `status` reads of the mirror.
 
 /** The message of a run whose process was killed; the next run of its job writes it. `statusSql` finds such runs by it: it must stay as it is. */
 export const DIED = 'the process ended without a word'
 
+/** A row of `sync_status`. Times as in the mirror. */
+export interface ListRow {
+  organization_id: string
+  organization: string
+  collection: string
+  rows: number
+  as_of: string | null
+  last_complete_at: string | null
+  coverage: 'steady' | 'repaired' | 'drifted' | null
+  fresh_as_of: string | null
+  newest: 'first' | 'last' | null
+  last_run_at: string | null
+  /** As in `sync_runs`: `running` also after the process was killed. */
+  last_run_status: 'running' | 'succeeded' | 'failed' | 'interrupted' | null
+  error_code: string | null
+  failing_since: string | null
+  held_since: string | null
+  removals_held: number
+}
+
 /** A column of `statusSql`: its expression, and the type of its values. */
-interface Read<T> {
-  sql: (dialect: Dialect) => string
-  /** Only its type is used. */
-  of?: T
-}
-
-function read<T>(sql: string | Read<T>['sql']): Read<T> {
-  return { sql: typeof sql === 'string' ? () => sql : sql }
-}
-
-/** A number that the last refresh noted. */
-function kept(name: string): Read<unknown>['sql'] {
-  return ({ numberIn }) => numberIn('job.refresh', name)
+function column<T>(sql: string): { sql: string; of?: T } {
+  return { sql }
 }
 
 const BY_PLAN = "trigger IN ('schedule', 'manual')"
+const OF_BUDGET =
+  "FROM sync_gates WHERE scope IN ('all', job.organization_id, organizations.last_fingerprint)"
 
-/** What `statusSql` reads of each job: `sync_status` and details. Times as in the mirror. */
-const COLUMNS = {
-  organization_id: read<string>('job.organization_id'),
-  organization: read<string>('organizations.name'),
-  collection: read<string>('job.collection'),
-  configured: read<number>('job.configured'),
-  rows: read<number>('job.rows'),
-  as_of: read<string | null>('sync_status.as_of'),
-  last_complete_at: read<string | null>('sync_status.last_complete_at'),
-  coverage: read<'steady' | 'repaired' | 'drifted' | null>('sync_status.coverage'),
-  fresh_as_of: read<string | null>('sync_status.fresh_as_of'),
-  newest: read<'first' | 'last' | null>('sync_status.newest'),
-  /** How often its newest end is read, as its rate limit allows; null before the first time. Milliseconds. */
-  refreshed_every_ms: read<number | null>(kept('interval')),
-  /** Requests a minute that refreshes of all lists with its budget shared then; null: as above. */
-  refresh_share: read<number | null>(kept('share')),
-  /** The fingerprint of the token that it used last. Keep it out of all output. */
-  token: read<string | null>('organizations.last_fingerprint'),
-  last_run_at: read<string | null>('run.started_at'),
-  /** As in `sync_runs`: `running` also after the process was killed. */
-  last_run_status: read<'running' | 'succeeded' | 'failed' | 'interrupted' | null>('run.status'),
-  last_run_trigger: read<string | null>('run.trigger'),
-  error_code: read<string | null>('run.error_code'),
-  error_message: read<string | null>('run.error_message'),
-  /** End of the first run that failed since one succeeded; null: none did. */
-  failing_since: read<string | null>('job.failing_since'),
-  /** `refresh`: a part of the list could not be read, and any run that succeeds ends it; `walk`: only one that may read the whole list does. */
-  failing_by: read<'walk' | 'refresh' | null>('job.failing_by'),
+/** What `status` reads of each list beside its row of `sync_status`. */
+const DETAILS = {
+  configured: column<number>('job.configured'),
+  /** The process that works on it, or did so when it died. Keep it out of all output, like the next one. */
+  owner: column<string | null>('job.owner'),
+  /** The fingerprint of the token that it used last. */
+  token: column<string | null>('organizations.last_fingerprint'),
+  held_reason: column<string | null>('organizations.held_reason'),
+  error_message: column<string | null>('run.error_message'),
   /** Of the last run that failed. */
-  failing_code: read<string | null>('job.failing_code'),
-  failing_message: read<string | null>('job.failing_message'),
-  removals_held: read<number>('job.removals_held'),
-  /** Why they are held back; null if none are. */
-  held_why: read<'brake' | 'empty' | null>('CASE WHEN job.removals_held > 0 THEN job.held_why END'),
+  failing_code: column<string | null>('job.failing_code'),
+  failing_message: column<string | null>('job.failing_message'),
+  /** Why removals are held back; null if none are. */
+  held_why: column<'brake' | 'empty' | null>('CASE WHEN job.removals_held > 0 THEN job.held_why END'),
   /** Those of them that the list no longer has since its filters or its path were changed. */
-  held_out_of_scope: read<number | null>(`CASE WHEN job.removals_held > 0 THEN (
+  held_out_of_scope: column<number | null>(`CASE WHEN job.removals_held > 0 THEN (
       SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'held' AND reason = 'out_of_scope'
     ) END`),
-  /** Why the last complete full walk is not trusted for removals; null if it is. */
-  untrusted: read<string | null>('complete.untrusted'),
   /** Rows missed by one trusted walk. If a second one misses them too, they are removed or held back. */
-  rows_missed: read<number>(`(SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'missed')`),
-  held_since: read<string | null>('organizations.held_since'),
-  held_reason: read<string | null>('organizations.held_reason'),
-  /** The open walk: the sync's, or else the latest backfill's. */
-  walk_origin: read<'sync' | 'backfill' | null>('walk.origin'),
-  walk_page: read<number | null>('walk.next_page'),
-  walk_pages: read<number | null>('walk.pages'),
-  walk_rows_seen: read<number | null>('walk.rows_seen'),
-  walk_total: read<number | null>('walk.total'),
-  walk_updated_at: read<string | null>('walk.updated_at'),
-  /** Runs that went on with the open walk, read a page, and stopped where they had begun: other pages come, and this one does not. */
-  walk_stops: read<number | null>(`CASE WHEN job.failing_since IS NOT NULL THEN (
+  rows_missed: column<number | null>(
+    `(SELECT count(*) FROM sync_missing WHERE ${OF_OUTER_JOB} AND state = 'missed')`,
+  ),
+  /** Why the last complete full walk is not trusted for removals; null if it is. */
+  untrusted: column<string | null>('complete.untrusted'),
+  /** What the last run has read so far, and how long it has waited for its rate limit. */
+  last_run_trigger: column<string | null>('run.trigger'),
+  last_run_pages: column<number | null>('run.pages'),
+  last_run_waited_ms: column<number | null>('run.rate_limit_wait_ms'),
+  /** The open walk: that of the last run, else the latest. `walk_filters`: a JSON object, those of the configuration among them. */
+  walk_origin: column<'sync' | 'backfill' | null>('walk.origin'),
+  walk_kind: column<'full' | 'partial' | null>('walk.kind'),
+  walk_filters: column<string | null>('walk.filters'),
+  walk_first_page: column<number | null>('walk.first_page'),
+  walk_page: column<number | null>('walk.next_page'),
+  walk_pages: column<number | null>('walk.pages'),
+  walk_rows_seen: column<number | null>('walk.rows_seen'),
+  walk_total: column<number | null>('walk.total'),
+  walk_updated_at: column<string | null>('walk.updated_at'),
+  /** Runs that went on with it, read a page, and stopped where they had begun: other pages come, and this one does not. */
+  walk_stops: column<number | null>(`CASE WHEN job.failing_since IS NOT NULL THEN (
       SELECT count(*)
       FROM sync_runs
       WHERE ${OF_OUTER_JOB} AND walk_id = walk.id AND status = 'failed' AND pages > 0 AND first_page = walk.next_page
     ) END`),
-  /** What that process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
-  work: read<'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null>(`CASE
+  /** What its process does: the `trigger` of its run, or `verify`; null: nothing, or it is about to begin. */
+  work: column<'schedule' | 'manual' | 'backfill' | 'refresh' | 'verify' | null>(`CASE
       WHEN job.verifying = 1 THEN 'verify'
       WHEN latest.status = 'running' THEN latest.trigger
       WHEN walked.status = 'running' THEN walked.trigger
     END`),
   /** A page that it asks for again: when that failed first, when it is asked for next, and how it failed last. */
-  retry_since: read<string | null>('job.retry_since'),
-  retry_until: read<string | null>('job.retry_until'),
-  retry_error: read<string | null>('job.retry_error'),
+  retry_since: column<string | null>('job.retry_since'),
+  retry_until: column<string | null>('job.retry_until'),
+  retry_error: column<string | null>('job.retry_error'),
+  /** What its budgets wait for, or waited for last, and until when. */
+  waiting_for: column<string | null>(`(
+      SELECT CASE WHEN waiting_until > closed_until THEN waiting_for ELSE 'the server asked for a pause' END
+      ${OF_BUDGET}
+      ORDER BY CASE WHEN waiting_until > closed_until THEN waiting_until ELSE closed_until END DESC
+      LIMIT 1
+    )`),
+  waiting_until: column<string | null>(
+    `(SELECT max(CASE WHEN waiting_until > closed_until THEN waiting_until ELSE closed_until END) ${OF_BUDGET})`,
+  ),
   /** End of the last run by schedule or by hand whose process was not killed. */
-  last_sync_finished_at: read<string | null>('attempt.finished_at'),
+  last_sync_finished_at: column<string | null>('attempt.finished_at'),
   /** Start of the first such run since then; null: none began. */
-  tried_since: read<string | null>(
+  tried_since: column<string | null>(
     `(SELECT min(started_at) FROM sync_runs WHERE ${OF_OUTER_JOB} AND ${BY_PLAN} AND id > coalesce(attempt.id, 0))`,
   ),
-  /** What the last run has read so far. */
-  last_run_pages: read<number | null>('run.pages'),
-  /** How long it has waited for its rate limit. */
-  last_run_waited_ms: read<number | null>('run.rate_limit_wait_ms'),
 }
 
-type StatusColumns = typeof COLUMNS
+type DetailColumns = typeof DETAILS
 
-/** A row of `statusSql`. */
-type ReadRow = { [Name in keyof StatusColumns]: StatusColumns[Name] extends Read<infer T> ? T : never }
+type Details = { [Name in keyof DetailColumns]: DetailColumns[Name] extends { of?: infer T } ? T : never }
 
-/** A row of `status`. */
-export interface StatusRow extends ReadRow {
+/** What `status` knows of a list. */
+export interface StatusRow extends ListRow, Required<Details> {
   /** Whether a process works on it now; null if this user cannot tell. */
   running: boolean | null
-  /** What its budget waits for, or waited for last, and until when. */
-  waiting_for: string | null
-  waiting_until: string | null
-  backfills: OpenBackfill[]
 }
 
-/** A backfill that is not complete. */
-export interface OpenBackfill {
-  kind: 'full' | 'partial'
-  /** Those of the configuration and those of the command line. */
-  filters: Record<string, unknown>
-  first_page: number
-  page: number | null
-  rows_seen: number
-  total: number | null
-  updated_at: string
-  /** Whether the last run of the job is this backfill's. */
-  is_last_run: boolean
+/** All lists that `sync_status` shows, by organization and collection. `running`: whether they have an owner, which may have died since. */
+export function* statusRows(dialect: Dialect): Rule<StatusRow[]> {
+  const rows = yield* all<StatusRow>(statusSql(dialect))
+  return rows.map((row) => ({ ...withTimes(row), running: row.owner !== null }))
 }
 
-interface ReadJob extends ReadRow {
-  owner: string | null
-  last_walk_id: number | null
+/** `running`: whether its owner lives; null if this user cannot tell. What a process that died has left is no longer true. */
+export function ownedBy(row: StatusRow, running: boolean | null): StatusRow {
+  const left =
+    running === false ? { work: null, retry_since: null, retry_until: null, retry_error: null } : {}
+  return { ...row, ...left, running }
 }
 
-interface BackfillRow extends Omit<OpenBackfill, 'filters' | 'is_last_run'> {
-  organization_id: string
-  collection: string
-  id: number
-  filters: string
-}
-
-/** A job as the mirror describes it. Its owner may have died since. */
-export interface JobLine {
-  owner: string | null
-  row: Omit<StatusRow, 'running'>
-}
-
-/** `running`: whether its owner lives; null if this user cannot tell. */
-export function statusOf({ row }: JobLine, running: boolean | null): StatusRow {
-  return { ...row, ...(running === false ? NO_WORK : {}), running }
-}
-
-/** All jobs that `sync_status` shows, by organization and collection. */
-export function* jobLines(dialect: Dialect): Rule<JobLine[]> {
-  const jobs = yield* all<ReadJob>(statusSql(dialect))
-  const backfills = Map.groupBy(yield* all<BackfillRow>(backfillsSql(dialect)), nameOf)
-  const waitOf = yield* budgetWaits()
-  return jobs.map(({ owner, last_walk_id: lastWalk, ...job }) => ({
-    owner,
-    row: {
-      ...withTimes(job),
-      ...waitOf(job.organization_id, job.token),
-      backfills: (backfills.get(nameOf(job)) ?? []).map(
-        ({ id, filters, organization_id: _id, collection: _collection, ...walk }) => ({
-          ...withTimes(walk),
-          filters: JSON.parse(filters) as Record<string, unknown>,
-          is_last_run: id === lastWalk,
-        }),
-      ),
-    },
-  }))
-}
-
-function nameOf(of: Pick<BackfillRow, 'organization_id' | 'collection'>): string {
-  return `${of.organization_id} ${of.collection}`
+function statusSql({ joinFirst }: Dialect): string {
+  const details = Object.entries(DETAILS).map(([name, { sql }]) => `${sql} AS ${name}`)
+  const first = (table: string, as: string, where: string, order = 'id DESC') =>
+    joinFirst(table, as, `${OF_OUTER_JOB} AND ${where}`, order)
+  return `
+  SELECT
+    sync_status.*,
+    ${details.join(',\n    ')}
+  FROM sync_status
+  JOIN sync_jobs AS job USING (organization_id, collection)
+  JOIN organizations ON organizations.id = job.organization_id
+  ${first('sync_runs', 'walked', "trigger <> 'refresh'")}
+  ${first('sync_runs', 'latest', 'true')}
+  ${JOIN_LAST_RUN}
+  ${first('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`)}
+  ${first('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
+  ${first('sync_walks', 'walk', "status = 'open'", '(id = run.walk_id) DESC, id DESC')}
+  ORDER BY organizations.name, job.collection
+`
 }
 
 /** A server returns times as numbers. */
-function withTimes<T extends object>(row: T): T {
-  const times = row as Record<string, unknown>
-  for (const [name, value] of Object.entries(row))
-    if (typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name)) times[name] = timeOf(value)
-  return row
-}
-
-interface Budget {
-  scope: string
-  closed_until: StoredTime
-  waiting_for: string | null
-  waiting_until: StoredTime | null
-}
-
-type Wait = Pick<StatusRow, 'waiting_for' | 'waiting_until'>
-
-/** Returns what jobs wait for, by their organization and the fingerprint of its token. */
-function* budgetWaits(): Rule<(organization: string, token: string | null) => Wait> {
-  const budgets = yield* all<Budget>('SELECT scope, closed_until, waiting_for, waiting_until FROM sync_gates')
-  const byScope = new Map(budgets.map((budget) => [budget.scope, budget]))
-  return (organization, token) =>
-    longestWait(['all', organization, token ?? ''].flatMap((scope) => byScope.get(scope) ?? []))
-}
-
-/** Of all budgets that a job spends, the one with the longest wait. */
-function longestWait(budgets: readonly Budget[]): Wait {
-  const waits = budgets.map(({ closed_until: closed, waiting_for: reason, waiting_until: waiting }) =>
-    waiting !== null && msOf(closed) < msOf(waiting)
-      ? { waiting_for: reason, waiting_until: timeOf(waiting) }
-      : { waiting_for: 'the server asked for a pause', waiting_until: timeOf(closed) },
+function withTimes(row: StatusRow): StatusRow {
+  const times = Object.entries(row).flatMap(([name, value]) =>
+    typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name) ? [[name, timeOf(value)]] : [],
   )
-  const [longest] = waits.toSorted((left, right) => msOf(right.waiting_until) - msOf(left.waiting_until))
-  return longest ?? { waiting_for: null, waiting_until: null }
+  return { ...row, ...Object.fromEntries(times) }
 }
 
-/** What can be wrong with a list, beside that it is overdue. */
-export interface ListTrouble {
-  held_since: StoredTime | null
-  removals_held: number
-  failing_since: StoredTime | null
-  failing_code: string | null
-}
+const NO_DETAILS = Object.fromEntries(Object.keys(DETAILS).map((name) => [name, null])) as Record<
+  keyof Details,
+  null
+>
 
-export interface TroubledList extends ListTrouble {
-  organization_id: string
-  organization: string
-  collection: string
-  failing_message: string | null
-}
-
-/** The configured lists with any trouble. */
-export function* troubledLists(): Rule<TroubledList[]> {
-  return yield* all<TroubledList>(`
-    SELECT
-      job.organization_id, organizations.name AS organization, job.collection,
-      organizations.held_since, job.removals_held, job.failing_since, job.failing_code, job.failing_message
-    FROM sync_jobs AS job
-    JOIN organizations ON organizations.id = job.organization_id
-    WHERE job.configured = 1
-      AND (organizations.held_since IS NOT NULL OR job.removals_held > 0 OR job.failing_since IS NOT NULL)
-    ORDER BY organizations.name, job.collection
-  `)
+/** The row of a configured list of which nothing is in the mirror yet. */
+export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
+  return {
+    ...NO_DETAILS,
+    organization_id: organization.id,
+    organization: organization.name,
+    collection,
+    configured: 1,
+    rows: 0,
+    as_of: null,
+    last_complete_at: null,
+    coverage: null,
+    fresh_as_of: null,
+    newest: null,
+    last_run_at: null,
+    last_run_status: null,
+    error_code: null,
+    failing_since: null,
+    held_since: null,
+    removals_held: 0,
+    running: false,
+  }
 }
 
 /** What a rate budget is known to allow; `known` as `api/rate` stores it. */
@@ -256,63 +201,15 @@ export function storedGates(): Rule<StoredGate[]> {
   return all('SELECT scope, known FROM sync_gates')
 }
 
-/** Replaces what a process that died has left: it is no longer true. */
-const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
-
-function statusSql(dialect: Dialect): string {
-  const columns = Object.entries(COLUMNS).map(([name, { sql }]) => `${sql(dialect)} AS ${name}`)
-  const joinFirst = (table: string, as: string, where: string, order = 'id DESC') =>
-    dialect.joinFirst(table, as, `${OF_OUTER_JOB} AND ${where}`, order)
-  return `
-  SELECT
-    job.owner,
-    run.walk_id AS last_walk_id,
-    ${columns.join(',\n    ')}
-  FROM sync_status
-  JOIN sync_jobs AS job USING (organization_id, collection)
-  JOIN organizations ON organizations.id = job.organization_id
-  ${joinFirst('sync_runs', 'walked', "trigger <> 'refresh'")}
-  ${joinFirst('sync_runs', 'latest', 'true')}
-  ${JOIN_LAST_RUN}
-  ${joinFirst('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`)}
-  ${joinFirst('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
-  ${joinFirst('sync_walks', 'walk', "status = 'open'", "origin = 'sync' DESC, id DESC")}
-  ORDER BY organizations.name, job.collection
-`
+/** What `status` knows of a mirror, all of one moment. */
+export interface MirrorFacts {
+  jobs: readonly StatusRow[]
+  daemons: readonly DaemonRecord[]
+  /** What is known of each rate budget. */
+  gates: readonly StoredGate[]
+  misfits: readonly MisfitColumn[]
 }
 
-/** Selects the backfills that are not complete, from the jobs on: an index finds the open walks of each. */
-function backfillsSql({ join }: Dialect): string {
-  return `
-    SELECT walk.organization_id, walk.collection, walk.id, walk.kind, walk.filters, walk.first_page, walk.next_page AS page,
-      walk.rows_seen, walk.total, walk.updated_at
-    FROM sync_jobs AS job
-    ${join} sync_walks AS walk
-      ON walk.organization_id = job.organization_id AND walk.collection = job.collection AND walk.status = 'open'
-    WHERE walk.origin = 'backfill'
-    ORDER BY walk.id
-  `
-}
-
-const NO_VALUES = Object.fromEntries(Object.keys(COLUMNS).map((name) => [name, null])) as Record<
-  keyof StatusColumns,
-  null
->
-
-/** The row of a configured job that is not in the mirror yet. */
-export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
-  return {
-    ...NO_VALUES,
-    organization_id: organization.id,
-    organization: organization.name,
-    collection,
-    configured: 1,
-    rows: 0,
-    removals_held: 0,
-    rows_missed: 0,
-    running: false,
-    waiting_for: null,
-    waiting_until: null,
-    backfills: [],
-  }
+export function* storedStatus(): Rule<Pick<MirrorFacts, 'gates' | 'misfits'>> {
+  return { gates: yield* storedGates(), misfits: yield* misfitColumns() }
 }

@@ -1,6 +1,5 @@
 import { describe } from 'vitest'
 import { misfitColumns } from '../../../src/store/core/misfits.ts'
-import { troubledLists } from '../../../src/store/core/status.ts'
 import { runRule } from '../../../src/store/postgres/driver.ts'
 import { livingWorkers } from '../../../src/store/postgres/leases.ts'
 import { jobsOnServer } from '../../../src/store/postgres/read/status.ts'
@@ -54,7 +53,6 @@ async function openStore(): Promise<OpenedStore> {
       )
       return row ? [String(row.failing_by), timeOf(row.at) ?? '', String(row.failing_code)] : null
     },
-    troubled: () => runRule(test.server, troubledLists()),
     status: async () => {
       const [row] = await jobsOnServer(test.server, await livingWorkers(test.server, Date.now()))
       return row

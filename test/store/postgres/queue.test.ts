@@ -10,7 +10,6 @@ import {
   type QueuedList,
 } from '../../../src/store/postgres/queue/queue.ts'
 import { queueSchema } from '../../../src/store/postgres/queue/schema.ts'
-import { readQueue } from '../../../src/store/postgres/read/status.ts'
 import type { PostgresAddress } from '../../../src/store/postgres/server/pool.ts'
 import type { Server } from '../../../src/store/postgres/server/server.ts'
 import { emptySchema } from '../../helpers/kept-schema.ts'
@@ -209,26 +208,6 @@ describe.skipIf(server.missing !== null)('the queue of workers', { timeout: 60_0
     expect(await deadOf(own)).toEqual([{ organizationId, collection }])
     await leases.release({ job, epoch: taken?.epoch ?? 0 })
     expect(await deadOf(own)).toHaveLength(2)
-  })
-
-  it('is told of in numbers: what waits and since when, what runs, what failed', async () => {
-    const { address, rows, jobs, workers } = await scene(1)
-    const [worker] = workers as [Worker]
-    const { queue } = worker
-    const read = () => readQueue(worker.server, address.schema)
-    expect(await read()).toEqual({ waiting: 0, oldest_ms: null, running: 0, failed: 0 })
-    await queue.add(lists(6))
-    const [broken, sound, given] = await queue.take(4)
-    if (!broken || !sound || !given) throw new Error('not taken')
-    await queue.finish(broken, 'SERVER_ERROR')
-    await queue.finish(sound, null)
-    await queue.giveBack(given)
-    await rows(`UPDATE ${jobs} SET start_after = now() - interval '1 minute' WHERE state = 'created'`)
-
-    const depth = await read()
-    expect(depth).toMatchObject({ waiting: 3, running: 1, failed: 1 })
-    expect(depth?.oldest_ms).toBeGreaterThanOrEqual(60_000)
-    expect(await readQueue(worker.server, 'nobody')).toBeNull()
   })
 
   it('outlives connections that the server ends', async () => {

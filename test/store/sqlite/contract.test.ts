@@ -1,5 +1,4 @@
 import { misfitColumns } from '../../../src/store/core/misfits.ts'
-import { troubledLists } from '../../../src/store/core/status.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { readJobs } from '../../../src/store/sqlite/read/status.ts'
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'
@@ -39,7 +38,6 @@ async function openStore(): Promise<OpenedStore> {
       )
       return row ? (Object.values(row) as [string, string, string]) : null
     },
-    troubled: async () => runRule(test.connection, troubledLists()),
     status: async () => readJobs(test.connection, test.file)[0],
     lastRun: async () =>
       Object.values(

@@ -1,41 +1,31 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { grouped } from '../../../text.ts'
-import type { DaemonRecord } from '../../core/leases.ts'
-import { type MisfitColumn, misfitColumns } from '../../core/misfits.ts'
 import {
-  jobLines,
+  type ListRow,
+  type MirrorFacts,
   neverSynced,
+  ownedBy,
   type StatusRow,
-  type StoredGate,
-  statusOf,
-  storedGates,
+  statusRows,
+  storedStatus,
 } from '../../core/status.ts'
 import { LATEST_VERSION } from '../../schema.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
 import { APPLICATION_ID, schemaVersion, translatingErrors } from '../file/open.ts'
 import { isOwnerAlive, readDaemons } from '../leases.ts'
 
-/** What `status` and the listener read of a file. */
-export interface FileFacts {
-  jobs: StatusRow[]
-  daemons: DaemonRecord[]
-  gates: StoredGate[]
-  misfits: MisfitColumn[]
-}
-
 /**
- * Reads on a connection that this process has open, as it must: opening the file once more and closing it would drop SQLite's
- * locks. `own`: the name of this process's lock file. Throws MirrorError.
+ * What `status` and the listener read of a file, on a connection that this process has open, as it must: opening the file once more and closing
+ * it would drop SQLite's locks. `own`: the name of this process's lock file. Throws MirrorError.
  */
-export function readFileFacts(connection: Connection, file: string, own: string | null = null): FileFacts {
+export function readFileFacts(connection: Connection, file: string, own: string | null = null): MirrorFacts {
   return translatingErrors(file, () =>
     isCurrentMirror(connection)
       ? {
           jobs: readJobs(connection, file, own),
           daemons: readDaemons(connection, file, own),
-          gates: runRule(connection, storedGates()),
-          misfits: runRule(connection, misfitColumns()),
+          ...runRule(connection, storedStatus()),
         }
       : { jobs: readFreshness(connection), daemons: [], gates: [], misfits: [] },
   )
@@ -47,44 +37,30 @@ function isCurrentMirror(connection: Connection): boolean {
   return id === APPLICATION_ID && schemaVersion(connection) === LATEST_VERSION
 }
 
-/**
- * All jobs that `sync_status` shows, by organization and collection. `own`: the name of this process's lock file, if it has
- * one; it lives, and must not be opened here.
- */
+/** All lists that `sync_status` shows. `own`: the name of this process's lock file, if it has one; it lives, and must not be opened here. */
 export function readJobs(connection: Connection, file: string, own: string | null = null): StatusRow[] {
-  const read = () => runRule(connection, jobLines(SQLITE))
+  const read = () => runRule(connection, statusRows(SQLITE))
   const first = read()
   const states = new Map<string, boolean | null>(own === null ? [] : [[own, true]])
   for (const { owner } of first)
     if (owner !== null && !states.has(owner)) states.set(owner, isOwnerAlive(file, owner))
   // An owner without a lock may have finished after its name was read: read what it left.
-  const lines = [...states.values()].includes(false) ? read() : first
-  return lines.map((line) => {
-    // An owner that took the job after the first reading lives.
-    const running = line.owner !== null && (states.has(line.owner) ? (states.get(line.owner) ?? null) : true)
-    return statusOf(line, running)
-  })
+  const rows = [...states.values()].includes(false) ? read() : first
+  // An owner that took the job after the first reading lives.
+  const lives = (owner: string) => (states.has(owner) ? (states.get(owner) ?? null) : true)
+  return rows.map((row) => ownedBy(row, row.owner !== null && lives(row.owner)))
 }
 
-/** What `sync_status` shows. */
-type Shown = Pick<StatusRow, 'organization_id' | 'organization' | 'collection'> & Partial<StatusRow>
-
-/**
- * All that a published file, or a mirror of an earlier version, says of its jobs. Which process works on them, what it waits for and what comes
- * next is known to the mirror alone.
- */
+/** All that a published file says of its lists. Which process works on them, what it waits for and what comes next is known to the mirror alone. */
 function readFreshness(connection: Connection): StatusRow[] {
   const rows = connection
     .prepare('SELECT * FROM sync_status ORDER BY organization, collection')
-    .all() as Shown[]
+    .all() as ListRow[]
   return rows.map((row) => ({
     ...neverSynced({ id: row.organization_id, name: row.organization }, row.collection),
-    running: null,
     ...row,
-    // A copy has no more than its last run.
-    ...(row.last_run_status === 'failed'
-      ? { failing_since: row.last_run_at ?? null, failing_code: row.error_code ?? null }
-      : {}),
+    running: null,
+    failing_code: row.failing_since === null ? null : row.error_code,
   }))
 }
 
