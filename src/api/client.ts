@@ -10,8 +10,8 @@ import { type RateHeaders, readRateHeaders, serverTime } from './rate/headers.ts
 import {
   createRateLimiter,
   type RateLimiter,
+  type RequestOptions,
   type ResponseReport,
-  type WaitingRequest,
 } from './rate/limiter.ts'
 import { redact } from './redact.ts'
 import { ELSEWHERE, errorOfStatus, isPage, whatItSays, withPageContext } from './response-errors.ts'
@@ -135,7 +135,7 @@ function createPageSource(
     return readPage(response, announced, page, total)
   }
 
-  async function attempt(page: number, waiting: WaitingRequest): Promise<Page> {
+  async function attempt(page: number, waiting: RequestOptions): Promise<Page> {
     const { observe, signal } = waiting
     try {
       // Lets Node notice closed idle connections. Before `send`: nothing may delay a request once the rate limiter has given its permit.

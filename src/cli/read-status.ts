@@ -1,5 +1,4 @@
-import { announcedLimit } from '../api/rate/budget.ts'
-import { allowedPerMinute } from '../api/rate/decision.ts'
+import { allowedPerMinute, announcedLimit } from '../api/rate/budget.ts'
 import type { Config } from '../config/config.ts'
 import { lastAttempt } from '../report/overdue.ts'
 import { createStatus, type JobPlan, type ListFacts, type Status } from '../report/status.ts'

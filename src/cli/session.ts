@@ -107,6 +107,10 @@ function apiOptions(
     rate: {
       requestsPerMinute: rateLimit.requestsPerMinute,
       sharePercent: rateLimit.sharePercent,
+      refreshPercent: Math.max(
+        0,
+        ...config.organizations.map(({ refresh }) => (refresh === false ? 0 : refresh.share)),
+      ),
       fallbackWaitMs: rateLimit.fallbackWait,
       maxWaitMs: rateLimit.maxWait,
     },

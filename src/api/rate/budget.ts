@@ -1,4 +1,7 @@
+import type { Urgency } from '../../sync/types.ts'
 import { LONGEST_MS, type RateHeaders } from './headers.ts'
+
+// The decisions about one budget of requests, as pure functions of its row and the time. limiter.ts reads and writes the row.
 
 const MINUTE_MS = 60_000
 
@@ -8,6 +11,9 @@ export const ROUNDING_MS = 1000
 /** Differences of clocks, timers and network delays, over one window. */
 const SLACK_MS = 250
 
+/** The server's window may end so long before ours: what leaves then would be counted in its next one. */
+const BEFORE_END_MS = 500
+
 const HALF_SECOND_MS = 500
 
 /**
@@ -16,12 +22,17 @@ const HALF_SECOND_MS = 500
  */
 const ARRIVAL_MS = 1000
 
+/** A first answer that takes longer is not waited for: the process that asked may have been killed. */
+const FIRST_ANSWER_MS = 10_000
+
 /** What the configuration says. */
 export interface RateRules {
   /** Our own ceiling: no 60 seconds hold more requests; 0.5 is one in two minutes; null is none. */
   requestsPerMinute: number | null
   /** Our part of the announced limit. */
   sharePercent: number
+  /** The part of the budget that refreshes may use. */
+  refreshPercent: number
   /** The pause after a 429 that announces none. */
   fallbackWaitMs: number
 }
@@ -32,28 +43,37 @@ export interface Budget {
   closedUntil: number
   /** 429s since the last other response. */
   throttled: number
+  /**
+   * At the beginning and after a pause requests leave one by one, since only an answer shows how many may: until when the
+   * answer to the last one is waited for. Null once it has come.
+   */
+  aloneUntil: number | null
   /** Permits that our own ceiling counts: the end of a half second, and those taken in it. Oldest first. */
   sent: readonly (readonly [number, number])[]
   window: Window | null
+  /** When a refresh left last. */
+  refreshedAt: number
 }
 
 /** A window of the server's limit, as far as its answers show it. */
 export interface Window {
   /** When its first permit was taken or its first answer came: tells windows apart. 0: none was, yet. */
   begunAt: number
-  /** Counted from its first answer, so it is never too early. */
+  /** Never too early: counted from the earliest answer in it. */
   endsAt: number
-  isHeard: boolean
   limit: number
-  /** The least that an answer said is left. */
-  remaining: number
-  /** Permits taken in it; what was used before its first answer counts as ours. */
-  ours: number
-  /** Of these, those without an answer: the server may not have counted them yet. Those of a killed process stay to its end. */
-  unanswered: number
+  /** How many requests of ours may still leave. Those of a killed process count as sent. */
+  left: number
 }
 
-export const FRESH: Budget = { closedUntil: 0, throttled: 0, sent: [], window: null }
+export const FRESH: Budget = {
+  closedUntil: 0,
+  throttled: 0,
+  aloneUntil: 0,
+  sent: [],
+  window: null,
+  refreshedAt: 0,
+}
 
 /** The budget as text; `closedUntil` is stored beside it. */
 export function budgetText(budget: Budget): string {
@@ -69,43 +89,51 @@ export function announcedLimit(text: string | null): number | null {
   return budgetOf(text, 0).window?.limit ?? null
 }
 
-/** Our own ceiling in whole requests: no `windowMs` hold more than `requests`. */
-export interface Ceiling {
-  requests: number
-  windowMs: number
-}
-
-/** From 1 a minute on, 60 seconds hold the whole part of the rate. Below, one request leaves in 1/rate minutes: 0.5 is one in two minutes. */
-export function ceilingOf(requestsPerMinute: number): Ceiling {
+/** Our own ceiling in whole requests: from 1 a minute on, 60 seconds hold the whole part of the rate; 0.5 is one in two minutes. */
+function ceilingOf(requestsPerMinute: number): { requests: number; windowMs: number } {
   return requestsPerMinute < 1
     ? { requests: 1, windowMs: Math.ceil(MINUTE_MS / requestsPerMinute) }
     : { requests: Math.floor(requestsPerMinute), windowMs: MINUTE_MS }
 }
 
 /** The part of the announced limit that is ours. */
-export function shareOf(limit: number, { sharePercent }: Pick<RateRules, 'sharePercent'>): number {
+function shareOf(limit: number, { sharePercent }: Pick<RateRules, 'sharePercent'>): number {
   return Math.max(1, Math.floor((limit * sharePercent) / 100))
 }
 
+/** Requests a minute that may be sent over a long time; null where neither the server nor the configuration limits them. */
+export function allowedPerMinute(
+  limit: number | null,
+  rules: Pick<RateRules, 'requestsPerMinute' | 'sharePercent'>,
+): number | null {
+  const { requestsPerMinute: most } = rules
+  const share = limit === null ? null : shareOf(limit, rules)
+  const ceiling = most === null || most < 1 ? most : Math.floor(most)
+  return share === null || ceiling === null ? (ceiling ?? share) : Math.min(ceiling, share)
+}
+
 /** The budget without what is over, or lies further in the future than it can: then the clock was set back. */
-export function asOfNow(budget: Budget, { requestsPerMinute }: RateRules, now: number): Budget {
-  const { closedUntil, throttled, sent, window } = budget
-  const countedMs = ceilingOf(requestsPerMinute ?? 1).windowMs + ARRIVAL_MS
+export function asOfNow(budget: Budget, rules: RateRules, now: number): Budget {
+  const { closedUntil, aloneUntil, sent, window } = budget
+  const countedMs = ceilingOf(rules.requestsPerMinute ?? 1).windowMs + ARRIVAL_MS
   const isOver = window !== null && (now >= window.endsAt || window.endsAt > now + 2 * MINUTE_MS)
+  // Others may have used a budget that we left alone for a whole window.
+  const isForgotten = isOver && window.begunAt > 0 && now >= window.endsAt + MINUTE_MS
   return {
+    ...budget,
     closedUntil: closedUntil - now > LONGEST_MS ? 0 : closedUntil,
-    throttled,
+    aloneUntil: isForgotten ? (aloneUntil ?? 0) : aloneUntil && Math.min(aloneUntil, now + FIRST_ANSWER_MS),
     // What lies in the future was taken before the clock was set back: as if now. Whoever waits writes that, so the wait ends.
     sent: sent
       .map(([at, count]) => [Math.min(at, now + HALF_SECOND_MS), count] as const)
       .filter(([at]) => at + countedMs > now),
-    window: isOver ? notBegun(window.limit) : window,
+    window: isOver ? notBegun(window.limit, rules) : window,
   }
 }
 
 /** The server's next window, which no request has begun yet. */
-function notBegun(limit: number): Window {
-  return { begunAt: 0, endsAt: 0, isHeard: false, limit, remaining: limit, ours: 0, unanswered: 0 }
+function notBegun(limit: number, rules: RateRules): Window {
+  return { begunAt: 0, endsAt: 0, limit, left: shareOf(limit, rules) }
 }
 
 /** What a request has to wait for. */
@@ -115,54 +143,68 @@ export interface Wait {
   reason: string
 }
 
-/** What the next request has to wait for longest; null if it may leave. `budget` is a result of `asOfNow`. */
-export function waitFor(budget: Budget, rules: RateRules, now: number, inFlight: number): Wait | null {
-  const { closedUntil, throttled, window } = budget
-  const waits = [ceilingWait(budget, rules, now)]
+/** What a request has to wait for longest; null if it may leave. `budget` is a result of `asOfNow`. */
+export function waitFor(budget: Budget, rules: RateRules, now: number, urgency: Urgency): Wait | null {
+  const { closedUntil, aloneUntil, window } = budget
+  const waits: (Wait | null)[] = [ceilingWait(budget, rules, now, urgency)]
   if (closedUntil > now) waits.push({ until: closedUntil, reason: 'the server asked for a pause' })
-  // After a 429 one request leaves alone: if the pause was too short, all would be refused.
-  if (throttled > 0 && inFlight > 0)
-    waits.push({ until: Number.POSITIVE_INFINITY, reason: 'a first answer after the pause' })
-  if (window && leftIn(window, rules) <= 0)
-    waits.push({ until: window.endsAt, reason: `the server's limit of ${window.limit} requests a minute` })
+  if ((aloneUntil ?? 0) > now) waits.push({ until: Number.POSITIVE_INFINITY, reason: 'a first answer' })
+  if (window && (window.begunAt > 0 || window.left <= 0)) {
+    const reason = `the server's limit of ${window.limit} requests a minute`
+    const most = shareOf(window.limit, rules)
+    waits.push(
+      now >= window.endsAt - BEFORE_END_MS
+        ? { until: window.endsAt, reason }
+        : roomIn({ left: window.left, most, endsAt: window.endsAt, reason }, budget, rules, now, urgency),
+    )
+  }
   return waits.reduce((longest, wait) => ((wait?.until ?? 0) > (longest?.until ?? 0) ? wait : longest), null)
 }
 
-function ceilingWait({ sent }: Budget, { requestsPerMinute }: RateRules, now: number): Wait | null {
-  if (requestsPerMinute === null) return null
-  const { requests, windowMs } = ceilingOf(requestsPerMinute)
-  let open = requests
+function ceilingWait(budget: Budget, rules: RateRules, now: number, urgency: Urgency): Wait | null {
+  const { requestsPerMinute } = rules
+  if (requestsPerMinute === null || budget.sent.length === 0) return null
+  const { requests: most, windowMs } = ceilingOf(requestsPerMinute)
+  let left = most
+  let endsAt = now
   // From the latest back to the one that fills the window.
-  for (const [at, count] of sent.toReversed()) {
-    const goneAt = at + windowMs + ARRIVAL_MS
-    if (goneAt > now) open -= count
-    if (open <= 0) return { until: goneAt, reason: `our own limit of ${requestsPerMinute} requests a minute` }
+  for (const [at, count] of budget.sent.toReversed()) {
+    left -= count
+    endsAt = at + windowMs + ARRIVAL_MS
+    if (left <= 0) break
   }
-  return null
+  const reason = `our own limit of ${requestsPerMinute} requests a minute`
+  return roomIn({ left, most, endsAt, reason }, budget, rules, now, urgency)
 }
 
-/** Others may use their share of the limit, too. */
-function leftIn({ limit, remaining, ours, unanswered }: Window, rules: RateRules): number {
-  return Math.min(remaining - unanswered, shareOf(limit, rules) - ours)
-}
-
-/** Whether a permit changes what other processes have to know. */
-export function isCounted({ window }: Budget, { requestsPerMinute }: RateRules): boolean {
-  return window !== null || requestsPerMinute !== null
+/**
+ * The wait for a permit where so many of a window are left. A walk that used a whole window at once would keep refreshes waiting for the
+ * next one, so in a minute after a refresh others get the refreshes' part of the window evenly over the rest of it.
+ */
+function roomIn(
+  { left, most, endsAt, reason }: { left: number; most: number; endsAt: number; reason: string },
+  { refreshedAt }: Budget,
+  { refreshPercent }: RateRules,
+  now: number,
+  urgency: Urgency,
+): Wait | null {
+  if (left <= 0) return { until: endsAt, reason }
+  const isShared = urgency !== 'refresh' && refreshedAt <= now && now < refreshedAt + MINUTE_MS
+  const until = isShared ? endsAt - (left / ((most * refreshPercent) / 100)) * MINUTE_MS : now
+  return until > now ? { until: Math.ceil(until), reason } : null
 }
 
 /** The budget with one more permit. */
-export function withPermit(budget: Budget, rules: RateRules, now: number): Budget {
-  const { sent, window } = budget
+export function withPermit(budget: Budget, rules: RateRules, now: number, urgency: Urgency): Budget {
+  const { aloneUntil, sent, window, refreshedAt } = budget
+  // The end is a guess until its first answer, which comes in time or not at all.
+  const begun = { begunAt: now, endsAt: now + MINUTE_MS + FIRST_ANSWER_MS }
   return {
     ...budget,
+    aloneUntil: aloneUntil === null ? null : now + FIRST_ANSWER_MS,
     sent: rules.requestsPerMinute === null ? [] : withSent(sent, now),
-    window: window && {
-      ...window,
-      ...(window.begunAt === 0 ? { begunAt: now, endsAt: now + MINUTE_MS + SLACK_MS } : {}),
-      ours: window.ours + 1,
-      unanswered: window.unanswered + 1,
-    },
+    window: window && { ...window, ...(window.begunAt === 0 ? begun : {}), left: window.left - 1 },
+    refreshedAt: urgency === 'refresh' ? now : refreshedAt,
   }
 }
 
@@ -173,70 +215,54 @@ function withSent(sent: Budget['sent'], at: number): Budget['sent'] {
   return lastEnd >= end ? [...sent.slice(0, -1), [lastEnd, count + 1]] : [...sent, [end, 1]]
 }
 
-/** What was known of the server's window when a request left; null if nothing was. */
-export type Permit = Pick<Window, 'begunAt' | 'remaining'> | null
-
 /** The end of a request that was no 429. */
 interface Answer {
   at: number
-  permit: Permit
+  /** `begunAt` of the window in which it left; null if none was known. */
+  windowAt: number | null
   /** Null if no answer came. */
   announced: RateHeaders | null
-  /** Other requests of this process that are on their way. */
-  inFlight: number
 }
 
-export function afterAnswer(budget: Budget, answer: Answer): Budget {
+export function afterAnswer(budget: Budget, answer: Answer, rules: RateRules): Budget {
   const { at, announced } = answer
   // Nothing leaves while the budget is closed: this request left before the 429, in a window that is used up.
   if (at < budget.closedUntil) return budget
+  // Without an answer the next one may try.
+  if (!announced) return { ...budget, aloneUntil: budget.aloneUntil === null ? null : 0 }
   const pauseMs = pauseOf(announced)
   return {
     ...budget,
-    throttled: announced ? 0 : budget.throttled,
-    window: windowAfter(budget.window, answer),
+    throttled: 0,
+    aloneUntil: null,
+    window: windowAfter(budget.window, answer, announced, rules),
     closedUntil: pauseMs > 0 ? Math.max(budget.closedUntil, at + pauseMs) : budget.closedUntil,
   }
 }
 
 /** Milliseconds for which a server wants no request: it has failed, or a window longer than a minute is used up. */
-function pauseOf(announced: RateHeaders | null): number {
-  const { retryAfterMs, limit, remaining, resetMs } = announced ?? {}
+function pauseOf({ retryAfterMs, limit, remaining, resetMs }: RateHeaders): number {
   // Some servers write a limit of 0 for no limit.
   const isUsedUp = remaining === 0 && limit !== 0 && (resetMs ?? 0) > MINUTE_MS
   return Math.max(retryAfterMs ?? 0, isUsedUp ? Math.min((resetMs ?? 0) + ROUNDING_MS, LONGEST_MS) : 0)
 }
 
-function windowAfter(last: Window | null, { at, permit, announced, inFlight }: Answer): Window | null {
-  // An answer may be written late, when others have begun the next window, or this one has ended.
-  if (last && last.begunAt > at) return last
-  const known = last && at >= last.endsAt ? notBegun(last.limit) : last
-  const isIn = known !== null && known.begunAt > 0 && known.begunAt === permit?.begunAt
-  // One that left before any window was known was on its way when this one was heard of.
-  const window =
-    known && (isIn || !permit) ? { ...known, unanswered: Math.max(0, known.unanswered - 1) } : known
-  if (!announced?.limit || announced.remaining === null)
-    // The server may have counted it all the same.
-    return isIn && window ? { ...window, remaining: Math.max(0, window.remaining - 1) } : window
-  const { limit, remaining } = announced
-  const endsAt = at + endOf(announced)
-  const ours = Math.max(1, limit - remaining)
-  const fresh = { begunAt: at, endsAt, isHeard: true, limit, remaining, ours, unanswered: inFlight }
-  // A request that left in a window that has ended shows nothing of the next, unless it was the first there.
-  if (!window || window.begunAt === 0) return !permit || remaining >= limit - 1 ? fresh : window
-  const least = Math.min(window.remaining, remaining)
-  if (!permit) return { ...window, remaining: least, ours: Math.max(window.ours, limit - least) }
-  if (!isIn) return window
-  if (!window.isHeard) return { ...window, isHeard: true, endsAt, limit, remaining }
-  // More than when the request left: a new window has begun.
-  if (remaining > permit.remaining)
-    return { ...fresh, begunAt: window.begunAt, unanswered: window.unanswered }
-  return { ...window, limit, remaining: least }
-}
-
-/** Milliseconds until a window ends of which nothing was known before this answer. */
-function endOf({ resetMs }: RateHeaders): number {
-  return resetMs === null ? MINUTE_MS + SLACK_MS : Math.min(resetMs, MINUTE_MS) + ROUNDING_MS
+function windowAfter(
+  last: Window | null,
+  { at, windowAt }: Answer,
+  { limit, remaining, resetMs }: RateHeaders,
+  rules: RateRules,
+): Window | null {
+  if (!limit || remaining === null) return last
+  const endsAt = at + (resetMs === null ? MINUTE_MS + SLACK_MS : Math.min(resetMs, MINUTE_MS) + ROUNDING_MS)
+  // What was used before the first answer counts as ours.
+  if (last === null)
+    return { begunAt: at, endsAt, limit, left: shareOf(limit, rules) - Math.max(1, limit - remaining) }
+  // An answer to a request of another window shows nothing of this one; nor does one that is written after its window's end.
+  const isIn = last.begunAt > 0 && (windowAt ?? last.begunAt) === last.begunAt && at < last.endsAt
+  return isIn
+    ? { ...last, limit, left: Math.min(last.left, remaining), endsAt: Math.min(last.endsAt, endsAt) }
+    : last
 }
 
 /**
@@ -260,8 +286,9 @@ export function afterThrottle(
   const pauseMs = Math.min(Math.max(announcedMs, grownMs) + ROUNDING_MS + jitterMs, LONGEST_MS)
   return {
     ...budget,
-    window: null,
+    window: window && notBegun(window.limit, rules),
     throttled: throttled + (isNews ? 1 : 0),
+    aloneUntil: 0,
     closedUntil: Math.max(closedUntil, at + pauseMs),
   }
 }

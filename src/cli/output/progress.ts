@@ -1,4 +1,4 @@
-import { allowedPerMinute } from '../../api/rate/decision.ts'
+import { allowedPerMinute } from '../../api/rate/budget.ts'
 import type { Config } from '../../config/config.ts'
 import { type Pace, timeLeft } from '../../report/time-left.ts'
 import type { JobEvent } from '../../sync/job.ts'

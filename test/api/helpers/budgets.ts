@@ -6,7 +6,12 @@ export const SECOND = 1000
 export const MINUTE = 60 * SECOND
 export const DAY = 24 * 60 * MINUTE
 
-export const RULES: RateRules = { requestsPerMinute: null, sharePercent: 100, fallbackWaitMs: MINUTE }
+export const RULES: RateRules = {
+  requestsPerMinute: null,
+  sharePercent: 100,
+  refreshPercent: 10,
+  fallbackWaitMs: MINUTE,
+}
 
 export const NOTHING: RateHeaders = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
 

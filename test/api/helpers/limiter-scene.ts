@@ -28,6 +28,7 @@ export function createSetting({
   const defaults = {
     requestsPerMinute: null,
     sharePercent: 100,
+    refreshPercent: 10,
     fallbackWaitMs: MINUTE,
     maxWaitMs: 15 * MINUTE,
   }

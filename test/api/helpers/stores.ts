@@ -26,11 +26,13 @@ export function createTestBudgetStore(): TestBudgetStore {
       return { closedUntil: kept.closedUntil, known: kept.known, version: String(version) }
     },
     compareAndSet: async (scope, version, next) => {
+      // A server is asked with what is to be written, a file only once its lock is held: the worse of both.
+      const written = next()
       if (version !== String(find(scope).version)) {
         conflicts++
         return null
       }
-      set(scope, next())
+      set(scope, written)
       writes++
       return String(find(scope).version)
     },

@@ -3,80 +3,63 @@ import { describe, expect, it } from 'vitest'
 import {
   afterAnswer,
   afterThrottle,
+  allowedPerMinute,
   asOfNow,
   type Budget,
-  ceilingOf,
   FRESH,
   type RateRules,
   waitFor,
   withPermit,
 } from '../../../src/api/rate/budget.ts'
 import type { RateHeaders } from '../../../src/api/rate/headers.ts'
+import type { Urgency } from '../../../src/sync/types.ts'
 import { announced, DAY, MINUTE, NOTHING, NOW, RULES, SECOND } from '../helpers/budgets.ts'
 
 type Window = NonNullable<Budget['window']>
 
 const BEGUN = NOW - 40 * SECOND
 const LIMIT = "the server's limit of 60 requests a minute"
+const PAUSE = 'the server asked for a pause'
+
+/** A budget that answers have been heard of. */
+const HEARD: Budget = { ...FRESH, aloneUntil: null }
 
 function windowOf(changed: Partial<Window> = {}): Window {
-  const whole = { begunAt: BEGUN, endsAt: NOW + 20 * SECOND, isHeard: true, limit: 60, unanswered: 0 }
-  return { ...whole, remaining: 30, ours: 30, ...changed }
+  return { begunAt: BEGUN, endsAt: NOW + 20 * SECOND, limit: 60, left: 30, ...changed }
 }
 
-function waitOf(budget: Partial<Budget>, rules: Partial<RateRules> = {}, inFlight = 0) {
-  const all = { ...RULES, ...rules }
-  const wait = waitFor(asOfNow({ ...FRESH, ...budget }, all, NOW), all, NOW, inFlight)
+function waitOf(budget: Partial<Budget>, changed: Partial<RateRules> = {}, urgency: Urgency = 'walk') {
+  const rules = { ...RULES, ...changed }
+  const wait = waitFor(asOfNow({ ...HEARD, ...budget }, rules, NOW), rules, NOW, urgency)
   return wait && [wait.until - NOW, wait.reason]
 }
 
 describe('the next request', () => {
-  it.each<[string, Partial<Budget>, Partial<RateRules>, [number, string] | null]>([
-    ['goes at once when nothing is known', {}, {}, null],
-    ['goes at once while the window has some left', { window: windowOf({ remaining: 1 }) }, {}, null],
+  it.each<[string, Partial<Budget>, [number, string] | null]>([
+    ['goes at once when nothing is known', {}, null],
+    ['goes at once while the window has some left', { window: windowOf({ left: 1 }) }, null],
+    ['waits for the end of a window that has none left', { window: windowOf({ left: 0 }) }, [20_000, LIMIT]],
+    ['goes at once when the window has ended', { window: windowOf({ left: 0, endsAt: NOW }) }, null],
     [
-      'waits for the end of a window that has none left',
-      { window: windowOf({ remaining: 0 }) },
-      {},
-      [20_000, LIMIT],
+      'waits where the window of the server may have ended before ours',
+      { window: windowOf({ endsAt: NOW + 500 }) },
+      [500, LIMIT],
     ],
-    [
-      'waits when what is left is on its way',
-      { window: windowOf({ remaining: 3, unanswered: 3 }) },
-      {},
-      [20_000, LIMIT],
-    ],
-    ['goes at once when the window has ended', { window: windowOf({ remaining: 0, endsAt: NOW }) }, {}, null],
-    ['goes at once within our share', { window: windowOf({ ours: 29 }) }, { sharePercent: 50 }, null],
-    [
-      'waits when our share is used up',
-      { window: windowOf({ ours: 30 }) },
-      { sharePercent: 50 },
-      [20_000, LIMIT],
-    ],
-    [
-      'waits when others have used theirs and ours',
-      { window: windowOf({ ours: 1, remaining: 0 }) },
-      { sharePercent: 50 },
-      [20_000, LIMIT],
-    ],
-    ['waits for the end of a pause', { closedUntil: NOW + 5000 }, {}, [5000, 'the server asked for a pause']],
+    ['waits for the end of a pause', { closedUntil: NOW + 5000 }, [5000, PAUSE]],
     [
       'waits for what takes longest',
-      { closedUntil: NOW + 5000, window: windowOf({ remaining: 0 }) },
-      {},
+      { closedUntil: NOW + 5000, window: windowOf({ left: 0 }) },
       [20_000, LIMIT],
     ],
-  ])('%s', (_case, budget, rules, wait) => {
-    expect(waitOf(budget, rules)).toEqual(wait)
-  })
-
-  it('after a 429 waits for the answer of one that has left', () => {
-    expect(waitOf({ throttled: 1 }, {}, 1)).toEqual([
-      Number.POSITIVE_INFINITY,
-      'a first answer after the pause',
-    ])
-    expect(waitOf({ throttled: 1 }, {}, 0)).toBeNull()
+    ['is the first', { aloneUntil: 0 }, null],
+    [
+      'waits for the answer to the first',
+      { aloneUntil: NOW + 1 },
+      [Number.POSITIVE_INFINITY, 'a first answer'],
+    ],
+    ['does not wait for a first answer that does not come', { aloneUntil: NOW }, null],
+  ])('%s', (_case, budget, wait) => {
+    expect(waitOf(budget)).toEqual(wait)
   })
 
   it.each<[string, number, [number, number][], number | null]>([
@@ -93,47 +76,72 @@ describe('the next request', () => {
     ],
     ['waits for nothing older than that', 1, [[-61_000, 1]], null],
     ['goes two minutes after the last one at 0.5', 0.5, [[-100_000, 1]], 21_000],
+    ['takes the whole part of 1.9', 1.9, [[-50_000, 1]], 11_000],
   ])('under a ceiling of our own %s', (_case, requestsPerMinute, sent, wait) => {
     const waited = waitOf({ sent: sent.map(([age, count]) => [NOW + age, count]) }, { requestsPerMinute })
 
     expect(waited?.[0] ?? null).toBe(wait)
   })
 
+  // 6 of 60 are the refreshes' part: one in 10 seconds.
+  it.each<[string, Urgency, Partial<Budget>, Partial<RateRules>, number | null]>([
+    ['waits until its part is released', 'walk', { window: windowOf({ left: 1 }) }, {}, 10_000],
+    ['may be an older page', 'older', { window: windowOf({ left: 1 }) }, {}, 10_000],
+    ['goes where more is released', 'walk', { window: windowOf({ left: 2 }) }, {}, null],
+    ['goes if it is a refresh', 'refresh', { window: windowOf({ left: 1 }) }, {}, null],
+    [
+      'goes at the end of the window',
+      'walk',
+      { window: windowOf({ left: 1, endsAt: NOW + 9_999 }) },
+      {},
+      null,
+    ],
+    [
+      'goes where refreshes have no part',
+      'walk',
+      { window: windowOf({ left: 1 }) },
+      { refreshPercent: 0 },
+      null,
+    ],
+    ['goes a minute later', 'walk', { window: windowOf({ left: 1 }), refreshedAt: NOW - MINUTE }, {}, null],
+    [
+      'waits under a ceiling of our own, too',
+      'walk',
+      { sent: [[NOW - 41_000, 59]] },
+      { requestsPerMinute: 60 },
+      10_000,
+    ],
+  ])('beside refreshes %s', (_case, urgency, budget, rules, wait) => {
+    expect(waitOf({ refreshedAt: NOW - 1, ...budget }, rules, urgency)?.[0] ?? null).toBe(wait)
+  })
+
   it('never waits longer than a minute, or its pause, whatever the clock was', () => {
     const times = fc.integer({ min: NOW - 2 * DAY, max: NOW + 2 * DAY })
     const counts = fc.integer({ min: 0, max: 5 })
-    const windows = fc.record({
-      begunAt: times,
-      endsAt: times,
-      remaining: counts,
-      ours: counts,
-      unanswered: counts,
-    })
+    const windows = fc.record({ begunAt: times, endsAt: times, left: counts })
     const budgets = fc.record({
       sent: fc.array(fc.tuple(times, counts), { maxLength: 5 }),
       window: fc.option(windows.map((changed) => windowOf({ ...changed, limit: 5 }))),
       closedUntil: times,
+      refreshedAt: times,
     })
     fc.assert(
       fc.property(budgets, fc.option(fc.constantFrom(1, 1.5, 3)), (budget, requestsPerMinute) => {
         const sent = budget.sent.toSorted(([one], [other]) => one - other)
         const [until = 0, reason] = waitOf({ ...budget, sent }, { requestsPerMinute }) ?? []
 
-        expect(until).toBeLessThanOrEqual(
-          reason === 'the server asked for a pause' ? DAY : 2 * MINUTE + SECOND,
-        )
+        expect(until).toBeLessThanOrEqual(reason === PAUSE ? DAY : 2 * MINUTE + SECOND)
       }),
       { numRuns: 2000 },
     )
   })
-})
 
-it.each<[number, number, number]>([
-  [300, 300, MINUTE],
-  [1.999, 1, MINUTE],
-  [0.7, 1, 85_715],
-])('a ceiling of %s a minute is %i in %i ms', (requestsPerMinute, requests, windowMs) => {
-  expect(ceilingOf(requestsPerMinute)).toEqual({ requests, windowMs })
+  it('is alone again where others may have used the budget for a minute', () => {
+    const before = { ...HEARD, window: windowOf({ endsAt: NOW }) }
+    const later = [MINUTE - 1, MINUTE].map((ms) => asOfNow(before, RULES, NOW + ms).aloneUntil)
+
+    expect(later).toEqual([null, 0])
+  })
 })
 
 describe('a permit', () => {
@@ -141,125 +149,76 @@ describe('a permit', () => {
     const rules = { ...RULES, requestsPerMinute: 60 }
     const times = [NOW + 1, NOW + 500, NOW + 501]
 
-    const { sent } = times.reduce((budget, at) => withPermit(budget, rules, at), FRESH)
+    const { sent } = times.reduce((budget, at) => withPermit(budget, rules, at, 'walk'), HEARD)
 
     expect(sent).toEqual([
       [NOW + 500, 2],
       [NOW + 1000, 1],
     ])
-    expect(withPermit(FRESH, RULES, NOW)).toEqual(FRESH)
+    expect(withPermit(HEARD, RULES, NOW, 'walk')).toEqual(HEARD)
   })
 
   it('begins the window that follows one that has ended', () => {
-    const before = asOfNow({ ...FRESH, window: windowOf({ endsAt: NOW }) }, RULES, NOW)
+    const rules = { ...RULES, sharePercent: 50 }
+    const before = asOfNow({ ...HEARD, window: windowOf({ endsAt: NOW }) }, rules, NOW)
 
-    expect(withPermit(before, RULES, NOW).window).toEqual({
-      begunAt: NOW,
-      endsAt: NOW + 60_250,
-      isHeard: false,
-      limit: 60,
-      remaining: 60,
-      ours: 1,
-      unanswered: 1,
-    })
+    const { window } = withPermit(before, rules, NOW, 'walk')
+
+    expect(window).toEqual({ begunAt: NOW, endsAt: NOW + 70_000, limit: 60, left: 29 })
+  })
+
+  it('before the first answer keeps the others waiting, and after it does not', () => {
+    const left = withPermit(FRESH, RULES, NOW, 'refresh')
+
+    expect(left).toMatchObject({ aloneUntil: NOW + 10_000, refreshedAt: NOW })
+    const aloneAfter = (one: RateHeaders | null) =>
+      afterAnswer(left, { at: NOW, windowAt: null, announced: one }, RULES).aloneUntil
+    expect([aloneAfter(NOTHING), aloneAfter(null)]).toEqual([null, 0])
   })
 })
 
 function answered(
   announcement: RateHeaders | null,
   window: Window | null = null,
-  begunAt: number | null = window && BEGUN,
+  windowAt: number | null = window && BEGUN,
 ): Budget {
-  const permit = begunAt === null ? null : { begunAt, remaining: 32 }
-  return afterAnswer({ ...FRESH, window }, { at: NOW, permit, announced: announcement, inFlight: 0 })
-}
-
-/** How many 429s in a row are counted after this. */
-function inARow(announcement: RateHeaders | null): number {
-  const answer = { at: NOW, permit: null, announced: announcement, inFlight: 0 }
-  return afterAnswer({ ...FRESH, throttled: 3 }, answer).throttled
+  return afterAnswer({ ...HEARD, window }, { at: NOW, windowAt, announced: announcement }, RULES)
 }
 
 describe('an answer', () => {
   it('that is the first shows a window, in which what was used counts as ours', () => {
-    expect(answered(announced(60, 50)).window).toMatchObject({
-      begunAt: NOW,
-      endsAt: NOW + 60_250,
-      remaining: 50,
-      ours: 10,
-      unanswered: 0,
-    })
+    const expected = { begunAt: NOW, endsAt: NOW + 60_250, limit: 60, left: 50 }
+    const answer = { at: NOW, windowAt: null, announced: announced(60, 50) }
+
+    expect(answered(announced(60, 50)).window).toEqual(expected)
     expect(answered(announced(60, 50, 12_000)).window?.endsAt).toBe(NOW + 13_000)
     expect(answered(announced(0, 0)).window).toBeNull()
+    expect(afterAnswer(FRESH, answer, { ...RULES, sharePercent: 50 }).window?.left).toBe(20)
   })
 
+  const wasFirst = { endsAt: BEGUN + 70_000 + 60_000 }
+
   it.each<[string, Partial<Window>, RateHeaders | null, number | null, Partial<Window>]>([
+    ['lowers what is left', {}, announced(60, 20), BEGUN, { left: 20 }],
+    ['in another order raises nothing', {}, announced(60, 32), BEGUN, { left: 30 }],
+    ['that never came changes nothing', {}, null, BEGUN, {}],
+    ['that announces nothing changes nothing', {}, NOTHING, BEGUN, {}],
+    ['from an earlier window says nothing', {}, announced(60, 0), BEGUN - 1, {}],
+    ['of a time when no window was known lowers what is left', {}, announced(60, 20), null, { left: 20 }],
     [
-      'lowers what is left',
-      { unanswered: 2 },
-      announced(60, 20),
-      BEGUN,
-      { remaining: 20, unanswered: 1, ours: 30 },
-    ],
-    [
-      'in another order raises nothing',
-      { unanswered: 2 },
-      announced(60, 32),
-      BEGUN,
-      { remaining: 30, unanswered: 1 },
-    ],
-    [
-      'that rises by more shows a new window',
-      { unanswered: 2 },
-      announced(60, 33),
-      BEGUN,
-      { remaining: 33, ours: 27, unanswered: 1, endsAt: NOW + 60_250 },
-    ],
-    ['that never came may have counted', { unanswered: 1 }, null, BEGUN, { remaining: 29, unanswered: 0 }],
-    [
-      'that announces nothing may have counted',
-      { unanswered: 1 },
-      NOTHING,
-      BEGUN,
-      { remaining: 29, unanswered: 0 },
-    ],
-    [
-      'from an earlier window says nothing',
-      { unanswered: 1 },
-      announced(60, 0),
-      BEGUN - 1,
-      { remaining: 30, unanswered: 1 },
-    ],
-    [
-      'of a request that left before any window was known lowers what is left',
-      {},
-      announced(60, 20),
-      null,
-      { remaining: 20, ours: 40 },
-    ],
-    [
-      'that is the first of its window says when that ends',
-      { isHeard: false, unanswered: 1 },
+      'that is the first says when the window ends',
+      wasFirst,
       announced(60, 50),
       BEGUN,
-      { isHeard: true, remaining: 50, endsAt: NOW + 60_250, ours: 30 },
+      { endsAt: NOW + 60_250 },
     ],
-    [
-      'that is late says nothing of a window that nobody has begun',
-      { begunAt: 0 },
-      announced(60, 0),
-      BEGUN,
-      { begunAt: 0, remaining: 30 },
-    ],
-    [
-      'that is late may be the first of the next',
-      { begunAt: 0 },
-      announced(60, 59),
-      BEGUN,
-      { begunAt: NOW, remaining: 59, ours: 1 },
-    ],
-  ])('%s', (_case, window, announcement, begunAt, expected) => {
-    expect(answered(announcement, windowOf(window), begunAt).window).toMatchObject(expected)
+    ['is later than the first one', {}, announced(60, 50), BEGUN, { endsAt: NOW + 20_000 }],
+    ['of a window that nobody has begun says nothing', { begunAt: 0 }, announced(60, 0), BEGUN, {}],
+    ['after the end of its window says nothing', { endsAt: NOW }, announced(60, 0), BEGUN, {}],
+  ])('%s', (_case, window, announcement, windowAt, changed) => {
+    const before = windowOf(window)
+
+    expect(answered(announcement, before, windowAt).window).toEqual({ ...before, ...changed })
   })
 
   it.each<[string, RateHeaders, number]>([
@@ -274,20 +233,25 @@ describe('an answer', () => {
   })
 
   it('ends a row of 429s, unless it never came', () => {
-    expect([inARow(NOTHING), inARow(null)]).toEqual([0, 3])
+    const inARow = [NOTHING, null].map(
+      (one) =>
+        afterAnswer({ ...HEARD, throttled: 3 }, { at: NOW, windowAt: null, announced: one }, RULES).throttled,
+    )
+
+    expect(inARow).toEqual([0, 3])
   })
 
   it('of a request that left before the 429 changes nothing', () => {
     const closed = { ...FRESH, throttled: 1, closedUntil: NOW + 1 }
 
-    expect(afterAnswer(closed, { at: NOW, permit: null, announced: announced(60, 59), inFlight: 0 })).toEqual(
+    expect(afterAnswer(closed, { at: NOW, windowAt: null, announced: announced(60, 59) }, RULES)).toEqual(
       closed,
     )
   })
 })
 
 function throttled(announcement: Partial<RateHeaders>, budget: Partial<Budget> = {}, jitterMs = 345): Budget {
-  return afterThrottle({ ...FRESH, ...budget }, { ...NOTHING, ...announcement }, RULES, NOW, jitterMs)
+  return afterThrottle({ ...HEARD, ...budget }, { ...NOTHING, ...announcement }, RULES, NOW, jitterMs)
 }
 
 describe('a 429', () => {
@@ -305,7 +269,8 @@ describe('a 429', () => {
     ['the fallback, when the hundredth in a row says 0', { retryAfterMs: 0 }, { throttled: 99 }, 60_000],
   ])('closes the budget for %s, and a second with jitter', (_case, announcement, before, wait) => {
     expect(throttled(announcement, before)).toMatchObject({
-      window: null,
+      aloneUntil: 0,
+      window: before.window ? { begunAt: 0, limit: 60, left: 60 } : null,
       closedUntil: NOW + wait + 1345,
       throttled: (before.throttled ?? 0) + 1,
     })
@@ -317,4 +282,21 @@ describe('a 429', () => {
     expect(throttled({ retryAfterMs: 5000 }, first, 0)).toEqual(first)
     expect(first).toMatchObject({ closedUntil: NOW + 6900, throttled: 1 })
   })
+})
+
+it.each([
+  [{}, null],
+  [{ requestsPerMinute: 300 }, 300],
+  [{ requestsPerMinute: 0.5 }, 0.5],
+  [{ requestsPerMinute: 1.5 }, 1],
+  [{ limit: 60 }, 60],
+  [{ limit: 60, requestsPerMinute: 30 }, 30],
+  [{ limit: 60, requestsPerMinute: 300 }, 60],
+  [{ limit: 60, sharePercent: 50 }, 30],
+  // A share of almost nothing still lets one through.
+  [{ limit: 60, sharePercent: 1 }, 1],
+])('requests a minute that are allowed by %j: %s', (changed, allowed) => {
+  const { limit, ...rules } = { requestsPerMinute: null, limit: null, sharePercent: 100, ...changed }
+
+  expect(allowedPerMinute(limit, rules)).toBe(allowed)
 })

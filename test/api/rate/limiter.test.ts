@@ -2,39 +2,50 @@ import { getEventListeners } from 'node:events'
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { JobError } from '../../../src/errors.ts'
-import { MINUTE } from '../helpers/budgets.ts'
+import type { Urgency } from '../../../src/sync/types.ts'
+import { announced, MINUTE } from '../helpers/budgets.ts'
 import { settle } from '../helpers/clock.ts'
 import { createSetting, hear, OUR_MINUTE, passing } from '../helpers/limiter-scene.ts'
+import { createObserver } from '../helpers/observer.ts'
 import { createTestBudgetStore, type TestBudgetStore } from '../helpers/stores.ts'
 
-/** A rate limiter, and how often it has read and written its store. */
-function createCounted() {
-  const store = createTestBudgetStore()
-  let reads = 0
-  const read: TestBudgetStore['read'] = (scope) => {
-    reads++
-    return store.read(scope)
-  }
-  const { limiter } = createSetting({ store: { ...store, read } })
-  return { limiter, reads: () => reads, writes: store.writes }
-}
-
 describe('an open budget', () => {
-  it('reads once for a request, when it leaves, writes nothing, and leaves no listener on its signal', async () => {
-    const { limiter, reads, writes } = createCounted()
+  it('is written once for a request, when it leaves, and not read; no listener stays on its signal', async () => {
+    const store = createTestBudgetStore()
+    let reads = 0
+    const read: TestBudgetStore['read'] = (scope) => {
+      reads++
+      return store.read(scope)
+    }
+    const { limiter } = createSetting({ store: { ...store, read } })
     await hear(limiter)
-    const before = { reads: reads(), writes: writes() }
+    const before = { reads, writes: store.writes() }
 
     const { signal } = new AbortController()
     const one = passing(limiter, signal)
     await settle()
     expect(one.sent).toBe(true)
-    one.succeed()
+    one.answer(59, 60)
     await settle()
 
     expect(getEventListeners(signal, 'abort')).toEqual([])
-    expect(reads() - before.reads).toBe(1)
-    expect(writes() - before.writes).toBe(0)
+    expect({ reads, writes: store.writes() }).toEqual({ reads: before.reads, writes: before.writes + 1 })
+  })
+
+  it('lets one request leave first, of all processes, and the others when it is answered or does not come back', async () => {
+    const { limiter, clock, store } = createSetting()
+    const other = createSetting({ clock, store }).limiter
+    const [first, second, third] = [passing(limiter), passing(limiter), passing(other)]
+    await clock.pass(1000)
+    expect([first, second, third].map(({ sent }) => sent)).toEqual([true, false, false])
+
+    first.fail()
+    await clock.pass(1000)
+    expect([second, third].filter(({ sent }) => sent)).toHaveLength(1)
+    await clock.pass(10_000)
+
+    expect([second, third].map(({ sent }) => sent)).toEqual([true, true])
+    expect(second.reports.filter(([what]) => what === 'wait')).toEqual([])
   })
 
   it('shares its slots with other budgets, and decides again once it has one', async () => {
@@ -78,22 +89,50 @@ describe('waiters', () => {
     expect(third.reports.slice(1)).toEqual([['wait', 'our own limit of 1 requests a minute', next]])
   })
 
-  it('leave once a response shows that the budget is open again', async () => {
+  it('leave one by one after a pause until there is an answer', async () => {
     const { limiter, clock } = createSetting()
     await hear(limiter)
-    const all = [passing(limiter), passing(limiter)]
+    const one = passing(limiter)
     await settle()
-    all[0]?.answer(1, 60)
+    one.throttle({ retryAfterMs: 1000 })
+    const waiters = [passing(limiter), passing(limiter)]
+    await clock.pass(3000)
+    expect(waiters.map(({ sent }) => sent)).toEqual([true, false])
+
+    waiters[0]?.succeed()
     await settle()
-    const waiter = passing(limiter)
+
+    expect(waiters.map(({ sent }) => sent)).toEqual([true, true])
+  })
+
+  it('are overtaken by a refresh, which finds room every 2 seconds beside a walk that asks all the time', async () => {
+    const { limiter, clock } = createSetting({ rules: { refreshPercent: 50 } })
+    const stop = new AbortController()
+    const { observe } = createObserver()
+    let sent = 0
+    const send = (urgency: Urgency) =>
+      limiter.send(
+        async (report) => {
+          sent++
+          await clock.sleep(50, stop.signal)
+          report.answered(announced(60, 60))
+        },
+        { urgency, observe, signal: stop.signal },
+      )
+    const walk = async () => {
+      for (;;) await send('walk')
+    }
+    void send('refresh').catch(() => {})
     await clock.pass(1000)
-    expect(waiter.sent).toBe(false)
-
-    all[1]?.fail()
-    await settle()
-
-    expect(waiter.sent).toBe(true)
-    expect(waiter.reports.at(-1)).toEqual(['waited', 1000])
+    void walk().catch(() => {})
+    for (let turn = 0; turn < 60; turn++) {
+      sent = 0
+      await clock.pass(2000)
+      // A refresh of the list that is walked is sent between two of its pages.
+      expect(sent, `turn ${turn}`).toBeGreaterThan(0)
+      void send('refresh').catch(() => {})
+    }
+    stop.abort()
   })
 })
 
