@@ -1,12 +1,18 @@
 import fs from 'node:fs'
+import path from 'node:path'
 import { beforeAll, describe, expect } from 'vitest'
-import { items, type ListServer } from '../helpers/list-server.ts'
+import manifest from '../../package.json' with { type: 'json' }
+import { exitCodeOfJobs } from '../../src/cli/exit-code.ts'
+import { ERRORS, type ErrorCode, JobError } from '../../src/errors.ts'
+import type { JobResult } from '../../src/sync/job.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import type { ListServer } from '../helpers/list-server.ts'
 import { ACME, createScene, GLOBEX, sceneTests } from '../helpers/scene.ts'
 import { createWorkspace, organization, variable, type Workspace } from '../helpers/workspace.ts'
 
 const it = sceneTests()
 
-// What all commands have in common: words that are wrong, help, completion, --quiet, --log-format, --json, the configuration file.
+// What all commands have in common: words that are wrong, help, the version, exit codes, --quiet, --log-format, the configuration file.
 
 let server: ListServer
 let workspace: Workspace
@@ -38,12 +44,12 @@ describe('a command that is typed wrongly', () => {
   it.for<[string, RegExp]>([
     ['', /Usage: admin-mirror/],
     ['snyc', /unknown command 'snyc'\n\(Did you mean sync\?\)/],
-    ['verify-all', /unknown command/],
     ['sync --colection orders', /unknown option '--colection'\n\(Did you mean --collection\?\)/],
     ['sync acme', /too many arguments/],
     ['sync --org', /argument missing/],
     ['sync --org globex', /--org globex: .*acme/],
     ['sync --collection orders --collection invoices', /--collection invoices: .*orders/],
+    ['sync --refresh --accept-removals', /--accept-removals: a refresh removes nothing/],
     ['sync --log-level loud', /loud.*trace, debug, info/],
     ['sync --log-format xml', /xml.*json, pretty/],
     ['sync --config nowhere.yaml', /nowhere\.yaml.*no such/],
@@ -58,17 +64,24 @@ describe('a command that is typed wrongly', () => {
     ['status --fresh soon', /--fresh soon/],
     ['query', /missing required argument 'sql'/],
     ['query SELECT --format xml', /xml.*table, json, ndjson, csv/],
-    ['export orders', /--format/],
-    ['export orders --format xlsx', /xlsx/],
+    ['query SELECT --timeout=10s', /unknown option '--timeout/],
     ['query SELEC', /syntax error/],
     ['query SELECT;SELECT', /cannot be run/],
+    ['export orders', /--format/],
+    ['export orders --format xlsx', /xlsx/],
+    ['export order --format csv', /no table or view order; there are: orders/],
+    ['export orders --format csv --org globex', /--org globex: .*acme/],
+    ['snapshot', /missing required argument 'file'/],
+    ['check --offline', /unknown option '--offline'/],
     ['resume --org globex', /--org globex/],
     ['verify --org globex', /--org globex/],
     ['verify --collection invoices', /--collection invoices/],
+    ['forget --yes', /--org/],
+    ['forget --org acme', /deletes for good, so it needs --yes/],
+    ['forget --org acme --org globex --yes', /one --org/],
+    ['move --from mirror.db', /--to/],
     ['sandbox --port 70000', /70000/],
     ['sandbox --orders -5', /-5|whole number/],
-    ['sandbox --seed 2', /unknown option '--seed'/],
-    ['completion', /unknown command 'completion'/],
     ['schema', /unknown command 'schema'/],
   ])('(%s) exits with 2 and says why; nothing is sent or written', async ([line, reason]) => {
     const { code, stdout, stderr } = await typed(line)
@@ -95,20 +108,19 @@ describe('a command that is typed wrongly', () => {
   })
 })
 
-describe('a command that is typed rightly, where there is no mirror yet,', () => {
-  it.for<[string, number]>([
-    ['query VALUES(1)', 4],
-    ['export orders --format csv', 4],
-    ['verify', 4],
-    ['forget --org acme --collection orders --yes', 0],
-    ['resume --org acme', 0],
-  ])('%s says so, and makes none', async ([line, expected]) => {
-    const { code, stdout, stderr } = await typed(line)
+it.for<[string, number]>([
+  ['query VALUES(1)', 4],
+  ['export orders --format csv', 4],
+  ['snapshot copy.db', 4],
+  ['verify', 4],
+  ['forget --org acme --collection orders --yes', 0],
+  ['resume --org acme', 0],
+])('where there is no mirror yet, %s says so, and makes none', async ([line, expected]) => {
+  const { code, stdout, stderr } = await typed(line)
 
-    expect({ code, stdout }).toEqual({ code: expected, stdout: '' })
-    expect(stderr).toMatch(/there is no mirror at \S+ yet/)
-    nothingHappened()
-  })
+  expect({ code, stdout }).toEqual({ code: expected, stdout: '' })
+  expect(stderr).toMatch(/there is no mirror at \S+ yet/)
+  nothingHappened()
 })
 
 describe('help', async () => {
@@ -116,8 +128,10 @@ describe('help', async () => {
   const commands = [...stdout.matchAll(/^ {2}([a-z]+) .*\w/gm)].map(([, name = '']) => name)
   const listed = commands.filter((name) => !['admin', 'help'].includes(name))
 
-  it('lists every command, demo too, with examples and what exit codes mean', () => {
-    expect(listed).toEqual(expect.arrayContaining(['start', 'sync', 'status', 'check', 'verify', 'demo']))
+  it('lists every command, with examples and what exit codes mean', () => {
+    const all =
+      'start sync backfill status query export verify snapshot check resume forget move sandbox demo'
+    expect(listed).toEqual(all.split(' '))
     expect(stdout).toMatch(/Examples:\n {2}admin-mirror demo/)
     expect(stdout).toMatch(/Exit codes:\n {2}0 {4}all that was asked for is done/)
   })
@@ -136,13 +150,72 @@ describe('help', async () => {
   })
 
   it('and the version are there with every spelling, and alone', async () => {
-    const lines = ['-V', '--version', 'sync --version', 'query --version']
-    const versions = await Promise.all(lines.map(typed))
-    const helps = await Promise.all(['-h', '--help', 'help'].map(typed))
+    const versions = ['-V', '--version', 'sync --version', 'query --version'].map(typed)
+    for (const { code, stderr, stdout: version } of await Promise.all(versions))
+      expect([code, stderr, version]).toEqual([0, '', `${manifest.version}\n`])
+    for (const help of await Promise.all(['-h', '--help', 'help'].map(typed)))
+      expect(help.stdout).toBe(stdout)
+  })
+})
 
-    for (const { code, stderr, stdout: version } of versions)
-      expect([code, stderr, version]).toEqual([0, '', expect.stringMatching(/^\d+\.\d+\.\d+(?:-\S+)?\n$/)])
-    expect(helps.map(({ stdout: text }) => text)).toEqual([stdout, stdout, stdout])
+const textOf = (file: string) => fs.readFileSync(path.resolve(import.meta.dirname, '../..', file), 'utf8')
+
+it('the version stands in the mirror, in requests, in what status says, and in the files that name it', async ({
+  synced,
+}) => {
+  const { version } = manifest
+  const programIs = () => synced.workspace.value("SELECT value FROM sync_settings WHERE name = 'program'")
+  expect(programIs()).toBe(version)
+  synced.workspace.change("UPDATE sync_settings SET value = '0.9.0' WHERE name = 'program'")
+
+  await synced.workspace.run(['sync'])
+  const status = await synced.workspace.run(['status', '--json'])
+
+  expect(programIs()).toBe(version)
+  expect(JSON.parse(status.stdout)).toMatchObject({ version: 1, program_version: version })
+  expect(new Set(synced.server.asked.map(({ headers }) => headers['user-agent']))).toEqual(
+    new Set([`admin-mirror/${version}`]),
+  )
+  expect(textOf('CHANGELOG.md')).toContain(`\n## ${version}\n`)
+  expect(JSON.parse(textOf('package-lock.json')).packages[''].version).toBe(version)
+  expect(textOf('config/kubernetes.example.yaml')).toContain(`image: admin-mirror:${version}\n`)
+})
+
+const ended = (code: ErrorCode | null) =>
+  ({ job: jobOf(), error: code && new JobError(code, 'it failed'), heldBack: null }) as JobResult
+const running = new AbortController().signal
+
+/** The error codes of jobs after which a command exits with this code. */
+const codesOf = (exitCode: number) =>
+  (Object.keys(ERRORS) as ErrorCode[])
+    .filter((code) => exitCodeOfJobs([ended(code)], running) === exitCode)
+    .toSorted()
+
+describe('the exit code', () => {
+  it('of a job that failed is that of its error', () => {
+    expect(codesOf(3)).toEqual(['BAD_REQUEST', 'FORBIDDEN', 'ORGANIZATION_NOT_FOUND', 'UNAUTHORIZED'])
+    expect(codesOf(4)).toEqual(['DATABASE'])
+    expect(codesOf(5)).toEqual(['INCOMPLETE', 'REMOVALS_HELD'])
+    expect(codesOf(1)).toHaveLength(Object.keys(ERRORS).length - 7)
+  })
+
+  it.for<[(ErrorCode | null)[], number]>([
+    [[], 0],
+    [[null, null], 0],
+    [[null, 'NETWORK'], 1],
+    [['NETWORK', 'INCOMPLETE'], 5],
+    [['INCOMPLETE', 'FORBIDDEN', 'BUSY'], 3],
+    [['UNAUTHORIZED', 'DATABASE', 'INCOMPLETE'], 4],
+  ])('of jobs that ended with %j is %i', ([codes, exitCode]) => {
+    expect(exitCodeOfJobs(codes.map(ended), running)).toBe(exitCode)
+  })
+
+  it.for<[string, number]>([
+    ['SIGHUP', 129],
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])('of %s goes before all errors', ([signal, exitCode]) => {
+    expect(exitCodeOfJobs([ended('DATABASE')], AbortSignal.abort(signal))).toBe(exitCode)
   })
 })
 
@@ -152,11 +225,8 @@ const unknownOne = ({ organization: id }: { organization: string }) =>
 describe('a sync of two organizations, one of which the API does not know,', () => {
   it.override({ options: { settings: { organizations: [ACME, GLOBEX] }, instead: unknownOne } })
 
-  it('with --quiet leaves nothing of what goes well, and the errors of what fails', async ({
-    scene: {
-      workspace: { run },
-    },
-  }) => {
+  it('with --quiet leaves nothing of what goes well, and the errors of what fails', async ({ scene }) => {
+    const { run } = scene.workspace
     const failed = await run(['sync', '--quiet'])
 
     expect(await run(['sync', '--org', 'acme', '--quiet'])).toMatchObject({ code: 0, stdout: '', stderr: '' })
@@ -169,10 +239,9 @@ describe('a sync of two organizations, one of which the API does not know,', () 
   })
 
   it('with --log-format pretty writes sentences where nobody watches, with json objects', async ({
-    scene: {
-      workspace: { run },
-    },
+    scene,
   }) => {
+    const { run } = scene.workspace
     const pretty = await run(['sync', '--org', 'acme', '--log-format', 'pretty'])
     const json = await run(['sync', '--org', 'acme', '--log-format', 'json'])
 
@@ -187,7 +256,7 @@ describe('a sync of two organizations, one of which the API does not know,', () 
 describe('an organization with a name that a terminal would reorder and a shell would split', () => {
   const NAME = "it's \u202eacme"
   const acme = { ...organization(NAME, 1), token: '1|Secret-of-somebody-x7Qp93LmZt5VbRw' }
-  it.override({ options: { list: items(4), settings: { organizations: [acme] } } })
+  it.override({ options: { settings: { organizations: [acme] } } })
 
   it('is shown escaped by every command, and quoted in those that messages propose', async ({ synced }) => {
     const { workspace: place, api } = synced

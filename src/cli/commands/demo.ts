@@ -50,7 +50,10 @@ export async function run(runtime: Runtime, { quiet }: Globals): Promise<number>
     now: () => opened + passed,
   })
   try {
-    fs.writeFileSync(path.resolve(cwd, CONFIG), sandboxConfiguration(sandbox, 'mirror.db'), { flag: 'wx' })
+    fs.writeFileSync(path.resolve(cwd, CONFIG), sandboxConfiguration(sandbox, 'mirror.db'), {
+      flag: 'wx',
+      mode: 0o600,
+    })
     say(`A made-up Administration API listens at ${sandbox.url} for two organizations. ${CONFIG} names them, and each
 command below is typed with --config ${CONFIG}. The first one copies their lists:`)
     const exitCode = await type('sync')

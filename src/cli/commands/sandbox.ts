@@ -54,7 +54,8 @@ function mayWrite(file: string): boolean {
 function writeFile(file: string, text: string): void {
   try {
     fs.mkdirSync(path.dirname(file), { recursive: true })
-    fs.writeFileSync(file, text)
+    // Like a real one, which holds tokens.
+    fs.writeFileSync(file, text, { mode: 0o600 })
   } catch (error) {
     throw new UsageError(`--write-config ${file} cannot be written (${systemCode(error)})`)
   }

@@ -78,7 +78,7 @@ export function differenceLines({ job, differences, error }: VerifyResult): stri
 }
 
 /** Whether the mirror and the API certainly differ. */
-export function isApart(differences: Differences | null): boolean {
+function isApart(differences: Differences | null): boolean {
   return differences !== null && Object.values(differences.counts).some((count) => count > 0)
 }
 

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import { findOrganization } from '../../config/organizations.ts'
 import { UsageError } from '../../errors.ts'
 import { tableName } from '../../store/columns/catalog.ts'
 import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/reading.ts'
@@ -79,13 +80,11 @@ function idsOf(
   config: Config | null,
   mirrored: readonly { id: string; name: string }[],
 ): string[] {
-  const configured = config?.organizations ?? []
   return named.flatMap((name) => {
-    const isIt = (one: { id: string; name: string }) => one.id === name.toLowerCase() || one.name === name
-    const own = configured.filter(isIt)
-    const found = own.length > 0 ? own : mirrored.filter(isIt)
+    const own = config && findOrganization(config, name)
+    const found = own ? [own] : mirrored.filter((one) => one.id === name.toLowerCase() || one.name === name)
     if (found.length > 0) return found.map(({ id }) => id)
-    const known = new Set([...configured, ...mirrored].map((one) => one.name))
+    const known = new Set([...(config?.organizations ?? []), ...mirrored].map((one) => one.name))
     throw new UsageError(
       `--org ${printable(name)}: neither the mirror nor a configuration has an organization of this name or UUID (known: ${printable([...known].join(', '), 1000)})`,
     )

@@ -2,27 +2,22 @@ import { describe, expect } from 'vitest'
 import { items } from '../../helpers/list-server.ts'
 import { createScene, GLOBEX, ACME as ORGANIZATION, sceneTests } from '../../helpers/scene.ts'
 
-const test = sceneTests()
-
 // What is typed, what is sent, and what is told. Which walk goes on with which: test/sync/resume.test.ts and test/sync/backfill.test.ts.
 
-const ITEMS = items(10)
 const ACME = ['backfill', '--org', 'acme', '--log-level', 'trace']
 const PAGES = ['page=1', 'page=2', 'page=3', 'page=4', 'page=5', 'page=2']
+const WALKS = 'SELECT kind, filters, status, coverage FROM sync_walks ORDER BY id'
 
-const it = test.extend('backfill', async () => {
-  const scene = await createScene({ list: ITEMS, settings: { organizations: [ORGANIZATION, GLOBEX] } })
+const it = sceneTests().extend('backfill', async () => {
+  const scene = await createScene({ list: items(10), settings: { organizations: [ORGANIZATION, GLOBEX] } })
   return {
     ...scene.workspace,
     ...scene,
     /** The queries of the requests since the last call. */
     queries: () => scene.server.asked.splice(0).map(({ query }) => query.toString()),
-    /** From the third page on, which keeps what is typed next from its end. */
-    breakOff: () => {
-      scene.api.instead = ({ page }) => (page === 3 ? { status: 403, body: {} } : null)
-    },
-    mend: () => {
-      scene.api.instead = () => null
+    /** From the third page on, which keeps what is typed next from its end; or no more. */
+    breakOff: (isBroken: boolean) => {
+      scene.api.instead = ({ page }) => (isBroken && page === 3 ? { status: 403, body: {} } : null)
     },
   }
 })
@@ -33,9 +28,7 @@ describe('backfill', () => {
 
     expect(await run(ACME)).toMatchObject({ code: 0, stdout: '' })
     expect(queries()).toEqual(PAGES)
-    expect(rows('SELECT kind, filters, status, coverage FROM sync_walks')).toEqual([
-      { kind: 'full', filters: '{}', status: 'complete', coverage: 'steady' },
-    ])
+    expect(rows(WALKS)).toEqual([{ kind: 'full', filters: '{}', status: 'complete', coverage: 'steady' }])
     expect(rows('SELECT trigger, status, rows_added FROM sync_runs')).toEqual([
       { trigger: 'backfill', status: 'succeeded', rows_added: 10 },
     ])
@@ -45,9 +38,8 @@ describe('backfill', () => {
     backfill,
   }) => {
     const { run, server, configure, value } = backfill
-    configure({
-      collections: { orders: { filters: { constructor: 'c', valueOf: 'v' } }, establishments: false },
-    })
+    const filters = { constructor: 'c', valueOf: 'v' }
+    configure({ collections: { orders: { filters }, establishments: false } })
     const typed = ['__proto__=_', '__proto__=second', 'constructor=c', 'toString=t', 'q=a=b', 'tag[]=a']
 
     const { code } = await run([...ACME, ...typed.flatMap((one) => ['--filter', one])])
@@ -73,7 +65,7 @@ describe('backfill', () => {
     expect((await run([...ACME, '--filter', 'state=paid'])).code).toBe(0)
 
     expect(queries()[0]).toBe('state=paid&page=1')
-    expect(rows('SELECT kind, filters, status, coverage FROM sync_walks ORDER BY id').at(-1)).toEqual({
+    expect(rows(WALKS).at(-1)).toEqual({
       kind: 'partial',
       filters: '{"state":"paid"}',
       status: 'complete',
@@ -90,9 +82,8 @@ describe('backfill', () => {
 
     expect((await run([...ACME, '--from-page', '4'])).code).toBe(0)
     expect(queries()).toEqual(['page=4', 'page=5'])
-    expect(rows('SELECT kind, coverage FROM sync_walks')).toEqual([{ kind: 'partial', coverage: null }])
-    expect(rows('SELECT first_page, pages, rows_seen FROM sync_runs')).toEqual([
-      { first_page: 4, pages: 2, rows_seen: 4 },
+    expect(rows('SELECT r.first_page, r.pages, r.rows_seen, kind FROM sync_runs r, sync_walks')).toEqual([
+      { first_page: 4, pages: 2, rows_seen: 4, kind: 'partial' },
     ])
 
     const { code, logs } = await run([...ACME, '--from-page', '99'])
@@ -104,17 +95,16 @@ describe('backfill', () => {
   it('typed again goes on where it stopped, begins anew with --restart, and typed otherwise is another one', async ({
     backfill,
   }) => {
-    const { run, queries, rows, breakOff, mend } = backfill
-    const pages = () => queries().map((query) => new URLSearchParams(query).get('page'))
-    breakOff()
+    const { run, queries, rows, breakOff } = backfill
+    breakOff(true)
     for (const more of [['--filter', 'a=1', '--filter', 'b=2'], ['--filter', 'a=2'], []])
       await run([...ACME, ...more])
-    mend()
+    breakOff(false)
     queries()
 
     // The order in which filters are typed tells nothing.
     await run([...ACME, '--filter', 'b=2', '--filter', 'a=1'])
-    expect(pages()).toEqual(['2', '3', '4', '5'])
+    expect(queries().map((query) => new URLSearchParams(query).get('page'))).toEqual(['2', '3', '4', '5'])
     await run([...ACME, '--restart'])
     expect(queries()).toEqual(PAGES)
     expect(rows('SELECT filters, status, next_page FROM sync_walks ORDER BY id')).toEqual([
@@ -126,11 +116,11 @@ describe('backfill', () => {
   })
 
   it('is gone on with by no sync, whose resumeWithin does not bound it', async ({ backfill }) => {
-    const { run, queries, configure, breakOff, mend } = backfill
+    const { run, queries, configure, breakOff } = backfill
     configure({ organizations: [ORGANIZATION], resumeWithin: '1ms' })
-    breakOff()
+    breakOff(true)
     await run(ACME)
-    mend()
+    breakOff(false)
     queries()
 
     await run(['sync'])

@@ -110,7 +110,6 @@ describe.concurrent('start', () => {
 })
 
 it.for([
-  ['SIGTERM', 0],
   ['SIGINT', 0],
   ['SIGHUP', 129],
 ] as const)(

@@ -1,11 +1,15 @@
 import fs from 'node:fs'
 import { describe, expect } from 'vitest'
+import { differenceLines } from '../../../src/cli/commands/verify.ts'
+import { JobError } from '../../../src/errors.ts'
+import type { Difference, Differences } from '../../../src/sync/differences.ts'
+import { jobOf } from '../../helpers/jobs.ts'
 import { items } from '../../helpers/list-server.ts'
 import { ACME, GLOBEX, sceneTests } from '../../helpers/scene.ts'
 
 const it = sceneTests()
 
-// verify at the command. How lists are compared: test/sync/verify.test.ts; what is printed: output/differences.test.ts.
+// verify at the command. How lists are compared: test/sync/verify.test.ts.
 
 const STATE =
   'SELECT * FROM sync_jobs JOIN orders_raw ON orders_raw._organization_id = sync_jobs.organization_id'
@@ -27,12 +31,12 @@ describe('verify', () => {
     api.instead = ({ organization }) => (organization === GLOBEX.id ? { status: 403, body: {} } : null)
     const refused = await run()
 
-    expect(same).toMatchObject({
-      code: 0,
-      stdout:
-        'acme orders: no difference (6 items, steady)\nglobex orders: no difference (6 items, steady)\n',
-    })
-    expect([apart.code, refused.code]).toEqual([5, 3])
+    expect([same.code, apart.code, refused.code]).toEqual([0, 5, 3])
+    expect(same.stdout.split('\n')).toEqual([
+      'acme orders: no difference (6 items, steady)',
+      'globex orders: no difference (6 items, steady)',
+      '',
+    ])
     expect(apart.stdout.split('\n')).toEqual([
       'missing acme orders 7',
       'extra acme orders 1',
@@ -59,8 +63,7 @@ describe('verify', () => {
     const synced = await workspace.run(['sync', '--org', 'acme'])
     const status = await workspace.run(['status'])
 
-    const why = '3 items came of a total of 4, 1 of them twice'
-    const note = `this walk removed nothing: ${why}`
+    const note = 'this walk removed nothing: 3 items came of a total of 4, 1 of them twice'
     expect([verified, synced].map(({ code }) => code)).toEqual([1, 0])
     expect(verified.stdout).toContain('this reading cannot say whether')
     expect(synced.logs.map(({ msg }) => msg)).toContain(note)
@@ -82,4 +85,84 @@ describe('verify', () => {
     expect((await workspace.run(['verify'])).code).toBe(0)
     expect(fs.readdirSync(workspace.folder).filter((name) => !/^mirror\.db|yaml$/.test(name))).toEqual([])
   })
+})
+
+const NONE: Differences = {
+  items: 4000,
+  counts: { missing: 0, extra: 0, different: 0 },
+  isCut: false,
+  listed: [],
+  moved: 0,
+  coverage: 'steady',
+  isExtraKnown: true,
+  isNeverSynced: false,
+}
+
+function difference(kind: Difference['kind'], changed: Partial<Difference> = {}): Difference {
+  return { kind, key: '7', page: 1, paths: [], hasMorePaths: false, reject: null, ...changed }
+}
+
+it.for<[string, Partial<Differences>, string[]]>([
+  [
+    'of fields, of items without a key, and of keys that are no plain word',
+    {
+      counts: { missing: 2, extra: 0, different: 1 },
+      listed: [
+        difference('missing', { key: null, page: 3, reject: 'key "id" is null' }),
+        difference('missing', { key: 'a b\u001b[2J' }),
+        difference('different', { paths: ['state', 'customer.first name'], hasMorePaths: true }),
+      ],
+    },
+    [
+      'missing acme orders (on page 3, without a usable key: key "id" is null)',
+      'missing acme orders "a b\\u001b[2J"',
+      'different acme orders 7 state "customer.first name" ...',
+      'acme orders: 2 missing, 1 different (4,000 items, steady)',
+    ],
+  ],
+  [
+    'of more than are listed',
+    { counts: { missing: 1201, extra: 0, different: 0 }, listed: [difference('missing')] },
+    [
+      'missing acme orders 7',
+      'missing acme orders ... and 1,200 more',
+      'acme orders: 1,201 missing (4,000 items, steady)',
+    ],
+  ],
+  [
+    'of a reading that cannot tell all',
+    { moved: 2, coverage: 'drifted', isExtraKnown: false },
+    [
+      'acme orders: no difference (4,000 items, drifted); 2 moved meanwhile, which is no difference; this reading cannot say whether the mirror has more than the list',
+    ],
+  ],
+  [
+    'of more items than are looked at twice',
+    { isCut: true, counts: { missing: 50_000, extra: 0, different: 0 } },
+    [
+      'acme orders: at least 50,000 missing (4,000 items, steady); more items seemed to differ than can be checked again',
+    ],
+  ],
+  [
+    'of a list that was never synced',
+    { isNeverSynced: true, coverage: null, counts: { missing: 4000, extra: 0, different: 0 } },
+    ['acme orders: never synced: all 4,000 items are missing'],
+  ],
+  [
+    'of an empty one that was never synced',
+    { isNeverSynced: true, coverage: null, items: 0 },
+    ['acme orders: never synced; the list is empty, too'],
+  ],
+])('verify prints the differences %s', ([, changed, expected]) => {
+  const differences = { ...NONE, ...changed }
+
+  expect(differenceLines({ job: jobOf(), differences, error: null })).toEqual(expected)
+})
+
+it('verify prints the error where nothing could be compared', () => {
+  const error = new JobError('BUSY', 'somebody else')
+
+  expect(differenceLines({ job: jobOf(), differences: null, error })).toEqual([
+    'acme orders: not verified: BUSY: somebody else',
+  ])
 })

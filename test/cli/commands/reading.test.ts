@@ -1,0 +1,374 @@
+import fs from 'node:fs'
+import Database from 'better-sqlite3'
+import { beforeAll, describe, expect } from 'vitest'
+import { duckdb } from '../../helpers/duckdb.ts'
+import { ACME, createScene, GLOBEX, sceneTests } from '../../helpers/scene.ts'
+import { IS_ROOT, mustRun, runs } from '../../helpers/system.ts'
+import { variable, type Workspace } from '../../helpers/workspace.ts'
+
+const it = sceneTests()
+
+// What query and export print, take and refuse, and from which files. What reads, and what does not: test/store/sqlite/read/reader.test.ts;
+// signals and pipes: test/stories/stopped-reading.test.ts.
+
+const ITEMS = [
+  '{"id":9223372036854775807,"note":"","price":1.10,"huge":12345678901234567890,"ratio":0.1,"paid":true,"items":[{"sku":"a","n":9007199254740993},{"sku":"","n":null}]}',
+  '{"id": -1,\n"note":"Zo\\u00eb, \\"q\\"\\n\\u001b[31mred \\u202e","price":2,"huge":1e400,"ratio":null,"paid":false,"items":[]}',
+]
+const ON_LINES = ITEMS.map((item) =>
+  item.replace(': -1,\n', ':-1,').replace('1.10', '1.1').replace('\\u00eb', 'ë').replace('\\u202e', '\u202e'),
+)
+const COUNTING = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n'
+
+let workspace: Workspace
+
+beforeAll(async () => {
+  const settings = { organizations: [ACME, GLOBEX], collections: { establishments: false, invoices: {} } }
+  const body = `{"data":[${ITEMS.join(',')}],"links":{"next":null},"meta":{"current_page":1,"last_page":1,"total":2}}`
+  ;({ workspace } = await createScene({ settings, instead: () => ({ body }) }))
+  await workspace.run(['sync', '--collection', 'orders'])
+  await workspace.run(['snapshot', 'copy.db'])
+})
+
+const query = (sql: string, ...more: string[]) => workspace.run(['query', sql, ...more])
+const csv = async (sql: string, ...more: string[]) => (await query(sql, ...more, '--format', 'csv')).stdout
+const exported = (...args: string[]) => workspace.run(['export', ...args])
+const linesOf = (text: string) => text.split('\n').slice(0, -1)
+
+/** Writes standard output to a file: Parquet is no text. */
+const parquet = (file: string, ...args: string[]) =>
+  workspace.run([...args, '--format', 'parquet'], {
+    through: ['sh', '-c', `exec "$@" > ${workspace.file(file)}`, 'sh'],
+  })
+
+/** The types of the columns as DuckDB sees them. */
+const typesOf = async (file: string) =>
+  Object.fromEntries(
+    await duckdb(workspace.file, `SELECT column_name, column_type FROM (DESCRIBE FROM '${file}')`),
+  )
+
+describe('query', () => {
+  it('prints a table, numbers to the right, a row a line, and no control character as it is', async () => {
+    const { code, stdout, stderr } = await query('SELECT DISTINCT note, price, id FROM orders ORDER BY id')
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.split('\n')).toEqual([
+      'note                                 price                   id',
+      '-----------------------------------  -----  -------------------',
+      'Zoë, "q"\\u{a}\\u{1b}[31mred \\u{202e}      2                   -1',
+      '                                       1.1  9223372036854775807',
+      '',
+    ])
+  })
+
+  it('heads a long table once, loses nothing of a long value, and cuts it on a terminal', async () => {
+    const { stdout } = await query(`${COUNTING} WHERE i < 2500) SELECT i FROM n`)
+    const sql = "SELECT 1 AS one, 'a' || char(27) || printf('%.5000c', 'x') AS two"
+    const shown = await workspace.run(['query', sql], { columns: 80 })
+
+    const lines = linesOf(stdout)
+    expect(lines).toHaveLength(2502)
+    expect(lines.filter((line) => /^[i-]/.test(line.trim()))).toHaveLength(2)
+    expect(lines.at(-1)).toBe('2500')
+    expect((await query(sql)).stdout).toContain('x'.repeat(5000))
+    expect(shown.stdout.split('\n')[2]).toMatch(/^ {2}1 {2}a\\u\{1b\}x{40,60}\.\.\.$/)
+  })
+
+  it.for([
+    ['9007199254740992', '9007199254740992'],
+    ['9007199254740991.0', '9007199254740991'],
+    ['9007199254740993.0', '9007199254740992.0'],
+    ['-1e16', '-10000000000000000.0'],
+    ['1e17', '1.0e+17'],
+    ['69093252554500000197.0', '6.90932525545e+19'],
+    ['-1.5e300', '-1.5e+300'],
+  ] as const)(
+    'prints a REAL from 2^53 on as SQLite does, so that it looks inexact: %s',
+    async ([sql, text]) => {
+      for (const [format, wrote] of [
+        ['csv', `v\n${text}\n`],
+        ['json', `[\n{"v":${text}}\n]\n`],
+        ['ndjson', `{"v":${text}}\n`],
+        ['table', expect.stringContaining(`\n${text}\n`)],
+      ] as const)
+        expect((await query(`SELECT ${sql} AS v`, '--format', format)).stdout).toEqual(wrote)
+      if (/[.e]/.test(text)) expect(workspace.value(`SELECT CAST(${sql} AS TEXT)`)).toBe(text)
+    },
+  )
+
+  it('prints JSON with whole numbers exact', async () => {
+    const sql = 'SELECT DISTINCT id, price, huge, paid, NULL AS none, 1e999 AS far FROM orders WHERE paid'
+    const object =
+      '{"id":9223372036854775807,"price":1.1,"huge":"12345678901234567890","paid":1,"none":null,"far":1e999}'
+
+    expect((await query(sql, '--format', 'json')).stdout).toBe(`[\n${object}\n]\n`)
+    expect((await query(sql, '--format', 'ndjson')).stdout).toBe(`${object}\n`)
+  })
+
+  it.for([
+    ['table', 'id  note\n--  ----\n'],
+    ['json', '[]\n'],
+    ['ndjson', ''],
+    ['csv', 'id,note\n'],
+  ] as const)('prints a result without rows as %s', async ([format, text]) => {
+    expect((await query('SELECT id, note FROM orders WHERE 0', '--format', format)).stdout).toBe(text)
+  })
+
+  it.for<[string, string[], RegExp]>([
+    ['DELETE FROM orders', [], /\S/],
+    ['SELECT 1; DELETE FROM orders', [], /\S/],
+    ['', [], /\S/],
+    ['SELECT totl FROM orders', [], /no such column: totl; the tables sync_columns .* list the names/],
+    ['SELECT * FROM ordrs', [], /no such table: ordrs; the tables sync_columns .* list the names/],
+    ['SELECT 1', ['--param', 'id=1'], /--param id: the SQL has no such parameter/],
+    ['SELECT :id', [], /--param id=VALUE/],
+    ['SELECT ?', [], /write :NAME/],
+    ['SELECT 1', ['--param', 'id'], /NAME=VALUE/],
+  ])('refuses (%s) %j with 2, says why, and changes nothing', async ([sql, more, why]) => {
+    const { code, stdout, stderr } = await query(sql, ...more)
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(why)
+    expect(stderr).not.toMatch(/ at .*:\d+:\d+/)
+    expect(workspace.value('SELECT count(*) FROM orders')).toBe(4)
+  })
+
+  it.for([
+    ['12', '12', 'integer'],
+    ['-9223372036854775808', '-9223372036854775808', 'integer'],
+    ['9223372036854775808', '9223372036854775808', 'text'],
+    ['007', '007', 'text'],
+    ['1.5', '1.5', 'real'],
+    ['1.10', '1.10', 'text'],
+    ["x' OR 1=1 --", "x' OR 1=1 --", 'text'],
+    ['', '""', 'text'],
+  ] as const)('takes a --param of (%s) as what SQLite would write so', async ([value, shown, type]) => {
+    const result = await csv('SELECT :v AS v, typeof(:v) AS t', '--param', `v=${value}`)
+    expect(result).toBe(`v,t\n${shown},${type}\n`)
+  })
+
+  it('takes several parameters, by any of the three signs', async () => {
+    const params = ['--param', 'a=1', '--param', ':b=2', '--param', 'c=3']
+
+    expect(await csv('SELECT :a + @b + $c AS sum', ...params)).toBe('sum\n6\n')
+  })
+
+  it.for<[string, string | Uint8Array, RegExp]>([
+    ['is longer than is read', 'y'.repeat(1_000_001), /longer than 1,000,000 bytes/],
+    ['is no text', Buffer.from('SELECT \xff', 'latin1'), /no UTF-8/],
+    ['has a NUL, since SQLite would leave out what follows it', 'SELECT 1 \0 WHERE 0', /NUL character/],
+  ])('reads SQL from standard input, and refuses with 2 what %s', async ([, stdin, why]) => {
+    const read = await workspace.run(['query', '-', '--format', 'csv'], { stdin: 'SELECT 1 AS one;\n' })
+    const refused = await workspace.run(['query', '-'], { stdin })
+
+    expect(read.stdout).toBe('one\n1\n')
+    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(why) })
+  })
+
+  it('needs no token', async ({ synced }) => {
+    synced.configure({ organizations: [{ ...ACME, token: variable('NOT_SET') }] })
+
+    expect((await synced.workspace.run(['query', 'SELECT 1'])).code).toBe(0)
+  })
+})
+
+describe('export', () => {
+  it('writes the live rows of all organizations, or of those that are named, as CSV that tells NULL from an empty text', async () => {
+    const { code, stdout, stderr } = await exported('orders', '--format', 'csv')
+    const one = await exported('orders', '--format', 'csv', '--org', GLOBEX.id.toUpperCase())
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.split('\n')[0]).toBe(
+      '_organization_id,_first_seen_at,_changed_at,id,note,price,huge,ratio,paid,items',
+    )
+    expect(stdout.match(/^[0-9a-f-]{36},/gm)).toHaveLength(4)
+    expect(stdout).toMatch(/,9223372036854775807,"",1\.1,12345678901234567890,0\.1,1,/)
+    expect(stdout).toMatch(/,-1,"Zoë, ""q""\n.*",2,1e400,,0,\[\]\n/)
+    expect(one.stdout.match(/^[0-9a-f-]{36}/gm)).toEqual([GLOBEX.id, GLOBEX.id])
+    expect((await exported('invoices', '--format', 'csv')).stdout).toBe(
+      '_organization_id,_first_seen_at,_changed_at,id\n',
+    )
+  })
+
+  it('writes items as NDJSON as in _json, every value exact; elements of arrays and other tables as they stand', async () => {
+    const items = await exported('orders', '--format', 'ndjson', '--org', 'acme')
+    const elements = await exported('orders__items', '--format', 'ndjson', '--org', 'acme')
+    const known = await exported('organizations', '--format', 'ndjson', '--org', 'acme')
+    const runsOf = await exported('sync_runs', '--format', 'ndjson', '--org', 'globex')
+
+    expect(linesOf(items.stdout).toSorted()).toEqual([...ON_LINES].toSorted())
+    expect(linesOf(elements.stdout)).toEqual([
+      `{"_organization_id":"${ACME.id}","_parent_id":9223372036854775807,"_index":0,"sku":"a","n":9007199254740993}`,
+      `{"_organization_id":"${ACME.id}","_parent_id":9223372036854775807,"_index":1,"sku":"","n":null}`,
+    ])
+    expect(JSON.parse(known.stdout)).toMatchObject({ id: ACME.id, name: 'acme', configured: 1 })
+    expect(JSON.parse(runsOf.stdout)).toMatchObject({ organization_id: GLOBEX.id, status: 'succeeded' })
+    for (const name of ['orders_raw', 'orders_changes', 'sync_walks', 'sync_columns', 'sync_rejects'])
+      expect(await exported(name, '--format', 'csv')).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  it.for<[string, RegExp]>([
+    ['order --format csv', /no table or view order; there are: .*orders_raw/],
+    ['sqlite_schema --format csv', /no table or view/],
+    ['orders --format csv --org nobody', /--org nobody: .*acme, globex/],
+    ['sync_columns --format csv --org acme', /belong to no organization/],
+  ])('exits with 2, and says why: %s', async ([line, why]) => {
+    const { code, stdout, stderr } = await exported(...line.split(' '))
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(why)
+  })
+
+  describe('of an organization that left the configuration', () => {
+    it.override({ options: { list: [{ id: 7 }], settings: { organizations: [ACME, GLOBEX] } } })
+
+    it('writes its rows, which stay in the mirror', async ({ synced }) => {
+      synced.configure({ organizations: [ACME] })
+      const args = ['export', 'orders', '--format', 'ndjson', '--org', 'globex', '--org', 'ACME']
+
+      expect(await synced.workspace.run(args)).toMatchObject({ code: 0, stdout: '{"id":7}\n{"id":7}\n' })
+    })
+  })
+})
+
+describe('--format parquet', () => {
+  it('is read by DuckDB with the types of the columns, every number exact', async () => {
+    for (const name of ['orders', 'orders__items', 'orders_history'])
+      await parquet(`${name}.parquet`, 'export', name)
+
+    expect(await typesOf('orders.parquet')).toMatchObject({
+      _changed_at: 'VARCHAR',
+      id: 'BIGINT',
+      price: 'DOUBLE',
+      huge: 'VARCHAR',
+    })
+    expect(await typesOf('orders__items.parquet')).toMatchObject({ _index: 'BIGINT', sku: 'VARCHAR' })
+    const rows = `SELECT id, price, huge, ratio FROM 'orders.parquet' WHERE _organization_id = '${ACME.id}' ORDER BY id DESC`
+    expect(await duckdb(workspace.file, rows)).toEqual([
+      [9223372036854775807n, 1.1, '12345678901234567890', 0.1],
+      [-1n, 2, '1e400', null],
+    ])
+    expect(await duckdb(workspace.file, "SELECT count(*) FROM 'orders_history.parquet'")).toEqual([[0n]])
+    const compressed = "SELECT DISTINCT compression FROM parquet_metadata('orders.parquet')"
+    expect(await duckdb(workspace.file, compressed)).toEqual([['ZSTD']])
+  })
+
+  it('has the types of the values where a query works them out', async () => {
+    await parquet(
+      'result.parquet',
+      'query',
+      `SELECT price AS id, count(*) AS n, avg(price) AS mean, 9007199254740993 AS exact, iif(price = 2, 1, 2.5) AS mixed,
+         iif(price = 2, 'a', 2) AS text, NULL AS none, x'00ff' AS bytes
+       FROM orders GROUP BY price ORDER BY price DESC`,
+    )
+
+    expect(await typesOf('result.parquet')).toEqual({
+      id: 'DOUBLE',
+      n: 'BIGINT',
+      mean: 'DOUBLE',
+      exact: 'BIGINT',
+      mixed: 'DOUBLE',
+      text: 'VARCHAR',
+      none: 'VARCHAR',
+      bytes: 'VARCHAR',
+    })
+    expect(await duckdb(workspace.file, "SELECT * FROM 'result.parquet'")).toEqual([
+      [2, 2n, 2, 9007199254740993n, 1, 'a', null, 'AP8='],
+      [1.1, 2n, 1.1, 9007199254740993n, 2.5, '2', null, 'AP8='],
+    ])
+  })
+
+  it('refuses a later value that is no number as those before, and a terminal', async () => {
+    const mixed = `${COUNTING} WHERE i < 20001) SELECT iif(i = 20001, 2.5, i) AS v FROM n`
+    const later = await parquet('mixed.parquet', 'query', mixed)
+    const terminal = await workspace.run(['query', 'SELECT 1', '--format', 'parquet'], { columns: 80 })
+
+    expect([later.code, terminal.code]).toEqual([2, 2])
+    expect(later.stderr).toMatch(/column v: a value is no INTEGER, .*take csv/)
+    expect(terminal.stderr).toMatch(/not for a terminal; .*> result\.parquet/)
+  })
+})
+
+/** Without a configuration anywhere. */
+const bare = (args: readonly string[], options = {}) =>
+  workspace.run(args, { ...options, env: { ADMIN_MIRROR_CONFIG: workspace.file('there-is-none.yaml') } })
+
+describe('--database', () => {
+  const COUNT = ['query', 'SELECT count(*) AS n FROM orders', '--format', 'csv']
+  const READING = [COUNT, ['export', 'orders', '--format', 'csv'], ['status']]
+  beforeAll(() => {
+    fs.copyFileSync(workspace.file('copy.db'), workspace.file('older.db'))
+    const older = new Database(workspace.file('older.db'))
+    older.pragma('user_version = 1')
+    older.close()
+    new Database(workspace.file('other.db')).exec('CREATE TABLE orders (id)').close()
+    fs.writeFileSync(workspace.file('text'), 'x'.repeat(200))
+    mustRun('mkfifo', workspace.file('pipe.db'))
+  })
+
+  it.for(READING)('is all that a command needs which reads: %j', async (args) => {
+    for (const file of ['mirror.db', 'copy.db']) {
+      const { code, stdout, stderr } = await bare([...args, '--database', file])
+      expect({ file, code, stderr }).toEqual({ file, code: 0, stderr: '' })
+      expect(stdout).not.toBe('')
+    }
+    expect((await bare(args)).code).toBe(2)
+  })
+
+  it.for([...READING, ['snapshot', 'made.db']])(
+    'exits with 4 for a file that is none of ours: %j',
+    async (args) => {
+      for (const [file, why] of [
+        ['other.db', /database of something else, not a mirror/],
+        ['text', /no SQLite database/],
+        ['older.db', /made by a version before 1\.0\.0.*read the lists again/],
+        ['absent.db', /there is no mirror, and no copy of one/],
+        ['.', /is a folder/],
+        ['pipe.db', /is a pipe/],
+        // Its first bytes cannot be read.
+        ['/proc/self/mem', /DATABASE: \/proc\/self\/mem .*EIO/],
+        ['', /--database: name a file/],
+      ] as const) {
+        const { code, stdout, stderr } = await bare([...args, '--database', file])
+        expect({ file, code, stdout }).toEqual({ file, code: file === '' ? 2 : 4, stdout: '' })
+        expect(stderr).toMatch(why)
+        expect(stderr).not.toMatch(/Choose another|admin-mirror sync/)
+      }
+      expect(fs.readdirSync(workspace.folder)).not.toContain('absent.db')
+      expect(fs.readdirSync(workspace.folder)).not.toContain('made.db')
+    },
+  )
+
+  it('goes before a configuration, which is not read then, and knows the organizations by name and id', async () => {
+    fs.writeFileSync(workspace.file('wrong.yaml'), 'nonsense: [')
+    const args = [...COUNT, '--config', 'wrong.yaml', '--database', 'copy.db']
+    const items = ['export', 'orders', '--format', 'ndjson', '--database', 'copy.db', '--org']
+
+    expect(await workspace.run(args)).toMatchObject({ code: 0, stdout: 'n\n4\n' })
+    for (const name of ['acme', GLOBEX.id])
+      expect(linesOf((await bare([...items, name])).stdout)).toHaveLength(2)
+    expect(await bare([...items, 'nobody'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--org nobody: .*acme, globex/),
+    })
+  })
+
+  const ANALYST = { through: ['setpriv', '--reuid=10002', '--regid=10002', '--clear-groups', '--'] }
+  it.runIf(IS_ROOT && runs('setpriv', '--version'))(
+    'reads a copy in a folder that one may not write, and names the way out for a mirror in WAL mode',
+    async () => {
+      fs.mkdirSync(workspace.file('shared'))
+      fs.chmodSync(workspace.folder, 0o755)
+      for (const name of ['copy.db', 'mirror.db']) {
+        fs.copyFileSync(workspace.file(name), workspace.file(`shared/${name}`))
+        fs.chmodSync(workspace.file(`shared/${name}`), 0o644)
+      }
+
+      expect(await bare([...COUNT, '--database', 'shared/copy.db'], ANALYST)).toMatchObject({ code: 0 })
+      expect(await bare([...COUNT, '--database', 'shared/mirror.db'], ANALYST)).toMatchObject({
+        code: 4,
+        stderr: expect.stringMatching(/WAL mode.*admin-mirror snapshot/),
+      })
+    },
+  )
+})
