@@ -66,20 +66,11 @@ export abstract class KnownError extends Error {
 export class RetryableError extends KnownError {
   override readonly name = 'RetryableError'
   readonly code: ErrorCode
-  /** The pause that the server asked for; null if it named none. */
-  readonly retryAfterMs: number | null
 
-  constructor(code: ErrorCode, message: string, retryAfterMs: number | null = null) {
+  constructor(code: ErrorCode, message: string) {
     super(message)
     this.code = code
-    this.retryAfterMs = retryAfterMs
   }
-}
-
-/** The server asked for fewer requests (429). The rate limiter waits before the next attempt: retry, and do not count this one. */
-export class RateLimitedError extends KnownError {
-  override readonly name = 'RateLimitedError'
-  readonly code = 'RATE_LIMITED'
 }
 
 /** This job fails; the others continue. */

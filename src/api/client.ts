@@ -1,20 +1,18 @@
 import pLimit from 'p-limit'
-import { RateLimitedError, TokenRefusedError } from '../errors.ts'
-import type { BudgetStore, Job, Observe, Page, PageSource, RequestEvent } from '../sync/types.ts'
+import { TokenRefusedError } from '../errors.ts'
+import type { BudgetStore, Filters, Job, Page, PageSource } from '../sync/types.ts'
 import { onHold, shellWord } from '../text.ts'
 import { createHttpGet, type HttpGet, type HttpOptions, isSuccess, type Response } from './http.ts'
-import { pageAddress } from './links.ts'
 import { readPage } from './page.ts'
-import { asksForPause, isFailure, type RateRules } from './rate/budget.ts'
-import { type RateHeaders, readRateHeaders, serverTime } from './rate/headers.ts'
+import type { RateRules } from './rate/budget.ts'
+import { isFailure, type RateHeaders, readRateHeaders, serverTime } from './rate/headers.ts'
 import {
   createRateLimiter,
   type RateLimiter,
   type RequestOptions,
   type ResponseReport,
 } from './rate/limiter.ts'
-import { redact } from './redact.ts'
-import { ELSEWHERE, errorOfStatus, isPage, whatItSays, withPageContext } from './response-errors.ts'
+import { ELSEWHERE, errorOfStatus, isPage, redact, whatItSays, withPageContext } from './response-errors.ts'
 import { type RetryRules, withRetry } from './retry.ts'
 import type { TokenHold } from './token-hold.ts'
 
@@ -56,31 +54,18 @@ export interface Credentials {
  * @param simulated Replaces the network.
  */
 export function createApi(options: ApiOptions, simulated?: HttpGet) {
+  const { rate: rules, budgets: store, now, sleep, random } = options
   const get = simulated ?? createHttpGet(options)
   const slots = pLimit(options.concurrency)
   const limiters = new Map<string, RateLimiter>()
-  /** Open sources of each rate limiter. */
-  const users = new Map<RateLimiter, number>()
-
-  function limiterOf(budgetKey: string): RateLimiter {
-    const known = limiters.get(budgetKey)
-    if (known) return known
-    const { rate: rules, budgets: store, now, sleep, random } = options
-    const limiter = createRateLimiter({ budgetKey, rules, store, slots, now, sleep, random })
-    limiters.set(budgetKey, limiter)
-    return limiter
-  }
 
   return {
-    open: (job: Job, credentials: Credentials): PageSource => {
-      const limiter = limiterOf(credentials.budgetKey)
-      users.set(limiter, (users.get(limiter) ?? 0) + 1)
-      const close = async () => {
-        const others = (users.get(limiter) ?? 1) - 1
-        users.set(limiter, others)
-        if (others === 0) await limiter.flush()
-      }
-      return { ...createPageSource(job, credentials, limiter, get, options), close }
+    open(job: Job, credentials: Credentials): PageSource {
+      const { budgetKey } = credentials
+      const limiter =
+        limiters.get(budgetKey) ?? createRateLimiter({ budgetKey, rules, store, slots, now, sleep, random })
+      limiters.set(budgetKey, limiter)
+      return createPageSource(job, credentials, limiter, get, options)
     },
   }
 }
@@ -91,21 +76,21 @@ function createPageSource(
   limiter: RateLimiter,
   get: HttpGet,
   options: ApiOptions,
-): Omit<PageSource, 'close'> {
+): PageSource {
   const headers = { authorization: `Bearer ${token}`, 'x-service-organization': job.organization.id }
-  const { baseUrl } = options
+  const { baseUrl, now } = options
   const { path, filters, total } = job.collection
   let clockAhead: number | null = null
 
   async function ask(page: number, signal: AbortSignal) {
-    const sentAt = options.now()
+    const sentAt = now()
     const note = (status: number | null, announced: RateHeaders | null) =>
-      options.onAnswer?.({ job, page, status, ms: options.now() - sentAt, announced })
+      options.onAnswer?.({ job, page, status, ms: now() - sentAt, announced })
     try {
       const response = await get(pageAddress(baseUrl, path, filters, page), headers, signal)
-      const announced = readRateHeaders(response.headers, options.now())
+      const announced = readRateHeaders(response.headers, now())
       const theirs = serverTime(response.headers)
-      if (theirs !== null) clockAhead = options.now() - theirs
+      if (theirs !== null) clockAhead = now() - theirs
       note(response.status, announced)
       return { response, announced }
     } catch (error) {
@@ -114,12 +99,8 @@ function createPageSource(
     }
   }
 
-  async function request(
-    page: number,
-    report: ResponseReport,
-    observe: Observe<RequestEvent>,
-    signal: AbortSignal,
-  ): Promise<Page> {
+  /** Returns the checked page; null after an answer that asks for a pause, which the rate limiter waits for before it sends again. */
+  async function request(page: number, report: ResponseReport, { observe, signal }: RequestOptions) {
     await hold.refresh()
     hold.check()
     observe({ kind: 'request' })
@@ -127,29 +108,32 @@ function createPageSource(
     if (asksForPause(response.status, announced, options.rate.maxWaitMs)) {
       report.throttled(announced)
       observe({ kind: 'throttled' })
-      throw new RateLimitedError(`the server asks for fewer requests (${response.status})`)
+      return null
     }
     report.answered(isFailure(response.status) ? announced : { ...announced, retryAfterMs: null })
     if (response.status === 401) await refuseToken(response, token, hold, job, page)
-    if (!isSuccess(response.status)) throw errorOfStatus(response, announced, job, baseUrl)
+    if (!isSuccess(response.status)) throw errorOfStatus(response, job, baseUrl)
     return readPage(response, announced, page, total)
   }
 
   async function attempt(page: number, waiting: RequestOptions): Promise<Page> {
-    const { observe, signal } = waiting
     try {
-      // Lets Node notice closed idle connections. Before `send`: nothing may delay a request once the rate limiter has given its permit.
-      await options.yieldToEventLoop()
-      hold.check()
-      return await limiter.send((report) => request(page, report, observe, signal), waiting)
+      for (;;) {
+        // Lets Node notice closed idle connections. Before `send`: nothing may delay a request once the rate limiter has given its permit.
+        await options.yieldToEventLoop()
+        hold.check()
+        const read = await limiter.send((report) => request(page, report, waiting), waiting)
+        if (read) return read
+      }
     } catch (error) {
       throw withPageContext(error, job, page, token)
     }
   }
 
   return {
-    refusal: () => limiter.refusal(),
-    limit: () => limiter.limit(),
+    refusal: limiter.refusal,
+    limit: limiter.limit,
+    close: limiter.flush,
     clockAhead: () => clockAhead,
     fetchPage: (page, observe, signal, urgency = 'walk') =>
       withRetry(() => attempt(page, { urgency, observe, signal }), {
@@ -161,6 +145,20 @@ function createPageSource(
           observe({ kind: 'retry', code: error.code, reason: error.message, delayMs }),
       }),
   }
+}
+
+/** The address of a page: the filters in the order of the configuration, then the page. */
+export function pageAddress(baseUrl: string, path: string, filters: Filters, page: number): URL {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(filters))
+    for (const one of Array.isArray(value) ? value : [value]) query.append(name, one)
+  query.append('page', String(page))
+  return new URL(`${baseUrl}${path}?${query.toString()}`)
+}
+
+/** True for a 429, and for a failure with a pause beyond `maxWaitMs`, which the rate limiter must remember. */
+export function asksForPause(status: number, { retryAfterMs }: RateHeaders, maxWaitMs: number): boolean {
+  return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)
 }
 
 async function refuseToken(

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { JobError } from '../errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts'
 import type { Collection, Item, Page } from '../sync/types.ts'
 import { printable } from '../text.ts'
 import { notTheList, parseBody } from './body.ts'
 import type { Response } from './http.ts'
-import { nextPage } from './links.ts'
 import type { RateHeaders } from './rate/headers.ts'
 
 /** Returns the page of a 2xx response. Throws JobError or RetryableError, whose message does not name the page. */
@@ -161,6 +161,27 @@ function readPaging({ links, meta }: JsonObject, totals: Collection['total']): P
   const next =
     links !== undefined && isJsonObject(links) && Object.hasOwn(links, 'next') ? links.next : undefined
   return { next, currentPage, lastPage, total: known }
+}
+
+/**
+ * The page that a `links.next` names; null at the end of the list. Nothing else of the link is read: each page is asked for at
+ * `baseUrl` with the configured filters, since proxies rewrite links, and paginators leave filters out of them.
+ * Throws LINK_REFUSED.
+ */
+export function nextPage(next: unknown, currentPage: number): number | null {
+  if (next === null) return null
+  if (next === undefined) throw refused('is missing, so the end of the list is unknown')
+  const url = typeof next === 'string' ? URL.parse(next, 'http://relative') : null
+  const [text = '', ...more] = url?.searchParams.getAll('page') ?? []
+  if (more.length > 0) throw refused('names two pages')
+  // Only a plain number: PHP reads 02 or 2.0 as page 1. Any other text is not shown, since it may repeat what was sent.
+  if (!/^(?:0|[1-9]\d{0,14})$/.test(text)) throw refused('names no page')
+  if (Number(text) !== currentPage + 1) throw refused(`leads from page ${currentPage} to page ${text}`)
+  return currentPage + 1
+}
+
+function refused(how: string): JobError {
+  return new JobError('LINK_REFUSED', `links.next ${how}`)
 }
 
 function kindOf(value: JsonValue): string {

@@ -1,19 +1,12 @@
-import { JobError, KnownError, RateLimitedError, RetryableError } from '../errors.ts'
+import { JobError, KnownError, RetryableError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'
 import { jobName, printable } from '../text.ts'
 import { titleOf } from './body.ts'
 import type { Response } from './http.ts'
-import { isFailure } from './rate/budget.ts'
-import type { RateHeaders } from './rate/headers.ts'
-import { redact } from './redact.ts'
+import { isFailure } from './rate/headers.ts'
 
 /** The error for a status other than 2xx, 401 and 429. */
-export function errorOfStatus(
-  response: Response,
-  announced: RateHeaders,
-  job: Job,
-  baseUrl: string,
-): KnownError {
+export function errorOfStatus(response: Response, job: Job, baseUrl: string): KnownError {
   const { status } = response
   const says = whatItSays(response)
   const { id } = job.organization
@@ -33,8 +26,7 @@ export function errorOfStatus(
       `not found (404)${says}; either the organization's id is wrong (${id}) or the address (${baseUrl}${job.collection.path})`,
     )
   }
-  if (isFailure(status))
-    return new RetryableError('SERVER_ERROR', `the server failed (${status})${says}`, announced.retryAfterMs)
+  if (isFailure(status)) return new RetryableError('SERVER_ERROR', `the server failed (${status})${says}`)
   if (status === 407) {
     const text = `a proxy before the API asks for a login (407)${says}; give an api.baseUrl that leads past it`
     return new JobError('UNEXPECTED_STATUS', text)
@@ -75,9 +67,7 @@ export function isPage({ body }: Response): boolean {
 export function withPageContext(error: unknown, job: Job, page: number, token: string): unknown {
   const context = `${jobName(job)} page ${page}`
   const message = (text: string) => `${context}: ${redact(text, token)}`
-  if (error instanceof RetryableError)
-    return new RetryableError(error.code, message(error.message), error.retryAfterMs)
-  if (error instanceof RateLimitedError) return new RateLimitedError(message(error.message))
+  if (error instanceof RetryableError) return new RetryableError(error.code, message(error.message))
   if (error instanceof JobError) return new JobError(error.code, message(error.message))
   const isUnexpected = error instanceof Error && !(error instanceof KnownError) && error.name !== 'AbortError'
   return isUnexpected ? unexpected(error, message, token) : error
@@ -88,4 +78,30 @@ function unexpected(error: Error, message: (text: string) => string, token: stri
   const known = new JobError('INTERNAL', message(`unexpected: ${printable(error.message, 500)}`))
   if (error.stack) known.stack = redact(error.stack, token)
   return known
+}
+
+/** So many consecutive characters of a token, from anywhere in it, are no coincidence. */
+const TELLING = 12
+
+/**
+ * The text without each word that holds the token or a piece of it, as it is, percent-encoded, in other case or with
+ * backslashes: a server may echo the request's headers.
+ */
+export function redact(text: string, token: string): string {
+  if (token === '') return text
+  const pieces = [token, encodeURIComponent(token)].flatMap((one) => piecesOf(folded(one)))
+  return text.replace(/\S+/g, (word) => {
+    const read = folded(word)
+    return pieces.some((piece) => read.includes(piece)) ? '[token]' : word
+  })
+}
+
+/** The number of backslashes only says how often a text was quoted. */
+function folded(text: string): string {
+  return text.toLowerCase().replaceAll('\\', '')
+}
+
+function piecesOf(token: string): string[] {
+  const length = Math.min(token.length, TELLING)
+  return Array.from({ length: token.length - length + 1 }, (_, at) => token.slice(at, at + length))
 }

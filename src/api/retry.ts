@@ -1,5 +1,5 @@
 import pRetry from 'p-retry'
-import { RateLimitedError, RetryableError } from '../errors.ts'
+import { RetryableError } from '../errors.ts'
 
 export interface RetryRules {
   /** For one page, the first one included. */
@@ -17,42 +17,35 @@ export interface RetryOptions {
 }
 
 /**
- * Runs `attempt` until it succeeds, fails for good, or has used up its attempts. A RetryableError is retried,
- * and so is a RateLimitedError, which does not count: the rate limiter waits before the next attempt.
+ * Runs `attempt` until it succeeds, fails for good, or has used up its attempts. Only a RetryableError is tried again. p-retry counts
+ * and decides; its waits are left out (`minTimeout`), since it takes time and chance from the process, and here they are passed in.
  */
 export function withRetry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { rules, sleep, random, signal, onRetry } = options
-  const isLast = (failures: number) => failures >= rules.attempts
   return pRetry(attempt, {
-    // Counted in `isLast`: without retries left, p-retry gives up on errors that consume none, too.
-    retries: Number.POSITIVE_INFINITY,
-    // `sleep` below does all the waiting, so that tests need no clock and an abort ends it at once.
+    retries: rules.attempts - 1,
     minTimeout: 0,
-    shouldConsumeRetry: ({ error }) => !(error instanceof RateLimitedError),
-    shouldRetry: ({ error, retriesConsumed }) =>
-      error instanceof RateLimitedError || (error instanceof RetryableError && !isLast(retriesConsumed + 1)),
-    onFailedAttempt: async ({ error, retriesConsumed }) => {
-      // p-retry calls this after the last attempt, too.
-      if (!(error instanceof RetryableError) || isLast(retriesConsumed + 1)) return
-      const delayMs = retryDelay(retriesConsumed + 1, error.retryAfterMs, rules, random)
+    shouldRetry: ({ error }) => error instanceof RetryableError,
+    // Called after the last attempt, too.
+    onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
+      if (!(error instanceof RetryableError)) return
+      if (retriesLeft === 0) throw lastOf(error, attemptNumber)
+      const delayMs = retryDelay(attemptNumber, rules, random)
       onRetry(error, delayMs)
       await sleep(delayMs, signal)
     },
   })
 }
 
+function lastOf(error: RetryableError, attempts: number): RetryableError {
+  return attempts === 1 ? error : new RetryableError(error.code, `${error.message} (tried ${attempts} times)`)
+}
+
 /**
  * A backoff with full jitter: between the least delay and an end that doubles with each failure (`failures`
- * from 1), so that jobs that failed together do not retry together. Never shorter than the server's
- * `retryAfterMs`.
+ * from 1), so that jobs that failed together do not retry together.
  */
-export function retryDelay(
-  failures: number,
-  retryAfterMs: number | null,
-  rules: RetryRules,
-  random: () => number,
-): number {
+export function retryDelay(failures: number, rules: RetryRules, random: () => number): number {
   const end = Math.min(rules.maxDelayMs, rules.minDelayMs * 2 ** Math.min(failures, 30))
-  const delay = rules.minDelayMs + random() * Math.max(end - rules.minDelayMs, 0)
-  return Math.ceil(Math.max(delay, retryAfterMs ?? 0))
+  return Math.ceil(rules.minDelayMs + random() * Math.max(end - rules.minDelayMs, 0))
 }

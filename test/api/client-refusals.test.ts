@@ -47,7 +47,11 @@ describe('an answer that is refused', () => {
       'FORBIDDEN',
       'access is refused (403) with a page of HTML (its title: Attention Required!); it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there',
     ],
-    [502, 'SERVER_ERROR', 'the server failed (502) with a page of HTML (its title: Attention Required!)'],
+    [
+      502,
+      'SERVER_ERROR',
+      'the server failed (502) with a page of HTML (its title: Attention Required!) (tried 3 times)',
+    ],
     [
       405,
       'UNEXPECTED_STATUS',
@@ -82,7 +86,7 @@ describe('an answer that is refused', () => {
     expect(error).toBeInstanceOf(RetryableError)
     expect(error).toMatchObject({
       code: 'SERVER_ERROR',
-      message: 'acme orders page 1: the server failed (500) and says: Server Error',
+      message: 'acme orders page 1: the server failed (500) and says: Server Error (tried 3 times)',
     })
     expect(clock.slept).toHaveLength(2)
   })

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { breaksOff, parseBody } from '../../src/api/body.ts'
-import { nextPage } from '../../src/api/links.ts'
-import { readEnvelope } from '../../src/api/page.ts'
+import { nextPage, readEnvelope } from '../../src/api/page.ts'
 import { readRateHeaders } from '../../src/api/rate/headers.ts'
 import { errorOfStatus } from '../../src/api/response-errors.ts'
 import { parseExact } from '../../src/json/exact.ts'
@@ -36,13 +35,7 @@ function readText(text: string): unknown {
 
 function readMessage(message: string): unknown {
   const body = Buffer.from(JSON.stringify({ message })).subarray(0, 100_000)
-  const announced = { limit: null, remaining: null, resetMs: null, retryAfterMs: null }
-  return errorOfStatus(
-    { status: 500, headers: {}, body },
-    announced,
-    createJob(),
-    'https://admin.example.com',
-  )
+  return errorOfStatus({ status: 500, headers: {}, body }, createJob(), 'https://admin.example.com')
 }
 
 function readHeaders(text: string): unknown {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { nextPage, pageAddress } from '../../src/api/links.ts'
+import { pageAddress } from '../../src/api/client.ts'
+import { nextPage } from '../../src/api/page.ts'
 import { JobError } from '../../src/errors.ts'
 import type { Filters } from '../../src/sync/types.ts'
 

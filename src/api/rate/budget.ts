@@ -292,13 +292,3 @@ export function afterThrottle(
     closedUntil: Math.max(closedUntil, at + pauseMs),
   }
 }
-
-/** True for a 429, and for a failure with a pause beyond `maxWaitMs`, which the rate limiter must remember. */
-export function asksForPause(status: number, { retryAfterMs }: RateHeaders, maxWaitMs: number): boolean {
-  return status === 429 || (isFailure(status) && retryAfterMs !== null && retryAfterMs > maxWaitMs)
-}
-
-/** True when the server cannot answer now. If it names a time, nothing is sent before. */
-export function isFailure(status: number): boolean {
-  return status === 408 || status >= 500
-}

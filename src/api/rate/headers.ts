@@ -81,3 +81,8 @@ function headerText(headers: Headers, name: string): string | null {
   const text = Array.isArray(value) ? value.join(',') : value
   return text === undefined ? null : text.trim()
 }
+
+/** True when the server cannot answer now. If it names a time, nothing is sent before. */
+export function isFailure(status: number): boolean {
+  return status === 408 || status >= 500
+}
