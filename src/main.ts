@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { EXIT_OF_SIGNAL } from './cli/exit-code.ts'
-import { hasEnded, ownMark } from './cli/process-mark.ts'
+import { createIsAlive, processName } from './cli/process-mark.ts'
 import { runProgram } from './cli/program.ts'
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
@@ -57,9 +57,8 @@ const exitCode = await runProgram(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   pid: process.pid,
-  host: hostname(),
-  mark: ownMark(process.pid) ?? randomHex().slice(0, 12),
-  hasEnded,
+  processName: processName(hostname(), process.pid, randomHex),
+  isAlive: createIsAlive(hostname(), (pid) => process.kill(pid, 0)),
   stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,

@@ -3,10 +3,10 @@ import type { Config } from '../config/config.ts'
 import { isPostgresAddress } from '../config/postgres-address.ts'
 import { UsageError } from '../errors.ts'
 import type { Forgetting } from '../store/core/forget.ts'
+import type { Leases } from '../store/core/leases.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
 import type { Tokens } from '../store/core/tokens.ts'
-import type { ListNames } from '../store/postgres/leases.ts'
-import type { ListQueue } from '../store/postgres/queue/queue.ts'
+import type { ListNames, ListQueue } from '../store/postgres/queue/queue.ts'
 import type { Store } from '../sync/store.ts'
 import { shellWord } from '../text.ts'
 import type { MirrorFacts } from './read-status.ts'
@@ -110,17 +110,14 @@ export interface RuleRunner {
 export interface OpenMirror extends RuleRunner {
   store: Store
   tokens: Tokens
-  /** Names this process among those on the mirror; of a mirror in a file, the name of its lock file. */
-  processName: string
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
-  /** Notes for `status` that this process is a `start`. Returns a function that deletes the note. */
-  announceDaemon(): Promise<() => Promise<void>>
+  leases: Pick<Leases, 'announce' | 'withdraw'>
   /** Only for a mirror that several machines share. */
   sharing?: Sharing
   /** Opens what the listener reads from. */
   serve(): Promise<ServedMirror>
-  beginForgetting(): Promise<Forgetting>
+  forgetting: Forgetting
 }
 
 /** How several workers divide the lists. */

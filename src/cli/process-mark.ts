@@ -1,48 +1,65 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 
-// A process is told from others, and its death from its life, by 12 hexadecimal digits: six of its machine, six of its beginning. Its number
-// alone is given again, and means nothing on another machine or in another container.
+// A process is told from all others, and its death from its life, by its name: `HOST-PID-MARK`. The mark is 12 hexadecimal digits: six of the
+// machine since its start and of its numbers of processes, which each container has for itself, and six of the beginning of the process. Its
+// number alone is given again, and means nothing on another machine or in another container.
 
-const LENGTH = 6
+const NAME = /-(\d+)-([0-9a-f]{6})([0-9a-f]{6})$/
+
+/** A name that no other process has, on any machine. `randomHex` returns 6 hexadecimal digits or more. */
+export function processName(host: string, pid: number, randomHex: () => string): string {
+  return `${host}-${pid}-${machineMark(host)}${beginOf(pid) ?? randomHex().slice(0, 6)}`
+}
+
+/**
+ * Tells of processes by their names whether they live; null where nobody here can know, as of one on another machine. `probe` throws for a number
+ * that no process has, or only one of another user.
+ */
+export function createIsAlive(host: string, probe: (pid: number) => void): (name: string) => boolean | null {
+  return (name) => {
+    const [, number, machine, begin] = NAME.exec(name) ?? []
+    if (machine !== machineMark(host)) return null
+    const pid = Number(number)
+    if (!isThere(pid, probe)) return false
+    const beginsNow = beginOf(pid)
+    // Where the system does not say when it began, its number may have been given again.
+    return beginsNow === null ? null : beginsNow === begin
+  }
+}
 
 function digits(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, LENGTH)
+  return createHash('sha256').update(text).digest('hex').slice(0, 6)
 }
 
-/** This machine since its start, and its numbers of processes. Throws where the system does not say. */
-function machineMark(): string {
-  return digits(
-    fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1') + fs.readlinkSync('/proc/self/ns/pid'),
-  )
+function machineMark(host: string): string {
+  try {
+    return digits(
+      fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1') + fs.readlinkSync('/proc/self/ns/pid'),
+    )
+  } catch {
+    return digits(host)
+  }
 }
 
-/** When a process began; null: there is none, or it has ended and only its parent has not noticed. */
-function beginMark(pid: number): string | null {
+/** Whether a process has this number, be it another user's. */
+function isThere(pid: number, probe: (pid: number) => void): boolean {
+  try {
+    probe(pid)
+    return true
+  } catch (error) {
+    return (error as { code?: unknown }).code === 'EPERM'
+  }
+}
+
+/** When a process began; null where the system does not say. One that has ended, and only its parent has not noticed, never did. */
+function beginOf(pid: number): string | null {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1')
     // The name before may hold anything.
     const [state = '', ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return state === 'Z' || state === 'X' ? null : digits(fields[18] ?? '')
+    return state === 'Z' || state === 'X' ? 'ended' : digits(fields[18] ?? '')
   } catch {
     return null
-  }
-}
-
-/** The mark of this process; null where the system does not say enough. */
-export function ownMark(pid: number): string | null {
-  try {
-    return machineMark() + (beginMark(pid) ?? '')
-  } catch {
-    return null
-  }
-}
-
-/** Whether the process with this number and this mark has ended. False where nobody can know, as on another machine. */
-export function hasEnded(pid: number, mark: string): boolean {
-  try {
-    return mark.startsWith(machineMark()) && mark.slice(LENGTH) !== beginMark(pid)
-  } catch {
-    return false
   }
 }

@@ -5,7 +5,6 @@ import { InterruptedError } from '../errors.ts'
 import { type Making, newsOf, nextPublication, type Shown, shown } from '../store/core/publication.ts'
 import { copyMirror, mayReplace } from '../store/sqlite/copy.ts'
 import { runRule } from '../store/sqlite/driver.ts'
-import { newLockName } from '../store/sqlite/file/lock-file.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
 import type { RuleRunner } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
@@ -14,7 +13,7 @@ export interface PublisherOptions {
   /** The file, as `publish` names it. */
   target: string
   config: Pick<Config, 'database' | 'publishEvery' | 'publishMode'>
-  runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'pid' | 'randomHex'>
+  runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'processName'>
   logger: Logger
   mirror: Pick<RuleRunner, 'run'>
   /** A service publishes by itself when it is time; a command at its end. */
@@ -39,7 +38,7 @@ export function createPublisher({
   evenUnread = false,
 }: PublisherOptions) {
   const { database, publishEvery: every, publishMode: mode } = config
-  const { now, pid, randomHex } = runtime
+  const { now, processName } = runtime
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
   /** There may be some at the begin: another process may have been stopped before it published. */
@@ -72,7 +71,7 @@ export function createPublisher({
       mayHaveNews ||= due !== null
       if (due === null || due > now()) return
       const task = { mirror: database, target, mode, at, isPublished: true }
-      const bytes = await copyMirror(task, newLockName(pid, randomHex), signal)
+      const bytes = await copyMirror(task, processName, signal)
       tookMs = now() - at
       failed = null
       logger.info({ event: 'published', file: target, bytes, duration_ms: tookMs }, 'published')

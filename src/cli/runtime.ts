@@ -12,12 +12,10 @@ export interface Runtime {
   env: Record<string, string | undefined>
   cwd: string
   pid: number
-  /** The name of this machine. */
-  host: string
-  /** Tells this process from others on any machine, also from later ones with its number: see `process-mark.ts`. */
-  mark: string
-  /** Whether the process with this number and mark is known to have ended. */
-  hasEnded: (pid: number, mark: string) => boolean
+  /** As `process-mark.ts` makes it: no other process has it, on any machine. */
+  processName: string
+  /** Whether the process of this name lives; null where nobody here can know. */
+  isAlive: (name: string) => boolean | null
   /** Node opens standard input on first use. */
   stdin: () => Readable
   stdout: Output

@@ -83,7 +83,7 @@ CREATE TABLE sync_jobs (
   removals_held INTEGER NOT NULL DEFAULT 0,
   held_why TEXT /* brake, empty: why removals were held back */,
   owner TEXT /* the process that works on it, or did when it died */,
-  epoch INTEGER NOT NULL DEFAULT 0 /* on a server: another number with each taking of the job */,
+  epoch INTEGER NOT NULL DEFAULT 0 /* another number with each taking of the job: who has lost it writes nothing */,
   scope_path TEXT /* of the list that its last trusted walk read */,
   scope_filters TEXT,
   scope_mixed INTEGER NOT NULL DEFAULT 0 /* 1: since then pages of another list were written */,
@@ -101,6 +101,13 @@ CREATE TABLE sync_jobs (
   retry_until TIME /* when it asks next */,
   retry_error TEXT /* how the page failed last */,
   PRIMARY KEY (organization_id, collection)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sync_workers (
+  name TEXT NOT NULL PRIMARY KEY /* HOST-PID-MARK of a process */,
+  heard_at TIME /* when it last said that it lives; null: it is taken for dead */,
+  started_at TIME NOT NULL,
+  configuration TEXT /* of a start: the fingerprint of its configuration */
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sync_runs (
@@ -255,15 +262,8 @@ CREATE TABLE sync_shares (
 ) STRICT;
 `
 
-/**
- * Numbers for `sync_jobs.epoch`, of which none comes twice, also of a job that was forgotten; when each worker was heard last; and how the views of
- * arrays read elements.
- */
+/** How the views of arrays read elements. */
 const OF_SERVER = `
-CREATE SEQUENCE sync_epochs;
-
-CREATE TABLE sync_workers (name text PRIMARY KEY, beat bigint NOT NULL, at timestamptz NOT NULL);
-
 CREATE FUNCTION json_list(value text) RETURNS json LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS $$
 BEGIN
   IF left(value, 1) <> '[' THEN RETURN NULL; END IF;

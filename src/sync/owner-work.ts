@@ -11,12 +11,11 @@ export interface OwnerWork {
 }
 
 /**
- * `the scheduler of process 4711`, `process 4711 on worker-2`. `name`: the name of its lock, from `newLockName` or `workerName`; or
- * `another process`, while its name is not written yet.
+ * `the scheduler of process 4711 on worker-2`. `name`: as `process-mark.ts` makes it; or `another process`, while it is not written yet.
  */
 export function ownerName(name: string, work: OwnerWork | null): string {
-  const [, host, pid] = /^(?:(.*)-)?(\d+)-[0-9a-f]{12}$/.exec(name) ?? []
-  const process = pid === undefined ? name : `process ${pid}${host ? ` on ${host}` : ''}`
+  const [, host, pid] = /^(.*)-(\d+)-[0-9a-f]{12}$/.exec(name) ?? []
+  const process = pid === undefined ? name : `process ${pid} on ${host}`
   return work?.isDaemon ? `the scheduler of ${process}` : process
 }
 

@@ -13,7 +13,7 @@ const LONGEST_LOOK_MS = 2000
 /** The pause as a part of the time waited so far: a wait of hours needs no look four times a second. */
 const LOOK_SHARE = 0.05
 
-/** Another process has the job; this one waits for its end, and says so at each look. `owner`: the name of its lock. */
+/** Another process has the job; this one waits for its end, and says so at each look. `owner`: its name. */
 export interface BusyEvent {
   kind: 'busy'
   owner: string

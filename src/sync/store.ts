@@ -55,8 +55,8 @@ export interface Store {
 }
 
 /**
- * The right to work on a job, until it is released or its process ends; or, in a store whose processes can be cut off from
- * it, until another process acquires the job: a method that would write then throws a JobError (BUSY) and writes nothing.
+ * The right to work on a job, until it is released, its process ends, or another one acquires the job, since this one stood still or was cut off:
+ * a method that would write then throws a JobError (BUSY) and writes nothing.
  */
 export interface Lease {
   job: Job
@@ -72,11 +72,11 @@ export interface Lease {
   rowsAdded: number
   /** The time of the last page that a walk of the job wrote; 0: none did. Epoch milliseconds. */
   lastPageAt: number
-  /** On a server: what the job's row says as long as no other worker has taken the job. */
+  /** What the job's row says as long as no other process has taken the job. */
   epoch?: number
 }
 
-/** `heldBy`: the name of its owner's lock. */
+/** `heldBy`: the name of its owner. */
 export type Acquired =
   | { lease: Lease; heldBy?: never; work?: never }
   | { lease?: never; heldBy: string; work: OwnerWork | null }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { pino } from 'pino'
@@ -6,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { createPublisher } from '../../src/cli/publisher.ts'
 import { runRule, SQLITE } from '../../src/store/sqlite/driver.ts'
 import { jobOf } from '../helpers/jobs.ts'
+import { ownName } from '../helpers/leases.ts'
 import { tempFolder } from '../helpers/temp-folder.ts'
 import { beginTestWalk, complete, openTestMirror } from '../helpers/test-mirror.ts'
 
@@ -26,8 +26,7 @@ async function createScene({ isRead = true } = {}) {
       target,
       config: { database: mirror.file, publishEvery: 5 * MINUTE, publishMode: 0o644 },
       runtime: {
-        pid: 4711,
-        randomHex: () => randomBytes(16).toString('hex'),
+        processName: ownName(),
         now: () => Date.now() + passed,
         every: (_ms, task) => {
           look = task

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { Readable, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { hasEnded } from '../../src/cli/process-mark.ts'
+import { createIsAlive } from '../../src/cli/process-mark.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import type { Runtime } from '../../src/cli/runtime.ts'
 import { createTranscript, type RunningCommand } from './processes.ts'
@@ -58,7 +58,8 @@ export function startInProcess(args: readonly string[], place: Place): RunningCo
   const [stdout, stderr] = [writableTo(transcript.onStdout), writableTo(transcript.onStderr)]
   if (place.columns !== undefined) Object.assign(stdout, { isTTY: true, columns: place.columns })
   const signal = place.signal ? AbortSignal.any([place.signal, stop.signal]) : stop.signal
-  const ended = runProgram(args, createRuntime({ ...place, signal }, stdout, stderr))
+  const runtime = createRuntime({ ...place, signal }, stdout, stderr)
+  const ended = runProgram(args, runtime).finally(() => dead.add(runtime.processName))
   return {
     kill: (name) => stop.abort(name),
     log: transcript.log,
@@ -66,6 +67,11 @@ export function startInProcess(args: readonly string[], place: Place): RunningCo
     ended: ended.then((code) => transcript.end(code, null)),
   }
 }
+
+/** The names of commands in this process that have ended. */
+const dead = new Set<string>()
+
+const isAlive = createIsAlive(hostname(), (pid) => process.kill(pid, 0))
 
 function createRuntime(
   { cwd, env, signal, randomHex, stdin = '', clock = REAL }: Place & { signal: AbortSignal },
@@ -76,7 +82,8 @@ function createRuntime(
     env,
     cwd,
     pid: process.pid,
-    host: hostname(),
+    processName: `${hostname()}-${process.pid}-${Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString('hex')}`,
+    isAlive: (name) => (dead.has(name) ? false : isAlive(name)),
     stdin: () => Readable.from([Buffer.from(stdin)]),
     stdout,
     stderr,
@@ -97,8 +104,6 @@ function createRuntime(
       const timer = setTimeout(task, ms).unref()
       return () => clearTimeout(timer)
     },
-    mark: Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString('hex'),
-    hasEnded,
     randomHex: randomHex ?? (() => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')),
     dieOnSignal: () => {},
   }

@@ -1,8 +1,7 @@
 import { onTestFinished } from 'vitest'
-import { createFileForgetting } from '../../src/store/sqlite/forget.ts'
-import { createLeases } from '../../src/store/sqlite/leases.ts'
-import { createTransact } from '../../src/store/sqlite/transaction.ts'
-import { lockName } from './lock-name.ts'
+import { createForgetting } from '../../src/store/core/forget.ts'
+import { createTransact, runnerOn } from '../../src/store/sqlite/transaction.ts'
+import { testLeases } from './leases.ts'
 import type { TestMirror } from './test-mirror.ts'
 
 /** What `forget` does, in another process; `rest` is called between two steps, and may stop them. */
@@ -19,9 +18,10 @@ export function createLongWork(
   const transact = createTransact({ connection, ...patience })
   return {
     forgetting() {
-      const leases = createLeases(connection, lockName(), Date.now)
+      const runner = runnerOn(connection, transact, patience)
+      const leases = testLeases(runner)
       onTestFinished(() => leases.close())
-      return createFileForgetting({ connection, leases, transact, ...patience })
+      return createForgetting({ ...runner, leases, batchRows: 500 })
     },
   }
 }

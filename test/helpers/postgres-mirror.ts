@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
+import type { Leases } from '../../src/store/core/leases.ts'
 import type { Tokens } from '../../src/store/core/tokens.ts'
-import { createLeases, type Leases } from '../../src/store/postgres/leases.ts'
+import { runnerOn } from '../../src/store/postgres/driver.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import type { PostgresAddress } from '../../src/store/postgres/server/pool.ts'
 import { connectServer, type Server } from '../../src/store/postgres/server/server.ts'
@@ -10,7 +11,7 @@ import type { Store } from '../../src/sync/store.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
 import type { KeptSchema } from './kept-schema.ts'
-import { lockName } from './lock-name.ts'
+import { testLeases } from './leases.ts'
 import { openReader } from './postgres.ts'
 import { afterRealTime } from './real-time.ts'
 import { KEEP_RUNS_MS, type Row } from './test-mirror.ts'
@@ -20,7 +21,7 @@ export interface PostgresMirror {
   address: PostgresAddress
   clock: Clock
   server: Server
-  leases: Leases
+  leases: Leases & { name: string }
   store: Store
   tokens: Tokens
   /** What another connection reads: what is committed. */
@@ -61,13 +62,8 @@ interface Opened extends Pick<PostgresMirror, 'address' | 'clock' | 'server' | '
 
 async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened): Promise<PostgresMirror> {
   const { now } = clock
-  const leases = await createLeases({
-    server,
-    name: lockName(),
-    now: Date.now,
-    sleep: async () => {},
-    hasEnded: () => false,
-  })
+  const { signal } = stop
+  const leases = testLeases(runnerOn(server, { now, signal }))
   let isClosed = false
   const close = async () => {
     if (isClosed) return
@@ -82,7 +78,7 @@ async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened)
     baseUrl: 'https://admin.example.com',
     keepRuns: KEEP_RUNS_MS,
     now,
-    signal: stop.signal,
+    signal,
   })
   const tokens = await createTokens(server, { now, elapsed: now, compare: () => () => {} }, () => 'a salt')
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))

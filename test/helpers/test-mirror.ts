@@ -5,10 +5,9 @@ import { onTestFinished } from 'vitest'
 import type { Tokens } from '../../src/store/core/tokens.ts'
 import type { Connection } from '../../src/store/sqlite/driver.ts'
 import { openForWriting } from '../../src/store/sqlite/file/open-for-writing.ts'
-import { createLeases } from '../../src/store/sqlite/leases.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { createTokens } from '../../src/store/sqlite/tokens.ts'
-import { createTransact } from '../../src/store/sqlite/transaction.ts'
+import { createTransact, runnerOn } from '../../src/store/sqlite/transaction.ts'
 import { READING_VERSION } from '../../src/sync/coverage/read-list.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
@@ -18,7 +17,7 @@ import type { Job, Page, WalkOutcome, WalkPlan } from '../../src/sync/types.ts'
 import type { PageResult } from '../../src/sync/walk.ts'
 import { type Clock, createClock } from './clock.ts'
 import { ACME, GLOBEX } from './jobs.ts'
-import { lockName } from './lock-name.ts'
+import { testLeases } from './leases.ts'
 import { pageOf } from './pages.ts'
 import { tempFolder } from './temp-folder.ts'
 
@@ -60,18 +59,26 @@ export function openTestMirror(options: { file?: string; clock?: Clock } = {}): 
   const connection = openForWriting(file)
   const { now, sleep } = clock
   const stop = new AbortController()
-  const leases = createLeases(connection, lockName(), Date.now)
-  const writing = { connection, leases, now, sleep, signal: stop.signal }
-  const transact = createTransact(writing)
+  const patience = { now, sleep, signal: stop.signal }
+  const transact = createTransact({ connection, ...patience })
+  const leases = testLeases(runnerOn(connection, transact, patience))
   const baseUrl = 'https://admin.example.com'
-  const store = openSqliteStore({ ...writing, transact, baseUrl, keepRuns: KEEP_RUNS_MS })
+  const store = openSqliteStore({
+    connection,
+    leases,
+    ...patience,
+    transact,
+    baseUrl,
+    keepRuns: KEEP_RUNS_MS,
+  })
   const tokens = createTokens(connection, transact, () => 'a salt')
   // Written at once, since nobody holds the lock.
   void tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   const reader = new Database(file, { readonly: true })
   const close = () => {
     reader.close()
-    leases.close()
+    // Written at once, too.
+    void leases.close()
     connection.close()
   }
   onTestFinished(close)

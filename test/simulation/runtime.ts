@@ -5,7 +5,7 @@ import type { VirtualClock } from './clock.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 
-/** By their marks, so that one knows of another that it has ended. */
+/** By their names, so that one knows of another that it has ended. */
 const processes = new Map<string, SimulatedProcess>()
 
 const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() })
@@ -19,14 +19,14 @@ export function createRuntime(
 ): Runtime {
   const { signal } = process.stop
   const mark = Array.from({ length: 12 }, () => random.whole(0, 15).toString(16)).join('')
-  processes.set(mark, process)
+  const processName = `machine-${pid}-${mark}`
+  processes.set(processName, process)
   return {
     env: {},
     cwd: '/',
     pid,
-    host: 'machine',
-    mark,
-    hasEnded: (_pid, other) => processes.get(other)?.isAlive() === false,
+    processName,
+    isAlive: (name) => processes.get(name)?.isAlive() ?? null,
     stdin: () => Readable.from([]),
     stdout: NOWHERE,
     stderr: NOWHERE,
@@ -36,11 +36,29 @@ export function createRuntime(
     sleep: (ms, stop) => sleep(process, clock, ms, stop),
     yieldToEventLoop: async () => {},
     random: random.next,
-    every: () => () => {},
+    every: (ms, task) => every(process, clock, ms, task),
     // How long a server is silent is real time.
     after: afterRealTime,
     randomHex: () => Array.from({ length: 32 }, () => random.whole(0, 15).toString(16)).join(''),
     dieOnSignal: () => {},
+  }
+}
+
+/** Until it is ended, or the process is. */
+function every(process: SimulatedProcess, clock: VirtualClock, ms: number, task: () => unknown): () => void {
+  let isOver = false
+  const wait = () => {
+    clock.after(ms, () => {
+      process.whenAwake(() => {
+        if (isOver || !process.isAlive()) return
+        process.run(task)
+        wait()
+      })
+    })
+  }
+  wait()
+  return () => {
+    isOver = true
   }
 }
 

@@ -1,12 +1,13 @@
-import fs from 'node:fs'
+import { hostname } from 'node:os'
 import { describe, expect } from 'vitest'
+import { halt } from '../helpers/halted.ts'
 import type { LogLine } from '../helpers/processes.ts'
 import { ACME, createStanding, GLOBEX, NEVER, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()
 
 // One owner a job, as commands tell of it. Processes that want a job in the same instant: rivals.test.ts. What decides:
-// test/store/sqlite/leases.test.ts and test/sync/job.test.ts.
+// test/store/contract-leases.ts and test/sync/job.test.ts. One that stands still for long: owners.long.test.ts.
 
 const isBusy = ({ event }: LogLine) => event === 'list_busy'
 const BOTH = { organizations: [ACME, GLOBEX], schedule: NEVER }
@@ -28,14 +29,14 @@ describe('a job that another command is working on', () => {
         event: 'run_not_begun',
         organization: 'acme',
         collection: 'orders',
-        error_message: `acme orders: the scheduler of process ${process.pid} is working on it; nothing is wrong, and --wait waits until that is done`,
+        error_message: `acme orders: the scheduler of process ${process.pid} on ${hostname()} is working on it; nothing is wrong, and --wait waits until that is done`,
       },
     ])
     expect(workspace.rows('SELECT trigger, count(*) AS runs FROM sync_runs GROUP BY 1')).toEqual([
       { trigger: 'manual', runs: 1 },
       { trigger: 'schedule', runs: 2 },
     ])
-    expect(fs.readdirSync(`${workspace.mirror}-owners`)).toEqual([])
+    expect(workspace.rows('SELECT * FROM sync_workers')).toEqual([])
   })
 
   it.for([['sync', '--wait'], ['start']])(
@@ -52,7 +53,9 @@ describe('a job that another command is working on', () => {
       await waiting.log(({ event }) => event === 'run_finished')
       if (args[0] === 'start') waiting.kill('SIGTERM')
 
-      expect(msg).toBe(`process ${process.pid} is working on it (a backfill); waiting for its end`)
+      expect(msg).toBe(
+        `process ${process.pid} on ${hostname()} is working on it (a backfill); waiting for its end`,
+      )
       expect((await waiting.ended).code).toBe(0)
       expect(workspace.rows('SELECT status, pages FROM sync_runs ORDER BY id')).toEqual([
         { status: 'succeeded', pages: 4 },
@@ -65,7 +68,7 @@ describe('a job that another command is working on', () => {
 describe('a job of a real process', () => {
   it('stays with one that merely stands still, and is taken over at once from one that was killed', async () => {
     const { workspace, running, open } = await createStanding(['sync'], { start: 'start' })
-    running.killAll('SIGSTOP')
+    await halt(running, workspace.mirror)
     const beside = await workspace.run(['sync'])
     running.killAll('SIGKILL')
     await running.ended

@@ -32,11 +32,6 @@ describe('a mirror that a sync is working on', () => {
       ({ file }) => fs.rmSync(file('data'), { recursive: true }),
       /mirror\.db was deleted or moved away while it was in use.*run the command again/,
     ],
-    [
-      'whose owners are deleted',
-      ({ mirror }) => fs.rmSync(`${mirror}-owners`, { recursive: true }),
-      /mirror\.db-owners.* was deleted.*run the command again/,
-    ],
   ])('%s ends it with 4, and nothing goes on into the void', async ([what, change, message]) => {
     const options = { page: 3, list: items(10), database: 'data/mirror.db' }
     const standing = await createStanding(['sync'], options)

@@ -46,16 +46,10 @@ async function createMirror() {
     const running = workspace.start(args, user)
     await server.arrivals(onSecondPage, server.asked.filter(onSecondPage).length + 1)
     await written(workspace, 2)
-    return { running, open: () => door.open(), lock: lockOf(workspace.mirror) }
+    return { running, open: () => door.open() }
   }
 
   return { workspace, startWorking }
-}
-
-function lockOf(mirror: string): string {
-  const folder = `${mirror}-owners`
-  const [name = ''] = fs.readdirSync(folder).filter((file) => !file.endsWith('-journal'))
-  return path.join(folder, name)
 }
 
 function modesOf(...files: string[]): string[] {
@@ -67,22 +61,15 @@ const BACKFILL = ['backfill', '--org', 'acme']
 describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror of another user (needs root)', () => {
   it('is for its owner alone when it is new, with all that lies beside it', async () => {
     const { workspace, startWorking } = await createMirror()
-    const { running, open, lock } = await startWorking(BACKFILL, as(SERVICE))
+    const { running, open } = await startWorking(BACKFILL, as(SERVICE))
     const { mirror } = workspace
 
-    const modes = modesOf(
-      mirror,
-      `${mirror}-wal`,
-      `${mirror}-shm`,
-      `${mirror}-owners`,
-      lock,
-      `${lock}-journal`,
-    )
+    const modes = modesOf(mirror, `${mirror}-wal`, `${mirror}-shm`)
     const query = await workspace.run(['query', 'SELECT 1'], as(ANALYST))
     open()
     await running.ended
 
-    expect(modes).toEqual(['600', '600', '600', '700', '600', '600'])
+    expect(modes).toEqual(['600', '600', '600'])
     expect(query.code).toBe(4)
     expect(query.stderr).toMatch(/its owner has not given this user the right/)
   })

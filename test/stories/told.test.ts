@@ -1,5 +1,3 @@
-import fs from 'node:fs'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Status } from '../../src/report/status.ts'
@@ -96,9 +94,6 @@ describe.concurrent('somebody is told of', () => {
     daemon.kill('SIGKILL')
     await daemon.ended
     const { stdout } = await workspace.run(['status', '--check'])
-    // Lock files of that age are swept by any other command.
-    const locks = `${workspace.mirror}-owners`
-    for (const lock of fs.readdirSync(locks)) fs.utimesSync(path.join(locks, lock), 0, 0)
     api.instead = () => null
     await workspace.run(['resume'])
     const { stdout: text } = await workspace.run(['status', '--json'])

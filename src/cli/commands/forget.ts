@@ -36,22 +36,20 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
     const held = await mirror.run(() => collectionsOf(id))
     const collections = collectionsToForget(options.collection, held, names)
     const shown = printable(name)
-    const forgetting = await mirror.beginForgetting()
     let exitCode = 0
     for (const collection of collections) {
       const job = { organization: id, collection }
-      const forgotten = await forgetting.job(job, names.includes(collection))
-      if (forgotten.owner === null)
-        stdout.write(`forgot ${shown} ${collection}: ${holdingsText(forgotten.gone)}\n`)
+      const gone = await mirror.forgetting.job(job, names.includes(collection))
+      if (gone) stdout.write(`forgot ${shown} ${collection}: ${holdingsText(gone)}\n`)
       else {
         stderr.write(
-          `BUSY: ${shown} ${collection}: another process (${forgotten.owner}) is working on it; nothing of it was deleted\n`,
+          `BUSY: ${shown} ${collection}: another process is working on it; nothing of it was deleted\n`,
         )
         exitCode = 1
       }
     }
     if (collections.length === 0) stdout.write(`the mirror holds nothing of ${shown}\n`)
-    if (configured.length === 0) await forgetting.organization(id)
+    if (configured.length === 0) await mirror.forgetting.organization(id)
     const readAgain = collections.filter((collection) => names.includes(collection)).join(', ')
     if (readAgain !== '' && exitCode === 0)
       stderr.write(

@@ -2,10 +2,10 @@ import path from 'node:path'
 import { interpolate } from '../../config/config.ts'
 import { parsePostgresAddress } from '../../config/postgres-address.ts'
 import { JobError, UsageError } from '../../errors.ts'
+import { daemons, livingOwners } from '../../store/core/leases.ts'
 import { move } from '../../store/postgres/move.ts'
-import type { Connection } from '../../store/sqlite/driver.ts'
+import { type Connection, runRule } from '../../store/sqlite/driver.ts'
 import { translate } from '../../store/sqlite/file/open.ts'
-import { isOwnerAlive, readDaemons } from '../../store/sqlite/leases.ts'
 import { createLockWait } from '../../store/sqlite/transaction.ts'
 import { counted, printable } from '../../text.ts'
 import { assertMirror } from '../file/mirror.ts'
@@ -58,7 +58,7 @@ async function withFileAlone<T>(
   const { connection, patience } = await openConnection(file, runtime)
   try {
     await createLockWait(file, patience)(() => connection.exec('BEGIN IMMEDIATE'))
-    assertUnused(connection, file)
+    assertUnused(connection, file, runtime)
     return await task(connection)
   } catch (error) {
     throw translate(file, error)
@@ -69,10 +69,9 @@ async function withFileAlone<T>(
 }
 
 /** Throws JobError if another process uses the file: what it reads now would be written there, and be missing on the server. */
-function assertUnused(connection: Connection, file: string): void {
-  const daemon = readDaemons(connection, file).find(({ running }) => running === true)
-  const owners = connection.prepare('SELECT DISTINCT owner FROM sync_jobs WHERE owner IS NOT NULL').pluck()
-  const owner = (owners.all() as string[]).find((one) => isOwnerAlive(file, one) !== false)
+function assertUnused(connection: Connection, file: string, { isAlive, now }: Runtime): void {
+  const daemon = runRule(connection, daemons(isAlive, now())).find(({ running }) => running)
+  const [owner] = runRule(connection, livingOwners(isAlive, now()))
   if (daemon === undefined && owner === undefined) return
   const by = daemon
     ? `"admin-mirror start" runs on it (process ${daemon.pid})`

@@ -3,7 +3,6 @@ import path from 'node:path'
 import { isPostgresAddress } from '../../config/postgres-address.ts'
 import { UsageError } from '../../errors.ts'
 import { copyMirror } from '../../store/sqlite/copy.ts'
-import { newLockName } from '../../store/sqlite/file/lock-file.ts'
 import { inBytes } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { openMirror } from '../file/mirror.ts'
@@ -17,7 +16,7 @@ export async function run(
   file: string,
   { database }: DatabaseOption,
 ): Promise<number> {
-  const { cwd, randomHex, pid, signal, stderr, now } = runtime
+  const { cwd, processName, signal, stderr, now } = runtime
   const config = database === undefined ? readConfig(runtime, globals, 'leave') : null
   if (config?.postgres || (database !== undefined && isPostgresAddress(database)))
     throw new UsageError(
@@ -33,7 +32,7 @@ export async function run(
   // Whether it is one that can be read.
   openMirror(mirror, config === null).close()
   const task = { mirror, target, mode: null, at: now(), isPublished: false }
-  const bytes = await copyMirror(task, newLockName(pid, randomHex), signal)
+  const bytes = await copyMirror(task, processName, signal)
   stderr.write(`${target}: ${inBytes(bytes)}\n`)
   return 0
 }

@@ -83,18 +83,29 @@ async function runOnMirror(
   const onAnswer = listening?.onAnswer
   const session = await openCommand({ config, runtime, onAnswer, isService: true, ...log })
   try {
-    const withdraw = await session.announceDaemon()
+    await announce(config, session)
     try {
       return await runScheduled(config, runtime, jobs, session, listening)
     } finally {
       // Else `status` says that the daemon died.
-      if (runtime.signal.aborted) await withdraw().catch(() => {})
+      if (runtime.signal.aborted) session.leases.withdraw()
     }
   } finally {
     listening?.tellUnusable('start is stopping')
     await session.close()
   }
 }
+
+/** On a file each daemon reads every list; on a server they divide them. */
+async function announce(config: Config, { leases, logger }: CommandSession): Promise<void> {
+  const others = await leases.announce(config.fingerprint)
+  for (const { pid: owner, since } of config.postgres ? [] : others)
+    logger.warn({ event: 'daemon_beside', owner, since }, DAEMON_BESIDE)
+}
+
+const DAEMON_BESIDE =
+  'another start is at work on this mirror: what one of them has read, the other reads again, so the API is asked twice; end ' +
+  'one of them, unless it is stopping already'
 
 /** Runs the jobs until the signal. */
 async function runScheduled(

@@ -22,19 +22,17 @@ export async function open(options: OpenOptions): Promise<OpenMirror> {
   return openFile(options)
 }
 
-export async function readFacts({ database, config }: MirrorPlace): Promise<MirrorFacts | null> {
+export async function readFacts(
+  { database, config }: MirrorPlace,
+  { isAlive, now }: Runtime,
+): Promise<MirrorFacts | null> {
   const connection = config ? openForReading(database) : openMirror(database, true)
   if (!connection) return null
   try {
-    return factsOf(connection, database)
+    return readFileFacts(connection, isAlive, now())
   } finally {
     connection.close()
   }
-}
-
-/** `own`: the name of this process's lock file. */
-export function factsOf(connection: Connection, file: string, own: string | null = null): MirrorFacts {
-  return readFileFacts(connection, file, own)
 }
 
 export function writeFault({ database, config }: MirrorPlace): string | null {

@@ -63,17 +63,6 @@ export async function connect(
   )
 }
 
-/** A name that no other worker has, on any machine. */
-export function workerName({ host, pid, mark }: Pick<Runtime, 'host' | 'pid' | 'mark'>): string {
-  return `${host}-${pid}-${mark}`
-}
-
-/** Whether the worker of this name is known to have died: it ran on this machine. */
-export function hasEnded(name: string, runtime: Pick<Runtime, 'hasEnded'>): boolean {
-  const [, pid, mark] = /-(\d+)-([0-9a-f]{12})$/.exec(name) ?? []
-  return mark !== undefined && runtime.hasEnded(Number(pid), mark)
-}
-
 /** The address of the server, with the password and the certificate that this machine has. Throws MirrorError. */
 function serverAddress(
   { tls, authority, password, shown: _shown, ...settings }: PostgresSettings,

@@ -1,11 +1,8 @@
 import type { Config } from '../../config/config.ts'
 import { MirrorError } from '../../errors.ts'
-import { storedStatus } from '../../store/core/status.ts'
+import { storedFacts } from '../../store/core/status.ts'
 import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
-import { livingWorkers, readDaemons } from '../../store/postgres/leases.ts'
-import { jobsOnServer } from '../../store/postgres/read/status.ts'
 import { serverTime } from '../../store/postgres/server/clock.ts'
-import type { Sql } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
@@ -43,19 +40,14 @@ export async function readFacts({ config }: MirrorPlace, runtime: Runtime): Prom
   const server = await openServerForReading(config, runtime)
   if (!server) return null
   try {
-    return await server.reading((sql) => factsOn(sql))
+    return await factsOn(server, runtime)
   } finally {
     await server.close()
   }
 }
 
-async function factsOn(sql: Sql): Promise<MirrorFacts> {
-  const living = await livingWorkers(sql, await serverTime(sql))
-  return {
-    jobs: await jobsOnServer(sql, living),
-    daemons: await readDaemons(sql, living),
-    ...(await runRule(sql, storedStatus())),
-  }
+function factsOn(server: Server, { isAlive }: Pick<Runtime, 'isAlive'>): Promise<MirrorFacts> {
+  return server.reading(async (sql) => runRule(sql, storedFacts(POSTGRES, isAlive, await serverTime(sql))))
 }
 
 /** After this long, a probe or an answer says that the server is away. Milliseconds. */
@@ -63,7 +55,10 @@ const PROBE_MS = 3000
 const FACTS_MS = 10_000
 
 /** What the listener reads of a mirror on a PostgreSQL server, on the connections of the worker. */
-export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sleep'>): ServedMirror {
+export function createServedServer(
+  server: Server,
+  runtime: Pick<Runtime, 'sleep' | 'isAlive'>,
+): ServedMirror {
   const { host, port } = server.address
   /** Rejects after that time. The task itself continues, and later calls wait for the same one. */
   function within<T>(ms: number, task: () => Promise<T>): () => Promise<T> {
@@ -73,7 +68,7 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
         pending = null
       })
       const over = new AbortController()
-      const away = sleep(ms, over.signal).then(() => {
+      const away = runtime.sleep(ms, over.signal).then(() => {
         throw new MirrorError(`the PostgreSQL server at ${host}:${port} does not answer; it is waited for`)
       })
       // The loser of the race may reject later.
@@ -88,6 +83,6 @@ export function createServedServer(server: Server, { sleep }: Pick<Runtime, 'sle
       await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
     }),
     writeFault: () => null,
-    facts: within(FACTS_MS, () => server.reading((sql) => factsOn(sql))),
+    facts: within(FACTS_MS, () => factsOn(server, runtime)),
   }
 }

@@ -1,18 +1,16 @@
-import { createServerForgetting } from '../../store/postgres/forget.ts'
-import {
-  announceDaemon,
-  createLeases,
-  forgetDeadDaemons,
-  freeLists,
-  keepJobs,
-  withdrawDaemon,
-} from '../../store/postgres/leases.ts'
+import { createForgetting } from '../../store/core/forget.ts'
+import { createLeases, ownedLists } from '../../store/core/leases.ts'
+import { runnerOn } from '../../store/postgres/driver.ts'
 import type { ListQueue } from '../../store/postgres/queue/queue.ts'
 import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
+import { jobKey } from '../../text.ts'
 import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
-import { hasEnded, openPostgres, workerName } from './connect.ts'
+import { openPostgres } from './connect.ts'
 import { createServedServer, ruleRunner } from './mirror.ts'
+
+/** Rows of one transaction. */
+const FORGOTTEN_AT_ONCE = 5000
 
 /** Opens the mirror on a server, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
 export async function openServer({ config, runtime, log, address }: OpenOptions): Promise<OpenMirror> {
@@ -22,18 +20,16 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
   try {
     const warning = address && (await claimAddressOn(server, baseUrl, address === 'accept'))
     if (warning) log.warn({ event: 'address_accepted' }, warning)
-    const processName = workerName(runtime)
-    const leases = await createLeases({
-      server,
-      name: processName,
-      now,
-      sleep: runtime.sleep,
-      hasEnded: (name) => hasEnded(name, runtime),
-    })
-    const end = new AbortController()
-    void keepJobs(leases, runtime.sleep, end.signal)
     const { keepRuns } = config
     const { signal } = runtime
+    const runner = runnerOn(server, { now, signal })
+    const leases = createLeases({
+      ...runtime,
+      runner,
+      name: runtime.processName,
+      now,
+      sleep: (ms) => runtime.sleep(ms, signal),
+    })
     let queue: ListQueue | null = null
     const sharing: Sharing = {
       async openQueue(onTrouble) {
@@ -46,26 +42,26 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
         await leases.beat()
         await leases.bury()
       },
-      freeLists: (lists) => freeLists(server, lists),
+      async freeLists(lists) {
+        const owned = await runner.reading(ownedLists())
+        const names = new Set(owned.map((job) => jobKey(job.organization, job.collection)))
+        return lists.filter(
+          ({ organizationId, collection }) => !names.has(jobKey(organizationId, collection)),
+        )
+      },
     }
     return {
       ...ruleRunner(server),
       store: openPostgresStore({ server, leases, baseUrl, keepRuns, now, signal }),
       tokens: await createTokens(server, clock, runtime.randomHex),
-      processName,
       now,
       sharing,
       serve: async () => createServedServer(server, runtime),
-      async announceDaemon() {
-        await forgetDeadDaemons(server, now())
-        await announceDaemon(server, processName, new Date(now()).toISOString(), config.fingerprint)
-        return () => withdrawDaemon(server, processName)
-      },
-      beginForgetting: async () => createServerForgetting(server, leases, { now, signal }),
+      leases,
+      forgetting: createForgetting({ ...runner, leases, batchRows: FORGOTTEN_AT_ONCE }),
       async close() {
         // Its timers would keep the process alive.
         await queue?.close().catch(() => {})
-        end.abort()
         await leases.close()
         await close()
       },

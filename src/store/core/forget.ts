@@ -1,6 +1,7 @@
 import { InterruptedError } from '../../errors.ts'
 import { keyColumnNames, splitKey, type TableKind, tableName } from '../columns/catalog.ts'
 import { asOwner, type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
+import type { Leases } from './leases.ts'
 import { all, type Dialect, one, quoted, type Rule, type Runner, run, timeOf } from './sql.ts'
 import { knownKey } from './tables.ts'
 
@@ -151,14 +152,10 @@ export function* collectionsOf(organization: string): Rule<string[]> {
   return rows.map(({ collection }) => collection)
 }
 
-export type Forgotten = { owner: string } | { owner: null; gone: Holdings }
-
 /** What forgetting needs of a database. */
 export interface ForgettingWork extends Runner {
-  /** Takes the job; or returns the name of its owner. From then on no process that was cut off writes anything of it. */
-  take(job: JobNames): Promise<OwnJob | string>
-  release(taken: OwnJob): Promise<void>
-  /** Rows of one batch. */
+  leases: Pick<Leases, 'take' | 'release'>
+  /** Rows of one transaction. */
   batchRows: number
 }
 
@@ -167,14 +164,15 @@ export type Forgetting = ReturnType<typeof createForgetting>
 
 export function createForgetting(work: ForgettingWork) {
   return {
-    /** Forgets a job, unless another process works on it. See `forgetJob`. */
-    async job(job: JobNames, isConfigured: boolean): Promise<Forgotten> {
-      const taken = await work.take(job)
-      if (typeof taken === 'string') return { owner: taken }
+    /** Forgets a job, and returns what is gone; null: another process works on it. See `forgetJob`. */
+    async job(job: JobNames, isConfigured: boolean): Promise<Holdings | null> {
+      const taken = await work.leases.take(job, false)
+      if (!taken) return null
+      const own = { job, name: `${job.organization} ${job.collection}`, epoch: taken.epoch }
       try {
-        return await forgetJob(work, taken, isConfigured)
+        return await forgetJob(work, own, isConfigured)
       } finally {
-        await work.release(taken)
+        await work.leases.release(own)
       }
     },
     /** See `forgetOrganization`. */
@@ -184,15 +182,15 @@ export function createForgetting(work: ForgettingWork) {
 
 /**
  * Forgets a job that was taken, in batches. At once the list looks as if it was never read, so that after a kill the same command does the
- * rest. Throws InterruptedError after the signal to stop, and JobError (`BUSY`) once another worker has taken the job: what that one writes
+ * rest. Throws InterruptedError after the signal to stop, and JobError (`BUSY`) once another process has taken the job: what that one writes
  * stays.
  * @param isConfigured Keeps the row of the job, as of one without rows, since a sync will need it.
  */
 async function forgetJob(
-  { dialect, now, writing, inBatches, batchRows }: Omit<ForgettingWork, 'take' | 'release'>,
+  { dialect, now, writing, inBatches, batchRows }: ForgettingWork,
   owner: OwnJob,
   isConfigured: boolean,
-): Promise<Forgotten> {
+): Promise<Holdings> {
   const { job } = owner
   const owned = <T>(begin: () => Rule<T>) => writing(() => asOwner(dialect, owner, begin))
   const gone = await owned(function* () {
@@ -203,5 +201,5 @@ async function forgetJob(
   if (!(await inBatches(() => owned(() => deleteHoldings(dialect, job, batchRows)))))
     throw new InterruptedError('stopped before everything was forgotten; the same command continues')
   await owned(() => endJob(job, isConfigured))
-  return { owner: null, gone }
+  return gone
 }

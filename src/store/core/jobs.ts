@@ -33,7 +33,7 @@ export interface OwnJob {
   job: JobNames
   /** For messages. */
   name: string
-  /** On a server: what the job's row says as long as no other worker has taken it. */
+  /** What the job's row says as long as no other process has taken it. */
   epoch: number
 }
 
@@ -51,8 +51,8 @@ export interface LockedJob {
 }
 
 /**
- * Locks the job's row, and runs `begin`. Throws JobError (`BUSY`) if another worker has the job by now. `begin` sees everything that other
- * workers wrote of the job, since they lock the same row.
+ * Locks the job's row, and runs `begin`. Throws JobError (`BUSY`) if another process has the job by now. `begin` sees everything that other
+ * processes wrote of the job, since they lock the same row.
  */
 export function* asOwner<T>(
   { ofOwner }: Dialect,
@@ -70,7 +70,7 @@ export function* asOwner<T>(
   if (row) return yield* begin(row)
   throw new JobError(
     'BUSY',
-    `${name}: another worker has taken the job over while this one was cut off; this one has written nothing since`,
+    `${name}: another process has taken the job over while this one was cut off or stood still; this one has written nothing since`,
   )
 }
 

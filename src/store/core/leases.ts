@@ -1,15 +1,339 @@
-import type { JobError } from '../../errors.ts'
 import type { OwnerWork } from '../../sync/owner-work.ts'
-import type { Acquired, Lease } from '../../sync/store.ts'
+import type { Acquired, Lease, Store } from '../../sync/store.ts'
 import type { Job, Trigger } from '../../sync/types.ts'
-import { type JobNames, namesOf, OF_JOB, refreshOf } from './jobs.ts'
+import { refusalOf } from './collections.ts'
+import { type JobNames, namesOf, OF_JOB, type OwnJob, ownJobOf, refreshOf } from './jobs.ts'
 import { assertAddressKept } from './settings.ts'
-import { all, one, type Rule, run } from './sql.ts'
+import { all, type Dialect, msOf, one, type Rule, type Runner, run, type StoredTime, timeOf } from './sql.ts'
 
-// Which process works on which job, and which process is a `start`. Whether that process lives shows in its lock, not in these rows.
+/**
+ * Which process works on which job: the job's row names its owner, and `sync_workers` says when each process was heard last. A process with jobs
+ * says so again every few seconds. One that died is known at once on its own machine; elsewhere it is found silent. Then it is buried: its jobs
+ * are free. One that was stopped, or cut off, and is overtaken, writes nothing afterwards: each commit checks the epoch of the job.
+ */
+export interface Leases {
+  /** Takes a job, and runs `begin` in the same transaction. Returns null if a living process has the job, be it this one. */
+  take<T extends object = object>(
+    job: JobNames,
+    isVerify: boolean,
+    begin?: () => Rule<T>,
+  ): Promise<(T & { epoch: number }) | null>
+  release(job: Pick<OwnJob, 'job' | 'epoch'>): Promise<void>
+  /** Says that this process lives. Gives back the jobs that name it though it does not have them: it could not write that. */
+  beat(): Promise<void>
+  /** Buries the owners of jobs that died. */
+  bury(): Promise<void>
+  /** Notes that this process is a `start`, and forgets those that died. Returns the others that live. */
+  announce(configuration: string): Promise<DaemonRecord[]>
+  /** From now on this process is no `start`: it ends as it was told to. */
+  withdraw(): void
+  close(): Promise<void>
+}
 
-/** Throws JobError if this process must not read lists into the mirror any more. Call it before a job is taken. */
-export function* prepareJob({ organization: { id, name } }: Job, baseUrl: string): Rule<void> {
+const BEAT_EVERY_MS = 2500
+
+/** A `start` without a job says that it lives only for `status`. */
+const IDLE_BEAT_EVERY_MS = 30_000
+
+/** Who has not been heard for so long is listened to for as long as CONFIRM_MS, since the clock may have been set. */
+const SILENT_MS = 10_000
+const CONFIRM_MS = 6000
+
+/** Who buries must not have waited longer for the database: whoever waited for the same could not be heard either. */
+const LATE_MS = 1000
+
+export interface LeaseOptions {
+  runner: Pick<Runner, 'reading' | 'writing'>
+  /** A name that no other process ever has, on any machine. */
+  name: string
+  /** The clock that all processes on the mirror share. Epoch milliseconds. */
+  now: () => number
+  /** Milliseconds of a clock that is never set. */
+  elapsed: () => number
+  sleep: (ms: number) => Promise<void>
+  every: (ms: number, task: () => void) => () => void
+  isAlive: IsAlive
+  randomHex: () => string
+}
+
+/** Whether the process of this name lives; null where nobody here can know, as of one on another machine. */
+export type IsAlive = (name: string) => boolean | null
+
+/** A process as it was heard last. */
+interface Heard {
+  name: string
+  at: StoredTime
+}
+
+export function createLeases({ runner, name, now, elapsed, sleep, every, ...options }: LeaseOptions): Leases {
+  const { isAlive, randomHex } = options
+  const { reading, writing } = runner
+  const inHand = new Set<string>()
+  const startedAt = timeOf(now())
+  let configuration: string | null = null
+  let saidAt = Number.NEGATIVE_INFINITY
+  /** Whether jobs may name this process that it does not have. */
+  let isInDoubt = false
+  let isBeating = false
+
+  async function beat(): Promise<void> {
+    const wasInDoubt = isInDoubt
+    isInDoubt = false
+    try {
+      await writing(function* () {
+        yield* noteBeat({ name, at: timeOf(now()), startedAt, configuration })
+        // By their epochs: one that is taken meanwhile has another one.
+        for (const { epoch, ...job } of yield* all<JobNames & { epoch: number }>(NAMED, { name }))
+          if (!inHand.has(keyOf(job))) yield* releaseJob(job, epoch)
+      })
+      saidAt = elapsed()
+    } catch (error) {
+      isInDoubt ||= wasInDoubt
+      throw error
+    }
+  }
+
+  const stopBeating = every(BEAT_EVERY_MS, () => {
+    const isIdle = inHand.size === 0 && !isInDoubt
+    if (isBeating || (isIdle && configuration === null)) return
+    if (isIdle && elapsed() - saidAt < IDLE_BEAT_EVERY_MS) return
+    isBeating = true
+    // What fails is tried again: a job itself reports a database that refuses.
+    void beat()
+      .catch(() => {})
+      .finally(() => {
+        isBeating = false
+      })
+  })
+
+  async function buryIfDead({ name: other, at }: Heard): Promise<void> {
+    const begun = elapsed()
+    let listenedMs = 0
+    if (isAlive(other) !== false) {
+      if (Math.abs(now() - msOf(at)) <= SILENT_MS) return
+      await sleep(CONFIRM_MS)
+      listenedMs = CONFIRM_MS + LATE_MS
+    }
+    await writing(function* () {
+      if (listenedMs === 0 || elapsed() - begun <= listenedMs) yield* run(BURY, { other, at: timeOf(at) })
+    })
+  }
+
+  return {
+    async take(job, isVerify, begin) {
+      const key = keyOf(job)
+      if (inHand.has(key)) return null
+      inHand.add(key)
+      let isOurs = false
+      try {
+        const owner = await reading(ownerOf(job))
+        if (owner && owner.name !== name) await buryIfDead(owner)
+        // This process may have stood still, and been buried.
+        if (elapsed() - saidAt > BEAT_EVERY_MS) await beat()
+        const epoch = Number.parseInt(randomHex().slice(0, 12), 16)
+        const taken = await writing(() => takeJob(job, { name, isVerify, epoch }, begin))
+        isOurs = taken !== null
+        return taken
+      } catch (error) {
+        isInDoubt = true
+        throw error
+      } finally {
+        if (!isOurs) inHand.delete(key)
+      }
+    },
+    async release({ job, epoch }) {
+      try {
+        await writing(() => releaseJob(job, epoch))
+      } catch (error) {
+        isInDoubt = true
+        throw error
+      } finally {
+        inHand.delete(keyOf(job))
+      }
+    },
+    beat,
+    async bury() {
+      const others = await reading(all<Heard>(`${OWNERS} AND worker.name <> :name`, { name }))
+      await Promise.all(others.map(buryIfDead))
+    },
+    async announce(ownConfiguration) {
+      configuration = ownConfiguration
+      await beat()
+      return writing(function* () {
+        const known = yield* namedDaemons(isAlive, now())
+        for (const daemon of known) if (!daemon.running) yield* run(FORGET, { name: daemon.name })
+        return known.filter((daemon) => daemon.running && daemon.name !== name)
+      })
+    },
+    withdraw() {
+      configuration = null
+    },
+    async close() {
+      stopBeating()
+      // The record of a `start` that ends otherwise than it was told to stays, for `status`.
+      if (configuration === null && saidAt > Number.NEGATIVE_INFINITY)
+        await writing(() => run(FORGET, { name })).catch(() => {})
+    },
+  }
+}
+
+interface Beat {
+  name: string
+  at: string
+  startedAt: string
+  configuration: string | null
+}
+
+function noteBeat(beat: Beat): Rule<number> {
+  return run(
+    `
+      INSERT INTO sync_workers (name, heard_at, started_at, configuration) VALUES (:name, :at, :startedAt, :configuration)
+      ON CONFLICT (name) DO UPDATE SET heard_at = excluded.heard_at, configuration = excluded.configuration
+    `,
+    { ...beat },
+  )
+}
+
+const BURY = 'UPDATE sync_workers SET heard_at = NULL WHERE name = :other AND heard_at = :at'
+const FORGET = 'DELETE FROM sync_workers WHERE name = :name'
+
+/** The processes that have jobs and are not buried. */
+const OWNERS = `
+  SELECT DISTINCT worker.name, worker.heard_at AS at
+  FROM sync_jobs
+  JOIN sync_workers AS worker ON worker.name = owner
+  WHERE heard_at IS NOT NULL
+`
+
+/** The jobs that name a process. */
+const NAMED =
+  'SELECT organization_id AS organization, collection, epoch FROM sync_jobs WHERE owner = :name::text'
+
+/** The process that has a job and is not buried. */
+function ownerOf(job: JobNames): Rule<Heard | null> {
+  return one(`${OWNERS} AND ${OF_JOB}`, job)
+}
+
+/** Whether a process has a job that is not buried. */
+export function* isOwned(job: JobNames): Rule<boolean> {
+  return (yield* ownerOf(job)) !== null
+}
+
+/** The lists that processes have which are not buried. */
+export function* ownedLists(): Rule<JobNames[]> {
+  return yield* all<JobNames>(
+    `SELECT organization_id AS organization, collection FROM sync_jobs WHERE owner IS NOT NULL AND ${lives('owner')}`,
+  )
+}
+
+/** A condition: the process of this name is not buried. */
+export function lives(name: string): string {
+  return `EXISTS (SELECT 1 FROM sync_workers AS worker WHERE worker.name = ${name} AND worker.heard_at IS NOT NULL)`
+}
+
+function keyOf({ organization, collection }: JobNames): string {
+  return `${organization}/${collection}`
+}
+
+/**
+ * Notes that a process has a job, unless another one that lives has it by now. `forget` may have deleted the row. A former owner can write nothing
+ * from then on, since its epoch is another; a counter could give one twice, of a job that was forgotten, and after a failover that lost commits.
+ */
+function* takeJob<T extends object>(
+  job: JobNames,
+  { name, isVerify, epoch }: { name: string; isVerify: boolean; epoch: number },
+  begin?: () => Rule<T>,
+): Rule<(T & { epoch: number }) | null> {
+  const taken = yield* run(
+    `
+      INSERT INTO sync_jobs AS job (organization_id, collection, configured, owner, verifying, epoch)
+      VALUES (:organization, :collection, 1, :name, :verifying, :epoch)
+      ON CONFLICT (organization_id, collection) DO UPDATE
+      SET owner = excluded.owner, verifying = excluded.verifying, epoch = excluded.epoch,
+        retry_since = NULL, retry_until = NULL, retry_error = NULL
+      WHERE job.owner IS NULL OR job.owner = excluded.owner OR NOT ${lives('job.owner')}
+    `,
+    { ...job, name, epoch, verifying: isVerify ? 1 : 0 },
+  )
+  if (taken === 0) return null
+  return { ...(begin ? yield* begin() : {}), epoch } as T & { epoch: number }
+}
+
+/** Gives a job back, unless another process has taken it since. */
+function releaseJob(job: JobNames, epoch: number): Rule<number> {
+  return run(`UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND epoch = :epoch`, {
+    ...job,
+    epoch,
+  })
+}
+
+// What others see of the processes.
+
+/** A `start` that runs, or died. */
+export interface DaemonRecord {
+  pid: number
+  /** When it began. */
+  since: string
+  /** Whether it lives, as far as is known here. */
+  running: boolean | null
+  /** The fingerprint of its configuration. */
+  configuration: string
+}
+
+/** Every `start` that runs, or died since another one began, the oldest first. One that was told to stop has left no record. `now`: of the mirror. */
+export function* daemons(isAlive: IsAlive, now: number): Rule<DaemonRecord[]> {
+  return (yield* namedDaemons(isAlive, now)).map(({ name: _name, ...daemon }) => daemon)
+}
+
+function* namedDaemons(isAlive: IsAlive, now: number): Rule<(DaemonRecord & { name: string })[]> {
+  const rows = yield* all<Heard & { startedAt: StoredTime; configuration: string }>(`
+    SELECT name, heard_at AS at, started_at AS "startedAt", configuration
+    FROM sync_workers
+    WHERE configuration IS NOT NULL
+    ORDER BY started_at, name
+  `)
+  return rows.map(({ name, at, startedAt, configuration }) => ({
+    name,
+    pid: Number(/-(\d+)-[0-9a-f]+$/.exec(name)?.[1] ?? 0),
+    since: timeOf(startedAt),
+    running: isAlive(name) ?? wasHeard(at, now, 2 * IDLE_BEAT_EVERY_MS),
+    configuration,
+  }))
+}
+
+/** The names of the processes that have jobs and live, as far as is known here. `now`: of the mirror. */
+export function* livingOwners(isAlive: IsAlive, now: number): Rule<ReadonlySet<string>> {
+  const owners = yield* all<Heard>(OWNERS)
+  const living = owners.filter(({ name, at }) => isAlive(name) ?? wasHeard(at, now, 2 * SILENT_MS))
+  return new Set(living.map(({ name }) => name))
+}
+
+function wasHeard(at: StoredTime | null, now: number, sinceMs: number): boolean {
+  return at !== null && Math.abs(now - msOf(at)) <= sinceMs
+}
+
+// What a process that takes a job learns of it.
+
+/** The methods of a store that take jobs and give them back. */
+export function acquiring(
+  { dialect, reading }: Pick<Runner, 'dialect' | 'reading'>,
+  leases: Leases,
+  baseUrl: string,
+): Pick<Store, 'acquire' | 'release'> {
+  return {
+    async acquire(job, isVerify = false) {
+      const lease = await leases.take(namesOf(job), isVerify, function* () {
+        yield* prepareJob(job, baseUrl)
+        return yield* leaseOf(dialect, job)
+      })
+      return lease ? { lease } : reading(heldByOther(job))
+    },
+    release: (lease) => leases.release(ownJobOf(lease)),
+  }
+}
+
+/** Throws JobError if this process must not read lists into the mirror any more. */
+function* prepareJob({ organization: { id, name } }: Job, baseUrl: string): Rule<void> {
   yield* assertAddressKept(baseUrl)
   // `forget` may have deleted the organization since this process registered it.
   yield* run(
@@ -18,23 +342,9 @@ export function* prepareJob({ organization: { id, name } }: Job, baseUrl: string
   )
 }
 
-/** The process that has a job, or had it when it died. */
-export function* ownerOf(job: JobNames): Rule<string | null> {
-  const row = yield* one<{ owner: string | null }>(`SELECT owner FROM sync_jobs WHERE ${OF_JOB}`, job)
-  return row?.owner ?? null
-}
-
-/** Gives a job back, unless another process has taken it since. `own`: this process's name, or on a server the epoch of its lease. */
-export function releaseJob(job: JobNames, own: { owner: string } | { epoch: number }): Rule<number> {
-  const [name] = Object.keys(own)
-  return run(`UPDATE sync_jobs SET owner = NULL, verifying = 0 WHERE ${OF_JOB} AND ${name} = :${name}`, {
-    ...job,
-    ...own,
-  })
-}
-
 /** What is known of a job that this process has taken. */
-export function* leaseOf(job: Job, refusal: JobError | null): Rule<Lease> {
+function* leaseOf(dialect: Dialect, job: Job): Rule<Omit<Lease, 'epoch'>> {
+  const refusal = yield* refusalOf(dialect, job.collection)
   const trace = yield* one(
     `
       SELECT 1 FROM sync_walks WHERE ${OF_JOB}
@@ -70,30 +380,28 @@ function lastOutcome(job: Job): Rule<Lease['lastWalk']> {
 }
 
 /** Which process has a job that cannot be taken, and what it is doing. */
-export function* heldByOther(job: Job): Rule<Extract<Acquired, { heldBy: string }>> {
-  const owner = yield* ownerOf(namesOf(job))
-  return owner === null
-    ? { heldBy: 'another process', work: null }
-    : { heldBy: owner, work: yield* workOf(namesOf(job), owner) }
-}
-
-function* workOf(job: JobNames, owner: string): Rule<OwnerWork> {
-  const known = yield* one<Record<'isVerify' | 'isDaemon', number>>(
+function* heldByOther(job: Job): Rule<Extract<Acquired, { heldBy: string }>> {
+  const row = yield* one<{ owner: string | null } & Record<'isVerify' | 'isDaemon', number>>(
     `
       SELECT
+        owner,
         verifying AS "isVerify",
-        CASE WHEN EXISTS (SELECT 1 FROM sync_settings WHERE name = :daemon) THEN 1 ELSE 0 END AS "isDaemon"
+        CASE WHEN EXISTS (
+          SELECT 1 FROM sync_workers WHERE name = owner AND configuration IS NOT NULL
+        ) THEN 1 ELSE 0 END AS "isDaemon"
       FROM sync_jobs
       WHERE ${OF_JOB}
     `,
-    { ...job, daemon: DAEMON + owner },
+    namesOf(job),
   )
-  const running = yield* one<{ trigger: Trigger }>(RUNNING_RUN, job)
-  return {
-    isDaemon: known?.isDaemon === 1,
-    isVerify: known?.isVerify === 1,
+  if (!row || row.owner === null) return { heldBy: 'another process', work: null }
+  const running = yield* one<{ trigger: Trigger }>(RUNNING_RUN, namesOf(job))
+  const work: OwnerWork = {
+    isDaemon: row.isDaemon === 1,
+    isVerify: row.isVerify === 1,
     trigger: running?.trigger ?? null,
   }
+  return { heldBy: row.owner, work }
 }
 
 /** The run of a job that another process has. */
@@ -108,25 +416,3 @@ const RUNNING_RUN = `
   ORDER BY run.walk_id IS NULL, run.id DESC
   LIMIT 1
 `
-
-/** A `start` that runs, or died before it could remove its record. */
-export interface DaemonRecord {
-  pid: number
-  /** When it began. */
-  since: string
-  /** Whether it lives; null if this user cannot tell. */
-  running: boolean | null
-  /** The fingerprint of its configuration. */
-  configuration: string
-}
-
-/** A `start` names itself in `sync_settings`: this, then the name that its lock has. */
-export const DAEMON = 'daemon '
-
-/** Every `start` that runs, or died, the oldest first. Anyone who may write the mirror can change these records. */
-export function* announcedDaemons(): Rule<{ owner: string; value: string }[]> {
-  const rows = yield* all<{ name: string; value: string }>(
-    `SELECT name, value FROM sync_settings WHERE name LIKE '${DAEMON}%' ORDER BY value, name LIMIT 1000`,
-  )
-  return rows.map(({ name, value }) => ({ owner: name.slice(DAEMON.length), value }))
-}

@@ -19,10 +19,6 @@ export function saveSetting(name: string, value: string): Rule<number> {
   )
 }
 
-export function removeSetting(name: string): Rule<number> {
-  return run('DELETE FROM sync_settings WHERE name = :name', { name })
-}
-
 /** The part of `api.baseUrl` that tells one API from another: not scheme and port, which a proxy changes. */
 export function addressOf(baseUrl: string): string {
   const { hostname, pathname } = new URL(baseUrl)

@@ -1,5 +1,5 @@
 import { OF_OUTER_JOB } from './jobs.ts'
-import type { DaemonRecord } from './leases.ts'
+import { type DaemonRecord, daemons, type IsAlive, livingOwners } from './leases.ts'
 import { type MisfitColumn, misfitColumns } from './misfits.ts'
 import { all, type Dialect, type Rule, timeOf } from './sql.ts'
 import { JOIN_LAST_RUN } from './views.ts'
@@ -120,18 +120,17 @@ export interface StatusRow extends ListRow, Required<Details> {
   running: boolean | null
 }
 
-/** All lists that `sync_status` shows, by organization and collection. `running`: whether they have an owner, which may have died since. */
-export function* statusRows(dialect: Dialect): Rule<StatusRow[]> {
+/** All lists that `sync_status` shows, by organization and collection. `living`: the owners that live. */
+function* statusRows(dialect: Dialect, living: ReadonlySet<string>): Rule<StatusRow[]> {
   const rows = yield* all<StatusRow>(statusSql(dialect))
-  return rows.map((row) => ({ ...withTimes(row), running: row.owner !== null }))
+  return rows.map((row) => {
+    const running = row.owner !== null && living.has(row.owner)
+    // What a process that died has left is no longer true.
+    return { ...withTimes(row), ...(running ? {} : NO_WORK), running }
+  })
 }
 
-/** `running`: whether its owner lives; null if this user cannot tell. What a process that died has left is no longer true. */
-export function ownedBy(row: StatusRow, running: boolean | null): StatusRow {
-  const left =
-    running === false ? { work: null, retry_since: null, retry_until: null, retry_error: null } : {}
-  return { ...row, ...left, running }
-}
+const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
 
 function statusSql({ joinFirst }: Dialect): string {
   const details = Object.entries(DETAILS).map(([name, { sql }]) => `${sql} AS ${name}`)
@@ -210,6 +209,12 @@ export interface MirrorFacts {
   misfits: readonly MisfitColumn[]
 }
 
-export function* storedStatus(): Rule<Pick<MirrorFacts, 'gates' | 'misfits'>> {
-  return { gates: yield* storedGates(), misfits: yield* misfitColumns() }
+/** `now`: of the mirror. Call it in a transaction. */
+export function* storedFacts(dialect: Dialect, isAlive: IsAlive, now: number): Rule<MirrorFacts> {
+  return {
+    jobs: yield* statusRows(dialect, yield* livingOwners(isAlive, now)),
+    daemons: yield* daemons(isAlive, now),
+    gates: yield* storedGates(),
+    misfits: yield* misfitColumns(),
+  }
 }

@@ -4,6 +4,7 @@ import { foldName, freeName, type SqlValue } from '../columns/column.ts'
 import { arrayViewName, parentNames } from '../columns/elements.ts'
 import { dropCollection, makeViews } from '../core/collections.ts'
 import { isTyped, ownColumns, tablesSql } from '../core/declarations.ts'
+import { livingOwners } from '../core/leases.ts'
 import { type Columns, quoted } from '../core/sql.ts'
 import {
   type ConfiguredCollection,
@@ -14,7 +15,6 @@ import {
 } from '../core/tables.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
 import { POSTGRES, runRule } from './driver.ts'
-import { livingWorkers } from './leases.ts'
 import { migrate } from './migrate.ts'
 import { serverTime } from './server/clock.ts'
 import { placeOf, type Sql } from './server/pool.ts'
@@ -70,7 +70,14 @@ async function assertUnused(sql: Sql, { address }: Server): Promise<void> {
   // Whoever starts now waits, and finds the whole mirror.
   await sql.exec('LOCK TABLE organizations, sync_jobs, sync_collections IN ACCESS EXCLUSIVE MODE')
   const place = placeOf(address)
-  if ((await livingWorkers(sql, await serverTime(sql))).size > 0)
+  if (
+    (
+      await runRule(
+        sql,
+        livingOwners(() => null, await serverTime(sql)),
+      )
+    ).size > 0
+  )
     throw new MirrorError(`a worker uses ${place}: stop it first`)
   const found = await sql.rows(`
     SELECT 1 FROM sync_runs
@@ -158,7 +165,7 @@ function ownTables(connection: Connection): string[] {
   const first = ['sync_collections', 'sync_known_columns', 'sync_view_columns']
   const names = connection
     .prepare(
-      "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name LIKE 'sync\\_%' ESCAPE '\\' OR name = 'organizations') AND name <> 'sync_settings'",
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name LIKE 'sync\\_%' ESCAPE '\\' OR name = 'organizations') AND name NOT IN ('sync_settings', 'sync_workers')",
     )
     .pluck()
     .all() as string[]

@@ -1,14 +1,12 @@
 import type { Lease, Store } from '../../sync/store.ts'
-import { refusalOf } from '../core/collections.ts'
-import { asOwner, namesOf, ownJobOf } from '../core/jobs.ts'
-import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
+import { asOwner, ownJobOf } from '../core/jobs.ts'
+import { acquiring, type Leases } from '../core/leases.ts'
 import { noteMissing } from '../core/missing.ts'
 import { claimAddress, isOfAddress } from '../core/settings.ts'
 import { type Keys, type Rule, timeOf } from '../core/sql.ts'
 import { createStore, type Machinery } from '../core/store.ts'
 import { closeWalk } from '../core/walks.ts'
 import { POSTGRES, runnerOn, runRule } from './driver.ts'
-import type { Leases } from './leases.ts'
 import { placeOf } from './server/pool.ts'
 import type { Patience, Server } from './server/server.ts'
 import { createServerTables } from './tables/collection.ts'
@@ -49,15 +47,7 @@ export function openPostgresStore({
 
   return {
     ...createStore(machinery, keepRuns),
-    async acquire(job, isVerify = false) {
-      const lease = await leases.take(namesOf(job), isVerify, function* () {
-        yield* prepareJob(job, baseUrl)
-        const refusal = yield* refusalOf(POSTGRES, job.collection)
-        return yield* leaseOf(job, refusal)
-      })
-      return lease ? { lease } : reading(heldByOther(job))
-    },
-    release: (lease) => leases.release(ownJobOf(lease)),
+    ...acquiring(runner, leases, baseUrl),
   }
 }
 

@@ -32,7 +32,7 @@ const THREAD = new URL(`./copy-thread${path.extname(import.meta.url)}`, import.m
 /**
  * Makes a copy; SQLite works in a thread of its own. Returns its bytes. Throws UsageError for a target that must not be touched, MirrorError,
  * and InterruptedError after the signal.
- * @param name Of the unfinished file: no other process ever has it.
+ * @param name For the unfinished file: no other process ever has it.
  */
 export async function copyMirror(task: CopyTask, name: string, signal: AbortSignal): Promise<number> {
   const { mirror, mode, at, isPublished } = task

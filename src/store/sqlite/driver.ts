@@ -68,8 +68,7 @@ export const SQLITE: Dialect = {
     }
     return null
   },
-  // A file has one writer at a time, and an owner who lost the job has lost its lock file.
-  ofOwner: '',
+  ofOwner: 'AND epoch = :epoch',
   lines: (columns) =>
     `(SELECT ${Object.keys(columns)
       .map((name) => `? AS ${quoted(name)}`)

@@ -1,16 +1,14 @@
-import type { Store } from '../../sync/store.ts'
+import type { Lease, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { refusalOf } from '../core/collections.ts'
-import { namesOf } from '../core/jobs.ts'
-import { heldByOther, leaseOf, prepareJob } from '../core/leases.ts'
-import type { Keys } from '../core/sql.ts'
+import { asOwner, ownJobOf } from '../core/jobs.ts'
+import { acquiring, type Leases } from '../core/leases.ts'
+import type { Keys, Rule } from '../core/sql.ts'
 import { createStore, type Machinery } from '../core/store.ts'
 import { knownKeys } from '../core/tables.ts'
 import { closeWalk } from '../core/walks.ts'
 import { analyzeTable, tablesToAnalyze } from './analyze.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
 import { translatingErrors } from './file/open.ts'
-import type { Leases } from './leases.ts'
 import { noteMissingInBatches } from './missing.ts'
 import { createFileTables, createSchemaCache } from './tables/collection.ts'
 import { type Patience, runnerOn, type Transact } from './transaction.ts'
@@ -42,6 +40,10 @@ export function openSqliteStore({
   const time = () => new Date(now()).toISOString()
   const runner = runnerOn(connection, transact, patience)
   const tables = createFileTables(connection, transact)
+  const owning =
+    (lease: Lease) =>
+    <T>(begin: () => Rule<T>) =>
+      runner.writing(() => asOwner(SQLITE, ownJobOf(lease), begin))
 
   /** After runs that changed much, also the first one of a mirror, renews the statistics by which people's queries are planned. */
   async function analyze(): Promise<void> {
@@ -54,27 +56,20 @@ export function openSqliteStore({
     readingRows: async (job, begin) =>
       translatingErrors(connection.name, () => runRule(connection, begin(keysOf(job)))),
     ...tables,
-    noteMissing: (_lease, judged) =>
+    noteMissing: (lease, judged) =>
       noteMissingInBatches(
-        runner,
+        { ...runner, writing: owning(lease) },
         () => keysOf(judged.job),
         () => ({ ...judged, at: time() }),
       ),
-    closeWalk: (_lease, closing) =>
-      transact(() => runRule(connection, closeWalk(SQLITE, keysOf(closing.job), { ...closing, at: time() }))),
+    closeWalk: (lease, closing) =>
+      owning(lease)(() => closeWalk(SQLITE, keysOf(closing.job), { ...closing, at: time() })),
   }
   const store = createStore(machinery, keepRuns)
 
   return {
     ...store,
-    acquire: (job, isVerify) =>
-      transact(() => {
-        runRule(connection, prepareJob(job, baseUrl))
-        if (leases.take(namesOf(job), isVerify) !== null) return runRule(connection, heldByOther(job))
-        const refusal = runRule(connection, refusalOf(SQLITE, job.collection))
-        return { lease: runRule(connection, leaseOf(job, refusal)) }
-      }),
-    release: ({ job }) => transact(() => leases.release(namesOf(job))),
+    ...acquiring(runner, leases, baseUrl),
     async prune(job) {
       await store.prune(job)
       await analyze()

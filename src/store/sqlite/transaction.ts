@@ -3,7 +3,6 @@ import { MirrorLostError } from '../../errors.ts'
 import type { Runner } from '../core/sql.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
 import { createVersionCheck, isBusy, translate, translatingErrors } from './file/open.ts'
-import type { Leases } from './leases.ts'
 import { withoutForeignKeys } from './tables/alter.ts'
 
 /** What waiting for another process's lock needs. */
@@ -52,12 +51,7 @@ export function createLockWait(file: string, { now, sleep, signal }: Patience) {
   }
 }
 
-/** `leases`: this process's. Once its lock file is gone, other processes take its jobs. */
-export function createTransact({
-  connection,
-  leases,
-  ...patience
-}: Patience & { connection: Connection; leases?: Leases }): Transact {
+export function createTransact({ connection, ...patience }: Patience & { connection: Connection }): Transact {
   const file = connection.name
   const wait = createLockWait(file, patience)
   const assertSameFile = createFileCheck(file)
@@ -65,7 +59,6 @@ export function createTransact({
   const checked = <T>(task: () => T) => {
     assertSameFile()
     assertKnownVersion()
-    leases?.assertAlive()
     return task()
   }
   return (task, kind) => {

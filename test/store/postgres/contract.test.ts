@@ -1,8 +1,7 @@
 import { describe } from 'vitest'
 import { misfitColumns } from '../../../src/store/core/misfits.ts'
-import { runRule } from '../../../src/store/postgres/driver.ts'
-import { livingWorkers } from '../../../src/store/postgres/leases.ts'
-import { jobsOnServer } from '../../../src/store/postgres/read/status.ts'
+import { storedFacts } from '../../../src/store/core/status.ts'
+import { POSTGRES, runRule } from '../../../src/store/postgres/driver.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { type KeptSchema, keepSchema } from '../../helpers/kept-schema.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
@@ -54,8 +53,11 @@ async function openStore(): Promise<OpenedStore> {
       return row ? [String(row.failing_by), timeOf(row.at) ?? '', String(row.failing_code)] : null
     },
     status: async () => {
-      const [row] = await jobsOnServer(test.server, await livingWorkers(test.server, Date.now()))
-      return row
+      const facts = await runRule(
+        test.server,
+        storedFacts(POSTGRES, () => null, Date.now()),
+      )
+      return facts.jobs[0]
     },
     lastRun: async () =>
       Object.values(

@@ -1,9 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorLostError } from '../../../src/errors.ts'
+import type { Leases } from '../../../src/store/core/leases.ts'
 import { runRule } from '../../../src/store/postgres/driver.ts'
-import type { Leases, ListNames } from '../../../src/store/postgres/leases.ts'
 import {
   inTurns,
+  type ListNames,
   type ListQueue,
   listsOfTheDead,
   openQueue,

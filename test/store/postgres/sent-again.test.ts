@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createServerForgetting } from '../../../src/store/postgres/forget.ts'
-import { livingWorkers } from '../../../src/store/postgres/leases.ts'
+import { createForgetting } from '../../../src/store/core/forget.ts'
+import { livingOwners } from '../../../src/store/core/leases.ts'
+import { runnerOn, runRule } from '../../../src/store/postgres/driver.ts'
 import { identifyItems } from '../../../src/sync/items.ts'
 import { compareWithStore } from '../../../src/sync/page-writer.ts'
 import { afterFullWalk, savedRefresh, scopeText } from '../../../src/sync/refresh/state.ts'
@@ -199,12 +200,17 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
     const remove = await locked('SELECT 1 FROM orders_raw FOR UPDATE')(connect)
     const job = { organization: JOB.organization.id, collection: JOB.collection.name }
     const { signal } = new AbortController()
-    const work = createServerForgetting(far, leases, { now: () => 0, signal })
+    const work = createForgetting({ ...runnerOn(far, { now: () => 0, signal }), leases, batchRows: 5000 })
     const forgetting = work.job(job, true)
     await expect.poll(waiting).toBe(1)
     // Its lock is free, as after its machine was cut off.
     await leases.close()
-    expect(await livingWorkers(other.server, Date.now())).not.toContain(leases.name)
+    expect(
+      await runRule(
+        other.server,
+        livingOwners(() => null, Date.now()),
+      ),
+    ).not.toContain(leases.name)
     const taking = other.store.acquire(JOB)
     await expect.poll(waiting).toBe(2)
     await remove()

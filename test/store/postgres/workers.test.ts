@@ -1,20 +1,12 @@
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { namesOf } from '../../../src/store/core/jobs.ts'
-import {
-  announceDaemon,
-  createLeases,
-  forgetDeadDaemons,
-  type Leases,
-  livingWorkers,
-  readDaemons,
-} from '../../../src/store/postgres/leases.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { runnerOn } from '../../../src/store/postgres/driver.ts'
 import { migrate } from '../../../src/store/postgres/migrate.ts'
 import { connectServer } from '../../../src/store/postgres/server/server.ts'
 import { LATEST_VERSION } from '../../../src/store/schema.ts'
 import { noTraffic } from '../../../src/sync/run.ts'
 import type { Lease } from '../../../src/sync/store.ts'
 import { jobOf } from '../../helpers/jobs.ts'
-import { lockName } from '../../helpers/lock-name.ts'
+import { emptySchema } from '../../helpers/kept-schema.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { startProxy } from '../../helpers/proxy.ts'
@@ -22,6 +14,7 @@ import { afterRealTime } from '../../helpers/real-time.ts'
 import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList } from '../../helpers/scripted-list.ts'
 import { BEGIN } from '../../helpers/test-mirror.ts'
+import { describeLeases } from '../contract-leases.ts'
 
 const server = await openDatabase()
 
@@ -50,13 +43,25 @@ const ENTRY = {
 }
 const RULE = { walkId: 1, keyed: 5, atOnce: true }
 
-const noOne = async () => {}
-
 async function taken({ store }: PostgresMirror): Promise<Lease> {
   const { lease, heldBy } = await store.acquire(JOB)
   if (!lease) throw new Error(`held by ${heldBy}`)
   return lease
 }
+
+describe.skipIf(server.missing !== null)('on a real server', () => {
+  describeLeases('PostgreSQL', async () => {
+    const first = await openPostgresMirror(await emptySchema(server))
+    const mirrors = [first, await openPostgresMirror(first.address), await openPostgresMirror(first.address)]
+    let opened = 0
+    return {
+      async open() {
+        const mirror = mirrors[opened++] ?? (await openPostgresMirror(first.address))
+        return runnerOn(mirror.server, { now: Date.now, signal: new AbortController().signal })
+      },
+    }
+  })
+})
 
 describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () => {
   let first: PostgresMirror
@@ -66,8 +71,8 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   const another = () => openPostgresMirror(first.address, first.clock)
 
   /** Its time is over, as after its machine was gone for so long. */
-  const expire = (leases: Leases) =>
-    first.rows("UPDATE sync_workers SET at = '2000-01-01' WHERE name = $1", leases.name)
+  const expire = (leases: { name: string }) =>
+    first.rows("UPDATE sync_workers SET heard_at = '2000-01-01' WHERE name = $1", leases.name)
 
   /** A worker behind a network that can be cut. */
   async function openFar() {
@@ -115,17 +120,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 1 }])
   })
 
-  it('write nothing after a failover that lost the number of their lease, which another one is given then', async () => {
-    const { far, cutOff, comeBack } = await openFar()
-    const lease = await taken(far)
-    await cutOff()
-    await first.rows("SELECT setval('sync_epochs', last_value, false) FROM sync_epochs")
-    await taken(first)
-    await comeBack()
-
-    await expect(far.store.beginRun(lease, BEGIN)).rejects.toMatchObject({ code: 'BUSY' })
-  })
-
   it('say of a job that somebody takes at this moment whatever is known of it, and that its schedule comes again', async () => {
     const somebody = await openReader(first.address)
     await somebody('BEGIN')
@@ -156,53 +150,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect((await both).filter(({ lease }) => lease)).toHaveLength(1)
   })
 
-  it('follow one of their own machine at once where it has ended, and any other that is silent for long', async () => {
-    await first.store.acquire(JOB)
-    let whileListening = noOne
-    const sleep = () => whileListening()
-    const take = async (hasEnded: (name: string) => boolean) => {
-      const leases = await createLeases({
-        server: first.server,
-        name: lockName(),
-        now: Date.now,
-        sleep,
-        hasEnded,
-      })
-      onTestFinished(() => leases.close())
-      return (await leases.take(namesOf(JOB), false)) && leases
-    }
-    expect(await take(() => false)).toBeNull()
-    // The clock was set by an hour, and its owner is heard again meanwhile.
-    for (const hours of ['+1', '-1']) {
-      await first.rows(`UPDATE sync_workers SET at = at + interval '${hours} hours'`)
-      whileListening = first.leases.beat
-      expect(await take(() => false)).toBeNull()
-    }
-    whileListening = noOne
-    const next = await take((name) => name === first.leases.name)
-    expect(next).not.toBeNull()
-    if (next) await expire(next)
-    expect(await take(() => false)).not.toBeNull()
-  })
-
-  it('give a job back whose owner the server does not let say so', async () => {
-    const second = await another()
-    const lease = await taken(first)
-    const kept = jobOf({ name: 'kept' })
-    await first.store.acquire(kept)
-    await first.rows(
-      "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57014'; END $$",
-    )
-    await first.rows('CREATE TRIGGER refuse BEFORE UPDATE ON sync_jobs EXECUTE FUNCTION refuse()')
-    await expect(first.store.release(lease)).rejects.toThrow(/statement_timeout/)
-    await first.rows('DROP TRIGGER refuse ON sync_jobs')
-
-    expect((await second.store.acquire(JOB)).heldBy).toBe(first.leases.name)
-    await first.leases.beat()
-    expect((await second.store.acquire(JOB)).heldBy).toBeUndefined()
-    expect((await second.store.acquire(kept)).heldBy).toBe(first.leases.name)
-  })
-
   it('begin a walk once though the answer to its COMMIT is lost', async () => {
     const { address, clock, rows } = first
     const proxy = await startProxy(address.port)
@@ -220,27 +167,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(lost).toBe(1)
     expect(await rows('SELECT id::int FROM sync_walks')).toEqual([{ id: walk.id }])
     expect(await rows('SELECT id::int FROM sync_runs')).toEqual([{ id: runId }])
-  })
-
-  it('tell of a start that was cut off, until another one begins', async () => {
-    const { far, cutOff, comeBack } = await openFar()
-    const { server: own } = first
-    const announce = () => announceDaemon(own, far.leases.name, '2026-11-20T00:00:00.000Z', 'one')
-    const known = async () => readDaemons(own, await livingWorkers(own, Date.now()))
-    await announce()
-    await cutOff()
-    const running = {
-      pid: expect.any(Number) as number,
-      since: '2026-11-20T00:00:00.000Z',
-      running: true,
-      configuration: 'one',
-    }
-    expect(await known()).toEqual([{ ...running, running: false }])
-    await comeBack()
-    expect(await known()).toEqual([running])
-    await cutOff()
-    await forgetDeadDaemons(own, Date.now())
-    expect(await known()).toEqual([])
   })
 
   it('make a schema together when they start at once', async () => {

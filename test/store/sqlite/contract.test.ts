@@ -1,6 +1,6 @@
 import { misfitColumns } from '../../../src/store/core/misfits.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
-import { readJobs } from '../../../src/store/sqlite/read/status.ts'
+import { readFileFacts } from '../../../src/store/sqlite/read/status.ts'
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'
 import { describeStore, type OpenedStore } from '../contract.ts'
 import { describeRefreshes } from '../contract-refreshes.ts'
@@ -38,7 +38,7 @@ async function openStore(): Promise<OpenedStore> {
       )
       return row ? (Object.values(row) as [string, string, string]) : null
     },
-    status: async () => readJobs(test.connection, test.file)[0],
+    status: async () => readFileFacts(test.connection, () => null, Date.now()).jobs[0],
     lastRun: async () =>
       Object.values(
         test.rows(

@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto'
+import { lives } from '../../core/leases.ts'
 import { all, quoted, type Rule, timeOf } from '../../core/sql.ts'
 import { runRule } from '../driver.ts'
-import { type ListNames, lives } from '../leases.ts'
 import { translate } from '../server/errors.ts'
 import type { Sql } from '../server/pool.ts'
 import type { Server } from '../server/server.ts'
 import { LISTS, startBoss, TOUCH_EVERY_MS } from './boss.ts'
 import { queueSchema } from './schema.ts'
+
+/** A list of an organization. */
+export interface ListNames {
+  organizationId: string
+  collection: string
+}
 
 /** A list that is to be read. */
 export interface QueuedList extends ListNames {

@@ -51,16 +51,6 @@ export function connect(file: string, readonly = false): Connection {
   return new Database(file, { readonly, timeout: LOCK_MS })
 }
 
-/** Runs a task that may fail without harm; returns whether it succeeded. */
-export function attempt(task: () => void): boolean {
-  try {
-    task()
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** Makes a folder and its missing parents. Node's recursive mkdir never returns where a folder that exists reports that it does not, as in /proc. */
 export function makeFolder(folder: string): void {
   if (fs.existsSync(folder)) return
@@ -78,7 +68,7 @@ export function openInMemory(): Connection {
   return new Database(':memory:')
 }
 
-/** Opens a file without changing it or waiting for locks: a lock file, into which nothing is ever written, or an empty copy. */
+/** Opens a file without changing it or waiting for locks: an empty copy. */
 export function openAsItIs(file: string): Connection {
   return new Database(file, { fileMustExist: true, timeout: 0 })
 }

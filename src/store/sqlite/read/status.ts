@@ -1,54 +1,35 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { grouped } from '../../../text.ts'
+import type { IsAlive } from '../../core/leases.ts'
 import {
   type ListRow,
   type MirrorFacts,
   neverSynced,
-  ownedBy,
   type StatusRow,
-  statusRows,
-  storedStatus,
+  storedFacts,
 } from '../../core/status.ts'
 import { LATEST_VERSION } from '../../schema.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
 import { APPLICATION_ID, schemaVersion, translatingErrors } from '../file/open.ts'
-import { isOwnerAlive, readDaemons } from '../leases.ts'
 
 /**
  * What `status` and the listener read of a file, on a connection that this process has open, as it must: opening the file once more and closing
- * it would drop SQLite's locks. `own`: the name of this process's lock file. Throws MirrorError.
+ * it would drop SQLite's locks. Throws MirrorError.
  */
-export function readFileFacts(connection: Connection, file: string, own: string | null = null): MirrorFacts {
-  return translatingErrors(file, () =>
+export function readFileFacts(connection: Connection, isAlive: IsAlive, now: number): MirrorFacts {
+  const read = connection.transaction(() =>
     isCurrentMirror(connection)
-      ? {
-          jobs: readJobs(connection, file, own),
-          daemons: readDaemons(connection, file, own),
-          ...runRule(connection, storedStatus()),
-        }
+      ? runRule(connection, storedFacts(SQLITE, isAlive, now))
       : { jobs: readFreshness(connection), daemons: [], gates: [], misfits: [] },
   )
+  return translatingErrors(connection.name, read)
 }
 
 /** Not a copy, nor a mirror that no command of this version has written yet. */
 function isCurrentMirror(connection: Connection): boolean {
   const id = connection.pragma('application_id', { simple: true })
   return id === APPLICATION_ID && schemaVersion(connection) === LATEST_VERSION
-}
-
-/** All lists that `sync_status` shows. `own`: the name of this process's lock file, if it has one; it lives, and must not be opened here. */
-export function readJobs(connection: Connection, file: string, own: string | null = null): StatusRow[] {
-  const read = () => runRule(connection, statusRows(SQLITE))
-  const first = read()
-  const states = new Map<string, boolean | null>(own === null ? [] : [[own, true]])
-  for (const { owner } of first)
-    if (owner !== null && !states.has(owner)) states.set(owner, isOwnerAlive(file, owner))
-  // An owner without a lock may have finished after its name was read: read what it left.
-  const rows = [...states.values()].includes(false) ? read() : first
-  // An owner that took the job after the first reading lives.
-  const lives = (owner: string) => (states.has(owner) ? (states.get(owner) ?? null) : true)
-  return rows.map((row) => ownedBy(row, row.owner !== null && lives(row.owner)))
 }
 
 /** All that a published file says of its lists. Which process works on them, what it waits for and what comes next is known to the mirror alone. */

@@ -111,7 +111,7 @@ const READ = `
 const { openForReading } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/file/open.ts', import.meta.url).href)})
 const { readFileFacts } = await import(${JSON.stringify(new URL('../../../../src/store/sqlite/read/status.ts', import.meta.url).href)})
 try {
-  console.log(readFileFacts(openForReading(process.argv[1]), process.argv[1]).jobs.length + ' jobs')
+  console.log(readFileFacts(openForReading(process.argv[1]), () => null, 0).jobs.length + ' jobs')
 } catch (error) {
   console.log(error.name + ': ' + error.message)
 }

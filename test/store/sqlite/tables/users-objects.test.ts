@@ -29,8 +29,11 @@ async function createScene() {
   return {
     test,
     save,
-    forget: () =>
-      createLongWork(test).forgetting().job({ organization: ACME.id, collection: 'orders' }, true),
+    async forget() {
+      await createLongWork(test).forgetting().job({ organization: ACME.id, collection: 'orders' }, true)
+      // Pages are saved without a lease.
+      connection.exec('UPDATE sync_jobs SET epoch = 0')
+    },
   }
 }
 

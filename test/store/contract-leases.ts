@@ -1,0 +1,204 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { JobError } from '../../src/errors.ts'
+import { asOwner, namesOf } from '../../src/store/core/jobs.ts'
+import { daemons, type IsAlive, type LeaseOptions, type Leases } from '../../src/store/core/leases.ts'
+import { type Runner, run } from '../../src/store/core/sql.ts'
+import { jobOf } from '../helpers/jobs.ts'
+import { testLeases } from '../helpers/leases.ts'
+
+// Which process has a job, on either database.
+
+const JOB = namesOf(jobOf())
+const KEPT = { ...JOB, collection: 'kept' }
+
+const HOUR = 3_600_000
+
+/** The epoch of the job where this process can take it. */
+const epochOf = async (leases: Leases) => (await leases.take(JOB, false))?.epoch ?? null
+
+/** A mirror that several processes have open. */
+export interface LeasedMirror {
+  /** The connection of one more process. */
+  open(): Promise<Runner>
+}
+
+export function describeLeases(kind: string, openMirror: () => Promise<LeasedMirror>): void {
+  describe(`${kind}: the owner of a job`, () => {
+    let runner: Runner
+    let first: Leases & { name: string }
+    let clock: { ms: number }
+    let another: (options?: Partial<LeaseOptions>) => Promise<Leases & { name: string }>
+
+    beforeEach(async () => {
+      const mirror = await openMirror()
+      runner = await mirror.open()
+      clock = { ms: Date.now() }
+      const now = () => clock.ms
+      first = testLeases(runner, { now })
+      another = async (options = {}) => testLeases(await mirror.open(), { now, ...options })
+    })
+
+    /** What a process that has taken the job with this epoch still may. */
+    const write = (epoch: number | null) =>
+      runner
+        .writing(() =>
+          asOwner(runner.dialect, { job: JOB, name: 'orders', epoch: epoch ?? 0 }, () =>
+            run('UPDATE sync_jobs SET rows = rows + 1'),
+          ),
+        )
+        .then(
+          () => 'written',
+          ({ code }: JobError) => code,
+        )
+
+    it('keeps the job until it gives it back or ends, and gives back only what is its own', async () => {
+      const second = await another()
+      const own = await epochOf(first)
+
+      expect([await epochOf(second), await epochOf(first)]).toEqual([null, null])
+      await second.release({ job: JOB, epoch: -1 })
+      expect(await epochOf(second)).toBeNull()
+      await first.release({ job: JOB, epoch: own ?? 0 })
+      expect(await epochOf(second)).not.toBeNull()
+      await second.close()
+      expect(await epochOf(first)).not.toBeNull()
+    })
+
+    it('is followed at once where it is known to be dead, and writes nothing from then on', async () => {
+      const own = await epochOf(first)
+      const isAlive: IsAlive = (name) => (name === first.name ? false : null)
+      const next = await epochOf(await another({ isAlive }))
+      await first.release({ job: JOB, epoch: own ?? 0 })
+
+      expect(await write(own)).toBe('BUSY')
+      expect(await write(next)).toBe('written')
+      // It lives after all, and says so.
+      await first.beat()
+      expect([await write(own), await epochOf(first)]).toEqual(['BUSY', null])
+    })
+
+    it.each([null, true])('is followed when it is silent for long, whatever is known (%j)', async (known) => {
+      const own = await epochOf(first)
+      clock.ms += 9000
+      const soon = await epochOf(await another({ isAlive: () => known }))
+      clock.ms += 2000
+      const then = await epochOf(await another({ isAlive: () => known }))
+
+      expect([soon, await write(own), await write(then)]).toEqual([null, 'BUSY', 'written'])
+    })
+
+    it.each([HOUR, -HOUR])('keeps the job if the clock is set by %i ms, since it is heard', async (ms) => {
+      const own = await epochOf(first)
+      clock.ms += ms
+
+      expect(await epochOf(await another({ sleep: () => first.beat() }))).toBeNull()
+      expect(await write(own)).toBe('written')
+    })
+
+    it('keeps the job if whoever listens has waited for the database: it may have waited for the same', async () => {
+      const own = await epochOf(first)
+      clock.ms += HOUR
+      let ms = 0
+      const late = await another({
+        elapsed: () => ms,
+        sleep: async () => {
+          ms += 20_000
+        },
+      })
+
+      expect(await epochOf(late)).toBeNull()
+      expect(await write(own)).toBe('written')
+    })
+
+    it('is followed in all its jobs by processes that come at once', async () => {
+      await first.take(KEPT, false)
+      await epochOf(first)
+      const next = await another({ isAlive: () => false })
+
+      expect(await Promise.all([next.take(JOB, false), next.take(KEPT, false)])).not.toContain(null)
+    })
+
+    it('is buried by whoever looks, and says that it lives before it takes another job', async () => {
+      let ms = 0
+      const sleeper = await another({ elapsed: () => ms })
+      const own = await epochOf(sleeper)
+      clock.ms += HOUR
+      await first.bury()
+      ms += HOUR
+      const kept = await sleeper.take(KEPT, false)
+
+      expect([own, await epochOf(first)]).toEqual([expect.any(Number), null])
+      expect(kept).not.toBeNull()
+      expect(await first.take(KEPT, false)).toBeNull()
+    })
+
+    it('gives back with its next word what it could not give back, and no more', async () => {
+      let isRefused = false
+      const writing: Runner['writing'] = (begin) =>
+        isRefused ? Promise.reject(new Error('refused')) : runner.writing(begin)
+      const leases = testLeases({ reading: runner.reading, writing }, { now: () => clock.ms })
+      const own = await epochOf(leases)
+      await leases.take(KEPT, false)
+      isRefused = true
+      await expect(leases.release({ job: JOB, epoch: own ?? 0 })).rejects.toThrow('refused')
+      isRefused = false
+
+      expect(await epochOf(first)).toBeNull()
+      await leases.beat()
+      expect(await epochOf(first)).not.toBeNull()
+      expect(await first.take(KEPT, false)).toBeNull()
+    })
+
+    it('says now and then that it lives, as a start without a job', async () => {
+      let [tick, ms] = [() => {}, 0]
+      const every: LeaseOptions['every'] = (_ms, task) => {
+        tick = task
+        return () => {}
+      }
+      const leases = await another({ every, elapsed: () => ms })
+      const isRunning = async () =>
+        (await runner.reading(daemons(() => null, clock.ms))).map(({ running }) => running)
+      await leases.announce('one')
+
+      for (const passed of [45_000, 45_000]) {
+        clock.ms += passed
+        ms += passed
+        tick()
+        await expect.poll(isRunning).toEqual([true])
+      }
+      clock.ms += 70_000
+      expect(await isRunning()).toEqual([false])
+    })
+  })
+
+  describe(`${kind}: a start`, () => {
+    it('is told of others while it lives, and after its death until the next one begins', async () => {
+      const mirror = await openMirror()
+      const runner = await mirror.open()
+      const dead = new Set<string>()
+      const isAlive: IsAlive = (name) => !dead.has(name)
+      let ms = Date.now()
+      const start = async () => testLeases(await mirror.open(), { isAlive, now: () => ms++ })
+      const told = async () =>
+        (await runner.reading(daemons(isAlive, Date.now()))).map(({ running, configuration }) => [
+          configuration,
+          running,
+        ])
+      const [first, second, third] = [await start(), await start(), await start()]
+
+      expect(await first.announce('one')).toEqual([])
+      expect(await second.announce('two')).toMatchObject([{ configuration: 'one', pid: process.pid }])
+      dead.add(first.name)
+      await first.close()
+      expect(await told()).toEqual([
+        ['one', false],
+        ['two', true],
+      ])
+      second.withdraw()
+      await second.close()
+      expect(await told()).toEqual([['one', false]])
+      await third.announce('three')
+      expect(await told()).toEqual([['three', true]])
+    })
+  })
+}
