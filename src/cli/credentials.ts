@@ -22,20 +22,20 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   const holds = new Map<string, TokenHold>()
 
   function holdOf(fingerprint: string): TokenHold {
-    // Remembered for a moment: hundreds of lists may meet the hold at once, and to find out whose token it is, all token files have to be read.
-    let resume: { command: string; until: number } | null = null
+    // Found once: hundreds of lists may meet the hold, and to find out whose token it is, all token files have to be read.
+    let command: string | null = null
     const store = {
       ...tokens.holdOf(fingerprint),
-      hold: async (reason: string) => {
-        resume = null
-        const ids = organizationsWith(fingerprint).map(({ id }) => id)
+      async hold(reason: string) {
+        const holders = organizationsWith(fingerprint)
+        command = resumeCommand(holders)
+        const ids = holders.map(({ id }) => id)
         await tokens.hold(ids, fingerprint, reason, new Date(now()).toISOString())
       },
     }
     return createTokenHold(store, () => {
-      if (!resume || now() >= resume.until)
-        resume = { command: resumeCommand(organizationsWith(fingerprint)), until: now() + REMEMBERED_MS }
-      return resume.command
+      command ??= resumeCommand(organizationsWith(fingerprint))
+      return command
     })
   }
 
@@ -76,6 +76,3 @@ export function fingerprintOf(
     return null
   }
 }
-
-/** A token file that could not be read may be readable a little later. */
-const REMEMBERED_MS = 10_000

@@ -8,9 +8,14 @@ import { jobKey } from '../text.ts'
 import { kindOf, type MirrorPlace } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
-import type { TypedDuration } from './typed-duration.ts'
 
 export type { MirrorFacts } from '../store/core/status.ts'
+
+/** A duration, as an option gives it. */
+export interface TypedDuration {
+  typed: string
+  ms: number
+}
 
 /** `config`: null where only the file is known; then schedules, and lists that the file does not hold, are left out. */
 export interface StatusOptions extends MirrorPlace {

@@ -80,7 +80,8 @@ The mirror is one SQLite file, for whatever tool you like: ${path.join(folder, '
 
   sqlite3 ${path.join(FOLDER, 'mirror.db')} 'SELECT * FROM sync_status'
 
-Go on with your own API: copy the example, put its address and your organizations in, see whether all is right, and copy the lists:
+Go on with your own API: copy the example, put its address, your organizations and their tokens in, see whether all is right, and
+copy the lists:
 
   mkdir -p config && cp ${nearExample.startsWith('..') ? EXAMPLE : nearExample} config/admin-mirror.yaml
   ${COMMAND} check
