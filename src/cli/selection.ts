@@ -1,5 +1,5 @@
-import type { CollectionConfig } from '../config/collections.ts'
 import type { Config } from '../config/config.ts'
+import type { CollectionConfig } from '../config/organizations.ts'
 import { findOrganization, type OrganizationConfig } from '../config/organizations.ts'
 import { UsageError } from '../errors.ts'
 import type { Job } from '../sync/types.ts'

@@ -2,15 +2,16 @@ import { createHash } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
 import { checkAcrossKeys, isMapping } from './checks.ts'
-import { type CollectionConfig, defineCollections } from './collections.ts'
-import { createOrganizations, type OrganizationConfig } from './organizations.ts'
+import {
+  type CollectionConfig,
+  createOrganizations,
+  defineCollections,
+  type OrganizationConfig,
+} from './organizations.ts'
 import { isPostgresAddress, type PostgresSettings, parsePostgresAddress } from './postgres-address.ts'
 import { ConfigError, type KeyPath, nearest } from './problems.ts'
 import { COLLECTION_DEFAULTS, type FileConfig, FileSchema, SECTIONS } from './schema.ts'
-import { type ConfigFile, readConfigFile } from './yaml.ts'
-
-/** The environment as the commands get it. */
-export type Environment = Readonly<Record<string, string | undefined>>
+import { type ConfigFile, type Environment, interpolate, readConfigFile } from './yaml.ts'
 
 /** The configuration with all defaults. Paths are absolute, durations are milliseconds. */
 export interface Config extends Omit<FileConfig, 'collections' | 'organizations' | 'ping'> {
@@ -117,35 +118,6 @@ function isSecret([first, index, key, ...deeper]: KeyPath): boolean {
     /^token(File)?$/.test(String(key))
   )
 }
-
-/**
- * Replaces `${NAME}` by the environment variable, and `$$` by a dollar; a dollar before anything else stays. A variable's value is
- * used unchanged, dollars included, and never quoted in a problem. `leave`: only says which variables there are.
- */
-export function interpolate(
-  text: string,
-  env: Environment,
-  leave = false,
-): { text: string; names: string[]; problem: string | null } {
-  const names: string[] = []
-  let problem: string | null = null
-  const result = text.replaceAll(/\$\$|\$\{(?:([A-Za-z_]\w*)\})?/g, (found, name: string | undefined) => {
-    if (found === '$$') return '$'
-    if (name === undefined) problem ??= MALFORMED
-    else {
-      names.push(name)
-      const value = Object.hasOwn(env, name) ? env[name] : undefined
-      const state = value === '' ? 'is empty' : 'is not set'
-      if (value) return value
-      if (!leave)
-        problem ??= `the environment variable ${name} ${state}. Set ${name} before the program starts, or write the value here ($$ for a dollar).`
-    }
-    return ''
-  })
-  return { text: leave ? text : result, names, problem }
-}
-
-const MALFORMED = `has a \${ that no variable follows. Write \${NAME}, with letters, digits and _ only, or $\${ for a dollar and a brace.`
 
 type Issue = z.core.$ZodIssue
 

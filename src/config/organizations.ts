@@ -1,10 +1,22 @@
 import { dirname, resolve } from 'node:path'
-import type { CollectionConfig, DefinedCollection } from './collections.ts'
-import { mergeCollections, withoutUndefined } from './collections.ts'
 import type { FileConfig } from './schema.ts'
 import { readTokenFile } from './token-file.ts'
 
-type Settings = FileConfig['organizations'][number]
+// What the file says, with the settings of an organization laid over those for all.
+
+/** Mirrored unless the file sets them to false. */
+export const DEFAULT_COLLECTIONS = ['orders', 'establishments']
+
+type Settings = Extract<FileConfig['collections'][string], { key: string[] }>
+
+/** One list endpoint, with all defaults filled in; durations are milliseconds. */
+export type CollectionConfig = Omit<Settings, 'path'> & { name: string; path: string }
+
+/** A collection of the top of the file, and whether organizations sync it by default. */
+export interface DefinedCollection {
+  config: CollectionConfig
+  enabled: boolean
+}
 
 /** How a list is kept fresh between full walks; durations are milliseconds. */
 interface RefreshSettings {
@@ -34,7 +46,7 @@ export interface OrganizationConfig {
   tokenPlace: string
 }
 
-interface TokenOptions {
+export interface TokenOptions {
   /** Absolute path of the configuration file: paths of token files are relative to its folder. */
   file: string
   tokens: 'resolve' | 'leave'
@@ -42,57 +54,83 @@ interface TokenOptions {
   variablesIn: (index: number, key: 'token' | 'tokenFile') => readonly string[]
 }
 
+/** Returns the default collections, then those of the file in its order. `defaults`: the settings of one that has none. */
+export function defineCollections(
+  entries: FileConfig['collections'],
+  defaults: Settings,
+): DefinedCollection[] {
+  return [...new Set([...DEFAULT_COLLECTIONS, ...Object.keys(entries)])].map((name) => {
+    const entry = Object.hasOwn(entries, name) ? entries[name] : undefined
+    const settings = typeof entry === 'object' && entry !== null ? entry : defaults
+    const config = { ...settings, name, path: settings.path ?? `/api/v1/admin/${name}` }
+    return { config, enabled: entry !== false }
+  })
+}
+
 export function createOrganizations(
   { schedule, refresh, organizations }: Pick<FileConfig, 'schedule' | 'refresh' | 'organizations'>,
   defined: readonly DefinedCollection[],
-  options: TokenOptions,
+  { file, tokens, variablesIn }: TokenOptions,
 ): OrganizationConfig[] {
   return organizations.map((own, index) => {
-    const place = tokenPlace(own, options, index)
+    const { id, name, token, tokenFile } = own
+    const variables = variablesIn(index, tokenFile === undefined ? 'token' : 'tokenFile').map(
+      (variable) => `\${${variable}}`,
+    )
+    const path = resolve(dirname(file), tokenFile ?? '')
+    // A path that comes from a variable is not shown: it may hold a secret by mistake.
+    const ofFile = variables.length === 0 ? path : `named by ${variables.join(' and ')}`
+    const tokenPlace =
+      tokenFile === undefined ? variables.join('') || `token of ${name} in the configuration` : ofFile
     return {
-      id: own.id,
-      name: own.name,
+      id,
+      name,
       schedule: own.schedule ?? schedule,
       refresh: mergeRefresh(refresh, own.refresh),
       collections: mergeCollections(defined, own.collections),
-      readToken: createReadToken(own, options, place),
-      tokenPlace: place,
+      tokenPlace,
+      readToken() {
+        if (tokens === 'leave')
+          throw new Error(`The configuration was loaded without the token of organization ${name}`)
+        return token ?? readTokenFile({ organization: name, path, shown: tokenPlace })
+      },
     }
   })
 }
 
+type Organization = FileConfig['organizations'][number]
+
 /** The settings of an organization: its own, then those for all, then the defaults. */
-function mergeRefresh(forAll: Settings['refresh'], own: Settings['refresh']): RefreshSettings | false {
+function mergeRefresh(
+  forAll: Organization['refresh'],
+  own: Organization['refresh'],
+): RefreshSettings | false {
   if ((own ?? forAll) === false) return false
-  const settingsOf = (entry: Settings['refresh']) =>
-    typeof entry === 'object' && entry !== null ? withoutUndefined(entry) : {}
   return { ...REFRESH_DEFAULTS, ...settingsOf(forAll), ...settingsOf(own) }
 }
 
-/** A path that comes from a variable is not shown: it may hold a secret by mistake. */
-function tokenPlace(
-  { name, tokenFile }: Settings,
-  { file, variablesIn }: TokenOptions,
-  index: number,
-): string {
-  const key = tokenFile === undefined ? 'token' : 'tokenFile'
-  const variables = variablesIn(index, key).map((variable) => `\${${variable}}`)
-  if (tokenFile === undefined) return variables.join('') || `token of ${name} in the configuration`
-  return variables.length === 0 ? resolve(dirname(file), tokenFile) : `named by ${variables.join(' and ')}`
+/** What one organization syncs: the collections that neither it nor the top turns off, with its overrides. */
+function mergeCollections(
+  defined: readonly DefinedCollection[],
+  overrides: Organization['collections'],
+): CollectionConfig[] {
+  const given = new Map(Object.entries(overrides))
+  return (
+    defined
+      .filter(({ config, enabled }) => (given.has(config.name) ? given.get(config.name) !== false : enabled))
+      // Filters are not merged, so that an organization can drop one of the top.
+      .map(({ config }) => ({ ...config, ...settingsOf(given.get(config.name)) }))
+  )
 }
 
-function createReadToken(
-  { name, token, tokenFile }: Settings,
-  { tokens, file }: TokenOptions,
-  shown: string,
-): () => string {
-  if (tokens === 'leave')
-    return () => {
-      throw new Error(`The configuration was loaded without the token of organization ${name}`)
-    }
-  if (token !== undefined) return () => token
-  const path = resolve(dirname(file), tokenFile ?? '')
-  return () => readTokenFile({ organization: name, path, shown })
+/** The settings that an entry gives; none if it is a switch. */
+function settingsOf<T extends object>(
+  entry: T | boolean | null | undefined,
+): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const given = typeof entry === 'object' && entry !== null ? Object.entries(entry) : []
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
 }
 
 /** Finds the organization that a command names: by its name, else its name in any case, else its UUID in any case. */

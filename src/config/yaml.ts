@@ -14,6 +14,9 @@ import {
 } from 'yaml'
 import { ConfigError, formatKey, type KeyPath, type Problem } from './problems.ts'
 
+/** The environment as the commands get it. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
 /** Where a problem is said to be: at a value, or at the key before it. */
 export type Part = 'key' | 'value'
 
@@ -31,7 +34,7 @@ const COPY = 'copy config/admin-mirror.example.yaml there and fill in your own v
 /** Aliases of aliases multiply: a few could stand for more than fits into the memory. */
 const MOST_ALIASES = 10_000
 
-/** Reads the file. Throws a ConfigError if it is no YAML. */
+/** Reads the file. Throws a ConfigError if it is no YAML; its messages never quote the file, where a token may stand. */
 export function readConfigFile(file: string): ConfigFile {
   const text = readText(file)
   const lines = new LineCounter()
@@ -46,17 +49,35 @@ export function readConfigFile(file: string): ConfigFile {
     const { line, col } = lines.linePos(offset)
     problems.push({ key, line, column: col, message })
   }
-  const syntax = document.errors.filter(({ code }) => code !== 'DUPLICATE_KEY')
   const source = text.split('\n')
-  for (const { code, pos } of [...syntax, ...document.warnings]) {
+  for (const { code, pos } of [...document.errors, ...document.warnings]) {
     const { line } = lines.linePos(pos[0])
     // One slip causes several errors: the first of a line is the one that helps.
-    if (!problems.some((problem) => problem.line === line)) reportAt(pos[0], '', explain(code, source, line))
+    if (code !== 'DUPLICATE_KEY' && !problems.some((problem) => problem.line === line))
+      reportAt(pos[0], '', explain(code, source, line))
   }
   if (problems.length > 0) throw new ConfigError(file, problems)
-  if (isEmpty(document)) throw wholeFile(file, `the configuration file is empty. To fill it, ${COPY}.`)
+  const { contents } = document
+  if (contents === null || (isScalar(contents) && contents.value === null))
+    throw wholeFile(file, `the configuration file is empty. To fill it, ${COPY}.`)
+  checkNodes(document, reportAt)
+  if (problems.length > 0) throw new ConfigError(file, problems)
+  for (const { pos } of document.errors) reportAt(pos[0], '', 'this key is given twice. Keep one of the two.')
+  return {
+    values: valuesOf(document, file),
+    problems,
+    report(path, message, part = 'value') {
+      const { node, key } = find(document, path)
+      reportAt((part === 'key' ? key : node)?.range?.[0] ?? node?.range?.[0] ?? 0, formatKey(path), message)
+    },
+  }
+}
 
-  // The library would look through the whole document for each alias.
+/** Reports what the library would throw at without a place: aliases without an anchor, and keys that are no text. */
+function checkNodes(
+  document: Document,
+  reportAt: (offset: number, key: string, message: string) => void,
+): void {
   const anchors = new Map<string, Node>()
   visit(document, {
     Value(_, node) {
@@ -71,24 +92,11 @@ export function readConfigFile(file: string): ConfigFile {
     },
     Pair(_, { key }) {
       if (isScalar(key) && key.value !== null && key.value !== '__proto__') return undefined
-      reportAt(
-        (isNode(key) && key.range?.[0]) || 0,
-        '',
-        'this cannot be a key. Write each line as "key: value".',
-      )
+      const offset = (isNode(key) && key.range?.[0]) || 0
+      reportAt(offset, '', 'this cannot be a key. Write each line as "key: value".')
       return visit.REMOVE
     },
   })
-  if (problems.length > 0) throw new ConfigError(file, problems)
-  for (const { pos } of document.errors) reportAt(pos[0], '', 'this key is given twice. Keep one of the two.')
-  return {
-    values: valuesOf(document, file),
-    problems,
-    report(path, message, part = 'value') {
-      const { node, key } = find(document, path)
-      reportAt((part === 'key' ? key : node)?.range?.[0] ?? node?.range?.[0] ?? 0, formatKey(path), message)
-    },
-  }
 }
 
 function readText(file: string): string {
@@ -110,10 +118,6 @@ const UNREADABLE: Readonly<Record<string, string>> = {
 
 function wholeFile(file: string, message: string): ConfigError {
   return new ConfigError(file, [{ key: '', line: null, column: null, message }])
-}
-
-function isEmpty({ contents }: Document): boolean {
-  return contents === null || (isScalar(contents) && contents.value === null)
 }
 
 function valuesOf(document: Document, file: string): unknown {
@@ -174,3 +178,32 @@ const TEXTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   MULTIPLE_DOCS: 'a second document begins here. The file holds one: remove the line ---.',
   TAG_RESOLVE_FAILED: 'a tag (a word after !) is not known. Remove it, or put the text in quotes.',
 }
+
+/**
+ * Replaces `${NAME}` by the environment variable, and `$$` by a dollar; a dollar before anything else stays. A variable's value is
+ * used unchanged, dollars included, and never quoted in a problem. `leave`: only says which variables there are.
+ */
+export function interpolate(
+  text: string,
+  env: Environment,
+  leave = false,
+): { text: string; names: string[]; problem: string | null } {
+  const names: string[] = []
+  let problem: string | null = null
+  const result = text.replaceAll(/\$\$|\$\{(?:([A-Za-z_]\w*)\})?/g, (found, name: string | undefined) => {
+    if (found === '$$') return '$'
+    if (name === undefined) problem ??= MALFORMED
+    else {
+      names.push(name)
+      const value = Object.hasOwn(env, name) ? env[name] : undefined
+      const state = value === '' ? 'is empty' : 'is not set'
+      if (value) return value
+      if (!leave)
+        problem ??= `the environment variable ${name} ${state}. Set ${name} before the program starts, or write the value here ($$ for a dollar).`
+    }
+    return ''
+  })
+  return { text: leave ? text : result, names, problem }
+}
+
+const MALFORMED = `has a \${ that no variable follows. Write \${NAME}, with letters, digits and _ only, or $\${ for a dollar and a brace.`

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { CollectionConfig } from '../../src/config/collections.ts'
+import type { CollectionConfig } from '../../src/config/organizations.ts'
 import { load, SMALLEST } from './config-files.ts'
 
 function loadCollections(

@@ -100,7 +100,7 @@ describe('loadConfig', () => {
   })
 
   it.each([
-    ['{ every: 500ms }', 'refresh.every: must be at least 1s'],
+    ['{ every: 500ms }', /refresh\.every: must be a duration.* at least 1s/],
     ['{ share: 0 }', 'refresh.share: must be a number from 0.1 to 100'],
     ['5m', 'refresh: must be a mapping of every and share, or false'],
   ])('says what is wrong with refresh: %s', (given, problem) => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { interpolate } from '../../src/config/config.ts'
+import { interpolate } from '../../src/config/yaml.ts'
 import { errorOf, load, placesOf, SMALLEST } from './config-files.ts'
 
 const ENV = { NAME: 'value', _1: 'one', EMPTY: '', TRICKY: `$$ \${NAME} $&` }

@@ -1,6 +1,5 @@
-import { defineCollections } from '../../src/config/collections.ts'
 import type { Config } from '../../src/config/config.ts'
-import { createOrganizations } from '../../src/config/organizations.ts'
+import { createOrganizations, defineCollections } from '../../src/config/organizations.ts'
 import { COLLECTION_DEFAULTS, FileSchema } from '../../src/config/schema.ts'
 import type { Random } from './random.ts'
 import type { ThrottleRules } from './server.ts'

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../config/fields.ts'
+import { parseDuration } from '../../config/schema.ts'
 import { UsageError, worstExitCode } from '../../errors.ts'
 import { statusText } from '../../report/status-text.ts'
 import { printableJson } from '../../text.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseDuration } from '../../src/config/fields.ts'
+import { parseDuration } from '../../src/config/schema.ts'
 import { errorOf, load, SMALLEST } from './config-files.ts'
 
 const withAddress = (address: string) => SMALLEST.replace('https://admin.example.com', address)
