@@ -33,7 +33,7 @@ export async function listenFor(
         onError: (error) =>
           logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
       })
-      logger.info({ event: 'listening', url: listener.url }, 'listening')
+      logger.info({ event: 'listening', url: listener.url }, `listening at ${listener.url}`)
     },
     /** Until a mirror is served, it answers that there is none to use, and why. */
     tellUnusable(why: string): void {

@@ -21,7 +21,7 @@ async function begin({ workspace }: Scene) {
 }
 
 async function urlOf(start: RunningCommand): Promise<string> {
-  return String((await start.log(({ msg }) => msg === 'listening')).url)
+  return String((await start.log(({ event }) => event === 'listening')).url)
 }
 
 describe('the listener of start', () => {

@@ -8,7 +8,7 @@ const it = sceneTests()
 
 // A limit at the command, and one budget for all processes. When a request may leave: test/api/rate.
 
-const isWait = ({ msg }: LogLine) => msg === 'waiting'
+const isWait = ({ event }: LogLine) => event === 'waiting'
 
 describe('a 429', () => {
   it('that asks for more than maxWait stops the job; nothing is asked before the time, until resume', async ({

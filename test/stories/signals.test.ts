@@ -36,7 +36,7 @@ const ANSWERS: [
     'a rate limit',
     {},
     { status: 429, headers: { 'retry-after': '600' }, body: {} },
-    ({ msg, reason }) => msg === 'waiting' && reason === 'the server asked for a pause',
+    ({ event, reason }) => event === 'waiting' && reason === 'the server asked for a pause',
   ],
   [
     'another try',

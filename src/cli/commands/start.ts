@@ -6,7 +6,7 @@ import { isDue } from '../../schedule/due.ts'
 import { type Scheduler, type SchedulerEvents, startScheduler } from '../../schedule/scheduler.ts'
 import { lastRunsOfAll } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
-import { jobName } from '../../text.ts'
+import { counted, jobName } from '../../text.ts'
 import { configOfFile, readConfig } from '../config-file.ts'
 import { EXIT_OF_SIGNAL } from '../exit-code.ts'
 import { type KeepFreshOptions, keepFresh, type PlannedJob } from '../keep-fresh.ts'
@@ -145,7 +145,8 @@ async function runScheduled(
   })
   const scheduled = planned.map((one) => one.scheduled)
   const due = scheduled.filter((job) => job.dueAtStart).length
-  logger.info({ event: 'daemon_started', jobs: planned.length, due }, 'started')
+  const text = `started: ${counted(planned.length, 'list')}, ${due} of them due now`
+  logger.info({ event: 'daemon_started', jobs: planned.length, due }, text)
   const skipped = new Set<string>()
   const events: SchedulerEvents = {
     onOverlap(name) {

@@ -148,7 +148,8 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
         case 'wait': {
           const { reason, until } = event
           const level = until - at >= LOGGED_WAIT_MS ? 'info' : 'debug'
-          log[level]({ event: 'waiting', reason, until: new Date(until).toISOString() }, 'waiting')
+          const time = new Date(until).toISOString()
+          log[level]({ event: 'waiting', reason, until: time }, `waiting until ${time}: ${reason}`)
           return
         }
         case 'finish': {

@@ -8,7 +8,7 @@ const it = sceneTests()
 // start and its schedule, by the real clock. What is due when: test/schedule; signals to a real process: test/stories/signals.test.ts.
 
 const finished = ({ event }: LogLine) => event === 'run_finished'
-const started = ({ msg }: LogLine) => msg === 'started'
+const started = ({ event }: LogLine) => event === 'daemon_started'
 
 describe.concurrent('start', () => {
   it.override({ options: { list: items(6), settings: { schedule: NEVER } } })
