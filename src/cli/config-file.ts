@@ -3,7 +3,7 @@ import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
 import { UsageError } from '../errors.ts'
-import { NAME_ENDS } from '../store/core/declarations.ts'
+import { NAME_ENDS } from '../store/core/tables.ts'
 import { shellWord } from '../text.ts'
 import type { Globals, Runtime } from './runtime.ts'
 

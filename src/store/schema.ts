@@ -72,7 +72,7 @@ CREATE INDEX sync_organizations_by_token ON organizations (last_fingerprint);
 CREATE TABLE sync_collections (
   name TEXT NOT NULL PRIMARY KEY,
   key TEXT NOT NULL /* JSON list of the key's paths */,
-  version INTEGER NOT NULL DEFAULT 1 /* on a server: grows with each change of its columns and views */
+  version INTEGER NOT NULL DEFAULT 1 /* grows with each change of its columns and views */
 ) STRICT;
 
 CREATE TABLE sync_jobs (
@@ -242,7 +242,9 @@ CREATE TABLE sync_view_columns (
 
 CREATE TABLE sync_seq (
   collection TEXT NOT NULL PRIMARY KEY,
-  seq INTEGER NOT NULL /* the greatest one that an event got; on a server, who writes events keeps the row locked until they are visible */
+  seq INTEGER NOT NULL /* the greatest one that an event got; on a server, who writes events keeps the row locked until they are visible */,
+  rows INTEGER NOT NULL DEFAULT 0 /* the greatest number that a row got */,
+  removals INTEGER NOT NULL DEFAULT 0 /* how often rows were removed; 0: no item returns */
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sync_gates (

@@ -98,7 +98,7 @@ function expectWhole({ workspace, jobs }: Scene): void {
         )
         .map(({ _json: json }) => JSON.parse(json))
     const versions = Array.from({ length: walks }, (_, walk) => listOf(walk))
-    expect(items('orders_raw', 'rowid')).toEqual(versions.at(-1))
+    expect(items('orders_json JOIN orders USING (_row)', '_row')).toEqual(versions.at(-1))
     expect(items('orders_history', '_valid_to, rowid')).toEqual(versions.slice(0, -1).flat())
   }
   const typed = workspace.value('SELECT count(*) FROM orders WHERE version IS NOT NULL')

@@ -6,7 +6,7 @@ const it = sceneTests()
 // The tables of a configured collection before its first row comes.
 
 const COLLECTIONS = { orders: {}, invoices: { key: ['number', 'line.no'] }, establishments: false }
-const ALL = ['invoices', 'invoices_history', 'invoices_raw', 'orders', 'orders_history', 'orders_raw']
+const ALL = ['invoices', 'invoices_history', 'invoices_json', 'orders', 'orders_history', 'orders_json']
 const refused = () => ({ status: 403, body: {} })
 
 function tables({ workspace }: Scene): string[] {
@@ -54,7 +54,8 @@ describe('the tables of a configured collection', () => {
       workspace.change(
         ALL.slice(0, 3)
           .map((name) => `DROP TABLE ${name};`)
-          .join(''),
+          .join('') +
+          "DROP VIEW invoices_raw; DROP VIEW invoices_versions; DROP VIEW invoices_changes; DELETE FROM sync_collections WHERE name = 'invoices'",
       )
     }
   })
@@ -74,7 +75,7 @@ describe('the tables of a configured collection', () => {
     // The first one knows its items by the other key.
     expect(workspace.value('SELECT status FROM sync_walks ORDER BY id LIMIT 1')).toBe('abandoned')
     expect(ended.map(({ code }) => code)).toEqual([0, 0, 1])
-    expect(workspace.rows("SELECT name FROM pragma_table_info('orders') WHERE pk > 1 ORDER BY pk")).toEqual([
+    expect(workspace.rows("SELECT name FROM pragma_index_info('orders_by_key') WHERE seqno > 0")).toEqual([
       { name: 'id' },
       { name: 'state' },
     ])
@@ -94,6 +95,6 @@ describe('the tables of a configured collection', () => {
       /CONFIGURATION.*it has a view Invoices_Raw already: give the collection another name/,
     )
     expect(server.asked.map(({ collection }) => collection)).not.toContain('invoices')
-    expect(tables(synced)).toEqual(['orders', 'orders_history', 'orders_raw'])
+    expect(tables(synced)).toEqual(['orders', 'orders_history', 'orders_json'])
   })
 })

@@ -5,12 +5,12 @@ import { createLeases } from '../../store/core/leases.ts'
 import { claimAddress, saveSetting } from '../../store/core/settings.ts'
 import type { Rule } from '../../store/core/sql.ts'
 import { storedGates } from '../../store/core/status.ts'
+import { makeConfigured } from '../../store/core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../../store/sqlite/driver.ts'
 import { translatingErrors } from '../../store/sqlite/file/open.ts'
 import { openForWriting } from '../../store/sqlite/file/open-for-writing.ts'
 import { readFileFacts } from '../../store/sqlite/read/status.ts'
 import { openSqliteStore } from '../../store/sqlite/store.ts'
-import { makeConfigured } from '../../store/sqlite/tables/collection.ts'
 import { createTokens } from '../../store/sqlite/tokens.ts'
 import {
   createFileCheck,
@@ -39,7 +39,7 @@ export async function openFile({ config, runtime, log, address }: OpenOptions): 
     const warning = await transact(() => {
       const adopted = address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', file))
       runRule(connection, saveSetting('program', manifest.version))
-      makeConfigured(connection, collections)
+      runRule(connection, makeConfigured(SQLITE, collections))
       return adopted
     })
     if (warning) log.warn({ event: 'address_accepted' }, warning)

@@ -5,11 +5,10 @@ import type { PostgresSettings } from '../../config/postgres-address.ts'
 import { MirrorError, systemCode } from '../../errors.ts'
 import { saveSetting } from '../../store/core/settings.ts'
 import { runRule } from '../../store/postgres/driver.ts'
-import { holdsMirror, migrate } from '../../store/postgres/migrate.ts'
+import { holdsMirror, makeMissing, migrate } from '../../store/postgres/migrate.ts'
 import { createServerClock } from '../../store/postgres/server/clock.ts'
 import type { PostgresAddress } from '../../store/postgres/server/pool.ts'
 import { connectServer, type Server } from '../../store/postgres/server/server.ts'
-import { makeConfigured } from '../../store/postgres/tables/collection.ts'
 import type { MirrorLog } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -28,7 +27,7 @@ export async function openPostgres(
   try {
     await migrate(server)
     await runRule(server, saveSetting('program', manifest.version))
-    await makeConfigured(server, collections)
+    await makeMissing(server, collections)
     const { clock, measure } = await createServerClock(server, runtime.elapsed)
     const stop = runtime.every(MEASURE_EVERY_MS, () => {
       // The next statement reports a server that is away.

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { findOrganization } from '../../config/organizations.ts'
 import { UsageError } from '../../errors.ts'
-import { tableName } from '../../store/columns/catalog.ts'
+import { viewName } from '../../store/columns/catalog.ts'
 import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/reading.ts'
 import { quoted } from '../../store/core/sql.ts'
 import { printable } from '../../text.ts'
@@ -26,7 +26,7 @@ export async function exportedRows(
   }
   const areItems = format === 'ndjson' && collections.includes(name)
   const [list, from] = areItems
-    ? [quoted('_json'), tableName(name, 'raw')]
+    ? [quoted('_json'), viewName(name, 'raw')]
     : [[...columns.keys()].map(quoted).join(', '), name]
   const rows = await mirror.query(`SELECT ${list} FROM ${quoted(from)}${where}`, [])
   return { ...rows, types: [...columns.values()], areItems }
@@ -42,8 +42,8 @@ async function columnsOf(
   const found = await ask(dialect.relationNamed([name]))
   if (found?.name === name && WITH_ROWS.includes(found.kind)) {
     const types = await ask(dialect.columnTypes(name))
-    const shown = OF_EVERY_MIRROR[name] ?? null
-    return shown === null ? types : new Map([...types].filter(([column]) => shown.includes(column)))
+    const shown = OF_EVERY_MIRROR[name] ?? [...types.keys()].filter((column) => column !== ROW)
+    return new Map([...types].filter(([column]) => shown.includes(column)))
   }
   if (namesOf(config).includes(name) && !collections.includes(name))
     throw new UsageError(`nothing of ${name} was synced yet; "admin-mirror sync" does it`)
@@ -53,6 +53,9 @@ async function columnsOf(
     names.filter((known) => mayHold(collections, known)),
   )
 }
+
+/** The number by which the program finds the JSON of a row. */
+const ROW = '_row'
 
 /** Unlike an index or a sequence, which may have such a name, too. */
 const WITH_ROWS = ['table', 'view', 'materialized view']

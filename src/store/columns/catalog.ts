@@ -133,8 +133,8 @@ export function shapeOf(name: string, catalog: Catalog): TableShape {
 
 // Names of tables and views, which a database keeps in one namespace with its indexes.
 
-/** The tables of a collection: what analysts query, the items as they were sent, superseded versions. */
-export const TABLE_KINDS = ['typed', 'raw', 'history'] as const
+/** The tables of a collection: what analysts query; the same items as JSON, row for row; superseded versions. */
+export const TABLE_KINDS = ['typed', 'json', 'history'] as const
 
 export type TableKind = (typeof TABLE_KINDS)[number]
 
@@ -142,20 +142,21 @@ export function tableName(collection: string, kind: TableKind): string {
   return kind === 'typed' ? collection : `${collection}_${kind}`
 }
 
-export function changesViewName(collection: string): string {
-  return `${collection}_changes`
+/** The views of a collection, beside those of its arrays. */
+export const VIEW_KINDS = ['raw', 'versions', 'changes'] as const
+
+export type ViewKind = (typeof VIEW_KINDS)[number]
+
+export function viewName(collection: string, kind: ViewKind): string {
+  return `${collection}_${kind}`
 }
 
-export function versionsViewName(collection: string): string {
-  return `${collection}_versions`
-}
-
-/** Whether a table or view of the collection would have this name, whatever the mirror holds. */
+/** Whether a table or view of the collection that is for people would have this name, whatever the mirror holds. */
 export function belongsTo(collection: string, name: string): boolean {
   const own = [
-    ...TABLE_KINDS.map((kind) => tableName(collection, kind)),
-    changesViewName(collection),
-    versionsViewName(collection),
+    collection,
+    tableName(collection, 'history'),
+    ...VIEW_KINDS.map((kind) => viewName(collection, kind)),
   ]
   // No collection's name has two underscores.
   const arrays = `${collection}__`

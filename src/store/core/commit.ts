@@ -1,22 +1,20 @@
 import type { CommitResult, PageChanges, PageCommit } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import type { TypedRow } from '../columns/row.ts'
+import type { Fitted } from './fit.ts'
 import { type LockedJob, namesOf, OF_JOB, saveRefresh, scopeOf } from './jobs.ts'
 import { countHeld } from './missing.ts'
-import type { RowWriter } from './rows.ts'
 import { trafficValues } from './runs.ts'
 import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
 
 /** Writes a page with its rows, and counts it. */
 export function* commitPage(
   dialect: Dialect,
-  writer: RowWriter,
-  typed: readonly TypedRow[],
+  { tables, typed }: Pick<Fitted, 'tables' | 'typed'>,
   job: Job,
   { changes, run: reader, at: time, answer, saved }: PageCommit,
   row: LockedJob,
 ): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
-  yield* writer.write(job, changes.upserts, typed, time)
+  yield* tables.writer.write(job, changes.upserts, typed, time)
   const at = timeOf(time)
   const ids = JSON.stringify(changes.keys.map(({ id }) => id))
   const added = changes.upserts.filter(({ change }) => change === 'added').length

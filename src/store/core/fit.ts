@@ -2,19 +2,26 @@ import type { JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
 import type { Notice } from '../../sync/types.ts'
 import { type Catalog, fitsKeys, shapeOf, type TableShape } from '../columns/catalog.ts'
-import type { ColumnChange } from '../columns/column.ts'
 import { type ArrayView, arrayViewName, type ElementColumn, extendElements } from '../columns/elements.ts'
 import { extendCatalog, extensionNotices } from '../columns/extend.ts'
 import { type ArrayValue, type TypedRow, toRow } from '../columns/row.ts'
-import { type ElementSql, isTaken, makeArrayView } from './array-views.ts'
-import { makeViews } from './collections.ts'
+import {
+  type ConfiguredCollection,
+  hasTables,
+  loadArrayViews,
+  loadCatalog,
+  saveColumns,
+  saveView,
+} from './catalogs.ts'
+import { isTaken, makeArrayView, makeViews } from './collection-views.ts'
 import { fillLists } from './lists-with-holes.ts'
 import { misfitsIndexSql } from './misfits.ts'
 import { createRowWriter, type RowWriter } from './rows.ts'
-import { type Dialect, exec, one, type Rule } from './sql.ts'
-import { type ConfiguredCollection, loadArrayViews, loadCatalog, saveColumns, saveView } from './tables.ts'
+import { type Dialect, exec, one, type Rule, type Runner, run } from './sql.ts'
+import { changeColumns, ensureTables } from './tables.ts'
 
-// The tables and views of a collection are changed where they cannot hold the items that come.
+// The tables and views of a collection grow where they cannot hold the items that come. A process knows them as it read them last: each
+// transaction that writes rows looks whether another process has changed them since.
 
 /** What a process knows of the tables and views of a collection. */
 export interface KnownTables {
@@ -23,14 +30,54 @@ export interface KnownTables {
   catalog: Catalog
   /** By the column of their array. */
   views: ReadonlyMap<string, ArrayView>
+  /** Of the tables: another number after each change. */
+  version: number
 }
 
-export function* knownTables(dialect: Dialect, collection: ConfiguredCollection): Rule<KnownTables> {
+/** What this process knows of the tables of all collections. */
+export function createTables({ dialect, isLocal, reading, writing }: Runner) {
+  const known = new Map<string, KnownTables>()
+  return {
+    /** The tables of a collection, which are made on the first use. Another worker on a server may have changed them since. */
+    async of(collection: ConfiguredCollection): Promise<KnownTables> {
+      const { name } = collection
+      const before = known.get(name)
+      if (before && (!isLocal || (await reading(versionOf(name))) === before.version)) return before
+      if (!(await reading(hasTables(collection)))) await writing(() => ensureTables(dialect, collection))
+      const tables = await reading(knownTables(dialect, collection))
+      known.set(name, tables)
+      return tables
+    },
+    note: (tables: KnownTables) => known.set(tables.shape.name, tables),
+    forget: (name: string) => known.delete(name),
+  }
+}
+
+/** The tables as they are now, if they are not known so already. `version`: as the transaction found it. */
+export function* currentTables(
+  dialect: Dialect,
+  collection: ConfiguredCollection,
+  before: KnownTables,
+  version: number | null,
+): Rule<KnownTables> {
+  return version === before.version ? before : yield* knownTables(dialect, collection)
+}
+
+function* knownTables(dialect: Dialect, collection: ConfiguredCollection): Rule<KnownTables> {
   const { name } = collection
+  // First, so that a change between the two is noticed later.
+  const version = yield* versionOf(name)
   const catalog = yield* loadCatalog(dialect, collection)
   const shape = shapeOf(name, catalog)
   const views = yield* viewsByColumn(dialect, name)
-  return { shape, writer: createRowWriter(dialect, shape), catalog, views }
+  return { shape, writer: createRowWriter(dialect, shape), catalog, views, version }
+}
+
+function* versionOf(name: string): Rule<number> {
+  const row = yield* one<{ version: number }>('SELECT version FROM sync_collections WHERE name = :name', {
+    name,
+  })
+  return row?.version ?? 0
 }
 
 function* viewsByColumn(dialect: Dialect, collection: string): Rule<Map<string, ArrayView>> {
@@ -71,79 +118,45 @@ function extendedElements(
 
 const NO_ELEMENTS: readonly ElementColumn[] = []
 
-/** A result; or the items that the tables cannot hold yet. */
-export type Outcome<T> = { result: T; wanted?: never } | { result?: never; wanted: WantedItems }
-
-/** Writes rows where the tables can hold them. */
-export type Writing<T> = (tables: KnownTables) => Rule<Outcome<T>>
-
-/** How a store gives access to the tables of a collection. */
-export interface TableAccess {
-  /** Runs a rule in a transaction, with the tables as they are then. `begin` makes the rule, again if the transaction runs twice. */
-  withTables<T>(collection: ConfiguredCollection, begin: Writing<T>): Promise<Outcome<T>>
-  /** The same after `fitTables`: in its transaction, or in one after it. */
-  withFittedTables<T>(
-    collection: ConfiguredCollection,
-    wanted: WantedItems,
-    at: string,
-    begin: Writing<T>,
-  ): Promise<{ outcome: Outcome<T>; notices: readonly Notice[] }>
+/** Rows that fit their tables. */
+export interface Fitted {
+  tables: KnownTables
+  typed: readonly TypedRow[]
+  notices: readonly Notice[]
 }
 
-/** Other processes may need other columns for their items at the same time. */
-const MOST_FITTINGS = 20
-
-/** Writes rows, and changes the tables first where they cannot hold them. Returns notices for the log, too. `at`: ISO 8601. */
-export async function writeFitting<T>(
-  { withTables, withFittedTables }: TableAccess,
+/** The typed rows of the items, in tables that are changed first where they cannot hold them. `tables`: as they are now. `at`: ISO 8601. */
+export function* fitTables(
+  dialect: Dialect,
   collection: ConfiguredCollection,
+  tables: KnownTables,
+  wanted: WantedItems,
   at: string,
-  begin: Writing<T>,
-): Promise<{ result: T; notices: readonly Notice[] }> {
-  // By message, since a plan that is made again repeats its notices.
-  const notices = new Map<string, Notice>()
-  let outcome = await withTables(collection, begin)
-  for (let fittings = 0; fittings < MOST_FITTINGS; fittings++) {
-    if (!outcome.wanted) return { result: outcome.result, notices: [...notices.values()] }
-    const fitted = await withFittedTables(collection, outcome.wanted, at, begin)
-    for (const notice of fitted.notices) notices.set(notice.message, notice)
-    ;({ outcome } = fitted)
-  }
-  throw new Error(
-    `the tables of ${collection.name} were changed ${MOST_FITTINGS} times, and still cannot hold the items of this page`,
-  )
+): Rule<Fitted> {
+  const typed = typedRows(dialect, tables, wanted)
+  if (typed) return { tables, typed, notices: [] }
+  // One process at a time changes a collection; the others then find what they need.
+  yield* run('UPDATE sync_collections SET version = version + 1 WHERE name = :name', {
+    name: collection.name,
+  })
+  const notices = yield* growTables(dialect, collection, wanted, at)
+  const grown = yield* knownTables(dialect, collection)
+  const rows = typedRows(dialect, grown, wanted)
+  if (!rows) throw new Error(`the tables of ${collection.name} were changed, and still cannot hold the items`)
+  return { tables: grown, typed: rows, notices }
 }
-
-/** How a database changes tables that have rows, and views that somebody may read. */
-export interface Alteration {
-  dialect: Dialect
-  /** Makes all changes of columns. */
-  alterTables(collection: string, changes: readonly ColumnChange[]): Rule<void>
-  /** Makes a view, or makes it anew. */
-  makeView(name: string, select: string): Rule<void>
-  elements: ElementSql
-  /** The SELECT of the view of changes, and of that of versions: see `selectChanges` and `selectVersions`. */
-  changes(shape: ViewedTable): string
-  versions(shape: TableShape): string
-}
-
-export type ViewedTable = Pick<TableShape, 'name' | 'keyColumns'>
 
 /** Changes columns and views so that they can hold these items. */
-export function* fitTables(
-  alteration: Alteration,
+function* growTables(
+  dialect: Dialect,
   collection: ConfiguredCollection,
   { keys, items }: WantedItems,
   at: string,
 ): Rule<Notice[]> {
-  const { dialect } = alteration
   const { name } = collection
-  // One process at a time changes a collection; the others then find what they need.
-  const found = yield* one(`SELECT 1 FROM sync_collections WHERE name = :name ${dialect.forUpdate}`, { name })
-  if (!found) throw new Error(`${name} has no tables`)
   const extension = extendCatalog(yield* loadCatalog(dialect, collection), keys, items)
   const { catalog, changes } = extension
-  yield* alteration.alterTables(name, changes)
+  yield* changeColumns(dialect, name, changes)
   yield* saveColumns(
     dialect,
     name,
@@ -153,21 +166,16 @@ export function* fitTables(
   const shape = shapeOf(name, catalog)
   if (changes.some(({ kind, column }) => kind === 'add' && column.role === 'text'))
     yield* exec(misfitsIndexSql(dialect, shape))
-  if (changes.length > 0) yield* makeViews(alteration, shape)
+  if (changes.length > 0) yield* makeViews(dialect, shape)
   const writer = createRowWriter(dialect, shape)
   const filled = yield* fillLists(dialect, { writer, catalog, shape }, changes)
   const arrays = [...filled, ...items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])]
-  const views = yield* extendViews(alteration, shape, arrays)
+  const views = yield* growViews(dialect, shape, arrays)
   return [...extensionNotices(extension), ...views]
 }
 
 /** Makes the views that these arrays need, or makes them anew. */
-function* extendViews(
-  alteration: Alteration,
-  shape: ViewedTable,
-  arrays: readonly ArrayValue[],
-): Rule<Notice[]> {
-  const { dialect } = alteration
+function* growViews(dialect: Dialect, shape: TableShape, arrays: readonly ArrayValue[]): Rule<Notice[]> {
   const { name: collection } = shape
   const views = yield* viewsByColumn(dialect, collection)
   const changed = new Map<string, ArrayView>()
@@ -180,7 +188,7 @@ function* extendViews(
     const taken = [...views.values()].map((view) => view.name)
     const name = views.get(arrayColumn)?.name ?? arrayViewName(collection, arrayColumn, taken, dialect.limits)
     const view = { name, arrayColumn, elements }
-    if (elements.length >= dialect.limits.mostColumns && !isFull(views.get(arrayColumn)))
+    if (isFull(view) && !isFull(views.get(arrayColumn)))
       notices.push({
         level: 'warn',
         message: `${name} has ${elements.length} fields, the most it can have: all further ones are in the array only`,
@@ -195,7 +203,7 @@ function* extendViews(
         level: 'warn',
         message: `the name ${view.name} is taken, so there is no view of that array`,
       })
-    else yield* makeArrayView(alteration, shape, view)
+    else yield* makeArrayView(dialect, shape, view)
   }
   return notices
 }

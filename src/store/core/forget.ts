@@ -1,9 +1,9 @@
 import { InterruptedError } from '../../errors.ts'
-import { keyColumnNames, splitKey, type TableKind, tableName } from '../columns/catalog.ts'
+import { keyColumnNames, splitKey, tableName } from '../columns/catalog.ts'
+import { knownKey } from './catalogs.ts'
 import { asOwner, type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
 import type { Leases } from './leases.ts'
 import { all, type Dialect, one, quoted, type Rule, type Runner, run, timeOf } from './sql.ts'
-import { knownKey } from './tables.ts'
 
 // What `forget` deletes of a job, and of an organization.
 
@@ -17,40 +17,34 @@ export interface Holdings {
   runs: number
 }
 
-/**
- * A set of a job's rows. All its tables lose the same rows at once, so that no typed row is left without its raw row.
- */
+/** A set of a job's rows. */
 interface RowSet {
   /** The number of `Holdings` that counts them; null: none. */
   counts: keyof Holdings | null
-  tables: readonly string[]
+  table: string
   where: string
   /** The columns that identify a row, and the order of deletion. */
   key: string
   order: string
+  /** A table whose rows have the same numbers, and go first. */
+  beside: string | null
 }
 
 function lines(counts: keyof Holdings | null, table: string, key: string, where = OF_JOB): RowSet {
-  return { counts, tables: [table], where, key, order: key }
+  return { counts, table, where, key, order: key, beside: null }
 }
 
 /** What is deleted of a job, in this order: a walk after everything that refers to it, since its id is used again. */
 function* rowSetsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<RowSet[]> {
   const known = yield* knownKey(collection)
-  const rows = (counts: keyof Holdings, kinds: readonly TableKind[]): RowSet[] => {
-    if (!known) return []
-    const keys = keyColumnNames(splitKey(known), limits)
-    return [
-      {
-        counts,
-        tables: kinds.map((kind) => quoted(tableName(collection, kind))),
-        where: '"_organization_id" = :organization',
-        key: rowId,
-        order: [...keys.map(quoted), rowId].join(', '),
-      },
-    ]
-  }
+  const keys = known ? keyColumnNames(splitKey(known), limits).map(quoted).join(', ') : ''
+  const where = '"_organization_id" = :organization'
+  const [history, beside] = [tableName(collection, 'history'), tableName(collection, 'json')].map(quoted)
   const ofWalks = `walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB})`
+  const ofCollection: RowSet[] = [
+    { counts: 'rows', table: quoted(collection), where, key: '"_row"', order: keys, beside: beside ?? null },
+    { ...lines('versions', history ?? '', rowId, where), order: `${keys}, ${rowId}` },
+  ]
   return [
     lines(null, 'sync_missing', 'organization_id, collection, key'),
     lines(null, 'sync_refreshed', rowId, ofWalks),
@@ -58,20 +52,17 @@ function* rowSetsOf({ rowId, limits }: Dialect, { collection }: JobNames): Rule<
     lines('walks', 'sync_walks', 'id'),
     lines('runs', 'sync_runs', 'id'),
     lines('rejects', 'sync_rejects', 'organization_id, collection, fingerprint'),
-    ...rows('rows', ['raw', 'typed']),
-    ...rows('versions', ['history']),
+    ...(known ? ofCollection : []),
   ]
 }
 
 /** Counts what the mirror holds of a job. */
 export function* holdingsOf(dialect: Dialect, job: JobNames): Rule<Holdings> {
   const holdings: Holdings = { rows: 0, versions: 0, rejects: 0, walks: 0, pages: 0, runs: 0 }
-  for (const { counts, tables, where } of yield* rowSetsOf(dialect, job)) {
+  for (const { counts, table, where } of yield* rowSetsOf(dialect, job)) {
     if (!counts) continue
-    for (const table of tables) {
-      const found = yield* one<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${where}`, job)
-      holdings[counts] = Math.max(holdings[counts], found?.rows ?? 0)
-    }
+    const found = yield* one<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${where}`, job)
+    holdings[counts] = found?.rows ?? 0
   }
   return holdings
 }
@@ -105,13 +96,10 @@ function* markForgotten(job: JobNames, at: string): Rule<void> {
 /** Deletes up to `rows` rows of a job, after `markForgotten`. Returns true when none is left. */
 function* deleteHoldings(dialect: Dialect, job: JobNames, rows: number): Rule<boolean> {
   let left = rows
-  for (const { counts, tables, where, key, order } of yield* rowSetsOf(dialect, job)) {
-    let gone = 0
-    for (const table of tables) {
-      const chosen = `SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT :left`
-      const changes = yield* run(`DELETE FROM ${table} WHERE (${key}) IN (${chosen})`, { ...job, left })
-      gone = Math.max(gone, changes)
-    }
+  for (const { counts, table, where, key, order, beside } of yield* rowSetsOf(dialect, job)) {
+    const chosen = `(${key}) IN (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT :left)`
+    if (beside) yield* run(`DELETE FROM ${beside} WHERE ${chosen}`, { ...job, left })
+    const gone = yield* run(`DELETE FROM ${table} WHERE ${chosen}`, { ...job, left })
     left -= gone
     if (counts === 'rows' && gone > 0)
       yield* run(

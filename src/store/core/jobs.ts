@@ -4,6 +4,7 @@ import type { JobRefresh, RefreshState, SavedRefresh } from '../../sync/refresh/
 import type { HeldRemovals, Lease, PageRetry } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
+import { assertKnownVersion } from '../schema.ts'
 import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
 
 // `sync_jobs`: one row for each list of an organization.
@@ -48,25 +49,35 @@ export interface LockedJob {
   path: string | null
   filters: string | null
   isMixed: number
+  /** That of the collection's tables; null without any. */
+  tables: number | null
+  /** On a server: of the schema. */
+  schema: string | null
 }
 
 /**
- * Locks the job's row, and runs `begin`. Throws JobError (`BUSY`) if another process has the job by now. `begin` sees everything that other
- * processes wrote of the job, since they lock the same row.
+ * Locks the job's row, and runs `begin`. Throws JobError (`BUSY`) if another process has the job by now, and MirrorLostError if a newer version of
+ * the program has changed the mirror. `begin` sees everything that other processes wrote of the job, since they lock the same row.
+ * @param changes Of the collection's tables: `keep` them as they are, or `change` them.
  */
 export function* asOwner<T>(
-  { ofOwner }: Dialect,
+  { ofOwner, lock }: Dialect,
   { job, name, epoch }: OwnJob,
   begin: (row: LockedJob) => Rule<T>,
+  changes: 'keep' | 'change' | null = null,
 ): Rule<T> {
   const row = yield* one<LockedJob>(
     `
-      SELECT rows_added AS "rowsAdded", scope_path AS path, scope_filters AS filters, scope_mixed AS "isMixed"
+      SELECT
+        rows_added AS "rowsAdded", scope_path AS path, scope_filters AS filters, scope_mixed AS "isMixed",
+        (SELECT version FROM sync_collections WHERE name = :collection::text ${changes ? lock(changes) : ''}) AS tables,
+        (SELECT value FROM sync_settings WHERE name = 'version') AS schema
       FROM sync_jobs
       WHERE ${OF_JOB} ${ofOwner}
     `,
     { ...job, epoch },
   )
+  if (row?.schema != null) assertKnownVersion(Number(row.schema), 'the schema')
   if (row) return yield* begin(row)
   throw new JobError(
     'BUSY',

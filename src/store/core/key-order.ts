@@ -1,7 +1,6 @@
 import { packTexts } from '../../json/value.ts'
 import type { Job } from '../../sync/types.ts'
 import type { KeyType } from '../columns/catalog.ts'
-import { tableName } from '../columns/catalog.ts'
 import { all, type Keys, quoted, type Rule, SQL_TYPES } from './sql.ts'
 
 // Rows in the order of their key, a batch at a time: as `verify` reads ids.
@@ -43,16 +42,15 @@ function rowsAfter({ keyColumns, keyTypes }: Keys, from: Position | null) {
 
 /** See `Store.liveKeys`. */
 export function* liveKeys(
-  keys: Keys | null,
+  keys: Keys,
   job: Job,
   from: string | null,
 ): Rule<{ ids: string[]; next: string | null }> {
-  if (!keys) return { ids: [], next: null }
   const after = rowsAfter(keys, from === null ? null : (JSON.parse(from) as Position))
   const rows = yield* all<Record<string, string>>(
     `
       SELECT ${keyTexts(keys.keyColumns)}
-      FROM ${quoted(tableName(job.collection.name, 'raw'))}
+      FROM ${quoted(job.collection.name)}
       WHERE "_organization_id" = :organization AND ${after.sql}
       ORDER BY ${after.order}
       LIMIT ${KEYS_BATCH}

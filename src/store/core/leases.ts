@@ -1,10 +1,10 @@
 import type { OwnerWork } from '../../sync/owner-work.ts'
 import type { Acquired, Lease, Store } from '../../sync/store.ts'
 import type { Job, Trigger } from '../../sync/types.ts'
-import { refusalOf } from './collections.ts'
 import { type JobNames, namesOf, OF_JOB, type OwnJob, ownJobOf, refreshOf } from './jobs.ts'
 import { assertAddressKept } from './settings.ts'
 import { all, type Dialect, msOf, one, type Rule, type Runner, run, type StoredTime, timeOf } from './sql.ts'
+import { refusalOf } from './tables.ts'
 
 /**
  * Which process works on which job: the job's row names its owner, and `sync_workers` says when each process was heard last. A process with jobs

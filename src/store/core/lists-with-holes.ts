@@ -1,10 +1,10 @@
 import { parseExact } from '../../json/exact.ts'
 import { asJsonObject } from '../../json/value.ts'
-import type { Catalog, TableShape } from '../columns/catalog.ts'
+import { type Catalog, type TableShape, tableName } from '../columns/catalog.ts'
 import { type Column, type ColumnChange, parseSqlitePath } from '../columns/column.ts'
 import { type ArrayValue, toRow } from '../columns/row.ts'
-import type { RowWriter, TypedLine } from './rows.ts'
-import { all, type Dialect, joinRaw, quoted, type Rule } from './sql.ts'
+import type { RowWriter } from './rows.ts'
+import { all, type Dialect, quoted, type Rule } from './sql.ts'
 
 /** Rows that one statement writes. */
 const BATCH_ROWS = 1000
@@ -22,20 +22,19 @@ export function* fillLists(
     kind === 'add' && column.type === 'TEXT' ? numberedFields(shape.columns, column) : [],
   )
   if (numbered.length === 0) return []
-  const keys = shape.keyColumns.map((key, index) => `r.${quoted(key)} AS k${index}`)
-  const rows = yield* all<Record<string, string | number>>(`
-    SELECT r."_organization_id" AS organization, ${keys.join(', ')}, r."_json" AS text
-    FROM ${quoted(shape.name)} AS t ${joinRaw(dialect, shape.name, shape.keyColumns)}
+  const rows = yield* all<{ number: number; text: string }>(`
+    SELECT t."_row" AS number, j."_json" AS text
+    FROM ${quoted(shape.name)} AS t
+    ${dialect.join} ${quoted(tableName(shape.name, 'json'))} AS j ON j."_row" = t."_row"
     WHERE ${numbered.map(({ name }) => `t.${quoted(name)} IS NOT NULL`).join(' OR ')}
   `)
-  const lines = rows.flatMap(({ organization, text, ...row }): TypedLine[] => {
-    const typed = toRow(catalog, asJsonObject(parseExact(String(text))))
-    const key = shape.keyColumns.map((_, index) => ({ text: String(row[`k${index}`]), integer: false }))
-    return typed ? [{ organization: String(organization), key, typed: dialect.stored(catalog, typed) }] : []
+  const filled = rows.flatMap(({ number, text }) => {
+    const typed = toRow(catalog, asJsonObject(parseExact(text)))
+    return typed ? [{ number: BigInt(number), typed: dialect.stored(catalog, typed) }] : []
   })
-  for (let from = 0; from < lines.length; from += BATCH_ROWS)
-    yield* writer.writeTyped(lines.slice(from, from + BATCH_ROWS))
-  return lines.flatMap(({ typed }) => typed.arrays)
+  for (let from = 0; from < filled.length; from += BATCH_ROWS)
+    yield* writer.rewrite(filled.slice(from, from + BATCH_ROWS))
+  return filled.flatMap(({ typed }) => typed.arrays)
 }
 
 /** The columns of the fields of such objects. */

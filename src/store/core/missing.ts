@@ -1,10 +1,11 @@
 import type { HeldBackReason, MissingCounts, MissingRule } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { tableName } from '../columns/catalog.ts'
+import { knownKeys, loadColumns } from './catalogs.ts'
 import { jobState, namesOf, OF_JOB } from './jobs.ts'
 import { takeSeq } from './rows.ts'
-import { type Dialect, type Keys, one, quoted, type Rule, run, type Values } from './sql.ts'
-import { loadColumns } from './tables.ts'
+import { addRemoved } from './runs.ts'
+import { type Dialect, one, quoted, type Rule, run, type Values } from './sql.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
 // `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.
@@ -51,11 +52,11 @@ export interface Judged {
   at: string
 }
 
-/** Notes what a trusted walk did not see. Repeating it for the same walk changes nothing. `keys`: null without tables. */
-export function* noteMissing(dialect: Dialect, keys: Keys | null, judged: Judged): Rule<void> {
+/** Notes what a trusted walk did not see. Repeating it for the same walk changes nothing. */
+export function* noteMissing(dialect: Dialect, judged: Judged): Rule<void> {
   const ids = idsSeen(dialect)
   yield* forgetSeen(judged.job, ids, { walkId: judged.rule.walkId })
-  if (keys) yield* noteUnseen(dialect, keys, judged, ids)
+  yield* noteUnseen(dialect, judged, ids)
 }
 
 /** Forgets entries of rows with these ids. */
@@ -67,22 +68,23 @@ export function* forgetSeen(job: Job, ids: string, values: Values = {}): Rule<vo
 /** Notes live rows without these ids. `range`: only rows with these numbers; the plus keeps SQLite from looking for them in an index of all rows. */
 export function* noteUnseen(
   dialect: Dialect,
-  keys: Keys,
   { job, rule, at }: Judged,
   ids: string,
   range: { from: number; to: number } | null = null,
 ): Rule<void> {
+  const keys = yield* knownKeys(dialect, job.collection.name)
+  if (!keys) return
   const { isOtherScope, isMixed } = yield* jobState(job)
-  const id = dialect.idOfRow(keys, 'raw')
+  const id = dialect.idOfRow(keys, 't')
   yield* run(
     `
       WITH seen AS ${range ? '' : 'MATERIALIZED'} (${ids})
       INSERT INTO sync_missing (organization_id, collection, key, state, missed_by, since, reason)
       SELECT :organization::text, :collection::text, ${id}, :state, :walkId, :at, :reason
-      FROM ${quoted(tableName(job.collection.name, 'raw'))} AS raw
+      FROM ${quoted(job.collection.name)} AS t
       LEFT JOIN seen ON seen.value = ${id}
-      WHERE ${range ? '+' : ''}raw."_organization_id" = :organization::text AND seen.value IS NULL
-        ${range ? `AND raw.${dialect.rowId} > :from AND raw.${dialect.rowId} <= :to` : ''}
+      WHERE ${range ? '+' : ''}t."_organization_id" = :organization::text AND seen.value IS NULL
+        ${range ? 'AND t."_row" > :from AND t."_row" <= :to' : ''}
       ON CONFLICT (organization_id, collection, key) DO UPDATE
       SET state = 'removable', reason = CASE WHEN :isOtherScope::bigint = 1 THEN 'out_of_scope' ELSE sync_missing.reason END
       WHERE sync_missing.state = 'missed' AND sync_missing.missed_by <> excluded.missed_by
@@ -114,55 +116,82 @@ export function* holdMissing(job: Job, why: HeldBackReason | null): Rule<void> {
   yield* countHeld(job, why)
 }
 
-/** Removes all rows that are removable or held. Returns how many. */
-export function* removeMissing(dialect: Dialect, keys: Keys | null, job: Job, at: string): Rule<number> {
-  if (!keys) return 0
+/** The rows of a job that are to be removed: those that are held, too, since nobody asks for a part. */
+const LEAVING = `${OF_JOB} AND state IN ('removable', 'held')`
+
+/** Rows of one transaction: some tens of milliseconds. */
+const REMOVED_AT_ONCE = 1000
+
+/**
+ * Removes a batch of rows while many are to be removed. Returns true when the rest can go with the end of the walk. A process that is killed
+ * between two batches leaves the walk open, and whoever goes on with it judges the rows that are left: of fewer live rows, so no brake
+ * holds what this walk has removed.
+ */
+export function* removeBatch(dialect: Dialect, job: Job, runId: number, at: string): Rule<boolean> {
+  const further = yield* one(
+    `SELECT 1 FROM sync_missing WHERE ${LEAVING} LIMIT 1 OFFSET ${REMOVED_AT_ONCE}`,
+    namesOf(job),
+  )
+  if (further === null) return true
+  yield* removeMissing(dialect, job, runId, at, REMOVED_AT_ONCE)
+  return false
+}
+
+/** Removes rows that are removable or held: all, or the first so many. */
+export function* removeMissing(
+  dialect: Dialect,
+  job: Job,
+  runId: number,
+  at: string,
+  most: number | null = null,
+): Rule<void> {
+  const keys = yield* knownKeys(dialect, job.collection.name)
+  if (!keys) return
   const { name, history } = job.collection
-  const toRemove = (table: string, further = '') => `
+  const [typed, json] = [quoted(name), quoted(tableName(name, 'json'))]
+  const chosen =
+    most === null ? '' : ` AND key IN (SELECT key FROM sync_missing WHERE ${LEAVING} LIMIT ${most})`
+  // Nobody sees this state: what is in it is gone at the end of the transaction.
+  yield* run(`UPDATE sync_missing SET state = 'going' WHERE ${LEAVING}${chosen}`, namesOf(job))
+  const going = `
     FROM sync_missing AS missing
-    ${dialect.join} ${table} AS stored
-      ON stored."_organization_id" = missing.organization_id AND ${dialect.hasId(keys, 'stored', 'missing.key')}
-    ${further}
-    WHERE missing.organization_id = :organization::text AND missing.collection = :collection::text
-      AND missing.state IN ('removable', 'held')
+    ${dialect.join} ${typed} AS t
+      ON t."_organization_id" = missing.organization_id AND ${dialect.hasId(keys, 't', 'missing.key')}
   `
-  const remove = (table: string) => {
-    const { rowId } = dialect
-    const sql = `DELETE FROM ${table} WHERE ${rowId} IN (SELECT stored.${rowId} ${toRemove(table)})`
-    return run(sql, namesOf(job))
-  }
-  const raw = quoted(tableName(name, 'raw'))
+  const ofJob = `
+    WHERE missing.organization_id = :organization::text AND missing.collection = :collection::text AND missing.state = 'going'
+  `
+  const { seq } = yield* takeSeq(name, at, { removals: 1 })
   if (history !== false) {
-    const columns = keys.keyColumns.map(quoted)
     const known = yield* loadColumns(dialect, name)
-    const values = known.filter(({ role }) => role !== 'key').map((column) => quoted(column.name))
-    const former = ['"_organization_id"', ...columns]
-      .map((key) => `former.${key} = stored.${key}`)
-      .join(' AND ')
+    const values = known.filter(({ role }) => role !== 'key').map((column) => column.name)
+    const columns = ['_organization_id', ...keys.keyColumns, ...values].map(quoted)
     yield* run(
       `
         INSERT INTO ${quoted(tableName(name, 'history'))} (
-          "_organization_id", ${columns.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at",
-          ${['"_valid_from_seq"', '"_valid_to_seq"', ...values].join(', ')}
+          ${columns.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_seq", "_change", "_changed_fields", "_ended_seq"
         )
         SELECT
-          stored."_organization_id", ${columns.map((column) => `stored.${column}`).join(', ')}, stored."_json", stored."_changed_at",
-          ${dialect.later}(stored."_changed_at", :at::timestamptz), missing.reason, stored."_first_seen_at",
-          ${['stored."_changed_seq"', ':seq::bigint', ...values.map((value) => `former.${value}`)].join(', ')}
-        ${toRemove(raw, `LEFT JOIN ${quoted(name)} AS former ON ${former}`)}
+          ${columns.map((column) => `t.${column}`).join(', ')}, j."_json", t."_changed_at",
+          ${dialect.later}(t."_changed_at", :at::timestamptz), missing.reason, j."_seq", j."_change", j."_changed_fields", :seq::bigint
+        ${going}
+        ${dialect.join} ${json} AS j ON j."_row" = t."_row"
+        ${ofJob}
       `,
-      { ...namesOf(job), at, seq: yield* takeSeq(name, at) },
+      { ...namesOf(job), at, seq },
     )
   }
-  yield* remove(quoted(name))
-  const removed = yield* remove(raw)
-  yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND state IN ('removable', 'held')`, namesOf(job))
+  yield* run(`DELETE FROM ${json} WHERE "_row" IN (SELECT t."_row" ${going} ${ofJob})`, namesOf(job))
+  const removed = yield* run(
+    `DELETE FROM ${typed} WHERE "_row" IN (SELECT t."_row" ${going} ${ofJob})`,
+    namesOf(job),
+  )
+  yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND state = 'going'`, namesOf(job))
   yield* run(`UPDATE sync_jobs SET rows = rows - :removed::bigint WHERE ${OF_JOB}`, {
     ...namesOf(job),
     removed,
   })
-  yield* countHeld(job)
-  return removed
+  yield* addRemoved(runId, removed)
 }
 
 /** Counts the held rows of a job again. */

@@ -1,7 +1,7 @@
 import type { Key, ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { keyValues, TABLE_KINDS, type TableShape, tableName } from '../columns/catalog.ts'
+import { keyValues, type TableShape, tableName } from '../columns/catalog.ts'
 import { type SqlValue, sqlitePath } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
@@ -28,19 +28,19 @@ interface StoredRow {
   changedAt: StoredTime
 }
 
-/** Compares each item with its row, or its reject if it has no usable key. `keys`: null without tables. */
+/** Compares each item with its row, or its reject if it has no usable key. */
 export function* lookUp(
   dialect: Dialect,
-  keys: Keys | null,
+  keys: Keys,
   job: Job,
   items: readonly ListedItem[],
 ): Rule<StoredItem[]> {
   // An item has no row if the key columns cannot hold its key exactly: 007 is not 7.
   const ids = items.flatMap((listed) =>
-    keys && 'key' in listed && keyValues(listed.key.parts, keys.keyTypes) ? [listed.id] : [],
+    'key' in listed && keyValues(listed.key.parts, keys.keyTypes) ? [listed.id] : [],
   )
   const rows =
-    !keys || ids.length === 0
+    ids.length === 0
       ? []
       : yield* all<StoredRow>(rowsSql(dialect, keys, job), { ...namesOf(job), ids: JSON.stringify(ids) })
   const stored = new Map(rows.map((row) => [row.id, row]))
@@ -54,12 +54,12 @@ export function* lookUp(
   return states
 }
 
-function rowsSql(dialect: Dialect, keys: Keys, { collection }: Job): string {
+function rowsSql({ each, hasId, join }: Dialect, keys: Keys, { collection: { name } }: Job): string {
   return `
-    SELECT wanted.value AS id, raw."_json" AS text, raw."_first_seen_at" AS "firstAt", raw."_changed_at" AS "changedAt"
-    FROM ${dialect.each(':ids::text', 'wanted')}
-    ${dialect.join} ${quoted(tableName(collection.name, 'raw'))} AS raw
-      ON raw."_organization_id" = :organization::text AND ${dialect.hasId(keys, 'raw', 'wanted.value')}
+    SELECT wanted.value AS id, j."_json" AS text, t."_first_seen_at" AS "firstAt", t."_changed_at" AS "changedAt"
+    FROM ${each(':ids::text', 'wanted')}
+    ${join} ${quoted(name)} AS t ON t."_organization_id" = :organization::text AND ${hasId(keys, 't', 'wanted.value')}
+    ${join} ${quoted(tableName(name, 'json'))} AS j ON j."_row" = t."_row"
   `
 }
 
@@ -79,166 +79,214 @@ function* rejectOf(job: Job, id: string): Rule<StoredItem> {
 
 export type RowWriter = ReturnType<typeof createRowWriter>
 
-/** A typed row, and whose it is. */
-export interface TypedLine {
-  organization: string
-  key: Key['parts']
-  typed: TypedRow
-}
-
 /** Makes the SQL once, since it is long with 500 columns. */
 export function createRowWriter(dialect: Dialect, shape: TableShape) {
   const columns = lineColumns(shape)
-  const { add, keep, change, restore } = statementsOf(dialect, shape, columns)
+  const sql = statementsOf(dialect, shape, columns)
 
-  function keyOf(key: Key['parts']) {
-    const values = keyValues(key, shape.keyTypes)
+  function keyOf({ parts }: Key): (string | bigint)[] {
+    const values = keyValues(parts, shape.keyTypes)
     if (values) return values
-    throw new Error(`a key column of ${shape.name} has no room for ${JSON.stringify(key)}`)
+    throw new Error(`a key column of ${shape.name} has no room for ${JSON.stringify(parts)}`)
   }
 
-  function* writeTyped(rows: readonly TypedLine[]): Rule<void> {
-    const lines = rows.map(({ organization, key, typed: { values } }) => {
-      const keys: SqlValue[] = [organization, ...keyOf(key)]
-      return keys.concat(shape.columns.map(({ name }) => values.get(name) ?? null))
+  function valuesOf({ values }: TypedRow): SqlValue[] {
+    return shape.columns.map(({ name }) => values.get(name) ?? null)
+  }
+
+  /** When the last versions of these items ended that are not live, by their ids. */
+  function* endsOf(organization: string, added: readonly Writing[]): Rule<ReadonlyMap<string, StoredTime>> {
+    const rows = yield* all<{ id: string; ended: StoredTime }>(sql.ends, {
+      organization,
+      ids: JSON.stringify(added.map(({ upsert }) => upsert.key.id)),
     })
-    yield* dialect.eachLine(restore, columns.typed, lines)
+    return new Map(rows.map(({ id, ended }) => [id, ended]))
+  }
+
+  function* add(
+    organization: string,
+    added: readonly Writing[],
+    { seq, firstRow, mayReturn }: Taken,
+    at: string,
+  ) {
+    const ends = mayReturn ? yield* endsOf(organization, added) : NO_ENDS
+    const typed: SqlValue[][] = []
+    const json: SqlValue[][] = []
+    for (const [index, { upsert, row }] of added.entries()) {
+      const end = ends.get(upsert.key.id)
+      // If the clock went back, an item that returns begins when its last version ended.
+      const since = end === undefined ? at : timeOf(Math.max(msOf(end), msOf(at)))
+      const number = BigInt(firstRow + index)
+      typed.push([since, since, number, ...keyOf(upsert.key), ...valuesOf(row)])
+      json.push([number, end === undefined ? 'added' : 'returned', upsert.text])
+    }
+    yield* dialect.eachLine(sql.add, columns.added, typed, { organization })
+    yield* dialect.eachLine(sql.addJson, columns.addedJson, json, { seq })
+  }
+
+  function* change(job: Job, changed: readonly Writing[], seq: number, at: string): Rule<void> {
+    const event = { organization: job.organization.id, at, seq }
+    const keys = changed.map(({ upsert }) => keyOf(upsert.key))
+    if (job.collection.history !== false) yield* dialect.eachLine(sql.keep, columns.keys, keys, event)
+    const json = changed.map(({ upsert: { text, fields = [] } }, index) => [
+      JSON.stringify(fields.map(sqlitePath)),
+      text,
+      ...(keys[index] ?? []),
+    ])
+    yield* dialect.eachLine(sql.changeJson, columns.changedJson, json, event)
+    const typed = changed.map(({ row }, index) => [...valuesOf(row), ...(keys[index] ?? [])])
+    if ((yield* dialect.eachLine(sql.change, columns.changed, typed, event)) !== changed.length)
+      throw new Error(`rows of ${shape.name} that changed are no longer in its table`)
   }
 
   return {
-    /** Writes the typed rows of raw ones, with their times. */
-    writeTyped,
     /** Writes new and changed rows, and keeps the versions that they replace. `typed`: the typed row of each. `time`: epoch milliseconds. */
     *write(job: Job, upserts: readonly Upsert[], typed: readonly TypedRow[], time: number): Rule<void> {
       if (upserts.length === 0) return
       const { organization, collection } = namesOf(job)
       const at = timeOf(time)
-      const event = { organization, at, seq: yield* takeSeq(collection, at) }
-      const added = upserts.filter(isNew).map(({ key, text }) => [...keyOf(key.parts), text])
-      yield* dialect.eachLine(add, columns.added, added, event)
-      const changed = upserts
-        .filter((upsert) => !isNew(upsert))
-        .map(({ key, text, fields = [] }) => [
-          ...keyOf(key.parts),
-          text,
-          JSON.stringify(fields.map(sqlitePath)),
-        ])
-      if (job.collection.history !== false) yield* dialect.eachLine(keep, columns.changed, changed, event)
-      if ((yield* dialect.eachLine(change, columns.changed, changed, event)) !== changed.length)
-        throw new Error(`rows of ${collection} that changed are no longer in its table`)
-      yield* writeTyped(
-        upserts.flatMap(({ key: { parts } }, index) => {
-          const row = typed[index]
-          return row ? [{ organization, key: parts, typed: row }] : []
-        }),
-      )
+      const rows = upserts.flatMap((upsert, index): Writing[] => {
+        const row = typed[index]
+        return row ? [{ upsert, row }] : []
+      })
+      const added = rows.filter(({ upsert }) => upsert.change === 'added')
+      const changed = rows.filter(({ upsert }) => upsert.change === 'changed')
+      const taken = yield* takeSeq(collection, at, { rows: added.length })
+      if (added.length > 0) yield* add(organization, added, taken, at)
+      if (changed.length > 0) yield* change(job, changed, taken.seq, at)
     },
+    /** Writes the values of rows again, by their numbers. */
+    rewrite: (rows: readonly { number: bigint; typed: TypedRow }[]) =>
+      dialect.eachLine(
+        sql.rewrite,
+        columns.rewritten,
+        rows.map(({ number, typed }) => [...valuesOf(typed), number]),
+      ),
   }
 }
 
-function isNew({ change }: Upsert): boolean {
-  return change === 'added'
+interface Writing {
+  upsert: Upsert
+  row: TypedRow
 }
 
-/** The columns of the lines that each statement takes. `k0`, `v0`: of an object with fields that are called like numbers these would come first. */
-type LineColumns = Record<'added' | 'changed' | 'typed', Columns>
+const NO_ENDS: ReadonlyMap<string, StoredTime> = new Map()
 
-function lineColumns({ keyColumns, keyTypes, columns }: TableShape): LineColumns {
-  const keys = Object.fromEntries(
+/**
+ * The columns of the lines that each statement takes, in the order in which it names them. `k0`, `v0`: of an object with fields that are called
+ * like numbers these would come first.
+ */
+function lineColumns({ keyColumns, keyTypes, columns }: TableShape) {
+  const keys: Columns = Object.fromEntries(
     keyColumns.map((_, index) => [`k${index}`, SQL_TYPES[keyTypes[index] ?? 'TEXT']]),
   )
-  const values = Object.fromEntries(columns.map(({ type }, index) => [`v${index}`, SQL_TYPES[type]]))
+  const values: Columns = Object.fromEntries(columns.map(({ type }, index) => [`v${index}`, SQL_TYPES[type]]))
+  const row = { row: 'bigint' }
   return {
-    added: { ...keys, _json: 'text' },
-    changed: { ...keys, _json: 'text', _changed_fields: 'text' },
-    typed: { _organization_id: 'text', ...keys, ...values },
+    keys,
+    added: { first: 'timestamptz', changed: 'timestamptz', ...row, ...keys, ...values },
+    addedJson: { ...row, change: 'text', json: 'text' },
+    changed: { ...values, ...keys },
+    changedJson: { fields: 'text', json: 'text', ...keys },
+    rewritten: { ...values, ...row },
   }
 }
 
-function statementsOf({ lines, later }: Dialect, shape: TableShape, columns: LineColumns) {
-  const [typed, raw, history] = TABLE_KINDS.map((kind) => quoted(tableName(shape.name, kind)))
+function statementsOf(dialect: Dialect, shape: TableShape, columns: ReturnType<typeof lineColumns>) {
+  const { later, each, hasId, join } = dialect
+  const typed = quoted(shape.name)
+  const [json, history] = (['json', 'history'] as const).map((kind) => quoted(tableName(shape.name, kind)))
   const keys = shape.keyColumns.map(quoted)
   const values = shape.columns.map(({ name }) => quoted(name))
-  const isSame = (row: string, organization: string) =>
+  const [at, seq] = [':at::timestamptz', ':seq::bigint']
+  const of = (kind: keyof typeof columns) => dialect.lines(columns[kind])
+  const valuesIn = (kind: keyof typeof columns) => Object.keys(columns[kind]).map(of(kind).value)
+  const isRow = (row: string, kind: keyof typeof columns) =>
     [
-      `${row}."_organization_id" = ${organization}`,
-      ...keys.map((key, index) => `${row}.${key} = line.k${index}`),
+      `${row}."_organization_id" = :organization::text`,
+      ...keys.map((key, index) => `${row}.${key} = ${of(kind).value(`k${index}`)}`),
     ].join(' AND ')
-  const organization = ':organization::text'
-  const at = ':at::timestamptz'
-  const seq = ':seq::bigint'
-  const written = ['"_first_seen_at"', '"_changed_at"', ...values]
-  const former = [
-    'stored."_organization_id" = former."_organization_id"',
-    ...keys.map((key) => `stored.${key} = former.${key}`),
-  ].join(' AND ')
+  const set = (kind: keyof typeof columns) =>
+    values.map((name, index) => `${name} = ${of(kind).value(`v${index}`)}`)
   return {
-    // If the clock went back, an item that returns begins when its last version ended.
     add: `
-      INSERT INTO ${raw} (
-        "_organization_id", ${keys.join(', ')}, "_json", "_first_seen_at", "_changed_at", "_first_seen_seq", "_changed_seq"
-      )
-      SELECT ${[organization, ...keys.map((_, index) => `line.k${index}`)].join(', ')}, line."_json", line."_since", line."_since", ${seq}, ${seq}
-      FROM (
-        SELECT
-          line.*,
-          ${later}(${at}, coalesce((SELECT max("_valid_to") FROM ${history} AS former WHERE ${isSame('former', organization)}), ${at}))
-            AS "_since"
-        FROM ${lines(columns.added)}
-      ) AS line
+      INSERT INTO ${typed} (${['"_first_seen_at"', '"_changed_at"', '"_row"', ...keys, ...values, '"_organization_id"'].join(', ')})
+      ${of('added').rows([...valuesIn('added'), ':organization::text'])}
+    `,
+    addJson: `
+      INSERT INTO ${json} ("_row", "_change", "_json", "_seq")
+      ${of('addedJson').rows([...valuesIn('addedJson'), seq])}
+    `,
+    ends: `
+      SELECT wanted.value AS id, max(h."_valid_to") AS ended
+      FROM ${each(':ids::text', 'wanted')}
+      ${join} ${history} AS h ON h."_organization_id" = :organization::text AND ${hasId(shape, 'h', 'wanted.value')}
+      GROUP BY wanted.value
     `,
     // No version ends before it began, even if the clock went back.
     keep: `
       INSERT INTO ${history} (
-        "_organization_id", ${keys.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_first_seen_at", "_changed_fields",
-        ${['"_valid_from_seq"', '"_valid_to_seq"', ...values].join(', ')}
+        ${['"_organization_id"', ...keys, ...values].join(', ')}, "_json", "_valid_from", "_valid_to", "_reason",
+        "_seq", "_change", "_changed_fields", "_ended_seq"
       )
       SELECT
-        ${of('stored', ['"_organization_id"', ...keys]).join(', ')}, stored."_json", stored."_changed_at",
-        ${later}(stored."_changed_at", ${at}), 'changed', stored."_first_seen_at", line."_changed_fields",
-        ${['stored."_changed_seq"', seq, ...of('former', values)].join(', ')}
-      FROM ${lines(columns.changed)}
-      CROSS JOIN ${raw} AS stored
-      LEFT JOIN ${typed} AS former ON ${former}
-      WHERE ${isSame('stored', organization)}
+        ${['"_organization_id"', ...keys, ...values].map((name) => `t.${name}`).join(', ')}, j."_json", t."_changed_at",
+        ${later}(t."_changed_at", ${at}), 'changed', j."_seq", j."_change", j."_changed_fields", ${seq}
+      FROM ${of('keys').join} ${typed} AS t
+      ${join} ${json} AS j ON j."_row" = t."_row"
+      WHERE ${isRow('t', 'keys')}
+    `,
+    changeJson: `
+      UPDATE ${json} AS j
+      SET "_seq" = ${seq}, "_change" = 'changed', "_changed_fields" = ${of('changedJson').value('fields')}, "_json" = ${of('changedJson').value('json')}
+      FROM ${of('changedJson').join} ${typed} AS t
+      WHERE ${isRow('t', 'changedJson')} AND j."_row" = t."_row"
     `,
     change: `
-      UPDATE ${raw} AS stored
-      SET "_json" = line."_json", "_changed_at" = ${later}(stored."_changed_at", ${at}), "_changed_seq" = ${seq}
-      FROM ${lines(columns.changed)}
-      WHERE ${isSame('stored', organization)}
+      UPDATE ${typed} AS t
+      SET ${[`"_changed_at" = ${later}(t."_changed_at", ${at})`, ...set('changed')].join(', ')}
+      ${of('changed').from}
+      WHERE ${isRow('t', 'changed')}
     `,
-    restore: `
-      INSERT INTO ${typed} (${['"_organization_id"', ...keys, ...written].join(', ')})
-      SELECT ${[...of('stored', ['"_organization_id"', ...keys, '"_first_seen_at"', '"_changed_at"']), ...values.map((_, index) => `line.v${index}`)].join(', ')}
-      FROM ${lines(columns.typed)}
-      CROSS JOIN ${raw} AS stored
-      WHERE ${isSame('stored', 'line."_organization_id"')}
-      ON CONFLICT (${['"_organization_id"', ...keys].join(', ')}) DO UPDATE
-      SET ${written.map((name) => `${name} = excluded.${name}`).join(', ')}
+    rewrite: `
+      UPDATE ${typed} AS t SET ${set('rewritten').join(', ')} ${of('rewritten').from}
+      WHERE t."_row" = ${of('rewritten').value('row')}
     `,
   }
 }
 
-function of(row: string, names: readonly string[]): string[] {
-  return names.map((name) => `${row}.${name}`)
+/** What a transaction takes for the rows that it writes. */
+interface Taken {
+  seq: number
+  /** The number of its first new row. */
+  firstRow: number
+  /** Items of the collection were removed once: one may return. */
+  mayReturn: boolean
 }
 
 /**
- * Takes the next `seq` of a collection, for all events of this transaction; `at` is their time. Events become visible in the order of their
- * numbers: a file has one writer at a time; on a server the row stays locked until the transaction has ended, and what it wrote is visible
- * before its locks are free, on a standby too. A number is never below the milliseconds of `at` since 1970: after a restore of an earlier
- * copy, no reader gets a number twice.
+ * Takes the next `seq` of a collection, for all events of this transaction, and numbers for new rows; `at` is the time of the events. They become
+ * visible in the order of their numbers: a file has one writer at a time; on a server the row stays locked until the transaction has ended, and
+ * what it wrote is visible before its locks are free, on a standby too. A number is never below the milliseconds of `at` since 1970: after a
+ * restore of an earlier copy, no reader gets a number twice.
  */
-export function* takeSeq(collection: string, at: string): Rule<number> {
-  const row = yield* one<{ seq: number }>(
+export function* takeSeq(
+  collection: string,
+  at: string,
+  { rows = 0, removals = 0 }: { rows?: number; removals?: number },
+): Rule<Taken> {
+  const last = yield* one<Record<'seq' | 'rows' | 'removals', number>>(
     `
-      INSERT INTO sync_seq AS last (collection, seq) VALUES (:collection, :ms::bigint)
+      INSERT INTO sync_seq AS last (collection, seq, rows, removals) VALUES (:collection, :ms::bigint, :rows::bigint, :removals::bigint)
       ON CONFLICT (collection) DO UPDATE
-      SET seq = CASE WHEN last.seq < excluded.seq THEN excluded.seq ELSE last.seq + 1 END
-      RETURNING seq
+      SET
+        seq = CASE WHEN last.seq < excluded.seq THEN excluded.seq ELSE last.seq + 1 END,
+        rows = last.rows + excluded.rows,
+        removals = last.removals + excluded.removals
+      RETURNING seq, rows, removals
     `,
-    { collection, ms: Date.parse(at) },
+    { collection, ms: Date.parse(at), rows, removals },
   )
-  return row?.seq ?? 0
+  if (!last) throw new Error('the database returned no number')
+  return { seq: last.seq, firstRow: last.rows - rows + 1, mayReturn: last.removals > 0 }
 }

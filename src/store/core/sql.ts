@@ -1,8 +1,7 @@
 import type { Upsert } from '../../sync/store.ts'
 import type { Notice } from '../../sync/types.ts'
 import type { Catalog, TableShape } from '../columns/catalog.ts'
-import { tableName } from '../columns/catalog.ts'
-import type { ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
+import type { Column, ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 
 /**
@@ -29,15 +28,12 @@ export type Result = unknown
 
 /** How a database writes what both can do, in SQL that differs. There are two: `SQLITE` and `POSTGRES`, each in the `driver.ts` of its store. */
 export interface Dialect {
-  /** The rules for names of columns. */
+  /** The rules for names. */
   limits: ColumnLimits
-  /** The column that identifies a row until it is written again, and its type. */
+  /** The column that identifies a row of a table of the program's own until it is written again. */
   rowId: string
-  rowIdType: string
-  /** The column that is greater in each later row of a table, even if the clock is set back. */
+  /** The column that is greater in each later row of such a table, even if the clock is set back. */
   sequence: string
-  /** The same of a history. */
-  versionSequence: string
   /** A join that reads its second table by an index. */
   join: string
   /** A LEFT JOIN that joins only the first row in this order. `table` has a column `id`. */
@@ -48,41 +44,32 @@ export interface Dialect {
   now: string
   /** An expression for a number that is a field of a JSON text. */
   numberIn(json: string, field: string): string
-  /** An expression for a text in an object in a JSON text: its field `inner`. */
-  textIn(json: string, field: string, inner: string): string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */
   idOfRow(keys: Keys, row: string): string
   /** A condition: the row has this id, which `idOfRow` has made with the same keys. */
   hasId(keys: Keys, row: string, id: string): string
-  /** Whether a view of this name is there, and the program has made it: a user may have put another one in its place. */
-  isOwnView(name: string): Rule<boolean>
-  /** Whether a table cannot be dropped while a view reads it. */
-  areTablesKeptByViews: boolean
   /** A typed row as its table can hold it. */
   stored(catalog: Catalog, row: TypedRow): TypedRow
   /** Notices about rows that are not stored as they were sent. */
   rowNotices(upserts: readonly Upsert[], rows: readonly TypedRow[]): Notice[]
   /** Ends the WHERE of a job's row: its owner has the epoch `:epoch`, and the row is locked until the transaction ends. */
   ofOwner: string
-  /** Ends a SELECT whose rows nobody else may change until the transaction ends; after `forUpdate` nobody else may lock them either. */
-  forShare: string
-  forUpdate: string
+  /** Ends a SELECT of one row: nobody else changes it until the transaction ends; with `change` nobody else locks it either. */
+  lock(kind: 'keep' | 'change'): string
+  /** Only one transaction at a time makes tables. */
+  lockTables(): Rule<void>
   /** How a table declares a type of `SQL_TYPES`, or a time. */
   declared(type: string): string
-  /** How columns of a history are declared that only this database has. */
-  furtherOfHistory: readonly string[]
   /** The columns of a table or view with their types, in order; none if it is not there. */
   columnTypes(table: string): Rule<Map<string, string>>
-  /** Bytes of the longest name that a collection can have. */
-  longestCollection: number
   /** The names of all tables and views, in order. */
   relationNames(): Rule<string[]>
   /** The first table, view, index or other thing with one of these names. */
   relationNamed(names: readonly string[]): Rule<{ kind: string; name: string } | null>
-  /** For FROM: the lines of `eachLine`, as `line`. */
-  lines(columns: Columns): string
+  /** How a statement reads the values of `eachLine`. */
+  lines(columns: Columns): Lines
   /**
    * Runs a statement for lines of values, in the order of the columns: a file for one line after another, a server once for all of
    * them. Returns how many rows it has changed. Nothing is run for no line.
@@ -93,6 +80,34 @@ export interface Dialect {
     lines: readonly (readonly SqlValue[])[],
     values?: Values,
   ): Rule<number>
+  /** Gives columns of tables other types. It may drop these views, which read them: the caller makes them again. */
+  retype(tables: ReadonlyMap<string, readonly Column[]>, views: readonly string[]): Rule<void>
+  /** Makes a view, or makes it anew. */
+  makeView(name: string, select: string): Rule<void>
+  /** Whether a view of this name is there, and the program has made it: a user may have put another one in its place. */
+  isOwnView(name: string): Rule<boolean>
+  elements: ElementSql
+}
+
+/** How a database reads the elements of a list. */
+export interface ElementSql {
+  /** An expression for the place of `e` in its list, from 0. */
+  index: string
+  /** SQL after the typed table `t`: joins the elements that are objects, as `e`. A column that is null, or text other than a list, has none. */
+  from(column: string): string
+  /** An expression for a value of `e` in a column of this type; null if it is of another class. */
+  value(type: ColumnType, path: string): string
+}
+
+/** The lines of values of a statement. A file has one at a time, whose values it takes in their order, each once. */
+export interface Lines {
+  /** An expression for a value of a line. */
+  value(column: string): string
+  /** For INSERT: a row of these expressions for each line. */
+  rows(expressions: readonly string[]): string
+  /** For FROM, in front of other tables; for an UPDATE without any, with the word itself. */
+  join: string
+  from: string
 }
 
 /** How rules run on a database. */
@@ -100,6 +115,8 @@ export interface Runner {
   dialect: Dialect
   /** Epoch milliseconds. */
   now: () => number
+  /** Whether a statement costs no way over a network. */
+  isLocal: boolean
   /** Runs a rule that only reads. */
   reading<T>(rule: Rule<T>): Promise<T>
   /** Runs a rule in a transaction. `begin` makes the rule, again if the transaction runs twice. */
@@ -147,27 +164,18 @@ export function* upsert(
   { table, columns, key }: { table: string; columns: Columns; key: readonly string[] },
   lines: readonly (readonly SqlValue[])[],
 ): Rule<void> {
-  const names = Object.keys(columns).map(quoted)
+  const names = Object.keys(columns)
+  const line = dialect.lines(columns)
   yield* dialect.eachLine(
     `
-      INSERT INTO ${table} (${names.join(', ')})
-      SELECT ${names.map((name) => `line.${name}`).join(', ')} FROM ${dialect.lines(columns)} WHERE true
+      INSERT INTO ${table} (${names.map(quoted).join(', ')})
+      ${line.rows(names.map(line.value))}
       ON CONFLICT (${key.map(quoted).join(', ')}) DO UPDATE
-      SET ${names.map((name) => `${name} = excluded.${name}`).join(', ')}
+      SET ${names.map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ')}
     `,
     columns,
     lines,
   )
-}
-
-/** Joins the rows `t` of a typed table with their raw rows, as `r`. */
-export function joinRaw(
-  { join }: Pick<Dialect, 'join'>,
-  table: string,
-  keyColumns: readonly string[],
-): string {
-  const same = ['_organization_id', ...keyColumns].map((key) => `r.${quoted(key)} = t.${quoted(key)}`)
-  return `${join} ${quoted(tableName(table, 'raw'))} AS r ON ${same.join(' AND ')}`
 }
 
 /** A name as both databases read it, whatever characters it has. */

@@ -1,57 +1,81 @@
+import { InterruptedError } from '../../errors.ts'
 import type { CommitResult, Lease, PageCommit, Store } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
+import { jobName } from '../../text.ts'
 import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
-import { type TableAccess, typedRows, writeFitting } from './fit.ts'
-import { allRefreshes, asOwner, type LockedJob, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
+import { createTables, currentTables, fitTables, typedRows } from './fit.ts'
+import { allRefreshes, asOwner, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
 import { liveKeys } from './key-order.ts'
-import { countMissing, isNothingMissing, type Judged } from './missing.ts'
+import { countMissing, isNothingMissing, type Judged, noteMissing, removeBatch } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
 import { lookUp } from './rows.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
-import { abandonWalk, beginWalk, type Closing, openWalks, readLedger, resumeWalk } from './walks.ts'
+import { abandonWalk, beginWalk, closeWalk, openWalks, readLedger, resumeWalk } from './walks.ts'
 
-export type Untimed<T> = Omit<T, 'at'>
-
-/** What the methods need of a database. */
-export interface Machinery extends Runner, TableAccess {
-  /** Runs a rule that reads the rows of a collection; with null where it has no tables. */
-  readingRows<T>(job: Job, begin: (keys: Keys | null) => Rule<T>): Promise<T>
-  /** Rules that may read all rows of a job. Their `at` is read in their transaction. */
-  noteMissing(lease: Lease, judged: Untimed<Judged>): Promise<void>
-  closeWalk(lease: Lease, closing: Untimed<Closing>): ReturnType<Store['closeWalk']>
+export interface StoreOptions {
+  runner: Runner
+  /** How long rows of `sync_runs` and closed walks are kept, in milliseconds. */
+  keepRuns: number
+  /** Whether an error may come of tables that another worker has changed since this process read what they are like. */
+  isOfOtherTables: (error: unknown) => boolean
+  /** Looks for missing rows in a list of many, in batches; null: that holds up nothing. */
+  noteInBatches: ((runner: Runner, judged: () => Judged) => Promise<void>) | null
 }
 
-/** All methods of a store but `acquire` and `release`. `keepRuns`: milliseconds. */
-export function createStore(machinery: Machinery, keepRuns: number): Omit<Store, 'acquire' | 'release'> {
-  const { dialect, now, reading, writing, readingRows, inBatches } = machinery
+/** All methods of a store but `acquire` and `release`. */
+export function createStore({
+  runner,
+  keepRuns,
+  isOfOtherTables,
+  noteInBatches,
+}: StoreOptions): Omit<Store, 'acquire' | 'release'> {
+  const { dialect, now, reading, writing, inBatches } = runner
+  const tables = createTables(runner)
   const time = () => timeOf(now())
   const ago = (ms: number) => timeOf(now() - ms)
   const owned = <T>(lease: Lease, begin: () => Rule<T>) =>
     writing(() => asOwner(dialect, ownJobOf(lease), begin))
 
+  async function readingRows<T>({ collection }: Job, begin: (keys: Keys) => Rule<T>): Promise<T> {
+    try {
+      return await reading(begin((await tables.of(collection)).shape))
+    } catch (error) {
+      if (!isOfOtherTables(error)) throw error
+      tables.forget(collection.name)
+      return reading(begin((await tables.of(collection)).shape))
+    }
+  }
+
   /** Changes the tables first if the page needs that. */
   async function commit(lease: Lease, page: PageCommit): Promise<CommitResult> {
-    const { job } = lease
+    const { collection } = lease.job
     const { upserts } = page.changes
     const wanted = {
       keys: upserts.map(({ key }) => key.parts),
       items: upserts.map(({ value }) => value),
     }
-    const { result, notices } = await writeFitting(
-      machinery,
-      job.collection,
-      timeOf(page.at),
-      function* (tables) {
-        const typed = typedRows(dialect, tables, wanted)
-        if (!typed) return { wanted }
-        const write = (row: LockedJob) => commitPage(dialect, tables.writer, typed, job, page, row)
-        const written = yield* asOwner(dialect, ownJobOf(lease), write)
-        return { result: { ...written, notices: dialect.rowNotices(upserts, typed) } }
-      },
-    )
-    return { ...result, notices: [...notices, ...result.notices] }
+    const before = await tables.of(collection)
+    const fitting = typedRows(dialect, before, wanted)
+    const write = () =>
+      asOwner(
+        dialect,
+        ownJobOf(lease),
+        function* (row) {
+          const current = yield* currentTables(dialect, collection, before, row.tables)
+          const fitted =
+            current === before && fitting
+              ? { tables: before, typed: fitting, notices: [] }
+              : yield* fitTables(dialect, collection, current, wanted, timeOf(page.at))
+          const result = yield* commitPage(dialect, fitted, lease.job, page, row)
+          return { fitted, result }
+        },
+        fitting ? 'keep' : 'change',
+      )
+    const { fitted, result } = await writing(write)
+    if (fitted.tables !== before) tables.note(fitted.tables)
+    return { ...result, notices: [...fitted.notices, ...dialect.rowNotices(upserts, fitted.typed)] }
   }
 
   return {
@@ -83,13 +107,21 @@ export function createStore(machinery: Machinery, keepRuns: number): Omit<Store,
 
     async findMissing(lease, rule) {
       const { job } = lease
-      if (!(await reading(isNothingMissing(dialect, job, rule))))
-        await machinery.noteMissing(lease, { job, rule })
+      const judged = () => ({ job, rule, at: time() })
+      if (!(await reading(isNothingMissing(dialect, job, rule)))) {
+        if (noteInBatches) await noteInBatches({ ...runner, writing: (begin) => owned(lease, begin) }, judged)
+        else await owned(lease, () => noteMissing(dialect, judged()))
+      }
       return reading(countMissing(job))
     },
-    closeWalk: (lease, { walk, run, ...end }) => {
+    async closeWalk(lease, { walk, run, ...end }) {
       const { job } = lease
-      return machinery.closeWalk(lease, { ...end, job, walkId: walk.id, kind: walk.kind, runId: run.id })
+      const isRemoving = end.outcome !== null && end.removals === 'remove'
+      const remove = () => owned(lease, () => removeBatch(dialect, job, run.id, time()))
+      if (isRemoving && !(await inBatches(remove)))
+        throw new InterruptedError(`${jobName(job)}: stopped while rows were removed`)
+      const closing = { ...end, job, walkId: walk.id, kind: walk.kind, runId: run.id }
+      return owned(lease, () => closeWalk(dialect, { ...closing, at: time() }))
     },
     noteRetry: async (lease, retry) => {
       await owned(lease, () => noteRetry(lease.job, retry))

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Alteration } from './fit.ts'
 import { OF_OUTER_JOB } from './jobs.ts'
 import { saveSetting, setting } from './settings.ts'
 import { type Dialect, quoted, type Rule } from './sql.ts'
@@ -86,26 +85,25 @@ const MIRROR_VIEWS = [STATUS_VIEW, COLUMNS_VIEW]
 /** The setting that holds a hash of the views' SQL. */
 const VIEWS = 'views'
 
-function hashOfViews(alteration: Alteration): string {
-  const texts = MIRROR_VIEWS.map((view) => selectOf(view, alteration.dialect)).join('\n')
+function hashOfViews(dialect: Dialect): string {
+  const texts = MIRROR_VIEWS.map((view) => selectOf(view, dialect)).join('\n')
   return createHash('sha256').update(texts).digest('hex').slice(0, 16)
 }
 
 /** Whether the views are those of this version. */
-export function* hasMirrorViews(alteration: Alteration): Rule<boolean> {
-  return (yield* setting(VIEWS)) === hashOfViews(alteration)
+export function* hasMirrorViews(dialect: Dialect): Rule<boolean> {
+  return (yield* setting(VIEWS)) === hashOfViews(dialect)
 }
 
 /** Makes the views, or makes them again. Leaves a view with a column that is unknown here (a later version made it), and a table of that name (a user's). */
-export function* makeMirrorViews(alteration: Alteration): Rule<void> {
-  const { dialect, makeView } = alteration
+export function* makeMirrorViews(dialect: Dialect): Rule<void> {
   for (const view of MIRROR_VIEWS) {
     const { name, columns } = view
     const found = yield* dialect.relationNamed([name])
     if (found && found.kind !== 'view') continue
     const known = yield* dialect.columnTypes(name)
     if ([...known.keys()].some((column) => !(column in columns))) continue
-    yield* makeView(name, selectOf(view, dialect))
+    yield* dialect.makeView(name, selectOf(view, dialect))
   }
-  yield* saveSetting(VIEWS, hashOfViews(alteration))
+  yield* saveSetting(VIEWS, hashOfViews(dialect))
 }

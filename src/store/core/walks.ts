@@ -9,9 +9,8 @@ import type {
 } from '../../sync/store.ts'
 import type { Job, WalkOutcome } from '../../sync/types.ts'
 import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
-import { holdMissing, isOverlapped, removeMissing } from './missing.ts'
-import { addRemoved } from './runs.ts'
-import { all, type Dialect, type Keys, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
+import { countHeld, holdMissing, isOverlapped, removeMissing } from './missing.ts'
+import { all, type Dialect, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
 
@@ -116,18 +115,19 @@ export interface Closing extends Pick<WalkClosing, 'outcome' | 'removals' | 'ref
   at: string
 }
 
-/** Ends a walk: removes rows or holds them back, completes or abandons it. `keys`: null without tables. */
+/** Ends a walk: removes rows or holds them back, completes or abandons it. */
 export function* closeWalk(
   dialect: Dialect,
-  keys: Keys | null,
   { job, walkId, kind, runId, outcome, removals, refresh, at }: Closing,
 ): Rule<{ heldBack: HeldRemovals | null }> {
   if (outcome === null) {
     yield* abandonWalk(walkId, at)
     return { heldBack: yield* heldRemovals(job) }
   }
-  if (removals === 'remove') yield* addRemoved(runId, yield* removeMissing(dialect, keys, job, at))
-  else if (removals !== 'none') yield* holdMissing(job, removals.hold === 'earlier' ? null : removals.hold)
+  if (removals === 'remove') {
+    yield* removeMissing(dialect, job, runId, at)
+    yield* countHeld(job)
+  } else if (removals !== 'none') yield* holdMissing(job, removals.hold === 'earlier' ? null : removals.hold)
   if (kind === 'full' && outcome.untrusted === null)
     yield* confirmScope(job, yield* isOverlapped(dialect, job, walkId))
   yield* completeWalk(walkId, runId, outcome, at)

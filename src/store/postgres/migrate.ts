@@ -1,11 +1,12 @@
 import { MirrorError } from '../../errors.ts'
+import { type ConfiguredCollection, hasTables } from '../core/catalogs.ts'
 import { quoted } from '../core/sql.ts'
+import { makeConfigured } from '../core/tables.ts'
 import { hasMirrorViews, makeMirrorViews } from '../core/views.ts'
 import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
-import { runRule } from './driver.ts'
+import { POSTGRES, runRule } from './driver.ts'
 import { placeOf, type Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
-import { ALTERATION } from './tables/alter.ts'
 
 /** Any number that nothing else uses for a lock, so that only migrations wait for each other. All versions share it. */
 const LOCK = 919_553_173
@@ -19,7 +20,7 @@ export async function migrate(server: Server): Promise<void> {
   if (
     (await findSettings(server, schema)) &&
     (await versionOf(server)) === LATEST_VERSION &&
-    (await runRule(server, hasMirrorViews(ALTERATION)))
+    (await runRule(server, hasMirrorViews(POSTGRES)))
   )
     return
   await server.transaction(async (sql) => {
@@ -30,12 +31,23 @@ export async function migrate(server: Server): Promise<void> {
     const done = (await findSettings(sql, schema)) ? await versionOf(sql) : await assertEmpty(sql, server)
     assertKnownVersion(done, `the schema ${schema}`)
     for (const step of stepsFrom(done, 'server')) await sql.exec(step)
-    await runRule(sql, makeMirrorViews(ALTERATION))
+    await runRule(sql, makeMirrorViews(POSTGRES))
     await sql.rows(
       "INSERT INTO sync_settings (name, value) VALUES ('version', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [String(LATEST_VERSION)],
     )
   })
+}
+
+/** Makes the tables of configured collections that have none yet, so that queries work before the first row. */
+export async function makeMissing(
+  server: Server,
+  collections: readonly ConfiguredCollection[],
+): Promise<void> {
+  const missing: ConfiguredCollection[] = []
+  for (const collection of collections)
+    if (!(await runRule(server, hasTables(collection)))) missing.push(collection)
+  if (missing.length > 0) await server.transaction((sql) => runRule(sql, makeConfigured(POSTGRES, missing)))
 }
 
 /** Whether the schema holds a mirror. Throws MirrorLostError for one of a version that is not known. */
@@ -88,6 +100,6 @@ async function assertEmpty(sql: Sql, { address }: Server): Promise<0> {
 }
 
 /** Throws MirrorLostError if another version has made the schema, or has migrated it meanwhile. */
-export async function assertKnownSchema(server: Server): Promise<void> {
+async function assertKnownSchema(server: Server): Promise<void> {
   assertKnownVersion(await versionOf(server), `the schema ${server.address.schema}`)
 }

@@ -2,17 +2,17 @@ import { InterruptedError, MirrorError } from '../../errors.ts'
 import { keyColumnNames, shapeOf, splitKey, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { foldName, freeName, type SqlValue } from '../columns/column.ts'
 import { arrayViewName, parentNames } from '../columns/elements.ts'
-import { dropCollection, makeViews } from '../core/collections.ts'
-import { isTyped, ownColumns, tablesSql } from '../core/declarations.ts'
-import { livingOwners } from '../core/leases.ts'
-import { type Columns, quoted } from '../core/sql.ts'
 import {
   type ConfiguredCollection,
   knownCollections,
   loadArrayViews,
   loadCatalog,
   loadColumns,
-} from '../core/tables.ts'
+} from '../core/catalogs.ts'
+import { makeViews } from '../core/collection-views.ts'
+import { livingOwners } from '../core/leases.ts'
+import { type Columns, quoted } from '../core/sql.ts'
+import { dropCollection, isTyped, ownColumns, tablesSql } from '../core/tables.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import { migrate } from './migrate.ts'
@@ -20,7 +20,6 @@ import { serverTime } from './server/clock.ts'
 import { placeOf, type Sql } from './server/pool.ts'
 import type { Server } from './server/server.ts'
 import { POSTGRES_LIMITS, storableJson, withinPage } from './storable.ts'
-import { ALTERATION } from './tables/alter.ts'
 
 // A mirror in a file becomes one on a server.
 
@@ -57,7 +56,7 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
     for (const collection of collections) {
       const shape = shapeOf(collection.name, await runRule(sql, loadCatalog(POSTGRES, collection)))
       await sql.exec(tablesSql(POSTGRES, shape).join(';\n'))
-      await runRule(sql, makeViews(ALTERATION, shape))
+      await runRule(sql, makeViews(POSTGRES, shape))
       for (const table of tablesOf(collection, names)) await copy(table)
     }
     await finish(sql, connection)
@@ -189,16 +188,19 @@ function tablesOf({ name, key }: ConfiguredCollection, names: ReadonlyMap<string
   const columns = names.get(name)?.columns ?? new Map<string, string>()
   const keyPaths = splitKey(key)
   return TABLE_KINDS.map((kind): MovedTable => {
-    const own = ['_organization_id', ...ownColumns(kind), ...(kind === 'history' ? ['_rowid_'] : [])]
-    const moved = isTyped(kind) ? [...columns.keys()] : keyColumnNames(keyPaths)
-    const from = [...own, ...moved]
-    const to = from.map((column) => (column === '_rowid_' ? '_sequence' : (columns.get(column) ?? column)))
+    if (!isTyped(kind)) {
+      const own = ownColumns(kind)
+      return { name: tableName(name, kind), from: own, to: own, map: (row) => row }
+    }
+    const own = ['_organization_id', ...ownColumns(kind)]
+    const from = [...own, ...columns.keys()]
+    const to = from.map((column) => columns.get(column) ?? column)
     const values = to.slice(own.length + keyPaths.length).map((column) => ({ name: column }))
     const map = (row: SqlValue[]) => [
       ...row.slice(0, -values.length || undefined),
       ...valuesOnServer(row.slice(row.length - values.length), values, keyPaths),
     ]
-    return { name: tableName(name, kind), from, to, map: isTyped(kind) ? map : (row) => row }
+    return { name: tableName(name, kind), from, to, map }
   })
 }
 
@@ -229,7 +231,7 @@ async function copyTable(sql: Sql, connection: Connection, table: MovedTable, si
   const columns: Columns = Object.fromEntries(
     to.map((column, index) => [`c${index}`, types.get(column) ?? 'text']),
   )
-  const insert = `INSERT INTO ${quoted(name)} (${to.map(quoted).join(', ')}) SELECT line.* FROM ${POSTGRES.lines(columns)}`
+  const insert = `INSERT INTO ${quoted(name)} (${to.map(quoted).join(', ')}) ${POSTGRES.lines(columns).rows(['line.*'])}`
   let copied = 0
   let batch: SqlValue[][] = []
   let characters = 0
@@ -281,6 +283,5 @@ const COUNTERS = `
   ) AS statement
   FROM pg_attribute
   JOIN pg_class ON pg_class.oid = attrelid
-  WHERE relnamespace = current_schema()::regnamespace AND attidentity <> '' AND NOT attisdropped
-    AND (relname LIKE 'sync\\_%' OR EXISTS (SELECT 1 FROM sync_collections WHERE relname = name || '_history'))
+  WHERE relnamespace = current_schema()::regnamespace AND attidentity <> '' AND NOT attisdropped AND relname LIKE 'sync\\_%'
 `

@@ -29,6 +29,8 @@ export const POSTGRES_LIMITS: ColumnLimits = {
   // A row of more texts may not fit into a database page of 8 kB, where each long one takes 18 bytes.
   mostColumns: 400,
   cut: cutName,
+  // With the ends of the names of its tables it has to fit.
+  longestCollection: LONGEST_NAME_BYTES - 13,
   // Those of SQLite, too, so that both stores choose the same names.
   reserved: [...SQLITE_LIMITS.reserved, ...SYSTEM_COLUMNS],
   reservedForKeys: [...SQLITE_LIMITS.reservedForKeys, ...SYSTEM_COLUMNS],

@@ -1,15 +1,11 @@
-import type { Lease, Store } from '../../sync/store.ts'
-import { asOwner, ownJobOf } from '../core/jobs.ts'
+import type { Store } from '../../sync/store.ts'
 import { acquiring, type Leases } from '../core/leases.ts'
-import { noteMissing } from '../core/missing.ts'
 import { claimAddress, isOfAddress } from '../core/settings.ts'
-import { type Keys, type Rule, timeOf } from '../core/sql.ts'
-import { createStore, type Machinery } from '../core/store.ts'
-import { closeWalk } from '../core/walks.ts'
-import { POSTGRES, runnerOn, runRule } from './driver.ts'
+import { createStore } from '../core/store.ts'
+import { runnerOn, runRule } from './driver.ts'
+import { OtherTablesError } from './server/errors.ts'
 import { placeOf } from './server/pool.ts'
 import type { Patience, Server } from './server/server.ts'
-import { createServerTables } from './tables/collection.ts'
 
 export interface PostgresStoreOptions extends Pick<Patience, 'now' | 'signal'> {
   server: Server
@@ -29,24 +25,14 @@ export function openPostgresStore({
   now,
   signal,
 }: PostgresStoreOptions): Store {
-  const tables = createServerTables(server)
   const runner = runnerOn(server, { now, signal })
-  const { reading, writing } = runner
-  const owning = <T>(lease: Lease, begin: (keys: Keys, at: string) => Rule<T>) =>
-    tables.retrying(lease.job.collection, ({ shape }) =>
-      writing(() => asOwner(POSTGRES, ownJobOf(lease), () => begin(shape, timeOf(now())))),
-    )
-  const machinery: Machinery = {
-    ...runner,
-    readingRows: (job, begin) => tables.retrying(job.collection, ({ shape }) => reading(begin(shape))),
-    ...tables,
-    noteMissing: (lease, judged) =>
-      owning(lease, (keys, at) => noteMissing(POSTGRES, keys, { ...judged, at })),
-    closeWalk: (lease, closing) => owning(lease, (keys, at) => closeWalk(POSTGRES, keys, { ...closing, at })),
-  }
-
   return {
-    ...createStore(machinery, keepRuns),
+    ...createStore({
+      runner,
+      keepRuns,
+      isOfOtherTables: (error) => error instanceof OtherTablesError,
+      noteInBatches: null,
+    }),
     ...acquiring(runner, leases, baseUrl),
   }
 }

@@ -1,8 +1,7 @@
 import { TABLE_KINDS, tableName } from '../columns/catalog.ts'
-import { quoted } from '../core/sql.ts'
-import { knownCollections } from '../core/tables.ts'
+import { knownCollections } from '../core/catalogs.ts'
+import { one, quoted, type Rule } from '../core/sql.ts'
 import { type Connection, runRule } from './driver.ts'
-import { rowsIn } from './tables/alter.ts'
 
 // Statistics for SQLite's planner, of the tables that people query. Without them it assumes that each organization has ten rows, and reads all
 // orders of one again for each of its establishments.
@@ -34,4 +33,10 @@ export function tablesToAnalyze(connection: Connection): string[] {
 export function analyzeTable(connection: Connection, table: string): void {
   connection.pragma(`analysis_limit = ${ANALYZED_ROWS}`)
   connection.exec(`ANALYZE main.${quoted(table)}`)
+}
+
+/** About how many rows a table has. */
+function* rowsIn(table: string): Rule<number> {
+  const row = yield* one<{ rows: number | null }>(`SELECT max(_rowid_) AS rows FROM ${quoted(table)}`)
+  return row?.rows ?? 0
 }

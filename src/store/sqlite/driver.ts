@@ -1,16 +1,24 @@
 import type Database from 'better-sqlite3'
 import { SQLITE_LIMITS } from '../columns/column.ts'
-import { all, type Dialect, one, quoted, type Rule, type Statement, withParameters } from '../core/sql.ts'
-import { isViewSql } from './tables/views.ts'
+import {
+  all,
+  type Dialect,
+  exec,
+  one,
+  quoted,
+  type Rule,
+  type Statement,
+  withParameters,
+} from '../core/sql.ts'
+import { ELEMENTS } from './elements.ts'
+import { rebuildTable } from './rebuild-table.ts'
 
 export type Connection = Database.Database
 
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
   rowId: '_rowid_',
-  rowIdType: 'bigint',
   sequence: '_rowid_',
-  versionSequence: '_rowid_',
   // With a plain join SQLite may read the whole second table.
   join: 'CROSS JOIN',
   joinFirst: (table, as, where, order) =>
@@ -18,7 +26,6 @@ export const SQLITE: Dialect = {
   later: 'max',
   now: "unixepoch('subsec') * 1000",
   numberIn: (json, field) => `${json} ->> '$.${field}'`,
-  textIn: (json, field, inner) => `${json} ->> '$.${field}.${inner}'`,
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow({ keyColumns }, row) {
     const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
@@ -30,30 +37,18 @@ export const SQLITE: Dialect = {
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
   },
-  areTablesKeptByViews: false,
-  *isOwnView(view) {
-    const found = yield* all<{ sql: string }>(
-      "SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = :view COLLATE NOCASE",
-      { view },
-    )
-    return found.some(({ sql }) => isViewSql(sql, view))
-  },
   stored: (_catalog, row) => row,
   rowNotices: () => [],
-  forShare: '',
-  forUpdate: '',
+  lock: () => '',
+  *lockTables() {},
   declared: (type) => TYPES[type] ?? 'TEXT',
-  furtherOfHistory: [],
   *columnTypes(table) {
     const rows = yield* all<{ name: string; type: string }>(
       'SELECT name, type FROM pragma_table_info(:table)',
-      {
-        table,
-      },
+      { table },
     )
     return new Map(rows.map(({ name, type }) => [name, type]))
   },
-  longestCollection: Number.POSITIVE_INFINITY,
   *relationNames() {
     const rows = yield* all<{ name: string }>(
       "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name",
@@ -69,13 +64,38 @@ export const SQLITE: Dialect = {
     return null
   },
   ofOwner: 'AND epoch = :epoch',
-  lines: (columns) =>
-    `(SELECT ${Object.keys(columns)
-      .map((name) => `? AS ${quoted(name)}`)
-      .join(', ')}) AS line`,
+  lines: () => ({
+    value: () => '?',
+    rows: (expressions) => `VALUES (${expressions.join(', ')})`,
+    join: '',
+    from: '',
+  }),
   *eachLine(text, _columns, lines, values = {}) {
     return lines.length === 0 ? 0 : ((yield { text, values, lines, wants: 'count' }) as number)
   },
+  *retype(tables) {
+    for (const [table, columns] of tables)
+      yield* rebuildTable(table, new Map(columns.map(({ name, type }) => [name, type])))
+  },
+  *makeView(name, select) {
+    const wanted = `CREATE VIEW ${quoted(name)} AS\n${VIEW_MARK}\n${select}`
+    if ((yield* viewSql(name)) !== wanted) yield* exec([`DROP VIEW IF EXISTS ${quoted(name)}`, wanted])
+  },
+  *isOwnView(name) {
+    return (yield* viewSql(name))?.includes(VIEW_MARK) === true
+  },
+  elements: ELEMENTS,
+}
+
+/** In the text of our views, to tell them from those of users. */
+const VIEW_MARK = '/* made by admin-mirror */'
+
+function* viewSql(name: string): Rule<string | null> {
+  const found = yield* one<{ sql: string }>(
+    "SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = :name COLLATE NOCASE",
+    { name },
+  )
+  return found?.sql ?? null
 }
 
 /** Types of parameters and columns; all others are texts. */

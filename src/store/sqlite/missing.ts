@@ -1,9 +1,8 @@
 import { InterruptedError } from '../../errors.ts'
 import { jobName } from '../../text.ts'
-import { tableName } from '../columns/catalog.ts'
 import { jobState, namesOf } from '../core/jobs.ts'
 import { forgetSeen, type Judged, noteMissing, noteUnseen } from '../core/missing.ts'
-import { exec, type Keys, one, quoted, type Rule, type Runner, run } from '../core/sql.ts'
+import { exec, one, quoted, type Rule, type Runner, run } from '../core/sql.ts'
 import { SQLITE } from './driver.ts'
 
 /** What is gone through in one transaction: some tens of milliseconds. */
@@ -22,14 +21,12 @@ interface Range {
  */
 export async function noteMissingInBatches(
   { reading, writing, inBatches }: Runner,
-  keys: () => Keys | null,
   judged: () => Judged,
   batch = BATCH,
 ): Promise<void> {
   const { job, rule } = judged()
   const { walkId } = rule
-  if ((await reading(jobState(job))).rows <= batch.rows)
-    return writing(() => noteMissing(SQLITE, keys(), judged()))
+  if ((await reading(jobState(job))).rows <= batch.rows) return writing(() => noteMissing(SQLITE, judged()))
 
   async function inRanges({ from, to }: Range, step: number, work: (range: Range) => Rule<unknown>) {
     let next = from
@@ -58,11 +55,10 @@ export async function noteMissingInBatches(
       )
       yield* forgetSeen(job, ids)
     })
-    const rows = await reading(rangeOf(tableName(job.collection.name, 'raw'), 'true', {}))
-    await inRanges(rows, batch.rows, function* (range) {
-      const known = keys()
-      if (known) yield* noteUnseen(SQLITE, known, judged(), ids, range)
-    })
+    const { name } = job.collection
+    await inRanges(await reading(rangeOf(name, 'true', {})), batch.rows, (range) =>
+      noteUnseen(SQLITE, judged(), ids, range),
+    )
   } finally {
     await writing(() => exec([`DROP TABLE IF EXISTS ${seen}`]))
   }

@@ -3,7 +3,6 @@ import { MirrorLostError } from '../../errors.ts'
 import type { Runner } from '../core/sql.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
 import { createVersionCheck, isBusy, translate, translatingErrors } from './file/open.ts'
-import { withoutForeignKeys } from './tables/alter.ts'
 
 /** What waiting for another process's lock needs. */
 export interface Patience {
@@ -13,11 +12,8 @@ export interface Patience {
   signal: AbortSignal
 }
 
-/**
- * Runs a synchronous task in one immediate transaction: all of it is written, or nothing. With `rebuilding`
- * it may rebuild tables. Throws MirrorError.
- */
-export type Transact = <T>(task: () => T, kind?: 'rebuilding') => Promise<T>
+/** Runs a synchronous task in one immediate transaction: all of it is written, or nothing. Throws MirrorError. */
+export type Transact = <T>(task: () => T) => Promise<T>
 
 /** How long a task waits for the lock of another process, and how often it tries. */
 const PATIENCE_MS = 30_000
@@ -61,10 +57,7 @@ export function createTransact({ connection, ...patience }: Patience & { connect
     assertKnownVersion()
     return task()
   }
-  return (task, kind) => {
-    const attempt = () => connection.transaction(() => checked(task)).immediate()
-    return wait(() => (kind === 'rebuilding' ? withoutForeignKeys(connection, attempt) : attempt()))
-  }
+  return (task) => wait(() => connection.transaction(() => checked(task)).immediate())
 }
 
 /** The pause between two batches, so that other processes get the file's lock. Milliseconds. */
@@ -93,6 +86,7 @@ export function runnerOn(
 ): Runner {
   return {
     dialect: SQLITE,
+    isLocal: true,
     now: patience.now,
     reading: async (rule) => translatingErrors(connection.name, () => runRule(connection, rule)),
     writing: (begin) => transact(() => runRule(connection, begin())),

@@ -2,8 +2,14 @@ import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { keyColumnTypes } from '../../../src/store/columns/catalog.ts'
-import { columnName, foldName, parseSqlitePath, sqlitePath } from '../../../src/store/columns/column.ts'
-import { eventKeyNames } from '../../../src/store/core/changes-view.ts'
+import {
+  columnName,
+  foldName,
+  parseSqlitePath,
+  SQLITE_LIMITS,
+  sqlitePath,
+} from '../../../src/store/columns/column.ts'
+import { eventKeyNames } from '../../../src/store/core/collection-views.ts'
 import { names } from '../../json/arbitrary.ts'
 
 describe('columnName', () => {
@@ -71,7 +77,7 @@ describe('eventKeyNames', () => {
     ],
     [['customer__at'], ['customer__at']],
   ])('calls the key %j in the events %j', (key, expected) => {
-    expect(eventKeyNames(key)).toEqual(expected)
+    expect(eventKeyNames(key, SQLITE_LIMITS)).toEqual(expected)
   })
 })
 

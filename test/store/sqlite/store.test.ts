@@ -162,13 +162,13 @@ describe('two processes that write to one collection', () => {
 
 const unchangedItem = (id: number) => JSON.stringify({ id, lines: [{ sku: 'TEA-001', quantity: id % 9 }] })
 
-it('a walk over rows that did not change writes no raw, typed or history row', async () => {
+it('a walk over rows that did not change writes no typed, JSON or history row', async () => {
   const test = openTestMirror()
   const walkOnce = () => runOnce(test, scriptedList({ ids: upTo(100), perPage: 25, item: unchangedItem }))
   await walkOnce()
   const written: string[] = []
   test.connection.function('note_write', (table: string) => written.push(table))
-  for (const table of ['orders', 'orders_raw', 'orders_history'])
+  for (const table of ['orders', 'orders_json', 'orders_history'])
     for (const event of ['INSERT', 'UPDATE', 'DELETE'])
       test.connection.exec(
         `CREATE TEMP TRIGGER ${event}_${table} AFTER ${event} ON ${table} BEGIN SELECT note_write('${table}'); END`,

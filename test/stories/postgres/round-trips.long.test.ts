@@ -107,8 +107,15 @@ async function copyToAll(scene: Scene): Promise<void> {
   await rows('DELETE FROM sync_jobs WHERE organization_id NOT IN (SELECT _organization_id FROM orders)')
   for (const table of ['sync_jobs', 'sync_walks', 'sync_runs'])
     await copy(table, 'organization_id', ", 'id', 1000 + other.number")
-  await copy('orders_raw', '_organization_id', '')
-  await copy('orders', '_organization_id', '')
+  const number = `'_row', 1000000 * other.number + one._row`
+  await rows(`
+    INSERT INTO orders_json
+    SELECT (jsonb_populate_record(one, jsonb_build_object(${number}))).*
+    FROM orders_json AS one
+    JOIN (SELECT id, row_number() OVER () AS number FROM organizations) AS other
+      ON other.id NOT IN (SELECT _organization_id FROM orders)
+  `)
+  await copy('orders', '_organization_id', `, ${number}`)
 }
 
 const UNCHANGED = { id: 0, name: 'one' }

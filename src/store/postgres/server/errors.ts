@@ -2,17 +2,10 @@ import { JobError, KnownError, MirrorError, UsageError } from '../../../errors.t
 import { printable } from '../../../text.ts'
 import type { PostgresAddress } from './pool.ts'
 
-/** The tables are no longer as this process knows them: another worker has changed them. */
-export class StaleTablesError extends KnownError {
-  override readonly name = 'StaleTablesError'
+/** A statement does not suit the tables: another worker, or somebody else, has changed them since this process read what they are like. */
+export class OtherTablesError extends KnownError {
+  override readonly name = 'OtherTablesError'
   readonly code = 'DATABASE'
-}
-
-function refusedOnTables(server: string, sqlstate: string): StaleTablesError {
-  return new StaleTablesError(
-    `${server} refuses a statement on the tables of this list (SQLSTATE ${sqlstate}), even after their columns were read again: somebody has ` +
-      'changed them, or something that was added to them, such as a trigger or a policy, is in the way',
-  )
 }
 
 /** What pg and the network say of an error. PostgreSQL's own message may quote data, so it is never shown. */
@@ -93,7 +86,11 @@ export function translate(address: PostgresAddress, error: unknown): unknown {
   const server = serverAt(address)
   const said = CURES[code]?.(address)
   if (said !== undefined) return new MirrorError(`${server} ${said}`)
-  if (CHANGED_TABLES.includes(code)) return refusedOnTables(server, code)
+  if (CHANGED_TABLES.includes(code))
+    return new OtherTablesError(
+      `${server} refuses a statement on the tables of this list (SQLSTATE ${code}): somebody has changed them, or something that was ` +
+        'added to them, such as a trigger or a policy, is in the way',
+    )
   if (NETWORK.test(code) || isAway(error))
     return new MirrorError(
       `${server} cannot be reached (${code || printable(message, 80)}): see that it runs, and that "database" in the configuration names its host and port`,

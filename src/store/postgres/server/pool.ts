@@ -24,7 +24,7 @@ export function placeOf({ schema, database }: Pick<PostgresAddress, 'schema' | '
 
 /** Statements on the server, inside a transaction or each on its own. */
 export interface Sql {
-  /** The rows of one statement, prepared once a connection. Throws MirrorError, or StaleTablesError. */
+  /** The rows of one statement, prepared once a connection. Throws MirrorError, or OtherTablesError. */
   rows<T>(text: string, values?: readonly unknown[]): Promise<T[]>
   /** The same, of a statement without rows. Returns how many it has changed. */
   count(text: string, values?: readonly unknown[]): Promise<number>

@@ -3,9 +3,8 @@ import path from 'node:path'
 import { MirrorError, systemCode } from '../../../errors.ts'
 import { hasMirrorViews, makeMirrorViews } from '../../core/views.ts'
 import { assertKnownVersion } from '../../schema.ts'
-import { type Connection, runRule } from '../driver.ts'
+import { type Connection, runRule, SQLITE } from '../driver.ts'
 import { migrate } from '../migrate.ts'
-import { ALTERATION } from '../tables/alter.ts'
 import { assertMayWrite, damaged, noWal } from './errors.ts'
 import {
   APPLICATION_ID,
@@ -47,9 +46,12 @@ export function openForWriting(file: string): Connection {
     // while a reader needs it; the second commit after the reader's end cuts it to the limit.
     connection.pragma(`wal_autocheckpoint = ${WAL_PAGES}`)
     connection.pragma(`journal_size_limit = ${WAL_BYTES}`)
-    const makeViews = () => runRule(connection, makeMirrorViews(ALTERATION))
+    // See `rebuildTable`.
+    connection.pragma('foreign_keys = OFF')
+    connection.pragma('legacy_alter_table = ON')
+    const makeViews = () => runRule(connection, makeMirrorViews(SQLITE))
     migrate(connection, makeViews)
-    if (!runRule(connection, hasMirrorViews(ALTERATION))) connection.transaction(makeViews).immediate()
+    if (!runRule(connection, hasMirrorViews(SQLITE))) connection.transaction(makeViews).immediate()
     return connection
   } catch (error) {
     opened?.close()

@@ -2,7 +2,6 @@ import path from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { removeMissing } from '../../../../src/store/core/missing.ts'
-import { knownKeys } from '../../../../src/store/core/tables.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { ACME, GLOBEX, jobOf } from '../../../helpers/jobs.ts'
 import { LONG } from '../../../helpers/long.ts'
@@ -36,10 +35,7 @@ function createStage(test: TestMirror, organization = ACME) {
         .run(organization.id, String(id), reason)
       const job = jobOf({ history: history.keep }, organization)
       const at = new Date(test.clock.now()).toISOString()
-      runRule(
-        connection,
-        removeMissing(SQLITE, runRule(connection, knownKeys(SQLITE, job.collection.name)), job, at),
-      )
+      runRule(connection, removeMissing(SQLITE, job, 0, at))
     },
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { NAME_ENDS } from '../../../../src/store/core/declarations.ts'
+import { NAME_ENDS } from '../../../../src/store/core/tables.ts'
 import { errorOf, SMALLEST } from '../../../config/config-files.ts'
 import { timeAt } from '../../../helpers/clock.ts'
 import { GLOBEX, jobOf } from '../../../helpers/jobs.ts'

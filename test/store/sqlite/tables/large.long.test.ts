@@ -27,11 +27,11 @@ function fill({ connection }: TestMirror, count: number) {
   const time = `'2026-11-20T08:00:00.000Z', '2026-11-20T08:00:00.000Z'`
   connection.exec(`
     ${numbers}
-    INSERT INTO orders (_organization_id, _first_seen_at, _changed_at, id, state, total)
-    SELECT '${ACME.id}', ${time}, i, 'paid', i FROM n;
+    INSERT INTO orders (_organization_id, _first_seen_at, _changed_at, _row, id, state, total)
+    SELECT '${ACME.id}', ${time}, i, i, 'paid', i FROM n;
     ${numbers}
-    INSERT INTO orders_raw (_organization_id, id, _json, _first_seen_at, _changed_at)
-    SELECT '${ACME.id}', i, format('{"id":%d,"state":"paid","total":%d}', i, i), ${time} FROM n;
+    INSERT INTO orders_json (_row, _seq, _change, _json)
+    SELECT i, 1, 'added', format('{"id":%d,"state":"paid","total":%d}', i, i) FROM n;
   `)
 }
 

@@ -39,7 +39,7 @@ async function fill(test: TestMirror, orders: number): Promise<void> {
 }
 
 const statistics = (test: TestMirror) =>
-  test.rows("SELECT tbl, stat FROM sqlite_stat1 WHERE idx LIKE '%autoindex%' ORDER BY tbl").map(Object.values)
+  test.rows("SELECT tbl, stat FROM sqlite_stat1 WHERE idx = tbl || '_by_key' ORDER BY tbl").map(Object.values)
 
 const orders = (ids: number[]) => scriptedList({ ids, item: (id) => `{"id":${id},"shop":${id}}` })
 
@@ -55,9 +55,7 @@ describe('the statistics for the planner', () => {
     ])
     expect(statistics(test)).toEqual([
       ['establishments', '100 100 1'],
-      ['establishments_raw', '100 100 1'],
       ['orders', '2000 2000 1'],
-      ['orders_raw', '2000 2000 1'],
     ])
   })
 
@@ -65,8 +63,7 @@ describe('the statistics for the planner', () => {
     const asked = new Set<string>()
     const end = watchEdges({
       before({ what }) {
-        if (/orders/.test(what) && /json_each|stored/.test(what))
-          asked.add(what.replaceAll(/[:@]\w+|\?/g, "'1'"))
+        if (/orders/.test(what) && /json_each/.test(what)) asked.add(what.replaceAll(/[:@]\w+|\?/g, "'1'"))
       },
     })
     await runOnce(openTestMirror(), orders(upTo(60)))
@@ -74,11 +71,11 @@ describe('the statistics for the planner', () => {
     const test = openTestMirror()
     await runOnce(test, orders([1]), { job: jobOf({}, GLOBEX) })
 
-    expect(asked.size).toBeGreaterThan(1)
+    expect(asked.size).toBeGreaterThan(0)
     for (const sql of asked) {
       const plan = test.rows(`EXPLAIN QUERY PLAN ${sql}`).map(({ detail }) => String(detail))
       expect(
-        plan.filter((detail) => /^SCAN (?:raw|stored|orders)\b/.test(detail)),
+        plan.filter((detail) => /^SCAN (?:t|j|orders)\b/.test(detail)),
         sql,
       ).toEqual([])
     }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { makeConfigured } from '../../../../src/store/sqlite/tables/collection.ts'
+import { makeConfigured } from '../../../../src/store/core/tables.ts'
+import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { createLongWork } from '../../../helpers/long-work.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -19,7 +20,7 @@ const ITEM = '"note":"first","lines":[{"sku":"A"}]'
 async function createScene() {
   const test = openTestMirror()
   const { connection } = test
-  makeConfigured(connection, [{ name: 'orders', key: ['id'] }])
+  runRule(connection, makeConfigured(SQLITE, [{ name: 'orders', key: ['id'] }]))
   const save = async (...texts: string[]) => {
     const { saveItems } = await beginTestWalk(test, jobOf())
     await saveItems(...texts)

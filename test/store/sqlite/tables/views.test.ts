@@ -4,10 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { isRawNumber } from '../../../../src/json/value.ts'
 import { type Leaf, sqlitePath } from '../../../../src/store/columns/column.ts'
 import type { ArrayView, ElementColumn } from '../../../../src/store/columns/elements.ts'
-import { makeArrayView } from '../../../../src/store/core/array-views.ts'
-import type { ViewedTable } from '../../../../src/store/core/fit.ts'
-import { runRule } from '../../../../src/store/sqlite/driver.ts'
-import { ALTERATION } from '../../../../src/store/sqlite/tables/alter.ts'
+import { makeArrayView } from '../../../../src/store/core/collection-views.ts'
+import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
 import { OUTSIDE_READERS, type OutsideReader } from '../../../helpers/outside-readers.ts'
 import { beginTestWalk, openTestMirror, type TestMirror } from '../../../helpers/test-mirror.ts'
@@ -258,8 +256,8 @@ function rowsOf(
     .all()
 }
 
-function makeView(db: Database.Database, table: ViewedTable, view: ArrayView): void {
-  runRule(db, makeArrayView(ALTERATION, table, view))
+function makeView(db: Database.Database, table: typeof TABLE, view: ArrayView): void {
+  runRule(db, makeArrayView(SQLITE, table, view))
 }
 
 function createTable(texts: readonly (string | null)[]): Database.Database {

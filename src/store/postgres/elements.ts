@@ -1,9 +1,6 @@
-import { parseSqlitePath } from '../../columns/column.ts'
-import type { ElementSql } from '../../core/array-views.ts'
-import { literal } from '../storable.ts'
-
-/** The comment on each of our views: by it they are told from views of users. */
-export const VIEW_MARK = 'made by admin-mirror'
+import { parseSqlitePath } from '../columns/column.ts'
+import type { ElementSql } from '../core/sql.ts'
+import { literal } from './storable.ts'
 
 /** Numbers that numeric holds without an error, and double precision too, up to the greatest. */
 const NUMBER = String.raw`^-?[0-9]{1,40}(\.[0-9]{1,40})?([eE]([+-]?[12]?[0-9]{1,2}|\+?30[0-8]))?$`

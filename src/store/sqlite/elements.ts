@@ -1,8 +1,4 @@
-import { tableName } from '../../columns/catalog.ts'
-import { BEGINNING, type ElementSql } from '../../core/array-views.ts'
-import { EVENT_COLUMNS, eventKeyNames, SEQ, selectChanges } from '../../core/changes-view.ts'
-import type { ViewedTable } from '../../core/fit.ts'
-import { type Dialect, quoted } from '../../core/sql.ts'
+import type { ElementSql } from '../core/sql.ts'
 
 /** Views that read elements need SQLite 3.38 or later, and 3.45 for fields whose names have a `"`. */
 export const ELEMENTS: ElementSql = {
@@ -35,31 +31,6 @@ export const ELEMENTS: ElementSql = {
   },
 }
 
-/** In the text of our views of a collection, to tell them from those of users. */
-export const MARK = '/* made by admin-mirror */'
-
-/** Whether this SQL of a view is ours. */
-export function isViewSql(sql: string, view: string): boolean {
-  return sql.startsWith(`CREATE VIEW ${quoted(view)} AS\n${BEGINNING}`) || sql.includes(MARK)
-}
-
 function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
-}
-
-/** The first SELECT declares the types. SQLite takes no expression for an INTEGER, only a column. */
-export function changesSql(dialect: Dialect, shape: ViewedTable): string {
-  const { name, keyColumns } = shape
-  const raw = quoted(tableName(name, 'raw'))
-  const keys = ['_organization_id', ...keyColumns].map(quoted)
-  const names = ['_organization_id', ...eventKeyNames(keyColumns)].map(quoted)
-  const columns = [
-    `"_changed_seq" AS ${quoted(SEQ)}`,
-    ...keys.map((key, index) => `${key} AS ${names[index]}`),
-    ...EVENT_COLUMNS.map((column) => `CAST(NULL AS TEXT) AS ${quoted(column)}`),
-  ]
-  return `${MARK}
-SELECT ${columns.join(', ')} FROM ${raw} WHERE _rowid_ = NULL
-UNION ALL
-${selectChanges(dialect, shape)}`
 }
