@@ -1,6 +1,6 @@
 import type { RequestError } from 'got'
 import { isCertificateRefused, JobError, type KnownError, RetryableError } from '../errors.ts'
-import { IF_IT_STAYS } from './body.ts'
+import { AT_THE_SERVER, IF_IT_STAYS } from './body.ts'
 
 /** What a request failed of, as got, Node, OpenSSL and the parsers of HTTP and of compressed data name it. */
 interface Failure {
@@ -45,15 +45,20 @@ function explain({ code, message, tls, origin, timeoutMs }: Failure): KnownError
       'BAD_RESPONSE',
       'the answer has more than 16 kB of headers; look at the server, or a proxy before it',
     )
-  if (code.startsWith('HPE_'))
+  if (NOT_HTTP.test(code))
     return new JobError(
       'BAD_RESPONSE',
       `the answer is not HTTP (${code}); look at api.baseUrl: what listens at ${origin}?`,
     )
+  if (code.startsWith('HPE_'))
+    return new JobError(
+      'BAD_RESPONSE',
+      `the answer is HTTP that breaks its rules (${code}); ${AT_THE_SERVER}`,
+    )
   if (NOT_COMPRESSED.test(message))
     return new JobError(
       'BAD_RESPONSE',
-      `the answer is not compressed as its Content-Encoding says (${code}); look at the server, or at a proxy before it`,
+      `the answer is not compressed as its Content-Encoding says (${code}); ${AT_THE_SERVER}`,
     )
   if (COMPRESSED.test(code)) {
     const how = code === 'Z_BUF_ERROR' ? 'breaks off' : 'is damaged'
@@ -67,6 +72,9 @@ function explain({ code, message, tls, origin, timeoutMs }: Failure): KnownError
   const hint = HINTS[code] ?? (tls === '' ? '' : `, where TLS failed: ${tls}`)
   return new RetryableError('NETWORK', `the network failed (${code}) at ${origin}${hint}`)
 }
+
+/** What the parser says of an answer that does not begin as HTTP does. */
+const NOT_HTTP = /^HPE_INVALID_(?:CONSTANT|VERSION)$/
 
 /** What zlib says of a body that begins in another way than gzip or zstd do. */
 const NOT_COMPRESSED = /incorrect header check|Unknown frame descriptor/

@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
+import type { Socket } from 'node:net'
 import { addAbortSignal } from 'node:stream'
 import got, { type PlainResponse, type Request, RequestError } from 'got'
 import { JobError, KnownError } from '../errors.ts'
 import { printable } from '../text.ts'
+import { AT_THE_SERVER, IF_NOT_THE_API } from './body.ts'
 import { causeOf } from './causes.ts'
 import type { Headers } from './rate/headers.ts'
 
@@ -56,12 +58,20 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
     const request = client.stream(url, { headers, signal })
     // An error that comes when nobody waits for the request any more would end the process.
     request.on('error', () => {})
+    // Node tells of a 101 by an event of its own, and the response that got waits for never comes.
+    request.once('request', (sent) =>
+      sent.once('upgrade', (_response: unknown, socket: Socket) => {
+        socket.destroy()
+        request.destroy(new JobError('UNEXPECTED_STATUS', `the server answered 101; ${IF_NOT_THE_API}`))
+      }),
+    )
     try {
       return await receive(request, maxResponseBytes)
     } catch (error) {
       signal.throwIfAborted()
       // got's own errors hold the headers of the request, and so the token: they are never passed on, not even as a cause.
-      if (error instanceof RequestError) throw causeOf(error, url, timeoutMs)
+      if (error instanceof RequestError)
+        throw error.cause instanceof KnownError ? error.cause : causeOf(error, url, timeoutMs)
       if (error instanceof KnownError) throw error
       const name = error instanceof Error ? error.name : typeof error
       throw new JobError('INTERNAL', `the request failed unexpectedly (${name})`)
@@ -71,8 +81,9 @@ export function createHttpGet({ timeoutMs, maxResponseBytes, userAgent }: HttpOp
   }
 }
 
+/** 206 is a part of a list, which nobody asked for. */
 export function isSuccess(status: number): boolean {
-  return status >= 200 && status <= 299
+  return status >= 200 && status <= 299 && status !== 206
 }
 
 async function receive(request: Request, maxResponseBytes: number): Promise<Response> {
@@ -82,7 +93,7 @@ async function receive(request: Request, maxResponseBytes: number): Promise<Resp
   const at = rawHeaders.findIndex((name) => /^content-encoding$/i.test(name))
   const encoding = at < 0 ? '' : (rawHeaders[at + 1] ?? '')
   if (!ASKED_FOR.test(encoding)) {
-    const text = `the answer is encoded as ${printable(encoding, 40)}, which was not asked for; look at the server, or at a proxy before it`
+    const text = `the answer is encoded as ${printable(encoding, 40)}, which was not asked for; ${AT_THE_SERVER}`
     throw new JobError('BAD_RESPONSE', text)
   }
   return { status, headers, body: await readBody(request, maxResponseBytes) }

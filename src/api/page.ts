@@ -3,7 +3,7 @@ import { JobError } from '../errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts'
 import type { Collection, Item, Page } from '../sync/types.ts'
 import { printable } from '../text.ts'
-import { notTheList, parseBody } from './body.ts'
+import { notTheList, parseBody, saidIn } from './body.ts'
 import type { Response } from './http.ts'
 import type { RateHeaders } from './rate/headers.ts'
 
@@ -194,6 +194,7 @@ function shown(value: JsonValue | undefined): string {
   return printable(JSON.stringify(value ?? null), 40)
 }
 
-function messageOf({ message }: JsonObject): string {
-  return typeof message === 'string' && message !== '' ? ` (message: ${printable(message)})` : ''
+function messageOf(json: JsonObject): string {
+  const said = saidIn(json)
+  return said === null ? '' : ` (message: ${printable(said)})`
 }

@@ -1,7 +1,8 @@
 import { JobError, KnownError, RetryableError } from '../errors.ts'
+import type { JsonValue } from '../json/value.ts'
 import type { Job } from '../sync/types.ts'
 import { jobName, printable } from '../text.ts'
-import { titleOf } from './body.ts'
+import { IF_NOT_THE_API, saidIn, titleOf } from './body.ts'
 import type { Response } from './http.ts'
 import { isFailure } from './rate/headers.ts'
 
@@ -31,36 +32,48 @@ export function errorOfStatus(response: Response, job: Job, baseUrl: string): Kn
     const text = `a proxy before the API asks for a login (407)${says}; give an api.baseUrl that leads past it`
     return new JobError('UNEXPECTED_STATUS', text)
   }
-  if (status >= 300 && status <= 399) {
-    const text = `the server redirects (${status}), which is never followed; look at api.baseUrl`
+  if (status >= 300 && status <= 399 && status !== 304) {
+    const text = `the server redirects (${status})${whereTo(response, baseUrl)}, which is never followed; look at api.baseUrl`
     return new JobError('UNEXPECTED_STATUS', text)
   }
-  return new JobError('UNEXPECTED_STATUS', `the server answered ${status}${says}`)
+  return new JobError('UNEXPECTED_STATUS', `the server answered ${status}${says}; ${IF_NOT_THE_API}`)
 }
 
-/** What to do about a refusal that is a page of HTML: the API's own are JSON. */
+/** Without its query, which may hold anything. */
+function whereTo({ headers: { location } }: Response, baseUrl: string): string {
+  const to = typeof location === 'string' ? URL.parse(location, baseUrl) : null
+  return to === null ? '' : ` to ${printable(to.origin + to.pathname, 120)}`
+}
+
+/** What to do about a refusal that is no JSON: the API's own are. */
 export const ELSEWHERE =
   'it comes from a firewall or proxy before the API, or api.baseUrl is not the API: look there'
 
 /**
- * The `message` of a JSON error body, or the title of a page of HTML, which comes from something before the API.
- * The body itself is never shown: debug pages may hold anything.
+ * The `message` of a JSON error body; of what comes from something before the API, the title of a page of HTML, or a short line.
+ * A longer body is never shown: debug pages may hold anything.
  */
 export function whatItSays(response: Response): string {
-  const text = new TextDecoder().decode(response.body)
+  const text = new TextDecoder().decode(response.body).trim()
   const title = titleOf(text)
   if (title !== null) return ` with a page of HTML${title}`
-  try {
-    const { message } = JSON.parse(text)
-    return typeof message === 'string' && message !== '' ? ` and says: ${printable(message)}` : ''
-  } catch {
-    return ''
-  }
+  const said = isPage(response) ? (/^[^\n]{1,100}$/.exec(text)?.[0] ?? null) : saidIn(parsed(text))
+  return said === null ? '' : ` and says: ${printable(said)}`
 }
 
-/** Whether something else than the API answered, with a page of HTML. */
+/** Whether something else than the API answered, with a text that is not JSON. */
 export function isPage({ body }: Response): boolean {
-  return titleOf(new TextDecoder().decode(body)) !== null
+  const text = new TextDecoder().decode(body).trim()
+  return text !== '' && parsed(text) === undefined
+}
+
+/** Undefined for what is not JSON. */
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** The error with the page in front of its message, and without a token that the server may have echoed. */

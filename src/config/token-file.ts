@@ -18,13 +18,16 @@ export class TokenFileError extends Error {
 const BEFORE_A_TOKEN =
   /^(?:["'`]|(?:[A-Z][A-Z0-9_]+|\w*(?:[Tt]oken|TOKEN|[Kk]ey|KEY|[Ss]ecret|SECRET))=["'`]?[A-Za-z0-9])/
 
+/** What stands around a token in a text, and in none: `<token>`, `token;`. */
+const NO_TOKEN = /["'`<>,;]/
+
 /** Why a text is no token, or null. A header holds visible ASCII. */
 export function tokenFault(text: string): string | null {
   if (text === '') return 'is empty'
   if (text.length > LONGEST_TOKEN)
     return `holds more than a token, which has at most ${LONGEST_TOKEN} characters`
-  if (/^[\x21-\x7e]+$/.test(text) && !BEFORE_A_TOKEN.test(text)) return null
-  return 'holds more than a token: quotes around it, NAME= before it, a space, a line break, a control character or a letter beyond ASCII'
+  if (/^[\x21-\x7e]+$/.test(text) && !BEFORE_A_TOKEN.test(text) && !NO_TOKEN.test(text)) return null
+  return 'holds more than a token: quotes around it, NAME= before it, a bracket, a comma, a space, a line break, a control character or a letter beyond ASCII'
 }
 
 interface TokenFile {
@@ -47,7 +50,7 @@ export function readTokenFile({ organization, path, shown }: TokenFile): string 
     const [reason = code, todo = 'Put the token there, or change tokenFile.'] = REASONS[code] ?? []
     throw fail(`cannot be read: ${reason}`, todo)
   }
-  const fault = tokenFault(token)
+  const fault = /^\$\{\w+\}$/.test(token) ? 'holds the name of a variable' : tokenFault(token)
   if (fault !== null) throw fail(fault, 'Write the token alone into it, without "Bearer".')
   return token
 }

@@ -8,6 +8,8 @@ watchTheWire()
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
+const NOT_THE_API = 'look at api.baseUrl and the path of the list, or at a proxy before the API'
+
 describe('an answer that is refused', () => {
   const { id } = createJob().organization
 
@@ -27,8 +29,16 @@ describe('an answer that is refused', () => {
       'ORGANIZATION_NOT_FOUND',
       `not found (404) and says: no; either the organization's id is wrong (${id}) or the address (${BASE_URL}${ORDERS})`,
     ],
-    [422, 'UNEXPECTED_STATUS', 'the server answered 422 and says: no'],
-    [301, 'UNEXPECTED_STATUS', 'the server redirects (301), which is never followed; look at api.baseUrl'],
+    [422, 'UNEXPECTED_STATUS', `the server answered 422 and says: no; ${NOT_THE_API}`],
+    // Neither a failure of the server, nor a redirect, nor the list.
+    [999, 'UNEXPECTED_STATUS', `the server answered 999 and says: no; ${NOT_THE_API}`],
+    [304, 'UNEXPECTED_STATUS', `the server answered 304; ${NOT_THE_API}`],
+    [206, 'UNEXPECTED_STATUS', `the server answered 206 and says: no; ${NOT_THE_API}`],
+    [
+      301,
+      'UNEXPECTED_STATUS',
+      `the server redirects (301) to ${BASE_URL}/login, which is never followed; look at api.baseUrl`,
+    ],
   ])('with %i is not asked for again, and is %s', async (status, code, says) => {
     const location = { ...JSON_TYPE, location: `${BASE_URL}/login` }
     foresee().reply(status, status === 304 ? '' : '{"message":"no"}', location)
@@ -55,7 +65,7 @@ describe('an answer that is refused', () => {
     [
       405,
       'UNEXPECTED_STATUS',
-      'the server answered 405 with a page of HTML (its title: Attention Required!)',
+      `the server answered 405 with a page of HTML (its title: Attention Required!); ${NOT_THE_API}`,
     ],
   ])('with %i and a page of HTML says what came', async (status, code, says) => {
     foresee()
@@ -65,8 +75,15 @@ describe('an answer that is refused', () => {
     expect(await createSetting().errorOf()).toMatchObject({ code, message: `acme orders page 1: ${says}` })
   })
 
+  it('that is a short text is shown: it comes from something before the API', async () => {
+    foresee().reply(403, 'error code: 1020')
+
+    const { message } = await createSetting().errorOf()
+    expect(message).toMatch(/access is refused \(403\) and says: error code: 1020; it comes from a firewall/)
+  })
+
   it.each([408, 500, 502, 503, 504, 520, 599])('with %i is retried, and succeeds then', async (status) => {
-    foresee().reply(status, 'x')
+    foresee().reply(status, '{}')
     foresee().reply(200, pageText(1))
     const { fetchPage, reports, clock } = createSetting()
 

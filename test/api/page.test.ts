@@ -181,10 +181,30 @@ describe('an answer that is no list', () => {
     [
       'JSON with a comma too many',
       '{"data":[1,]}',
-      `the answer is not JSON: {"data":[1,]}; is api.baseUrl the API's address?`,
+      `the answer is broken JSON (Unexpected token ']'): {"data":[1,]}; look at the server, or at a proxy before it`,
+    ],
+    [
+      'two documents',
+      '{"data":[]}{"data":[]}',
+      'the answer is broken JSON (Unexpected non-whitespace character after JSON at position 11 (line 1 column 12)): {"data":[]}{"data":[]}; look at the server, or at a proxy before it',
+    ],
+    [
+      'a warning of PHP before the list',
+      '<br />\n<b>Warning</b>: Undefined variable $x\n{"data":[]}',
+      'the answer is not JSON: Warning: Undefined variable $x\\u{a}{"data":[]}; is api.baseUrl the API\'s address?',
+    ],
+    [
+      'XML',
+      '<?xml version="1.0"?><data>no</data>',
+      `the answer is not JSON: <?xml version="1.0"?>no; is api.baseUrl the API's address?`,
     ],
     ['null', 'null', 'the answer is null, not a list'],
     ['an object without data', '{"items":[]}', 'the answer has no "data"'],
+    [
+      'an error in other words',
+      '{"error":"token_expired"}',
+      'the answer has no "data" (message: token_expired)',
+    ],
     [
       'an error',
       '{"message":"Too Many Attempts."}',
@@ -306,7 +326,7 @@ describe('an answer that is not UTF-8', () => {
     ['a whole list with half a character behind it', [0x5b, 0x5d, 0xe2, 0x82]],
   ])('is refused for good: %s', (_case, bytes) => {
     expect(errorOf(Uint8Array.from(bytes))).toMatchObject({
-      message: 'the answer is not UTF-8 text',
+      message: 'the answer is not UTF-8 text; look at the server, or at a proxy before it',
       name: 'JobError',
     })
   })
@@ -360,7 +380,7 @@ function isTakenForJson(body: string): boolean {
     read(body)
     return true
   } catch (error) {
-    return !/not JSON|breaks off|is empty/.test(String(error))
+    return !/not JSON|broken JSON|breaks off|is empty/.test(String(error))
   }
 }
 

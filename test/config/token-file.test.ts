@@ -32,7 +32,6 @@ describe('a token file', () => {
       token,
       token,
     ]),
-    [`$$\${NAME}`, `$$\${NAME}`],
   ])('that holds %j has the token %j', (content, token) => {
     const { file, readToken } = loadWithTokenFile('./token')
 
@@ -68,6 +67,8 @@ describe('a token file', () => {
     ['hidden\nhidden\n', 'holds more than a token'],
     ['hidden\u0000', 'holds more than a token'],
     ['"hidden"', 'holds more than a token: quotes around it'],
+    [`$\{HIDDEN}`, 'holds the name of a variable. Write the token alone into it'],
+    ...['<hidden>', 'hidden,', 'hidden;'].map((text) => [text, 'holds more than a token: quotes around it']),
     ...['ACME_TOKEN=hidden', 'TOKEN="hidden"', 'api_token=hidden', 'accessToken=hidden', 'KEY2=hidden'].map(
       (text) => [text, 'holds more than a token: quotes around it, NAME= before it'],
     ),

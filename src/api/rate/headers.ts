@@ -84,5 +84,5 @@ function headerText(headers: Headers, name: string): string | null {
 
 /** True when the server cannot answer now. If it names a time, nothing is sent before. */
 export function isFailure(status: number): boolean {
-  return status === 408 || status >= 500
+  return status === 408 || (status >= 500 && status <= 599)
 }

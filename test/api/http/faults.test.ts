@@ -131,10 +131,10 @@ describe('what is no HTTP', () => {
     const error = await errorOf(url)
 
     expect(error).toBeInstanceOf(JobError)
-    expect(error).toMatchObject({
-      code: 'BAD_RESPONSE',
-      message: `the answer is not HTTP (${code}); look at api.baseUrl: what listens at ${url.origin}?`,
-    })
+    const is = /CONSTANT|VERSION/.test(code)
+      ? `not HTTP (${code}); look at api.baseUrl: what listens at ${url.origin}?`
+      : `HTTP that breaks its rules (${code}); look at the server, or at a proxy before it`
+    expect(error).toMatchObject({ code: 'BAD_RESPONSE', message: `the answer is ${is}` })
   })
 
   it('is not retryable: headers beyond 16 kB', async () => {
@@ -163,7 +163,6 @@ describe('an answer that takes too long', () => {
   it.each<[string, () => Promise<URL>]>([
     ['because nothing comes', () => serve(() => {})],
     ['because interim answers come for ever', () => serveRaw(trickleInterimAnswers)],
-    ['because it switches protocols', () => serveRaw((socket) => socket.write(SWITCHING))],
     ['because the body trickles', () => serve((_request, response) => trickle(response))],
   ])('is a time-out, which is retryable: %s', async (_case, start) => {
     const error = await errorOf(await start(), SHORT)
@@ -173,7 +172,16 @@ describe('an answer that takes too long', () => {
   })
 })
 
-const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'
+it('a switch to another protocol is no answer, and not retryable', async () => {
+  const switching = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'
+  const error = await errorOf(await serveRaw((socket) => socket.write(switching)))
+
+  expect(error).toBeInstanceOf(JobError)
+  expect(error).toMatchObject({
+    code: 'UNEXPECTED_STATUS',
+    message: expect.stringMatching(/^the server answered 101;/),
+  })
+})
 
 function trickleInterimAnswers(socket: Socket): void {
   const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), 10)
