@@ -81,7 +81,7 @@ export function notesOf(row: StatusRow, job: JobStatus, facts: StatusFacts): str
       `too stale: ${row.fresh_as_of === null ? 'nothing says how fresh its newest rows are' : `rows added after ${row.fresh_as_of} may be missing`}, and --fresh is ${fresh?.typed}`,
     // With the UUID: an organization that left the configuration may have the name of a configured one.
     job.state === 'not configured' &&
-      `its rows stay, or go with: admin-mirror forget --org ${row.organization_id} --collection ${shellWord(row.collection)} --yes`,
+      `no longer in the configuration; its rows stay, or go with: admin-mirror forget --org ${row.organization_id} --collection ${shellWord(row.collection)} --yes`,
     ...progressNotes(row, job),
     until !== null && `waits until ${until} (${inWords(Date.parse(until) - now)}): ${row.waiting_for}`,
     job.problem === null && lastErrorText(row, now),

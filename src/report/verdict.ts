@@ -32,7 +32,11 @@ const TABLE = {
     words: ['is being read, or was interrupted', 'are being read, or were interrupted'],
   },
   'not read yet': { exit: 0, tone: 'warn', words: ['is not read yet', 'are not read yet'] },
-  uncertain: { exit: 0, tone: 'warn', words: both('may lack rows that the API has') },
+  uncertain: {
+    exit: 0,
+    tone: 'warn',
+    words: ['was read, but something may be missing', 'were read, but something may be missing'],
+  },
   'being read': { exit: 0, tone: 'busy' },
   read: { exit: 0, tone: 'good' },
   'not configured': { exit: 0, tone: 'quiet' },

@@ -102,7 +102,11 @@ describe('the verdict', () => {
       { running: null, last_run_status: 'running' },
       'the only list is being read, or was interrupted',
     ],
-    ['is not trusted', { untrusted: 'it met a reject' }, 'the only list may lack rows that the API has'],
+    [
+      'is not trusted',
+      { untrusted: 'it met a reject' },
+      'the only list was read, but something may be missing',
+    ],
   ])('says without an alarm that a list %s', (_, changed, expected) => {
     const { verdict, check_exit_code: code } = statusOf([listOf('acme', changed)])
 

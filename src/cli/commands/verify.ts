@@ -36,7 +36,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
             now,
             sleep,
             yieldToEventLoop,
-            observe: session.reporter.observeVerifying(job),
+            observe: session.reporter.observeVerify(job),
             signal: stop,
           }),
     )

@@ -1,27 +1,25 @@
 import type { Logger } from 'pino'
+import { allowedPerMinute } from '../../api/rate/budget.ts'
 import type { Config } from '../../config/config.ts'
 import type { ErrorCode, KnownError } from '../../errors.ts'
 import type { JobEvent, JobResult } from '../../sync/job.ts'
-import { type OwnerWork, ownerName, workText } from '../../sync/owner-work.ts'
-import type { RefreshResult } from '../../sync/refresh/refresher.ts'
+import { ownerName, workText } from '../../sync/owner-work.ts'
 import type { Job, Notice, Observe, Page } from '../../sync/types.ts'
 import type { VerifyEvent } from '../../sync/verify.ts'
-import { counted, jobName, printable } from '../../text.ts'
+import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
-import { estimateText, leftOf, newProgress, noteEvent, type Progress, progressLines } from './progress.ts'
-import { addList, logRefresh, logRun, logTotals, logVerified, newTotals } from './run-lines.ts'
+import { newProgress, type Progress, progressLines } from './progress.ts'
+import { logRefresh, logRun, logVerified } from './run-lines.ts'
 import type { Terminal } from './terminal.ts'
 
-/** A shorter wait only spreads requests as usual, and is logged for debugging only. */
-const LOGGED_WAIT_MS = 5000
-
-/** How often a line of the log says that a job is still waited for. */
-const BUSY_TOLD_EVERY_MS = 300_000
-
-/** A shorter estimate is logged for debugging only. */
-const LONG_MS = 60_000
-
-export type Reporter = ReturnType<typeof createReporter>
+export interface Reporter {
+  /** What is reported of a job's sync. */
+  observe(job: Job): Observe<JobEvent>
+  observeVerify(job: Job): Observe<VerifyEvent>
+  /** On a terminal: a last line with the sums of the command; none for a single list, of which the line of its run has said it. */
+  summarize(): void
+  close(): void
+}
 
 export interface ReporterOptions {
   config: Pick<Config, 'rateLimit'>
@@ -36,22 +34,31 @@ export interface ReporterOptions {
 
 const DRAW_EVERY_MS = 200
 
-/** Faults that all lists have at once: told of one, not of each. */
-const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'DATABASE'])
+/** A shorter wait only spreads requests as usual, and is logged for debugging only. */
+const LOGGED_WAIT_MS = 5000
 
+/** Faults that all lists have at once: told of one, not of each, and after this long again. */
+const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'DATABASE'])
 const TOLD_AGAIN_MS = 300_000
 
 /** Reports what jobs do: as log lines, and on a terminal as progress lines, too. */
-export function createReporter({ config, runtime, logger, terminal, budgetOf, onRefresh }: ReporterOptions) {
+export function createReporter({
+  config,
+  runtime,
+  logger,
+  terminal,
+  budgetOf,
+  onRefresh,
+}: ReporterOptions): Reporter {
   const { now, every } = runtime
   const begunAt = now()
-  const totals = newTotals()
+  const totals = { lists: 0, failed: 0, rows_added: 0, rows_changed: 0, rows_removed: 0 }
   const running = new Set<Progress>()
+  const toldAt = new Map<string, number>()
   const draw = () => {
     if (terminal.isWatched) terminal.draw(running.size === 0 ? [] : progressLines([...running], now()))
   }
   const stopDrawing = terminal.isWatched ? every(DRAW_EVERY_MS, draw) : () => {}
-  const toldAt = new Map<string, number>()
 
   /** Whether such a fault was told lately, of any list; else it is now. */
   function isKnown(event: 'retry' | 'end', code: ErrorCode | undefined): boolean {
@@ -62,96 +69,92 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
     return false
   }
 
-  /** Says how long a list will take, after its first answer or as soon as that is known. Returns whether it is said. */
-  function logEstimate(log: Logger, page: Page, progress: Progress): boolean {
-    const text = page.next === null ? null : estimateText(progress, [...running], now())
-    if (text === null) return false
-    const ms = leftOf(progress, [...running], now()) ?? 0
-    const fields = { event: 'estimate', page: page.number, pages: page.lastPage, left_ms: ms }
-    log[ms < LONG_MS ? 'debug' : 'info'](fields, text)
-    return true
-  }
-
-  /** What `sync` and `verify` report of a job. */
-  function watch(job: Job, isVerify: boolean): Observe<JobEvent | VerifyEvent> {
-    const { organization, collection } = job
-    const log = logger.child({ organization: organization.name, collection: collection.name })
-    const progress = newProgress(jobName(job), budgetOf(job))
+  function observe(job: Job): Observe<JobEvent | VerifyEvent> {
+    const log = logger.child({ organization: job.organization.name, collection: job.collection.name })
+    const list = newProgress(jobName(job), budgetOf(job))
     const observedAt = now()
     let walkId: number | null = null
-    let isEstimated = false
-    /** Who has the job, and when that was logged last. */
-    let busy: { owner: string; at: number } | null = null
-    running.add(progress)
+    running.add(list)
     draw()
 
-    /** The rows of a job that was refreshed instead of walked. */
-    let refreshed: RefreshResult['run'] | null = null
     const end = (error: KnownError | null, run: JobResult['run']) => {
-      running.delete(progress)
+      running.delete(list)
       draw()
-      addList(totals, error, progress.requests, run ?? refreshed)
+      totals.lists++
+      if (error) totals.failed++
+      totals.rows_added += run?.rowsAdded ?? 0
+      totals.rows_changed += run?.rowsChanged ?? 0
+      totals.rows_removed += run?.rowsRemoved ?? 0
     }
 
-    function observe(event: JobEvent | VerifyEvent): void {
+    return (event) => {
       const at = now()
-      noteEvent(progress, event, at, config.rateLimit)
       switch (event.kind) {
         case 'busy': {
-          const { owner, work } = event
-          if (busy?.owner === owner && at - busy.at < BUSY_TOLD_EVERY_MS) return
-          busy = { owner, at }
-          logBusy(log, owner, work)
+          const owner = ownerName(event.owner, event.work)
+          if (list.owner === owner) return
+          list.owner = owner
+          const fields = { event: 'list_busy', owner: event.owner, trigger: event.work?.trigger ?? undefined }
+          log.info(fields, `${owner} ${workText(event.work)}; waiting for its end`)
           return
         }
         case 'start': {
-          const { id, checkpoint, resumed } = event.walk
-          const { nextPage: page, pass } = checkpoint
+          const { id, checkpoint, resumed, rowsSeen } = event.walk
+          list.owner = null
+          list.rows = rowsSeen
           walkId = id
-          if (resumed)
-            log.info({ event: 'walk_resumed', walk_id: id, page, pass }, 'an interrupted walk continues')
-          else log.debug({ event: 'walk_started', walk_id: id, page }, 'a walk begins')
+          const fields = { walk_id: id, page: checkpoint.nextPage, pass: checkpoint.pass }
+          if (resumed) log.info({ event: 'walk_resumed', ...fields }, 'an interrupted walk continues')
           return
         }
-        case 'page': {
-          const { page, result } = event
-          const { added, changed, notices } = result
-          if (!isEstimated) isEstimated = logEstimate(log, page, progress)
-          const items = page.items.length
-          const fields = { walk_id: walkId, page: page.number, items, added, changed }
-          if (isVerify) log.debug({ event: 'page_compared', ...fields }, 'page compared')
-          else log.debug({ event: 'page_saved', ...fields }, 'page saved')
-          logBeyondEnd(log, page)
-          logNotices(log, page.number, notices)
+        case 'request':
+          list.begunAt ??= at
+          list.wait = null
+          return
+        case 'retry': {
+          const { code, reason, delayMs } = event
+          list.wait = { reason, until: at + delayMs }
+          const fields = { event: 'request_retried', error_code: code, delay_ms: delayMs }
+          log[isKnown('retry', code) ? 'debug' : 'warn'](fields, `${reason}; trying again`)
           return
         }
-        case 'notices':
-          logNotices(log, event.page, event.notices)
-          return
-        case 'refresh':
-          logRefresh(log, job, event.result)
-          refreshed = event.result.run
-          onRefresh?.()
-          return
-        case 'pass':
-          log.warn(
-            { event: 'pass_repeated', walk_id: walkId, pass: event.pass },
-            `the list moved, or does not add up, so it is read again: ${event.why}`,
-          )
-          return
-        case 'retry':
-          log[isKnown('retry', event.code) ? 'debug' : 'warn'](
-            { event: 'request_retried', error_code: event.code, delay_ms: event.delayMs },
-            `${event.reason}; trying again`,
-          )
-          return
         case 'wait': {
           const { reason, until } = event
+          list.wait = { reason, until }
           const level = until - at >= LOGGED_WAIT_MS ? 'info' : 'debug'
           const time = new Date(until).toISOString()
           log[level]({ event: 'waiting', reason, until: time }, `waiting until ${time}: ${reason}`)
           return
         }
+        case 'waited':
+          list.waitedMs += event.ms
+          return
+        case 'page': {
+          const { page, result, itemsInWalk } = event
+          list.pages++
+          list.page = page.number
+          list.lastPage = page.lastPage
+          list.rows = itemsInWalk
+          list.perMinute = allowedPerMinute(page.announcedLimit, config.rateLimit)
+          const { added, changed } = result
+          const fields = { walk_id: walkId, page: page.number, items: page.items.length, added, changed }
+          log.debug({ event: 'page_read', ...fields }, 'page read')
+          logBeyondEnd(log, page)
+          logNotices(log, page.number, result.notices)
+          return
+        }
+        case 'notices':
+          logNotices(log, event.page, event.notices)
+          return
+        case 'pass': {
+          const why = `the list moved, or does not add up, so it is read again: ${event.why}`
+          log.warn({ event: 'pass_repeated', walk_id: walkId, pass: event.pass }, why)
+          return
+        }
+        case 'refresh':
+          logRefresh(log, job, event.result)
+          onRefresh?.()
+          return
         case 'finish': {
           const { result } = event
           end(result.error ?? result.heldBack, result.run)
@@ -159,36 +162,34 @@ export function createReporter({ config, runtime, logger, terminal, budgetOf, on
           if (!result.isInstead) logRun(log, result, at - observedAt, isKnown('end', result.error?.code))
           return
         }
-        case 'request':
-        case 'throttled':
-        case 'waited':
-          // The line of the run has the sums of these.
-          return
         case 'verified':
           end(event.result.error, null)
           logVerified(log, event.result, at - observedAt)
+          return
+        case 'throttled':
+        // The line of the run has their number.
       }
     }
-    return observe
   }
 
   return {
-    observe: (job: Job): Observe<JobEvent> => watch(job, false),
-    observeVerifying: (job: Job): Observe<VerifyEvent> => watch(job, true),
-    /** On a terminal: a last line with the sums of the command. */
-    summarize(): void {
-      if (terminal.isWatched) logTotals(logger, totals, now() - begunAt)
+    observe,
+    observeVerify: observe,
+    summarize() {
+      if (!terminal.isWatched || totals.lists < 2) return
+      const { lists, failed, rows_added: added, rows_changed: changed, rows_removed: removed } = totals
+      const ms = now() - begunAt
+      const ended = failed === 0 ? 'all ended well' : `${grouped(failed)} did not end well`
+      logger.info(
+        { event: 'command_finished', duration_ms: ms, ...totals },
+        `${counted(lists, 'list')} in ${inWords(ms)}: ${ended}; ${counted(added, 'row')} new, ${grouped(changed)} changed, ${grouped(removed)} removed`,
+      )
     },
-    close(): void {
+    close() {
       stopDrawing()
       terminal.close()
     },
   }
-}
-
-function logBusy(log: Logger, owner: string, work: OwnerWork | null): void {
-  const fields = { event: 'list_busy', owner, trigger: work?.trigger ?? undefined }
-  log.info(fields, `${ownerName(owner, work)} ${workText(work)}; waiting for its end`)
 }
 
 function logNotices(log: Logger, page: number, notices: readonly Notice[]): void {

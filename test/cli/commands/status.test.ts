@@ -135,7 +135,9 @@ describe('status', () => {
     await workspace.run(['sync'])
 
     expect(code).toBe(0)
-    expect(text).toMatch(/globex orders +4 rows +not configured.*\n +its rows stay/)
+    expect(text).toMatch(
+      /globex orders +4 rows +not configured.*\n +no longer in the configuration; its rows stay/,
+    )
     expect(jobs).toMatchObject([
       { organization: 'acme-inc', state: 'read' },
       { organization: 'globex', state: 'not configured' },
