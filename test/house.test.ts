@@ -40,7 +40,7 @@ function resolveImport(from: string, specifier: string): string {
 }
 
 function ofPostgres(file: string): boolean {
-  return /^(?:cli|store)\/postgres\/|^cli\/commands\/move\.ts$|^pg(?:-boss)?$|^schedule\/shared-scheduler\.ts$/.test(
+  return /^(?:cli|store)\/postgres\/|^cli\/commands\/move\.ts$|^pg(?:-boss)?$|^schedule\/workers\.ts$/.test(
     file,
   )
 }
@@ -135,7 +135,7 @@ describe('the house', () => {
     ['better-sqlite3', 'store/sqlite/file/open.ts'],
     ['pino', 'cli/output/log.ts'],
     ['pg', 'store/postgres/server/pool.ts'],
-    ['pg-boss', 'store/postgres/queue/boss.ts'],
+    ['pg-boss', 'store/postgres/queue.ts'],
     ['@hono/node-server', 'listener/server.ts'],
     ['log-update', 'cli/output/terminal.ts'],
     ['prom-client', 'listener/metrics.ts'],

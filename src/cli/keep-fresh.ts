@@ -1,4 +1,5 @@
 import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
+import type { WorkerScheduler } from '../schedule/workers.ts'
 import { jobKey } from '../text.ts'
 import type { RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
@@ -15,14 +16,8 @@ export interface KeepFreshOptions {
   /** Refreshes a list if that is still due. Returns whether that failed, and never rejects. */
   read: (selected: SelectedJob) => Promise<{ hasFailed: boolean }>
   plan: Pick<RefreshPlan, 'update' | 'next' | 'budgetOf'>
-  /** Returns the lists that no other worker reads, or is about to read; absent: all. */
-  takeFree?:
-    | (<L extends { organizationId: string; collection: string }>(lists: readonly L[]) => Promise<L[]>)
-    | undefined
-  scheduler: Pick<Scheduler, 'isRunning' | 'runBetween'>
+  scheduler: Pick<Scheduler, 'isRunning' | 'runBetween'> & Partial<Pick<WorkerScheduler, 'hasBudget'>>
   runtime: Pick<Runtime, 'now' | 'sleep'>
-  /** Called with the error when refreshes cannot start, and with null when they can again. */
-  onTrouble: (error: unknown) => void
   signal: AbortSignal
 }
 
@@ -35,7 +30,7 @@ const AGAIN_AFTER_MS = 60_000
 
 /** Refreshes lists until the signal: of each budget one after another, what is worth most. A list that is being walked refreshes itself. */
 export async function keepFresh(options: KeepFreshOptions): Promise<void> {
-  const { jobs, read, plan, takeFree, scheduler, runtime, onTrouble, signal } = options
+  const { jobs, read, plan, scheduler, runtime, signal } = options
   const { now, sleep } = runtime
   const byKey = new Map(jobs.map((job) => [keyOf(job.selected), job]))
   const failedAt = new Map<string, number>()
@@ -43,12 +38,7 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   const everyOf = ({ selected: { organization } }: PlannedJob) =>
     organization.refresh === false ? LOOK_EVERY_MS : organization.refresh.every
   const pause = Math.max(SHORTEST_PAUSE_MS, Math.min(LOOK_EVERY_MS, ...jobs.map(everyOf)))
-  let isTroubled = false
   let wake = new AbortController()
-  const tell = (error: unknown) => {
-    if (isTroubled !== (error !== null)) onTrouble(error)
-    isTroubled = error !== null
-  }
 
   /** Whether a list is read already, belongs to no schedule of this process, or could not be begun a moment ago. */
   function isTaken(selected: SelectedJob): boolean {
@@ -59,20 +49,14 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   }
 
   /** Begins what is due and has room in the share. */
-  async function look(): Promise<void> {
-    const due = plan
-      .next(isTaken)
-      .filter((selected) => !busy.has(plan.budgetOf(selected)))
-      .map((selected) => ({
-        selected,
-        organizationId: selected.job.organization.id,
-        collection: selected.job.collection.name,
-      }))
-    if (due.length === 0) return
-    const free = takeFree ? await takeFree(due) : due
-    tell(null)
-    for (const { selected } of due.filter((one) => !free.includes(one))) failedAt.set(keyOf(selected), now())
-    for (const { selected } of free) begin(selected)
+  function look(): void {
+    // Of workers that share a mirror one has the budget. Those of an earlier turn may still be at a list of it: both are charged.
+    const hasBudget = scheduler.hasBudget ?? (() => true)
+    const due = plan.next(isTaken).filter((selected) => {
+      const budget = plan.budgetOf(selected)
+      return !busy.has(budget) && hasBudget(budget)
+    })
+    due.forEach(begin)
   }
 
   function begin(selected: SelectedJob): void {
@@ -96,9 +80,7 @@ export async function keepFresh(options: KeepFreshOptions): Promise<void> {
   while (!signal.aborted) {
     // A mirror that cannot be read is reported by the next walk.
     await plan.update().catch(() => {})
-    await look().catch((error: unknown) => {
-      if (!signal.aborted) tell(error)
-    })
+    look()
     await sleep(pause, AbortSignal.any([signal, wake.signal])).catch(() => {})
     if (wake.signal.aborted) wake = new AbortController()
   }

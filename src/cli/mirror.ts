@@ -6,7 +6,7 @@ import type { Forgetting } from '../store/core/forget.ts'
 import type { Leases } from '../store/core/leases.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
 import type { Tokens } from '../store/core/tokens.ts'
-import type { ListNames, ListQueue } from '../store/postgres/queue/queue.ts'
+import type { WorkQueue } from '../store/postgres/queue.ts'
 import type { Store } from '../sync/store.ts'
 import { shellWord } from '../text.ts'
 import type { MirrorFacts } from './read-status.ts'
@@ -121,13 +121,9 @@ export interface OpenMirror extends RuleRunner {
 }
 
 /** How several workers divide the lists. */
-export interface Sharing {
-  /** Opens the queue of lists that wait for a worker. `onTrouble` gets errors of its maintenance. Throws MirrorError. */
-  openQueue(onTrouble: (error: unknown) => void): Promise<ListQueue>
-  /** Says that this worker lives, and buries those that died. Call it every few seconds. */
-  keepAlive(): Promise<void>
-  /** Returns the lists that no other worker reads. */
-  freeLists<L extends ListNames>(lists: readonly L[]): Promise<L[]>
+export interface Sharing extends Pick<Leases, 'isFree'> {
+  /** Opens the queue of what waits for a worker. `onTrouble` gets errors of its maintenance. Throws MirrorError. */
+  openQueue(onTrouble: (error: unknown) => void): Promise<WorkQueue>
 }
 
 /** What the listener reads of a mirror that `start` has open. */

@@ -195,7 +195,6 @@ async function runStart(
           plan,
           scheduler: turns,
           runtime: { now: runtime.now, sleep: sleepOf(machine) },
-          onTrouble: () => {},
           signal,
         })
   await Promise.all(

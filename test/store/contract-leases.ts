@@ -123,7 +123,7 @@ export function describeLeases(kind: string, openMirror: () => Promise<LeasedMir
       const sleeper = await another({ elapsed: () => ms })
       const own = await epochOf(sleeper)
       clock.ms += HOUR
-      await first.bury()
+      expect(await first.isFree(JOB)).toBe(true)
       ms += HOUR
       const kept = await sleeper.take(KEPT, false)
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
-import { KnownError, MirrorLostError, MirrorUnavailableError, toKnownError } from '../../errors.ts'
+import { KnownError, MirrorLostError, MirrorUnavailableError } from '../../errors.ts'
 import { isDue } from '../../schedule/due.ts'
 import { type Scheduler, type SchedulerEvents, startScheduler } from '../../schedule/scheduler.ts'
 import { lastRunsOfAll } from '../../store/core/runs.ts'
@@ -168,12 +168,11 @@ async function runScheduled(
   const { sleep } = runtime
   const keeping = keepFresh({
     jobs: planned.filter(({ selected }) => selected.organization.refresh !== false),
-    read: (selected) => runOne(selected, { instead: 'due' }),
+    read: async (selected) =>
+      (await mayRead(session, selected)) ? runOne(selected, { instead: 'due' }) : { hasFailed: true },
     plan: session.refreshes,
-    takeFree: session.sharing?.freeLists,
     scheduler,
     runtime: { now, sleep },
-    onTrouble: (error) => logRefreshTrouble(logger, error),
     signal,
   })
   if (!signal.aborted) await once(signal, 'abort')
@@ -183,16 +182,10 @@ async function runScheduled(
   return runtime.signal.aborted ? exitCodeOfStop(runtime.signal) : 4
 }
 
-function logRefreshTrouble(logger: Logger, error: unknown): void {
-  if (error === null) {
-    logger.info({ event: 'refreshes_possible' }, 'refreshes work again')
-    return
-  }
-  const { code, message } = toKnownError(error)
-  logger.warn(
-    { event: 'refreshes_impossible', error_code: code, error_message: message },
-    'refreshes cannot start; trying again',
-  )
+/** Whether no other worker reads the list: who walks it refreshes it, too. A server that refuses is told of by the next walk. */
+async function mayRead({ sharing }: CommandSession, { job }: SelectedJob): Promise<boolean> {
+  const names = { organization: job.organization.id, collection: job.collection.name }
+  return sharing ? sharing.isFree(names).catch(() => false) : true
 }
 
 function logStop(logger: Logger, { reason }: AbortSignal): void {

@@ -1,10 +1,9 @@
 import { createForgetting } from '../../store/core/forget.ts'
-import { createLeases, ownedLists } from '../../store/core/leases.ts'
+import { createLeases } from '../../store/core/leases.ts'
 import { runnerOn } from '../../store/postgres/driver.ts'
-import type { ListQueue } from '../../store/postgres/queue/queue.ts'
+import type { WorkQueue } from '../../store/postgres/queue.ts'
 import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
-import { jobKey } from '../../text.ts'
 import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
 import { openPostgres } from './connect.ts'
 import { createServedServer, ruleRunner } from './mirror.ts'
@@ -30,25 +29,15 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
       now,
       sleep: (ms) => runtime.sleep(ms, signal),
     })
-    let queue: ListQueue | null = null
+    let queue: WorkQueue | null = null
     const sharing: Sharing = {
       async openQueue(onTrouble) {
         // Only `start` needs pg-boss.
-        const { openQueue } = await import('../../store/postgres/queue/queue.ts')
+        const { openQueue } = await import('../../store/postgres/queue.ts')
         queue = await openQueue(server, onTrouble)
         return queue
       },
-      async keepAlive() {
-        await leases.beat()
-        await leases.bury()
-      },
-      async freeLists(lists) {
-        const owned = await runner.reading(ownedLists())
-        const names = new Set(owned.map((job) => jobKey(job.organization, job.collection)))
-        return lists.filter(
-          ({ organizationId, collection }) => !names.has(jobKey(organizationId, collection)),
-        )
-      },
+      isFree: leases.isFree,
     }
     return {
       ...ruleRunner(server),

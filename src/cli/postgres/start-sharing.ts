@@ -1,11 +1,8 @@
 import { InterruptedError, KnownError, toKnownError } from '../../errors.ts'
 import { beganAhead, isDue } from '../../schedule/due.ts'
-import type { ScheduledJob, Scheduler, SchedulerEvents } from '../../schedule/scheduler.ts'
-import { type RunEnd, type SharedJob, startSharedScheduler } from '../../schedule/shared-scheduler.ts'
-import { isOwned } from '../../store/core/leases.ts'
+import type { ScheduledJob, SchedulerEvents } from '../../schedule/scheduler.ts'
+import { startWorker, type WorkerScheduler } from '../../schedule/workers.ts'
 import { lastRuns } from '../../store/core/runs.ts'
-import { TOUCH_EVERY_MS } from '../../store/postgres/queue/boss.ts'
-import type { ListNames, ListQueue, QueuedList } from '../../store/postgres/queue/queue.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { jobKey } from '../../text.ts'
 import type { PlannedJob } from '../keep-fresh.ts'
@@ -23,11 +20,8 @@ export interface SharedStart {
   onResult: (result: JobResult) => void
 }
 
-/** How often a worker looks for lists of those that died. */
-const RESCUE_EVERY_MS = 2500
-
 /** Starts the schedule of a mirror that several workers share: its lists wait in one queue. Throws MirrorError. */
-export async function startSharing(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
+export async function startSharing(sharing: Sharing, options: SharedStart): Promise<WorkerScheduler> {
   const { runtime, planned, session, events, signal } = options
   const { logger, now, budgetOf } = session
   const onQueueError = (error: unknown) => {
@@ -40,23 +34,21 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
     )
   }
   const queue = await sharing.openQueue(onQueueError)
-  const shared = planned.map(({ selected, scheduled }): SharedJob<QueuedList> => {
+  const jobs = planned.map(({ selected, scheduled }) => {
     const { organization, job } = selected
-    const budget = budgetOf(organization)
-    const list = { organizationId: organization.id, collection: job.collection.name, budget }
-    return { ...scheduled, list, budget, run: () => runOnce(selected, scheduled, options) }
+    return {
+      ...scheduled,
+      key: jobKey(organization.id, job.collection.name),
+      budget: budgetOf(organization),
+      isRefreshed: organization.refresh !== false,
+      run: () => runOnce(sharing, selected, scheduled, options),
+    }
   })
-  const byList = new Map(shared.map((job) => [queueKey(job.list), job]))
-  const scheduler = startSharedScheduler(shared, {
-    ...events,
+  const worker = startWorker(jobs, {
     // A list needs the server before and after its run, too.
-    onError: (name, error) => {
-      if (error instanceof KnownError) onQueueError(error)
-      else events.onError(name, error)
-    },
+    onError: (name, error) =>
+      error instanceof KnownError ? onQueueError(error) : events.onError(name, error),
     queue,
-    jobOf: (claim) => byList.get(queueKey(claim)),
-    touchEveryMs: TOUCH_EVERY_MS,
     now,
     ownNow: runtime.now,
     sleep: runtime.sleep,
@@ -64,69 +56,34 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
     signal,
     onQueueError,
   })
-  const rescuing = rescueLists(sharing, queue, byList, { runtime, signal, onQueueError })
   return {
-    ...scheduler,
+    ...worker,
     async stop() {
-      await Promise.all([rescuing, scheduler.stop()])
+      await worker.stop()
       await queue.close()
     },
   }
 }
-
-function queueKey({ organizationId, collection }: ListNames): string {
-  return jobKey(organizationId, collection)
-}
-
-const OVER: RunEnd = { again: false, errorCode: null }
 
 /**
  * One run of a list that the queue has handed out, unless it was read since its time, by this entry's former worker or by hand.
  * The lease decides who reads: a list that another process has goes back to the queue until it is free.
  */
 async function runOnce(
+  { isFree }: Sharing,
   selected: SelectedJob,
   schedule: Pick<ScheduledJob, 'expression' | 'timezone'>,
   { session, signal, onResult }: SharedStart,
-): Promise<RunEnd> {
+): Promise<'over' | 'again'> {
   const { organization, job } = selected
   const names = { organization: organization.id, collection: job.collection.name }
   const last = await session.run(() => lastRuns(names))
   const now = session.now()
-  if (!beganAhead(last, now) && !isDue(last, schedule, now)) return OVER
-  if (await session.run(() => isOwned(names))) return { again: true }
+  if (!beganAhead(last, now) && !isDue(last, schedule, now)) return 'over'
+  if (!(await isFree(names))) return 'again'
   const [result] = await session.runJobs([selected], { trigger: 'schedule', signal })
-  if (!result) return OVER
+  if (!result) return 'over'
   onResult(result)
   const { error } = result
-  const again = error !== null && (error.code === 'BUSY' || error instanceof InterruptedError)
-  return again ? { again } : { again: false, errorCode: error?.code ?? null }
-}
-
-interface Rescue {
-  runtime: Pick<Runtime, 'sleep'>
-  signal: AbortSignal
-  onQueueError: (error: unknown) => void
-}
-
-/**
- * Puts the lists of workers that died back into the queue. Their leases show the death; a worker that
- * died before it had the lease is known by a claim that it no longer touches.
- */
-async function rescueLists(
-  { keepAlive }: Sharing,
-  queue: Pick<ListQueue, 'rescue'>,
-  byList: ReadonlyMap<string, SharedJob<QueuedList>>,
-  { runtime, signal, onQueueError }: Rescue,
-): Promise<void> {
-  while (!signal.aborted) {
-    await runtime.sleep(RESCUE_EVERY_MS, signal).catch(() => {})
-    if (signal.aborted) return
-    try {
-      await keepAlive()
-      await queue.rescue((left) => byList.get(queueKey(left))?.list)
-    } catch (error) {
-      onQueueError(error)
-    }
-  }
+  return error !== null && (error.code === 'BUSY' || error instanceof InterruptedError) ? 'again' : 'over'
 }

@@ -21,8 +21,8 @@ export interface Leases {
   release(job: Pick<OwnJob, 'job' | 'epoch'>): Promise<void>
   /** Says that this process lives. Gives back the jobs that name it though it does not have them: it could not write that. */
   beat(): Promise<void>
-  /** Buries the owners of jobs that died. */
-  bury(): Promise<void>
+  /** Whether no other process has a job that lives. One that died is buried. */
+  isFree(job: JobNames): Promise<boolean>
   /** Notes that this process is a `start`, and forgets those that died. Returns the others that live. */
   announce(configuration: string): Promise<DaemonRecord[]>
   /** From now on this process is no `start`: it ends as it was told to. */
@@ -119,6 +119,13 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
     })
   }
 
+  async function isFree(job: JobNames): Promise<boolean> {
+    const owner = await reading(ownerOf(job))
+    if (owner === null || owner.name === name) return true
+    await buryIfDead(owner)
+    return (await reading(ownerOf(job))) === null
+  }
+
   return {
     async take(job, isVerify, begin) {
       const key = keyOf(job)
@@ -126,8 +133,7 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
       inHand.add(key)
       let isOurs = false
       try {
-        const owner = await reading(ownerOf(job))
-        if (owner && owner.name !== name) await buryIfDead(owner)
+        if (!(await isFree(job))) return null
         // This process may have stood still, and been buried.
         if (elapsed() - saidAt > BEAT_EVERY_MS) await beat()
         const epoch = Number.parseInt(randomHex().slice(0, 12), 16)
@@ -152,10 +158,7 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
       }
     },
     beat,
-    async bury() {
-      const others = await reading(all<Heard>(`${OWNERS} AND worker.name <> :name`, { name }))
-      await Promise.all(others.map(buryIfDead))
-    },
+    isFree,
     async announce(ownConfiguration) {
       configuration = ownConfiguration
       await beat()
@@ -214,20 +217,8 @@ function ownerOf(job: JobNames): Rule<Heard | null> {
   return one(`${OWNERS} AND ${OF_JOB}`, job)
 }
 
-/** Whether a process has a job that is not buried. */
-export function* isOwned(job: JobNames): Rule<boolean> {
-  return (yield* ownerOf(job)) !== null
-}
-
-/** The lists that processes have which are not buried. */
-export function* ownedLists(): Rule<JobNames[]> {
-  return yield* all<JobNames>(
-    `SELECT organization_id AS organization, collection FROM sync_jobs WHERE owner IS NOT NULL AND ${lives('owner')}`,
-  )
-}
-
 /** A condition: the process of this name is not buried. */
-export function lives(name: string): string {
+function lives(name: string): string {
   return `EXISTS (SELECT 1 FROM sync_workers AS worker WHERE worker.name = ${name} AND worker.heard_at IS NOT NULL)`
 }
 
