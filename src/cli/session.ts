@@ -46,7 +46,13 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const address = acceptAddress ? 'accept' : 'claim'
   const mirror = await open({ config, runtime, log: logger, address })
   const { store, tokens } = mirror
-  await tokens.register(config.organizations.map(registered))
+  try {
+    await tokens.register(config.organizations.map(registered))
+  } catch (error) {
+    // `start` opens it again and again.
+    await mirror.close()
+    throw error
+  }
   const api = createApi(
     { ...apiOptions(config, runtime, mirror), onAnswer: tracing(logger, onAnswer) },
     exchange,

@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { watchEdges } from '../helpers/edges.ts'
@@ -148,4 +149,31 @@ it('a lock that another program holds for too long ends no start, which goes on 
   start.kill('SIGTERM')
 
   expect((await start.ended).code).toBe(0)
+})
+
+const openFiles = (file: string) =>
+  fs.readdirSync('/proc/self/fd').filter((fd) => {
+    const target = fs.statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false })
+    return target?.ino === fs.statSync(file).ino
+  }).length
+
+it('a start that finds a lock between two steps of opening the mirror leaves none of its tries open', async () => {
+  const { workspace, clock, lock } = await createScene()
+  await workspace.run(['sync'], { clock })
+  // The mirror can be opened; its organizations cannot be written.
+  lock.takenFrom = lock.transactions + 2
+  let tries = 0
+  const manyTries = new Promise<void>((resolve) => {
+    lock.onLook = () => ++tries > 1000 && resolve()
+  })
+
+  const start = workspace.startHere(['start'], { clock })
+  await manyTries
+  const open = openFiles(workspace.mirror)
+  lock.takenFrom = Number.POSITIVE_INFINITY
+  await start.log(succeeded)
+  start.kill('SIGTERM')
+
+  expect((await start.ended).code).toBe(0)
+  expect(open).toBeLessThan(3)
 })
