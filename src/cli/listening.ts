@@ -5,7 +5,7 @@ import { createCounters } from '../listener/metrics.ts'
 import { openListener, type Source } from '../listener/server.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { JobResult } from '../sync/job.ts'
-import type { ServedMirror } from './mirror.ts'
+import type { OpenMirror } from './mirror.ts'
 import { mirrorStatus } from './read-status.ts'
 import type { CommandSession } from './session.ts'
 
@@ -25,15 +25,14 @@ export async function listenFor(
       counters.request(organization.name, status),
     onResult: faults.note,
     /** From now on it answers from this mirror. */
-    async serve({ serve, logger }: CommandSession, scheduler: Pick<Scheduler, 'isTicking'>): Promise<void> {
-      const served = await serve()
+    async serve(served: CommandSession, scheduler: Pick<Scheduler, 'isTicking'>): Promise<void> {
       listener.serve({
         ...createSource({ served, config, scheduler, fault: faults.last, now }),
         counters,
         onError: (error) =>
-          logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
+          served.logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
       })
-      logger.info({ event: 'listening', url: listener.url }, `listening at ${listener.url}`)
+      served.logger.info({ event: 'listening', url: listener.url }, `listening at ${listener.url}`)
     },
     /** Until a mirror is served, it answers that there is none to use, and why. */
     tellUnusable(why: string): void {
@@ -62,7 +61,7 @@ export function createFaults() {
 }
 
 interface SourceOptions {
-  served: ServedMirror
+  served: Pick<OpenMirror, 'probe' | 'writeFault' | 'facts'>
   /** As its file is now. */
   config: () => Config
   scheduler: Pick<Scheduler, 'isTicking'>

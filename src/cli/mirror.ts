@@ -100,38 +100,22 @@ export interface MirrorLog {
 
 type LogFields = { event: string } & Record<string, unknown>
 
-/** Runs rules of the store. */
-export interface RuleRunner {
+/** A mirror that is open for writing. Each of its methods may throw MirrorError. */
+export interface OpenMirror {
+  /** Runs a rule of the store that only reads. */
   run<T>(rule: (dialect: Dialect) => Rule<T>): Promise<T>
-  close(): Promise<void>
-}
-
-/** A mirror that is open for writing. */
-export interface OpenMirror extends RuleRunner {
   store: Store
   tokens: Tokens
+  leases: Leases
+  forgetting: Forgetting
   /** The clock that all processes on the mirror share. Epoch milliseconds. */
   now: () => number
-  leases: Pick<Leases, 'announce' | 'withdraw'>
-  /** Only for a mirror that several machines share. */
-  sharing?: Sharing
-  /** Opens what the listener reads from. */
-  serve(): Promise<ServedMirror>
-  forgetting: Forgetting
-}
-
-/** How several workers divide the lists. */
-export interface Sharing extends Pick<Leases, 'isFree'> {
-  /** Opens the queue of what waits for a worker. `onTrouble` gets errors of its maintenance. Throws MirrorError. */
-  openQueue(onTrouble: (error: unknown) => void): Promise<WorkQueue>
-}
-
-/** What the listener reads of a mirror that `start` has open. */
-export interface ServedMirror {
-  /** Throws MirrorError if the mirror cannot be used. */
+  /** For the listener: whether the mirror can be used. */
   probe(): Promise<void>
   /** Why it cannot be written now; null: it can, or only its server knows. */
   writeFault(): string | null
-  /** Throws MirrorError. */
   facts(): Promise<MirrorFacts>
+  /** Of a mirror that several workers share: opens the queue that divides the work. `onTrouble` gets errors of its maintenance. */
+  openQueue?: (onTrouble: (error: unknown) => void) => Promise<WorkQueue>
+  close(): Promise<void>
 }

@@ -6,7 +6,7 @@ import { type Making, newsOf, nextPublication, type Shown, shown } from '../stor
 import { copyMirror, mayReplace } from '../store/sqlite/copy.ts'
 import { runRule } from '../store/sqlite/driver.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
-import type { RuleRunner } from './mirror.ts'
+import type { OpenMirror } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 
 export interface PublisherOptions {
@@ -15,7 +15,7 @@ export interface PublisherOptions {
   config: Pick<Config, 'database' | 'publishEvery' | 'publishMode'>
   runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'processName'>
   logger: Logger
-  mirror: Pick<RuleRunner, 'run'>
+  mirror: Pick<OpenMirror, 'run'>
   /** A service publishes by itself when it is time; a command at its end. */
   isService: boolean
   /** Also where no list is left that was read to its end: what is forgotten must not stay in the file. */

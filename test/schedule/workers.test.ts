@@ -30,8 +30,8 @@ function createQueue() {
       if (broken > 0 && broken-- > 0) throw new Error('broken')
       told.push(`sent ${name}`)
       await away
-      for (const { key } of entries)
-        if (!active[name].includes(key) && !waiting[name].some((claim) => claim.key === key)) add(name, key)
+      const known = new Set([...active[name], ...waiting[name].map(({ key }) => key)])
+      for (const { key } of entries) if (!known.has(key)) add(name, key)
     },
     async take(name, most, except = []) {
       const taken = waiting[name].filter(({ key }) => !except.includes(budgetOf(key))).slice(0, most)
@@ -262,5 +262,89 @@ describe('the budgets of refreshes', () => {
     first.stop.abort()
     await first.worker.stop()
     await expect.poll(() => has(second)).toEqual([true, true])
+  })
+})
+
+/** A clock whose time passes only from one sleep to the next. */
+function createVirtualTime() {
+  const sleeping: { at: number; wake: () => void }[] = []
+  let now = NOON
+  return {
+    now: () => now,
+    sleep: (ms: number) =>
+      new Promise<void>((wake) => {
+        sleeping.push({ at: now + ms, wake })
+      }),
+    async until(isOver: () => boolean) {
+      while (!isOver()) {
+        await new Promise((settled) => setImmediate(settled))
+        const next = Math.min(...sleeping.map(({ at }) => at))
+        now = next
+        for (const one of sleeping.filter(({ at }) => at <= next)) {
+          sleeping.splice(sleeping.indexOf(one), 1)
+          one.wake()
+        }
+      }
+    },
+  }
+}
+
+describe('twenty workers on two thousand lists', () => {
+  it('use at least 95 % of what their budgets allow', async () => {
+    const [BUDGETS, LISTS, PAGES] = [200, 10, 10]
+    const { queue } = createQueue()
+    const time = createVirtualTime()
+    const stop = new AbortController()
+    /** Each budget allows one request a second: when its next one may leave. */
+    const nextAt = new Map<string, number>()
+    let left = BUDGETS * LISTS
+    const read = async (budget: string) => {
+      for (let page = 0; page < PAGES; page++) {
+        const at = Math.max(time.now(), nextAt.get(budget) ?? 0)
+        nextAt.set(budget, at + 1000)
+        await time.sleep(at + 1000 - time.now())
+      }
+      left--
+      return 'over' as const
+    }
+    const jobs = Array.from({ length: BUDGETS * LISTS }, (_one, index): WorkerJob => {
+      // As in a configuration, where the lists of a token stand together.
+      const budget = `token-${Math.floor(index / LISTS)}`
+      const name = `list-${index}`
+      const run = () => read(budget)
+      return {
+        name,
+        key: name,
+        budget,
+        isRefreshed: false,
+        expression: '0 0 1 1 *',
+        timezone: 'UTC',
+        dueAtStart: true,
+        run,
+      }
+    })
+    const workers = Array.from({ length: 20 }, (_one, index) =>
+      startWorker(jobs, {
+        queue,
+        now: time.now,
+        ownNow: time.now,
+        sleep: time.sleep,
+        random: () => index / 20,
+        signal: stop.signal,
+        onError: () => {},
+        onQueueError: () => {},
+      }),
+    )
+    await time.until(() => left === 0)
+    const took = time.now() - NOON
+    stop.abort()
+    const stopped = Promise.all(workers.map((worker) => worker.stop()))
+    let isStopped = false
+    void stopped.then(() => {
+      isStopped = true
+    })
+    await time.until(() => isStopped)
+
+    expect((LISTS * PAGES * 1000) / took).toBeGreaterThan(0.95)
   })
 })

@@ -11,7 +11,7 @@ import { configOfFile, readConfig } from '../config-file.ts'
 import { EXIT_OF_SIGNAL } from '../exit-code.ts'
 import { type KeepFreshOptions, keepFresh, type PlannedJob } from '../keep-fresh.ts'
 import type { Listening } from '../listening.ts'
-import type { Sharing } from '../mirror.ts'
+import type { OpenMirror } from '../mirror.ts'
 import type { SharedStart } from '../postgres/start-sharing.ts'
 import type { HowToRun } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
@@ -161,8 +161,8 @@ async function runScheduled(
     onError: (name, error) =>
       logger.error({ event: 'run_crashed', job: name, err: error }, 'a run ended with an unexpected error'),
   }
-  const scheduler = session.sharing
-    ? await startShared(session.sharing, { runtime, planned, session, events, signal, onResult })
+  const scheduler = session.openQueue
+    ? await startShared(session.openQueue, { runtime, planned, session, events, signal, onResult })
     : startScheduler(scheduled, events, runtime)
   await listening?.serve(session, scheduler)
   const { sleep } = runtime
@@ -182,10 +182,10 @@ async function runScheduled(
   return runtime.signal.aborted ? exitCodeOfStop(runtime.signal) : 4
 }
 
-/** Whether no other worker reads the list: who walks it refreshes it, too. A server that refuses is told of by the next walk. */
-async function mayRead({ sharing }: CommandSession, { job }: SelectedJob): Promise<boolean> {
+/** Whether no other process reads the list: who walks it refreshes it, too. A mirror that cannot be used is told of by the next walk. */
+async function mayRead({ leases }: CommandSession, { job }: SelectedJob): Promise<boolean> {
   const names = { organization: job.organization.id, collection: job.collection.name }
-  return sharing ? sharing.isFree(names).catch(() => false) : true
+  return leases.isFree(names).catch(() => false)
 }
 
 function logStop(logger: Logger, { reason }: AbortSignal): void {
@@ -208,7 +208,10 @@ type RunOne = (
 ) => ReturnType<KeepFreshOptions['read']>
 
 /** Its code is loaded only if the mirror is on a server. */
-async function startShared(sharing: Sharing, options: SharedStart): Promise<Scheduler> {
+async function startShared(
+  openQueue: NonNullable<OpenMirror['openQueue']>,
+  options: SharedStart,
+): Promise<Scheduler> {
   const { startSharing } = await import('../postgres/start-sharing.ts')
-  return startSharing(sharing, options)
+  return startSharing(openQueue, options)
 }

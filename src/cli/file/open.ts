@@ -3,7 +3,6 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { createForgetting } from '../../store/core/forget.ts'
 import { createLeases } from '../../store/core/leases.ts'
 import { claimAddress, saveSetting } from '../../store/core/settings.ts'
-import type { Rule } from '../../store/core/sql.ts'
 import { storedGates } from '../../store/core/status.ts'
 import { makeConfigured } from '../../store/core/tables.ts'
 import { type Connection, runRule, SQLITE } from '../../store/sqlite/driver.ts'
@@ -19,7 +18,7 @@ import {
   type Patience,
   runnerOn,
 } from '../../store/sqlite/transaction.ts'
-import type { OpenMirror, OpenOptions, RuleRunner, ServedMirror } from '../mirror.ts'
+import type { OpenMirror, OpenOptions } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import { unwritableNow } from './mirror.ts'
 
@@ -51,14 +50,21 @@ export async function openFile({ config, runtime, log, address }: OpenOptions): 
       sleep: (ms) => runtime.sleep(ms, signal),
     })
     const storing = { connection, leases, transact, baseUrl: api.baseUrl, keepRuns, ...patience }
+    const assertSameFile = createFileCheck(file)
     return {
-      ...ruleRunner(connection, file),
+      run: async (rule) => translated(() => runRule(connection, rule(SQLITE))),
       store: translated(() => openSqliteStore(storing)),
       tokens: translated(() => createTokens(connection, transact, randomHex)),
-      now,
       leases,
-      serve: async () => createServedFile(connection, file, runtime),
       forgetting: createForgetting({ ...runner, leases, batchRows: FORGOTTEN_AT_ONCE }),
+      now,
+      async probe() {
+        assertSameFile()
+        // Any read shows whether the mirror can be read; what it returns is not needed.
+        translated(() => runRule(connection, storedGates()))
+      },
+      writeFault: () => unwritableNow(file, true),
+      facts: async () => readFileFacts(connection, runtime.isAlive, now()),
       async close() {
         await leases.close()
         connection.close()
@@ -67,16 +73,6 @@ export async function openFile({ config, runtime, log, address }: OpenOptions): 
   } catch (error) {
     connection.close()
     throw error
-  }
-}
-
-function ruleRunner(connection: Connection, file: string): RuleRunner {
-  return {
-    run: async <T>(rule: (dialect: typeof SQLITE) => Rule<T>) =>
-      translatingErrors(file, () => runRule(connection, rule(SQLITE))),
-    close: async () => {
-      connection.close()
-    },
   }
 }
 
@@ -89,18 +85,4 @@ export async function openConnection(
   const patience = { now, sleep, signal }
   const connection = await createLockWait(file, patience)(() => openForWriting(file))
   return { connection, patience }
-}
-
-/** What the listener reads from: the connection of the sync, between two of its transactions. */
-function createServedFile(connection: Connection, file: string, runtime: Runtime): ServedMirror {
-  const assertSameFile = createFileCheck(file)
-  return {
-    async probe() {
-      assertSameFile()
-      // Any read shows whether the mirror can be read; what it returns is not needed.
-      translatingErrors(file, () => runRule(connection, storedGates()))
-    },
-    writeFault: () => unwritableNow(file, true),
-    facts: async () => readFileFacts(connection, runtime.isAlive, runtime.now()),
-  }
 }

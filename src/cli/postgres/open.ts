@@ -1,62 +1,107 @@
+import manifest from '../../../package.json' with { type: 'json' }
+import { MirrorError } from '../../errors.ts'
 import { createForgetting } from '../../store/core/forget.ts'
 import { createLeases } from '../../store/core/leases.ts'
-import { runnerOn } from '../../store/postgres/driver.ts'
+import { saveSetting } from '../../store/core/settings.ts'
+import { POSTGRES, runnerOn, runRule } from '../../store/postgres/driver.ts'
+import { makeMissing, migrate } from '../../store/postgres/migrate.ts'
 import type { WorkQueue } from '../../store/postgres/queue.ts'
+import { createServerClock } from '../../store/postgres/server/clock.ts'
+import { serverAt } from '../../store/postgres/server/errors.ts'
 import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
-import type { OpenMirror, OpenOptions, Sharing } from '../mirror.ts'
-import { openPostgres } from './connect.ts'
-import { createServedServer, ruleRunner } from './mirror.ts'
+import type { OpenMirror, OpenOptions } from '../mirror.ts'
+import type { Runtime } from '../runtime.ts'
+import { connect } from './connect.ts'
+import { factsOn } from './mirror.ts'
 
 /** Rows of one transaction. */
 const FORGOTTEN_AT_ONCE = 5000
 
+/** How often the server's clock is measured, even if no list has a limit of requests. */
+const MEASURE_EVERY_MS = 60_000
+
+/** After this long, a probe or an answer says that the server is away. Milliseconds. */
+const PROBE_MS = 3000
+const FACTS_MS = 10_000
+
 /** Opens the mirror on a server, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
 export async function openServer({ config, runtime, log, address }: OpenOptions): Promise<OpenMirror> {
+  const { postgres, collections, keepRuns } = config
   const { baseUrl } = config.api
-  const { server, clock, close } = await openPostgres(config, runtime, log)
-  const { now } = clock
+  const { signal, processName: name } = runtime
+  const server = await connect(postgres, runtime, (message) => log.info({ event: 'mirror_busy' }, message))
   try {
+    await migrate(server)
+    await runRule(server, saveSetting('program', manifest.version))
+    await makeMissing(server, collections)
     const warning = address && (await claimAddressOn(server, baseUrl, address === 'accept'))
     if (warning) log.warn({ event: 'address_accepted' }, warning)
-    const { keepRuns } = config
-    const { signal } = runtime
+    const { clock, measure } = await createServerClock(server, runtime.elapsed)
+    const { now } = clock
+    const tokens = await createTokens(server, clock, runtime.randomHex)
     const runner = runnerOn(server, { now, signal })
     const leases = createLeases({
       ...runtime,
       runner,
-      name: runtime.processName,
+      name,
       now,
       sleep: (ms) => runtime.sleep(ms, signal),
     })
+    const stopMeasuring = runtime.every(MEASURE_EVERY_MS, () => {
+      // The next statement reports a server that is away.
+      measure().catch(() => {})
+    })
+    const within = createDeadline(runtime, `${serverAt(server.address)} does not answer; it is waited for`)
     let queue: WorkQueue | null = null
-    const sharing: Sharing = {
+    return {
+      run: (rule) => runRule(server, rule(POSTGRES)),
+      store: openPostgresStore({ server, leases, baseUrl, keepRuns, now, signal }),
+      tokens,
+      leases,
+      forgetting: createForgetting({ ...runner, leases, batchRows: FORGOTTEN_AT_ONCE }),
+      now,
+      probe: within(PROBE_MS, async () => {
+        await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
+      }),
+      writeFault: () => null,
+      facts: within(FACTS_MS, () => factsOn(server, runtime)),
       async openQueue(onTrouble) {
         // Only `start` needs pg-boss.
         const { openQueue } = await import('../../store/postgres/queue.ts')
         queue = await openQueue(server, onTrouble)
         return queue
       },
-      isFree: leases.isFree,
-    }
-    return {
-      ...ruleRunner(server),
-      store: openPostgresStore({ server, leases, baseUrl, keepRuns, now, signal }),
-      tokens: await createTokens(server, clock, runtime.randomHex),
-      now,
-      sharing,
-      serve: async () => createServedServer(server, runtime),
-      leases,
-      forgetting: createForgetting({ ...runner, leases, batchRows: FORGOTTEN_AT_ONCE }),
       async close() {
         // Its timers would keep the process alive.
         await queue?.close().catch(() => {})
+        stopMeasuring()
         await leases.close()
-        await close()
+        await server.close()
       },
     }
   } catch (error) {
-    await close().catch(() => {})
+    await server.close().catch(() => {})
     throw error
+  }
+}
+
+/** Makes tasks reject after a time. The task itself continues, and later calls wait for the same one. */
+function createDeadline({ sleep }: Pick<Runtime, 'sleep'>, message: string) {
+  return <T>(ms: number, task: () => Promise<T>): (() => Promise<T>) => {
+    let pending: Promise<T> | null = null
+    return () => {
+      pending ??= task().finally(() => {
+        pending = null
+      })
+      const over = new AbortController()
+      const away = sleep(ms, over.signal).then(() => {
+        throw new MirrorError(message)
+      })
+      // The loser of the race may reject later.
+      away.catch(() => {})
+      pending.catch(() => {})
+      return Promise.race([pending, away]).finally(() => over.abort())
+    }
   }
 }

@@ -1,4 +1,3 @@
-import { UsageError } from '../../errors.ts'
 import { distinctNames, type Value } from '../../store/core/reading.ts'
 import { POSTGRES, runRule, type Statements } from '../../store/postgres/driver.ts'
 import { holdsMirror } from '../../store/postgres/migrate.ts'
@@ -15,7 +14,7 @@ import type { Cursor } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { noMirror } from '../file/mirror.ts'
 import { assertExport } from '../reading/exported.ts'
-import { type QueryWork, type ReadableMirror, type ReadingTask, writeResult } from '../reading/read.ts'
+import { type ReadableMirror, type ReadingTask, writeResult } from '../reading/read.ts'
 import type { Runtime } from '../runtime.ts'
 import { connect } from './connect.ts'
 
@@ -25,7 +24,7 @@ import { connect } from './connect.ts'
  */
 export async function readOnServer(runtime: Runtime, task: ReadingTask): Promise<void> {
   const { work, config } = task
-  const names = work.kind === 'query' ? statementOf(work.sql, work.parameters).names : null
+  const names = work.kind === 'query' ? withPlaceholders(work.sql, new Map(work.parameters)).names : null
   const meaning = (error: unknown) => (names ? meaningOfSql(error, names) : meaningOf(error))
   const { signal: stop } = runtime
   const report = (message: string) => runtime.stderr.write(`${message}\n`)
@@ -49,10 +48,10 @@ async function assertUsage(
   stop: AbortSignal,
 ): Promise<void> {
   if (work.kind === 'query') {
-    const { text, values, names } = explaining(statementOf(work.sql, work.parameters))
+    const statement = withPlaceholders(work.sql, new Map(work.parameters))
     const meaning = (error: unknown) =>
-      isUnknownName(error) ? noMirror(database) : meaningOfSql(error, names)
-    await server.readingOnce((sql) => sql.arrays(text, values), { stop, meaning })
+      isUnknownName(error) ? noMirror(database) : meaningOfSql(error, statement.names)
+    await server.readingOnce((sql) => run(sql, statement), { stop, meaning })
     return
   }
   if (config) assertExport(work, config)
@@ -63,31 +62,16 @@ function readableServer(sql: Statements & Cursor): ReadableMirror {
   return {
     dialect: POSTGRES,
     async query(text, parameters) {
-      const { columns, ...rest } = await run(sql, statementOf(text, parameters))
+      const { columns, ...rest } = await run(sql, withPlaceholders(text, new Map(parameters)))
       return { columns: distinctNames(columns), ...rest }
     },
     ask: (rule) => runRule(sql, rule),
   }
 }
 
-/** The statement as the server takes it. Throws UsageError if it does not only read, and for parameters that do not match. */
-function statementOf(sql: string, parameters: QueryWork['parameters']): UserStatement {
-  const statement = withPlaceholders(sql, new Map(parameters))
-  if (ROWS.includes(statement.firstWord) || NO_CURSOR.includes(statement.firstWord)) return statement
-  throw new UsageError('query only reads: write one SELECT (or WITH, VALUES, TABLE, EXPLAIN, SHOW)')
-}
-
-/** A statement that plans this one, and does not run it. */
-function explaining(statement: UserStatement): UserStatement {
-  const isPlan = NO_CURSOR.includes(statement.firstWord)
-  return isPlan ? statement : { ...statement, text: `EXPLAIN ${statement.text}` }
-}
-
-const ROWS = ['SELECT', 'WITH', 'VALUES', 'TABLE']
-const NO_CURSOR = ['EXPLAIN', 'SHOW']
-
-async function run(sql: Cursor, { text, values, firstWord }: UserStatement): Promise<StreamedRows> {
-  if (ROWS.includes(firstWord)) return openCursor(sql, text, values)
+/** The server takes a SELECT, WITH, VALUES or TABLE for a cursor, and nothing else; a plan needs none. */
+async function run(sql: Cursor, { text, values }: UserStatement): Promise<StreamedRows> {
+  if (!/^\s*(?:EXPLAIN|SHOW)\b/i.test(text)) return openCursor(sql, text, values)
   const { rows, ...head } = await sql.arrays(text, values)
   return { ...head, batches: onlyOne(rows as Value[][]) }
 }

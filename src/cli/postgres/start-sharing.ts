@@ -6,7 +6,7 @@ import { lastRuns } from '../../store/core/runs.ts'
 import type { JobResult } from '../../sync/job.ts'
 import { jobKey } from '../../text.ts'
 import type { PlannedJob } from '../keep-fresh.ts'
-import type { Sharing } from '../mirror.ts'
+import type { OpenMirror } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
 import type { SelectedJob } from '../selection.ts'
 import type { CommandSession } from '../session.ts'
@@ -21,7 +21,10 @@ export interface SharedStart {
 }
 
 /** Starts the schedule of a mirror that several workers share: its lists wait in one queue. Throws MirrorError. */
-export async function startSharing(sharing: Sharing, options: SharedStart): Promise<WorkerScheduler> {
+export async function startSharing(
+  openQueue: NonNullable<OpenMirror['openQueue']>,
+  options: SharedStart,
+): Promise<WorkerScheduler> {
   const { runtime, planned, session, events, signal } = options
   const { logger, now, budgetOf } = session
   const onQueueError = (error: unknown) => {
@@ -33,7 +36,7 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
       'the queue of the workers cannot be used; trying again',
     )
   }
-  const queue = await sharing.openQueue(onQueueError)
+  const queue = await openQueue(onQueueError)
   const jobs = planned.map(({ selected, scheduled }) => {
     const { organization, job } = selected
     return {
@@ -41,7 +44,7 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
       key: jobKey(organization.id, job.collection.name),
       budget: budgetOf(organization),
       isRefreshed: organization.refresh !== false,
-      run: () => runOnce(sharing, selected, scheduled, options),
+      run: () => runOnce(selected, scheduled, options),
     }
   })
   const worker = startWorker(jobs, {
@@ -70,7 +73,6 @@ export async function startSharing(sharing: Sharing, options: SharedStart): Prom
  * The lease decides who reads: a list that another process has goes back to the queue until it is free.
  */
 async function runOnce(
-  { isFree }: Sharing,
   selected: SelectedJob,
   schedule: Pick<ScheduledJob, 'expression' | 'timezone'>,
   { session, signal, onResult }: SharedStart,
@@ -80,7 +82,7 @@ async function runOnce(
   const last = await session.run(() => lastRuns(names))
   const now = session.now()
   if (!beganAhead(last, now) && !isDue(last, schedule, now)) return 'over'
-  if (!(await isFree(names))) return 'again'
+  if (!(await session.leases.isFree(names))) return 'again'
   const [result] = await session.runJobs([selected], { trigger: 'schedule', signal })
   if (!result) return 'over'
   onResult(result)
