@@ -3,19 +3,10 @@ import { once } from 'node:events'
 import process from 'node:process'
 import { text } from 'node:stream/consumers'
 
-/**
- * Runs a script in a process of its own and returns what it prints, which is JSON. `env` stands beside our own
- * environment. Throws where the script breaks down.
- */
-export async function runChild<T>(
-  script: string,
-  values: readonly string[],
-  env: Record<string, string> = {},
-): Promise<T> {
-  const child = spawn(process.execPath, [script, ...values], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+/** Runs a script in a process of its own, which reads JSON and prints JSON. Throws where the script breaks down. */
+export async function runChild<T>(script: string, task: unknown): Promise<T> {
+  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'pipe'] })
+  child.stdin.end(JSON.stringify(task))
   const [output, complaints, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
@@ -23,4 +14,9 @@ export async function runChild<T>(
   ])
   if (code !== 0) throw new Error(`a process of the simulation broke down (${code}): ${complaints}`)
   return JSON.parse(output) as T
+}
+
+/** What such a script is to do. */
+export async function readTask<T>(): Promise<T> {
+  return JSON.parse(await text(process.stdin)) as T
 }

@@ -12,12 +12,12 @@ import type { Config } from '../../src/config/config.ts'
 import type { ScheduledJob, Scheduler } from '../../src/schedule/scheduler.ts'
 import type { JobEvent } from '../../src/sync/job.ts'
 import type { Job, Observe } from '../../src/sync/types.ts'
-import type { Tell } from './happening.ts'
+import { nameOf, type Tell } from './happening.ts'
 import type { ListFilters } from './list.ts'
+import { askedSource } from './network.ts'
 import type { Mistake } from './planted.ts'
 import type { SimulatedProcess } from './process.ts'
 import { steppedStore } from './stepped-store.ts'
-import { askedSource } from './traffic.ts'
 
 // Loaded in the middle of a history it would take real time.
 await import('../../src/cli/file/open.ts')
@@ -36,6 +36,9 @@ export type Command =
       wait: boolean
     }
   | { kind: 'resume'; org: readonly string[] }
+
+/** A sync of everything that waits for its turn. */
+export const SYNC = { kind: 'sync', org: [], wait: true, refresh: false, acceptsRemovals: false } as const
 
 export interface Machine {
   process: SimulatedProcess
@@ -70,7 +73,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<vo
     store: steppedStore(mistake.store?.(session.store, now) ?? session.store, process, tell),
     source: async (...job: Parameters<typeof session.source>) => askedSource(await session.source(...job)),
   }
-  const reporter = { observe: (job: Job) => observing(job, machine), close: () => {} }
+  const reporter = { observe: (job: Job) => observing(machine, nameOf(job)), close: () => {} }
   try {
     // The mirror's clock, as with everybody who shares it.
     const run = createRunner({
@@ -113,15 +116,8 @@ async function work(
   const { wait: waitForOwner } = command
   if (command.kind === 'sync') {
     const { acceptsRemovals: acceptRemovals } = command
-    const instead = command.refresh ? 'newest' : undefined
-    await run(jobs, {
-      plan: syncPlan(config),
-      trigger: 'manual',
-      waitForOwner,
-      acceptRemovals,
-      instead,
-      signal,
-    })
+    const how = { plan: syncPlan(config), trigger: 'manual', waitForOwner, acceptRemovals } as const
+    await run(jobs, { ...how, instead: command.refresh ? 'newest' : undefined, signal })
     return
   }
   const { fromPage: firstPage, restart } = command
@@ -158,12 +154,14 @@ async function resume({ process, config, runtime, tell }: Machine, names: readon
   }
 }
 
-function observing(job: Job, { process, tell }: Machine): Observe<JobEvent> {
+function observing({ process, tell }: Machine, job: string): Observe<JobEvent> {
   return (event) => {
     // Of what a dead process would say nothing is heard.
     if (!process.isAlive()) return
     if (event.kind === 'wait') tell({ kind: 'waits', process, job, reason: event.reason, until: event.until })
-    else if (event.kind === 'finish') tell({ kind: 'job ended', process, result: event.result })
+    if (event.kind !== 'finish') return
+    const { error } = event.result
+    tell({ kind: 'job ended', process, job, code: error?.code ?? null, message: error?.message ?? '' })
   }
 }
 

@@ -2,9 +2,8 @@ import type { Command } from './commands.ts'
 import type { Change, ListFilters, Spot } from './list.ts'
 import { type Fate, STEPS } from './process.ts'
 import type { Random } from './random.ts'
-import type { ServerAct } from './server.ts'
-import type { Newest, Setting, Tenant } from './setting.ts'
-import type { Start } from './world.ts'
+import type { Setting, Tenant } from './setting.ts'
+import type { Start, World } from './world.ts'
 
 /** In which ways a list moves for a while; what is there several times happens more often. */
 type Motion = readonly [Change['kind'], ...Change['kind'][]]
@@ -53,25 +52,7 @@ export function createMotion(random: Random, isRefreshed: boolean) {
 }
 
 /** Something that somebody does from outside, so many milliseconds after the start. */
-export interface Deed {
-  at: number
-  do:
-    | ({ kind: 'start' } & Start)
-    | { kind: 'server'; act: ServerAct }
-    | { kind: 'weather'; faults: number }
-    | { kind: 'lock'; ms: number }
-    | { kind: 'replace token'; organization: string; token: string }
-    | { kind: 'filter'; filters: ListFilters }
-    | { kind: 'newest'; newest: Newest }
-    /** The clock of all processes goes back by so many milliseconds. */
-    | { kind: 'set clock'; ms: number }
-    /** The clock of the machine of one of the processes goes on by so many milliseconds, or back: its mirror is on a server. */
-    | { kind: 'set own clock'; which: number; ms: number }
-    /** One of the processes that live loses its connections to the server. */
-    | { kind: 'cut off'; which: number }
-    /** One of them stands still, and may have been cut off. */
-    | { kind: 'halt'; which: number; ms: number; isCut: boolean }
-}
+export type Deed = { at: number } & ({ start: Start } | { act: (world: World) => void })
 
 const HOUR = 3_600_000
 
@@ -85,10 +66,10 @@ export function makeDeeds(random: Random, setting: Setting, jobs: readonly strin
     // Of lists that move, walks that come to their end tell most.
     const fate =
       jobs.length > 0 && random.chance(isRefreshed ? 0.4 : 0.6) ? null : makeFate(random, isRefreshed)
-    deeds.push({ at, do: { kind: 'start', command: makeCommand(random, setting), fate } })
+    deeds.push({ at, start: { command: makeCommand(random, setting), fate } })
     // Who is told to stop while somebody holds the mirror's lock must not wait for its end.
     if (fate?.kind === 'signalled' && fate.ms % 4 === 0)
-      deeds.push({ at: at + fate.ms, do: { kind: 'lock', ms: 40_000 } })
+      deeds.push({ at: at + fate.ms, act: (world) => world.lock(40_000) })
     deeds.push(...somethingElse(random, setting, at))
     const pauseMs = random.pick([
       0,
@@ -114,10 +95,11 @@ function movesMeanwhile(
 ): Deed[] {
   const job = jobs[random.whole(0, jobs.length - 1)] ?? ''
   const move = createMotion(random, isRefreshed)
-  return Array.from({ length: random.whole(1, 12) }, () => ({
-    at: from + random.whole(0, ms),
-    do: { kind: 'server', act: { kind: 'list', job, change: move() } },
-  }))
+  return Array.from({ length: random.whole(1, 12) }, () => {
+    const at = from + random.whole(0, ms)
+    const change = move()
+    return { at, act: ({ server }) => server.change(job, change) }
+  })
 }
 
 function makeCommand(random: Random, { tenants, isRefreshed }: Setting): Command {
@@ -158,35 +140,38 @@ function makeFate(random: Random, isRefreshed: boolean): Fate {
 function somethingElse(random: Random, { tenants, isRefreshed }: Setting, at: number): Deed[] {
   const deeds: Deed[] = []
   const soon = () => at + random.whole(0, 20_000)
-  if (random.chance(0.4))
-    deeds.push({ at, do: { kind: 'weather', faults: random.pick([0, 0.05, 0.15, 0.4]) } })
-  if (random.chance(0.15))
-    deeds.push({
-      at: soon(),
-      do: { kind: 'lock', ms: random.pick([100, 100, 1000, 1000, 5000, 5000, 40_000]) },
-    })
+  if (random.chance(0.4)) {
+    const faults = random.pick([0, 0.05, 0.15, 0.4])
+    deeds.push({ at, act: (world) => world.setWeather(faults) })
+  }
+  if (random.chance(0.15)) {
+    const then = soon()
+    const ms = random.pick([100, 100, 1000, 1000, 5000, 5000, 40_000])
+    deeds.push({ at: then, act: (world) => world.lock(ms) })
+  }
   if (random.chance(0.1)) {
     const { token } = pickTenant(random, tenants)
-    deeds.push({
-      at: soon(),
-      do: { kind: 'server', act: { kind: random.pick(['revoke', 'validate']), token } },
-    })
+    const then = soon()
+    const isValid = random.pick([false, true])
+    deeds.push({ at: then, act: (world) => world.setValid(token, isValid) })
   }
-  if (random.chance(0.08))
-    deeds.push({
-      at,
-      do: { kind: 'filter', filters: random.pick<ListFilters>([{}, { parity: 'odd' }, { parity: 'even' }]) },
-    })
-  if (isRefreshed && random.chance(0.1))
-    deeds.push({ at, do: { kind: 'newest', newest: random.pick(['auto', 'first', 'last']) } })
-  if (isRefreshed && random.chance(0.1))
-    deeds.push({ at: soon(), do: { kind: 'set clock', ms: random.pick([1500, 60_000, 600_000]) } })
+  if (random.chance(0.08)) {
+    const filters = random.pick<ListFilters>([{}, { parity: 'odd' }, { parity: 'even' }])
+    deeds.push({ at, act: (world) => world.configure({ filters }) })
+  }
+  if (isRefreshed && random.chance(0.1)) {
+    const newest = random.pick(['auto', 'first', 'last'])
+    deeds.push({ at, act: (world) => world.configure({ newest }) })
+  }
+  if (isRefreshed && random.chance(0.1)) {
+    const then = soon()
+    const ms = random.pick([1500, 60_000, 600_000])
+    deeds.push({ at: then, act: (world) => world.setClockBack(ms) })
+  }
   if (random.chance(0.08)) {
     const { id } = pickTenant(random, tenants)
-    deeds.push({
-      at: soon(),
-      do: { kind: 'replace token', organization: id, token: `token-new-${at}-5b9d3e7f` },
-    })
+    const token = `token-new-${at}-5b9d3e7f`
+    deeds.push({ at: soon(), act: (world) => world.replaceToken(id, token) })
   }
   return deeds
 }

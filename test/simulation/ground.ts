@@ -24,11 +24,11 @@ export interface Plot {
   ): void
 }
 
-/** Where histories have their files: one folder for all of them, since making tables costs more than copying them. */
+/** Where histories have their mirrors: one place for all of them, since making tables costs more than copying them. */
 export interface Ground {
-  /** What is to happen, where it is not what happens to a mirror in a file. */
-  historyOf?(seed: number): History
-  /** An empty mirror in a folder of its own. */
+  /** What is to happen. */
+  historyOf(seed: number): History
+  /** An empty mirror. */
   lay(seed: number): Promise<Plot>
   clear(plot: Plot): void
   remove(): void
@@ -36,12 +36,14 @@ export interface Ground {
 
 const MEMORY_DISK = '/dev/shm'
 
-export function createGround(): Ground {
+/** A folder of its own for each mirror, which is a file. */
+export function createGround(historyOf: Ground['historyOf']): Ground {
   const base = fs.existsSync(MEMORY_DISK) ? MEMORY_DISK : os.tmpdir()
   const root = fs.mkdtempSync(path.join(base, 'admin-mirror-simulation-'))
   const template = path.join(root, 'template.db')
   asOnlooker(() => openForWriting(template).close())
   return {
+    historyOf,
     async lay(seed) {
       const folder = path.join(root, `history-${seed}`)
       fs.mkdirSync(folder)

@@ -1,9 +1,9 @@
 import { createMotion, type Deed, makeDeeds, pickTenant } from './deeds.ts'
+import { jobName } from './happening.ts'
 import { createList, type SimulatedList } from './list.ts'
 import { createRandom, type Random } from './random.ts'
 import type { ServerEvent } from './server.ts'
 import { makeSetting, type Setting, type Tenant } from './setting.ts'
-import { jobName } from './traffic.ts'
 
 /** All that is to happen, but for chance on the way. */
 export interface History {
@@ -65,10 +65,9 @@ function makeServerEvents(
   const changes = Array.from({ length: random.whole(0, 12) }, (): ServerEvent => {
     const job = jobs[random.whole(0, jobs.length - 1)] ?? ''
     const kind = random.pick(['update', 'update', 'respell'])
-    return {
-      before: random.whole(1, 30),
-      act: { kind: 'list', job, change: { kind, place: random.whole(0, 40) } },
-    }
+    const before = random.whole(1, 30)
+    const change = { kind, place: random.whole(0, 40) } as const
+    return { before, act: (server) => server.change(job, change) }
   })
   const moves = isMoving ? jobs.flatMap((job) => makeMoves(random, job, isRefreshed)) : []
   const all = [...changes, ...moves]
@@ -84,14 +83,17 @@ function makeMoves(random: Random, job: string, isRefreshed: boolean): ServerEve
   const until = from + random.pick(isRefreshed ? [40, 80, 200] : [5, 20, 40, 80])
   const moves: ServerEvent[] = []
   for (let before = from; before < until; before++)
-    if (random.chance(perRequest)) moves.push({ before, act: { kind: 'list', job, change: move() } })
+    if (random.chance(perRequest)) {
+      const change = move()
+      moves.push({ before, act: (server) => server.change(job, change) })
+    }
   return moves
 }
 
 /** A token is refused from some request on, and perhaps valid again some requests later. */
 function revocation(random: Random, { token }: Tenant): ServerEvent[] {
   const before = random.whole(1, 20)
-  const revoked: ServerEvent = { before, act: { kind: 'revoke', token } }
+  const revoked: ServerEvent = { before, act: (server) => server.setValid(token, false) }
   if (random.chance(0.5)) return [revoked]
-  return [revoked, { before: before + random.whole(1, 6), act: { kind: 'validate', token } }]
+  return [revoked, { before: before + random.whole(1, 6), act: (server) => server.setValid(token, true) }]
 }

@@ -50,77 +50,61 @@ export function createList(perPage: number, count: number): SimulatedList {
   return { perPage, items, gone: [], nextId: count + 1 }
 }
 
-/** `place` counts from 0 and wraps around, so that a change fits a list of any length. */
-export function applyChange(list: SimulatedList, change: Change): Movement {
-  switch (change.kind) {
-    case 'update':
-      return rewrite(list, change.place, (item) => ({ ...item, version: item.version + 1 }))
-    case 'respell':
-      return rewrite(list, change.place, (item) => ({ ...item, spelling: item.spelling === 0 ? 1 : 0 }))
-    case 'insert':
-      return add(list, { id: list.nextId++, version: 0, spelling: 0 }, change.to)
-    case 'insert many':
-      return addMany(list, change.to, change.count)
-    case 'delete':
-      return remove(list, change.place, 1)
-    case 'delete many':
-      return remove(list, change.place, change.count)
-    case 'list again': {
-      const item = list.gone.pop()
-      return item ? add(list, item, change.to) : nothing()
-    }
-    case 'move':
-      break
-  }
-  return move(list, change.place, change.to)
-}
-
-function nothing(): Movement {
-  return { added: [], removed: [], moved: [] }
-}
-
-function indexOf({ items }: SimulatedList, place: number): number {
-  return place % Math.max(items.length, 1)
-}
-
-function rewrite(list: SimulatedList, place: number, anew: (item: ListItem) => ListItem): Movement {
-  const index = indexOf(list, place)
-  const item = list.items[index]
-  if (item) list.items[index] = anew(item)
-  return nothing()
-}
-
-function put({ items }: SimulatedList, item: ListItem, to: Spot): void {
-  const index = to === 'front' ? 0 : to === 'end' ? items.length : to.place % (items.length + 1)
-  items.splice(index, 0, item)
-}
-
-function move(list: SimulatedList, place: number, to: Spot): Movement {
-  const [item] = list.items.splice(indexOf(list, place), 1)
-  if (!item) return nothing()
-  put(list, item, to)
-  return { ...nothing(), moved: [item.id] }
-}
-
-function add(list: SimulatedList, item: ListItem, to: Spot): Movement {
-  put(list, item, to)
-  return { ...nothing(), added: [item.id] }
-}
-
 /** Where many come again and again, nobody could read a list that has no bound. */
 const MOST_ITEMS = 150
 
-function addMany(list: SimulatedList, to: Spot, count: number): Movement {
-  const room = Math.max(0, MOST_ITEMS - list.items.length)
-  const added = Array.from({ length: Math.min(count, room) }, () => list.nextId++)
-  for (const id of added) put(list, { id, version: 0, spelling: 0 }, to)
-  return { ...nothing(), added }
+/** `place` counts from 0 and wraps around, so that a change fits a list of any length. */
+export function applyChange(list: SimulatedList, change: Change): Movement {
+  const { items, gone } = list
+  switch (change.kind) {
+    case 'update':
+      return rewrite(items, change.place, (item) => ({ ...item, version: item.version + 1 }))
+    case 'respell':
+      return rewrite(items, change.place, (item) => ({ ...item, spelling: item.spelling === 0 ? 1 : 0 }))
+    case 'insert':
+      return add(items, newItems(list, 1), change.to)
+    case 'insert many':
+      return add(items, newItems(list, Math.min(change.count, MOST_ITEMS - items.length)), change.to)
+    case 'list again':
+      return add(items, gone.splice(-1), change.to)
+    case 'move': {
+      const { added: moved } = add(items, take(items, change.place, 1), change.to)
+      return { added: [], removed: [], moved }
+    }
+    case 'delete':
+    case 'delete many': {
+      const taken = take(items, change.place, change.kind === 'delete' ? 1 : change.count)
+      gone.push(...taken)
+      return { added: [], removed: taken.map(({ id }) => id), moved: [] }
+    }
+  }
 }
 
-function remove(list: SimulatedList, place: number, count: number): Movement {
-  const removed = list.items.splice(indexOf(list, place), count)
-  list.gone.push(...removed)
-  return { ...nothing(), removed: removed.map(({ id }) => id) }
+function newItems(list: SimulatedList, count: number): ListItem[] {
+  return Array.from({ length: Math.max(0, count) }, () => ({ id: list.nextId++, version: 0, spelling: 0 }))
+}
+
+function indexOf(items: readonly ListItem[], place: number): number {
+  return place % Math.max(items.length, 1)
+}
+
+function rewrite(items: ListItem[], place: number, anew: (item: ListItem) => ListItem): Movement {
+  const index = indexOf(items, place)
+  const item = items[index]
+  if (item) items[index] = anew(item)
+  return { added: [], removed: [], moved: [] }
+}
+
+function take(items: ListItem[], place: number, count: number): ListItem[] {
+  return items.splice(indexOf(items, place), count)
+}
+
+function add(items: ListItem[], added: readonly ListItem[], to: Spot): Movement {
+  for (const item of added) {
+    const index = to === 'front' ? 0 : to === 'end' ? items.length : to.place % (items.length + 1)
+    items.splice(index, 0, item)
+  }
+  return { added: added.map(({ id }) => id), removed: [], moved: [] }
 }
 
 export function itemText({ id, version, spelling }: ListItem): string {

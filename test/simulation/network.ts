@@ -1,11 +1,11 @@
 import type { HttpGet } from '../../src/api/http.ts'
 import { RetryableError } from '../../src/errors.ts'
+import type { PageSource } from '../../src/sync/types.ts'
 import type { VirtualClock } from './clock.ts'
-import type { Tell } from './happening.ts'
+import { jobName, type Outcome, type Reader, type Request, type Tell } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 import type { Server } from './server.ts'
-import { jobName, type Outcome, type Request, whoAsks } from './traffic.ts'
 
 export interface NetworkOptions {
   clock: VirtualClock
@@ -18,37 +18,27 @@ export interface NetworkOptions {
 }
 
 /** Brings the requests of all processes to the server, and what it answers back to those that still live. */
-export interface Network {
-  exchangeOf(process: SimulatedProcess): HttpGet
-}
-
-export function createNetwork(options: NetworkOptions): Network {
-  const { clock, server, tell, random, latencyMs, timeoutMs } = options
+export function createNetwork({ clock, server, tell, random, latencyMs, timeoutMs }: NetworkOptions) {
   let sent = 0
 
-  function readRequest(process: SimulatedProcess, url: URL, headers: Record<string, string>): Request {
+  function requestOf(process: SimulatedProcess, url: URL, headers: Record<string, string>): Request {
     const organization = headers['x-service-organization'] ?? ''
     const collection = url.pathname.split('/').at(-1) ?? ''
-    const token = (headers.authorization ?? '').replace(/^Bearer /, '')
-    const page = Number(url.searchParams.get('page') ?? '1')
-    const job = jobName(organization, collection)
     const parity = url.searchParams.get('parity')
-    const filters = parity === null ? {} : { parity }
     return {
       number: ++sent,
       process,
-      sentAt: clock.now(),
-      token,
+      token: (headers.authorization ?? '').replace(/^Bearer /, ''),
       organization,
       collection,
-      job,
-      page,
-      filters,
-      reader: whoAsks(),
+      job: jobName(organization, collection),
+      page: Number(url.searchParams.get('page') ?? '1'),
+      filters: parity === null ? {} : { parity },
+      reader: asking,
     }
   }
 
-  /** Tells what the request has come to, unless its sender is gone or has given up. */
+  /** Tells what the request has come to. */
   function travel(request: Request, arrive: (outcome: Outcome) => void): void {
     clock.after(random.whole(1, latencyMs), () => {
       const outcome = server.receive(request, clock.now())
@@ -72,32 +62,55 @@ export function createNetwork(options: NetworkOptions): Network {
         signal.removeEventListener('abort', giveUp)
         process.strike('answer')
         if (request.reader === 'refresh') process.strike('refresh answer')
+        // Its sender is gone, or has given up.
         if (isOver || !process.isAlive()) return
         tell({ kind: 'delivered', request, outcome })
-        if (outcome.kind === 'answer' && outcome.status === 401) process.noteRefusal()
-        if (outcome.kind === 'answer') resolve(responseOf(outcome))
-        else reject(faultOf(outcome, timeoutMs))
+        if (outcome.kind !== 'answer') {
+          reject(faultOf(outcome, timeoutMs))
+          return
+        }
+        const { status, headers, body } = outcome
+        if (status === 401) process.was.refused = true
+        resolve({ status, headers, body: Buffer.from(body) })
       })
     })
   }
 
   return {
-    exchangeOf: (process) => async (url, headers, signal) => {
-      signal.throwIfAborted()
-      process.step('request')
-      const request = readRequest(process, url, headers)
-      tell({ kind: 'sent', request })
-      return exchange(process, request, signal)
-    },
+    exchangeOf:
+      (process: SimulatedProcess): HttpGet =>
+      async (url, headers, signal) => {
+        signal.throwIfAborted()
+        process.step('request')
+        const request = requestOf(process, url, headers)
+        tell({ kind: 'sent', request })
+        return exchange(process, request, signal)
+      },
   }
-}
-
-function responseOf({ status, headers, body }: Outcome & { kind: 'answer' }) {
-  return { status, headers, body: Buffer.from(body) }
 }
 
 function faultOf({ kind }: Outcome, timeoutMs: number): RetryableError {
   return kind === 'silence'
     ? new RetryableError('TIMEOUT', `no whole answer within api.timeout (${timeoutMs} ms)`)
     : new RetryableError('NETWORK', 'the network failed (ECONNRESET)')
+}
+
+/** Who asks for the page that is being sent for now: a request does not say itself whether it is a walk's. */
+let asking: Reader = 'walk'
+
+/** The pages of a job as its readers ask for them. An observer is told of a request in the very moment in which it leaves. */
+export function askedSource(source: PageSource): PageSource {
+  return {
+    ...source,
+    fetchPage: (page, observe, signal, urgency) =>
+      source.fetchPage(
+        page,
+        (event) => {
+          if (event.kind === 'request') asking = urgency === undefined ? 'walk' : 'refresh'
+          observe(event)
+        },
+        signal,
+        urgency,
+      ),
+  }
 }

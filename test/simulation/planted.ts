@@ -21,13 +21,14 @@ export interface Mistake {
 /** A mistake that the simulation must find. */
 export interface PlantedBug extends Mistake {
   name: string
-  /** Of a history that shows it. */
+  /** Of a history that shows it, in a file or on a server. */
   seed: number
+  isOnServer?: true
   /** What the oracle says about it: the promise that is broken, and no other one. */
   complaint: RegExp
 }
 
-/** A mistake for each promise of the README, in their order, each with a seed that finds it. */
+/** A mistake for each promise of the README, in their order, and of what workers on one server share; each with a seed that finds it. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'the last row of a page is not written',
@@ -89,6 +90,39 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     store: (store, now) => ({
       ...store,
       saveRefresh: (lease, saved) => store.saveRefresh(lease, { ...saved, freshAsOf: now() }),
+    }),
+  },
+  {
+    name: 'each worker has a budget of its own',
+    seed: 0,
+    isOnServer: true,
+    complaint: /is one of more than \d+ in 60 seconds$/,
+    statement({ sql, values }, { name }) {
+      const [, scope = 0] = /\bsync_gates\b[\s\S]*(?:\bscope = |VALUES \()\$(\d+)::text/.exec(sql) ?? []
+      return {
+        sql,
+        values: values.map((value, at) => (at + 1 === Number(scope) ? `${value} of ${name}` : value)),
+      }
+    },
+  },
+  {
+    name: 'an owner that was overtaken still writes',
+    seed: 1_000_022,
+    isOnServer: true,
+    complaint: /of a job that it has lost$/,
+    statement: ({ sql, values }) => ({
+      sql: sql.replace(/\bepoch = (?=\$\d+ FOR NO KEY UPDATE)/, 'epoch >= '),
+      values,
+    }),
+  },
+  {
+    name: 'a transaction is repeated though its COMMIT was written',
+    seed: 1_000_117,
+    isOnServer: true,
+    complaint: /^two walks of sync are open|finds a job busy that nobody living has$/,
+    statement: ({ sql, values }) => ({
+      sql: sql.replace('pg_xact_status($1::text::xid8)', "substr('aborted', 1, 7 + 0 * length($1::text))"),
+      values,
     }),
   },
 ]

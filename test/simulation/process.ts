@@ -28,49 +28,20 @@ export type Fate =
   | { kind: 'signalled'; ms: number }
   | null
 
+/** At which of its steps its connections to the server are cut, and for how long it stands still then. */
+export interface Cut {
+  step: Step
+  count: number
+  standsMs?: number
+}
+
 /** Thrown out of whatever a killed process was doing; nobody hears it, since nothing of that process goes on. */
 export class KilledError extends Error {
   override readonly name = 'KilledError'
 }
 
 /** A process that is only told of: all that it does goes through here, so that it can be stopped anywhere. */
-export interface SimulatedProcess {
-  readonly name: string
-  /** A command that somebody typed, in contrast to `start`. */
-  readonly byHand: boolean
-  /** Started with --accept-removals. */
-  readonly acceptsRemovals: boolean
-  readonly stop: AbortController
-  isAlive(): boolean
-  /** Its connections, which the operating system closes with it. */
-  own(connection: Connection): void
-  disown(connection: Connection): void
-  /** A step of its own doing. Throws KilledError when it is struck there, or was before. */
-  step(step: Step): void
-  /** A step that happens to it from outside. */
-  strike(step: Step): void
-  kill(): void
-  /** Stands still, as after SIGSTOP, until `wakeUp` is called. */
-  halt(): void
-  wakeUp(): void
-  /** Runs `task` at once, or when a process that stands still goes on. */
-  whenAwake(task: () => void): void
-  /** Waits until it does not stand still. */
-  awake(): Promise<void>
-  /** Its connections were cut: another process may have its jobs from now on. */
-  noteCut(): void
-  /** Whether it was cut off, or stood still, since it began. */
-  wasCut(): boolean
-  wasHalted(): boolean
-  /** It got an answer with status 401. */
-  noteRefusal(): void
-  wasRefused(): boolean
-  /** It has ended by itself; what it left open is closed with it. */
-  exit(): void
-  /** Runs `task` as this process. */
-  run<T>(task: () => T): T
-  signal(): void
-}
+export type SimulatedProcess = ReturnType<typeof createProcess>
 
 const acting = new AsyncLocalStorage<SimulatedProcess | undefined>()
 
@@ -86,106 +57,92 @@ export function asOnlooker<T>(task: () => T): T {
 
 export interface ProcessOptions {
   name: string
-  byHand: boolean
   acceptsRemovals: boolean
   fate: Fate
-  onKill: (process: SimulatedProcess, where: string) => void
-  /** At which step its connections are cut, and what does that. */
-  cut?: { step: Step; count: number } | null
-  onCut?: (process: SimulatedProcess) => void
+  onKill: (where: string) => void
+  cut: Cut | null
+  onCut: () => void
 }
 
-export function createProcess({
-  name,
-  byHand,
-  acceptsRemovals,
-  fate,
-  onKill,
-  cut = null,
-  onCut = () => {},
-}: ProcessOptions): SimulatedProcess {
+export function createProcess({ name, acceptsRemovals, fate, onKill, cut, onCut }: ProcessOptions) {
   const connections = new Set<Connection>()
   const stop = new AbortController()
   let alive = true
-  let [isHalted, wasHalted, wasCut, wasRefused] = [false, false, false, false]
+  let isHalted = false
   let asleep: (() => void)[] = []
-  let leftToCut = cut ? cut.count : Number.POSITIVE_INFINITY
-  let left = fate?.kind === 'killed at' ? fate.count : Number.POSITIVE_INFINITY
+  let leftToCut = cut?.count ?? 0
+  let left = fate?.kind === 'killed at' ? fate.count : 0
+  /** What has happened to it since it began: its connections were cut, it stood still, it got an answer with status 401. */
+  const was = { cut: false, halted: false, refused: false }
 
   function die(where: string): void {
     if (!alive) return
-    alive = false
-    closeAll()
-    asOnlooker(() => onKill(process, where))
+    exit()
+    asOnlooker(() => onKill(where))
   }
 
-  /** A transaction that is open is undone, as the next process to open the file would undo it. */
-  function closeAll(): void {
+  /** It has ended. The operating system closes its connections: a transaction that is open is undone. */
+  function exit(): void {
+    alive = false
     asOnlooker(() => {
       for (const connection of connections) connection.close()
     })
-  }
-
-  function strike(step: Step): void {
-    if (alive && cut?.step === step && --leftToCut === 0) asOnlooker(() => onCut(process))
-    if (fate?.kind !== 'killed at' || fate.step !== step) return
-    left--
-    if (left === 0) die(step)
   }
 
   function assertAlive(): void {
     if (!alive) throw new KilledError('killed')
   }
 
-  const process: SimulatedProcess = {
+  /** A step that happens to it from outside. */
+  function strike(step: Step): void {
+    if (alive && cut?.step === step && --leftToCut === 0) asOnlooker(onCut)
+    if (fate?.kind === 'killed at' && fate.step === step && --left === 0) die(step)
+  }
+
+  /** Runs `task` at once, or when a process that stands still goes on. */
+  function whenAwake(task: () => void): void {
+    if (isHalted) asleep.push(task)
+    else task()
+  }
+
+  return {
     name,
-    byHand,
+    /** Started with --accept-removals. */
     acceptsRemovals,
     stop,
+    was,
     isAlive: () => alive,
-    own(connection) {
-      connections.add(connection)
-    },
-    disown(connection) {
-      connections.delete(connection)
-    },
-    step(step) {
+    own: (connection: Connection) => void connections.add(connection),
+    disown: (connection: Connection) => void connections.delete(connection),
+    /** A step of its own doing. Throws KilledError when it is struck there, or was before. */
+    step(step: Step): void {
       assertAlive()
       strike(step)
       assertAlive()
     },
     strike,
     kill: () => die('some moment'),
-    exit() {
-      alive = false
-      closeAll()
-    },
-    halt() {
+    exit,
+    /** Stands still, as after SIGSTOP, until `wakeUp` is called. */
+    halt(): void {
       isHalted = true
-      wasHalted = true
+      was.halted = true
     },
-    wakeUp() {
+    wakeUp(): void {
       isHalted = false
       const tasks = asleep
       asleep = []
       for (const task of tasks) task()
     },
-    whenAwake(task) {
-      if (isHalted) asleep.push(task)
-      else task()
+    whenAwake,
+    /** Waits until it does not stand still. */
+    awake: () => new Promise<void>((resolve) => whenAwake(resolve)),
+    /** Runs `task` as this process. */
+    run<T>(task: () => T): T {
+      return acting.run(this, task)
     },
-    awake: () => new Promise((resolve) => process.whenAwake(resolve)),
-    noteCut() {
-      wasCut = true
+    signal(): void {
+      acting.run(this, () => stop.abort('SIGTERM'))
     },
-    wasCut: () => wasCut,
-    wasHalted: () => wasHalted,
-    noteRefusal() {
-      wasRefused = true
-    },
-    wasRefused: () => wasRefused,
-    run: (task) => acting.run(process, task),
-    signal: () => acting.run(process, () => stop.abort('SIGTERM')),
   }
-  return process
 }

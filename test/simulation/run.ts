@@ -6,7 +6,6 @@ import { measureKinds } from '../lab/coverage/measure-kinds.ts'
 import { HEADING, rowText } from '../lab/coverage/table.ts'
 import * as lines from '../lab/freshness/lines.ts'
 import { PLANTED_BUGS } from './planted.ts'
-import { SERVER_BUGS } from './postgres/planted.ts'
 import { findBug, runSeeds } from './shards.ts'
 
 // npm run simulate -- --seeds N [--from S] [--store postgres]: lives through these histories, and tells the story of the first that failed.
@@ -41,7 +40,7 @@ async function runHistories(from: number, seeds: number, url: string | null): Pr
 
 async function findPlanted(from: number, seeds: number, url: string | null): Promise<number> {
   let missed = 0
-  const bugs = url === null ? PLANTED_BUGS : SERVER_BUGS
+  const bugs = PLANTED_BUGS.filter(({ isOnServer = false }) => isOnServer === (url !== null))
   for (const planted of bugs) {
     const bug = await findBug(planted.name, { from, seeds, url })
     if (!bug) missed++

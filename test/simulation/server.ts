@@ -1,3 +1,4 @@
+import type { Headers, Outcome, Request } from './happening.ts'
 import {
   applyChange,
   type Change,
@@ -8,7 +9,6 @@ import {
   type SimulatedList,
 } from './list.ts'
 import type { Random } from './random.ts'
-import type { Outcome, Request } from './traffic.ts'
 
 /** So many requests in a window that begins with the first one that is counted. */
 export interface Limit {
@@ -23,14 +23,6 @@ export interface ThrottleRules {
   headers: boolean
 }
 
-export type Headers = Record<string, string>
-
-/** Laravel's throttle: a refused request is not counted, and only the refusalHeaders says when the window ends. */
-export interface Throttle {
-  /** Counts the request, or refuses it. */
-  admit(key: string, now: number): { admitted: boolean; headers: Headers }
-}
-
 interface Bucket {
   limit: Limit
   hits: number
@@ -38,7 +30,8 @@ interface Bucket {
   endsAtSecond: number
 }
 
-function createThrottle({ limits, headers }: ThrottleRules): Throttle {
+/** Laravel's throttle: a refused request is not counted, and only the refusal's headers say when the window ends. */
+function createThrottle({ limits, headers }: ThrottleRules) {
   const bucketsOf = new Map<string, Bucket[]>()
 
   function openBuckets(key: string, second: number): Bucket[] {
@@ -49,7 +42,8 @@ function createThrottle({ limits, headers }: ThrottleRules): Throttle {
   }
 
   return {
-    admit(key, now) {
+    /** Counts the request, or refuses it. */
+    admit(key: string, now: number): { admitted: boolean; headers: Headers } {
       const second = Math.floor(now / 1000)
       const buckets = openBuckets(key, second)
       const full = buckets.find(({ hits, limit }) => hits >= limit.most)
@@ -80,7 +74,7 @@ function standing(buckets: readonly Bucket[]): Headers {
 }
 
 /** What goes wrong with a request whatever it asks for. */
-export const FAULTS = [
+const FAULTS = [
   'reset before it arrives',
   'reset on the way back',
   'silence',
@@ -95,7 +89,7 @@ export const FAULTS = [
   '404',
 ] as const
 
-export type Fault = (typeof FAULTS)[number]
+type Fault = (typeof FAULTS)[number]
 
 /** What happens at the server just before the request of this number arrives there. */
 export interface ServerEvent {
@@ -103,10 +97,7 @@ export interface ServerEvent {
   act: ServerAct
 }
 
-export type ServerAct =
-  | { kind: 'list'; job: string; change: Change }
-  | { kind: 'revoke'; token: string }
-  | { kind: 'validate'; token: string }
+export type ServerAct = (server: Pick<Server, 'change' | 'setValid'>) => void
 
 export interface ServerOptions {
   baseUrl: string
@@ -128,7 +119,10 @@ export interface Server {
   receive(request: Request, now: number): Outcome
   /** How often requests meet a fault, from now on. */
   setWeather(faults: number): void
-  act(act: ServerAct): void
+  /** Changes the list of a job. */
+  change(job: string, change: Change): void
+  /** A token is refused from now on, or accepted. */
+  setValid(token: string, isValid: boolean): void
   /** What was still to happen has happened; nothing fails or limits requests any more, and all tokens are valid. */
   relent(): void
 }
@@ -140,14 +134,6 @@ export function createServer(options: ServerOptions): Server {
   let events = options.events.toSorted((a, b) => a.before - b.before)
   let weather = 0
   let received = 0
-
-  function act(one: ServerAct): void {
-    if (one.kind === 'revoke') revoked.add(one.token)
-    if (one.kind === 'validate') revoked.delete(one.token)
-    if (one.kind !== 'list') return
-    const list = lists.get(one.job)
-    if (list) options.onChange(one.job, one.change, applyChange(list, one.change))
-  }
 
   function count(token: string, now: number) {
     return throttle.admit(options.oneUser ? 'one user' : token, now)
@@ -170,10 +156,10 @@ export function createServer(options: ServerOptions): Server {
     return pageAnswer(found, pageBody(found, `${baseUrl}/api/v1/admin/${collection}`, filters), headers)
   }
 
-  return {
+  const server: Server = {
     receive(request, now) {
       received++
-      for (const event of events) if (event.before <= received) act(event.act)
+      for (const { before, act } of events) if (before <= received) act(server)
       events = events.filter(({ before }) => before > received)
       if (random.chance(options.strangers)) count(request.token, now)
       const fault = random.chance(weather) ? random.pick(FAULTS) : null
@@ -182,15 +168,23 @@ export function createServer(options: ServerOptions): Server {
     setWeather(faults) {
       weather = faults
     },
-    act,
+    change(job, change) {
+      const list = lists.get(job)
+      if (list) options.onChange(job, change, applyChange(list, change))
+    },
+    setValid(token, isValid) {
+      if (isValid) revoked.delete(token)
+      else revoked.add(token)
+    },
     relent() {
-      for (const event of events) act(event.act)
+      for (const { act } of events) act(server)
       events = []
       weather = 0
       revoked.clear()
       throttle = createThrottle({ limits: [], headers: false })
     },
   }
+  return server
 }
 
 /** What happens before the application sees the request: the network, a proxy, maintenance. Nothing is counted. */

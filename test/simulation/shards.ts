@@ -2,68 +2,45 @@ import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
 import { runChild } from './child.ts'
-import { addCounts } from './counts.ts'
 import type { ShardReport, ShardTask } from './shard.ts'
+import { addCounts } from './story.ts'
 
 /** Which histories are lived through: `seeds` of them from a seed on, or those of a list. */
-export type Seeds = { from: number; seeds: number } | { only: readonly number[] }
+type Seeds = { from: number; seeds: number } | { only: readonly number[] }
 
-export type SeedRange = Seeds & {
+type SeedRange = Seeds & {
   /** The address of the PostgreSQL server that they use, with the password; none: their mirrors are files. */
   url?: string | null
   /** The name of a planted bug. */
   planted?: string
-  stopAtFirst?: boolean
   /** As many as there are cores, unless it is said here. */
   processes?: number
 }
 
-const SHARD = path.resolve(import.meta.dirname, 'shard.ts')
-
-/** Lives through these seeds, in as many processes as there are cores. Throws where one of them breaks down. */
+/** Lives through these seeds, in as many processes as there are cores. With a planted bug the first that finds it is enough. */
 export async function runSeeds(range: SeedRange): Promise<ShardReport> {
-  const { url = null, planted = null, stopAtFirst = false } = range
-  const many = 'only' in range ? range.only.length : range.seeds
-  const processes = Math.max(1, Math.min(range.processes ?? availableParallelism(), many))
+  const { url = null, planted = null } = range
+  const seeds = 'only' in range ? range.only : Array.from({ length: range.seeds }, (_, at) => range.from + at)
+  const processes = Math.max(1, Math.min(range.processes ?? availableParallelism(), seeds.length))
   const reports = await Promise.all(
     Array.from({ length: processes }, (_, index) => {
-      const task: ShardTask = { seeds: shareOf(range, index, processes), planted, stopAtFirst }
-      return runChild<ShardReport>(
-        SHARD,
-        [JSON.stringify(task)],
-        url === null ? {} : { SIMULATION_POSTGRES: url },
-      )
+      const task: ShardTask = { seeds: seeds.filter((_seed, at) => at % processes === index), planted, url }
+      return runChild<ShardReport>(path.resolve(import.meta.dirname, 'shard.ts'), task)
     }),
   )
-  return reports.reduce(joined)
-}
-
-function shareOf(range: Seeds, index: number, step: number): ShardTask['seeds'] {
-  if ('only' in range) return { only: range.only.filter((_, at) => at % step === index) }
-  return { from: range.from + index, end: range.from + range.seeds, step }
-}
-
-function joined(a: ShardReport, b: ShardReport): ShardReport {
-  const firsts = [a.first, b.first].filter((first) => first !== null)
-  return {
+  return reports.reduce((a, b) => ({
     passed: a.passed + b.passed,
     failed: a.failed + b.failed,
-    first: firsts.toSorted((one, other) => one.seed - other.seed)[0] ?? null,
+    first: b.first && (!a.first || b.first.seed < a.first.seed) ? b.first : a.first,
     counts: addCounts(a.counts, b.counts),
     whole: a.whole + b.whole,
-  }
+  }))
 }
 
-/** What a planted bug was found by. */
-export interface FoundBug {
-  seed: number
-  complaint: string
-}
-
-/** Looks for what a planted bug does in these histories. Null: none of them shows it. */
-export async function findBug(name: string, seeds: SeedRange): Promise<FoundBug | null> {
-  const { first } = await runSeeds({ ...seeds, planted: name, stopAtFirst: true })
-  return first && { seed: first.seed, complaint: first.complaint }
+/** What a planted bug was found by in these histories. Null: none of them shows it. */
+export async function findBug(planted: string, seeds: SeedRange) {
+  const { first } = await runSeeds({ ...seeds, planted })
+  return first
 }
 
 /** The histories of each run of the tests, beside those that ever found a mistake. */

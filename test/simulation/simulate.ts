@@ -1,23 +1,22 @@
 import type { ErrorCode } from '../../src/errors.ts'
 import { createVirtualClock, createWallClock, type VirtualClock } from './clock.ts'
-import type { Command } from './commands.ts'
-import { type Counter, type Counts, createCounter } from './counts.ts'
+import { type Command, SYNC } from './commands.ts'
 import type { Deed } from './deeds.ts'
 import type { Ground } from './ground.ts'
 import { type Happening, listenWith } from './happening.ts'
-import { type History, makeHistory } from './history.ts'
+import type { History } from './history.ts'
 import { createOracle } from './oracle/oracle.ts'
 import type { Mistake } from './planted.ts'
-import { createStory, type Story } from './story.ts'
+import { type Counter, type Counts, createCounter, createStory, type Story } from './story.ts'
 import { createWorld, type World } from './world.ts'
 
-export interface Complaint {
+interface Complaint {
   what: string
-  job: string | undefined
+  job?: string | undefined
 }
 
 /** A world with everybody who looks on: the oracle, the story, the counts. */
-export interface Stage {
+interface Stage {
   world: World
   clock: VirtualClock
   /** How many jobs and processes have ended: what shows that a long history still gets on. */
@@ -26,7 +25,6 @@ export interface Stage {
   story: Story
   /** The first one counts: what comes after it may follow from it. */
   complaints: Complaint[]
-  complain(what: string): void
   /** How the jobs ended since this was asked last; null for success. */
   takeEnds(): (ErrorCode | null)[]
   /** How some list and its mirror differ; null where all are equal. */
@@ -44,16 +42,18 @@ async function setStage(history: History, ground: Ground, mistake: Mistake): Pro
   const { now } = clock
   const complaints: Complaint[] = []
   const complain = (what: string, job?: string) => complaints.push({ what, job })
-  const story = createStory({ now, startAt, shorten: shortening(setting.tenants) })
+  const story = createStory(now, (text) =>
+    setting.tenants.reduce((shorter, { id, name }) => shorter.replaceAll(id, name), text),
+  )
   const counter = createCounter()
   const ends: (ErrorCode | null)[] = []
   let progress = 0
   const noteEnd = listenWith({
     ended: () => progress++,
     killed: () => progress++,
-    'job ended'({ result }) {
+    'job ended'({ code }) {
       progress++
-      ends.push(result.error?.code ?? null)
+      ends.push(code)
     },
   })
   const tell = (happening: Happening) => {
@@ -69,11 +69,10 @@ async function setStage(history: History, ground: Ground, mistake: Mistake): Pro
   return {
     world,
     clock,
-    progress: () => progress,
     counter,
     story,
     complaints,
-    complain,
+    progress: () => progress,
     takeEnds: () => ends.splice(0),
     difference: () => oracle.difference(world.filters()),
     lookAtRest: () => oracle.atRest(plot.folder, world.tokens(), world.filters()),
@@ -85,17 +84,12 @@ async function setStage(history: History, ground: Ground, mistake: Mistake): Pro
   }
 }
 
-function shortening(tenants: readonly { id: string; name: string }[]): (text: string) => string {
-  return (text) => tenants.reduce((shorter, { id, name }) => shorter.replaceAll(id, name), text)
-}
-
+/** How a history went. */
 export interface Outcome {
-  seed: number
-  /** Promises that were broken, the first one first; none where all is well. */
-  complaints: string[]
-  /** What happened: shortened to what led to the first complaint. */
-  story: string
-  /** All that happened. */
+  /** The promise that was broken first; null where all is well. */
+  complaint: string | null
+  /** What happened, shortened to what led to the complaint; and all that happened. */
+  story: () => string
   whole: () => string
   counts: Counts
 }
@@ -108,26 +102,24 @@ const DAY = 86_400_000
 
 /** Lives through the history of a seed, with a mistake in the program or none. The same seed always has the same history. */
 export async function simulate(seed: number, ground: Ground, mistake: Mistake): Promise<Outcome> {
-  const history = ground.historyOf?.(seed) ?? makeHistory(seed)
+  const history = ground.historyOf(seed)
   const stage = await setStage(history, ground, mistake)
+  const { complaints, story, counter } = stage
   try {
     await liveThrough(stage, history.deeds)
-    if (stage.complaints.length === 0) await comeToRest(stage)
+    if (complaints.length === 0) await comeToRest(stage)
   } catch (error) {
-    stage.complain(error instanceof Error ? (error.stack ?? error.message) : 'something was thrown')
+    complaints.push({
+      what: error instanceof Error ? (error.stack ?? error.message) : 'something was thrown',
+    })
   }
   stage.close()
-  return outcomeOf(seed, stage)
-}
-
-function outcomeOf(seed: number, { complaints, story, counter }: Stage): Outcome {
-  const jobs = complaints.flatMap(({ job }) => (job === undefined ? [] : [job]))
+  const jobs = complaints.flatMap(({ job }) => job ?? [])
   return {
-    seed,
-    complaints: complaints.map(({ what }) => what),
-    story: complaints.length === 0 ? '' : story.shortened(jobs),
+    complaint: complaints[0]?.what ?? null,
+    story: () => story.shortened(jobs),
     whole: story.whole,
-    counts: counter.counts(),
+    counts: counter.counts,
   }
 }
 
@@ -136,7 +128,8 @@ async function liveThrough(stage: Stage, deeds: readonly Deed[]): Promise<void> 
   for (const deed of deeds) {
     stage.clock.after(deed.at, () => {
       left--
-      stage.world.act(deed.do)
+      if ('start' in deed) stage.world.start(deed.start)
+      else deed.act(stage.world)
     })
   }
   await untilQuiet(stage, () => left === 0)
@@ -159,18 +152,17 @@ async function untilQuiet(
 
 /** All is well from now on: whatever happened before, a sync by hand makes mirror and list equal. */
 async function comeToRest(stage: Stage): Promise<void> {
-  const count = (what: string) => stage.counter.counts()[what] ?? 0
-  const sync: Command = { kind: 'sync', org: [], wait: true, refresh: false, acceptsRemovals: false }
+  const count = (what: string) => stage.counter.counts[what] ?? 0
   if (count('answer 401') > 0) await runAtPeace(stage, { kind: 'resume', org: [] }, MINUTE)
   // Where the server may have asked for a long silence, that is over by then.
   const pauseMs = count('answer 429') + count('answer 503') > 0 ? DAY : MINUTE
   const goneOnWith = count('walk gone on with')
-  await runAtPeace(stage, sync, pauseMs)
+  await runAtPeace(stage, SYNC, pauseMs)
   // A walk that began before knows nothing of what changed behind it.
-  if (count('walk gone on with') > goneOnWith) await runAtPeace(stage, sync, MINUTE)
+  if (count('walk gone on with') > goneOnWith) await runAtPeace(stage, SYNC, MINUTE)
   // What is gone from a list has to be missed by two walks.
-  if (stage.difference()) await runAtPeace(stage, sync, MINUTE)
-  if (stage.difference()) await runAtPeace(stage, { ...sync, acceptsRemovals: true }, MINUTE)
+  if (stage.difference()) await runAtPeace(stage, SYNC, MINUTE)
+  if (stage.difference()) await runAtPeace(stage, { ...SYNC, acceptsRemovals: true }, MINUTE)
   if (stage.complaints.length === 0) stage.lookAtRest()
 }
 
@@ -185,5 +177,6 @@ async function runAtPeace(stage: Stage, command: Command, afterMs: number): Prom
   })
   await untilQuiet(stage, () => isStarted)
   const failed = stage.takeEnds().filter((code) => code !== null)
-  if (failed.length > 0) stage.complain(`${command.kind} fails though all is well: ${failed.join(', ')}`)
+  if (failed.length > 0)
+    stage.complaints.push({ what: `${command.kind} fails though all is well: ${failed.join(', ')}` })
 }

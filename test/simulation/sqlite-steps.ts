@@ -43,20 +43,18 @@ export function hookSqlite(planted: Mistake['statement']): void {
     statements[method] = function hooked(this: Statement, ...values: unknown[]) {
       const process = actingProcess()
       if (!process) return original.apply(this, values)
-      const connection = this.database
-      enter(process, connection, this.source)
-      const statement = { sql: this.source, values }
-      const run = planted ? planted(statement, process) : statement
+      const { database, source: sql } = this
+      enter(process, database, sql)
+      const run = planted ? planted({ sql, values }, process) : { values }
       const result = run ? original.apply(this, [...run.values]) : NO_ROW[method]
-      if (writes(this, result)) written.add(connection)
-      if (this.source === 'COMMIT') leaveCommit(process, connection)
+      if (writes(this, result)) written.add(database)
+      if (sql === 'COMMIT') {
+        if (written.delete(database)) watch.onCommit(process)
+        process.step('after commit')
+      }
       return result
     }
   }
-  hookConnections()
-}
-
-function hookConnections(): void {
   const { exec, close } = Database.prototype
   Database.prototype.exec = function hooked(this: Connection, sql: string) {
     const process = actingProcess()
@@ -85,9 +83,4 @@ function enter(process: SimulatedProcess, connection: Connection, sql: string): 
 function writes({ readonly, source }: Statement, result: unknown): boolean {
   if (readonly || source === 'BEGIN IMMEDIATE' || OF_BUDGETS.test(source)) return false
   return (result as { changes?: unknown } | undefined)?.changes !== 0
-}
-
-function leaveCommit(process: SimulatedProcess, connection: Connection): void {
-  if (written.delete(connection)) watch.onCommit(process)
-  process.step('after commit')
 }

@@ -1,5 +1,5 @@
-import type { Happening, HappeningOf, Tell } from './happening.ts'
-import { jobName, type Outcome, type Request } from './traffic.ts'
+import { type Happening, listenWith, type Outcome, type Request, type Tell } from './happening.ts'
+import type { SimulatedProcess } from './process.ts'
 
 /** What happened, as people read it. */
 export interface Story {
@@ -10,13 +10,6 @@ export interface Story {
   shortened(jobs: readonly string[]): string
 }
 
-export interface StoryOptions {
-  now: () => number
-  startAt: number
-  /** Writes short names for organizations' ids. */
-  shorten: (text: string) => string
-}
-
 interface Moment {
   at: number
   happening: Happening
@@ -24,8 +17,9 @@ interface Moment {
 
 const LAST = 40
 
-/** Things are put into words when somebody wants to read them: of most histories nobody does. */
-export function createStory({ now, startAt, shorten }: StoryOptions): Story {
+/** Things are put into words when somebody wants to read them. `shorten` writes short names for organizations' ids. */
+export function createStory(now: () => number, shorten: (text: string) => string): Story {
+  const startAt = now()
   const moments: Moment[] = []
 
   function write({ at, happening }: Moment): string {
@@ -48,64 +42,43 @@ export function createStory({ now, startAt, shorten }: StoryOptions): Story {
 }
 
 /** Organization and collection, where it is about one. */
-function jobOf(happening: Happening): string | null {
+export function jobOf(happening: Happening): string | null {
   if ('request' in happening) return happening.request.job
-  if (happening.kind === 'list changed') return happening.job
-  const job = 'result' in happening ? happening.result.job : 'job' in happening ? happening.job : null
-  return job && jobName(job.organization.id, job.collection.name)
+  return 'job' in happening ? happening.job : null
 }
 
-type Words = { [Kind in Happening['kind']]: (happening: HappeningOf<Kind>) => string }
-
-const WORDS: Words = {
-  started: ({ process, command }) => `${process.name} starts: ${command}`,
-  sent: ({ request }) =>
-    `${request.process.name} sends ${named(request)} ${request.reader === 'walk' ? '' : 'of a refresh '}with ${request.token}`,
-  served: ({ request, outcome }) => `the server answers ${named(request)}: ${outcomeInWords(outcome)}`,
-  delivered: ({ request }) => `${request.process.name} gets the answer to ${named(request)}`,
-  'gave up': ({ request }) => `${request.process.name} gives up ${named(request)}`,
-  committed: ({ process }) => `${process.name} commits`,
-  claimed: (told) => `${told.process.name} takes ${jobOf(told)}`,
-  busy: (told) => `${told.process.name} finds ${jobOf(told)} busy`,
-  releasing: (told) => `${told.process.name} lets go of ${jobOf(told)}`,
-  'run began': (told) =>
-    `${told.process.name} begins run ${told.run} of ${jobOf(told)}, ${told.resumed ? 'going on with' : 'beginning'} walk ${told.walk}`,
-  'run finished': ({ process, run, outcome }) =>
-    `${process.name} ends run ${run}: ${outcome.status} ${outcome.errorCode ?? ''}`,
-  'refresh began': (told) =>
-    `${told.process.name} begins refresh ${told.run} of ${jobOf(told)}${told.within === null ? '' : ` within run ${told.within}`}`,
-  'refresh finished': ({ process, run, outcome, record }) =>
-    `${process.name} ends refresh ${run}: ${outcome.status} ${outcome.errorCode ?? ''} ${record.pages} pages`,
-  'run cancelled': ({ process, run }) => `${process.name} takes run ${run} back`,
-  waits: (told) =>
-    `${told.process.name} waits (${told.reason}) until ${new Date(told.until).toISOString()} with ${jobOf(told)}`,
-  'job ended': (told) => {
-    const { error } = told.result
-    return `${told.process.name} has ended ${jobOf(told)}: ${error ? `${error.code}: ${error.message}` : 'succeeded'}`
-  },
-  resumed: ({ process, organizations }) => `${process.name} has resumed ${organizations.join(', ')}`,
-  'token replaced': ({ organization, after }) => `${organization} is configured with ${after}`,
-  locked: ({ ms }) => `somebody outside locks the mirror for ${ms} ms`,
-  killed: ({ process, where }) => `${process.name} is killed: ${where}`,
-  'cut off': ({ process }) => `${process.name} is cut off from the server`,
-  halted: ({ process, ms }) => `${process.name} stands still for ${ms} ms`,
-  signalled: ({ process }) => `${process.name} is told to stop`,
-  ended: ({ process, error }) => `${process.name} exits ${error instanceof Error ? error.message : ''}`,
-  'list changed': ({ job, change }) => `the list of ${job}: ${JSON.stringify(change)}`,
-  'filters changed': ({ filters }) => `the filters are ${JSON.stringify(filters)} from now on`,
-  'newest changed': ({ newest }) => `newest is ${newest} from now on`,
-  'clock set': ({ ms }) => `the clock is set back by ${ms} ms`,
-  'own clock set': ({ process, ms }) => `the clock of ${process.name} is set by ${ms} ms`,
-  server: ({ what }) => `the server: ${what}`,
+function inWords({ kind, ...told }: Happening): string {
+  const {
+    process,
+    request,
+    outcome,
+    movement: _movement,
+    ...details
+  } = told as Partial<{
+    process: SimulatedProcess
+    request: Request
+    outcome: Outcome
+    movement: unknown
+  }>
+  const others = Object.entries(details).map(([name, value]) => `${name} ${valueInWords(value)}`)
+  return [
+    process?.name,
+    kind,
+    request && requestInWords(request),
+    outcome && outcomeInWords(outcome),
+    ...others,
+  ]
+    .filter((part) => part !== undefined)
+    .join(' ')
 }
 
-function inWords(happening: Happening): string {
-  const words = WORDS[happening.kind] as (happening: Happening) => string
-  return words(happening).trimEnd()
+function valueInWords(value: unknown): string {
+  if (value instanceof Error) return value.message
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-function named({ number, job, page }: Request): string {
-  return `request ${number} (${job} page ${page})`
+function requestInWords({ process, number, job, page, reader, token }: Request): string {
+  return `${number} of ${process.name} for ${job} page ${page}, a ${reader}'s, with ${token}:`
 }
 
 function outcomeInWords(outcome: Outcome): string {
@@ -113,4 +86,50 @@ function outcomeInWords(outcome: Outcome): string {
   const items = outcome.page?.items.map(({ id, version }) => `${id}v${version}`).join(' ')
   const told = Object.entries(outcome.headers).map(([name, value]) => `${name} ${value}`)
   return [String(outcome.status), ...(items ? [items] : []), ...told].join(', ')
+}
+
+/** How often what happened, so that nobody takes quiet histories for sound ones. */
+export type Counts = Record<string, number>
+
+export function addCounts(sum: Counts, more: Counts): Counts {
+  const names = new Set([...Object.keys(sum), ...Object.keys(more)])
+  return Object.fromEntries([...names].toSorted().map((name) => [name, (sum[name] ?? 0) + (more[name] ?? 0)]))
+}
+
+export interface Counter {
+  tell: Tell
+  counts: Counts
+  /** Counts something that is no happening. */
+  note(what: string): void
+}
+
+export function createCounter(): Counter {
+  const counts: Counts = {}
+  /** Jobs that somebody has not let go of. */
+  const taken = new Set<string>()
+  const note = (name: string) => {
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  const tellMore = listenWith({
+    claimed({ job }) {
+      if (taken.has(job)) note('taken over')
+      taken.add(job)
+    },
+    releasing: ({ job }) => taken.delete(job),
+    'run began'({ resumed }) {
+      if (resumed) note('walk gone on with')
+    },
+    'refresh finished': ({ status }) => note(`refresh ${status}`),
+    delivered: ({ outcome }) => note(outcome.kind === 'answer' ? `answer ${outcome.status}` : outcome.kind),
+    killed: ({ where }) => note(`killed: ${where}`),
+    'job ended': ({ code }) => note(`ended ${code ?? 'succeeded'}`),
+  })
+  return {
+    tell(happening) {
+      note(happening.kind)
+      tellMore(happening)
+    },
+    counts,
+    note,
+  }
 }

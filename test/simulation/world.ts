@@ -1,16 +1,14 @@
 import type { Config } from '../../src/config/config.ts'
-import type { VirtualClock, WallClock } from './clock.ts'
+import { createRuntime, type VirtualClock, type WallClock } from './clock.ts'
 import { type Command, runCommand } from './commands.ts'
-import type { Deed } from './deeds.ts'
 import type { Tell } from './happening.ts'
 import type { History } from './history.ts'
 import type { ListFilters } from './list.ts'
 import { createNetwork } from './network.ts'
 import type { Mistake } from './planted.ts'
 import { cutAllOff, cutOff } from './postgres/server-steps.ts'
-import { createProcess, type Fate, type SimulatedProcess, type Step } from './process.ts'
-import { createRuntime } from './runtime.ts'
-import { createServer, type Server } from './server.ts'
+import { type Cut, createProcess, type Fate, type SimulatedProcess } from './process.ts'
+import { createServer } from './server.ts'
 import { BASE_URL, type Newest } from './setting.ts'
 
 export interface WorldOptions {
@@ -25,50 +23,33 @@ export interface WorldOptions {
   complain: (what: string) => void
 }
 
-/** Processes, network and server of one history, in simulated time. */
-export interface World {
-  server: Server
-  /** What whoever starts now is configured with. */
-  filters(): ListFilters
-  /** How many processes live. */
-  living(): number
-  start(start: Start): void
-  act(deed: Deed['do']): void
-  tokenOf(process: SimulatedProcess, organization: string): string
-  /** All tokens that were ever configured. */
-  tokens(): string[]
-  isLocked(): boolean
-  wasLockedSince(time: number): boolean
-  /** Ends all processes that still live, so that they do not disturb the next history. */
-  end(): void
-}
-
 /** How a process is started, and what happens to it then. */
 export interface Start {
   command: Command
   fate: Fate
-  /** At which of its steps its connections to the server are cut, and for how long it stands still then. */
-  cut?: { step: Step; count: number; standsMs?: number } | null
+  cut?: Cut | null
 }
 
 /** A process that was told to stop has so long to do so. */
 const STOPPING_MS = 5000
 
-export function createWorld({ history, mistake, mirror, clock, wall, tell, complain }: WorldOptions): World {
-  const { setting, random } = history
+/** Processes, network and server of one history, in simulated time; and what people do to them. */
+export type World = ReturnType<typeof createWorld>
+
+export function createWorld({ history, mistake, mirror, clock, wall, tell, complain }: WorldOptions) {
+  const { setting, random, lists, serverEvents: events } = history
+  const { tenants, throttle, oneUser, strangers, latencyMs, timeoutMs } = setting
   const { now } = clock
-  const current = new Map(setting.tenants.map(({ id, token }) => [id, token]))
-  const everUsed = new Set(current.values())
-  const atStart = new Map<SimulatedProcess, Map<string, string>>()
+  const tokens = new Map(tenants.map(({ id, token }) => [id, token]))
+  const everUsed = new Set(tokens.values())
+  const tokensAtStart = new Map<SimulatedProcess, Map<string, string>>()
   const living = new Set<SimulatedProcess>()
   /** How far the clocks of processes' machines are ahead of the server's. */
   const clocksAhead = new Map<SimulatedProcess, number>()
+  /** Of whoever starts now. */
+  const configured: { filters: ListFilters; newest: Newest } = { filters: {}, newest: 'auto' }
   let lockedUntil = 0
   let started = 0
-  let filters: ListFilters = {}
-  let newest: Newest = 'auto'
-  const { lists, serverEvents: events } = history
-  const { throttle, oneUser, strangers, latencyMs, timeoutMs } = setting
   const server = createServer({
     baseUrl: BASE_URL,
     lists,
@@ -82,44 +63,47 @@ export function createWorld({ history, mistake, mirror, clock, wall, tell, compl
   const network = createNetwork({ clock, server, tell, random: random.fork(), timeoutMs, latencyMs })
 
   function tokenOf(process: SimulatedProcess, organization: string): string {
-    const { tokenFile } = setting.tenants.find(({ id }) => id === organization) ?? {}
-    const known = tokenFile ? current : (atStart.get(process) ?? current)
+    const isFile = tenants.find(({ id }) => id === organization)?.tokenFile === true
+    const known = isFile ? tokens : (tokensAtStart.get(process) ?? tokens)
     return known.get(organization) ?? ''
   }
 
   function configOf(process: SimulatedProcess): Config {
+    const { newest, filters } = configured
     const organizations = setting.config.organizations.map((organization) => ({
       ...organization,
-      collections: organization.collections.map((collection) => ({
-        ...collection,
-        newest,
-        filters: { ...filters },
-      })),
+      collections: organization.collections.map((one) => ({ ...one, newest, filters: { ...filters } })),
       readToken: () => tokenOf(process, organization.id),
     }))
     return { ...setting.config, ...mirror, organizations }
   }
 
   function start({ command, fate, cut = null }: Start): void {
-    const name = `${command.kind}-${++started}`
-    const byHand = command.kind !== 'start'
-    const acceptsRemovals = command.kind === 'sync' && command.acceptsRemovals
-    const onOwnCut = () => {
-      onCut(process)
-      if (cut?.standsMs) halt(process, cut.standsMs)
-    }
-    const process = createProcess({ name, byHand, acceptsRemovals, fate, onKill, cut, onCut: onOwnCut })
-    atStart.set(process, new Map(current))
+    const process: SimulatedProcess = createProcess({
+      name: `${command.kind}-${++started}`,
+      acceptsRemovals: command.kind === 'sync' && command.acceptsRemovals,
+      fate,
+      cut,
+      onKill(where) {
+        living.delete(process)
+        tell({ kind: 'killed', process, where })
+      },
+      onCut() {
+        dropServer(process)
+        if (cut?.standsMs) standStill(process, cut.standsMs)
+      },
+    })
+    tokensAtStart.set(process, new Map(tokens))
     living.add(process)
     tell({ kind: 'started', process, command: JSON.stringify({ command, fate, cut }) })
-    bringDown(process, fate)
+    if (fate?.kind === 'killed after') clock.after(fate.ms, process.kill)
+    if (fate?.kind === 'signalled') clock.after(fate.ms, () => tellToStop(process))
     const ownNow = () => wall.now() + (clocksAhead.get(process) ?? 0)
-    const runtime = createRuntime(process, started, { clock, now: ownNow }, random.fork())
     const machine = {
       process,
       mistake,
       config: configOf(process),
-      runtime,
+      runtime: createRuntime(process, started, { clock, now: ownNow }, random.fork()),
       exchange: network.exchangeOf(process),
       tell,
     }
@@ -132,120 +116,100 @@ export function createWorld({ history, mistake, mirror, clock, wall, tell, compl
     process.run(() => runCommand(machine, command)).then(() => end(null), end)
   }
 
-  function onKill(process: SimulatedProcess, where: string): void {
-    living.delete(process)
-    tell({ kind: 'killed', process, where })
+  function tellToStop(process: SimulatedProcess): void {
+    if (!process.isAlive()) return
+    tell({ kind: 'signalled', process })
+    process.signal()
+    const due = wall.now() + STOPPING_MS
+    function checkStopped(): void {
+      // Where the clock was set back meanwhile, its waits are longer.
+      if (!process.isAlive() || wall.now() < due || process.was.halted) return
+      // After a 401 a process writes the hold first, however long the mirror is locked: without it, the next process would send the token
+      // again.
+      const canStopAt = process.was.refused ? lockedUntil + STOPPING_MS : 0
+      if (now() < canStopAt) clock.after(canStopAt - now(), checkStopped)
+      else complain(`${process.name} has not stopped ${STOPPING_MS} ms after its signal`)
+    }
+    clock.after(STOPPING_MS, checkStopped)
   }
 
-  function onCut(process: SimulatedProcess): void {
+  function dropServer(process: SimulatedProcess): void {
     tell({ kind: 'cut off', process })
     cutOff(process)
   }
 
-  /** One of those that live, as if somebody had thrown dice. */
-  function oneOf(which: number): SimulatedProcess | undefined {
-    const all = [...living]
-    return all[which % all.length]
-  }
-
-  function halt(process: SimulatedProcess, ms: number): void {
+  function standStill(process: SimulatedProcess, ms: number): void {
     tell({ kind: 'halted', process, ms })
     process.halt()
     clock.after(ms, process.wakeUp)
   }
 
-  function bringDown(process: SimulatedProcess, fate: Fate): void {
-    if (fate?.kind === 'killed after') clock.after(fate.ms, process.kill)
-    if (fate?.kind !== 'signalled') return
-    clock.after(fate.ms, () => {
-      if (!process.isAlive()) return
-      tell({ kind: 'signalled', process })
-      process.signal()
-      const ahead = wall.now()
-      function checkStopped(): void {
-        // Where the clock was set back meanwhile, its waits are longer.
-        const isSetBack = wall.now() < ahead + STOPPING_MS
-        if (!process.isAlive() || isSetBack || process.wasHalted()) return
-        // After a 401 a process writes the hold first, however long the mirror is locked: without it, the next process
-        // would send the token again.
-        const canStopAt = process.wasRefused() ? lockedUntil + STOPPING_MS : 0
-        if (now() < canStopAt) clock.after(canStopAt - now(), checkStopped)
-        else complain(`${process.name} has not stopped ${STOPPING_MS} ms after its signal`)
-      }
-      clock.after(STOPPING_MS, checkStopped)
-    })
-  }
-
-  function act(deed: Deed['do']): void {
-    switch (deed.kind) {
-      case 'start':
-        start(deed)
-        break
-      case 'server':
-        server.act(deed.act)
-        if (deed.act.kind !== 'list') tell({ kind: 'server', what: JSON.stringify(deed.act) })
-        break
-      case 'weather':
-        server.setWeather(deed.faults)
-        tell({ kind: 'server', what: `${deed.faults} of all requests meet a fault` })
-        break
-      case 'lock':
-        lockedUntil = Math.max(lockedUntil, now() + deed.ms)
-        tell({ kind: 'locked', ms: deed.ms })
-        if (mirror.postgres) cutAllOff()
-        break
-      case 'cut off': {
-        const process = oneOf(deed.which)
-        if (process) onCut(process)
-        break
-      }
-      case 'halt': {
-        const process = oneOf(deed.which)
-        if (process && deed.isCut) onCut(process)
-        if (process) halt(process, deed.ms)
-        break
-      }
-      case 'set own clock': {
-        const process = oneOf(deed.which)
-        if (process) clocksAhead.set(process, (clocksAhead.get(process) ?? 0) + deed.ms)
-        if (process) tell({ kind: 'own clock set', process, ms: deed.ms })
-        break
-      }
-      case 'replace token':
-        replaceToken(deed.organization, deed.token)
-        break
-      case 'filter':
-        filters = deed.filters
-        tell({ kind: 'filters changed', filters })
-        break
-      case 'newest':
-        newest = deed.newest
-        tell({ kind: 'newest changed', newest })
-        break
-      case 'set clock':
-        wall.setBack(deed.ms)
-        tell({ kind: 'clock set', ms: deed.ms })
-    }
-  }
-
-  function replaceToken(organization: string, after: string): void {
-    const before = current.get(organization) ?? ''
-    current.set(organization, after)
-    everUsed.add(after)
-    tell({ kind: 'token replaced', organization, before, after })
+  /** To one of those that live, as if somebody had thrown dice. */
+  function toOne(which: number, act: (process: SimulatedProcess) => void): void {
+    const process = [...living][which % living.size]
+    if (process) act(process)
   }
 
   return {
     server,
-    filters: () => filters,
-    living: () => living.size,
     start,
-    act,
+    setWeather(faults: number): void {
+      server.setWeather(faults)
+      tell({ kind: 'server', what: `${faults} of all requests meet a fault` })
+    },
+    setValid(token: string, isValid: boolean): void {
+      server.setValid(token, isValid)
+      tell({ kind: 'server', what: `${isValid ? 'accepts' : 'refuses'} ${token}` })
+    },
+    /** Somebody outside locks the file, or the server goes away. */
+    lock(ms: number): void {
+      lockedUntil = Math.max(lockedUntil, now() + ms)
+      tell({ kind: 'locked', ms })
+      if (mirror.postgres) cutAllOff()
+    },
+    cutOff: (which: number) => toOne(which, dropServer),
+    halt: (which: number, ms: number, isCut: boolean) =>
+      toOne(which, (process) => {
+        if (isCut) dropServer(process)
+        standStill(process, ms)
+      }),
+    configure({ filters, newest }: Partial<typeof configured>): void {
+      if (filters) {
+        configured.filters = filters
+        tell({ kind: 'filters changed', filters })
+      }
+      if (newest) {
+        configured.newest = newest
+        tell({ kind: 'newest changed', newest })
+      }
+    },
+    /** The clock of all processes goes back. */
+    setClockBack(ms: number): void {
+      wall.setBack(ms)
+      tell({ kind: 'clock set', ms })
+    },
+    /** The clock of the machine of one of the processes goes on, or back: its mirror is on a server. */
+    setOwnClock: (which: number, ms: number) =>
+      toOne(which, (process) => {
+        clocksAhead.set(process, (clocksAhead.get(process) ?? 0) + ms)
+        tell({ kind: 'own clock set', process, ms })
+      }),
+    replaceToken(organization: string, after: string): void {
+      tokens.set(organization, after)
+      everUsed.add(after)
+      tell({ kind: 'token replaced', organization, after })
+    },
+    /** What whoever starts now is configured with. */
+    filters: (): ListFilters => configured.filters,
     tokenOf,
+    /** All tokens that were ever configured. */
     tokens: () => [...everUsed],
+    living: () => living.size,
     isLocked: () => now() < lockedUntil,
-    wasLockedSince: (time) => lockedUntil >= time,
-    end() {
+    /** Whether the mirror has been locked, or away, at any time since then. */
+    wasLockedSince: (time: number) => lockedUntil >= time,
+    /** Ends all processes that still live, so that they do not disturb the next history. */
+    end(): void {
       for (const process of living) process.exit()
     },
   }

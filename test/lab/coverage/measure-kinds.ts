@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import process from 'node:process'
-import { runChild } from '../../simulation/child.ts'
+import { readTask, runChild } from '../../simulation/child.ts'
 import { kindNamed } from './kinds.ts'
 import { type History, live } from './measure.ts'
 import { type CoverageRow, summarize } from './table.ts'
@@ -18,19 +18,22 @@ export async function* measureKinds({ walks, kinds }: Measuring): AsyncGenerator
   for (const kind of kinds) {
     const shares = await Promise.all(
       Array.from({ length: processes }, (_, index) =>
-        runChild<History[]>(import.meta.filename, [kind, index + 1, pairs + 1, processes].map(String)),
+        runChild<History[]>(import.meta.filename, { kind, from: index + 1, end: pairs + 1, step: processes }),
       ),
     )
     yield summarize(kind, shares.flat())
   }
 }
 
-// As one of these processes: plays the histories of its command line, the kind's name, first seed, end and step.
+// As one of these processes: plays histories of a kind.
 if (import.meta.main) {
-  const [name = '', ...numbers] = process.argv.slice(2)
-  const [from = 0, end = 0, step = 1] = numbers.map(Number)
-  const kind = kindNamed(name)
+  const { kind, from, end, step } = await readTask<{
+    kind: string
+    from: number
+    end: number
+    step: number
+  }>()
   const histories: History[] = []
-  for (let seed = from; seed < end; seed += step) histories.push(live(kind, seed))
+  for (let seed = from; seed < end; seed += step) histories.push(live(kindNamed(kind), seed))
   process.stdout.write(JSON.stringify(histories))
 }

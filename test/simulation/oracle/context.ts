@@ -48,22 +48,18 @@ export function openMirrorReader(file: string): MirrorReader {
   }
 }
 
-/** A map whose missing values are made when they are asked for. */
-export function createStock<Key, Value>(make: (key: Key) => Value): Stock<Key, Value> {
-  const known = new Map<Key, Value>()
+/** What is known of each job; made when it is asked for first. */
+export function knownOfJobs<Value>(make: () => Value) {
+  const known = new Map<string, Value>()
   return {
-    of(key) {
-      const value = known.get(key) ?? make(key)
-      known.set(key, value)
+    of(job: string): Value {
+      const value = known.get(job) ?? make()
+      known.set(job, value)
       return value
     },
-    entries: () => [...known.entries()],
+    all: () => [...known.values()],
+    entries: () => [...known],
   }
-}
-
-export interface Stock<Key, Value> {
-  of(key: Key): Value
-  entries(): [Key, Value][]
 }
 
 export function splitJob(job: string): [organization: string, collection: string] {

@@ -1,17 +1,10 @@
-import { type Happening, type HappeningOf, listenWith } from '../happening.ts'
-import { isListed, type ListFilters, type ListItem, type SimulatedList } from '../list.ts'
+import { type HappeningOf, listenWith } from '../happening.ts'
+import { isListed, type ListFilters, type SimulatedList, type Spot } from '../list.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { jobName } from '../traffic.ts'
-import { createStock, type OracleContext, splitJob } from './context.ts'
-import type { PageInHand, WalkRow } from './ledger.ts'
+import { knownOfJobs, type OracleContext, splitJob } from './context.ts'
+import type { WalkRow } from './ledger.ts'
 
 type End = 'first' | 'last'
-
-interface Status {
-  as_of: string | null
-  fresh_as_of: string | null
-  newest: End | null
-}
 
 /** A refresh from its beginning to its end. */
 interface UnderWay {
@@ -27,114 +20,89 @@ interface UnderWay {
 }
 
 interface JobKnowledge {
-  status: Status
+  owner: SimulatedProcess | null
+  /** `fresh_as_of` as it was at the last look. */
+  fresh: string | null
   /** Items that came at an end, and stand where they were put. */
   arrived: Map<number, End>
   /** What was seen first by then is settled: the last page of the last refresh that claimed something, or the start of a later walk. */
   settled: string
-  /** When the walk that is open began. */
   underWay: UnderWay | null
-  /** The last refresh that succeeded. */
-  finished: UnderWay | null
   /** The last page of a refresh. */
   lastPageAt: string
-  /** Whether a walk of another list may complete. */
-  isFiltered: boolean
 }
 
 /** So many rows in a row that are settled end a refresh: what is put in further inside is not claimed. */
 const KNOWN_ROWS = 25
 
-const NO_STATUS: Status = { as_of: null, fresh_as_of: null, newest: null }
-
-type TimesOf = (job: string, id: number) => { firstSeen: string; from: string } | undefined
+type LiveOf = (job: string, id: number) => { firstSeen: string; from: string } | undefined
 
 /**
- * Promise 7: what was added at the newest end before `fresh_as_of`, and still stands there, is in the mirror; it is never
- * before `as_of`, and never goes back. Where the list moved while it was read, so that it may have hidden something, that is
- * counted.
+ * Promise 7: what was added at the newest end before `fresh_as_of`, and still stands there, is in the mirror; it is never before `as_of`.
+ * Where the list moved while it was read, so that it may have hidden something, that is counted.
  */
 export function watchFreshness(
   { wall, mirror, complain, note }: OracleContext,
   lists: ReadonlyMap<string, SimulatedList>,
-  timesOf: TimesOf,
+  liveOf: LiveOf,
 ) {
-  const jobs = createStock(
-    (_job: string): JobKnowledge => ({
-      status: NO_STATUS,
+  const jobs = knownOfJobs(
+    (): JobKnowledge => ({
+      owner: null,
+      fresh: null,
       arrived: new Map(),
       settled: '',
       underWay: null,
-      finished: null,
       lastPageAt: '',
-      isFiltered: false,
     }),
   )
-  /** Whether the end where new items appear was configured meanwhile. */
-  let isEndConfigured = false
   const isoNow = () => new Date(wall.now()).toISOString()
-
-  function statusOf(job: string): Status {
-    const sql =
-      'SELECT as_of, fresh_as_of, newest FROM sync_status WHERE organization_id = ? AND collection = ?'
-    return (mirror.rows(sql, ...splitJob(job))[0] as Status | undefined) ?? NO_STATUS
-  }
 
   function look(job: string): void {
     const known = jobs.of(job)
-    const before = known.status
-    const status = statusOf(job)
-    known.status = status
-    const { as_of: asOf, fresh_as_of: fresh } = status
+    const sql =
+      'SELECT as_of, fresh_as_of, newest FROM sync_status WHERE organization_id = ? AND collection = ?'
+    const [status] = mirror.rows(sql, ...splitJob(job))
+    const asOf = textOf(status?.as_of)
+    const fresh = textOf(status?.fresh_as_of)
+    const before = known.fresh
+    known.fresh = fresh
     if (asOf !== null && (fresh === null || fresh < asOf))
       complain(`fresh_as_of is ${fresh}, before ${asOf}, which is as_of`, job)
-    if (before.fresh_as_of === fresh) return
-    const isBack = before.fresh_as_of !== null && (fresh === null || fresh < before.fresh_as_of)
-    // A walk that finds new items at the other end than the configured one takes back what was claimed of that, also what was claimed of
-    // both ends before one of them was configured.
-    const isRefuted = status.newest === null && (before.newest !== null || isEndConfigured) && fresh === asOf
-    if (isBack && !known.isFiltered && !wall.wasSet() && !isRefuted)
-      complain(`fresh_as_of goes back from ${before.fresh_as_of} to ${fresh}`, job)
-    // Claims of a clock that ran ahead are withdrawn once it was set back: the walk's own stays, and hides younger ones until the next walk.
-    const isWithdrawn = isBack && fresh === asOf
-    const refresh = known.underWay ?? (isBack ? known.finished : null)
-    if (refresh && fresh !== null && !isWithdrawn) judge(job, known, refresh, fresh)
-    else if (fresh !== asOf) complain(`fresh_as_of is ${fresh} after a walk, whose as_of is ${asOf}`, job)
+    // It goes back where a walk finds new items at another end, and where the clock was set back.
+    if (fresh === null || (before !== null && fresh <= before) || fresh === asOf) return
+    const refresh = known.underWay
+    if (refresh) judge(job, known, refresh, fresh, textOf(status?.newest) as End | null)
+    else complain(`fresh_as_of is ${fresh} after a walk, whose as_of is ${asOf}`, job)
   }
 
-  function judge(job: string, known: JobKnowledge, refresh: UnderWay, fresh: string): void {
-    note('fresh_as_of moves')
+  function judge(job: string, known: JobKnowledge, refresh: UnderWay, fresh: string, newest: End | null) {
     if (fresh > refresh.startedAt)
       complain(`fresh_as_of is ${fresh}, but the refresh began at ${refresh.startedAt}`, job)
-    const { newest } = known.status
-    for (const end of newest === null ? (['first', 'last'] as const) : [newest])
-      judgeEnd(job, known, refresh, end)
+    for (const end of newest === null ? (['first', 'last'] as const) : [newest]) {
+      const missing = reach(job, known, refresh.filters, end).filter(
+        (id) => refresh.arrived.get(id) === end && known.arrived.has(id) && !liveOf(job, id),
+      )
+      const isSure = mayNotHide(refresh, end, newest === null)
+      note(isSure ? 'claim of a list that cannot hide anything' : 'claim of a list that moved')
+      if (missing.length > 0 && isSure)
+        complain(`fresh_as_of claims ${missing.join(', ')}, which came at the ${end} end before`, job)
+    }
     known.settled = known.lastPageAt
-  }
-
-  function judgeEnd(job: string, known: JobKnowledge, refresh: UnderWay, end: End): void {
-    const missing = reach(job, known, refresh.filters, end).filter(
-      (id) => refresh.arrived.get(id) === end && known.arrived.has(id) && !timesOf(job, id),
-    )
-    const isSure = mayNotHide(refresh, end, known.status.newest === null)
-    note(isSure ? 'claim of a list that cannot hide anything' : 'claim of a list that moved')
-    if (missing.length === 0) return
-    if (!isSure) note('claim that is untrue')
-    else complain(`fresh_as_of claims ${missing.join(', ')}, which came at the ${end} end before`, job)
   }
 
   /** The items from the newest end to where 25 in a row are settled, behind those that changed since. */
   function reach(job: string, { settled }: JobKnowledge, filters: ListFilters, end: End): number[] {
-    const items = itemsOf(job, filters)
+    const items = (lists.get(job)?.items ?? []).filter((item) => isListed(item, filters))
     const met: number[] = []
     let inBlock = true
     let run = 0
     for (const { id } of end === 'first' ? items : items.toReversed()) {
       met.push(id)
-      const times = timesOf(job, id)
-      if (!times || times.firstSeen > settled) run = 0
+      const live = liveOf(job, id)
+      if (!live || live.firstSeen > settled) run = 0
       else {
-        inBlock &&= times.from > settled
+        inBlock &&= live.from > settled
         run = inBlock ? 0 : run + 1
       }
       if (run >= KNOWN_ROWS) break
@@ -142,22 +110,12 @@ export function watchFreshness(
     return met
   }
 
-  function itemsOf(job: string, filters: ListFilters): ListItem[] {
-    return (lists.get(job)?.items ?? []).filter((item) => isListed(item, filters))
-  }
-
-  function onBegan({ process, run, job: { organization, collection } }: HappeningOf<'refresh began'>): void {
+  function onBegan({ process, run, job, filters }: HappeningOf<'refresh began'>): void {
     // Its line was written in the moment in which its process was killed elsewhere: nobody goes on with it.
     if (!process.isAlive()) return
-    const known = jobs.of(jobName(organization.id, collection.name))
-    known.underWay = {
-      process,
-      run,
-      startedAt: isoNow(),
-      arrived: new Map(known.arrived),
-      ways: new Set(),
-      filters: collection.filters,
-    }
+    const known = jobs.of(job)
+    const arrived = new Map(known.arrived)
+    known.underWay = { process, run, startedAt: isoNow(), arrived, ways: new Set(), filters }
   }
 
   function onChange({ job, change, movement }: HappeningOf<'list changed'>): void {
@@ -172,64 +130,44 @@ export function watchFreshness(
     if (moved.length > 0) ways?.add('moved')
   }
 
-  function onProcess(process: SimulatedProcess): void {
-    for (const [, known] of jobs.entries()) if (known.underWay?.process === process) known.underWay = null
+  function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
+    for (const known of jobs.all()) if (known.underWay?.process === process) known.underWay = null
   }
 
-  function onCommitted(process: SimulatedProcess): void {
-    for (const [job, owner] of owners) if (owner === process) look(job)
-  }
-
-  const owners = new Map<string, SimulatedProcess>()
-
-  /** A refresh of whoever had the job before, cut off from the server, is over: it can write nothing more. */
-  function onClaimed(told: HappeningOf<'claimed'>): void {
-    const job = nameOf(told)
-    owners.set(job, told.process)
-    const known = jobs.of(job)
-    if (known.underWay && known.underWay.process !== told.process) {
-      note('refresh overtaken')
-      known.underWay = null
-    }
-  }
-
+  const tell = listenWith({
+    claimed({ job, process }) {
+      const known = jobs.of(job)
+      known.owner = process
+      // A refresh of whoever had the job before, cut off from the server, is over: it can write nothing more.
+      if (known.underWay?.process !== process) known.underWay = null
+    },
+    committed({ process }) {
+      for (const job of lists.keys()) if (jobs.of(job).owner === process) look(job)
+    },
+    releasing({ job }) {
+      jobs.of(job).owner = null
+    },
+    'refresh began': onBegan,
+    'refresh finished'({ job }) {
+      jobs.of(job).underWay = null
+    },
+    'run cancelled'({ process, run }) {
+      for (const known of jobs.all())
+        if (known.underWay?.process === process && known.underWay.run === run) known.underWay = null
+    },
+    'list changed': onChange,
+    killed: onEnd,
+    ended: onEnd,
+  })
   return {
-    tell: listenWith({
-      claimed: onClaimed,
-      releasing: (told) => owners.delete(nameOf(told)),
-      committed: ({ process }) => onCommitted(process),
-      'refresh began': onBegan,
-      'refresh finished'(told) {
-        const known = jobs.of(nameOf(told))
-        const { status, errorCode } = told.outcome
-        note(`refresh ${status === 'succeeded' ? status : errorCode}`)
-        if (status === 'succeeded') known.finished = known.underWay
-        known.underWay = null
-      },
-      'run cancelled'({ process, run }) {
-        for (const [, known] of jobs.entries())
-          if (known.underWay?.process === process && known.underWay.run === run) known.underWay = null
-      },
-      'list changed': onChange,
-      'filters changed'() {
-        for (const [, known] of jobs.entries()) known.isFiltered = true
-      },
-      'newest changed'() {
-        isEndConfigured = true
-      },
-      killed: ({ process }) => {
-        if ([...jobs.entries()].some(([, { underWay }]) => underWay?.process === process))
-          note('refresh killed')
-        onProcess(process)
-      },
-      ended: ({ process }) => onProcess(process),
-    } satisfies { [Kind in Happening['kind']]?: (told: HappeningOf<Kind>) => unknown }),
-    onRefreshed({ request: { job } }: PageInHand, at: string | null) {
+    tell,
+    /** `at`: the time of the page, where that can be told. */
+    onRefreshed(job: string, at: string | null) {
       jobs.of(job).lastPageAt = at ?? isoNow()
     },
     /** A walk is complete. */
-    onWalk(job: string, walk: WalkRow, before: WalkRow | null) {
-      if (walk.kind !== 'full' || before?.status === 'complete') return
+    onComplete(job: string, walk: WalkRow) {
+      if (walk.kind !== 'full') return
       const known = jobs.of(job)
       const settled = known.settled === '' ? walk.updated_at : walk.started_at
       if (settled > known.settled) known.settled = settled
@@ -238,11 +176,11 @@ export function watchFreshness(
   }
 }
 
-function nameOf({ job }: Pick<HappeningOf<'claimed'>, 'job'>): string {
-  return jobName(job.organization.id, job.collection.name)
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
 }
 
-function endOf(to: 'front' | 'end' | { place: number }): End | null {
+function endOf(to: Spot): End | null {
   return to === 'front' ? 'first' : to === 'end' ? 'last' : null
 }
 

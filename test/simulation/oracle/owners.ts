@@ -1,9 +1,7 @@
 import type { ErrorCode } from '../../../src/errors.ts'
-import type { Job } from '../../../src/sync/types.ts'
-import { listenWith, type Tell } from '../happening.ts'
+import { type HappeningOf, listenWith, type Request } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { jobName } from '../traffic.ts'
-import { createStock, type OracleContext, splitJob } from './context.ts'
+import { knownOfJobs, type OracleContext, splitJob } from './context.ts'
 
 /** What no history gives a reason for. */
 const UNFOUNDED: readonly ErrorCode[] = [
@@ -19,119 +17,114 @@ const UNFOUNDED: readonly ErrorCode[] = [
 /** Requests that who is overtaken may send before it hears of it: it asks for a page before it writes the last one. */
 const MOST_UNAWARE = 3
 
-export interface Owners {
-  tell: Tell
-  /** A page of this job was written, just now. */
-  onSaved(process: SimulatedProcess, job: string): void
-  /** Whether another process has taken this one's job over. */
-  isOvertaken(process: SimulatedProcess, job: string): boolean
+/** Who was cut off from the mirror, or stood still, may have lost its jobs to another. */
+export function mayBeOvertaken({ was }: SimulatedProcess): boolean {
+  return was.cut || was.halted
 }
 
 /**
- * Never two processes at work on one job, and none that finds a job busy which nobody living has. Who was cut off from the
- * mirror may be overtaken, and writes nothing from then on.
+ * Promise 5: never two processes at work on one job, and none that finds a job busy which nobody living has. Who is overtaken writes nothing from then on.
  */
-export function watchOwners({ now, wasLockedSince, mirror, complain, note }: OracleContext): Owners {
-  /** Who was cut off while it had the job, and has lost it to another; how often it has asked for a page since. */
-  const overtaken = new Map<string, Map<SimulatedProcess, number>>()
-  /** Until they begin to let go of it. */
-  const atWork = new Map<string, SimulatedProcess>()
-  /** Until they have let go of it, and longer where that could not be written. */
-  const owners = new Map<string, SimulatedProcess>()
-  const since = new Map<SimulatedProcess, number>()
-  /** By job that somebody has lost, its walks as they were after the last commit of anybody. */
-  const walksOf = createStock((_job: string) => new Map<number, string>())
+export function watchOwners({ now, wasLockedSince, mirror, complain, note }: OracleContext) {
+  const jobs = knownOfJobs(() => ({
+    /** Who has lost the job to another; how often it has asked for a page since. */
+    overtaken: new Map<SimulatedProcess, number>(),
+    /** Until they begin to let go of it. */
+    atWork: null as SimulatedProcess | null,
+    /** Until they have let go of it, and longer where that could not be written. */
+    owner: null as SimulatedProcess | null,
+    /** Of a job that somebody has lost, as they were after the last commit of anybody. */
+    walks: '',
+  }))
+  const startedAt = new Map<SimulatedProcess, number>()
 
-  function onClaimed(process: SimulatedProcess, job: string): void {
-    const other = atWork.get(job)
-    if (other?.isAlive() && other !== process && other.wasCut()) {
+  function isOvertaken(process: SimulatedProcess, job: string): boolean {
+    return jobs.of(job).overtaken.has(process)
+  }
+
+  function walksOf(job: string): string {
+    const sql =
+      'SELECT id, status, pages, updated_at FROM sync_walks WHERE organization_id = ? AND collection = ?'
+    return JSON.stringify(mirror.rows(`${sql} ORDER BY id`, ...splitJob(job)))
+  }
+
+  function onClaimed({ process, job }: HappeningOf<'claimed'>): void {
+    const known = jobs.of(job)
+    const other = known.atWork
+    if (other?.isAlive() && other !== process) {
+      if (!mayBeOvertaken(other))
+        complain(`${process.name} takes a job that ${other.name} is at work on`, job)
       note('overtaken')
-      overtaken.set(job, (overtaken.get(job) ?? new Map<SimulatedProcess, number>()).set(other, 0))
-      changedWalks(job)
-    } else if (other?.isAlive()) complain(`${process.name} takes a job that ${other.name} is at work on`, job)
-    atWork.set(job, process)
-    overtaken.get(job)?.delete(process)
-    owners.set(job, process)
+      known.overtaken.set(other, 0)
+      known.walks = walksOf(job)
+    }
+    known.overtaken.delete(process)
+    known.atWork = process
+    known.owner = process
   }
 
-  /** Those that are new, or other than at the last look. */
-  function changedWalks(job: string): number[] {
-    const known = walksOf.of(job)
-    const walks = mirror.rows(
-      'SELECT id, status, pages, updated_at FROM sync_walks WHERE organization_id = ? AND collection = ?',
-      ...splitJob(job),
-    )
-    return walks.flatMap((walk) => {
-      const [id, text] = [Number(walk.id), JSON.stringify(walk)]
-      const isSame = known.get(id) === text
-      known.set(id, text)
-      return isSame ? [] : [id]
-    })
-  }
-
-  function onCommitted(process: SimulatedProcess): void {
-    for (const job of overtaken.keys()) {
-      const [walk] = changedWalks(job)
-      if (walk !== undefined && isOvertaken(process, job))
-        complain(`${process.name} writes walk ${walk} of a job that it has lost`, job)
+  function onCommitted({ process }: HappeningOf<'committed'>): void {
+    for (const [job, known] of jobs.entries()) {
+      if (known.overtaken.size === 0) continue
+      const walks = walksOf(job)
+      if (walks !== known.walks && isOvertaken(process, job))
+        complain(`${process.name} writes a walk of a job that it has lost`, job)
+      known.walks = walks
     }
   }
 
-  function onBusy(process: SimulatedProcess, job: string): void {
-    const owner = owners.get(job)
+  function onBusy({ process, job }: HappeningOf<'busy'>): void {
     // Who stands still, or waits for the server, may do so between its lock and its claim.
-    const mayBeBetween = [...since.keys()].some(
-      (one) => one !== process && one.isAlive() && (one.wasHalted() || one.wasCut()),
+    const mayBeBetween = [...startedAt.keys()].some(
+      (one) => one !== process && one.isAlive() && mayBeOvertaken(one),
     )
-    if (!owner?.isAlive() && !mayBeBetween)
+    if (!jobs.of(job).owner?.isAlive() && !mayBeBetween)
       complain(`${process.name} finds a job busy that nobody living has`, job)
   }
 
-  function onSent(process: SimulatedProcess, job: string): void {
-    if (atWork.get(job) === process) return
-    const unaware = overtaken.get(job)?.get(process)
-    if (unaware !== undefined) overtaken.get(job)?.set(process, unaware + 1)
-    if (unaware === undefined || unaware >= MOST_UNAWARE)
+  function onSent({ request: { process, job } }: HappeningOf<'sent'>): void {
+    const { atWork, overtaken } = jobs.of(job)
+    if (atWork === process) return
+    const unaware = overtaken.get(process) ?? MOST_UNAWARE
+    if (overtaken.has(process)) overtaken.set(process, unaware + 1)
+    if (unaware >= MOST_UNAWARE)
       complain(`${process.name} asks for a page of a job that it does not have`, job)
   }
 
-  function onJobEnded(process: SimulatedProcess, job: string, code: ErrorCode | undefined): void {
-    if (code !== undefined && UNFOUNDED.includes(code)) complain(`${process.name} ends with ${code}`, job)
-    const wasLocked = wasLockedSince(since.get(process) ?? now())
+  function onJobEnded({ process, job, code }: HappeningOf<'job ended'>): void {
+    if (code !== null && UNFOUNDED.includes(code)) complain(`${process.name} ends with ${code}`, job)
+    const known = jobs.of(job)
+    const wasLocked = wasLockedSince(startedAt.get(process) ?? now())
     if (code === 'DATABASE' && !wasLocked) complain(`${process.name} cannot use a mirror that is sound`, job)
-    if (code !== 'DATABASE' && owners.get(job) === process && !wasLocked) owners.delete(job)
+    if (code !== 'DATABASE' && known.owner === process && !wasLocked) known.owner = null
   }
 
-  function onEnd(process: SimulatedProcess): void {
-    for (const all of [atWork, owners]) for (const [job, one] of all) if (one === process) all.delete(job)
-  }
-
-  function isOvertaken(process: SimulatedProcess, job: string): boolean {
-    return overtaken.get(job)?.has(process) === true
-  }
-
-  function onSaved(process: SimulatedProcess, job: string): void {
-    if (isOvertaken(process, job)) complain(`${process.name} writes a page of a job that it has lost`, job)
+  function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
+    for (const known of jobs.all()) {
+      if (known.atWork === process) known.atWork = null
+      if (known.owner === process) known.owner = null
+    }
   }
 
   const tell = listenWith({
-    started({ process }) {
-      since.set(process, now())
-    },
-    claimed: ({ process, job }) => onClaimed(process, nameOf(job)),
-    committed: ({ process }) => onCommitted(process),
-    busy: ({ process, job }) => onBusy(process, nameOf(job)),
-    sent: ({ request }) => onSent(request.process, request.job),
+    started: ({ process }) => startedAt.set(process, now()),
+    claimed: onClaimed,
+    committed: onCommitted,
+    busy: onBusy,
+    sent: onSent,
     releasing({ process, job }) {
-      if (atWork.get(nameOf(job)) === process) atWork.delete(nameOf(job))
+      if (jobs.of(job).atWork === process) jobs.of(job).atWork = null
     },
-    'job ended': ({ process, result }) => onJobEnded(process, nameOf(result.job), result.error?.code),
-    killed: ({ process }) => onEnd(process),
-    ended: ({ process }) => onEnd(process),
+    'job ended': onJobEnded,
+    killed: onEnd,
+    ended: onEnd,
   })
-  return { tell, onSaved, isOvertaken }
-}
-
-function nameOf({ organization, collection }: Job): string {
-  return jobName(organization.id, collection.name)
+  return {
+    tell,
+    isOvertaken,
+    /** A page of this job was written, just now. */
+    onSaved({ process, job }: Request): void {
+      if (isOvertaken(process, job)) complain(`${process.name} writes a page of a job that it has lost`, job)
+    },
+  }
 }

@@ -1,7 +1,7 @@
-import { listenWith, type Tell } from '../happening.ts'
+import { type HappeningOf, listenWith, type Outcome, type Request, type Tell } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import { jobName, type Outcome, type Request } from '../traffic.ts'
-import { createStock, type OracleContext } from './context.ts'
+import { knownOfJobs, type OracleContext } from './context.ts'
+import { mayBeOvertaken } from './owners.ts'
 
 interface Closure {
   by: SimulatedProcess
@@ -13,11 +13,11 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
 /** Promise 4: no request while its rate gate is closed, and no page of a job before the last one's answer. */
-export function watchPace(context: OracleContext): Tell {
-  const { now, setting, tokenOf, wasLockedSince, complain } = context
+export function watchPace({ now, setting, tokenOf, wasLockedSince, complain }: OracleContext): Tell {
   const { rateLimit, concurrency } = setting.config
   const closures = new Map<string, Closure>()
-  const sentBy = createStock((_scope: string): number[] => [])
+  /** By budget, when requests left. */
+  const sentBy = knownOfJobs((): number[] => [])
   const inFlight = new Set<Request>()
   /** What a server that failed wants of the run that met it. */
   const notBefore = new Map<string, Closure>()
@@ -26,12 +26,15 @@ export function watchPace(context: OracleContext): Tell {
     return { token, organization, all: 'all' }[rateLimit.scope]
   }
 
+  /** A process may not know yet of what another one was told. */
+  function mayBeUnknown({ at }: Closure): boolean {
+    return at === now() || wasLockedSince(at)
+  }
+
   function checkGate(request: Request): void {
     const closure = closures.get(scopeOf(request))
     if (!closure || closure.until <= now()) return
-    const isOwn = closure.by === request.process
-    const couldNotKnow = closure.at === now() || wasLockedSince(closure.at)
-    if (!isOwn && couldNotKnow) return
+    if (closure.by !== request.process && mayBeUnknown(closure)) return
     const until = new Date(closure.until).toISOString()
     complain(`request ${request.number} leaves while the server wants none before ${until}`, request.job)
   }
@@ -53,45 +56,43 @@ export function watchPace(context: OracleContext): Tell {
   }
 
   function checkFlight(request: Request): void {
-    const others = [...inFlight].filter(({ process }) => process.isAlive())
-    // Who was cut off from the mirror may have been overtaken, and hears of it when it has its answer.
-    const mayBeOvertaken = ({ process }: Request) =>
-      process !== request.process && (process.wasCut() || request.process.wasCut())
-    const twin = others.find((other) => other.job === request.job && !mayBeOvertaken(other))
-    if (twin)
-      complain(`request ${request.number} leaves before request ${twin.number} is answered`, request.job)
-    const own = others.filter(({ process }) => process === request.process)
+    const { number, job, process } = request
+    const others = [...inFlight].filter((other) => other.process.isAlive())
+    // Who was overtaken hears of it when it has its answer.
+    const twin = others.find(
+      (other) =>
+        other.job === job &&
+        (other.process === process || !(mayBeOvertaken(other.process) || mayBeOvertaken(process))),
+    )
+    if (twin) complain(`request ${number} leaves before request ${twin.number} is answered`, job)
+    const own = others.filter((other) => other.process === process)
     if (own.length >= concurrency)
-      complain(`request ${request.number} makes ${own.length + 1} in flight, of ${concurrency}`, request.job)
+      complain(`request ${number} makes ${own.length + 1} in flight, of ${concurrency}`, job)
     inFlight.add(request)
   }
 
-  function close(request: Request, pauseMs: number): void {
-    const scope = scopeOf(request)
-    const until = now() + Math.min(pauseMs, DAY_MS)
-    if (until > (closures.get(scope)?.until ?? 0))
-      closures.set(scope, { by: request.process, at: now(), until })
-  }
-
-  function onResumed(organizations: readonly string[], process: SimulatedProcess): void {
-    const scopes = organizations.flatMap((id) => [id, tokenOf(process, id)])
-    for (const scope of ['all', ...scopes]) closures.delete(scope)
-    // Tokens that these organizations had before, of which an older process may have been the last user.
-    for (const { token, id } of setting.tenants) if (organizations.includes(id)) closures.delete(token)
-  }
-
-  function onKilled(process: SimulatedProcess): void {
-    for (const [scope, { by, at }] of closures)
-      if (by === process && (at === now() || wasLockedSince(at))) closures.delete(scope)
-  }
-
-  function onDelivered(request: Request, outcome: Outcome): void {
+  function onDelivered({ request, outcome }: HappeningOf<'delivered'>): void {
     inFlight.delete(request)
     const { process, job } = request
-    const wishMs = wishOf(outcome)
-    if (wishMs !== null) notBefore.set(job, { by: process, at: now(), until: now() + wishMs })
+    const told = { by: process, at: now() }
+    const wishMs = outcome.kind === 'answer' && outcome.status >= 500 ? retryAfter(outcome) : null
+    if (wishMs !== null) notBefore.set(job, { ...told, until: now() + wishMs })
     const pauseMs = pauseOf(outcome, rateLimit)
-    if (pauseMs !== null) close(request, pauseMs)
+    const scope = scopeOf(request)
+    const until = now() + Math.min(pauseMs ?? 0, DAY_MS)
+    if (pauseMs !== null && until > (closures.get(scope)?.until ?? 0)) closures.set(scope, { ...told, until })
+  }
+
+  function onResumed({ organizations, process }: HappeningOf<'resumed'>): void {
+    const current = organizations.flatMap((id) => [id, tokenOf(process, id)])
+    // Tokens that these organizations had before, of which an older process may have been the last user.
+    const former = setting.tenants.filter(({ id }) => organizations.includes(id)).map(({ token }) => token)
+    for (const scope of ['all', ...current, ...former]) closures.delete(scope)
+  }
+
+  function onEnd({ process }: HappeningOf<'killed' | 'ended'>): void {
+    for (const [scope, closure] of closures)
+      if (closure.by === process && mayBeUnknown(closure)) closures.delete(scope)
   }
 
   return listenWith({
@@ -101,38 +102,28 @@ export function watchPace(context: OracleContext): Tell {
       checkCeiling(request)
       checkFlight(request)
     },
-    delivered: ({ request, outcome }) => onDelivered(request, outcome),
-    'gave up'({ request }) {
-      inFlight.delete(request)
-    },
-    'run began'({ job: { organization, collection } }) {
-      notBefore.delete(jobName(organization.id, collection.name))
-    },
+    delivered: onDelivered,
+    'gave up': ({ request }) => inFlight.delete(request),
     // Whoever goes on after a refresh that failed asks once, as another run would.
-    'refresh finished'({ job: { organization, collection } }) {
-      notBefore.delete(jobName(organization.id, collection.name))
-    },
-    'refresh began'({ job: { organization, collection } }) {
-      notBefore.delete(jobName(organization.id, collection.name))
-    },
-    resumed: ({ organizations, process }) => onResumed(organizations, process),
-    killed: ({ process }) => onKilled(process),
-    ended: ({ process }) => onKilled(process),
+    'run began': ({ job }) => notBefore.delete(job),
+    'refresh began': ({ job }) => notBefore.delete(job),
+    'refresh finished': ({ job }) => notBefore.delete(job),
+    resumed: onResumed,
+    killed: onEnd,
+    ended: onEnd,
   })
 }
 
-/** How long a server that failed wants to be left alone, in milliseconds. */
-function wishOf(outcome: Outcome): number | null {
-  if (outcome.kind !== 'answer' || outcome.status < 500) return null
-  const seconds = outcome.headers['retry-after']
+/** What an answer says when to come back, in milliseconds. */
+function retryAfter({ headers }: Outcome & { kind: 'answer' }): number | null {
+  const seconds = headers['retry-after']
   return seconds === undefined ? null : Number(seconds) * 1000
 }
 
 /** How long an answer asks everybody to be silent, in milliseconds; null where it asks for nothing of that kind. */
 export function pauseOf(outcome: Outcome, rules: { maxWait: number; fallbackWait: number }): number | null {
   if (outcome.kind !== 'answer') return null
-  const { status, headers } = outcome
-  const told = headers['retry-after'] === undefined ? null : Number(headers['retry-after']) * 1000
-  if (status === 429) return told ?? rules.fallbackWait
-  return status >= 500 && told !== null && told > rules.maxWait ? told : null
+  const told = retryAfter(outcome)
+  if (outcome.status === 429) return told ?? rules.fallbackWait
+  return outcome.status >= 500 && told !== null && told > rules.maxWait ? told : null
 }

@@ -1,172 +1,109 @@
-import { type HappeningOf, listenWith } from '../happening.ts'
+import { type HappeningOf, listenWith, type Reader, type Request } from '../happening.ts'
 import type { SimulatedProcess } from '../process.ts'
-import type { Reader } from '../traffic.ts'
-import { jobName, type Request } from '../traffic.ts'
-import { type OracleContext, type Row, splitJob } from './context.ts'
-import type { PageInHand } from './ledger.ts'
+import { type OracleContext, splitJob } from './context.ts'
 import { pauseOf } from './pace.ts'
-import type { SavedRows } from './versions.ts'
+import type { SavedPage } from './versions.ts'
 
-interface RunKnowledge {
+interface Run {
   id: number
   reader: Reader
   job: string
   process: SimulatedProcess
-  requests: number
-  hits: number
-  /** As a line of `sync_runs` must have them: counted, and as they were when the last page was written. */
-  written: Row
   isOver: boolean
+  /** As its line of `sync_runs` must have it at its end. */
+  counts: typeof NOTHING
 }
 
-const NUMBERS = [
-  'pages',
-  'rows_seen',
-  'rows_added',
-  'rows_changed',
-  'rows_removed',
-  'requests',
-  'rate_limit_hits',
-]
+const NOTHING = {
+  pages: 0,
+  rows_seen: 0,
+  rows_added: 0,
+  rows_changed: 0,
+  rows_removed: 0,
+  requests: 0,
+  rate_limit_hits: 0,
+}
 
-type Beginning = Pick<HappeningOf<'run began'>, 'process' | 'job' | 'run'>
-
-/** The numbers of `sync_runs` are what the server saw, and the run of a dead process is closed by the job's next one. */
+/** A run that ends says what the server saw of it; one whose process died is closed by the job's next one. */
 export function watchRuns({ setting, mirror, complain }: OracleContext) {
-  const runs: RunKnowledge[] = []
+  const runs: Run[] = []
 
-  /** Older pages that are read between those of a walk count for the last refresh, which is over. */
-  function current({ job, process, reader }: Request): RunKnowledge | undefined {
+  function current({ job, process, reader }: Request): Run | undefined {
     return runs.findLast(
-      (run) =>
-        run.job === job &&
-        run.process === process &&
-        run.reader === reader &&
-        (reader === 'refresh' || !run.isOver),
+      (run) => run.job === job && run.process === process && run.reader === reader && !run.isOver,
     )
   }
 
-  function lineOf(run: RunKnowledge): Row | undefined {
+  function lineOf({ id, job }: Run) {
     // The line of a run that was taken back leaves its id to whichever comes next.
-    return mirror.rows(
-      'SELECT * FROM sync_runs WHERE id = ? AND organization_id = ? AND collection = ?',
-      run.id,
-      ...splitJob(run.job),
-    )[0]
+    const sql = 'SELECT * FROM sync_runs WHERE id = ? AND organization_id = ? AND collection = ?'
+    return mirror.rows(sql, id, ...splitJob(job))[0]
   }
 
-  function compare(run: RunKnowledge, line: Row | undefined, status: string): void {
-    if (line?.status !== status) complain(`run ${run.id} is ${String(line?.status)}, not ${status}`, run.job)
-    if (!line?.finished_at) complain(`run ${run.id} has no end`, run.job)
-    compareNumbers(run, line)
+  function onBegan(told: HappeningOf<'run began' | 'refresh began'>): void {
+    const { process, job, run: id } = told
+    const within = told.kind === 'refresh began' ? told.within : null
+    for (const run of runs) if (run.job === job && run.id !== within) run.isOver = true
+    const sql = "SELECT id FROM sync_runs WHERE organization_id = ? AND collection = ? AND status = 'running'"
+    const running = mirror.rows(sql, ...splitJob(job)).length
+    if (running !== (within === null ? 1 : 2)) complain(`${running} runs of one job are running`, job)
+    const reader = told.kind === 'run began' ? 'walk' : 'refresh'
+    runs.push({ id, reader, job, process, isOver: false, counts: { ...NOTHING } })
   }
 
-  function compareNumbers(run: RunKnowledge, line: Row | undefined): void {
-    for (const name of NUMBERS)
-      if (line?.[name] !== run.written[name])
-        complain(
-          `run ${run.id} says ${name} ${String(line?.[name])}, not ${String(run.written[name])}`,
-          run.job,
-        )
-  }
-
-  function onBegan({ process, job, run }: Beginning, reader: Reader, within: number | null): void {
-    const name = jobName(job.organization.id, job.collection.name)
-    for (const old of runs.filter((one) => one.job === name && !one.isOver && one.id !== within))
-      onDead(old, run)
-    const running = mirror.rows(
-      `SELECT id FROM sync_runs WHERE organization_id = ? AND collection = ? AND status = 'running'`,
-      job.organization.id,
-      job.collection.name,
-    )
-    if (running.length !== (within === null ? 1 : 2))
-      complain(`${running.length} runs of one job are running`, name)
-    const written = Object.fromEntries(NUMBERS.map((number) => [number, 0]))
-    runs.push({ id: run, reader, job: name, process, requests: 0, hits: 0, written, isOver: false })
-  }
-
-  /** It was killed at some point, perhaps just after its end was written. */
-  function onDead(run: RunKnowledge, next: number): void {
-    run.isOver = true
-    const line = run.id === next ? undefined : lineOf(run)
-    if (!line && run.requests === 0) return
-    const hasItsEnd = line?.status !== 'interrupted' || line.requests !== run.written.requests
-    const whole = { ...run, written: { ...run.written, ...traffic(run) } }
-    if (hasItsEnd && line?.status !== 'running') compare(whole, line, String(line?.status))
-    else compare(run, line, 'interrupted')
-  }
-
-  function onFinished(id: number, status: string): void {
+  function onFinished({ run: id, status }: HappeningOf<'run finished' | 'refresh finished'>): void {
     const run = runs.findLast((one) => one.id === id && !one.isOver)
     if (!run) {
       complain(`run ${id} ends that never began`)
       return
     }
     run.isOver = true
-    compare({ ...run, written: { ...run.written, ...traffic(run) } }, lineOf(run), status)
+    const line = lineOf(run)
+    if (line?.status !== status || !line.finished_at)
+      complain(`run ${id} is ${String(line?.status)}, not ${status}`, run.job)
+    for (const [name, count] of Object.entries(run.counts))
+      if (line?.[name] !== count)
+        complain(`run ${id} says ${name} ${String(line?.[name])}, not ${count}`, run.job)
   }
 
-  function onCancelled(id: number): void {
+  function onCancelled({ run: id }: HappeningOf<'run cancelled'>): void {
     const run = runs.findLast((one) => one.id === id && !one.isOver)
     if (!run) return
     run.isOver = true
-    if (run.requests > 0) complain(`run ${id} has sent requests and leaves no line`, run.job)
+    if (run.counts.requests > 0) complain(`run ${id} has sent requests and leaves no line`, run.job)
     if (lineOf(run)) complain(`run ${id} was taken back and is there`, run.job)
   }
 
-  function onSaved({ request, page }: PageInHand, rows: SavedRows): void {
+  function onDelivered({ request, outcome }: HappeningOf<'delivered'>): void {
     const run = current(request)
-    if (!run) {
-      complain('a page is written in no run', request.job)
-      return
-    }
-    const { pages, rows_seen, rows_added, rows_changed } = run.written
-    run.written = {
-      pages: Number(pages) + 1,
-      rows_seen: Number(rows_seen) + page.items.length,
-      rows_added: Number(rows_added) + rows.added,
-      rows_changed: Number(rows_changed) + rows.changed,
-      rows_removed: run.written.rows_removed,
-      ...traffic(run),
-    }
-    const line = lineOf(run)
-    if (setting.isOnServer) run.written = { ...run.written, ...known(traffic(run), line) }
-    compareNumbers(run, line)
-  }
-
-  function onGone(job: string, rows: number): void {
-    const run = runs.findLast((one) => one.job === job && one.reader === 'walk' && !one.isOver)
-    if (run) run.written = { ...run.written, rows_removed: Number(run.written.rows_removed) + rows }
+    if (run && pauseOf(outcome, setting.config.rateLimit) !== null) run.counts.rate_limit_hits++
   }
 
   const tell = listenWith({
     sent({ request }) {
       const run = current(request)
-      if (run) run.requests++
+      if (run) run.counts.requests++
     },
-    delivered({ request, outcome }) {
-      const run = current(request)
-      if (run && pauseOf(outcome, setting.config.rateLimit) !== null) run.hits++
+    delivered: onDelivered,
+    'run began': onBegan,
+    'refresh began': onBegan,
+    'run finished': onFinished,
+    'refresh finished': onFinished,
+    'run cancelled': onCancelled,
+  })
+  return {
+    tell,
+    onSaved(request: Request, { items, added, changed }: SavedPage): void {
+      const counts = current(request)?.counts
+      if (!counts) return
+      counts.pages++
+      counts.rows_seen += items
+      counts.rows_added += added
+      counts.rows_changed += changed
     },
-    'run began': (told) => onBegan(told, 'walk', null),
-    'refresh began': (told) => onBegan(told, 'refresh', told.within),
-    'run finished': ({ run, outcome }) => onFinished(run, outcome.status),
-    'refresh finished': ({ run, outcome }) => onFinished(run, outcome.status),
-    'run cancelled': ({ run }) => onCancelled(run),
-  })
-
-  return { tell, onSaved, onGone }
-}
-
-/** On a server, a request may leave while a page is under way there: the page's line of the run does not count it yet. */
-function known(counted: Row, line: Row | undefined): Row {
-  const values = Object.entries(counted).map(([name, value]) => {
-    const says = Number(line?.[name])
-    return [name, says === Number(value) - 1 ? says : value]
-  })
-  return Object.fromEntries(values)
-}
-
-function traffic({ requests, hits }: RunKnowledge): Row {
-  return { requests, rate_limit_hits: hits }
+    onGone(job: string, rows: number): void {
+      const run = runs.findLast((one) => one.job === job && one.reader === 'walk' && !one.isOver)
+      if (run) run.counts.rows_removed += rows
+    },
+  }
 }

@@ -1,86 +1,6 @@
-import { listenWith } from '../happening.ts'
 import { isListed, itemText, type ListFilters, type ListItem, type SimulatedList } from '../list.ts'
-import { jobName } from '../traffic.ts'
-import { createStock, type OracleContext, type Row, splitJob } from './context.ts'
+import { knownOfJobs, type OracleContext, type Row, splitJob } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
-
-interface JobTimes {
-  /** Of the last page that whoever has the job must know of: its own, a walk's, or that of a finished refresh. */
-  last: string
-  /** Of the last page of a refresh. */
-  refreshed: string
-}
-
-/**
- * The times that pages are written with: now; but where the clock was set back, none is before a page of the job that is
- * known, and each page of a refresh is later than all of them.
- */
-export function watchTimes({ wall, mirror, wasLockedSince, complain }: OracleContext) {
-  const jobs = createStock((_job: string): JobTimes => ({ last: '', refreshed: '' }))
-  const isoNow = () => new Date(wall.now()).toISOString()
-
-  /** Nobody waited for the mirror, and no clock was set back: a page is written in the moment in which it comes. */
-  function isExact({ came, request: { process } }: PageInHand): boolean {
-    if (process.wasCut() || process.wasHalted()) return false
-    return !wall.wasSet() && !wasLockedSince(came.at)
-  }
-
-  function judge(job: string, at: string, isLater: boolean): void {
-    const { last } = jobs.of(job)
-    if (at < last || (isLater && at === last))
-      complain(`a page is written at ${at}, and one before it at ${last}`, job)
-  }
-
-  function ofWalk(inHand: PageInHand, { updated_at: at }: WalkRow): string {
-    const { job } = inHand.request
-    const known = jobs.of(job)
-    judge(job, at, known.refreshed !== '' && known.refreshed === known.last)
-    known.last = at
-    return isExact(inHand) ? isoNow() : at
-  }
-
-  /** Null where it changed nothing, or nobody can tell. */
-  function ofRefresh(inHand: PageInHand): string | null {
-    const { job } = inHand.request
-    const known = jobs.of(job)
-    const at = isExact(inHand) ? isoNow() : writtenAt(inHand, known)
-    if (at === null) return null
-    judge(job, at, true)
-    known.last = at
-    known.refreshed = at
-    return isExact(inHand) ? at : null
-  }
-
-  /**
-   * The earliest time that its rows may have from it: none that is still to come, but for what is known already. Such rows are of a
-   * refresh that was killed before the clock was set back.
-   */
-  function writtenAt({ request: { job }, page, came }: PageInHand, { last }: JobTimes): string | null {
-    const [organization, collection] = splitJob(job)
-    const at = mirror.value(
-      `SELECT min(_changed_at) FROM ${collection}_raw
-       WHERE _organization_id = ? AND id IN (SELECT value FROM json_each(?)) AND _changed_at > ? AND _changed_at >= ? AND _changed_at <= ?`,
-      organization,
-      JSON.stringify(page.items.map(({ id }) => id)),
-      last,
-      new Date(came.wall).toISOString(),
-      [isoNow(), last === '' ? '' : new Date(Date.parse(last) + 1).toISOString()].toSorted().at(-1),
-    )
-    return typeof at === 'string' ? at : null
-  }
-
-  return {
-    tell: listenWith({
-      claimed({ job: { organization, collection } }) {
-        // What a refresh wrote that was not finished, nobody knows the time of any more.
-        const known = jobs.of(jobName(organization.id, collection.name))
-        if (wall.wasSet()) known.last = ''
-      },
-    }),
-    ofWalk,
-    ofRefresh,
-  }
-}
 
 interface Version {
   version: number
@@ -92,7 +12,17 @@ interface Version {
   firstSeen: string
 }
 
-export interface SavedRows {
+interface JobKnowledge {
+  /** By key, the oldest first. */
+  items: Map<number, Version[]>
+  /** The time of the last page that whoever has the job must know of. */
+  last: string
+}
+
+/** `at`: the time of the page; null for a refresh's that has changed nothing. */
+export interface SavedPage {
+  at: string | null
+  items: number
   added: number
   changed: number
 }
@@ -108,86 +38,92 @@ export interface Gone {
  * versions join without overlap; where the item was removed, with a gap until it was listed again. So what was live at any
  * instant is what is known here to have been written before it.
  */
-export function watchVersions({ wall, setting, mirror, complain }: OracleContext) {
-  /** By job and key, the oldest first. */
-  const saved = createStock((_job: string) => new Map<number, Version[]>())
-  const isoNow = () => new Date(wall.now()).toISOString()
+export function watchVersions({ now, wall, setting, mirror, complain }: OracleContext) {
+  const jobs = knownOfJobs((): JobKnowledge => ({ items: new Map(), last: '' }))
 
   function liveOf(job: string, id: number): Version | undefined {
-    const last = saved.of(job).get(id)?.at(-1)
+    const last = jobs.of(job).items.get(id)?.at(-1)
     return last?.ended ? undefined : last
   }
 
   function liveIds(job: string): number[] {
-    return [...saved.of(job).keys()].filter((id) => liveOf(job, id)).toSorted((a, b) => a - b)
+    return [...jobs.of(job).items.keys()].filter((id) => liveOf(job, id)).toSorted((a, b) => a - b)
   }
 
-  /** Takes note of a page that was committed just now, at this time, and looks whether its rows are there. Null: as they say. */
-  function onSaved({ request, page, came }: PageInHand, at: string | null): SavedRows {
+  function rawRows(job: string): Map<number, Row> {
+    const [organization, collection] = splitJob(job)
+    const rows = mirror.rows(`SELECT * FROM ${collection}_raw WHERE _organization_id = ?`, organization)
+    return new Map(rows.map((row) => [Number(row.id), row]))
+  }
+
+  /**
+   * Takes note of a page that was committed just now, and looks whether its rows are there, since the time of the page. `walk`: null for a
+   * refresh, whose time its rows alone have.
+   */
+  function onSaved(inHand: PageInHand, walk: WalkRow | null): SavedPage {
+    const { request, page } = inHand
     const { job } = request
-    const counts = { added: 0, changed: 0 }
-    for (const item of page.items) {
-      const outcome = note(job, item, at ?? changedAt(job, item, came.wall))
-      if (outcome) counts[outcome]++
-    }
-    const [organization, collection] = splitJob(job)
-    const ids = page.items.map(({ id }) => id)
-    const rows = mirror.rows(
-      `SELECT * FROM ${collection}_raw WHERE _organization_id = ? AND id IN (SELECT value FROM json_each(?))`,
-      organization,
-      JSON.stringify(ids),
-    )
-    for (const id of ids)
-      compareLive(
-        job,
-        id,
-        rows.find((row) => row.id === id),
-      )
-    return counts
+    const rows = rawRows(job)
+    const changed = page.items.filter(({ id, version }) => liveOf(job, id)?.version !== version)
+    const times = changed.flatMap(({ id }) => rows.get(id)?._changed_at ?? []).map(String)
+    const at = walk?.updated_at ?? times.toSorted()[0] ?? null
+    checkTime(inHand, at, walk === null, changed)
+    const added = changed.filter(({ id }) => !liveOf(job, id)).length
+    for (const item of changed) note(job, item, at ?? '')
+    for (const { id } of page.items) compareLive(job, id, rows.get(id))
+    return { at, items: page.items.length, added, changed: changed.length - added }
   }
 
-  /** As the mirror says, where it may not be now: since the clock was set back, or the mirror was locked. */
-  function changedAt(job: string, { id }: ListItem, came: number): string {
-    const [organization, collection] = splitJob(job)
-    const sql = `SELECT _changed_at FROM ${collection}_raw WHERE _organization_id = ? AND id = ?`
-    const at = mirror.value(sql, organization, id)
-    const least = new Date(Math.min(came, wall.now())).toISOString()
-    return typeof at === 'string' && at > least ? at : least
+  /**
+   * A page is written with a time between its arrival and now, which mostly are the same. Where the clock was set back, it is none that was
+   * never shown, and none before that of a page that is known; a refresh's is later than that.
+   */
+  function checkTime(
+    { request, came }: PageInHand,
+    at: string | null,
+    isLater: boolean,
+    items: readonly ListItem[],
+  ) {
+    const { job } = request
+    const known = jobs.of(job)
+    const passed = now() - came.at
+    const least = [iso(wall.now() - passed), after(known.last, isLater ? 1 : 0)].toSorted()[1] ?? ''
+    const most = iso(wall.wasSet() ? now() : came.wall + passed)
+    // A version does not begin before the last one ended, whatever time its page has.
+    const isOfItem = items.some(({ id }) => floorOf(job, id) === at)
+    if (at !== null && (at < least || at > most) && !(isLater && isOfItem))
+      complain(`a page is written at ${at}, which was to be between ${least} and ${most}`, job)
+    known.last = at ?? known.last
   }
 
-  function note(job: string, item: ListItem, at: string): keyof SavedRows | null {
-    const versions = saved.of(job).get(item.id) ?? []
+  /** Until when the last version is known to have been live. */
+  function floorOf(job: string, id: number): string {
+    const last = jobs.of(job).items.get(id)?.at(-1)
+    if (!last?.ended) return last?.from ?? ''
+    return setting.keepsHistory ? last.ended.at : ''
+  }
+
+  function note(job: string, item: ListItem, at: string): void {
+    const { items } = jobs.of(job)
+    const versions = items.get(item.id) ?? []
     const live = liveOf(job, item.id)
-    if (live?.version === item.version) return null
-    // No version ends before it began, or begins before the last one ended, even if the clock was set back.
-    const from = [at, live?.from ?? lastEnd(versions)].toSorted().at(-1) ?? at
+    const from = [at, floorOf(job, item.id)].toSorted()[1] ?? at
     if (live) live.ended = { at: from, reason: 'changed' }
+    const { version } = item
     const firstSeen = live?.firstSeen ?? from
-    versions.push({ version: item.version, text: respelled(itemText(item)), from, ended: null, firstSeen })
-    saved.of(job).set(item.id, versions)
-    return live ? 'changed' : 'added'
-  }
-
-  function lastEnd(versions: readonly Version[]): string {
-    return (setting.keepsHistory ? versions.at(-1)?.ended?.at : undefined) ?? ''
-  }
-
-  /** When an item was first seen, and since when it is as it is in the mirror; undefined where it is not there. */
-  function timesOf(job: string, id: number): Pick<Version, 'firstSeen' | 'from'> | undefined {
-    return liveOf(job, id)
+    versions.push({ version, text: respelled(itemText(item)), from, ended: null, firstSeen })
+    items.set(item.id, versions)
   }
 
   /** Takes note of rows that are gone, since when and why they say themselves. */
   function takeGone(job: string): Gone[] {
-    const [organization, collection] = splitJob(job)
     const live = liveIds(job)
-    if (live.length === 0) return []
-    const rows = mirror.rows(`SELECT id FROM ${collection}_raw WHERE _organization_id = ?`, organization)
-    const there = new Set(rows.map(({ id }) => id))
-    return live.filter((id) => !there.has(id)).map((id) => bury(job, organization, collection, id))
+    const there = rawRows(job)
+    return live.filter((id) => !there.has(id)).map((id) => bury(job, id))
   }
 
-  function bury(job: string, organization: string, collection: string, id: number): Gone {
+  function bury(job: string, id: number): Gone {
+    const [organization, collection] = splitJob(job)
     const version = liveOf(job, id)
     const [last] = mirror.rows(
       `SELECT _valid_to AS at, _reason AS reason FROM ${collection}_history
@@ -195,10 +131,10 @@ export function watchVersions({ wall, setting, mirror, complain }: OracleContext
       organization,
       id,
     )
-    const at = last ? String(last.at) : isoNow()
+    const at = last ? String(last.at) : iso(wall.now())
     const reason = last ? String(last.reason) : null
     const keeps = setting.keepsHistory
-    if (version && keeps && (!last || at < version.from || (at > isoNow() && at > version.from)))
+    if (version && keeps && (!last || at < version.from || (at > iso(wall.now()) && at > version.from)))
       complain(`item ${id} was removed at ${at}, and has been as it was since ${version.from}`, job)
     if (version) version.ended = { at, reason: reason ?? 'removed' }
     return { id, reason: keeps ? reason : null }
@@ -216,30 +152,21 @@ export function watchVersions({ wall, setting, mirror, complain }: OracleContext
       complain(`item ${id} has been so since ${String(row._changed_at)}, and should since ${live?.from}`, job)
   }
 
-  /** The whole mirror against all that was written. */
-  function compareAll(jobs: readonly string[]): void {
-    for (const job of jobs) compareJob(job)
-  }
-
-  function compareJob(job: string): void {
+  /** The whole mirror of a job against all that was written. */
+  function compareAll(job: string): void {
     const [organization, collection] = splitJob(job)
+    const ids = liveIds(job)
     const count = mirror.value(
-      'SELECT rows FROM sync_jobs WHERE organization_id = ? AND collection = ?',
+      'SELECT rows FROM sync_status WHERE organization_id = ? AND collection = ?',
       organization,
       collection,
     )
-    const keys = liveIds(job)
-    if (count !== undefined && count !== keys.length)
-      complain(`${keys.length} items are live, and sync_jobs counts ${Number(count)}`, job)
-    if (saved.of(job).size === 0) return
-    const rows = mirror.rows(`SELECT * FROM ${collection}_raw WHERE _organization_id = ?`, organization)
-    if (rows.length !== keys.length) complain(`${rows.length} rows stand for ${keys.length} items`, job)
-    for (const id of keys)
-      compareLive(
-        job,
-        id,
-        rows.find((row) => row.id === id),
-      )
+    if (count !== undefined && count !== ids.length)
+      complain(`${ids.length} items are live, and sync_status counts ${Number(count)}`, job)
+    if (jobs.of(job).items.size === 0) return
+    const rows = rawRows(job)
+    if (rows.size !== ids.length) complain(`${rows.size} rows stand for ${ids.length} items`, job)
+    for (const id of ids) compareLive(job, id, rows.get(id))
     compareTyped(job, organization, collection)
     compareHistory(job, organization, collection)
   }
@@ -263,13 +190,13 @@ export function watchVersions({ wall, setting, mirror, complain }: OracleContext
        WHERE _organization_id = ? ORDER BY id, _valid_from, _valid_to, rowid`,
       organization,
     )
-    const ended = [...saved.of(job)]
+    const ended = [...jobs.of(job).items]
       .toSorted(([a], [b]) => a - b)
       .flatMap(([id, versions]) => versions.flatMap((version) => endOf(id, version)))
     const expected = setting.keepsHistory ? ended : []
     const found = rows.map((row) => ({ ...row, _json: respelled(row._json) }))
-    if (JSON.stringify(found) === JSON.stringify(expected)) return
-    complain(`the history is ${JSON.stringify(rows)}, and should be ${JSON.stringify(expected)}`, job)
+    if (JSON.stringify(found) !== JSON.stringify(expected))
+      complain(`the history is ${JSON.stringify(rows)}, and should be ${JSON.stringify(expected)}`, job)
   }
 
   /** How a list and its mirror differ; null where they are equal. */
@@ -281,7 +208,27 @@ export function watchVersions({ wall, setting, mirror, complain }: OracleContext
     return extra === undefined ? null : `item ${extra} is in the mirror and not in the list`
   }
 
-  return { onSaved, timesOf, takeGone, liveIds, compareAll, difference }
+  return {
+    onSaved,
+    takeGone,
+    liveIds,
+    liveOf,
+    compareAll,
+    difference,
+    /** Once the clock was set back, nobody knows the times any more of what a refresh wrote that was not finished. */
+    onClaimed(job: string) {
+      if (wall.wasSet()) jobs.of(job).last = ''
+    },
+  }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** So many milliseconds after a time, if there is one. */
+function after(time: string, ms: number): string {
+  return time === '' ? '' : iso(Date.parse(time) + ms)
 }
 
 function endOf(id: number, { text, from, ended }: Version): Row[] {

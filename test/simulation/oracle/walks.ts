@@ -1,150 +1,195 @@
-import { listenWith } from '../happening.ts'
-import type { ListPage } from '../list.ts'
-import { jobName, type Request } from '../traffic.ts'
-import { createStock, type OracleContext } from './context.ts'
+import { type HappeningOf, listenWith, type Request } from '../happening.ts'
+import { isListed, type ListFilters, type ListPage, type Movement, type SimulatedList } from '../list.ts'
+import { knownOfJobs, type OracleContext } from './context.ts'
 import type { PageInHand, WalkRow } from './ledger.ts'
-import type { Movements } from './movements.ts'
 
 /** Between the choice of a walk and its run lies what it takes to recall what the walk has seen, with its rests. */
 const RECALL_MS = 100
 
-interface WalkKnowledge {
-  firstPage: number
+interface Walk {
   row: WalkRow
   /** Written, and items on them. */
-  pages: number[]
+  pages: Set<number>
   keys: Set<number>
   /** The last page of the list that an answer named. */
   lastPage: number
+  /** The farthest page whose answer has reached a process that lived. */
+  farthest: number
   /** Whether the list's end was reached, and the one page asked for again that any still list is asked for. */
   isRead: boolean
   isChecked: boolean
-  /** The farthest page whose answer has reached a process that lived. */
-  farthest: number
+  /** How often the list had moved when the walk asked for its first page; null before that. */
+  since: number | null
+  /** Listed from its first page until now; null before that was served. */
+  throughout: Set<number> | null
+  /** In which ways the list has moved meanwhile. */
+  ways: Set<keyof Movement>
+  /** Whether more pages than a still list needs may be asked for, since the walk before saw the list move. */
+  isWary: boolean
 }
 
-interface RunAtWork {
-  walk: number
-  /** Of this run; null until its first. */
+interface JobKnowledge {
+  walks: Map<number, Walk>
+  /** The one that is at work, the last request of its run, and its answer where that was a page. */
+  current: Walk | null
   last: Request | null
-  /** The last one's answer, where that was a page; it may be written only after the next request has left. */
   answered: ListPage | null
+  moves: number
+  lastCoverage: string | null
 }
 
 /**
- * Promise 5 on lists that stand still: no page is skipped, and after an interruption at most the page that was being
- * written and the one on its way are asked for again, beside the last one that was written.
- * What it demands of the order of pages is true of such lists alone.
+ * Promise 1: what was listed from start to end of a walk is in the mirror when the walk is trusted. Where items came and others went
+ * meanwhile they may cancel out, and one be missed without a sign: that is counted. Where they only came, or only went, nothing may be
+ * missed.
+ *
+ * Promise 5, on lists that stand still: no page is skipped, and after an interruption at most the page that was being written and the one on
+ * its way are asked for again, beside the last one that was written. What it demands of the order of pages is true of such lists alone.
  */
-export function watchStillWalks({ wall: { now }, setting, complain }: OracleContext, movements: Movements) {
-  const walks = createStock((_job: string) => new Map<number, WalkKnowledge>())
-  const runs = new Map<string, RunAtWork>()
+export function watchWalks(context: OracleContext, lists: ReadonlyMap<string, SimulatedList>) {
+  const { setting, complain, note, wall } = context
+  const { resumeWithin } = setting.config
+  const jobs = knownOfJobs(
+    (): JobKnowledge => ({
+      walks: new Map(),
+      current: null,
+      last: null,
+      answered: null,
+      moves: 0,
+      lastCoverage: null,
+    }),
+  )
   /** Whether the filters were ever changed: a walk of another list than the configured one is given up. */
   let isFiltered = false
 
   function onSent(request: Request): void {
     if (request.reader === 'refresh') return
-    const run = runs.get(request.job)
-    const walk = run && walks.of(request.job).get(run.walk)
-    if (!run || !walk) {
-      complain(`request ${request.number} belongs to no run`, request.job)
+    const { number, job, page } = request
+    const known = jobs.of(job)
+    const { current: walk, last, answered } = known
+    if (!walk) {
+      complain(`request ${number} belongs to no run`, job)
       return
     }
-    const { job } = request
-    const isPlain = movements.isPlain(job, run.walk)
-    const fits = !isPlain || (run.last ? followsUp(request, run.last, run, walk) : begins(request, walk))
-    if (!fits) {
+    walk.since ??= known.moves
+    const fits = !isPlain(known, walk) || (last ? followsUp(page, last, answered, walk) : begins(page, walk))
+    const { id, next_page: next } = walk.row
+    if (!fits)
       complain(
-        `request ${request.number} asks for page ${request.page}; ` +
-          `walk ${walk.row.id} goes on at page ${walk.row.next_page}, and has had ${walk.farthest}`,
-        request.job,
+        `request ${number} asks for page ${page}; walk ${id} goes on at page ${next}, and has had ${walk.farthest}`,
+        job,
       )
+    known.last = request
+    known.answered = null
+  }
+
+  function onServed({ request, outcome }: HappeningOf<'served'>): void {
+    const { current: walk } = jobs.of(request.job)
+    // What a dead process had asked for may be answered behind what the one that goes on asks for.
+    if (!walk || walk.pages.size > 0 || request.reader === 'refresh' || !request.process.isAlive()) return
+    if (outcome.kind !== 'answer' || !outcome.page) return
+    walk.throughout = new Set(idsOf(request.job, request.filters))
+    walk.ways.clear()
+  }
+
+  function idsOf(job: string, filters: ListFilters): number[] {
+    const items = lists.get(job)?.items ?? []
+    return items.filter((item) => isListed(item, filters)).map(({ id }) => id)
+  }
+
+  function onDelivered({ request, outcome }: HappeningOf<'delivered'>): void {
+    const known = jobs.of(request.job)
+    if (known.last !== request || outcome.kind !== 'answer' || !outcome.page || !known.current) return
+    known.answered = outcome.page
+    known.current.farthest = Math.max(known.current.farthest, request.page)
+  }
+
+  function onChange({ job, movement }: HappeningOf<'list changed'>): void {
+    const known = jobs.of(job)
+    const ways = (['added', 'removed', 'moved'] as const).filter((way) => movement[way].length > 0)
+    if (ways.length === 0) return
+    known.moves++
+    for (const walk of known.walks.values()) {
+      for (const way of ways) walk.ways.add(way)
+      for (const id of movement.removed) walk.throughout?.delete(id)
     }
-    run.last = request
-    run.answered = null
   }
 
-  function followsUp(request: Request, last: Request, { answered }: RunAtWork, walk: WalkKnowledge): boolean {
-    if (!answered) return request.page === last.page
-    if (!walk.isRead && answered.next !== null) return request.page === answered.next
-    return isCheck(request, { ...walk, lastPage: answered.lastPage })
-  }
-
-  function onDelivered(request: Request, page: ListPage | null): void {
-    const run = runs.get(request.job)
-    const walk = run && walks.of(request.job).get(run.walk)
-    if (run?.last !== request || !walk || !page) return
-    run.answered = page
-    walk.farthest = Math.max(walk.farthest, request.page)
-  }
-
-  /** `at`: when it was to be written. */
-  function onSaved({ request, page }: PageInHand, row: WalkRow, at: string): void {
-    const { job } = request
-    const walk = walks.of(job).get(row.id)
-    if (!walk) return
-    walk.pages.push(page.number)
+  function onSaved({ request: { job }, page }: PageInHand, row: WalkRow): void {
+    const known = jobs.of(job)
+    const walk = walkOf(known, row)
+    walk.pages.add(page.number)
     walk.lastPage = page.lastPage
     for (const { id } of page.items) walk.keys.add(id)
     const next = walk.isRead ? null : page.next
-    if (row.next_page !== next && movements.isPlain(job, row.id))
+    if (row.next_page !== next && isPlain(known, walk))
       complain(`the checkpoint of walk ${row.id} is page ${row.next_page}, not ${next}`, job)
     walk.isChecked ||= walk.isRead
     walk.isRead ||= page.next === null
     if (row.rows_seen !== walk.keys.size)
       complain(`walk ${row.id} has seen ${walk.keys.size} items and says ${row.rows_seen}`, job)
     if (row.total !== page.total) complain(`walk ${row.id} says a total of ${row.total}`, job)
-    if (row.updated_at !== at) complain(`walk ${row.id} was written at ${row.updated_at}, not ${at}`, job)
   }
 
   function onWalk(job: string, row: WalkRow, before: WalkRow | null): void {
-    const walk = walks.of(job).get(row.id)
-    if (walk) walk.row = row
-    else walks.of(job).set(row.id, newKnowledge(row))
-    if (row.passes !== 1 && movements.isStill(job, row.id))
+    const known = jobs.of(job)
+    const walk = walkOf(known, row)
+    if (row.passes !== 1 && isStill(known, walk))
       complain(`walk ${row.id} reads a list again that stood still`, job)
-    const isMoved = before?.pages === row.pages && before.next_page !== row.next_page
-    if (isMoved && row.status === 'open' && movements.isStill(job, row.id))
+    const hasPage = before?.pages !== row.pages || before.next_page === row.next_page
+    if (!hasPage && row.status === 'open' && isStill(known, walk))
       complain(`the checkpoint of walk ${row.id} moves without a page`, job)
-    if (row.status === 'complete') onComplete(job, row)
-    if (row.status === 'abandoned' && before?.status === 'open') onAbandoned(job, before)
-    const open = [...walks.of(job).values()].filter(
+    if (row.status === 'complete' && before?.status !== 'complete') onComplete(job, known, walk)
+    if (row.status === 'abandoned' && before?.status === 'open') onAbandoned(job, known, before)
+    const open = [...known.walks.values()].filter(
       (one) => one.row.status === 'open' && one.row.origin === 'sync',
     )
     if (open.length > 1)
       complain(`two walks of sync are open: ${open.map((one) => one.row.id).join(', ')}`, job)
   }
 
-  function onComplete(job: string, row: WalkRow): void {
-    const walk = walks.of(job).get(row.id)
-    const { firstPage = 1, lastPage = 0, pages = [] } = walk ?? {}
-    if (pages.length === 0) complain(`walk ${row.id} is complete without any page`, job)
-    if (!movements.isStill(job, row.id)) return
-    for (let page = firstPage; page <= lastPage; page++)
-      if (!pages.includes(page)) complain(`walk ${row.id} is complete without page ${page}`, job)
-    const coverage = row.kind === 'full' ? 'steady' : null
-    if (row.coverage !== coverage) complain(`walk ${row.id} of a still list is ${row.coverage}`, job)
-  }
-
-  function onResumed(job: string, id: number): void {
-    const row = walks.of(job).get(id)?.row
-    if (
-      row?.origin !== 'sync' ||
-      now() - Date.parse(row.updated_at) <= setting.config.resumeWithin + RECALL_MS
-    )
-      return
-    complain(`walk ${id} has stood still since ${row.updated_at}, and goes on`, job)
+  function onComplete(job: string, known: JobKnowledge, walk: Walk): void {
+    const { pages, lastPage, ways, throughout, keys } = walk
+    const { id, kind, coverage, first_page: firstPage } = walk.row
+    if (pages.size === 0) complain(`walk ${id} is complete without any page`, job)
+    if (isStill(known, walk)) {
+      for (let page = firstPage; page <= lastPage; page++)
+        if (!pages.has(page)) complain(`walk ${id} is complete without page ${page}`, job)
+      if (coverage !== (kind === 'full' ? 'steady' : null))
+        complain(`walk ${id} of a still list is ${coverage}`, job)
+    }
+    if (kind !== 'full') return
+    known.lastCoverage = coverage
+    if (ways.size > 0) note(`moved: ${coverage}`)
+    if (coverage !== 'steady' && coverage !== 'repaired') return
+    const missed = [...(throughout ?? [])].filter((key) => !keys.has(key))
+    if (missed.length === 0) return
+    note('trusted walk that missed something')
+    if (ways.size <= 1 && !ways.has('moved'))
+      complain(
+        `walk ${id} is ${coverage} and has missed ${missed.join(', ')}, which were listed all the time`,
+        job,
+      )
   }
 
   /** A sync goes on with its walk unless that has stood still for too long, or a full backfill took its place. */
-  function onAbandoned(job: string, { id, origin, updated_at }: WalkRow): void {
-    if (origin === 'backfill') return
-    const stoodStill = now() - Date.parse(updated_at) > setting.config.resumeWithin
-    if (isFiltered) return
-    const isReplaced = [...walks.of(job).values()].some(
-      ({ row, pages }) => row.origin === 'backfill' && row.kind === 'full' && pages.length > 0,
+  function onAbandoned(job: string, { walks }: JobKnowledge, { id, origin, updated_at: at }: WalkRow): void {
+    const stoodStill = wall.now() - Date.parse(at) > resumeWithin
+    const isReplaced = [...walks.values()].some(
+      ({ row, pages }) => row.origin === 'backfill' && row.kind === 'full' && pages.size > 0,
     )
-    if (!stoodStill && !isReplaced) complain(`walk ${id} is abandoned for no reason`, job)
+    if (origin === 'sync' && !isFiltered && !stoodStill && !isReplaced)
+      complain(`walk ${id} is abandoned for no reason`, job)
+  }
+
+  function onRun({ job, walk: id, resumed }: HappeningOf<'run began'>): void {
+    const known = jobs.of(job)
+    known.current = known.walks.get(id) ?? null
+    known.last = null
+    known.answered = null
+    const { origin, updated_at: at } = known.current?.row ?? {}
+    if (resumed && origin === 'sync' && wall.now() - Date.parse(at ?? '') > resumeWithin + RECALL_MS)
+      complain(`walk ${id} has stood still since ${at}, and goes on`, job)
   }
 
   const tell = listenWith({
@@ -152,46 +197,56 @@ export function watchStillWalks({ wall: { now }, setting, complain }: OracleCont
       isFiltered = true
     },
     sent: ({ request }) => onSent(request),
-    delivered({ request, outcome }) {
-      if (outcome.kind === 'answer') onDelivered(request, outcome.page)
-    },
-    'run began'({ job: { organization, collection }, walk, resumed }) {
-      const job = jobName(organization.id, collection.name)
-      runs.set(job, { walk, last: null, answered: null })
-      if (resumed) onResumed(job, walk)
-    },
+    served: onServed,
+    delivered: onDelivered,
+    'list changed': onChange,
+    'run began': onRun,
   })
-
   return { tell, onSaved, onWalk }
 }
 
-function newKnowledge(row: WalkRow): WalkKnowledge {
-  return {
-    firstPage: row.first_page,
-    row,
-    pages: [],
-    keys: new Set(),
-    lastPage: 0,
-    isRead: false,
-    isChecked: false,
-    farthest: 0,
-  }
+function walkOf({ walks, lastCoverage }: JobKnowledge, row: WalkRow): Walk {
+  const isWary = lastCoverage === 'repaired' || lastCoverage === 'drifted'
+  const walk = walks.get(row.id) ?? { ...newWalk(row), isWary }
+  walks.set(row.id, walk)
+  walk.row = row
+  return walk
+}
+
+function isStill({ moves }: JobKnowledge, { since }: Walk): boolean {
+  return since === null || since === moves
+}
+
+/** Whether the walk asks for no page that a still list would not need: what is expected of its pages is then exact. */
+function isPlain(known: JobKnowledge, walk: Walk): boolean {
+  return isStill(known, walk) && !walk.isWary
+}
+
+function newWalk(row: WalkRow): Omit<Walk, 'isWary'> {
+  const read = { lastPage: 0, farthest: 0, isRead: false, isChecked: false, since: null, throughout: null }
+  return { ...read, row, pages: new Set(), keys: new Set(), ways: new Set() }
+}
+
+/** The same page until an answer comes, then the next one. */
+function followsUp(page: number, last: Request, answered: ListPage | null, walk: Walk): boolean {
+  if (!answered) return page === last.page
+  if (!walk.isRead && answered.next !== null) return page === answered.next
+  return isCheck(page, { ...walk, lastPage: answered.lastPage })
 }
 
 /**
  * The last page that was written is asked for again, to see that the list stands where it stood. Behind it, two may have
  * been answered already: the one that was being written, and the one on its way.
  */
-function begins(request: Request, walk: WalkKnowledge): boolean {
-  const { page } = request
-  const { row, firstPage, farthest, isRead, pages } = walk
-  if (isRead) return isCheck(request, walk)
+function begins(page: number, walk: Walk): boolean {
+  const { row, farthest, isRead, pages } = walk
+  if (isRead) return isCheck(page, walk)
   const next = row.next_page ?? 0
-  return page >= firstPage && page === (pages.length > 0 ? next - 1 : next) && page >= farthest - 2
+  return page >= row.first_page && page === (pages.size > 0 ? next - 1 : next) && page >= farthest - 2
 }
 
 /** A list of several pages that was read to its end is asked for one of them again, once. */
-function isCheck({ page }: Request, { row, lastPage, isChecked }: WalkKnowledge): boolean {
+function isCheck(page: number, { row, lastPage, isChecked }: Walk): boolean {
   return (
     row.kind === 'full' && lastPage > 1 && !isChecked && page === Math.max(1, Math.round(0.37 * lastPage))
   )

@@ -1,11 +1,11 @@
-import type { Command } from '../commands.ts'
+import { type Command, SYNC } from '../commands.ts'
 import type { Deed } from '../deeds.ts'
+import { jobName } from '../happening.ts'
 import { type History, makeHistory } from '../history.ts'
 import { createList } from '../list.ts'
+import type { Cut } from '../process.ts'
 import { createRandom, type Random } from '../random.ts'
 import { makeSetting, type Setting } from '../setting.ts'
-import { jobName } from '../traffic.ts'
-import type { Start } from '../world.ts'
 
 // A mirror on a server has troubles of its own: workers that are cut off from it, and workers that stand still meanwhile.
 
@@ -20,22 +20,21 @@ export function makeServerHistory(seed: number): History {
 }
 
 function troubled(random: Random, deed: Deed): Deed[] {
-  if (deed.do.kind !== 'start') return [deed]
+  if (!('start' in deed)) return [deed]
   const cut = random.chance(0.35)
     ? { step: random.pick(CUT_AT), count: random.whole(1, random.pick([6, 20, 60])) }
     : null
-  const deeds: Deed[] = [{ ...deed, do: { ...deed.do, cut } }, ...companions(random, deed.at)]
+  const deeds: Deed[] = [{ ...deed, start: { ...deed.start, cut } }, ...companions(random, deed.at)]
   const soon = () => deed.at + random.whole(0, random.pick([2000, 20_000, 200_000]))
   const which = random.whole(0, 5)
-  if (random.chance(0.2)) deeds.push({ at: soon(), do: { kind: 'cut off', which } })
+  if (random.chance(0.2)) deeds.push({ at: soon(), act: (world) => world.cutOff(which) })
   if (random.chance(0.35)) {
     const at = soon()
     const ms = random.pick([500, 30_000, 120_000, 600_000])
-    deeds.push({ at, do: { kind: 'halt', which, ms, isCut: random.chance(0.7) } })
+    const isCut = random.chance(0.7)
+    deeds.push({ at, act: (world) => world.halt(which, ms, isCut) })
     // Somebody who takes over what the other one has.
-    const command = { kind: 'sync', org: [], wait: true, refresh: false, acceptsRemovals: false } as const
-    if (random.chance(0.7))
-      deeds.push({ at: at + random.whole(0, ms), do: { kind: 'start', command, fate: null } })
+    if (random.chance(0.7)) deeds.push({ at: at + random.whole(0, ms), start: { command: SYNC, fate: null } })
   }
   return deeds
 }
@@ -49,7 +48,7 @@ function companions(random: Random, at: number): Deed[] {
     const fate = random.chance(0.3)
       ? ({ kind: 'killed after', ms: random.pick([random.whole(0, 5000), random.whole(0, 60_000)]) } as const)
       : null
-    return { at: at + random.whole(0, 2000), do: { kind: 'start', command, fate } }
+    return { at: at + random.whole(0, 2000), start: { command, fate } }
   })
 }
 
@@ -91,11 +90,15 @@ function oneBudget(random: Random): Scene {
 function otherClocks(random: Random): Scene {
   const scene = oneBudget(random)
   const at = () => random.whole(0, random.pick([5000, 60_000, 200_000]))
-  const own = () => {
+  const own = (): Deed => {
     const ms = random.pick([-600_000, -5000, 5000, 600_000])
-    return { at: at(), do: { kind: 'set own clock', which: random.whole(0, 1), ms } } as const
+    const then = at()
+    const which = random.whole(0, 1)
+    return { at: then, act: (world) => world.setOwnClock(which, ms) }
   }
-  const ofServer = { at: at(), do: { kind: 'set clock', ms: random.pick([1500, 600_000]) } } as const
+  const then = at()
+  const ms = random.pick([1500, 600_000])
+  const ofServer: Deed = { at: then, act: (world) => world.setClockBack(ms) }
   const deeds = [...scene.deeds, own(), own(), own(), ...(random.chance(0.3) ? [ofServer] : [])]
   return { ...scene, deeds: deeds.toSorted((one, other) => one.at - other.at) }
 }
@@ -109,11 +112,11 @@ function oneRevoked(random: Random): Scene {
     return requestsPerMinute === null && scope !== 'token'
   })
   const [tenant] = scene.setting.tenants
-  const act = { kind: 'revoke', token: tenant?.token ?? '' } as const
+  const token = tenant?.token ?? ''
   return {
     ...scene,
     setting: { ...scene.setting, throttle: { limits: [], headers: false }, latencyMs: 3000 },
-    serverEvents: [{ before: random.whole(3, 12), act }],
+    serverEvents: [{ before: random.whole(3, 12), act: (server) => server.setValid(token, false) }],
   }
 }
 
@@ -124,9 +127,10 @@ function oneToken(random: Random, isWanted: (config: Setting['config']) => boole
   })
   const starts = setting.tenants.map(({ name }): Deed => {
     const command: Command = { kind: 'start', org: [name], rounds: 1, pauseMs: 5000 }
-    return { at: random.whole(0, 2000), do: { kind: 'start', command, fate: null } }
+    return { at: random.whole(0, 2000), start: { command, fate: null } }
   })
-  const weather: Deed = { at: 0, do: { kind: 'weather', faults: random.pick([0, 0.1, 0.3]) } }
+  const faults = random.pick([0, 0.1, 0.3])
+  const weather: Deed = { at: 0, act: (world) => world.setWeather(faults) }
   return { setting, lists: listsOf(setting, random, 10), deeds: [weather, ...starts], serverEvents: [] }
 }
 
@@ -141,18 +145,17 @@ function inDoubt(random: Random): Scene {
   return cutOff(random, { step: 'after commit', count: random.whole(2, 9) })
 }
 
-function cutOff(random: Random, cut: NonNullable<Start['cut']>): Scene {
+function cutOff(random: Random, cut: Cut): Scene {
   const setting = settingWith(random, ({ tenants, throttle }) => {
     return tenants.length === 1 && throttle.limits.length === 0
   })
   const command: Command = { kind: 'start', rounds: random.whole(1, 2), pauseMs: 5000 }
-  const other = { kind: 'sync', org: [], wait: true, refresh: false, acceptsRemovals: false } as const
   return {
     setting,
     lists: listsOf(setting, random, 2),
     deeds: [
-      { at: 0, do: { kind: 'start' as const, command, fate: null, cut } },
-      { at: random.whole(0, 30_000), do: { kind: 'start' as const, command: other, fate: null } },
+      { at: 0, start: { command, fate: null, cut } },
+      { at: random.whole(0, 30_000), start: { command: SYNC, fate: null } },
     ],
     serverEvents: [],
   }

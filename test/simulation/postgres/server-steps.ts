@@ -115,7 +115,7 @@ export const settleServer = turns.settled
 
 /** Cuts all connections of a process, which lives on. The server drops their locks and what they have not committed. */
 export function cutOff(process: SimulatedProcess): void {
-  process.noteCut()
+  process.was.cut = true
   dropConnections(process)
 }
 
