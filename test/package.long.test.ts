@@ -31,7 +31,7 @@ it('the package has the same bytes twice, and neither TypeScript, tests, a Node 
   expect(lock).not.toMatch(/node-linux|"vitest"/)
 })
 
-it('the package is installed under a prefix of its own, and its demo runs', () => {
+it('the package is installed under a prefix of its own, and its demo and a snapshot run', () => {
   makePackage()
   const prefix = tempFolder()
   const folder = tempFolder()
@@ -41,4 +41,7 @@ it('the package is installed under a prefix of its own, and its demo runs', () =
   const program = path.join(prefix, 'bin/admin-mirror')
   expect(run(program, ['--version'], folder)).toBe(`${manifest.version}\n`)
   expect(run(program, ['demo'], folder)).toContain('admin-mirror')
+  // It is written by a thread, whose program is a file of its own.
+  run(program, ['snapshot', 'copy.db', '--database', 'data/demo/mirror.db'], folder)
+  expect(fs.existsSync(path.join(folder, 'copy.db'))).toBe(true)
 })

@@ -78,7 +78,7 @@ export function loadConfig(name: string, { env, tokens, nameEnds }: LoadOptions)
   const values = replaced(source.values, [])
   // Without the section, its one required key is reported as missing, not the section.
   const whole = isMapping(values) ? { ...values, api: values.api ?? {} } : values
-  const { data, error } = FileSchema.safeParse(whole)
+  const { data, error } = FileSchema.safeParse(whole, { jitless: true })
   for (const issue of (error?.issues ?? []).flatMap(flattenUnion)) reportIssue(issue, whole, report)
   checkAcrossKeys(whole, report, file, nameEnds)
   if (!data || source.problems.length > 0) throw new ConfigError(file, source.problems)

@@ -48,7 +48,7 @@ export function nextStep(row: StatusRow, state: State, now: number, context: Ste
     }
   if (row.running && isOverdue)
     return only('look at the log of the process that is reading the list: it has written nothing for an hour')
-  if (row.running) return row.failing_since === null ? null : only('wait: a run is trying again')
+  if (row.running) return row.failing_since === null ? null : TRIED_AGAIN
   if (state === 'not read yet') return SYNC
   // No run sends anything before the time that the server asked for.
   if (row.error_code === 'RATE_LIMITED' && Date.parse(row.waiting_until ?? '') > now)
@@ -66,6 +66,8 @@ function only(say: string): Step {
   return { say, command: null, of: 'none' }
 }
 
+const TRIED_AGAIN = only('wait: it is tried again by itself')
+
 /** The run that first met the page, and so many that went on with its walk. */
 const STOPS = 2
 
@@ -79,9 +81,7 @@ function afterFailure(row: StatusRow, isServed: boolean): Step {
     return { say, command: `backfill --from-page ${page + 1}`, of: 'list' }
   }
   if (!PASSING.has(row.failing_code ?? '')) return { ...goingOn(row), say: 'look at the error, then' }
-  return isServed
-    ? only('wait: it is tried again by itself')
-    : { ...goingOn(row), say: 'when the API answers again' }
+  return isServed ? TRIED_AGAIN : { ...goingOn(row), say: 'when the API answers again' }
 }
 
 /** What goes on with the last run. A sync does not continue a backfill: of a list that was read whole, only that is left to do. */

@@ -82,7 +82,7 @@ export function notesOf(row: StatusRow, job: JobStatus, facts: StatusFacts): str
     // With the UUID: an organization that left the configuration may have the name of a configured one.
     job.state === 'not configured' &&
       `no longer in the configuration; its rows stay, or go with: admin-mirror forget --org ${row.organization_id} --collection ${shellWord(row.collection)} --yes`,
-    ...progressNotes(row, job),
+    ...progressNotes(row, job, facts),
     until !== null && `waits until ${until} (${inWords(Date.parse(until) - now)}): ${row.waiting_for}`,
     job.problem === null && lastErrorText(row, now),
     row.removals_held > 0 && job.state !== 'removals held back' && removalsText(row),
@@ -102,7 +102,11 @@ function lastErrorText(row: StatusRow, now: number): string | null {
 }
 
 /** What a process does with the list, or how far its open walk is and what continues it. */
-function progressNotes(row: StatusRow, { walk_percent: percent, walk_left_ms: left }: JobStatus): string[] {
+function progressNotes(
+  row: StatusRow,
+  { walk_percent: percent, walk_left_ms: left }: JobStatus,
+  { unusable }: StatusFacts,
+): string[] {
   const { running, last_run_status: last, work, walk_origin: origin } = row
   if (running && work === 'verify') return ['being compared (verify)']
   if (running && work === 'refresh') return ['being refreshed']
@@ -116,7 +120,7 @@ function progressNotes(row: StatusRow, { walk_percent: percent, walk_left_ms: le
     return [
       `began ${row.last_run_at}, last page written ${row.walk_updated_at ?? row.last_run_at}: ${where}; this user cannot see whether it still runs`,
     ]
-  const isKilled = last === 'running' && row.error_code === null
+  const isKilled = last === 'running' && row.error_code === null && unusable === null
   const killed = isKilled ? [`interrupted: the run of ${row.last_run_at} ended without a result`] : []
   if (origin === null || (row.walk_rows_seen === 0 && row.walk_total === null)) return killed
   const how =

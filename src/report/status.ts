@@ -133,7 +133,7 @@ function stepsOfTheWhole(
   const outdated = daemon.processes.filter(isOutdated)
   const steps: NextStep[] = []
   const add = (say: string, command: string | null = null) => steps.push({ say, command })
-  if (unusable !== null) add('mend what is said above; nothing is written until then')
+  if (unusable !== null) add('mend what the first line says; nothing is written until then')
   if (outdated.length > 0)
     add(
       `restart start (process ${pids(outdated)}), by its service if it has one: it runs with another configuration than the file has now`,
@@ -203,7 +203,7 @@ function listStatus(
     walk_percent: row.walk_origin === null ? null : walkPercent(row.walk_rows_seen, row.walk_total),
     walk_left_ms: walkLeft,
     waiting_until: row.waiting_until,
-    next_run_at: plan?.nextRunAt == null ? null : new Date(plan.nextRunAt).toISOString(),
+    next_run_at: plan?.nextRunAt == null || unusable !== null ? null : new Date(plan.nextRunAt).toISOString(),
     overdue,
     too_old: tooOld,
     too_stale: tooStale,

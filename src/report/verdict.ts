@@ -159,14 +159,14 @@ function daemonText(status: Told): string {
   return `${livingText(status)}${isOld ? '; the running start has an older configuration than the file: restart it' : ''}`
 }
 
-function livingText({ daemon: { running, processes }, jobs, config }: Told): string {
+function livingText({ daemon: { running, processes }, jobs, config, unusable }: Told): string {
   if (config === null) return ''
   const died = processes.filter((one) => one.running === false).length
   if (running === true)
     return died === 0 ? '' : `; ${grouped(died)} of ${grouped(processes.length)} daemons died`
   if (running === null) return '; this user cannot see whether a daemon is running'
   // A command would meet what somebody has to mend first.
-  const isStuck = jobs.some((job) => needsAttention(job) && job.state !== 'overdue')
+  const isStuck = unusable !== null || jobs.some((job) => needsAttention(job) && job.state !== 'overdue')
   const cure = (verb: string) => (isStuck ? '' : `: ${verb}, or run sync for newer rows`)
   if (died > 0) return `; the daemon died${cure('start it again')}`
   // A command that somebody typed is at work.

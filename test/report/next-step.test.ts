@@ -41,7 +41,7 @@ describe('the next step', () => {
     [
       'of one that failed and is tried again',
       { ...failedBy(), running: true },
-      'wait: a run is trying again',
+      'wait: it is tried again by itself',
     ],
     ['of one that the API did not answer', failedBy('TIMEOUT'), `when the API answers again: ${SYNC}`],
     ['of one that failed otherwise', failedBy('BAD_RESPONSE'), `look at the error, then: ${SYNC}`],

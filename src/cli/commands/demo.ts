@@ -9,9 +9,11 @@ import type { Globals, Runtime } from '../runtime.ts'
 const FOLDER = path.join('data', 'demo')
 const CONFIG = path.join(FOLDER, 'admin-mirror.yaml')
 
-/** What people type: only an installed package has a command of its own. */
-const COMMAND = import.meta.url.endsWith('.ts') ? 'npx admin-mirror' : 'admin-mirror'
-const EXAMPLE = fileURLToPath(new URL('../../../config/admin-mirror.example.yaml', import.meta.url))
+/** What people type: only an installed package, in which all code lies in `dist`, has a command of its own. */
+const [COMMAND, ROOT] = import.meta.url.endsWith('.ts')
+  ? ['npx admin-mirror', '../../..']
+  : ['admin-mirror', '..']
+const EXAMPLE = fileURLToPath(new URL(`${ROOT}/config/admin-mirror.example.yaml`, import.meta.url))
 
 const WORTH = `SELECT organizations.name AS organization, state, count(*) AS orders, round(sum(total_cents) / 100.0) AS worth
   FROM orders JOIN organizations ON organizations.id = orders._organization_id
