@@ -45,7 +45,8 @@ export interface ResponseReport {
 }
 
 /** A request that waits for its permit. */
-interface Waiting extends Pick<RequestOptions, 'urgency' | 'signal'> {
+interface Waiting {
+  urgency: Urgency
   report(wait: Wait): void
   permit: PromiseWithResolvers<Permit>
 }
@@ -178,10 +179,15 @@ export function createRateLimiter(options: RateLimiterOptions) {
   async function letLeave(): Promise<void> {
     const release = await freeSlot(slots)
     const one = first()
-    const permit = one && (await inTurn(() => take(one)))
+    const permit =
+      one &&
+      (await inTurn(() => take(one)).catch((error: unknown) => {
+        release()
+        throw error
+      }))
     // The signal may be aborted while the permit is written. It is counted all the same.
-    if (!one || !permit || !line.delete(one)) return release()
-    one.permit.resolve({ ...permit, release })
+    if (one && permit && line.delete(one)) one.permit.resolve({ ...permit, release })
+    else release()
   }
 
   /** Takes a permit for a request that leaves at once; null if none is free. */
@@ -206,7 +212,6 @@ export function createRateLimiter(options: RateLimiterOptions) {
     const arrived = now()
     const one: Waiting = {
       urgency,
-      signal,
       report: createWaitReporter(observe),
       permit: Promise.withResolvers(),
     }
@@ -251,8 +256,7 @@ export function createRateLimiter(options: RateLimiterOptions) {
       return await request({ answered, throttled })
     } finally {
       if (!isReported) answered(null)
-      await inTurn(tellOthers)
-      release()
+      await inTurn(tellOthers).finally(release)
     }
   }
 

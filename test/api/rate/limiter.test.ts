@@ -69,6 +69,34 @@ describe('an open budget', () => {
   })
 })
 
+describe('a store that fails', () => {
+  it.each([
+    ['while a permit is taken', false],
+    ['while a pause is written', true],
+  ])('fails a request, and keeps no slot: %s', async (_when, isThrottled) => {
+    const store = createTestBudgetStore()
+    let fails = false
+    const compareAndSet: TestBudgetStore['compareAndSet'] = async (...asked) => {
+      if (fails) throw new Error('the disk is full')
+      return store.compareAndSet(...asked)
+    }
+    const { limiter, clock } = createSetting({ store: { ...store, compareAndSet }, slots: pLimit(1) })
+    await hear(limiter)
+    const lost = passing(limiter)
+    if (isThrottled) await settle()
+    fails = true
+    if (isThrottled) lost.throttle({ retryAfterMs: 1000 })
+    await settle()
+    expect(lost.outcome).toEqual(new Error('the disk is full'))
+    fails = false
+
+    const next = passing(limiter)
+    await clock.pass(5000)
+
+    expect(next.sent).toBe(true)
+  })
+})
+
 describe('waiters', () => {
   it('each report why and until when', async () => {
     const { limiter, clock } = createSetting({ rules: { requestsPerMinute: 1 } })
