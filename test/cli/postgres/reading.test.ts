@@ -103,7 +103,7 @@ describe.skipIf(server.missing !== null)('reading a PostgreSQL mirror', () => {
         ['snapshot', 'copy.db'],
         new RegExp(`snapshot is for a mirror in a file; .*pg_dump --schema=${address.schema}`),
       ],
-      [['snapshot', 'copy.db', '--database', secret], /pg_dump/],
+      [['snapshot', 'copy.db', '--database', secret], /--database names a file/],
       [['query', 'SELECT 1', '--database', secret], /--database names a file; .*--config/],
       [['status', '--database', secret], /--database names a file; .*--config/],
     ]
