@@ -20,6 +20,8 @@ export interface CredentialsReaderOptions {
 export function createCredentialsReader(options: CredentialsReaderOptions) {
   const { config, tokens, now } = options
   const holds = new Map<string, TokenHold>()
+  /** The token that this process said last that an organization uses. It says so once: another process may have a newer configuration. */
+  const told = new Map<string, string>()
 
   function holdOf(fingerprint: string): TokenHold {
     // Found once: hundreds of lists may meet the hold, and to find out whose token it is, all token files have to be read.
@@ -57,7 +59,8 @@ export function createCredentialsReader(options: CredentialsReaderOptions) {
   return async (organization: OrganizationConfig): Promise<Credentials> => {
     const token = organization.readToken()
     const fingerprint = tokens.fingerprint(token)
-    await tokens.useToken(organization.id, fingerprint)
+    if (told.get(organization.id) !== fingerprint) await tokens.useToken(organization.id, fingerprint)
+    told.set(organization.id, fingerprint)
     await assertNotHeld(organization, fingerprint)
     const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
     holds.set(fingerprint, hold)

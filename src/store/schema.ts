@@ -62,12 +62,18 @@ CREATE TABLE organizations (
   configured INTEGER NOT NULL /* 0: no longer in the configuration */,
   held_since TIME /* when the API refused this organization's token */,
   held_reason TEXT,
-  held_fingerprint TEXT /* of the refused token, salted: another token lifts the hold */,
-  last_fingerprint TEXT /* of the token that was used last */
+  last_fingerprint TEXT /* of the token that was used last, salted; the hold is its */
 ) STRICT;
 
-CREATE INDEX sync_organizations_by_held_token ON organizations (held_fingerprint) WHERE held_fingerprint IS NOT NULL;
 CREATE INDEX sync_organizations_by_token ON organizations (last_fingerprint);
+
+CREATE TABLE sync_refused_tokens (
+  fingerprint TEXT NOT NULL /* salted */,
+  organization_id TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  since TIME NOT NULL,
+  PRIMARY KEY (fingerprint, organization_id)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sync_collections (
   name TEXT NOT NULL PRIMARY KEY,

@@ -136,6 +136,33 @@ describe('an organization that is held', () => {
   })
 })
 
+it('a start with the token that was refused sends it no more when another command goes on with a new one, until resume', async () => {
+  const scene = await createRefusing({
+    organizations: [SHARING[0] ?? OTHER],
+    schedule: EVERY_SECOND,
+    collections: { orders: {} },
+  })
+  const { workspace, configure, refusing } = scene
+  const start = workspace.startHere(['start'])
+  await start.log(({ event }) => event === 'run_not_begun')
+  configure({
+    organizations: [organization('sharing-1', 1, { token: NEW })],
+    schedule: NEVER,
+    collections: { orders: {} },
+  })
+
+  expect((await workspace.run(['sync'])).code).toBe(0)
+  await start.logs(({ event }) => event === 'run_not_begun', 2)
+  expect((await workspace.run(['sync'])).code).toBe(0)
+  expect([sentWith(scene, OLD), held(workspace)]).toEqual([1, []])
+
+  refusing.is = false
+  await workspace.run(['resume'])
+  await start.log(({ event, status }) => event === 'run_finished' && status === 'succeeded')
+  start.kill('SIGTERM')
+  await start.ended
+})
+
 /** An organization whose token stands in a file, beside one with its own. */
 async function withFile(settings: Partial<Settings> = {}) {
   const { token: _, ...acme } = organization('acme', 1, { tokenFile: 'acme.token' })

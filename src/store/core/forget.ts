@@ -127,6 +127,7 @@ function* forgetOrganization(id: string): Rule<void> {
   const job = yield* one('SELECT 1 FROM sync_jobs WHERE organization_id = :id', { id })
   if (job !== null) return
   yield* run('DELETE FROM organizations WHERE id = :id', { id })
+  yield* run('DELETE FROM sync_refused_tokens WHERE organization_id = :id', { id })
   yield* run('DELETE FROM sync_gates WHERE scope = :id', { id })
   yield* run('DELETE FROM sync_shares WHERE scope = :id', { id })
 }

@@ -19,7 +19,7 @@ export interface Tokens {
   register(organizations: readonly RegisteredOrganization[]): Promise<void>
   /** A name for a token that reveals nothing: its hash with a salt of this mirror. */
   fingerprint(token: string): string
-  /** Notes which token an organization uses now, and lifts the hold of its former token. */
+  /** Notes which token an organization uses from now on. It is held if that was refused before; the hold of its former token is that one's alone. */
   useToken(organizationId: string, fingerprint: string): Promise<void>
   holdOf(fingerprint: string): {
     /** Why it is held; null if `resume` lifted the hold of one of its organizations. As `refresh` read it last, where there is one. */
@@ -121,8 +121,6 @@ function textIn(row: Values, columns: readonly string[]): string {
   return JSON.stringify(columns.map((name) => row[name]))
 }
 
-const LIFTED = 'held_since = NULL, held_reason = NULL, held_fingerprint = NULL'
-
 /** The token that an organization used last. */
 function* lastToken(id: string): Rule<string | null> {
   const row = yield* one<{ last: string | null }>(
@@ -132,59 +130,52 @@ function* lastToken(id: string): Rule<string | null> {
   return row?.last ?? null
 }
 
+/** An organization that comes with another token leaves the hold of its former one, and gets that of this one, if it was refused. */
 function* useToken(id: string, fingerprint: string): Rule<void> {
   yield* run(
-    `UPDATE organizations SET ${LIFTED} WHERE id = :id AND held_fingerprint IS NOT NULL AND held_fingerprint <> :fingerprint`,
-    { id, fingerprint },
-  )
-  // An organization that starts to use a held token gets its hold.
-  yield* run(
     `
-      UPDATE organizations
-      SET
-        (held_since, held_reason, held_fingerprint) = (
-          SELECT held_since, held_reason, held_fingerprint
-          FROM organizations
-          WHERE held_fingerprint = :fingerprint AND configured = 1
-          LIMIT 1
-        )
-      WHERE id = :id AND held_since IS NULL AND last_fingerprint IS DISTINCT FROM :fingerprint
+      INSERT INTO sync_refused_tokens (organization_id, fingerprint, reason, since)
+      SELECT :id, fingerprint, reason, since FROM sync_refused_tokens WHERE fingerprint = :fingerprint LIMIT 1
+      ON CONFLICT DO NOTHING
     `,
     { id, fingerprint },
   )
   yield* run(
-    'UPDATE organizations SET last_fingerprint = :fingerprint WHERE id = :id AND last_fingerprint IS DISTINCT FROM :fingerprint',
+    `
+      UPDATE organizations
+      SET
+        last_fingerprint = :fingerprint,
+        (held_since, held_reason) = (
+          SELECT since, reason
+          FROM sync_refused_tokens
+          WHERE organization_id = :id AND fingerprint = :fingerprint
+        )
+      WHERE id = :id AND last_fingerprint IS DISTINCT FROM :fingerprint
+    `,
     { id, fingerprint },
   )
 }
 
-/** An expression: why a token is held, unless one of the organizations that use it is free. */
-function heldReasonSql(fingerprint: string): string {
-  return `(
-    SELECT held_reason
-    FROM organizations
-    WHERE held_fingerprint = ${fingerprint} AND NOT EXISTS (
-      SELECT 1 FROM organizations WHERE last_fingerprint = ${fingerprint} AND held_since IS NULL AND configured = 1
-    )
-    LIMIT 1
-  )`
-}
-
-/** Why a token is held; null: it is not. */
+/** Why a token is held, unless one of the organizations that use it is free; null: it is not. */
 export function* heldReasonOfToken(fingerprint: string): Rule<string | null> {
-  const row = yield* one<{ reason: string | null }>(
-    `SELECT ${heldReasonSql(':fingerprint::text')} AS reason`,
-    {
-      fingerprint,
-    },
+  const row = yield* one<{ reason: string }>(
+    `
+      SELECT reason
+      FROM sync_refused_tokens
+      WHERE fingerprint = :fingerprint AND NOT EXISTS (
+        SELECT 1 FROM organizations WHERE last_fingerprint = :fingerprint AND held_since IS NULL AND configured = 1
+      )
+      LIMIT 1
+    `,
+    { fingerprint },
   )
   return row?.reason ?? null
 }
 
 /** Why an organization must not use its token. */
 function* heldReasonOfOrganization(id: string, fingerprint: string): Rule<string | null> {
-  const row = yield* one<{ reason: string | null }>(
-    'SELECT held_reason AS reason FROM organizations WHERE id = :id AND held_fingerprint = :fingerprint',
+  const row = yield* one<{ reason: string }>(
+    'SELECT reason FROM sync_refused_tokens WHERE organization_id = :id AND fingerprint = :fingerprint',
     { id, fingerprint },
   )
   return row?.reason ?? null
@@ -195,21 +186,27 @@ export function* hold(
   dialect: Dialect,
   ...[organizationIds, fingerprint, reason, at]: Parameters<Tokens['hold']>
 ): Rule<string | null> {
+  const chosen = `SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')}`
+  const refusal = { ids: JSON.stringify(organizationIds), fingerprint, reason, at }
   yield* run(
     `
       UPDATE organizations
-      SET held_since = :at, held_reason = :reason, held_fingerprint = :fingerprint, last_fingerprint = :fingerprint
-      WHERE id IN (SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')})
+      SET held_since = :at, held_reason = :reason, last_fingerprint = :fingerprint
+      WHERE id IN (${chosen})
     `,
-    { ids: JSON.stringify(organizationIds), fingerprint, reason, at },
+    refusal,
+  )
+  yield* run(
+    `
+      INSERT INTO sync_refused_tokens (organization_id, fingerprint, reason, since)
+      SELECT id, :fingerprint, :reason, :at FROM organizations WHERE id IN (${chosen})
+      ON CONFLICT (organization_id, fingerprint) DO UPDATE SET reason = excluded.reason, since = excluded.since
+    `,
+    refusal,
   )
   // Only organizations that use the token now decide whether it is held.
   yield* run(
-    `
-      UPDATE organizations
-      SET last_fingerprint = NULL
-      WHERE last_fingerprint = :fingerprint AND held_fingerprint IS DISTINCT FROM :fingerprint
-    `,
+    'UPDATE organizations SET last_fingerprint = NULL WHERE last_fingerprint = :fingerprint AND held_since IS NULL',
     { fingerprint },
   )
   return yield* heldReasonOfToken(fingerprint)
@@ -220,8 +217,13 @@ function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<str
   const ids = JSON.stringify(organizationIds)
   const chosen = `SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')}`
   yield* endPauses(chosen, ids)
+  yield* run(`DELETE FROM sync_refused_tokens WHERE organization_id IN (${chosen})`, { ids })
   const lifted = yield* all<{ name: string }>(
-    `UPDATE organizations SET ${LIFTED} WHERE id IN (${chosen}) AND held_since IS NOT NULL RETURNING name`,
+    `
+      UPDATE organizations SET held_since = NULL, held_reason = NULL
+      WHERE id IN (${chosen}) AND held_since IS NOT NULL
+      RETURNING name
+    `,
     { ids },
   )
   return lifted.map(({ name }) => name).toSorted()

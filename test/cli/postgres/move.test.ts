@@ -31,6 +31,7 @@ const TABLES = [
   'sync_pages',
   'sync_rejects',
   'sync_refreshed',
+  'sync_refused_tokens',
   'sync_missing',
   'sync_gates',
   'sync_shares',

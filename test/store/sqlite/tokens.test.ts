@@ -67,6 +67,35 @@ describe('a refused token', () => {
     expect(later.fingerprint(TOKEN)).toBe(fingerprint)
   })
 
+  it('stays refused for who still has it or has it again, though its organization goes on with another one, until resume', async () => {
+    const { test, tokens, fingerprint } = await held()
+    const sinceOf = () => organizations(test).map(({ held_since: since }) => since)
+    const reasons = async () => [
+      tokens.holdOf(fingerprint).heldReason(),
+      await tokens.heldReasonOfOrganization(ACME.id, fingerprint),
+    ]
+    await tokens.resume([GLOBEX.id])
+    await tokens.useToken(GLOBEX.id, tokens.fingerprint('of globex'))
+
+    await use(tokens, 'another')
+    expect([sinceOf(), await reasons()]).toEqual([
+      [null, null],
+      ['refused (401)', 'refused (401)'],
+    ])
+
+    await use(tokens, TOKEN)
+    expect([sinceOf(), await reasons()]).toEqual([
+      [timeAt(0), null],
+      ['refused (401)', 'refused (401)'],
+    ])
+
+    expect(await tokens.resume([ACME.id])).toHaveLength(1)
+    expect([sinceOf(), await reasons()]).toEqual([
+      [null, null],
+      [null, null],
+    ])
+  })
+
   it('holds an organization too that starts to use it later', async () => {
     const { test, tokens } = await held()
     const initech = { id: '11111111-2222-4333-8444-555555555555', name: 'initech', collections: ['orders'] }

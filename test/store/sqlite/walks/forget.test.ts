@@ -44,6 +44,7 @@ describe('forgetting', () => {
       'sync_missing',
       'sync_pages',
       'sync_refreshed',
+      'sync_refused_tokens',
       'sync_rejects',
       'sync_runs',
       'sync_walks',
