@@ -72,7 +72,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     const pace = paceOf(organization)
     const saved = states.get(jobKey(organization.id, job.collection.name)) ?? null
     const state = stateOf(saved, scopeText(job))
-    return pace && state && { ...sharingList(state, pace), selected }
+    return pace && state && { ...sharingList(state, pace, now()), selected }
   }
 
   return {

@@ -21,17 +21,15 @@ export function isDue(
   now: number,
 ): boolean {
   // An interrupted walk continues: it was due, and is not done.
-  if (completedAt === null || unfinished) return true
-  return nextFireAfter(expression, timezone, Math.max(completedAt, startedAt ?? completedAt), now) !== null
+  if (completedAt === null || unfinished || isAhead(completedAt, now)) return true
+  const last = startedAt === null || isAhead(startedAt, now) ? completedAt : Math.max(completedAt, startedAt)
+  return nextFireAfter(expression, timezone, last, now) !== null
 }
 
 /** Clocks of the processes on a mirror may differ by this much. */
 const AHEAD_MS = 60_000
 
-/** Whether a run began in the future, by a clock that was set back since. Until the clock gets there, `isDue` finds nothing due. */
-export function beganAhead(
-  { completedAt, startedAt }: Pick<LastRuns, 'completedAt' | 'startedAt'>,
-  now: number,
-): boolean {
-  return Math.max(completedAt ?? 0, startedAt ?? 0) > now + AHEAD_MS
+/** Whether a time is in the future: the clock that it was taken from was set back since, and it says nothing of what is due. */
+function isAhead(time: number, now: number): boolean {
+  return time > now + AHEAD_MS
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { beganAhead, isDue } from '../../src/schedule/due.ts'
+import { isDue } from '../../src/schedule/due.ts'
 
 const HOURLY = { expression: '0 * * * *', timezone: 'UTC' }
 const NIGHTLY = { expression: '30 2 * * *', timezone: 'Europe/Paris' }
@@ -24,7 +24,17 @@ describe('at the start a job', () => {
     ['whose last run failed a moment ago', HOURLY, '2026-11-19T08:00:00', '08:00:01', '08:30:00', false],
     ['that a backfill completed since', HOURLY, '09:10:00', '08:00:00', '09:30:00', false],
     ['of a night that the clocks skip', NIGHTLY, ...SKIPPED, '2026-03-29T23:00:00', false],
-    ['that was begun ahead of a corrected clock', HOURLY, ...AHEAD, '08:00:00', false],
+    ['that was completed by a clock that was ahead', HOURLY, ...AHEAD, '08:00:00', true],
+    ['that was completed by a clock half a minute ahead', HOURLY, '08:00:30', '08:00:30', '08:00:00', false],
+    [
+      'that failed by a clock ahead since, and was completed just now',
+      HOURLY,
+      '08:00:00',
+      AHEAD[0],
+      '08:59:59',
+      false,
+    ],
+    ['that failed by a clock ahead since, and its time came', HOURLY, '08:00:00', AHEAD[0], '09:00:00', true],
   ])('%s is due, or not', (_, schedule, completedAt, startedAt, now, expected) => {
     const last = { completedAt: timeOf(completedAt), startedAt: timeOf(startedAt), unfinished: false }
 
@@ -35,21 +45,5 @@ describe('at the start a job', () => {
     const last = { completedAt: timeOf('08:00:00'), startedAt: timeOf('08:30:00'), unfinished: true }
 
     expect(isDue(last, HOURLY, timeOf('08:31:00') ?? 0)).toBe(true)
-  })
-})
-
-describe('a run of the future', () => {
-  it.each([
-    ['an hour ago', -60, -60, false],
-    ['half a minute ahead', 0.5, 0.5, false],
-    ['an hour ahead', 60, 60, true],
-    ['an hour ahead, and was not completed', -60, 60, true],
-    ['an hour ahead, and the first one', null, 60, true],
-  ])('began %s', (_when, completed, started, expected) => {
-    const now = Date.UTC(2026, 10, 20)
-    const time = (minutes: number | null) => (minutes === null ? null : now + minutes * 60_000)
-    const last = { completedAt: time(completed), startedAt: time(started) }
-
-    expect(beganAhead(last, now)).toBe(expected)
   })
 })

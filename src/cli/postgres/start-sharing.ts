@@ -1,5 +1,5 @@
 import { InterruptedError, KnownError, toKnownError } from '../../errors.ts'
-import { beganAhead, isDue } from '../../schedule/due.ts'
+import { isDue } from '../../schedule/due.ts'
 import type { ScheduledJob, SchedulerEvents } from '../../schedule/scheduler.ts'
 import { startWorker, type WorkerScheduler } from '../../schedule/workers.ts'
 import { lastRuns } from '../../store/core/runs.ts'
@@ -81,7 +81,7 @@ async function runOnce(
   const names = { organization: organization.id, collection: job.collection.name }
   const last = await session.run(() => lastRuns(names))
   const now = session.now()
-  if (!beganAhead(last, now) && !isDue(last, schedule, now)) return 'over'
+  if (!isDue(last, schedule, now)) return 'over'
   if (!(await session.leases.isFree(names))) return 'again'
   const [result] = await session.runJobs([selected], { trigger: 'schedule', signal })
   if (!result) return 'over'

@@ -67,7 +67,7 @@ export function createRefresher(options: RefresherOptions) {
   /** What is read next, if that is of this list. `isWalked`: a full walk of it is under way. */
   function ownNext(share: Share, isWalked: boolean): Reading | null {
     if (!policy || !state || (isWalked && isWalkedWhole(state))) return null
-    const own = { ...sharingList(state, policy), isWalked }
+    const own = { ...sharingList(state, policy, now()), isWalked }
     // Whoever begins the refresh of a list has compared it with the others.
     const chosen = nextReading([own, ...policy.others(!isWalked)], share, policy.share.rules(), now())
     if (chosen?.list !== own) return null
@@ -167,7 +167,7 @@ export function createRefresher(options: RefresherOptions) {
           reading = policy
             ? await policy.share.take((share) =>
                 state
-                  ? nextOfVisit(sharingList(state, policy), share, policy.share.rules(), pages, now())
+                  ? nextOfVisit(sharingList(state, policy, now()), share, policy.share.rules(), pages, now())
                   : null,
               )
             : null

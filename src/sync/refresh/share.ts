@@ -50,10 +50,15 @@ export function createShareUse(
   }
 }
 
-/** A list as it is compared with the others of its budget. */
+/** Clocks of the processes on a mirror may differ by this much. */
+const AHEAD_MS = 60_000
+
+/** A list as it is compared with the others of its budget. A reading by a clock that was ahead is none: the next one is due. */
 export function sharingList(
   { freshness, lastPage: pages, shown }: RefreshState,
   { every, walkEvery }: Pace,
+  now: number,
 ): SharingList {
-  return { freshness, pages, shown, every, walkEvery }
+  const newestAt = freshness.newestAt > now + AHEAD_MS ? now - every : freshness.newestAt
+  return { freshness: { ...freshness, newestAt }, pages, shown, every, walkEvery }
 }
