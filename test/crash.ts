@@ -6,8 +6,8 @@ import { parseArgs } from 'node:util'
 
 const FORMS = {
   sqlite: {
-    files: ['test/stories/crash-', 'test/stories/rivals'],
-    env: { CRASHES: '200', ROUNDS: '20' },
+    files: ['test/stories/crash-'],
+    env: { CRASHES: '200' },
   },
   postgres: { files: ['test/stories/postgres/crash'], env: { CRASH_MINUTES: '10' } },
 }

@@ -6,7 +6,7 @@ import { ACME, createStanding, GLOBEX, NEVER, sceneTests } from '../helpers/scen
 
 const it = sceneTests()
 
-// One owner a job, as commands tell of it. Processes that want a job in the same instant: rivals.test.ts. What decides:
+// One owner a job, as commands tell of it. Processes that want a job in the same instant, and what decides:
 // test/store/contract-leases.ts and test/sync/job.test.ts. One that stands still for long: owners.long.test.ts.
 
 const isBusy = ({ event }: LogLine) => event === 'list_busy'

@@ -9,7 +9,7 @@ import { createWorkspace, organization, type Settings } from '../helpers/workspa
 import { expectWhole, limited, someOf } from './crash-scene.ts'
 
 // Another program holds the mirror's lock: every BEGIN IMMEDIATE finds it taken, so says the driver, and time passes by waiting alone. How long
-// a transaction waits: test/store/sqlite/transaction.test.ts; a lock of a real process: signals.test.ts.
+// a transaction waits, and that a signal ends the wait: test/store/sqlite/transaction.test.ts; a lock of a real process: signals.test.ts.
 
 /** How long SQLite itself waits for a lock. */
 const SQLITE_WAITS_MS = 100
@@ -70,14 +70,6 @@ async function findTransactions(): Promise<number[]> {
   return [first, ...someOf(others, 2)]
 }
 
-/** What the promise allows between a signal and the end. */
-const STOPPED_WITHIN_MS = 5000
-const SIGNALS = [
-  ['SIGTERM', 143],
-  ['SIGINT', 130],
-  ['SIGHUP', 129],
-] as const
-
 /** That a plain sync reads the list to its end, when the lock is free. */
 async function expectToGoOn({
   workspace,
@@ -105,33 +97,6 @@ describe('a lock that another program holds before a transaction', () => {
       await expectToGoOn(scene)
     }
   })
-
-  it.each(['sync', 'start'])(
-    'ends %s within 5 seconds after a signal, and nothing is lost',
-    async (command) => {
-      for (const number of await transactions()) {
-        const scene = await createScene()
-        const { workspace, clock, lock } = scene
-        const [signal, exitCode] = SIGNALS[number % SIGNALS.length] ?? ['SIGTERM', 143]
-        const stop = new AbortController()
-        let stoppedAt = Number.POSITIVE_INFINITY
-        lock.onLook = () => {
-          if (stop.signal.aborted) return
-          stoppedAt = clock.now()
-          stop.abort(signal)
-        }
-        lock.takenFrom = number
-
-        const { code, stderr } = await workspace.run([command], { clock, signal: stop.signal })
-
-        expect(code, `before transaction ${number}: ${stderr}`).toBe(
-          command === 'start' && signal !== 'SIGHUP' ? 0 : exitCode,
-        )
-        expect(clock.now() - stoppedAt).toBeLessThan(STOPPED_WITHIN_MS)
-        await expectToGoOn(scene)
-      }
-    },
-  )
 })
 
 const succeeded = ({ event, status }: LogLine) => event === 'run_finished' && status === 'succeeded'
