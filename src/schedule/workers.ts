@@ -175,19 +175,21 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
 
   const refreshed = [...new Set(jobs.filter((job) => job.isRefreshed).map(({ budget }) => budget))]
   const entries = refreshed.map((budget) => ({ key: budget, budget }))
-  let sendAt = Number.NEGATIVE_INFINITY
+  let sentAt = Number.NEGATIVE_INFINITY
   async function takeBudgets(): Promise<number> {
     const time = ownNow()
-    for (const [budget, { claim, until }] of budgets) {
-      // A clock that was set back ends the turn, too.
-      if (time < until && until <= time + TURN_MS) continue
+    // A clock that was set back ends the turn, too.
+    const over = [...budgets].filter(([, { until }]) => time >= until || until > time + TURN_MS)
+    for (const [budget, { claim }] of over) {
       budgets.delete(budget)
       await queue.finish('refreshes', claim)
-      sendAt = Number.NEGATIVE_INFINITY
     }
-    // Also those that another worker has let go of just now.
-    if (Math.abs(time - sendAt) >= TURN_MS) await queue.send('refreshes', entries)
-    sendAt = time
+    if (over.length > 0 || Math.abs(time - sentAt) >= TURN_MS) {
+      await queue.send('refreshes', entries)
+      sentAt = time
+    }
+    // The others have the first chance.
+    if (over.length > 0) return LOOK_EVERY_MS
     const taken = await queue.take('refreshes', MOST_TAKEN)
     for (const claim of taken) budgets.set(claim.key, { claim, until: time + TURN_MS })
     return pauseAfter(taken.length === MOST_TAKEN)

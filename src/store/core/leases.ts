@@ -74,9 +74,17 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
   let saidAt = Number.NEGATIVE_INFINITY
   /** Whether jobs may name this process that it does not have. */
   let isInDoubt = false
-  let isBeating = false
+  let beating: Promise<void> | null = null
 
-  async function beat(): Promise<void> {
+  /** Hundreds of jobs that are taken together wait for the same word. */
+  function beat(): Promise<void> {
+    beating ??= say().finally(() => {
+      beating = null
+    })
+    return beating
+  }
+
+  async function say(): Promise<void> {
     const wasInDoubt = isInDoubt
     isInDoubt = false
     try {
@@ -95,15 +103,9 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
 
   const stopBeating = every(BEAT_EVERY_MS, () => {
     const isIdle = inHand.size === 0 && !isInDoubt
-    if (isBeating || (isIdle && configuration === null)) return
-    if (isIdle && elapsed() - saidAt < IDLE_BEAT_EVERY_MS) return
-    isBeating = true
+    if (isIdle && (configuration === null || elapsed() - saidAt < IDLE_BEAT_EVERY_MS)) return
     // What fails is tried again: a job itself reports a database that refuses.
-    void beat()
-      .catch(() => {})
-      .finally(() => {
-        isBeating = false
-      })
+    void beat().catch(() => {})
   })
 
   async function buryIfDead({ name: other, at }: Heard): Promise<void> {
@@ -115,7 +117,9 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
       listenedMs = CONFIRM_MS + LATE_MS
     }
     await writing(function* () {
-      if (listenedMs === 0 || elapsed() - begun <= listenedMs) yield* run(BURY, { other, at: timeOf(at) })
+      if (listenedMs > 0 && elapsed() - begun > listenedMs) return
+      yield* run(BURY, { other, at: timeOf(at) })
+      yield* run(FORGET_BURIED)
     })
   }
 
@@ -199,6 +203,8 @@ function noteBeat(beat: Beat): Rule<number> {
 
 const BURY = 'UPDATE sync_workers SET heard_at = NULL WHERE name = :other AND heard_at = :at'
 const FORGET = 'DELETE FROM sync_workers WHERE name = :name'
+/** Only of a `start` people want to know that it died. */
+const FORGET_BURIED = 'DELETE FROM sync_workers WHERE heard_at IS NULL AND configuration IS NULL'
 
 /** The processes that have jobs and are not buried. */
 const OWNERS = `

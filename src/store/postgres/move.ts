@@ -10,7 +10,7 @@ import {
   loadColumns,
 } from '../core/catalogs.ts'
 import { makeViews } from '../core/collection-views.ts'
-import { livingOwners } from '../core/leases.ts'
+import { daemons, type IsAlive, livingOwners } from '../core/leases.ts'
 import { type Columns, quoted } from '../core/sql.ts'
 import { dropCollection, isTyped, ownColumns, tablesSql } from '../core/tables.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
@@ -64,19 +64,18 @@ export async function move({ connection, server, signal, onTable }: MoveOptions)
   })
 }
 
+/** Workers may be on any machine. */
+const elsewhere: IsAlive = () => null
+
 /** Organizations, jobs and empty tables do not count: any command makes those of its configuration. Throws MirrorError. */
 async function assertUnused(sql: Sql, { address }: Server): Promise<void> {
   // Whoever starts now waits, and finds the whole mirror.
   await sql.exec('LOCK TABLE organizations, sync_jobs, sync_collections IN ACCESS EXCLUSIVE MODE')
   const place = placeOf(address)
-  if (
-    (
-      await runRule(
-        sql,
-        livingOwners(() => null, await serverTime(sql)),
-      )
-    ).size > 0
-  )
+  const now = await serverTime(sql)
+  const owners = await runRule(sql, livingOwners(elsewhere, now))
+  const starts = await runRule(sql, daemons(elsewhere, now))
+  if (owners.size > 0 || starts.some(({ running }) => running))
     throw new MirrorError(`a worker uses ${place}: stop it first`)
   const found = await sql.rows(`
     SELECT 1 FROM sync_runs
