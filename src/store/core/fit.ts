@@ -37,16 +37,25 @@ export interface KnownTables {
 /** What this process knows of the tables of all collections. */
 export function createTables({ dialect, isLocal, reading, writing }: Runner) {
   const known = new Map<string, KnownTables>()
+
+  /** The tables of a collection as this process knows them; they are made on the first use. */
+  async function of(collection: ConfiguredCollection): Promise<KnownTables> {
+    const before = known.get(collection.name)
+    if (before) return before
+    if (!(await reading(hasTables(collection)))) await writing(() => ensureTables(dialect, collection))
+    const tables = await reading(knownTables(dialect, collection))
+    known.set(collection.name, tables)
+    return tables
+  }
+
   return {
-    /** The tables of a collection, which are made on the first use. Another worker on a server may have changed them since. */
-    async of(collection: ConfiguredCollection): Promise<KnownTables> {
-      const { name } = collection
-      const before = known.get(name)
-      if (before && (!isLocal || (await reading(versionOf(name))) === before.version)) return before
-      if (!(await reading(hasTables(collection)))) await writing(() => ensureTables(dialect, collection))
-      const tables = await reading(knownTables(dialect, collection))
-      known.set(name, tables)
-      return tables
+    of,
+    /** The same as they are now; on a server, where that would cost a way there and back, another worker may have changed them since. */
+    async now(collection: ConfiguredCollection): Promise<KnownTables> {
+      const tables = await of(collection)
+      if (!isLocal || (await reading(versionOf(collection.name))) === tables.version) return tables
+      known.delete(collection.name)
+      return of(collection)
     },
     note: (tables: KnownTables) => known.set(tables.shape.name, tables),
     forget: (name: string) => known.delete(name),

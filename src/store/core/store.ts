@@ -40,7 +40,7 @@ export function createStore({
 
   async function readingRows<T>({ collection }: Job, begin: (keys: Keys) => Rule<T>): Promise<T> {
     try {
-      return await reading(begin((await tables.of(collection)).shape))
+      return await reading(begin((await tables.now(collection)).shape))
     } catch (error) {
       if (!isOfOtherTables(error)) throw error
       tables.forget(collection.name)
