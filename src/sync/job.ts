@@ -3,7 +3,7 @@ import { inWords, jobName } from '../text.ts'
 import { READING_VERSION, type Reading } from './coverage/read-list.ts'
 import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
 import { replay, WalkReading } from './reading.ts'
-import { createRefresher, type RefreshEvent, type Refresher } from './refresh/refresher.ts'
+import { type RefreshEvent, Refresher } from './refresh/refresher.ts'
 import type { RefreshPolicy } from './refresh/share.ts'
 import { afterFullWalk, rulesOf, type SavedRefresh, savedRefresh, scopeText } from './refresh/state.ts'
 import { isWalkedWhole } from './refresh/worth.ts'
@@ -106,19 +106,21 @@ async function refreshOrWalk(
   const times = createPageTimes(lease, options.now)
   const { store, refresh: policy, now, yieldToEventLoop, observe, signal } = options
   const parts = { store, lease, source, times, policy, observe, now, yieldToEventLoop, signal }
-  const refresher = createRefresher(parts)
+  const refresher = new Refresher(parts)
   await refresher.heedClock()
   const tools = { source, lease, times, refresher }
   if (!options.instead) return runWalk(tools, 0, options, result)
-  const how = { isAsked: options.instead === 'newest' }
-  const isWalked = !mayRefresh(lease, refresher)
-  const charged = isWalked ? await refresher.chargeWalk(how) : null
-  if (charged !== null) return runWalk(tools, charged, options, result)
+  const isAsked = options.instead === 'newest'
+  const reading = await refresher.takeNext(isAsked)
+  const { state } = refresher
+  // A short list is walked, which costs the same and proves more; and so is one that was never read whole, or cannot be stored.
+  const isWalked = state === null || lease.refusal !== null || isWalkedWhole(state)
+  if (isWalked && (reading || !state)) return runWalk(tools, reading?.cost ?? 0, options, result)
   result.isInstead = true
   result.trigger = 'refresh'
-  const done = isWalked ? null : await refresher.refresh(how)
   // None is due: another process has done it since the caller looked, or has used up the share.
-  if (!done) return
+  if (!reading) return
+  const done = await refresher.refresh(reading, { isAsked })
   result.runId = done.runId
   result.run = done.run
   result.error = done.error
@@ -160,7 +162,7 @@ async function runWalk(
       reading,
       source,
       write: (answer) => writer.write(answer),
-      betweenPages: { isDue: refresher.isDue, run: () => refresher.runBetweenPages(run) },
+      betweenPages: { isDue: () => refresher.isDue(), run: () => refresher.runBetweenPages(run) },
       now: times.ofWalk,
       observe(event) {
         countTraffic(traffic, event)
@@ -181,7 +183,7 @@ async function runWalk(
   } catch (error) {
     result.error = runError(error, signal)
   }
-  if (charged > 0) await refresher.correctCharge(traffic.requests - charged)
+  if (charged > 0) await refresher.charge(traffic.requests - charged)
   const outcome = runOutcome(result.error, result.heldBack, traffic)
   const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null
@@ -199,12 +201,6 @@ async function prune(source: PageSource, { job, store, observe }: JobOptions): P
     `this machine's clock is ${inWords(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the API's, so nothing old is deleted; ` +
     'set it (NTP): schedules and as_of go by it'
   observe({ kind: 'notices', page: 1, notices: [{ event: 'clock_differs', level: 'warn', message }] })
-}
-
-/** Whether the list is refreshed. A short one is walked instead, which costs the same and proves more; and so is one that was never read whole. */
-function mayRefresh({ refusal }: Lease, refresher: Refresher): boolean {
-  const state = refresher.state()
-  return refusal === null && state !== null && !isWalkedWhole(state)
 }
 
 interface Beginning {
@@ -300,7 +296,7 @@ function nextRefresh(
     written: writer.written,
     rowsAdded: { first: walk.rowsAddedBefore, last: writer.rowsAdded },
   }
-  return savedRefresh(afterFullWalk(refresher.state(), complete, rules.newest), rules)
+  return savedRefresh(afterFullWalk(refresher.state, complete, rules.newest), rules)
 }
 
 async function judgeRemovals(

@@ -1,8 +1,8 @@
 import type { ErrorCode, JobError } from '../../errors.ts'
 import type { RefreshState } from './state.ts'
 
-// How the ends of a list are read. From an end inwards, until enough rows in a row are old news; and where something moved meanwhile,
-// so that a row may have slid past, over the pages before once more.
+// How one end of a list is read: from there inwards, until enough rows in a row are old news; and over the pages before once more where
+// something moved meanwhile, so that a row may have slid past the reading.
 
 /** An end of a list: page 1 is at `first`. */
 export type End = 'first' | 'last'
@@ -12,14 +12,6 @@ export interface RefreshRules {
   total: 'check' | 'ignore'
   /** The end where new items appear, as configured; `auto`: it is learned. */
   newest: End | 'auto'
-}
-
-/** Where new items were found lately: how many, the older ones counting less and less. */
-export interface Places {
-  first: number
-  last: number
-  /** New items that neither end showed: the total rose by them, or older pages held them. */
-  elsewhere: number
 }
 
 /** An answer as it is once it is written. */
@@ -49,29 +41,6 @@ export interface RefreshItem<Id> {
  */
 export type Outcome = 'settled' | 'hole' | 'unsettled'
 
-/** How one end was read. */
-export interface EndReading {
-  end: End
-  outcome: Outcome
-  /** Rows that it added near this end, that it added or changed anywhere, and its distinct items. */
-  addedHere: number
-  added: number
-  changed: number
-  items: number
-  /** Items without a usable key that were met for the first time. */
-  rejected: number
-  /** The total of the first answer that counts; of the last one, if pages were asked for again; null without one. */
-  total: number | null
-  lastPage: number
-  /** The pages that were read from the end inwards. */
-  pages: number
-  /** Rows first seen later are new to the next refresh: the time of the last answer, or of the first after which newer rows may follow unread. */
-  settledAt: number
-  /** Of the last answer. */
-  at: number
-  found: number
-}
-
 /** The page to ask for next; it is answered with what was written, or with the error that the API gave instead. */
 export type Asking<Id, R> = Generator<number, R, WrittenAnswer<Id> | JobError>
 
@@ -85,216 +54,249 @@ const EMPTY_ANSWER = 25
 /** After more known rows than this, an added one says nothing of this end: a walk missed it, or it is new at the other end. */
 const MOST_BEFORE = 5
 
-/** A list that moves between every two answers would be followed for ever. */
-const MOST_DOUBTFUL = 8
+/** A list that moves between every two answers would be followed for ever: so many answers, and so many more for each page. */
+const MOST_AT_FIRST = 8
+const MOST_A_PAGE = 3
+
+/** How often a reading may begin again since it met a page past the end. */
+const MOST_TIMES = 3
+
+/** In the search for the last page: answers, and how often one may name a later page, as a list that grows always does. */
 const MOST_SOUGHT = 40
-const MOST_ANSWERS = 1000
+const MOST_LATER = 2
 
 const PAST_THE_END: readonly ErrorCode[] = ['ORGANIZATION_NOT_FOUND', 'BAD_REQUEST', 'UNEXPECTED_STATUS']
 
 /** Reads a list from one end inwards. An interrupted reading begins again. */
 export function* readEnd<Id>(
   end: End,
-  state: RefreshState,
-  { total: rule }: RefreshRules,
-): Asking<Id, EndReading> {
-  const { settledAt } = state
-  const reading: EndReading = {
-    end,
-    outcome: 'unsettled',
-    addedHere: 0,
-    added: 0,
-    changed: 0,
-    items: 0,
-    rejected: 0,
-    total: null,
-    lastPage: state.lastPage,
-    pages: 0,
-    settledAt: Number.POSITIVE_INFINITY,
-    at: state.settledAt,
-    found: 0,
+  { settledAt, lastPage }: Pick<RefreshState, 'settledAt' | 'lastPage'>,
+  { total }: RefreshRules,
+): Asking<Id, EndReading<Id>> {
+  let from = lastPage
+  for (let times = 1; ; times++) {
+    const reading = new EndReading<Id>(end, from, settledAt, total === 'check')
+    if ((yield* reading.read()) || times === MOST_TIMES) return reading
+    // The list became much shorter, or an answer was empty by mistake.
+    from = reading.lastPage
   }
-  const inward = (page: number) => (end === 'first' ? page + 1 : page - 1)
-  const outward = (page: number) => (end === 'first' ? page - 1 : page + 1)
-  let page = end === 'first' ? 1 : Math.max(1, state.lastPage)
-  let answers = 0
-  let isSeeking = end === 'last'
-  let metPastEnd = false
+}
 
-  // What a new search for the last page forgets. `met`: of each item, the last answer that held it. Behind a doubtful one there may be a gap.
-  let met = new Map<Id, number>()
-  let answerOf = new Map<number, number>()
-  let doubtful = new Set<number>()
-  let isStepping = false
-  let [isFromTop, hasMoved] = [false, false]
-  let steppedFrom = 0
-  let [old, withoutNew, known, leading] = [0, 0, 0, 0]
-  let inBlock = true
-  let total: number | null = null
-  let leastTotal: number | null = null
-  function forget(): void {
-    ;[met, answerOf, doubtful] = [new Map(), new Map(), new Set()]
-    isStepping = false
-    ;[old, withoutNew, known, leading] = [0, 0, 0, 0]
-    inBlock = true
-    ;[total, leastTotal, reading.total] = [null, null, null]
+/** How one end was read. */
+export class EndReading<Id> {
+  readonly end: End
+  outcome: Outcome = 'unsettled'
+  /** Rows that it added near this end, and that it added or changed anywhere. */
+  addedHere = 0
+  added = 0
+  changed = 0
+  /** Items without a usable key that were met for the first time. */
+  rejected = 0
+  /** The total of the first answer that counts; of the last one, if pages were asked for again; null without one. */
+  total: number | null = null
+  lastPage: number
+  /** Of the last answer. */
+  at: number
+  found = 0
+  /** The pages that were read from the end inwards, and their first items then. */
+  readonly pages = new Map<number, Id | undefined>()
+  /** All items; and those in front of which none can have been passed over. */
+  readonly met = new Set<Id>()
+  #sure = new Set<Id>()
+  #isFirst: boolean
+  #useTotal: boolean
+  #settledAt: number
+  #answers = 0
+  /** Of the answer before; and the least one. */
+  #total: number | null = null
+  #leastTotal: number | null = null
+  /** Old news in a row; rows in a row without a new one. A list that is sorted by update has its news in one block at its end. */
+  #old = 0
+  #withoutNew = 0
+  #inBlock = true
+  /** Rows that the mirror had; and those that were added in front of all of them. */
+  #known = 0
+  #leading = 0
+
+  constructor(end: End, lastPage: number, settledAt: number, useTotal: boolean) {
+    this.end = end
+    this.lastPage = lastPage
+    this.at = settledAt
+    this.#settledAt = settledAt
+    this.#useTotal = useTotal
+    this.#isFirst = end === 'first'
   }
 
-  /** Counts rows, the newest first. */
-  function count(rows: readonly RefreshItem<Id>[], at: number): void {
-    if (rows.length === 0) withoutNew += EMPTY_ANSWER
-    for (const { id, seen } of rows) {
-      // An item that an insertion pushed here says nothing of the rows after it.
-      if (met.has(id)) {
-        withoutNew++
+  /** False: it has to begin again, since it met a page past the end. */
+  *read(): Asking<Id, boolean> {
+    const begin = this.#isFirst ? { page: 1, answer: yield* this.#ask(1) } : yield* this.#seekLast()
+    if (!begin) return true
+    for (let { page, answer } = begin; ; answer = yield* this.#ask(page)) {
+      if (!this.#isFirst && isPastEnd(page, answer)) return false
+      const hasSlid = this.#mayHaveSlid(page, answer)
+      this.#take(page, answer, !hasSlid)
+      const step = hasSlid ? yield* this.#stepOutwards(page) : 'still'
+      if (step === 'restless' || this.#isRestless()) return true
+      if (step !== 'still') {
+        // What is old news begins again, as the rows have moved.
+        this.#old = 0
+        this.#inBlock = true
+        page = step
         continue
       }
-      if (seen !== null && seen.firstAt > settledAt) {
-        if (seen.firstAt === at && known <= MOST_BEFORE) reading.addedHere++
-        if (seen.firstAt === at && known === 0) leading++
-        old = 0
-        withoutNew = 0
-        continue
-      }
-      known++
-      withoutNew++
-      // A list that is sorted by update has its news in one block at its end.
-      inBlock &&= seen === null || seen.changedAt > settledAt
-      old = inBlock ? 0 : old + 1
+      if (this.#old >= OLD_NEWS) return this.#end('settled')
+      if (this.#withoutNew >= CEILING) return this.#end('hole')
+      const isOver = this.#isFirst ? answer.next === null : page === 1
+      // An empty list is empty twice: one such answer may be a mistake.
+      if (isOver && (this.met.size > 0 || this.#answers > 1)) return this.#endAtOther(answer)
+      if (!isOver) page += this.#isFirst ? 1 : -1
     }
   }
 
-  while (answers < MOST_ANSWERS) {
-    const answer = yield page
-    if (answer instanceof Error) {
-      // An API may refuse a page past the end, and the list may have become shorter: page 1 names the last one.
-      if (!isSeeking || answers > 0 || page === 1 || !PAST_THE_END.includes(answer.code)) throw answer
-      page = 1
-      continue
+  /**
+   * Read from `first` inwards, a deletion on pages that were read pulls a row past the reading: the total falls. Read from `last` inwards, an
+   * insertion further inside pushes one: the total rises, as if items had come at the end. Behind old news, that no longer matters there.
+   */
+  #mayHaveSlid(page: number, answer: WrittenAnswer<Id>): boolean {
+    const now = this.#totalOf(answer)
+    if (now === null || this.#total === null) return false
+    return this.#isFirst ? page > 1 && now < this.#total : this.#old === 0 && now > this.#total
+  }
+
+  /**
+   * Reads pages towards the end, until one holds a row that surely has no gap in front of it. Returns the page to read again from; `still`:
+   * none has slid past; `restless`: the list moves too often.
+   */
+  *#stepOutwards(from: number): Asking<Id, number | 'still' | 'restless'> {
+    const before = this.#total
+    for (let page = from; ; ) {
+      if (this.#isRestless()) return 'restless'
+      page += this.#isFirst ? -1 : 1
+      const answer = yield* this.#ask(page)
+      const { items, next } = answer
+      const isJoined =
+        items.some(({ id }) => this.#sure.has(id)) || (this.#isFirst ? page === 1 : next === null)
+      const isSame = items[0] !== undefined && this.pages.get(page) === items[0].id
+      this.#take(page, answer, isJoined)
+      this.total = this.#total
+      if (!isJoined) continue
+      // At `last` most rises are rows that came at the end: the page before is as it was, and no fall hides that it was not meanwhile. At
+      // `first` all is read again from there on: an insertion in front hides a deletion further inside, which the next answer shows.
+      const isOnlyLonger = !this.#isFirst && isSame && (this.#total ?? 0) >= (before ?? 0)
+      if (!isOnlyLonger || page !== from + 1) return page + (this.#isFirst ? 1 : -1)
+      for (const id of this.met) this.#sure.add(id)
+      return 'still'
     }
-    answers++
-    const { at, items, next } = answer
-    noteAnswer(reading, answer)
-    if (end === 'last' && (isSeeking || isPastEnd(page, answer))) {
+  }
+
+  /** The page where the list ends. Null: it is not found. */
+  *#seekLast(): Asking<Id, { page: number; answer: WrittenAnswer<Id> } | null> {
+    let page = Math.max(1, this.lastPage)
+    let [later, metPastEnd] = [0, false]
+    for (let sought = 0; sought < MOST_SOUGHT; sought++) {
+      const answer = yield page
+      if (answer instanceof Error) {
+        // An API may refuse a page past the end, and the list may have become shorter: page 1 names the last one.
+        if (this.#answers > 0 || page === 1 || !PAST_THE_END.includes(answer.code)) throw answer
+        page = 1
+        continue
+      }
+      this.#note(answer)
       if (isPastEnd(page, answer)) {
-        metPastEnd = true
-        forget()
         page = Math.max(1, Math.min(page - 1, answer.lastPage ?? page - 1))
-        isSeeking = true
-      } else {
-        const later = laterPage(page, answer, { isFirst: answers === 1, metPastEnd })
-        isSeeking = later !== null
-        // It is asked for again when its turn comes: its items may have moved since.
-        if (later !== null) {
-          reading.addedHere += addedIn(items, at)
-          total = rule === 'ignore' ? null : answer.total
-          page = later
-        }
-      }
-      if (isSeeking && answers < MOST_SOUGHT) continue
-      if (isSeeking) return reading
-    }
-    const now = rule === 'ignore' ? null : answer.total
-    const rows = end === 'first' ? items : items.toReversed()
-    const isFirst = answerOf.size === 0
-    if (isFirst) reading.total = now
-    leastTotal = now === null ? leastTotal : Math.min(now, leastTotal ?? now)
-
-    // Read from `first` inwards, a deletion on pages that were read pulls a row past the reading: the total falls. Read from `last` inwards,
-    // an insertion further inside does: the total rises, as if items had come at the end. Once old news is met, that no longer matters there.
-    const mayBeNew = isFirst ? next !== null : old === 0
-    const isSlid =
-      total !== null && now !== null && (end === 'first' ? page > 1 && now < total : mayBeNew && now > total)
-    const hasFallen = total !== null && now !== null && now < total
-    total = now
-    const isFurther = isStepping
-    const isJoined = rows.some(({ id }) => met.has(id) && !doubtful.has(met.get(id) ?? answers))
-    const before = answerOf.get(page) ?? null
-    hasMoved ||= (met.get(items[0]?.id as Id) ?? null) !== before || hasFallen
-    count(rows, at)
-    for (const { id } of items) met.set(id, answers)
-    answerOf.set(page, answers)
-    reading.items = met.size
-    reading.pages = answerOf.size
-    if (isFurther) {
-      // Nothing was read in front of the page where the reading began: a list that grows would be followed for ever.
-      const isEdge = end === 'first' ? page === 1 : next === null || isFromTop
-      reading.total = now
-      isStepping = !isJoined && !isEdge
-      if (isStepping) {
-        doubtful.add(answers)
-        page = outward(page)
-        if (doubtful.size >= MOST_DOUBTFUL) return reading
+        ;[later, metPastEnd] = [0, true]
         continue
       }
-      // Rows after this page may have moved meanwhile, so they are read again. From `first` inwards that is always done: an insertion in front
-      // hides a deletion further inside, since the total stays and the row that was pulled forward is pushed back.
-      if (end === 'first' || hasMoved) {
-        old = 0
-        page = inward(page)
-        continue
-      }
-      page = steppedFrom
-      if ([...answerOf.keys()].every((one) => one >= page)) doubtful.clear()
-    } else if (isSlid) {
-      isStepping = true
-      ;[isFromTop, steppedFrom, hasMoved] = [isFirst, page, false]
-      if (end === 'last') reading.settledAt = Math.min(at, reading.settledAt)
-      doubtful.add(answers)
-      page = outward(page)
-      if (doubtful.size >= MOST_DOUBTFUL) return reading
-      continue
+      const named = answer.lastPage ?? (metPastEnd ? null : answer.next)
+      if (named === null || named <= page || later === MOST_LATER) return { page, answer }
+      if (answer.lastPage !== null) later++
+      // It is asked for again when its turn comes: its items may have moved since.
+      this.addedHere += addedIn(answer)
+      page = named
     }
-    if (old >= OLD_NEWS) return { ...reading, outcome: 'settled' }
-    if (withoutNew >= CEILING) return { ...reading, outcome: 'hole' }
-    const isOver = end === 'first' ? next === null : page === 1
-    // An empty answer may be a mistake of the API: an empty list is empty twice.
-    const isDoubted = isOver && met.size === 0 && answers === 1
-    if (isOver && !isDoubted) return atOtherEnd(items.length > 0)
-    if (isDoubted) forget()
-    else page = inward(page)
+    return null
   }
-  return { ...reading, outcome: 'hole' }
+
+  *#ask(page: number): Asking<Id, WrittenAnswer<Id>> {
+    const answer = yield page
+    if (answer instanceof Error) throw answer
+    this.#note(answer)
+    return answer
+  }
+
+  /** What every answer changes, whatever it was asked for. */
+  #note(answer: WrittenAnswer<Id>): void {
+    const { at, items, lastPage, found } = answer
+    const added = addedIn(answer)
+    this.#answers++
+    this.added += added
+    this.changed += items.filter(({ seen }) => seen?.changedAt === at).length - added
+    this.rejected += items.filter(({ isNewReject }) => isNewReject).length
+    this.lastPage = lastPage ?? this.lastPage
+    this.at = at
+    this.found = found
+  }
+
+  /** Takes the rows of a page, the newest first. `isSure`: none in front of them can have been passed over. */
+  #take(page: number, answer: WrittenAnswer<Id>, isSure: boolean): void {
+    const now = this.#totalOf(answer)
+    if (this.pages.size === 0) this.total = now
+    if (now !== null) this.#leastTotal = Math.min(now, this.#leastTotal ?? now)
+    this.#total = now
+    this.pages.set(page, answer.items[0]?.id)
+    if (answer.items.length === 0) this.#withoutNew += EMPTY_ANSWER
+    for (const item of this.#isFirst ? answer.items : answer.items.toReversed()) {
+      // An item that an insertion pushed here says nothing of the rows after it.
+      if (this.met.has(item.id)) this.#withoutNew++
+      else this.#count(item, answer.at)
+      this.met.add(item.id)
+      if (isSure) this.#sure.add(item.id)
+    }
+  }
+
+  #count({ seen }: RefreshItem<Id>, at: number): void {
+    if (seen !== null && seen.firstAt > this.#settledAt) {
+      if (seen.firstAt === at && this.#known <= MOST_BEFORE) this.addedHere++
+      if (seen.firstAt === at && this.#known === 0) this.#leading++
+      this.#old = this.#withoutNew = 0
+      return
+    }
+    this.#known++
+    this.#withoutNew++
+    this.#inBlock &&= seen === null || seen.changedAt > this.#settledAt
+    this.#old = this.#inBlock ? 0 : this.#old + 1
+  }
+
+  #end(outcome: Outcome): true {
+    this.outcome = outcome
+    return true
+  }
 
   /**
    * The end of a list that was read whole: it must not be shorter than it says, or empty. Rows added after one that the mirror had may be
    * new at the other end; if it had none, nothing shows which end is the newest.
    */
-  function atOtherEnd(hasItems: boolean): EndReading {
-    const isWhole = leastTotal === null ? hasItems : met.size > 0 && met.size >= leastTotal
-    return { ...reading, outcome: isWhole ? 'settled' : 'unsettled', addedHere: known > 0 ? leading : 0 }
+  #endAtOther({ items }: WrittenAnswer<Id>): true {
+    const least = this.#leastTotal
+    this.addedHere = this.#known > 0 ? this.#leading : 0
+    const isWhole = least === null ? items.length > 0 : this.met.size > 0 && this.met.size >= least
+    return this.#end(isWhole ? 'settled' : 'unsettled')
+  }
+
+  #isRestless(): boolean {
+    return this.#answers >= MOST_AT_FIRST + MOST_A_PAGE * this.pages.size
+  }
+
+  #totalOf({ total }: WrittenAnswer<Id>): number | null {
+    return this.#useTotal ? total : null
   }
 }
 
-/** What every answer changes, whatever it was asked for. */
-function noteAnswer<Id>(reading: EndReading, { at, items, lastPage, found }: WrittenAnswer<Id>): void {
-  const added = addedIn(items, at)
-  reading.added += added
-  reading.changed += items.filter(({ seen }) => seen?.changedAt === at).length - added
-  reading.rejected += items.filter(({ isNewReject }) => isNewReject).length
-  reading.lastPage = lastPage ?? reading.lastPage
-  reading.at = at
-  reading.found = found
-}
-
-function addedIn<Id>(items: readonly RefreshItem<Id>[], at: number): number {
+function addedIn<Id>({ items, at }: WrittenAnswer<Id>): number {
   return items.filter(({ seen }) => seen?.firstAt === at).length
 }
 
 /** Laravel answers a page past the end with 200, no items and no next page. */
 function isPastEnd<Id>(page: number, { items, next, lastPage }: WrittenAnswer<Id>): boolean {
   return items.length === 0 && page > 1 && next === null && (lastPage === null || page > lastPage)
-}
-
-/**
- * The later page to ask for; null: this is the last one. A list that grows would be followed for ever, so only the first answer may name a later
- * page. After a page past the end each answer may: that page may have been empty by mistake.
- */
-function laterPage<Id>(
-  page: number,
-  { next, lastPage }: WrittenAnswer<Id>,
-  { isFirst, metPastEnd }: { isFirst: boolean; metPastEnd: boolean },
-): number | null {
-  if (lastPage === null) return metPastEnd ? null : next
-  return (isFirst || metPastEnd) && lastPage > page ? lastPage : null
 }

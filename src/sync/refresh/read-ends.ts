@@ -1,16 +1,16 @@
-import {
-  type Asking,
-  type End,
-  type EndReading,
-  type Outcome,
-  type Places,
-  type RefreshRules,
-  readEnd,
-} from './ends.ts'
+import { type Asking, type End, type EndReading, type Outcome, type RefreshRules, readEnd } from './ends.ts'
 import type { RefreshState } from './state.ts'
 import { afterNewest, withBands } from './worth.ts'
 
 // Which ends of a list are read, and what a refresh may claim then.
+
+/** Where new items were found lately: how many, the older ones counting less and less. */
+export interface Places {
+  first: number
+  last: number
+  /** New items that neither end showed: the total rose by them, or older pages held them. */
+  elsewhere: number
+}
 
 export const NO_PLACES: Places = { first: 0, last: 0, elsewhere: 0 }
 
@@ -76,8 +76,8 @@ export function* readEnds<Id>(
   state: RefreshState,
   rules: RefreshRules,
   startedAt: number,
-): Asking<Id, { state: RefreshState; done: readonly EndReading[] }> {
-  const done: EndReading[] = []
+): Asking<Id, { state: RefreshState; done: readonly EndReading<unknown>[] }> {
+  const done: EndReading<Id>[] = []
   let waiting = endsToRead(state, rules.newest, startedAt)
   for (let [end] = waiting; end; [end] = waiting) {
     const lastPage = done.at(-1)?.lastPage ?? state.lastPage
@@ -96,7 +96,7 @@ export function* readEnds<Id>(
 }
 
 /** New items: those that were found, and those that the total counts and that nothing has found. */
-function countNew({ total }: RefreshState, done: readonly EndReading[]) {
+function countNew({ total }: RefreshState, done: readonly EndReading<unknown>[]) {
   const found = done.at(-1)?.found ?? 0
   // An item without a usable key is no row, but the total counts it.
   const counted = found + done.reduce((all, { rejected }) => all + rejected, 0)
@@ -110,7 +110,7 @@ function finish(
   state: RefreshState,
   { newest, total: rule }: RefreshRules,
   startedAt: number,
-  done: readonly EndReading[],
+  done: readonly EndReading<unknown>[],
 ): RefreshState {
   const last = done.at(-1)
   const timed = { ...state, interval: startedAt - state.freshness.newestAt }
@@ -119,7 +119,7 @@ function finish(
   const end = newestEnd(places, newest)
   // An answer that lacked items by mistake must not shorten a long list: a short one would be walked instead of refreshed.
   const outcome = outcomeOf(done, endsWorthReading(places, newest))
-  const isMistaken = outcome === 'unsettled' && done.some(({ items }) => items > 0)
+  const isMistaken = outcome === 'unsettled' && done.some(({ met }) => met.size > 0)
   const lastPage = isMistaken ? Math.max(last.lastPage, state.lastPage) : last.lastPage
   const written = {
     added: done.reduce((all, { added }) => all + added, 0),
@@ -129,7 +129,7 @@ function finish(
     ...timed,
     bothEndsAt: done.length > 1 ? startedAt : state.bothEndsAt,
     lastPage,
-    shown: done.find((one) => one.end === end)?.pages ?? 0,
+    shown: done.find((one) => one.end === end)?.pages.size ?? 0,
     freshness: withBands(afterNewest(state.freshness, written, startedAt), lastPage, end !== null, startedAt),
   }
   const unsettled = outcome === 'unsettled' ? state.unsettled + 1 : 0
@@ -137,7 +137,7 @@ function finish(
   const settled = {
     ...read,
     unsettled: 0,
-    settledAt: Math.min(last.at, ...done.map(({ settledAt }) => settledAt)),
+    settledAt: last.at,
     places,
     older: 0,
     total: done[0]?.total ?? null,
@@ -153,7 +153,7 @@ function finish(
   return { ...settled, freshAsOf: isClaimed ? Math.max(startedAt, state.freshAsOf) : state.freshAsOf }
 }
 
-function placesAfter(state: RefreshState, done: readonly EndReading[]): Places {
+function placesAfter(state: RefreshState, done: readonly EndReading<unknown>[]): Places {
   const { places, older } = state
   const { found, rise, hidden } = countNew(state, done)
   const at = (end: End) => done.find((one) => one.end === end)?.addedHere ?? 0
@@ -169,7 +169,7 @@ function placesAfter(state: RefreshState, done: readonly EndReading[]): Places {
 }
 
 /** The outcome of the ends worth reading; that of an end which is only read now and then does not count beside theirs. */
-function outcomeOf(done: readonly EndReading[], worthReading: readonly End[]): Outcome {
+function outcomeOf(done: readonly EndReading<unknown>[], worthReading: readonly End[]): Outcome {
   const read = done.filter(({ end }) => worthReading.includes(end))
   const outcomes = (read.length > 0 ? read : done).map(({ outcome }) => outcome)
   return (['unsettled', 'hole'] as const).find((outcome) => outcomes.includes(outcome)) ?? 'settled'

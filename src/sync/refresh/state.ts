@@ -1,7 +1,7 @@
 import { filtersText } from '../resume.ts'
 import type { Job } from '../types.ts'
-import type { End, Places, RefreshRules } from './ends.ts'
-import { DOUBT, NO_PLACES, newestEnd } from './read-ends.ts'
+import type { End, RefreshRules } from './ends.ts'
+import { DOUBT, NO_PLACES, newestEnd, type Places } from './read-ends.ts'
 import { afterNewest, type Freshness, isWalkedWhole, newFreshness, withBands } from './worth.ts'
 
 /** What a job keeps between refreshes: plain JSON, saved at the end of each and with each older page. Times are epoch milliseconds. */

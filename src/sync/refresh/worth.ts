@@ -178,17 +178,21 @@ export function afterOlder(
   return { ...known, bands }
 }
 
+/** A reading of the newest end; of a short list, a walk of all its pages. */
+export function readingOfNewest({ lastPage }: { lastPage: number }): Reading {
+  const cost = isWalkedWhole({ lastPage }) ? lastPage + 1 : END_COST
+  return { worth: 0, band: null, depth: 1, cost }
+}
+
 /** The reading of a list that is worth most. @param goesFirst Whether a newest end that is due goes before older pages. */
 function bestOf(list: SharingList, goesFirst: boolean, now: number): Reading {
-  const { freshness, pages, every } = list
+  const { freshness, pages: lastPage, every } = list
   const waited = now - freshness.newestAt
-  const isWhole = isWalkedWhole({ lastPage: pages })
-  const cost = isWhole ? pages + 1 : END_COST
-  const news = (Math.max(LEAST_NEWS, freshness.news) * (Math.max(0, waited) / MINUTE_MS) ** 2) / cost
+  const newest = readingOfNewest({ lastPage })
+  const news = (Math.max(LEAST_NEWS, freshness.news) * (Math.max(0, waited) / MINUTE_MS) ** 2) / newest.cost
   const first = list.isWalked ? 2 * FIRST : goesFirst ? FIRST : 0
-  const newest = waited < every ? 0 : news + first
-  let best: Reading = { worth: newest, band: null, depth: 1, cost }
-  if (isWhole) return best
+  let best: Reading = waited < every ? newest : { ...newest, worth: news + first }
+  if (isWalkedWhole({ lastPage })) return best
   for (const band of freshness.bands.keys()) {
     const older = olderOf(list, band, now)
     if (older && older.worth > best.worth) best = older
@@ -251,7 +255,7 @@ export function nextOfVisit(
 /** Requests a minute with which each newest end is read each `every`. */
 function endsOf(lists: readonly SharingList[]): number {
   return lists.reduce((sum, { pages, every }) => {
-    const cost = isWalkedWhole({ lastPage: pages }) ? pages + 1 : END_COST
+    const { cost } = readingOfNewest({ lastPage: pages })
     return sum + (cost * MINUTE_MS) / Math.max(1, every)
   }, 0)
 }

