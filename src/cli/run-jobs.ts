@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
-import { MirrorError } from '../errors.ts'
+import { type KnownError, MirrorError } from '../errors.ts'
 import type { Pings } from '../ping/pings.ts'
-import { type JobOptions, type JobResult, runConcurrently, runJob } from '../sync/job.ts'
+import { type JobOptions, type JobResult, runJob } from '../sync/job.ts'
 import type { WalkPlan } from '../sync/types.ts'
 import type { Reporter } from './output/reporter.ts'
 import type { Publisher } from './publisher.ts'
@@ -28,7 +28,7 @@ export function syncPlan({ resumeWithin }: Config): WalkPlan {
 const AT_ONCE = 10
 
 /** Returns what a job waits for before it begins: hundreds may begin together, and signals and probes are answered between them. */
-function startInBatches(yieldToEventLoop: () => Promise<void>): JobOptions['mayBegin'] {
+function startInBatches(yieldToEventLoop: () => Promise<void>): () => Promise<void> | null {
   let begun = 0
   let last = Promise.resolve()
   return () => {
@@ -41,6 +41,25 @@ function startInBatches(yieldToEventLoop: () => Promise<void>): JobOptions['mayB
     last = last.then(yieldToEventLoop)
     return last
   }
+}
+
+/**
+ * Runs tasks concurrently and waits for all of them. A failed one does not stop the others, unless the mirror itself failed: then all
+ * stop. The `api` folder bounds the requests in flight: a job that waits for its rate limit costs the others nothing.
+ */
+export function runConcurrently<T extends { error: KnownError | null }>(
+  tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
+  signal: AbortSignal,
+): Promise<T[]> {
+  const stop = new AbortController()
+  const either = AbortSignal.any([signal, stop.signal])
+  return Promise.all(
+    tasks.map(async (task) => {
+      const result = await task(either)
+      if (result.error instanceof MirrorError) stop.abort(result.error)
+      return result
+    }),
+  )
 }
 
 interface RunnerOptions {
@@ -67,28 +86,26 @@ export function createRunner(options: RunnerOptions): RunJobs {
     const tellEnd = isDueRefresh ? undefined : pings?.begin()
     // The jobs report errors. For a refresh that is due, the states have just been read.
     if (!isDueRefresh) await session.refreshes.update().catch(() => {})
-    const tasks = selected.map(
-      ({ organization, job }) =>
-        (stop: AbortSignal) =>
-          runJob({
-            job,
-            plan,
-            trigger,
-            source: () => session.source(organization, job),
-            store: session.store,
-            refresh: session.refreshes.policyOf({ organization, job }),
-            instead,
-            maxPasses: config.maxPasses,
-            removals: { ...config.removals, accept },
-            waitForOwner,
-            now,
-            sleep,
-            mayBegin,
-            yieldToEventLoop,
-            observe: reporter.observe(job),
-            signal: stop,
-          }),
-    )
+    const tasks = selected.map(({ organization, job }) => async (stop: AbortSignal) => {
+      await mayBegin()
+      return runJob({
+        job,
+        plan,
+        trigger,
+        source: () => session.source(organization, job),
+        store: session.store,
+        refresh: session.refreshes.policyOf({ organization, job }),
+        instead,
+        maxPasses: config.maxPasses,
+        removals: { ...config.removals, accept },
+        waitForOwner,
+        now,
+        sleep,
+        yieldToEventLoop,
+        observe: reporter.observe(job),
+        signal: stop,
+      })
+    })
     const results = await runConcurrently(tasks, signal)
     publisher?.note()
     tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)

@@ -1,4 +1,4 @@
-import { type KnownError, MirrorError } from '../errors.ts'
+import type { KnownError } from '../errors.ts'
 import { inWords, jobName } from '../text.ts'
 import { READING_VERSION, type Reading } from './coverage/read-list.ts'
 import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
@@ -10,7 +10,7 @@ import { isWalkedWhole } from './refresh/worth.ts'
 import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
 import { chooseWalk, filtersText } from './resume.ts'
 import { type BusyEvent, countTraffic, noTraffic, runError, runOutcome, withLease } from './run.ts'
-import type { HeldRemovals, Lease, Removals, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
+import type { Lease, Removals, Run, RunRecord, RunTraffic, Store, Walk } from './store.ts'
 import type { Job, Observe, PageSource, Trigger, WalkOutcome, WalkPlan } from './types.ts'
 import { incompleteError, readWalk, totalKey, type WalkEvent } from './walk.ts'
 
@@ -43,8 +43,6 @@ export interface JobOptions {
   now: () => number
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   yieldToEventLoop: () => Promise<void>
-  /** Resolves when the job may begin; null: at once. */
-  mayBegin: () => Promise<void> | null
   observe: Observe<JobEvent>
   signal: AbortSignal
 }
@@ -85,8 +83,13 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     heldBack: null,
   }
   try {
-    await options.mayBegin()
-    await withLease(options, (lease, source) => refreshOrWalk(source, lease, options, result))
+    await withLease(options, (lease, pages, hear) => {
+      const heard: JobOptions['observe'] = (event) => {
+        hear(event)
+        observe(event)
+      }
+      return refreshOrWalk({ ...options, observe: heard, lease, pages, result })
+    })
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
     result.error ??= runError(error, signal)
@@ -97,25 +100,25 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
   return result
 }
 
-async function refreshOrWalk(
-  source: PageSource,
-  lease: Lease,
-  options: JobOptions,
-  result: JobResult,
-): Promise<void> {
-  const times = createPageTimes(lease, options.now)
-  const { store, refresh: policy, now, yieldToEventLoop, observe, signal } = options
-  const parts = { store, lease, source, times, policy, observe, now, yieldToEventLoop, signal }
-  const refresher = new Refresher(parts)
+/** A job that this process has, and what it comes to. */
+interface OwnJob extends JobOptions {
+  lease: Lease
+  pages: PageSource
+  result: JobResult
+}
+
+async function refreshOrWalk(own: OwnJob): Promise<void> {
+  const { lease, pages: source, refresh: policy, now, instead, result } = own
+  const times = createPageTimes(lease, now)
+  const refresher = new Refresher({ ...own, source, times, policy })
   await refresher.heedClock()
-  const tools = { source, lease, times, refresher }
-  if (!options.instead) return runWalk(tools, 0, options, result)
-  const isAsked = options.instead === 'newest'
+  if (!instead) return walkList(own, { times, refresher, charged: 0 })
+  const isAsked = instead === 'newest'
   const reading = await refresher.takeNext(isAsked)
   const { state } = refresher
   // A short list is walked, which costs the same and proves more; and so is one that was never read whole, or cannot be stored.
   const isWalked = state === null || lease.refusal !== null || isWalkedWhole(state)
-  if (isWalked && (reading || !state)) return runWalk(tools, reading?.cost ?? 0, options, result)
+  if (isWalked && (reading || !state)) return walkList(own, { times, refresher, charged: reading?.cost ?? 0 })
   result.isInstead = true
   result.trigger = 'refresh'
   // None is due: another process has done it since the caller looked, or has used up the share.
@@ -124,32 +127,23 @@ async function refreshOrWalk(
   result.runId = done.runId
   result.run = done.run
   result.error = done.error
-  if (!done.error) await prune(source, options)
+  if (!done.error) await prune(own)
 }
 
-/** What a job works with while it runs. */
-interface JobTools {
-  lease: Lease
-  source: PageSource
-  refresher: Refresher
+interface WalkTools {
   times: PageTimes
+  refresher: Refresher
+  /** Requests already charged to the share of refreshes; 0 for an ordinary walk. */
+  charged: number
 }
 
-/**
- * Walks the list: resumes its open walk or begins one, reads it to its end, and judges what it did not show.
- * @param charged Requests already charged to the share of refreshes; 0 for an ordinary walk.
- */
-async function runWalk(
-  tools: JobTools,
-  charged: number,
-  options: JobOptions,
-  result: JobResult,
-): Promise<void> {
-  const { lease, source, refresher, times } = tools
-  const { job, store, removals: rules, observe, yieldToEventLoop, signal } = options
-  const { walk, reading, run, replaces } = await begin(lease, options)
+/** Resumes the open walk of the list or begins one, reads it to its end, and judges what it did not show. */
+async function walkList(own: OwnJob, tools: WalkTools): Promise<void> {
+  const { job, lease, pages: source, store, observe, yieldToEventLoop, signal, result } = own
+  const { times, refresher, charged } = tools
+  const begun = await begin(own)
+  const { walk, reading, run, writer } = begun
   const { traffic } = run
-  const writer = new PageWriter({ store, lease, run, walk, replaces })
   result.walk = walk
   result.items = walk.rowsSeen
   result.runId = run.id
@@ -173,13 +167,10 @@ async function runWalk(
       signal,
     })
     if (read.kind === 'incomplete') {
-      await writer.giveUp()
+      await writer.abandon(walk)
       throw incompleteError(job, read)
     }
-    const end = await endWalk({ store, lease, run, walk, reading, refresher, times, rules, writer }, read)
-    result.coverage = end.coverage
-    result.untrusted = end.untrusted
-    result.heldBack = end.heldBack && heldError(job, end.heldBack, end.untrusted)
+    await endWalk(own, tools, begun, read)
   } catch (error) {
     result.error = runError(error, signal)
   }
@@ -188,103 +179,86 @@ async function runWalk(
   const record = await store.finishRun(run, outcome)
   if (outcome.status === 'refused') result.walk = null
   else result.run = { ...record, ...traffic }
-  if (!result.error) await prune(source, options)
+  if (!result.error) await prune(own)
 }
 
-const DAY_MS = 86_400_000
-
-/** Deletes what is old, unless our clock and the API's are more than a day apart: by a wrong clock everything may seem old. */
-async function prune(source: PageSource, { job, store, observe }: JobOptions): Promise<void> {
-  const ahead = source.clockAhead?.() ?? 0
-  if (Math.abs(ahead) <= DAY_MS) return store.prune(job)
-  const message =
-    `this machine's clock is ${inWords(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the API's, so nothing old is deleted; ` +
-    'set it (NTP): schedules and as_of go by it'
-  observe({ kind: 'notices', page: 1, notices: [{ event: 'clock_differs', level: 'warn', message }] })
-}
-
-interface Beginning {
+interface BegunWalk {
   walk: Walk
   reading: WalkReading
   run: Run
-  /** See `WalkChoice.replace`. */
-  replaces: readonly Pick<Walk, 'id' | 'kind'>[]
-}
-
-/** Resumes the open walk that fits this run, or begins one. */
-async function begin(lease: Lease, options: JobOptions): Promise<Beginning> {
-  const { job, plan, trigger, store, maxPasses, now, yieldToEventLoop, signal } = options
-  const name = jobName(job)
-  const open = await store.openWalks(job)
-  const { resume, abandon, replace } = chooseWalk(open, plan, job, now())
-  const { kind, firstPage } = plan
-  const { total } = job.collection
-  const lastCoverage = lease.lastWalk?.coverage ?? null
-  const rules = { version: READING_VERSION, kind, firstPage, total, maxPasses, lastCoverage }
-  const played = resume && (await replay(resume, { store, name, yieldToEventLoop, signal }))
-  const { runId, walk } = await store.beginRun(lease, {
-    trigger,
-    plan,
-    filters: filtersText(job.collection.filters),
-    rules,
-    resume: played ? resume.id : null,
-    abandon: resume && !played ? [...abandon, resume.id] : abandon,
-    brief: options.instead !== undefined,
-  })
-  const reading = played && walk.resumed ? played : new WalkReading(walk.rules, name)
-  if (walk.resumed) reading.resume()
-  return { walk, reading, run: { id: runId, traffic: noTraffic() }, replaces: replace }
-}
-
-interface EndOptions {
-  store: Store
-  lease: Lease
-  run: Run
-  walk: Walk
-  reading: WalkReading
-  refresher: Pick<Refresher, 'state'>
-  times: PageTimes
-  rules: RemovalRules
   writer: PageWriter
 }
 
-interface WalkEnd extends WalkOutcome {
-  /** Rows that seem to have left the list and stay until a person decides. */
-  heldBack: HeldRemovals | null
+async function begin(own: OwnJob): Promise<BegunWalk> {
+  const { job, lease, plan, trigger, store, maxPasses, instead, now } = own
+  const name = jobName(job)
+  const { kind, firstPage } = plan
+  const { resume, abandon, replace } = chooseWalk(await store.openWalks(job), plan, job, now())
+  const { total, filters } = job.collection
+  const lastCoverage = lease.lastWalk?.coverage ?? null
+  const played = resume && (await replay(resume, { ...own, name }))
+  const { runId, walk } = await store.beginRun(lease, {
+    trigger,
+    plan,
+    filters: filtersText(filters),
+    rules: { version: READING_VERSION, kind, firstPage, total, maxPasses, lastCoverage },
+    resume: played ? resume.id : null,
+    abandon: resume && !played ? [...abandon, resume.id] : abandon,
+    brief: instead !== undefined,
+  })
+  const reading = played && walk.resumed ? played : new WalkReading(walk.rules, name)
+  if (walk.resumed) reading.resume()
+  const run: Run = { id: runId, traffic: noTraffic() }
+  return { walk, reading, run, writer: new PageWriter({ store, lease, run, walk, replaces: replace }) }
 }
 
 /**
  * Removes rows that left the list, or holds them back, and completes the walk. If the process dies before, the next
  * one resumes the walk without a request and judges it again.
  */
-async function endWalk(options: EndOptions, result: Reading): Promise<WalkEnd> {
-  const { store, lease, run, walk, writer } = options
+async function endWalk(own: OwnJob, tools: WalkTools, begun: BegunWalk, read: Reading): Promise<void> {
+  const { job, lease, store, removals: rules, result } = own
+  const { walk, reading, run, writer } = begun
+  const { coverage } = read
   const isFull = walk.kind === 'full'
   const untrusted = isFull
-    ? (walk.untrusted ?? whyUntrusted(withAdvice(lease, result), writer.newRejects))
+    ? (walk.untrusted ?? whyUntrusted(withAdvice(lease, read), writer.newRejects))
     : null
-  const outcome: WalkOutcome = { coverage: result.coverage, untrusted }
-  const removals = isFull && untrusted === null ? await judgeRemovals(options, result) : 'none'
-  const refresh = isFull ? nextRefresh(options, result) : null
-  const { heldBack } = await store.closeWalk(lease, { walk, run, outcome, removals, refresh })
-  return { ...outcome, heldBack }
+  let removals: Removals = 'none'
+  if (isFull && untrusted === null) {
+    const { keyed } = reading
+    const missing = await store.findMissing(lease, { walkId: walk.id, keyed, atOnce: read.cameAtOnce })
+    removals = decideRemovals({ ...missing, listed: Math.min(keyed, read.distinct) }, rules)
+  }
+  const { heldBack } = await store.closeWalk(lease, {
+    walk,
+    run,
+    outcome: { coverage, untrusted },
+    removals,
+    refresh: isFull ? nextRefresh(job, tools, begun, read) : null,
+  })
+  result.coverage = coverage
+  result.untrusted = untrusted
+  result.heldBack = heldBack && heldError(job, heldBack, untrusted)
 }
 
 /** A list that drifts walk after walk most probably has a total that is not the number of its items. */
-function withAdvice({ job, lastWalk }: Lease, result: Reading): Reading {
-  if (result.coverage !== 'drifted' || lastWalk?.coverage !== 'drifted') return result
+function withAdvice({ job, lastWalk }: Lease, read: Reading): Reading {
+  if (read.coverage !== 'drifted' || lastWalk?.coverage !== 'drifted') return read
   const advice = `; if its total is never the number of items that are listed, set ${totalKey(job)}: ignore`
-  return { ...result, why: `${result.why}${advice}` }
+  return { ...read, why: `${read.why}${advice}` }
 }
 
 /** What the next refresh starts from. */
 function nextRefresh(
-  { lease, walk, reading, writer, refresher, times }: EndOptions,
+  job: Job,
+  { times, refresher }: WalkTools,
+  { walk, reading, writer }: BegunWalk,
   { coverage, lastPage, totals, grewInFront }: Reading,
 ): SavedRefresh {
-  const rules = rulesOf(lease.job)
+  const rules = rulesOf(job)
   const complete = {
-    scope: scopeText(lease.job),
+    scope: scopeText(job),
     startedAt: walk.startedAt,
     endedAt: times.ofWalk(),
     addedBehindAt: grewInFront ? reading.beganAnewAt : null,
@@ -299,35 +273,14 @@ function nextRefresh(
   return savedRefresh(afterFullWalk(refresher.state, complete, rules.newest), rules)
 }
 
-async function judgeRemovals(
-  { store, lease, walk, reading, rules }: EndOptions,
-  { cameAtOnce: atOnce, distinct }: Reading,
-): Promise<Removals> {
-  const { keyed } = reading
-  const missing = await store.findMissing(lease, { walkId: walk.id, keyed, atOnce })
-  return decideRemovals({ ...missing, listed: Math.min(keyed, distinct) }, rules)
-}
+const DAY_MS = 86_400_000
 
-/**
- * Runs tasks concurrently and waits for all of them. A failed one does not stop the others, unless the mirror itself failed: then all
- * stop. The `api` folder bounds the requests in flight: a job that waits for its rate limit costs the others nothing.
- */
-export async function runConcurrently<T extends { error: KnownError | null }>(
-  tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
-  signal: AbortSignal,
-): Promise<T[]> {
-  const stop = new AbortController()
-  const stopWithCaller = () => stop.abort(signal.reason)
-  if (signal.aborted) stopWithCaller()
-  signal.addEventListener('abort', stopWithCaller)
-  const runOne = async (task: (signal: AbortSignal) => Promise<T>) => {
-    const result = await task(stop.signal)
-    if (result.error instanceof MirrorError) stop.abort(result.error)
-    return result
-  }
-  try {
-    return await Promise.all(tasks.map(runOne))
-  } finally {
-    signal.removeEventListener('abort', stopWithCaller)
-  }
+/** Deletes what is old, unless our clock and the API's are more than a day apart: by a wrong clock everything may seem old. */
+async function prune({ job, store, pages, observe }: OwnJob): Promise<void> {
+  const ahead = pages.clockAhead?.() ?? 0
+  if (Math.abs(ahead) <= DAY_MS) return store.prune(job)
+  const message =
+    `this machine's clock is ${inWords(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the API's, so nothing old is deleted; ` +
+    'set it (NTP): schedules and as_of go by it'
+  observe({ kind: 'notices', page: 1, notices: [{ event: 'clock_differs', level: 'warn', message }] })
 }

@@ -11,7 +11,7 @@ export interface PageWriterOptions {
   lease: Lease
   run: Run
   walk: Walk
-  /** See `WalkChoice.replace`. */
+  /** Walks that are abandoned once this one has its first page. */
   replaces: readonly Pick<Walk, 'id' | 'kind'>[]
 }
 
@@ -37,23 +37,20 @@ export class PageWriter {
     const { store, lease, run, walk } = this.#options
     const { changes } = await compareWithStore(store, lease.job, page, items)
     const answer = { walk, entry, newToWalk: newToWalk.size, nextPage }
-    const committed = await store.commit(lease, { changes, run, at: entry.at, answer, saved: null })
-    this.newRejects += committed.newRejects
-    this.rowsAdded = committed.rowsAdded
-    for (const replaced of this.#replaces) await this.#abandon(replaced)
+    const commit = { changes, run, at: entry.at, answer, saved: null }
+    const { newRejects, rowsAdded, notices } = await store.commit(lease, commit)
+    this.newRejects += newRejects
+    this.rowsAdded = rowsAdded
+    for (const replaced of this.#replaces) await this.abandon(replaced)
     this.#replaces = []
-    const result = pageResult(changes, committed.notices)
+    const result = pageResult(changes, notices)
     this.written.added += result.added
     this.written.changed += result.changed
     return result
   }
 
-  /** Abandons the walk: it cannot be completed. */
-  giveUp(): Promise<void> {
-    return this.#abandon(this.#options.walk)
-  }
-
-  async #abandon(walk: Pick<Walk, 'id' | 'kind'>): Promise<void> {
+  /** Ends a walk that cannot be completed. */
+  async abandon(walk: Pick<Walk, 'id' | 'kind'>): Promise<void> {
     const { store, lease, run } = this.#options
     await store.closeWalk(lease, { walk, run, outcome: null, removals: 'none', refresh: null })
   }
@@ -87,20 +84,14 @@ export function pageResult(
   }
 }
 
-interface Reject {
-  id: string
-  reason: string
-  text: string
-}
-
-function rejectsOf(items: readonly ListedItem[]): Reject[] {
+function rejectsOf(items: readonly ListedItem[]): PageChanges['rejects'] {
   return items.flatMap((listed) =>
     'reject' in listed ? [{ id: listed.id, reason: listed.reject, text: listed.item.text }] : [],
   )
 }
 
 /** The log line about items without a usable key: how many, and why the first one has none. */
-function rejectNotice(page: number, rejects: readonly Reject[]): Notice[] {
+function rejectNotice(page: number, rejects: PageChanges['rejects']): Notice[] {
   const [first] = rejects
   if (!first) return []
   const many = `${counted(rejects.length, 'item')} of page ${page} ${rejects.length === 1 ? 'has' : 'have'} no usable key`

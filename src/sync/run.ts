@@ -3,7 +3,7 @@ import { jobName } from '../text.ts'
 import type { JobEvent, JobOptions } from './job.ts'
 import { type OwnerWork, ownerName, workText } from './owner-work.ts'
 import type { Lease, PageRetry, RunOutcome, RunTraffic, Store } from './store.ts'
-import type { Observe, PageSource } from './types.ts'
+import type { Observe, PageSource, RequestEvent } from './types.ts'
 
 // A run: it takes its job, counts what it sends, and says how it ended.
 
@@ -12,6 +12,9 @@ const FIRST_LOOK_MS = 250
 const LONGEST_LOOK_MS = 2000
 /** The pause as a part of the time waited so far: a wait of hours needs no look four times a second. */
 const LOOK_SHARE = 0.05
+
+/** A page has come, of a walk or of a refresh. */
+const CAME = ['page', 'notices']
 
 /** Another process has the job; this one waits for its end, and says so at each look. `owner`: its name. */
 export interface BusyEvent {
@@ -31,25 +34,28 @@ interface LeaseOptions
 
 /**
  * Takes the job and opens the source of its pages for `work`, and gives both back. Throws BUSY if the caller does not wait for an owner,
- * and the reason if no request may be sent.
+ * and the reason if no request may be sent. `hear` is told what `work` observes: what others have to know of it is saved.
  */
 export async function withLease<T>(
   options: LeaseOptions,
-  work: (lease: Lease, source: PageSource) => Promise<T>,
+  work: (lease: Lease, source: PageSource, hear: Observe<{ kind: string }>) => Promise<T>,
 ): Promise<T> {
+  const { store } = options
   const lease = await acquire(options)
+  const retries = new RetryNotes(lease, options)
   try {
-    const source = notingRetries(await options.source(), lease, options)
+    const source = await options.source()
     try {
       const refusal = await source.refusal()
       // Nothing was sent, so no line of `sync_runs` tells of it.
       if (refusal) throw refusal
-      return await work(lease, source)
+      return await work(lease, source, (event) => retries.hear(event))
     } finally {
       await source.close()
     }
   } finally {
-    await options.store.release(lease)
+    await retries.written
+    await store.release(lease)
   }
 }
 
@@ -75,37 +81,33 @@ async function acquire(options: LeaseOptions): Promise<Lease> {
   }
 }
 
-/** The source of a job, which also saves which page it is retrying, so that others see why no page comes. */
-function notingRetries(
-  source: PageSource,
-  lease: Lease,
-  { store, now }: Pick<LeaseOptions, 'store' | 'now'>,
-): PageSource {
-  return {
-    ...source,
-    async fetchPage(page, observe, signal, ...how) {
-      let since: number | null = null
-      let noted = Promise.resolve()
-      const note = (retry: PageRetry | null) => {
-        // A store that cannot be written ends the run at its next page; a note alone does not.
-        noted = noted.then(() => store.noteRetry(lease, retry)).catch(() => {})
-      }
-      const noting: typeof observe = (event) => {
-        if (event.kind === 'retry') {
-          since ??= now()
-          note({ since, until: now() + event.delayMs, error: `${event.code}: ${event.reason}` })
-        }
-        observe(event)
-      }
-      try {
-        return await source.fetchPage(page, noting, signal, ...how)
-      } finally {
-        if (since !== null) {
-          note(null)
-          await noted
-        }
-      }
-    },
+/** Saves that a page is asked for again, so that others see why none comes; until one has come, or the lease ends. */
+class RetryNotes {
+  written: Promise<void> = Promise.resolve()
+  #since: number | null = null
+  #lease: Lease
+  #options: { store: Pick<Store, 'noteRetry'>; now: () => number }
+
+  constructor(lease: Lease, options: { store: Pick<Store, 'noteRetry'>; now: () => number }) {
+    this.#lease = lease
+    this.#options = options
+  }
+
+  hear(event: { kind: string } | RequestEvent): void {
+    const { now } = this.#options
+    if ('delayMs' in event) {
+      this.#since ??= now()
+      const error = `${event.code}: ${event.reason}`
+      this.#note({ since: this.#since, until: now() + event.delayMs, error })
+    } else if (this.#since !== null && CAME.includes(event.kind)) {
+      this.#since = null
+      this.#note(null)
+    }
+  }
+
+  #note(retry: PageRetry | null): void {
+    // A store that cannot be written ends the run at its next page; a note alone does not.
+    this.written = this.written.then(() => this.#options.store.noteRetry(this.#lease, retry)).catch(() => {})
   }
 }
 

@@ -41,9 +41,14 @@ export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   const { job, observe, signal } = options
   const result: VerifyResult = { job, differences: null, error: null }
   try {
-    result.differences = await withLease({ ...options, isVerify: true }, async (lease, source) => {
+    result.differences = await withLease({ ...options, isVerify: true }, async (lease, source, hear) => {
       if (lease.refusal) throw lease.refusal
-      return lease.isNeverSynced ? allMissing(source, options) : compare(source, lease, options)
+      const heard: VerifyOptions['observe'] = (event) => {
+        hear(event)
+        observe(event)
+      }
+      const own = { ...options, observe: heard }
+      return lease.isNeverSynced ? allMissing(source, own) : compare(source, lease, own)
     })
   } catch (error) {
     result.error = withoutSync(job, runError(error, signal))

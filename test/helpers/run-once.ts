@@ -35,7 +35,6 @@ export function jobOptions(
     refresh: null,
     now: clock.now,
     sleep: clock.sleep,
-    mayBegin: () => null,
     yieldToEventLoop: async () => {},
     observe: hearing(),
     signal: new AbortController().signal,

@@ -36,11 +36,11 @@ it('a page goes from its job to the store, and from the source to its walk, thro
   const toWalk = [
     'sync/job.ts runJob',
     'sync/run.ts withLease',
-    'sync/job.ts runWalk',
+    'sync/job.ts walkList',
     'sync/walk.ts readWalk',
   ]
   expect(hops).toEqual({
-    asked: [...toWalk, 'sync/walk.ts fetch', 'sync/run.ts fetchPage'],
+    asked: [...toWalk, 'sync/walk.ts fetch'],
     written: [...toWalk, 'sync/page-writer.ts write'],
   })
 })

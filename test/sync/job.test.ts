@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { runConcurrently } from '../../src/cli/run-jobs.ts'
 import {
   InterruptedError,
   JobError,
@@ -7,7 +8,7 @@ import {
   RetryableError,
   TokenRefusedError,
 } from '../../src/errors.ts'
-import { type JobOptions, runConcurrently, runJob } from '../../src/sync/job.ts'
+import { type JobOptions, runJob } from '../../src/sync/job.ts'
 import type { Store } from '../../src/sync/store.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
