@@ -220,10 +220,10 @@ describe('verify of a list that changes meanwhile', () => {
 })
 
 /** An item comes where the list is read already and another one leaves, before this answer; then it leaves, too, and nothing shows what it was. */
-function passingThrough(at: number): NonNullable<Script['before']> {
+function passingThrough(answer: number): NonNullable<Script['before']> {
   return (count, { ids }) => {
-    if (count === at) ids.splice(0, 8, 1, 2, 3, 4, 20, 5, 6, 8)
-    if (count === at + 1) ids.splice(4, 1)
+    if (count === answer) ids.splice(0, 8, 1, 2, 3, 4, 20, 5, 6, 8)
+    if (count === answer + 1) ids.splice(4, 1)
   }
 }
 

@@ -399,6 +399,37 @@ describe('between two pages of a walk', () => {
     expect(added).toBe(62)
   })
 
+  it('a row that comes while a list of 100 pages is walked is there within 6 seconds, at every: 2s', async () => {
+    const test = openTestMirror()
+    const cameAt = new Map<number, number>()
+    const list = scriptedList({
+      ids: upTo(2500),
+      perPage: 25,
+      before: (answer, { ids }) => {
+        // One answer a second.
+        test.clock.advance(1000)
+        if (answer <= 101 || answer % 7 !== 0) return
+        ids.push(5000 + answer)
+        cameAt.set(5000 + answer, test.clock.now())
+      },
+    })
+    await runOnce(test, list)
+    test.clock.advance(MINUTE)
+    const policy = policyOf(test.clock.now, {
+      every: 2000,
+      share: shareOf(test.clock.now, { limit: 120, percent: 50 }),
+    })
+
+    await runOnce(test, list, { refresh: policy })
+
+    const end = test.clock.now()
+    const rows = test.rows('SELECT id, _first_seen_at AS at FROM orders WHERE id > 5000')
+    const seenAt = new Map(rows.map(({ id, at }) => [id, Date.parse(String(at))]))
+    const late = Array.from(cameAt, ([id, came]) => Math.min(seenAt.get(id) ?? end, end) - came)
+    expect(late.length).toBeGreaterThan(20)
+    expect(Math.max(...late)).toBeLessThanOrEqual(6000)
+  })
+
   it('what a refresh sees is not missed by the walk', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(60), before: () => test.clock.advance(1000) })
