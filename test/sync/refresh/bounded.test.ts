@@ -102,40 +102,6 @@ describe('a refresh of a list that moves between all answers', () => {
   })
 })
 
-/** New rows come at page 1, or among those there. The reading from the last page cannot tell them from new ones at the end. */
-const SCENES: Record<string, (list: Listing, request: number) => void> = {
-  'one new row in front, and a field of all rows changes': (list) => {
-    list.insert(0)
-    list.change(0, list.rows.length)
-  },
-  'two new rows in front': (list) => {
-    list.insert(0)
-    list.insert(0)
-  },
-  'three new rows anywhere, as in a list by name': (list, request) => {
-    for (const share of [0.19, 0.47, 0.83])
-      list.insert(Math.floor(list.rows.length * ((share * request) % 1)))
-  },
-}
-
-describe('a reading from the last page, with these in front of each request', () => {
-  it.each(Object.entries(SCENES))('ends, and claims only what it has followed: %s', (_name, scene) => {
-    for (let count = 300; count < 360; count++) {
-      const list = new Listing('first', count)
-      const state = list.walk()
-      for (let request = 1; request <= 30; request++) scene(list, request)
-
-      const refreshed = list.refresh(state, {
-        rules: { newest: 'last' },
-        before: (request) => scene(list, request),
-      })
-
-      expect(refreshed.asked.length).toBeLessThanOrEqual(MOST_A_PAGE * list.lastPage)
-      if (refreshed.outcomes.includes('unsettled')) expect(refreshed.state?.freshAsOf).toBe(state.freshAsOf)
-    }
-  })
-})
-
 describe('a list that loses rows between all answers', () => {
   it('is read again from where it was settled, thrice in a row, before it is left to a full walk', () => {
     const list = new Listing('first', 100)

@@ -31,60 +31,6 @@ describe('the requests that new rows cost', () => {
       })
     }
   })
-
-  // At `last` the first request shows where the end is by now, and that page is asked again; 25 old rows take up to two pages.
-  it.each([
-    { end: 'first', most: (added: number) => added / 25 + 2, mean: (added: number) => added / 25 + 2 },
-    {
-      end: 'last',
-      most: (added: number) => Math.ceil(added / 25) + 3,
-      mean: (added: number) => added / 25 + 3,
-    },
-  ] as const)(
-    'are bounded wherever the pages are cut, for 0 to 200 new rows: $end',
-    ({ end, most, mean }) => {
-      const counts = Array.from({ length: 25 }, (_, index) => 200 + index)
-      const wrong = Array.from({ length: 201 }, (_, added) => added).filter((added) => {
-        const costs = counts.map((count) => {
-          const { list, state } = synced(end, count)
-          list.add(added)
-          const { asked, outcomes } = list.refresh(state)
-          return list.missing.length === 0 && outcomes[0] === 'settled' ? asked.length : Number.NaN
-        })
-        const sum = costs.reduce((all, cost) => all + cost, 0)
-        return !(Math.max(...costs) <= most(added) && sum / costs.length <= mean(added))
-      })
-
-      expect(wrong).toEqual([])
-    },
-  )
-
-  // 28 / 25 + 3 would be 4 requests. 28 new rows end on page 22 then, and 2 on page 21: no first request is right for both.
-  describe('are 5 for 28 new rows where page 20 of 20 had 24, and would be too few with 4', () => {
-    it('since an item that was put in behind 24 known rows stands on the fifth page', () => {
-      const { list, state } = synced('last', 498)
-      list.insert(474)
-      list.add(27)
-
-      expect(list.refresh(state).asked.slice(0, 5)).toEqual([20, 22, 21, 20, 19])
-      expect(list.missing).toEqual([])
-    })
-
-    it('since what the first answer held of page 20 may have gone by then, and as many have come', () => {
-      const { list, state } = synced('last', 499)
-      list.add(28)
-      const { asked } = list.refresh(state, {
-        before(request) {
-          if (request !== 2) return
-          list.remove(490)
-          list.add(1)
-        },
-      })
-
-      expect(asked).toEqual([20, 22, 21, 20, 19])
-      expect(list.missing).toEqual([])
-    })
-  })
 })
 
 describe('the search for the last page', () => {
@@ -177,47 +123,6 @@ describe('an item that is deleted behind the reading', () => {
     })
 
     expect(asked.slice(0, 6)).toEqual([1, 2, 3, 4, 3, 2])
-    expect(list.missing).toEqual([])
-  })
-
-  it('asks the page where it began again when something came meanwhile', () => {
-    const { list, state } = synced('first', 500)
-    list.add(60)
-    const { asked } = list.refresh(state, {
-      before(request) {
-        if (request === 3) list.remove(0)
-        if (request === 4) list.add(1)
-      },
-    })
-
-    expect(asked.slice(0, 5)).toEqual([1, 2, 3, 2, 3])
-    expect(list.missing).toHaveLength(1)
-  })
-
-  it('is followed again behind the page where it began, if changed items came to the front of a list by update meanwhile', () => {
-    const { list, state } = synced('first', 500)
-    list.add(60)
-    const { asked } = list.refresh(state, {
-      before(request) {
-        if (request === 2) list.remove(0)
-        if (request === 3) list.moveToEnd(300)
-      },
-    })
-
-    expect(asked.slice(0, 4)).toEqual([1, 2, 1, 2])
-    expect(list.missing).toEqual([])
-  })
-
-  it('moves what was read to pages that were not, from the last page inwards', () => {
-    const { list, state } = synced('last', 500)
-    list.add(60)
-    const { asked } = list.refresh(state, {
-      before(request) {
-        if (request === 3) list.remove(0, 5)
-      },
-    })
-
-    expect(asked.slice(0, 5)).toEqual([20, 23, 22, 21, 20])
     expect(list.missing).toEqual([])
   })
 })
