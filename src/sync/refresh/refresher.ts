@@ -194,7 +194,13 @@ export class Refresher {
       reading = policy
         ? await policy.share.take((share) =>
             this.#state
-              ? nextOfVisit(sharingList(this.#state, policy, now()), share, policy.share.rules(), pages, now())
+              ? nextOfVisit(
+                  sharingList(this.#state, policy, now()),
+                  share,
+                  policy.share.rules(),
+                  pages,
+                  now(),
+                )
               : null,
           )
         : null
