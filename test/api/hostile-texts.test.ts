@@ -14,7 +14,7 @@ import { createJob } from './helpers/job.ts'
 /** Processor time, which other processes do not lengthen. Reading the text once takes a hundredth of it. */
 const LONGEST_MS = 1000
 
-const LENGTH = 150_000
+const LENGTH = 120_000
 
 /** The most that Node accepts of all headers together. */
 const MOST_OF_HEADERS = 16_000
@@ -82,7 +82,7 @@ describe('a hostile text', () => {
 
   it('is read in linear time: a link', () => {
     const links = ['page=2&', '?', '&', '%', '%41', 'é', '/../'].map(
-      (piece) => `/list?${piece.repeat(1_000_000)}`,
+      (piece) => `/list?${piece.repeat(200_000)}`,
     )
 
     expect(longest((text) => nextPage(text, 1), links)).toBeLessThan(LONGEST_MS)

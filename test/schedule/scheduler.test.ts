@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 
 import { isCron, nextFireAfter } from '../../src/schedule/cron.ts'
 import { type ScheduledJob, type Scheduler, startScheduler } from '../../src/schedule/scheduler.ts'
+import { createSteppedClock } from '../api/helpers/clock.ts'
 import { anyExpression, anyMoment, anyZone } from './schedules.ts'
-import { createTimeline } from './timeline.ts'
 
 const START = Date.parse('2026-11-20T08:00:00Z')
 const NEW_YEAR = '0 0 1 1 *'
@@ -40,14 +40,14 @@ interface Model {
 /** The scheduler, and what its jobs did. What a job does ends when the test says so. */
 interface Real {
   scheduler: Scheduler
-  timeline: ReturnType<typeof createTimeline>
+  timeline: ReturnType<typeof createSteppedClock>
   jobs: ScheduledJob[]
   seen: { atOnce: number; runs: number; overlaps: number; errors: number; end: End }[]
   stop: { promise: Promise<void>; isSettled: boolean } | null
 }
 
 function begin(dueAtStart: readonly boolean[]): { model: Model; real: Real } {
-  const timeline = createTimeline(START)
+  const timeline = createSteppedClock(START)
   const seen = SCHEDULES.map(() => ({ atOnce: 0, runs: 0, overlaps: 0, errors: 0, end: NOT_BEGUN }))
   const at = (name: string) => {
     const one = seen[SCHEDULES.findIndex((schedule) => schedule.name === name)]
@@ -221,7 +221,7 @@ describe('a scheduler', () => {
 
   it('reports a job that throws, and runs it the next time', async () => {
     const errors: [string, unknown][] = []
-    const timeline = createTimeline(START)
+    const timeline = createSteppedClock(START)
     const job = {
       name: 'orders',
       expression: '* * * * * *',
@@ -242,7 +242,7 @@ describe('a scheduler', () => {
   })
 
   it('looks each half minute, also for a job of once a year', async () => {
-    const timeline = createTimeline(START)
+    const timeline = createSteppedClock(START)
     const job = { name: 'orders', expression: NEW_YEAR, timezone: 'UTC', dueAtStart: false }
     const events = { onOverlap: () => {}, onError: () => {} }
     const scheduler = startScheduler([{ ...job, run: async () => {} }], events, timeline)
@@ -254,7 +254,7 @@ describe('a scheduler', () => {
   })
 
   it('is never late where it has nothing to look for', () => {
-    const timeline = createTimeline(START)
+    const timeline = createSteppedClock(START)
     const scheduler = startScheduler([], { onOverlap: () => {}, onError: () => {} }, timeline)
 
     expect(scheduler.isTicking(timeline.now() + 3_600_000)).toBe(true)
@@ -266,7 +266,7 @@ const HOUR = 60 * MINUTE
 
 /** A scheduler with one job whose runs take no time, and when they began. */
 function createScene(expression: string, timezone: string, start: number) {
-  const timeline = createTimeline(start)
+  const timeline = createSteppedClock(start)
   const times: string[] = []
   const run = async () => {
     times.push(new Date(timeline.now()).toISOString())
