@@ -3,7 +3,7 @@ import { html, raw } from 'hono/html'
 import type { NextStep } from '../report/next-step.ts'
 import type { JobStatus, Status } from '../report/status.ts'
 import { asOfText, daemonText, nextRunText, problemLines } from '../report/status-text.ts'
-import { STATES, type State } from '../report/verdict.ts'
+import { gravestFirst, STATES, type State } from '../report/verdict.ts'
 import { counted, printable } from '../text.ts'
 
 const STYLE = `
@@ -101,14 +101,11 @@ function toneOf({ check_exit_code: code, jobs }: Status): Tone {
 
 type Tone = (typeof STATES)[State]['tone']
 
-/** The gravest first. */
-const ORDER = Object.keys(STATES)
-
 /** More rows make a page heavy; the worst are among these. */
 const MOST_LISTS = 500
 
 function listsTable(status: Status) {
-  const sorted = status.jobs.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))
+  const sorted = gravestFirst(status.jobs)
   const hidden = sorted.length - MOST_LISTS
   return html`<table>
 <thead><tr><th>list</th><th>state</th><th class="number">rows</th><th>as of</th></tr></thead>

@@ -3,7 +3,7 @@ import { counted, grouped, inWords, printable } from '../text.ts'
 import type { NextStep } from './next-step.ts'
 import type { Problem } from './notes.ts'
 import type { JobStatus, Status } from './status.ts'
-import { needsAttention, STATES } from './verdict.ts'
+import { gravestFirst, needsAttention, STATES } from './verdict.ts'
 
 /**
  * How things are, what is wrong and why, the lists, and what to do next.
@@ -53,7 +53,9 @@ export function problemLines(
   jobs: readonly JobStatus[],
   textOf = ({ text }: Problem) => text,
 ): string[] {
-  const wrong = jobs.flatMap((job) => (job.problem === null ? [] : [{ job, problem: job.problem }]))
+  const wrong = gravestFirst(jobs).flatMap((job) =>
+    job.problem === null ? [] : [{ job, problem: job.problem }],
+  )
   const causes = Map.groupBy(wrong, ({ job, problem }) => `${job.state}: ${textOf(problem)}`)
   return Array.from(causes, ([cause, lists]) => {
     const names = lists

@@ -7,7 +7,7 @@ import { type NextStep, nextStep, type Step, stepOf, stepsOf } from './next-step
 import { misfitNotes, notesOf, type Problem, problemOf } from './notes.ts'
 import { isAhead, isOverdue } from './overdue.ts'
 import { type Pace, timeLeft } from './time-left.ts'
-import { checkExitCode, isOutdated, type State, verdict } from './verdict.ts'
+import { checkExitCode, gravestFirst, isOutdated, type State, verdict } from './verdict.ts'
 
 /** What `status` says, made once for the text, `--json`, the page, `/check`, the metrics and pings. Times are ISO 8601. */
 export interface Status {
@@ -108,9 +108,10 @@ export function createStatus(facts: StatusFacts): Status {
   const known = lists.map((list) => {
     const pace = paces.get(list)
     const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
-    return { row: list.row, ...listStatus(list, left, facts, daemon.running === true) }
+    return listStatus(list, left, facts, daemon.running === true)
   })
   const jobs = known.map(({ job }) => job)
+  const steps = known.map(({ job, step }) => ({ state: job.state, row: job, step }))
   const told = { config, unusable, daemon, jobs, now: new Date(now).toISOString() }
   return {
     version: 1,
@@ -118,7 +119,7 @@ export function createStatus(facts: StatusFacts): Status {
     database,
     verdict: verdict(told, facts),
     check_exit_code: checkExitCode(told),
-    next: [...stepsOfTheWhole(told, facts), ...stepsOf(known)],
+    next: [...stepsOfTheWhole(told, facts), ...stepsOf(gravestFirst(steps))],
     notes: misfitNotes(facts.misfits),
     ...told,
   }

@@ -50,6 +50,13 @@ function both(words: string): readonly [string, string] {
   return [words, words]
 }
 
+const ORDER = Object.keys(STATES)
+
+/** The lists, the gravest first. */
+export function gravestFirst<Job extends Pick<JobStatus, 'state'>>(jobs: readonly Job[]): Job[] {
+  return jobs.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))
+}
+
 /** Whether a list is not well, by the one policy of all alarms. */
 export function needsAttention({ state }: Pick<JobStatus, 'state'>): boolean {
   return STATES[state].exit !== 0
@@ -112,7 +119,7 @@ function reasonText(state: State, lists: readonly JobStatus[], now: number): str
 
 /** The states that some lists have, the gravest first. */
 function statesOf(lists: ReadonlyMap<State, unknown>): State[] {
-  return (Object.keys(STATES) as State[]).filter((state) => lists.has(state))
+  return (ORDER as State[]).filter((state) => lists.has(state))
 }
 
 /** What needs nobody to act yet, the gravest first; null: nothing. */

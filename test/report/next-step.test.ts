@@ -119,6 +119,15 @@ describe('the steps of several lists', () => {
     ])
   })
 
+  it('are told the gravest first', () => {
+    const lists = [listOf('acme', failedBy()), listOf('globex', { held_since: at(9) })]
+
+    expect(stepsOf(...lists).map((step) => step.split(':')[0])).toEqual([
+      'give globex a new token, or if the old one is valid again',
+      'when the API answers again',
+    ])
+  })
+
   it('name first what is not about a list', () => {
     const two = [1, 2].map((pid) => ({ pid, since: at(9), running: true, outdated: false }))
 

@@ -229,8 +229,8 @@ next: wait: it is tried again by itself
     expect(pingText(status).split('\n')).toEqual([
       '4 of 5 lists need attention (3 failed, 1 overdue)',
       `globex orders, initech orders: failing since ${at(30)} (30 minutes): FORBIDDEN (the token has no access to this organization)`,
-      `hooli orders: overdue since ${at(10)} (10 minutes): by its schedule (* * * * *) it should have been read`,
       `tyrell orders: failing since ${at(30)} (30 minutes): OF_LATER`,
+      `hooli orders: overdue since ${at(10)} (10 minutes): by its schedule (* * * * *) it should have been read`,
     ])
   })
 

@@ -55,8 +55,11 @@ async function prettyText(destination: Writable, color: boolean): Promise<Writab
     translateTime: 'SYS:HH:MM:ss',
     hideObject: true,
     messageFormat: ({ organization, collection, msg, error_code: code, error_message: why }) => {
-      const text = [organization, collection, msg].filter((word) => typeof word === 'string').join(' ')
-      return printable(typeof why === 'string' ? `${text}: ${String(code)}: ${why}` : text, 2000)
+      const words = typeof why === 'string' ? [msg, code, why] : [msg]
+      const list = typeof collection === 'string' ? `${String(organization)} ${collection} ` : ''
+      // Messages of errors begin with the name of the list, since they also stand alone.
+      const text = words.map((word) => String(word).replace(list, '')).join(': ')
+      return printable(`${list}${text}`, 2000)
     },
   })
 }
