@@ -98,7 +98,7 @@ describe('forget', () => {
       /key id, .*says id, state: .*admin-mirror forget --org ORG --collection orders/,
     )
     expect((await sync()).code).toBe(0)
-    expect(workspace.rows("SELECT name FROM pragma_table_info('orders') WHERE pk > 0")).toHaveLength(3)
+    expect(workspace.rows("SELECT name FROM pragma_index_info('orders_by_key')")).toHaveLength(3)
   })
 })
 
