@@ -279,22 +279,14 @@ function scene(takesMs: number) {
 }
 
 describe('a kept answer', () => {
-  it('is used for a second, by all who ask meanwhile', async () => {
-    const { clock, get } = scene(0)
-
-    const first = await Promise.all([get(), get()])
-    clock.now += 999
-    const later = await get()
-    clock.now += 1
-
-    expect([...first, later, await get()]).toEqual([1, 1, 1, 2])
-  })
-
-  it('that takes long is used twenty times as long', async () => {
-    const { clock, get } = scene(300)
+  it.each([
+    ['at once is used for a second', 0, 1000],
+    ['slowly is used twenty times as long as it took', 300, 6000],
+  ])('that comes %s', async (_, takesMs, keptMs) => {
+    const { clock, get } = scene(takesMs)
 
     await get()
-    clock.now += 5999
+    clock.now += keptMs - 1
     await get()
     const before = clock.computed
     clock.now += 1
