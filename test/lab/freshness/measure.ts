@@ -12,9 +12,8 @@ import {
   shareRules,
 } from '../../../src/sync/refresh/worth.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
-import type { ServedPage } from './living-list.ts'
 import { createFreshnessMirror, type FreshnessMirror, type Measured } from './mirror.ts'
-import { createWorld, type World, type WorldSetting } from './world.ts'
+import { createWorld, type ServedPage, type World, type WorldSetting } from './world.ts'
 
 /** Lists of one token, refreshed by the program's own decisions beside a walk a day. */
 export interface Line {

@@ -1,6 +1,19 @@
 import type { Random } from '../../simulation/random.ts'
-import { changesOf } from './lives.ts'
-import { createLivingList, type Order, type Removals, type ServedPage } from './living-list.ts'
+
+/** Where new items appear; `by update` puts changed ones there, too: at the end of the list. */
+type Order = 'first' | 'last' | 'by update' | 'random'
+
+/** Which items go; in a list without an order it is any. */
+type Removals = 'oldest' | 'newest'
+
+export interface ServedPage {
+  ids: readonly number[]
+  total: number
+  lastPage: number
+}
+
+const HOUR = 60
+const DAY = 24 * HOUR
 
 export interface WorldSetting {
   order: Order
@@ -31,8 +44,6 @@ export interface World {
   pageAt(page: number): ServedPage
 }
 
-const DAY = 24 * 60
-
 interface Happening {
   time: number
   /** Null: an item goes. */
@@ -42,7 +53,7 @@ interface Happening {
 export function createWorld(setting: WorldSetting, random: Random, observer: WorldObserver): World {
   const bornBefore = birthsBefore(setting, random)
   const bornLater = pointsOfTime(setting, random)
-  const list = createLivingList(setting.order, setting.removals, random.fork())
+  const list = createList(setting, random.fork())
   for (const id of bornBefore.keys()) list.add(id)
   const happenings = plan(setting, bornBefore, bornLater, random)
   const isListed = new Set(bornBefore.keys())
@@ -79,6 +90,44 @@ export function createWorld(setting: WorldSetting, random: Random, observer: Wor
   }
 
   return { bornBefore, passTo, pageAt: list.pageAt }
+}
+
+const PER_PAGE = 25
+
+/** Of so many items one goes, where the newest ones go. */
+const NEWEST = 100
+
+function createList({ order, removals }: WorldSetting, random: Random) {
+  /** The newest last, but for a list in no order. */
+  const ids: number[] = []
+
+  return {
+    add(id: number): void {
+      if (order === 'random') ids.splice(random.whole(0, ids.length), 0, id)
+      else ids.push(id)
+    },
+    /** Nothing stands elsewhere afterwards, unless the list is sorted by update. */
+    change(id: number): void {
+      if (order === 'by update') ids.push(...ids.splice(ids.indexOf(id), 1))
+    },
+    /** Takes an item away; none of an empty list. */
+    remove(): number | null {
+      if (ids.length === 0) return null
+      const first = order === 'random' ? 0 : Math.max(0, ids.length - NEWEST)
+      const isAny = order === 'random' || removals === 'newest'
+      return ids.splice(isAny ? random.whole(first, ids.length - 1) : 0, 1)[0] ?? null
+    },
+    pageAt(page: number): ServedPage {
+      const total = ids.length
+      const start = (page - 1) * PER_PAGE
+      const end = Math.min(start + PER_PAGE, total)
+      const served =
+        order === 'first'
+          ? ids.slice(Math.max(0, total - end), Math.max(0, total - start)).toReversed()
+          : ids.slice(start, end)
+      return { ids: served, total, lastPage: Math.max(1, Math.ceil(total / PER_PAGE)) }
+    },
+  }
 }
 
 /** The oldest first. */
@@ -126,4 +175,49 @@ function batchesOf({ batch, minutes }: WorldSetting): number[] {
 
 function gap(perMinute: number, random: Random): number {
   return -Math.log(1 - random.next()) / perMinute
+}
+
+/** A change that an item may go through: how likely, and so many minutes after it came, log-normal around the median. */
+interface Stage {
+  chance: number
+  minutes: number
+  /** Of the logarithm. */
+  spread: number
+}
+
+/** How items change after they came. `apart`: so nearly at two ages that all else stands still. */
+const LIVES: Record<string, readonly Stage[]> = {
+  orders: [
+    { chance: 0.9, minutes: 5, spread: 0.8 },
+    { chance: 0.9, minutes: HOUR, spread: 0.8 },
+    { chance: 0.9, minutes: DAY, spread: 0.8 },
+    { chance: 0.9, minutes: 3 * DAY, spread: 0.8 },
+    { chance: 0.15, minutes: 20 * DAY, spread: 1.5 },
+  ],
+  fast: [
+    { chance: 1, minutes: 2, spread: 1 },
+    { chance: 1, minutes: 20, spread: 1 },
+  ],
+  slow: [
+    { chance: 1, minutes: 2 * DAY, spread: 1 },
+    { chance: 1, minutes: 14 * DAY, spread: 1 },
+    { chance: 1, minutes: 60 * DAY, spread: 1 },
+  ],
+  apart: [
+    { chance: 1, minutes: 0.5 * HOUR, spread: 0.25 },
+    { chance: 1, minutes: 10 * DAY, spread: 0.25 },
+  ],
+}
+
+/** When an item that came at this minute changes, in minutes. */
+function changesOf(life: string, came: number, random: Random): number[] {
+  const stages = LIVES[life]
+  if (!stages) throw new Error(`there is no life ${life}; there are: ${Object.keys(LIVES).join(', ')}`)
+  return stages
+    .filter(({ chance }) => random.chance(chance))
+    .map(({ minutes, spread }) => came + minutes * Math.exp(spread * normal(random)))
+}
+
+function normal(random: Random): number {
+  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next())
 }
