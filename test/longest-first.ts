@@ -7,7 +7,6 @@ const LONG = [
   'simulation/postgres/planted.long.test.ts',
   'stories/postgres/outages.long.test.ts',
   'stories/postgres/failover.long.test.ts',
-  'stories/called.long.test.ts',
   'simulation/planted.long.test.ts',
   'bench/bench.long.test.ts',
 ]

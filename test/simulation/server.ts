@@ -97,7 +97,11 @@ export interface ServerEvent {
   act: ServerAct
 }
 
-export type ServerAct = (server: Pick<Server, 'change' | 'setValid'>) => void
+/** What somebody does to the lists and tokens of the server. */
+export type ServerAct = (server: {
+  change(job: string, change: Change): void
+  setValid(token: string, isValid: boolean): void
+}) => void
 
 export interface ServerOptions {
   baseUrl: string
@@ -115,19 +119,9 @@ export interface ServerOptions {
 }
 
 /** The simulated Administration API. */
-export interface Server {
-  receive(request: Request, now: number): Outcome
-  /** How often requests meet a fault, from now on. */
-  setWeather(faults: number): void
-  /** Changes the list of a job. */
-  change(job: string, change: Change): void
-  /** A token is refused from now on, or accepted. */
-  setValid(token: string, isValid: boolean): void
-  /** What was still to happen has happened; nothing fails or limits requests any more, and all tokens are valid. */
-  relent(): void
-}
+export type Server = ReturnType<typeof createServer>
 
-export function createServer(options: ServerOptions): Server {
+export function createServer(options: ServerOptions) {
   const { lists, random, baseUrl } = options
   const revoked = new Set<string>()
   let throttle = createThrottle(options.throttle)
@@ -156,8 +150,9 @@ export function createServer(options: ServerOptions): Server {
     return pageAnswer(found, pageBody(found, `${baseUrl}/api/v1/admin/${collection}`, filters), headers)
   }
 
-  const server: Server = {
-    receive(request, now) {
+  const server = {
+    /** Answers a request that has arrived. */
+    receive(request: Request, now: number): Outcome {
       received++
       for (const { before, act } of events) if (before <= received) act(server)
       events = events.filter(({ before }) => before > received)
@@ -165,18 +160,20 @@ export function createServer(options: ServerOptions): Server {
       const fault = random.chance(weather) ? random.pick(FAULTS) : null
       return inFront(fault, random) ?? onTheWayBack(respond(request, fault, now), fault, random)
     },
-    setWeather(faults) {
+    /** How often requests meet a fault, from now on. */
+    setWeather(faults: number): void {
       weather = faults
     },
-    change(job, change) {
+    change(job: string, change: Change): void {
       const list = lists.get(job)
       if (list) options.onChange(job, change, applyChange(list, change))
     },
-    setValid(token, isValid) {
+    setValid(token: string, isValid: boolean): void {
       if (isValid) revoked.delete(token)
       else revoked.add(token)
     },
-    relent() {
+    /** What was still to happen has happened; nothing fails or limits requests any more, and all tokens are valid. */
+    relent(): void {
       for (const { act } of events) act(server)
       events = []
       weather = 0

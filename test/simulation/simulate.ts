@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../src/errors.ts'
-import { createVirtualClock, createWallClock, type VirtualClock } from './clock.ts'
+import { createVirtualClock, createWallClock } from './clock.ts'
 import { type Command, SYNC } from './commands.ts'
 import type { Deed } from './deeds.ts'
 import type { Ground } from './ground.ts'
@@ -7,46 +7,27 @@ import { type Happening, listenWith } from './happening.ts'
 import type { History } from './history.ts'
 import { createOracle } from './oracle/oracle.ts'
 import type { Mistake } from './planted.ts'
-import { type Counter, type Counts, createCounter, createStory, type Story } from './story.ts'
-import { createWorld, type World } from './world.ts'
-
-interface Complaint {
-  what: string
-  job?: string | undefined
-}
+import { type Counts, createCounter, createStory } from './story.ts'
+import { createWorld } from './world.ts'
 
 /** A world with everybody who looks on: the oracle, the story, the counts. */
-interface Stage {
-  world: World
-  clock: VirtualClock
-  /** How many jobs and processes have ended: what shows that a long history still gets on. */
-  progress(): number
-  counter: Counter
-  story: Story
-  /** The first one counts: what comes after it may follow from it. */
-  complaints: Complaint[]
-  /** How the jobs ended since this was asked last; null for success. */
-  takeEnds(): (ErrorCode | null)[]
-  /** How some list and its mirror differ; null where all are equal. */
-  difference(): string | null
-  /** The oracle's last look. */
-  lookAtRest(): void
-  close(): void
-}
+type Stage = Awaited<ReturnType<typeof setStage>>
 
-async function setStage(history: History, ground: Ground, mistake: Mistake): Promise<Stage> {
+async function setStage(history: History, ground: Ground, mistake: Mistake) {
   const { setting, lists, startAt } = history
   const plot = await ground.lay(history.seed)
   const clock = createVirtualClock(startAt, plot.settle)
   const wall = createWallClock(clock)
   const { now } = clock
-  const complaints: Complaint[] = []
+  /** The first one counts: what comes after it may follow from it. */
+  const complaints: { what: string; job?: string | undefined }[] = []
   const complain = (what: string, job?: string) => complaints.push({ what, job })
   const story = createStory(now, (text) =>
     setting.tenants.reduce((shorter, { id, name }) => shorter.replaceAll(id, name), text),
   )
   const counter = createCounter()
   const ends: (ErrorCode | null)[] = []
+  /** How many jobs and processes have ended: what shows that a long history still gets on. */
   let progress = 0
   const noteEnd = listenWith({
     ended: () => progress++,
@@ -73,7 +54,9 @@ async function setStage(history: History, ground: Ground, mistake: Mistake): Pro
     story,
     complaints,
     progress: () => progress,
+    /** How the jobs ended since this was asked last; null for success. */
     takeEnds: () => ends.splice(0),
+    /** How some list and its mirror differ; null where all are equal. */
     difference: () => oracle.difference(world.filters()),
     lookAtRest: () => oracle.atRest(plot.folder, world.tokens(), world.filters()),
     close() {

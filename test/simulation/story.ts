@@ -1,14 +1,5 @@
-import { type Happening, listenWith, type Outcome, type Request, type Tell } from './happening.ts'
+import { type Happening, listenWith, type Outcome, type Request } from './happening.ts'
 import type { SimulatedProcess } from './process.ts'
-
-/** What happened, as people read it. */
-export interface Story {
-  tell: Tell
-  /** All of it. */
-  whole(): string
-  /** The last of it, and the last of what concerned each of these jobs. */
-  shortened(jobs: readonly string[]): string
-}
 
 interface Moment {
   at: number
@@ -17,8 +8,8 @@ interface Moment {
 
 const LAST = 40
 
-/** Things are put into words when somebody wants to read them. `shorten` writes short names for organizations' ids. */
-export function createStory(now: () => number, shorten: (text: string) => string): Story {
+/** What happened, put into words when somebody wants to read it. `shorten` writes short names for organizations' ids. */
+export function createStory(now: () => number, shorten: (text: string) => string) {
   const startAt = now()
   const moments: Moment[] = []
 
@@ -28,11 +19,13 @@ export function createStory(now: () => number, shorten: (text: string) => string
   }
 
   return {
-    tell(happening) {
+    tell(happening: Happening): void {
       if (happening.kind !== 'committed') moments.push({ at: now(), happening })
     },
+    /** All of it. */
     whole: () => moments.map(write).join('\n'),
-    shortened(jobs) {
+    /** The last of it, and the last of what concerned each of these jobs. */
+    shortened(jobs: readonly string[]): string {
       const about = moments.filter(({ happening }) => jobs.includes(jobOf(happening) ?? ''))
       const shown = new Set([...moments.slice(-LAST), ...about.slice(-LAST)])
       const lines = moments.filter((moment) => shown.has(moment)).map(write)
@@ -96,14 +89,7 @@ export function addCounts(sum: Counts, more: Counts): Counts {
   return Object.fromEntries([...names].toSorted().map((name) => [name, (sum[name] ?? 0) + (more[name] ?? 0)]))
 }
 
-export interface Counter {
-  tell: Tell
-  counts: Counts
-  /** Counts something that is no happening. */
-  note(what: string): void
-}
-
-export function createCounter(): Counter {
+export function createCounter() {
   const counts: Counts = {}
   /** Jobs that somebody has not let go of. */
   const taken = new Set<string>()
@@ -125,11 +111,12 @@ export function createCounter(): Counter {
     'job ended': ({ code }) => note(`ended ${code ?? 'succeeded'}`),
   })
   return {
-    tell(happening) {
+    tell(happening: Happening): void {
       note(happening.kind)
       tellMore(happening)
     },
     counts,
+    /** Counts something that is no happening, too. */
     note,
   }
 }

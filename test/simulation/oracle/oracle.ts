@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { type Happening, listenWith, type Tell } from '../happening.ts'
+import { type Happening, listenWith } from '../happening.ts'
 import type { ListFilters, SimulatedList } from '../list.ts'
 import { jobOf } from '../story.ts'
 import type { OracleContext } from './context.ts'
@@ -15,15 +15,7 @@ import { watchVersions } from './versions.ts'
 import { watchWalks } from './walks.ts'
 
 /** Knows the promises, and complains when one is broken. Written apart from the program: it shares no code with it. */
-export interface Oracle {
-  tell: Tell
-  /** When all processes are gone, the server has come to rest, and a last sync has had its turn. */
-  atRest(folder: string, tokens: readonly string[], filters: ListFilters): void
-  /** How some list and its mirror differ; null where all are equal. */
-  difference(filters: ListFilters): string | null
-}
-
-export function createOracle(context: OracleContext, lists: ReadonlyMap<string, SimulatedList>): Oracle {
+export function createOracle(context: OracleContext, lists: ReadonlyMap<string, SimulatedList>) {
   const { mirror, complain } = context
   const jobs = [...lists.keys()]
   const versions = watchVersions(context)
@@ -94,6 +86,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
     for (const job of jobs) versions.compareAll(job)
   }
 
+  /** How some list and its mirror differ; null where all are equal. */
   function difference(filters: ListFilters): string | null {
     for (const [job, list] of lists) {
       const different = versions.difference(job, list, filters)
@@ -103,7 +96,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   }
 
   return {
-    tell(happening) {
+    tell(happening: Happening): void {
       // Who takes the job again is its owner from then on.
       const isOvertaken = happening.kind !== 'claimed' && isOfOvertaken(happening)
       // What it has in hand is lost with its job, which it may get back.
@@ -112,7 +105,8 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
       if (happening.kind === 'killed') compareAll()
     },
     difference,
-    atRest(folder, tokens, filters) {
+    /** When all processes are gone, the server has come to rest, and a last sync has had its turn. */
+    atRest(folder: string, tokens: readonly string[], filters: ListFilters): void {
       compareAll()
       const different = difference(filters)
       if (different) complain(different)
