@@ -42,7 +42,8 @@ function ownerOfFile(place: string): number | undefined {
 
 /**
  * Returns a function that reads the configuration of a running process again when its file has changed, for what is told of the lists:
- * so `/check` and pings have the same picture as a `status` that is typed. While the file is wrong, it is the one that the process has.
+ * so `/check` and pings have the same picture as a `status` that is typed. While the file is gone or wrong, it is the one that the process has,
+ * and says so.
  */
 export function configOfFile(config: Config, { env }: Pick<Runtime, 'env'>): () => Config {
   let [stamp, known] = [stampOf(config.file), config]
@@ -53,7 +54,7 @@ export function configOfFile(config: Config, { env }: Pick<Runtime, 'env'>): () 
     try {
       known = loadConfig(config.file, { env, tokens: 'leave', nameEnds: NAME_ENDS })
     } catch {
-      known = config
+      known = { ...config, isLost: true }
     }
     return known
   }

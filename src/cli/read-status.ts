@@ -49,6 +49,7 @@ export function mirrorStatus(
     database,
     config: config?.file ?? null,
     unusable,
+    isConfigLost: config?.isLost === true,
     now,
     maxAge,
     fresh,

@@ -18,6 +18,8 @@ export interface Config extends Omit<FileConfig, 'collections' | 'organizations'
   file: string
   /** Of what the file says, before variables are replaced: another one means that a process with this configuration needs a restart. */
   fingerprint: string
+  /** Set in a running process that cannot read its file any more: it is gone, or wrong. */
+  isLost?: true
   /** The mirror's file; or the address of its PostgreSQL schema, without the password. */
   database: string
   /** Null if the mirror is a file. */

@@ -29,12 +29,15 @@ interface StepContext {
   tokenPlace: string | null
   /** Whether a `start` runs, which tries again by itself. */
   isServed: boolean
+  /** To restart a `start` with an older configuration than the file: what it met says nothing of that; null: there is none. */
+  restart: string | null
 }
 
 /** What to do about a list; null if there is nothing to do, or a process works on it and nothing is wrong. */
 export function nextStep(row: StatusRow, state: State, now: number, context: StepContext): Step | null {
-  const { isTooOld, isOverdue, tokenPlace, isServed } = context
+  const { isTooOld, isOverdue, tokenPlace, isServed, restart } = context
   if (state === 'not configured') return null
+  if (row.held_since !== null && restart !== null) return only(restart)
   if (row.held_since !== null) {
     const place = tokenPlace === null ? '' : ` (${printable(tokenPlace, 300)})`
     const say = `give ${printable(row.organization, 80)} a new token${place}, or if the old one is valid again`

@@ -91,6 +91,8 @@ export interface StatusFacts extends Pick<Status, 'database' | 'config' | 'unusa
   now: number
   lists: readonly ListFacts[]
   daemons: readonly DaemonProcess[]
+  /** Whether the process that tells cannot read its configuration any more: a `status` that is typed exits with 2. */
+  isConfigLost: boolean
   /** Whether its daemons divide the lists, as on a server; on a file each of them reads all. */
   isShared: boolean
   misfits: readonly MisfitColumn[]
@@ -103,12 +105,15 @@ export function createStatus(facts: StatusFacts): Status {
   const { database, config, unusable, now, daemons } = facts
   const lists = facts.lists.map((list) => ({ ...list, row: presentRow(list.row, facts) }))
   const isSome = (running: boolean | null) => daemons.some((one) => one.running === running)
-  const daemon = { running: isSome(true) ? true : isSome(null) ? null : false, processes: [...daemons] }
+  // A `start` that runs may not have been able to write down that it does.
+  const isUnknown = isSome(null) || unusable !== null
+  const daemon = { running: isSome(true) ? true : isUnknown ? null : false, processes: [...daemons] }
+  const restart = restartText(daemons)
   const paces = new Map(lists.filter(({ row }) => isWalking(row)).map((list) => [list, paceOf(list, now)]))
   const known = lists.map((list) => {
     const pace = paces.get(list)
     const left = pace === undefined ? null : timeLeft(pace, [...paces.values()])
-    return listStatus(list, left, facts, daemon.running === true)
+    return listStatus(list, left, facts, daemon.running === true, restart)
   })
   const jobs = known.map(({ job }) => job)
   const steps = known.map(({ job, step }) => ({ state: job.state, row: job, step }))
@@ -118,8 +123,11 @@ export function createStatus(facts: StatusFacts): Status {
     program_version: manifest.version,
     database,
     verdict: verdict(told, facts),
-    check_exit_code: checkExitCode(told),
-    next: [...stepsOfTheWhole(told, facts), ...stepsOf(gravestFirst(steps))],
+    check_exit_code: checkExitCode(told, facts),
+    next: [
+      ...stepsOfTheWhole(told, facts),
+      ...stepsOf(gravestFirst(steps)).filter(({ say }) => say !== restart || say === null),
+    ],
     notes: misfitNotes(facts.misfits),
     ...told,
   }
@@ -128,22 +136,28 @@ export function createStatus(facts: StatusFacts): Status {
 /** What to do that is not about a list. */
 function stepsOfTheWhole(
   { unusable, daemon, config }: Pick<Status, 'unusable' | 'daemon' | 'config'>,
-  { isShared }: StatusFacts,
+  { isShared, isConfigLost }: StatusFacts,
 ): NextStep[] {
   const living = daemon.processes.filter(({ running }) => running === true)
-  const outdated = daemon.processes.filter(isOutdated)
+  const restart = restartText(daemon.processes)
   const steps: NextStep[] = []
   const add = (say: string, command: string | null = null) => steps.push({ say, command })
   if (unusable !== null) add('mend what the first line says; nothing is written until then')
-  if (outdated.length > 0)
-    add(
-      `restart start (process ${pids(outdated)}), by its service if it has one: it runs with another configuration than the file has now`,
-    )
+  if (isConfigLost) add('mend the configuration file, with which no command can begin', 'admin-mirror check')
+  if (restart !== null) add(restart)
   if (config !== null && daemon.processes.length > 0 && daemon.running === false)
     add('start the daemon again, by its service if it has one', 'admin-mirror start')
   if (!isShared && living.length > 1)
     add(`stop all daemons but one, since each of them reads every list: ${pids(living)}`)
   return steps
+}
+
+/** Null where no `start` has an older configuration. */
+export function restartText(processes: readonly DaemonProcess[]): string | null {
+  const outdated = processes.filter(isOutdated)
+  return outdated.length === 0
+    ? null
+    : `restart start (process ${pids(outdated)}), by its service if it has one: it runs with another configuration than the file has now`
 }
 
 function pids(processes: readonly DaemonProcess[]): string {
@@ -167,6 +181,7 @@ function listStatus(
   walkLeft: number | null,
   facts: StatusFacts,
   isServed: boolean,
+  restart: string | null,
 ): { job: JobStatus; step: Step | null } {
   const { now, unusable } = facts
   const isOlder = (since: string | null, most: MostAge | null) =>
@@ -178,7 +193,7 @@ function listStatus(
   const isTooOld = tooOld === true || tooStale === true
   const step =
     unusable === null
-      ? nextStep(row, state, now, { isTooOld, isOverdue: overdue === true, tokenPlace, isServed })
+      ? nextStep(row, state, now, { isTooOld, isOverdue: overdue === true, tokenPlace, isServed, restart })
       : null
   const job: JobStatus = {
     organization_id: row.organization_id,
@@ -204,7 +219,11 @@ function listStatus(
     walk_percent: row.walk_origin === null ? null : walkPercent(row.walk_rows_seen, row.walk_total),
     walk_left_ms: walkLeft,
     waiting_until: row.waiting_until,
-    next_run_at: plan?.nextRunAt == null || unusable !== null ? null : new Date(plan.nextRunAt).toISOString(),
+    // A `start` with an older configuration may have another schedule, or not know the list.
+    next_run_at:
+      plan?.nextRunAt == null || unusable !== null || restart !== null
+        ? null
+        : new Date(plan.nextRunAt).toISOString(),
     overdue,
     too_old: tooOld,
     too_stale: tooStale,

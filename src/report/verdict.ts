@@ -62,15 +62,25 @@ export function needsAttention({ state }: Pick<JobStatus, 'state'>): boolean {
   return STATES[state].exit !== 0
 }
 
-/** What `status --check` exits with: 4 for a mirror that cannot be written, else what the states say. */
-export function checkExitCode({ jobs, unusable }: Pick<Status, 'unusable' | 'jobs'>): number {
-  return unusable === null ? worstExitCode(jobs.map(({ state }) => STATES[state].exit)) : 4
+/** What `status --check` exits with: 4 for a mirror that cannot be written, 2 for no configuration, else what the states say. */
+export function checkExitCode(
+  { jobs, unusable }: Pick<Status, 'unusable' | 'jobs'>,
+  { isConfigLost }: Pick<StatusFacts, 'isConfigLost'>,
+): number {
+  return worstExitCode([
+    ...(unusable === null ? jobs.map(({ state }) => STATES[state].exit) : [4]),
+    isConfigLost ? 2 : 0,
+  ])
 }
+
+const CONFIG_LOST =
+  'the configuration file is gone or wrong (admin-mirror check says why), and start goes on with the older configuration that it has'
 
 type Told = Pick<Status, 'now' | 'unusable' | 'jobs' | 'daemon' | 'config'>
 
 /** The state in one sentence; "well" only while a `start` runs. It holds nothing that a server said: pings take it elsewhere. */
-export function verdict(status: Told, { maxAge, fresh }: Pick<StatusFacts, 'maxAge' | 'fresh'>): string {
+export function verdict(status: Told, facts: Pick<StatusFacts, 'maxAge' | 'fresh' | 'isConfigLost'>): string {
+  const { maxAge, fresh, isConfigLost } = facts
   const { jobs, unusable, daemon, config } = status
   const [is, was] = jobs.length === 1 ? ['is', 'was'] : ['are', 'were']
   const all = jobs.length === 1 ? 'the only list' : `all ${grouped(jobs.length)} lists`
@@ -80,6 +90,7 @@ export function verdict(status: Told, { maxAge, fresh }: Pick<StatusFacts, 'maxA
   const sentence =
     unusable ??
     alarmOf(status) ??
+    (isConfigLost ? CONFIG_LOST : null) ??
     old('too_old', [`is older than ${maxAge?.typed}`, `are older than ${maxAge?.typed}`]) ??
     old('too_stale', [lacks, lacks]) ??
     stateSentence(status)
@@ -171,7 +182,10 @@ function livingText({ daemon: { running, processes }, jobs, config, unusable }: 
   const died = processes.filter((one) => one.running === false).length
   if (running === true)
     return died === 0 ? '' : `; ${grouped(died)} of ${grouped(processes.length)} daemons died`
-  if (running === null) return '; this user cannot see whether a daemon is running'
+  if (running === null)
+    return processes.length === 0
+      ? '; a daemon that runs could not write that down'
+      : '; this user cannot see whether a daemon is running'
   // A command would meet what somebody has to mend first.
   const isStuck = unusable !== null || jobs.some((job) => needsAttention(job) && job.state !== 'overdue')
   const cure = (verb: string) => (isStuck ? '' : `: ${verb}, or run sync for newer rows`)

@@ -144,6 +144,23 @@ describe('the steps of several lists', () => {
   })
 })
 
+describe('beside a start with an older configuration', () => {
+  const daemons = [{ pid: 7, since: at(9), running: true, outdated: true }]
+  const restart = /^restart start \(process 7\)/
+
+  it('a token is held, and a list never read, since that has not read the file: no time is promised', () => {
+    const lists = [listOf('acme', { held_since: at(9) }), listOf('beta', NEVER)]
+
+    const { next, jobs } = statusOf(lists, { daemons })
+
+    expect(next.map(stepText)).toEqual([expect.stringMatching(restart), 'admin-mirror sync --org beta'])
+    expect(jobs.map((job) => [job.next?.say ?? job.next?.command, job.next_run_at])).toEqual([
+      [expect.stringMatching(restart), null],
+      ['admin-mirror sync --org beta', null],
+    ])
+  })
+})
+
 describe('the command that continues a backfill', () => {
   it.each<[Partial<StatusRow>, string]>([
     [{}, '--filter state=paid'],

@@ -191,6 +191,26 @@ describe('all that is said of one list', () => {
     expect(await pageHtml(status)).toContain('<h1 class="bad">')
   })
 
+  it('agrees that the configuration cannot be read any more', () => {
+    const status = statusOf([listOf('acme')], { isConfigLost: true })
+
+    expect([status.check_exit_code, status.verdict]).toEqual([
+      2,
+      expect.stringMatching(/^the configuration file is gone or wrong.*older configuration/),
+    ])
+    expect(status.next).toEqual([expect.objectContaining({ command: 'admin-mirror check' })])
+  })
+
+  it('does not say that no daemon runs while none can write down that it does', () => {
+    const status = statusOf([listOf('acme')], { unusable: 'the disk is full', daemons: [] })
+
+    expect([status.daemon.running, statusText(status, '')]).toEqual([
+      null,
+      expect.stringMatching(/^daemon: none is seen, but one that runs could not write that down$/m),
+    ])
+    expect(statusText(status, '')).not.toMatch(/no daemon runs|none runs|start it/)
+  })
+
   it('says of no list that it is being read or waits while the mirror cannot be written', () => {
     const reading: Partial<StatusRow> = { running: true, last_run_status: 'running', work: 'schedule' }
     const walk: Partial<StatusRow> = { walk_origin: 'sync', walk_page: 8, walk_rows_seen: 14, walk_total: 20 }

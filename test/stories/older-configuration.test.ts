@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import { expect, vi } from 'vitest'
 import { ACME, GLOBEX, sceneTests } from '../helpers/scene.ts'
 
@@ -35,6 +36,11 @@ it('a start whose configuration has changed since is told by status and /check, 
     status: 503,
     text: expect.stringMatching(/older configuration.*globex orders/s),
   })
+
+  const file = workspace.file('admin-mirror.yaml')
+  fs.renameSync(file, `${file}.away`)
+  await answers({ status: 503, text: expect.stringMatching(/^the configuration file is gone or wrong/) })
+  fs.renameSync(`${file}.away`, file)
 
   daemon.kill('SIGTERM')
   await daemon.ended

@@ -155,9 +155,10 @@ it('a start with the token that was refused sends it no more when another comman
   await start.logs(({ event }) => event === 'run_not_begun', 2)
   expect((await workspace.run(['sync'])).code).toBe(0)
   expect([sentWith(scene, OLD), held(workspace)]).toEqual([1, []])
+  expect((await workspace.run(['status'])).stdout).toMatch(/next: restart start/)
 
   refusing.is = false
-  await workspace.run(['resume'])
+  expect((await workspace.run(['resume'])).stderr).toMatch(/^restart start .*sends the token that it has$/m)
   await start.log(({ event, status }) => event === 'run_finished' && status === 'succeeded')
   start.kill('SIGTERM')
   await start.ended
