@@ -75,6 +75,10 @@ const DETAILS = {
   walk_pages: column<number | null>('walk.pages'),
   walk_rows_seen: column<number | null>('walk.rows_seen'),
   walk_total: column<number | null>('walk.total'),
+  /** The last page of the list, as its last answer says; null: it does not. */
+  walk_last_page: column<number | null>(
+    '(SELECT last_page FROM sync_pages WHERE walk_id = walk.id ORDER BY ordinal DESC LIMIT 1)',
+  ),
   walk_updated_at: column<string | null>('walk.updated_at'),
   /** Runs that went on with it, read a page, and stopped where they had begun: other pages come, and this one does not. */
   walk_stops: column<number | null>(`CASE WHEN job.failing_since IS NOT NULL THEN (
