@@ -659,6 +659,14 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
       )
     })
 
+    it('shows a list with holes within an element as a list', async () => {
+      const subs = ['[{"z":1}]', '{"2":{"z":2},"5":"x"}', '{"a":1}', '{}']
+      await walkOf(store, ...subs.map((sub, index) => `{"id":${index},"lines":[{"sub":${sub}}]}`))
+
+      const shown = await opened.rows('SELECT sub FROM orders__lines ORDER BY _parent_id')
+      expect(shown.map(({ sub }) => sub)).toEqual(['[{"z":1}]', '[{"z":2},"x"]', null, null])
+    })
+
     it('counts the values that did not fit their columns, of all lists of a collection', async () => {
       await walkOf(store, '{"id":1,"a":1,"b":"x"}', '{"id":2,"a":"7"}', '{"id":3,"a":"seven","b":true}')
       const open = await begin(store, jobOf({}, GLOBEX))

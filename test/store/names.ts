@@ -80,6 +80,12 @@ const ODD = [
   '\u{1f600}',
   '\u202e',
   '\n\t',
+  // PHP's names of hidden fields, and names that are another up to the NUL.
+  '\0',
+  '\0*\0sku',
+  '\0*\0price',
+  'nul\0more',
+  'nul',
   'n'.repeat(300),
   `${'n'.repeat(300)}m`,
 ]

@@ -1,5 +1,5 @@
 import { type TableShape, tableName, VIEW_KINDS, type ViewKind, viewName } from '../columns/catalog.ts'
-import { type ColumnLimits, columnName, foldName } from '../columns/column.ts'
+import { type ColumnLimits, columnName, foldName, parseSqlitePath } from '../columns/column.ts'
 import { type ArrayView, parentNames } from '../columns/elements.ts'
 import { loadArrayViews, OF_VIEWS } from './catalogs.ts'
 import { type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
@@ -118,13 +118,14 @@ export function* makeArrayView(
 ): Rule<void> {
   const { elements, limits, declared } = dialect
   const parents = parentNames(keyColumns, limits)
+  const hasNul = view.elements.some(({ path }) => parseSqlitePath(path).some((name) => name.includes('\0')))
   const columns = [
     't."_organization_id" AS "_organization_id"',
     ...keyColumns.map((key, index) => `t.${quoted(key)} AS ${quoted(parents[index] ?? '')}`),
     `${elements.index} AS "_index"`,
     ...view.elements.map(
       ({ name, type, path }) =>
-        `CAST(${elements.value(type, path)} AS ${declared(SQL_TYPES[type])}) AS ${quoted(name)}`,
+        `CAST(${elements.value(type, path, hasNul)} AS ${declared(SQL_TYPES[type])}) AS ${quoted(name)}`,
     ),
   ]
   const select = `SELECT\n  ${columns.join(',\n  ')}\nFROM ${quoted(table)} AS t${elements.from(`t.${quoted(view.arrayColumn)}`)}`

@@ -95,8 +95,8 @@ export interface ElementSql {
   index: string
   /** SQL after the typed table `t`: joins the elements that are objects, as `e`. A column that is null, or text other than a list, has none. */
   from(column: string): string
-  /** An expression for a value of `e` in a column of this type; null if it is of another class. */
-  value(type: ColumnType, path: string): string
+  /** An expression for a value of `e` in a column of this type; null if it is of another class. `hasNul`: a name of a field of the list has one. */
+  value(type: ColumnType, path: string, hasNul: boolean): string
 }
 
 /** The lines of values of a statement. A file has one at a time, whose values it takes in their order, each once. */

@@ -1,9 +1,10 @@
 import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isRawNumber } from '../../../../src/json/value.ts'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../../../../src/json/value.ts'
 import { type Leaf, sqlitePath } from '../../../../src/store/columns/column.ts'
 import type { ArrayView, ElementColumn } from '../../../../src/store/columns/elements.ts'
+import { hasNumbersAsNames } from '../../../../src/store/columns/row.ts'
 import { makeArrayView } from '../../../../src/store/core/collection-views.ts'
 import { runRule, SQLITE } from '../../../../src/store/sqlite/driver.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
@@ -208,7 +209,8 @@ function expectShown(
   elements: readonly ElementColumn[],
   element: Parameters<typeof leavesOf>[0],
 ): void {
-  const values = new Map(leavesOf(element).map(([path, value]) => [sqlitePath(path), value]))
+  const values = new Map<string, Leaf | null>()
+  for (const [path, value] of [...listsIn(element), ...leavesOf(element)]) values.set(sqlitePath(path), value)
   for (const { name, path, type } of elements) {
     const found = row[name]
     expect([name, typeof found === 'number' ? found + 0 : found]).toEqual([
@@ -216,6 +218,16 @@ function expectShown(
       shown(values.get(path) ?? null, type),
     ])
   }
+}
+
+/** The objects with numbers as names, as the lists that they are. */
+function listsIn(object: JsonObject, above: readonly string[] = []): [path: string[], list: JsonValue[]][] {
+  return Object.entries(object).flatMap(([name, value]) => {
+    if (!isJsonObject(value)) return []
+    const path = [...above, name]
+    const own: [string[], JsonValue[]][] = hasNumbersAsNames(value) ? [[path, Object.values(value)]] : []
+    return [...own, ...listsIn(value, path)]
+  })
 }
 
 /** What a column of this type shows of a value; null: it does not fit. */
