@@ -1,5 +1,6 @@
 import type { Store } from '../../sync/store.ts'
-import { acquiring, type Leases } from '../core/leases.ts'
+import { acquiring } from '../core/acquire.ts'
+import type { Leases } from '../core/leases.ts'
 import { claimAddress, isOfAddress } from '../core/settings.ts'
 import { createStore } from '../core/store.ts'
 import { runnerOn, runRule } from './driver.ts'
