@@ -151,3 +151,29 @@ export function misfitNotes(misfits: readonly MisfitColumn[]): string[] {
   const more = misfits.length - lines.length
   return more <= 0 ? lines : [...lines, `${counted(more, 'further column')} of such values: see sync_columns`]
 }
+
+/** What the part of its rate limit carries that refreshes may use, of each budget whose lists were refreshed. */
+export function refreshNotes(
+  rows: readonly Pick<
+    StatusRow,
+    'refresh_budget' | 'organization' | 'collection' | 'refreshed_every_ms' | 'refresh_share'
+  >[],
+): string[] {
+  return [...Map.groupBy(rows, ({ refresh_budget: budget }) => budget).values()].flatMap((lists) => {
+    const times = lists.flatMap(({ refreshed_every_ms: every }) => (every === null ? [] : [every]))
+    const share = Math.max(...lists.map(({ refresh_share: perMinute }) => perMinute ?? 0))
+    const [first] = lists
+    if (!first || times.length === 0 || share <= 0) return []
+    const who =
+      lists.length === 1
+        ? `${first.organization} ${first.collection} has`
+        : `${counted(lists.length, 'list')} share`
+    const [busiest, quietest] = [inWords(Math.min(...times)), inWords(Math.max(...times))]
+    const ends = lists.length === 1 ? 'its newest end' : 'newest ends'
+    const every = busiest === quietest ? busiest : `${busiest} to ${quietest}`
+    const rate = Number(share.toPrecision(share < 10 ? 1 : 2))
+    return [
+      `${who} ${rate} requests a minute for refreshes: ${ends} every ${every}, the rest for older pages`,
+    ]
+  })
+}

@@ -4,7 +4,7 @@ import type { MisfitColumn } from '../store/core/misfits.ts'
 import type { ListRow, StatusRow } from '../store/core/status.ts'
 import { waitLeft, walkPercent } from '../sync/owner-work.ts'
 import { type NextStep, nextStep, type Step, stepOf, stepsOf } from './next-step.ts'
-import { misfitNotes, notesOf, type Problem, problemOf } from './notes.ts'
+import { misfitNotes, notesOf, type Problem, problemOf, refreshNotes } from './notes.ts'
 import { isAhead, isOverdue } from './overdue.ts'
 import { type Pace, timeLeft } from './time-left.ts'
 import { checkExitCode, gravestFirst, isOutdated, type State, verdict } from './verdict.ts'
@@ -128,7 +128,7 @@ export function createStatus(facts: StatusFacts): Status {
       ...stepsOfTheWhole(told, facts),
       ...stepsOf(gravestFirst(steps)).filter(({ say }) => say !== restart || say === null),
     ],
-    notes: misfitNotes(facts.misfits),
+    notes: [...misfitNotes(facts.misfits), ...refreshNotes(lists.map(({ row }) => row))],
     ...told,
   }
 }

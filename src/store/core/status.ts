@@ -30,13 +30,16 @@ export interface ListRow {
 }
 
 /** A column of `statusSql`: its expression, and the type of its values. */
-function column<T>(sql: string): { sql: string; of?: T } {
+function column<T>(sql: string | ((dialect: Dialect) => string)): {
+  sql: string | ((dialect: Dialect) => string)
+  of?: T
+} {
   return { sql }
 }
 
 const BY_PLAN = "trigger IN ('schedule', 'manual')"
-const OF_BUDGET =
-  "FROM sync_gates WHERE scope IN ('all', job.organization_id, organizations.last_fingerprint)"
+const BUDGETS = "('all', job.organization_id, organizations.last_fingerprint)"
+const OF_BUDGET = `FROM sync_gates WHERE scope IN ${BUDGETS}`
 
 /** What `status` reads of each list beside its row of `sync_status`. */
 const DETAILS = {
@@ -46,6 +49,13 @@ const DETAILS = {
   /** The fingerprint of the token that it used last. */
   token: column<string | null>('organizations.last_fingerprint'),
   held_reason: column<string | null>('organizations.held_reason'),
+  /** As its last refresh noted: time between two readings of its newest end, and requests a minute that all lists with its budget share. */
+  refreshed_every_ms: column<number | null>(({ numberIn }) => numberIn('job.refresh', 'interval')),
+  refresh_share: column<number | null>(({ numberIn }) => numberIn('job.refresh', 'share')),
+  /** The key of that budget. Keep it out of all output: it may be the token's fingerprint. */
+  refresh_budget: column<string | null>(
+    `(SELECT scope FROM sync_shares WHERE scope IN ${BUDGETS} ORDER BY at DESC LIMIT 1)`,
+  ),
   error_message: column<string | null>('run.error_message'),
   /** Of the last run that failed. */
   failing_code: column<string | null>('job.failing_code'),
@@ -136,8 +146,11 @@ function* statusRows(dialect: Dialect, living: ReadonlySet<string>): Rule<Status
 
 const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
 
-function statusSql({ joinFirst }: Dialect): string {
-  const details = Object.entries(DETAILS).map(([name, { sql }]) => `${sql} AS ${name}`)
+function statusSql(dialect: Dialect): string {
+  const { joinFirst } = dialect
+  const details = Object.entries(DETAILS).map(
+    ([name, { sql }]) => `${typeof sql === 'string' ? sql : sql(dialect)} AS ${name}`,
+  )
   const first = (table: string, as: string, where: string, order = 'id DESC') =>
     joinFirst(table, as, `${OF_OUTER_JOB} AND ${where}`, order)
   return `
