@@ -2,7 +2,14 @@ import fs from 'node:fs'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { InterruptedError } from '../errors.ts'
-import { type Making, newsOf, nextPublication, type Shown, shown } from '../store/core/publication.ts'
+import {
+  type Making,
+  newsOf,
+  nextPublication,
+  notePublishFailure,
+  type Shown,
+  shown,
+} from '../store/core/publication.ts'
 import { copyMirror, mayReplace } from '../store/sqlite/copy.ts'
 import { runRule } from '../store/sqlite/driver.ts'
 import { openForReading } from '../store/sqlite/file/open.ts'
@@ -69,11 +76,13 @@ export function createPublisher({
       const due = await dueAt()
       // Also after it is made: the file may lack what is written meanwhile.
       mayHaveNews ||= due !== null
+      if (due === null) await note(null)
       if (due === null || due > now()) return
       const task = { mirror: database, target, mode, at, isPublished: true }
       const bytes = await copyMirror(task, processName, signal)
       tookMs = now() - at
       failed = null
+      await note(null)
       logger.info({ event: 'published', file: target, bytes, duration_ms: tookMs }, 'published')
     } catch (error) {
       if (error instanceof InterruptedError) return
@@ -81,7 +90,13 @@ export function createPublisher({
       logger.warn({ event: 'publish_failed', file: target, reason }, `nothing was published: ${reason}`)
       failed = { at, tookMs: now() - at }
       mayHaveNews = true
+      await note(reason)
     }
+  }
+
+  /** Tells `status` why nothing was published. Where that cannot be written, the next try writes it. */
+  async function note(reason: string | null): Promise<void> {
+    await mirror.run(() => notePublishFailure(reason)).catch(() => {})
   }
 
   async function look(): Promise<void> {

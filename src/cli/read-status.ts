@@ -44,7 +44,7 @@ export function mirrorStatus(
   facts: MirrorFacts | null,
   { database, config, now, maxAge = null, fresh = null, unusable = null }: StatusOptions,
 ): Status {
-  const { jobs = [], daemons = [], gates = [], misfits = [] } = facts ?? {}
+  const { jobs = [], daemons = [], gates = [], misfits = [], unpublished = null } = facts ?? {}
   return createStatus({
     database,
     config: config?.file ?? null,
@@ -54,6 +54,7 @@ export function mirrorStatus(
     maxAge,
     fresh,
     misfits,
+    unpublished: config?.publish == null ? null : unpublished,
     isShared: config !== null && config.postgres !== null,
     lists: config ? configuredLists(config, jobs, gates, now) : jobs.map(withoutConfig),
     daemons: daemons.map(({ configuration, ...one }) => ({

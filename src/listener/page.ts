@@ -52,6 +52,7 @@ export async function pageHtml(status: Status): Promise<string> {
     `daemon: ${daemonText(status)}`,
     `admin-mirror ${status.program_version}`,
     printable(status.database, 500),
+    ...(status.unpublished === null ? [] : [`published file: ${printable(status.unpublished, 500)}`]),
   ]
   const page = await html`<!doctype html>
 <html lang="en">

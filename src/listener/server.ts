@@ -92,7 +92,7 @@ export async function openListener(address: { host: string; port: number }, now:
     const why = await alarm()
     // What it adds needs somebody, and is no alarm.
     const known = why === null ? await status() : null
-    return known?.daemon.processes.some(isOutdated)
+    return known && (known.unpublished !== null || known.daemon.processes.some(isOutdated))
       ? context.text(`ok\n${known.verdict}\n`)
       : probe(context, why)
   })

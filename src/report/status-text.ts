@@ -18,6 +18,9 @@ export function statusText(status: Status, queryCommand: string): string {
     ...status.notes.map((text) => `note: ${printable(text, 1000)}`),
     '',
     `mirror: ${status.database}`,
+    ...(status.unpublished === null
+      ? []
+      : [`published file: older than the mirror: ${printable(status.unpublished, 500)}`]),
     `daemon: ${daemonText(status)}`,
     ...nextLines(status, queryCommand),
   ]

@@ -26,6 +26,8 @@ export interface Status {
   next: NextStep[]
   /** Why the mirror cannot be written; null: it can. */
   unusable: string | null
+  /** Why the published file is older than the mirror: nothing could be published; null: it is not, as far as is known. */
+  unpublished: string | null
   /** Every `start` that runs on the mirror, or died without being stopped; `running`: null if this user cannot tell. */
   daemon: { running: boolean | null; processes: DaemonProcess[] }
   /** What needs nobody to act. */
@@ -86,7 +88,7 @@ export interface MostAge {
   ms: number
 }
 
-export interface StatusFacts extends Pick<Status, 'database' | 'config' | 'unusable'> {
+export interface StatusFacts extends Pick<Status, 'database' | 'config' | 'unusable' | 'unpublished'> {
   /** Epoch milliseconds. */
   now: number
   lists: readonly ListFacts[]
@@ -102,7 +104,7 @@ export interface StatusFacts extends Pick<Status, 'database' | 'config' | 'unusa
 }
 
 export function createStatus(facts: StatusFacts): Status {
-  const { database, config, unusable, now, daemons } = facts
+  const { database, config, unusable, unpublished, now, daemons } = facts
   const lists = facts.lists.map((list) => ({ ...list, row: presentRow(list.row, facts) }))
   const isSome = (running: boolean | null) => daemons.some((one) => one.running === running)
   // A `start` that runs may not have been able to write down that it does.
@@ -117,7 +119,7 @@ export function createStatus(facts: StatusFacts): Status {
   })
   const jobs = known.map(({ job }) => job)
   const steps = known.map(({ job, step }) => ({ state: job.state, row: job, step }))
-  const told = { config, unusable, daemon, jobs, now: new Date(now).toISOString() }
+  const told = { config, unusable, unpublished, daemon, jobs, now: new Date(now).toISOString() }
   return {
     version: 1,
     program_version: manifest.version,
@@ -135,7 +137,7 @@ export function createStatus(facts: StatusFacts): Status {
 
 /** What to do that is not about a list. */
 function stepsOfTheWhole(
-  { unusable, daemon, config }: Pick<Status, 'unusable' | 'daemon' | 'config'>,
+  { unusable, unpublished, daemon, config }: Pick<Status, 'unusable' | 'unpublished' | 'daemon' | 'config'>,
   { isShared, isConfigLost }: StatusFacts,
 ): NextStep[] {
   const living = daemon.processes.filter(({ running }) => running === true)
@@ -143,6 +145,8 @@ function stepsOfTheWhole(
   const steps: NextStep[] = []
   const add = (say: string, command: string | null = null) => steps.push({ say, command })
   if (unusable !== null) add('mend what the first line says; nothing is written until then')
+  if (unpublished !== null)
+    add('mend why nothing is published, which is tried again after the next runs', 'admin-mirror check')
   if (isConfigLost) add('mend the configuration file, with which no command can begin', 'admin-mirror check')
   if (restart !== null) add(restart)
   if (config !== null && daemon.processes.length > 0 && daemon.running === false)

@@ -76,7 +76,7 @@ export function checkExitCode(
 const CONFIG_LOST =
   'the configuration file is gone or wrong (admin-mirror check says why), and start goes on with the older configuration that it has'
 
-type Told = Pick<Status, 'now' | 'unusable' | 'jobs' | 'daemon' | 'config'>
+type Told = Pick<Status, 'now' | 'unusable' | 'unpublished' | 'jobs' | 'daemon' | 'config'>
 
 /** The state in one sentence; "well" only while a `start` runs. It holds nothing that a server said: pings take it elsewhere. */
 export function verdict(status: Told, facts: Pick<StatusFacts, 'maxAge' | 'fresh' | 'isConfigLost'>): string {
@@ -174,7 +174,7 @@ export function isOutdated({ running, outdated }: DaemonProcess): boolean {
 
 function daemonText(status: Told): string {
   const isOld = status.daemon.processes.some(isOutdated)
-  return `${livingText(status)}${isOld ? '; the running start has an older configuration than the file: restart it' : ''}`
+  return `${livingText(status)}${status.unpublished === null ? '' : '; the published file is older than the mirror'}${isOld ? '; the running start has an older configuration than the file: restart it' : ''}`
 }
 
 function livingText({ daemon: { running, processes }, jobs, config, unusable }: Told): string {

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { createPublisher } from '../../src/cli/publisher.ts'
+import { publishFailure } from '../../src/store/core/publication.ts'
 import { runRule, SQLITE } from '../../src/store/sqlite/driver.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { ownName } from '../helpers/leases.ts'
@@ -62,6 +63,7 @@ async function createScene({ isRead = true } = {}) {
     later,
     lines,
     publisher,
+    failure: () => runRule(mirror.connection, publishFailure()),
     async save(item: string) {
       await walk.saveItems(item)
       publisher.note()
@@ -138,7 +140,7 @@ describe('a service that publishes', () => {
   })
 
   it('warns, and touches nothing where there is another file, until that is gone', async () => {
-    const { save, later, target, lines } = await createScene()
+    const { save, later, target, lines, failure } = await createScene()
     fs.writeFileSync(target, 'precious')
     await save('{"id":2,"total":2}')
 
@@ -149,10 +151,12 @@ describe('a service that publishes', () => {
     })
     expect(fs.readFileSync(target, 'utf8')).toBe('precious')
     expect(fs.readdirSync(path.dirname(target))).toEqual(['copy.db'])
+    expect(failure()).toMatch(/is not a copy of a mirror/)
 
     fs.rmSync(target)
     expect(await later(4 * MINUTE)).toEqual([])
     expect(await later(MINUTE)).toEqual(['published'])
+    expect(failure()).toBeNull()
   })
 })
 

@@ -53,6 +53,7 @@ export function statusOf(lists: readonly ListFacts[], more: Partial<StatusFacts>
     database: '/data/mirror.db',
     config: '/etc/admin-mirror.yaml',
     unusable: null,
+    unpublished: null,
     isConfigLost: false,
     maxAge: null,
     fresh: null,

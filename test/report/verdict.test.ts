@@ -191,6 +191,19 @@ describe('all that is said of one list', () => {
     expect(await pageHtml(status)).toContain('<h1 class="bad">')
   })
 
+  it('agrees that nothing could be published, which is no alarm', async () => {
+    const status = statusOf([listOf('acme')], { unpublished: 'copy.db: EROFS' })
+
+    expect([status.check_exit_code, status.verdict]).toEqual([
+      0,
+      'the only list is well; the published file is older than the mirror',
+    ])
+    const text = statusText(status, '')
+    expect(text).toMatch(/^published file: older than the mirror: copy\.db: EROFS$/m)
+    expect(text).toMatch(/^next: mend why nothing is published.*admin-mirror check$/m)
+    expect(await pageHtml(status)).toContain('copy.db: EROFS')
+  })
+
   it('agrees that the configuration cannot be read any more', () => {
     const status = statusOf([listOf('acme')], { isConfigLost: true })
 

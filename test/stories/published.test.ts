@@ -182,6 +182,9 @@ it.runIf(IS_ROOT && runs('unshare', '-m', 'true'))(
       ),
     })
     expect(fs.readdirSync(workspace.folder).filter((name) => name.includes('unfinished'))).toEqual([])
+    expect((await workspace.run(['status'])).stdout).toMatch(
+      /^published file: older than the mirror: .*mount its/m,
+    )
   },
 )
 

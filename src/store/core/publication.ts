@@ -1,4 +1,5 @@
-import { all, one, type Rule } from './sql.ts'
+import { saveSetting, setting } from './settings.ts'
+import { all, one, type Rule, run } from './sql.ts'
 
 // Whether the published file is to be made again: both it and the mirror are asked for what it shows, without a look at the rows.
 
@@ -45,6 +46,19 @@ function textOf(lines: readonly StatusLine[], areTimes: boolean): string {
   return JSON.stringify(
     lines.map((line) => Object.entries(line).filter(([name]) => TIMES.includes(name) === areTimes)),
   )
+}
+
+const FAILED = 'publish_failed'
+
+/** Why nothing was published when that was tried last; null: something was, or there was no news. */
+export function publishFailure(): Rule<string | null> {
+  return setting(FAILED)
+}
+
+export function* notePublishFailure(reason: string | null): Rule<void> {
+  if ((yield* publishFailure()) === reason) return
+  if (reason === null) yield* run('DELETE FROM sync_settings WHERE name = :name', { name: FAILED })
+  else yield* saveSetting(FAILED, reason)
 }
 
 /** A making of the file, or an attempt. Milliseconds; `at`: epoch. */

@@ -1,6 +1,7 @@
 import { OF_OUTER_JOB } from './jobs.ts'
 import { type DaemonRecord, daemons, type IsAlive, livingOwners } from './leases.ts'
 import { type MisfitColumn, misfitColumns } from './misfits.ts'
+import { publishFailure } from './publication.ts'
 import { all, type Dialect, type Rule, timeOf } from './sql.ts'
 import { JOIN_LAST_RUN } from './views.ts'
 
@@ -224,6 +225,8 @@ export interface MirrorFacts {
   /** What is known of each rate budget. */
   gates: readonly StoredGate[]
   misfits: readonly MisfitColumn[]
+  /** Why nothing was published when that was tried last; null: it was. */
+  unpublished: string | null
 }
 
 /** `now`: of the mirror. Call it in a transaction. */
@@ -233,5 +236,6 @@ export function* storedFacts(dialect: Dialect, isAlive: IsAlive, now: number): R
     daemons: yield* daemons(isAlive, now),
     gates: yield* storedGates(),
     misfits: yield* misfitColumns(),
+    unpublished: yield* publishFailure(),
   }
 }

@@ -21,7 +21,7 @@ export function readFileFacts(connection: Connection, isAlive: IsAlive, now: num
   const read = connection.transaction(() =>
     isCurrentMirror(connection)
       ? runRule(connection, storedFacts(SQLITE, isAlive, now))
-      : { jobs: readFreshness(connection), daemons: [], gates: [], misfits: [] },
+      : { jobs: readFreshness(connection), daemons: [], gates: [], misfits: [], unpublished: null },
   )
   return translatingErrors(connection.name, read)
 }
