@@ -32,6 +32,7 @@ function fill({ connection }: TestMirror, count: number) {
     ${numbers}
     INSERT INTO orders_json (_row, _seq, _change, _json)
     SELECT i, 1, 'added', format('{"id":%d,"state":"paid","total":%d}', i, i) FROM n;
+    UPDATE sync_seq SET rows = ${count};
   `)
 }
 
