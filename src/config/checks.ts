@@ -62,7 +62,8 @@ function checkPaths({ database = '', publish }: Mapping, report: Report, file: s
 
 /** Every organization needs its own id and name, in any case, a name that is no other's id, and one source for its token. */
 function checkOrganizations(organizations: readonly Mapping[], report: Report): void {
-  const folded = (key: 'id' | 'name') => organizations.map((one) => String(one[key] ?? '').toLowerCase())
+  const folded = (key: 'id' | 'name') =>
+    organizations.map(({ [key]: text }) => (typeof text === 'string' ? text.toLowerCase() : ''))
   const all = { id: folded('id'), name: folded('name') }
   for (const [index, { token, tokenFile, ...others }] of organizations.entries()) {
     const path = ['organizations', index]

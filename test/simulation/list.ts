@@ -72,12 +72,11 @@ export function applyChange(list: SimulatedList, change: Change): Movement {
       return { added: [], removed: [], moved }
     }
     case 'delete':
-    case 'delete many': {
-      const taken = take(items, change.place, change.kind === 'delete' ? 1 : change.count)
-      gone.push(...taken)
-      return { added: [], removed: taken.map(({ id }) => id), moved: [] }
-    }
+    case 'delete many':
   }
+  const taken = take(items, change.place, change.kind === 'delete' ? 1 : change.count)
+  gone.push(...taken)
+  return { added: [], removed: taken.map(({ id }) => id), moved: [] }
 }
 
 function newItems(list: SimulatedList, count: number): ListItem[] {

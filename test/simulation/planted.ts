@@ -101,7 +101,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       const [, scope = 0] = /\bsync_gates\b[\s\S]*(?:\bscope = |VALUES \()\$(\d+)::text/.exec(sql) ?? []
       return {
         sql,
-        values: values.map((value, at) => (at + 1 === Number(scope) ? `${value} of ${name}` : value)),
+        values: values.map((value, at) => (at + 1 === Number(scope) ? `${String(value)} of ${name}` : value)),
       }
     },
   },

@@ -17,7 +17,12 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     return 0
   }
   const mirror = await openToChange(config, runtime, globals, { isForgetting: false })
-  const lifted = await mirror.tokens.resume(organizations.map(({ id }) => id)).finally(mirror.close)
+  let lifted: string[]
+  try {
+    lifted = await mirror.tokens.resume(organizations.map(({ id }) => id))
+  } finally {
+    await mirror.close()
+  }
   if (lifted.length === 0) stderr.write('no organization was held; waits for the rate limit are forgotten\n')
   else {
     const names = lifted.map((name) => printable(name, 80)).join(', ')
