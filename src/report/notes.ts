@@ -159,15 +159,18 @@ export function refreshNotes(
     'refresh_budget' | 'organization' | 'collection' | 'refreshed_every_ms' | 'refresh_share'
   >[],
 ): string[] {
-  return [...Map.groupBy(rows, ({ refresh_budget: budget }) => budget).values()].flatMap((lists) => {
+  const budgets = [...Map.groupBy(rows, ({ refresh_budget: budget }) => budget).values()]
+  return budgets.flatMap((lists) => {
     const times = lists.flatMap(({ refreshed_every_ms: every }) => (every === null ? [] : [every]))
     const share = Math.max(...lists.map(({ refresh_share: perMinute }) => perMinute ?? 0))
     const [first] = lists
     if (!first || times.length === 0 || share <= 0) return []
+    const names = [...new Set(lists.map(({ organization }) => printable(organization, 80)))]
+    const whose = names.length === 1 ? names.join('') : counted(names.length, 'organization')
     const who =
       lists.length === 1
-        ? `${first.organization} ${first.collection} has`
-        : `${counted(lists.length, 'list')} share`
+        ? `${names.join('')} ${printable(first.collection, 100)} has`
+        : `${counted(lists.length, 'list')}${budgets.length === 1 ? '' : ` of ${whose}`} share`
     const [busiest, quietest] = [inWords(Math.min(...times)), inWords(Math.max(...times))]
     const ends = lists.length === 1 ? 'its newest end' : 'newest ends'
     const every = busiest === quietest ? busiest : `${busiest} to ${quietest}`

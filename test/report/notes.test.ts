@@ -14,7 +14,7 @@ it.each([
   {
     lists: [listOf(5), listOf(44), listOf(15), listOf(null), listOf(5, 'b')],
     notes: [
-      '4 lists share 6 requests a minute for refreshes: newest ends every 5 minutes to 44 minutes, the rest for older pages',
+      '4 lists of acme share 6 requests a minute for refreshes: newest ends every 5 minutes to 44 minutes, the rest for older pages',
       'acme orders has 6 requests a minute for refreshes: its newest end every 5 minutes, the rest for older pages',
     ],
   },
