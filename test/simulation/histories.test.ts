@@ -13,7 +13,7 @@ const FLOORS = {
   locked: 20,
   signalled: 5,
   'answer 401': 15,
-  'answer 429': 100,
+  'answer 429': 50,
   'answer 503': 10,
   resumed: 20,
   'token replaced': 10,

@@ -5,7 +5,6 @@ const WORK: OwnerWork = { isDaemon: false, isVerify: false, trigger: 'schedule' 
 
 describe('the owner of a job', () => {
   it.each([
-    ['4711-0123456789ab', true, 'the scheduler of process 4711'],
     ['worker-2-4711-0123456789ab', true, 'the scheduler of process 4711 on worker-2'],
     ['another process', false, 'another process'],
   ])('%s (a start: %s) is called %s', (name, isDaemon, expected) => {

@@ -226,17 +226,18 @@ interface Answer {
 
 export function afterAnswer(budget: Budget, answer: Answer, rules: RateRules): Budget {
   const { at, announced } = answer
+  const pauseMs = announced ? pauseOf(announced) : 0
+  const closedUntil = pauseMs > 0 ? Math.max(budget.closedUntil, at + pauseMs) : budget.closedUntil
   // Nothing leaves while the budget is closed: this request left before the 429, in a window that is used up.
-  if (at < budget.closedUntil) return budget
+  if (at < budget.closedUntil) return { ...budget, closedUntil }
   // Without an answer the next one may try.
   if (!announced) return { ...budget, aloneUntil: budget.aloneUntil === null ? null : 0 }
-  const pauseMs = pauseOf(announced)
   return {
     ...budget,
     throttled: 0,
     aloneUntil: null,
     window: windowAfter(budget.window, answer, announced, rules),
-    closedUntil: pauseMs > 0 ? Math.max(budget.closedUntil, at + pauseMs) : budget.closedUntil,
+    closedUntil,
   }
 }
 

@@ -241,6 +241,13 @@ describe('an answer', () => {
     expect(inARow).toEqual([0, 3])
   })
 
+  it('of a server that fails, to a request that left before a 429, makes the pause as long as it says', () => {
+    const closed = { ...FRESH, throttled: 1, closedUntil: NOW + 1 }
+    const failed = { at: NOW, windowAt: null, announced: { ...NOTHING, retryAfterMs: 5000 } }
+
+    expect(afterAnswer(closed, failed, RULES)).toEqual({ ...closed, closedUntil: NOW + 5000 })
+  })
+
   it('of a request that left before the 429 changes nothing', () => {
     const closed = { ...FRESH, throttled: 1, closedUntil: NOW + 1 }
 
