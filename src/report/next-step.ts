@@ -45,7 +45,7 @@ export function nextStep(row: StatusRow, state: State, now: number, context: Ste
   }
   if (row.removals_held > 0)
     return {
-      say: 'check that these rows really left the list, then',
+      say: 'look whether these rows really left the list (verify compares it with the API), then',
       command: 'sync --accept-removals',
       of: 'list',
     }

@@ -42,7 +42,7 @@ function removalsText(row: StatusRow): string {
   const { removals_held: held, held_why: why, held_out_of_scope: outOfScope, rows } = row
   const reason = why === 'empty' ? 'the list came without items' : 'more than the brake allows in one walk'
   const scope = scopeText({ rows: held, outOfScope: outOfScope ?? 0 })
-  return `${grouped(held)} of these ${counted(rows, 'row')} left the list${scope} and are held back: ${reason}`
+  return `${grouped(held)} of the list's ${counted(rows, 'row')} left it${scope || ','} and their removal is held back: ${reason}`
 }
 
 function overdueProblem(row: StatusRow, plan: JobPlan | null, now: number): Problem {

@@ -177,8 +177,8 @@ export function asOfText(
     : `as of ${ago(asOf)}`
 }
 
-/** `; next in 10 minutes`; nothing for a list that is being read, or that nothing is sent for. */
+/** `; next walk in 10 minutes`; nothing for a list that is being read, or that nothing is sent for. */
 export function nextRunText({ next_run_at: at, running, state }: JobStatus, now: string): string {
   if (at === null || running || state === 'token refused') return ''
-  return `; next in ${inWords(Date.parse(at) - Date.parse(now))}`
+  return `; next walk in ${inWords(Date.parse(at) - Date.parse(now))}`
 }

@@ -144,7 +144,10 @@ function stepsOfTheWhole(
   const restart = restartText(daemon.processes)
   const steps: NextStep[] = []
   const add = (say: string, command: string | null = null) => steps.push({ say, command })
-  if (unusable !== null) add('mend what the first line says; nothing is written until then')
+  if (unusable !== null)
+    add(
+      'make the mirror writable again: then everything goes on by itself, and what it holds can be queried meanwhile',
+    )
   if (unpublished !== null)
     add('mend why nothing is published, which is tried again after the next runs', 'admin-mirror check')
   if (isConfigLost) add('mend the configuration file, with which no command can begin', 'admin-mirror check')

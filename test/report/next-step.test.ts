@@ -35,7 +35,7 @@ describe('the next step', () => {
     [
       'of one of which rows are held back',
       { removals_held: 3, held_why: 'brake' },
-      'check that these rows really left the list, then: admin-mirror sync --org acme --collection orders --accept-removals',
+      'look whether these rows really left the list (verify compares it with the API), then: admin-mirror sync --org acme --collection orders --accept-removals',
     ],
     ['of one that is being read', { as_of: null, last_run_status: 'running', running: true }, null],
     [
@@ -121,8 +121,8 @@ describe('the steps of several lists', () => {
         listOf('globex', { collection: 'establishments' }),
       ),
     ).toEqual([
-      'check that these rows really left the list, then: admin-mirror sync --org acme --collection orders --collection establishments --accept-removals',
-      'check that these rows really left the list, then: admin-mirror sync --org globex --collection orders --accept-removals',
+      'look whether these rows really left the list (verify compares it with the API), then: admin-mirror sync --org acme --collection orders --collection establishments --accept-removals',
+      'look whether these rows really left the list (verify compares it with the API), then: admin-mirror sync --org globex --collection orders --accept-removals',
     ])
   })
 

@@ -33,8 +33,8 @@ describe('the text of status', () => {
       `1 of 2 lists needs attention (1 failed: the server could not be reached)
 acme orders: failing since ${at(30)} (30 minutes): NETWORK: the network failed (ECONNREFUSED)
 
-acme orders                       1,500 rows  failing             as of 5 minutes ago; next in 10 minutes
-globex orders                     1,500 rows  read                new rows as of 2 minutes ago, all as of 5 minutes ago; next in 10 minutes
+acme orders                       1,500 rows  failing             as of 5 minutes ago; next walk in 10 minutes
+globex orders                     1,500 rows  read                new rows as of 2 minutes ago, all as of 5 minutes ago; next walk in 10 minutes
 
 mirror: /data/mirror.db
 daemon: runs since ${at(90)} (90 minutes), process 1
@@ -72,12 +72,12 @@ next: wait: it is tried again by itself
     [
       'removals by the brake',
       { removals_held: 3, held_why: 'brake' },
-      'removals held back: 3 of these 1,500 rows left the list and are held back: more than the brake allows in one walk',
+      "removals held back: 3 of the list's 1,500 rows left it, and their removal is held back: more than the brake allows in one walk",
     ],
     [
       'an empty list',
       { removals_held: 3, held_why: 'empty' },
-      'removals held back: 3 of these 1,500 rows left the list and are held back: the list came without items',
+      "removals held back: 3 of the list's 1,500 rows left it, and their removal is held back: the list came without items",
     ],
     [
       'a failure without a message, as in a copy',
@@ -131,7 +131,7 @@ next: wait: it is tried again by itself
     [
       'rows held back behind a refused token',
       { ...HELD, removals_held: 3, held_why: 'brake' },
-      '3 of these 1,500 rows left the list and are held back: more than the brake allows in one walk',
+      "3 of the list's 1,500 rows left it, and their removal is held back: more than the brake allows in one walk",
     ],
     [
       'an error after which it is not failing',

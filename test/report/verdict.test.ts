@@ -186,7 +186,10 @@ describe('all that is said of one list', () => {
     )
     expect([status.check_exit_code, status.verdict]).toEqual([4, unusable])
     expect(status.next).toEqual([
-      { say: 'mend what the first line says; nothing is written until then', command: null },
+      {
+        say: 'make the mirror writable again: then everything goes on by itself, and what it holds can be queried meanwhile',
+        command: null,
+      },
     ])
     expect(await pageHtml(status)).toContain('<h1 class="bad">')
   })
@@ -235,7 +238,7 @@ describe('all that is said of one list', () => {
     )
 
     expect(text).toContain('stopped: page 8, 14 of 20 items seen (70 %)')
-    expect(text).not.toMatch(/being read|running since|waits|no answer|interrupted|next in/)
+    expect(text).not.toMatch(/being read|running since|waits|no answer|interrupted|next walk in/)
   })
 
   it.each([null, 1_000_000])('does not call a disk full with %j bytes free', (free) => {

@@ -260,7 +260,7 @@ describe('a daemon', () => {
       jobs: [{ state: 'read', next_run_at: nextYear, overdue: false }],
     })
     expect(text).toMatch(/^daemon: runs since \S+ \(.*\), process \d+$/m)
-    expect(text).toMatch(/acme orders .*; next in \d+ (days|hours)/)
+    expect(text).toMatch(/acme orders .*; next walk in \d+ (days|hours)/)
     expect(after.daemon).toEqual({ running: false, processes: [] })
     expect(after.verdict).toBe(
       'the only list is up to date; no daemon runs: start one, or run sync for newer rows',

@@ -39,10 +39,10 @@ it('removals beyond the configured brake are held back, and told by sync and sta
     error_message: expect.stringContaining('30 of 70 rows left the list'),
   })
   expect(second.logs.at(-1)?.error_message).toContain(`${SYNC} --accept-removals`)
-  expect(status.stdout).toContain('30 of these 70 rows left the list and are held back')
+  expect(status.stdout).toContain("30 of the list's 70 rows left it, and their removal is held back")
   expect(status.stdout).toContain('the only list needs attention')
   expect(status.stdout).toContain(
-    `next: check that these rows really left the list, then: ${SYNC} --accept-removals`,
+    `next: look whether these rows really left the list (verify compares it with the API), then: ${SYNC} --accept-removals`,
   )
   expect(accepted.logs.at(-1)).toMatchObject({ rows_removed: 30 })
   expect(value('SELECT count(*) FROM orders')).toBe(40)
@@ -154,7 +154,7 @@ it('rows that left a list since its filters were narrowed are told so', async ({
   const held = await run(['sync'])
   const status = await run(['status'])
 
-  const why = 'left the list since its filters or its path were changed, and are held back'
-  expect(held.logs.at(-1)?.error_message).toContain(`30 of 70 rows ${why}`)
-  expect(status.stdout).toContain(`30 of these 70 rows ${why}`)
+  const why = 'since its filters or its path were changed'
+  expect(held.logs.at(-1)?.error_message).toContain(`30 of 70 rows left the list ${why}, and are held back`)
+  expect(status.stdout).toContain(`30 of the list's 70 rows left it ${why}, and their removal is held back`)
 })
