@@ -130,7 +130,11 @@ export function createStatus(facts: StatusFacts): Status {
       ...stepsOfTheWhole(told, facts),
       ...stepsOf(gravestFirst(steps)).filter(({ say }) => say !== restart || say === null),
     ],
-    notes: [...misfitNotes(facts.misfits), ...refreshNotes(lists.map(({ row }) => row))],
+    // A refresh that was typed says nothing of how often one comes.
+    notes: [
+      ...misfitNotes(facts.misfits),
+      ...(daemon.running === true ? refreshNotes(lists.map(({ row }) => row)) : []),
+    ],
     ...told,
   }
 }
