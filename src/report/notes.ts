@@ -27,7 +27,7 @@ export function problemOf(row: StatusRow, state: State, plan: JobPlan | null, no
       text: printable(row.held_reason ?? 'its token was refused', 500),
     }
   if (state === 'removals held back') return { code: 'REMOVALS_HELD', since: null, text: removalsText(row) }
-  if (state === 'failing' || state === 'mirror failed') {
+  if (state === 'failing' || state === 'write failed') {
     const code = row.failing_code ?? 'INTERNAL'
     return { code, since: row.failing_since, text: causeText(code, withoutHold(row.failing_message), row) }
   }

@@ -271,7 +271,7 @@ function paceOf({ row, budget, perMinute }: ListFacts, now: number): Pace {
 function stateOf(row: StatusRow, isLate: boolean): State {
   const { running, last_run_status: last } = row
   if (row.configured !== 1) return 'not configured'
-  if (row.failing_code === 'DATABASE') return 'mirror failed'
+  if (row.failing_code === 'DATABASE') return 'write failed'
   if (row.held_since !== null) return 'token refused'
   if (row.removals_held > 0) return 'removals held back'
   if (row.failing_since !== null) return 'failing'

@@ -15,7 +15,7 @@ interface StateFacts {
 
 /** What a list can be, the gravest first. A run under way changes nothing of what is an alarm. */
 const TABLE = {
-  'mirror failed': { exit: 4, tone: 'bad', words: both('could not use the mirror') },
+  'write failed': { exit: 4, tone: 'bad', words: both('could not use the mirror') },
   'token refused': { exit: 3, tone: 'bad', words: both('held for a refused token') },
   'removals held back': { exit: 5, tone: 'bad', words: both('with removals held back') },
   failing: { exit: 1, tone: 'bad', words: both('failed') },
