@@ -362,6 +362,18 @@ export function describeStore(name: string, openStore: () => Promise<OpenedStore
         expect(await store.openWalks(JOB)).toEqual([])
       })
 
+      it.each([
+        ['completed', STEADY],
+        ['abandoned', null],
+      ])('that is %s after the clock was set back keeps the time of its last page', async (_how, outcome) => {
+        const ahead = Date.UTC(2100, 0, 1)
+        const open = await begin(store, JOB, {}, () => ahead)
+        await open.page('{"id":1}')
+        await open.close('none', outcome)
+
+        expect((await leaseOf(store, JOB)).lastPageAt).toBe(ahead)
+      })
+
       it('has its answers read in their order, a batch at a time', async () => {
         const { walk, page } = await begin(store)
         for (let number = 1; number <= 501; number++) await page(`{"id":${number}}`)

@@ -135,6 +135,9 @@ export function* closeWalk(
   return { heldBack: yield* heldRemovals(job) }
 }
 
+/** If the clock was set back, still the time of the walk's last page: no later page of the job carries an earlier one. */
+const LATEST = 'CASE WHEN updated_at < :at THEN :at ELSE updated_at END'
+
 function* completeWalk(
   walkId: number,
   runId: number,
@@ -150,7 +153,7 @@ function* completeWalk(
         untrusted = :untrusted,
         next_page = NULL,
         brief = brief * coalesce((SELECT brief FROM sync_runs WHERE id = :runId), 0),
-        updated_at = :at,
+        updated_at = ${LATEST},
         finished_at = :at
       WHERE id = :walkId
     `,
@@ -162,7 +165,7 @@ function* completeWalk(
 /** Abandons a walk. Rows that it was the first to miss are no longer missed; those that another walk missed before it stay as they are. */
 export function* abandonWalk(walkId: number, at: string): Rule<void> {
   const abandoned = yield* run(
-    "UPDATE sync_walks SET status = 'abandoned', updated_at = :at, finished_at = :at WHERE id = :walkId AND status = 'open'",
+    `UPDATE sync_walks SET status = 'abandoned', updated_at = ${LATEST}, finished_at = :at WHERE id = :walkId AND status = 'open'`,
     { walkId, at },
   )
   if (abandoned === 0) return

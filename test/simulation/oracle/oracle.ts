@@ -68,10 +68,7 @@ export function createOracle(context: OracleContext, lists: ReadonlyMap<string, 
   // The ledger looks first: what the others ask of the mirror's walks is then as it stands.
   const ofOwners = [
     ledger,
-    listenWith({
-      claimed: ({ job }) => versions.onClaimed(job),
-      'run finished': ({ job }) => takeGone(job),
-    }),
+    listenWith({ 'run finished': ({ job }) => takeGone(job) }),
     removals.tell,
     walks.tell,
     runs.tell,

@@ -76,7 +76,8 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
 
   /**
    * A page is written with a time between its arrival and now, which mostly are the same. Where the clock was set back, it is none that was
-   * never shown, and none before that of a page that is known; a refresh's is later than that.
+   * never shown, and none before that of a page that is known, whoever wrote that one: else what was known at an instant would change
+   * afterwards. A refresh's is later than that.
    */
   function checkTime(
     { request, came }: PageInHand,
@@ -89,10 +90,10 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
     const passed = now() - came.at
     const least = [iso(wall.now() - passed), after(known.last, isLater ? 1 : 0)].toSorted()[1] ?? ''
     const most = iso(wall.wasSet() ? now() : came.wall + passed)
-    // A version does not begin before the last one ended, whatever time its page has.
-    const isOfItem = items.some(({ id }) => floorOf(job, id) === at)
-    if (at !== null && (at < least || at > most) && !(isLater && isOfItem))
+    if (at !== null && (at < least || at > most))
       complain(`a page is written at ${at}, which was to be between ${least} and ${most}`, job)
+    // A version does not begin before the last one ended: such a row does not say when its page was written.
+    if (isLater && items.some(({ id }) => floorOf(job, id) === at)) return
     known.last = at ?? known.last
   }
 
@@ -215,10 +216,6 @@ export function watchVersions({ now, wall, setting, mirror, complain }: OracleCo
     liveOf,
     compareAll,
     difference,
-    /** Once the clock was set back, nobody knows the times any more of what a refresh wrote that was not finished. */
-    onClaimed(job: string) {
-      if (wall.wasSet()) jobs.of(job).last = ''
-    },
   }
 }
 
