@@ -14,8 +14,9 @@ FROM ${BASE}
 # Copied, it is root's: the running program cannot change itself.
 COPY --from=build /app /app
 # The default "database" of a configuration in /config, ../data/mirror.db, is in /data. SQLite's temporary files go there too:
-# a read-only root has no other place for them.
+# a read-only root has no other place for them. Pages are short-lived: with a small young generation a first sync needs two thirds of the memory.
 ENV PATH=/app/bin:$PATH \
+    NODE_OPTIONS=--max-semi-space-size=4 \
     ADMIN_MIRROR_CONFIG=/config/admin-mirror.yaml \
     SQLITE_TMPDIR=/data
 # A new named volume takes over the owner that its folder has here. /published is for a volume that readers share.
