@@ -36,7 +36,8 @@ export function explainSqliteError(file: string, error: Error & { code: string }
       `${file} was locked by another process for too long (${message}); see which program has it open`,
     )
   }
-  if (code.startsWith('SQLITE_FULL'))
+  // The -shm beside the mirror cannot grow on a full disk, and SQLite does not say why.
+  if (code.startsWith('SQLITE_FULL') || (code === 'SQLITE_IOERR_SHMSIZE' && isFull(file)))
     return new MirrorUnavailableError(
       `the disk with ${file} is full; make room, and the next run continues from here`,
     )
@@ -47,6 +48,15 @@ export function explainSqliteError(file: string, error: Error & { code: string }
   if (code.startsWith('SQLITE_IOERR')) return unreachable(file, code)
   return new MirrorError(`${file}: ${message} (${code})`)
 }
+
+/** Whether its disk has no room for the least that SQLite writes. */
+function isFull(file: string): boolean {
+  const { bavail, bsize } = fs.statfsSync(path.dirname(file))
+  return bavail * bsize < SHM_BYTES
+}
+
+/** SQLite makes and enlarges the -shm in such pieces. */
+const SHM_BYTES = 32_768
 
 export function damaged(file: string, what: string): MirrorLostError {
   const hasLog = (fs.statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { MirrorError } from '../../../../src/errors.ts'
+import { MirrorError, MirrorUnavailableError } from '../../../../src/errors.ts'
 import { LATEST_VERSION } from '../../../../src/store/schema.ts'
 import type { Connection } from '../../../../src/store/sqlite/driver.ts'
 import { explainSqliteError } from '../../../../src/store/sqlite/file/errors.ts'
@@ -350,6 +350,14 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
 
     expect(outcome).toMatch(/^MirrorError: .*this user needs to/)
   })
+})
+
+it('a -shm that cannot grow is a full disk where there is no room, as in /proc', () => {
+  const grown = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_SHMSIZE' })
+
+  expect(explainSqliteError('/proc/mirror.db', grown)).toBeInstanceOf(MirrorUnavailableError)
+  expect(explainSqliteError('/proc/mirror.db', grown).message).toMatch(/^the disk with .* is full; make room/)
+  expect(explainSqliteError('/tmp/mirror.db', grown).message).toContain('no memory that processes share')
 })
 
 it.each(['SQLITE_IOERR_SHMMAP', 'SQLITE_IOERR_SHMLOCK', 'SQLITE_IOERR_LOCK', 'SQLITE_PROTOCOL'])(
