@@ -1,10 +1,10 @@
+import { isAhead } from '../clock.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { MisfitColumn } from '../store/core/misfits.ts'
 import type { StatusRow } from '../store/core/status.ts'
 import { scopeText } from '../sync/removals.ts'
 import { counted, grouped, inWords, ON_HOLD, printable, shellWord } from '../text.ts'
 import { backfillOf } from './next-step.ts'
-import { isAhead } from './overdue.ts'
 import type { JobPlan, JobStatus, StatusFacts } from './status.ts'
 import type { State } from './verdict.ts'
 

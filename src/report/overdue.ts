@@ -1,3 +1,4 @@
+import { isAhead } from '../clock.ts'
 import type { StatusRow } from '../store/core/status.ts'
 
 // Whether a list should have been read by now.
@@ -7,14 +8,6 @@ const GRACE_MS = 30_000
 
 /** All attempts at a page together take less, unless the server asks for a pause: then `waiting_until` is set. */
 const STALLED_MS = 3_600_000
-
-/** Clocks of the processes on a mirror may differ by this much. */
-const AHEAD_MS = 60_000
-
-/** Whether a time is in the future: the clock that it was taken from was ahead, so it says nothing of how fresh a list is. */
-export function isAhead(time: string | null, now: number): boolean {
-  return time !== null && Date.parse(time) > now + AHEAD_MS
-}
 
 /**
  * The moment from which the next time of the schedule counts (epoch milliseconds): the end of the last run by schedule or

@@ -1,6 +1,6 @@
+import { isAhead } from '../clock.ts'
 import { ERRORS, type ErrorCode, worstExitCode } from '../errors.ts'
 import { grouped, inWords } from '../text.ts'
-import { isAhead } from './overdue.ts'
 import type { DaemonProcess, JobStatus, Status, StatusFacts } from './status.ts'
 
 /** What follows from the state of a list. */

@@ -1,3 +1,4 @@
+import { isAhead } from '../clock.ts'
 import { nextFireAfter } from './cron.ts'
 
 /** When a job last did what its schedule demands. Epoch milliseconds; null for never. */
@@ -24,12 +25,4 @@ export function isDue(
   if (completedAt === null || unfinished || isAhead(completedAt, now)) return true
   const last = startedAt === null || isAhead(startedAt, now) ? completedAt : Math.max(completedAt, startedAt)
   return nextFireAfter(expression, timezone, last, now) !== null
-}
-
-/** Clocks of the processes on a mirror may differ by this much. */
-const AHEAD_MS = 60_000
-
-/** Whether a time is in the future: the clock that it was taken from was set back since, and it says nothing of what is due. */
-function isAhead(time: number, now: number): boolean {
-  return time > now + AHEAD_MS
 }

@@ -3,7 +3,7 @@ import { findOrganization } from '../../config/organizations.ts'
 import { UsageError } from '../../errors.ts'
 import { viewName } from '../../store/columns/catalog.ts'
 import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../../store/core/reading.ts'
-import { quoted } from '../../store/core/sql.ts'
+import { literal, quoted } from '../../store/core/sql.ts'
 import { printable } from '../../text.ts'
 import type { ExportWork, ReadableMirror, ReadRows } from './read.ts'
 
@@ -92,8 +92,4 @@ function idsOf(
       `--org ${printable(name)}: neither the mirror nor a configuration has an organization of this name or UUID (known: ${printable([...known].join(', '), 1000)})`,
     )
   })
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
 }

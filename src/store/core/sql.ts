@@ -183,6 +183,11 @@ export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** A text as SQLite reads it, and PostgreSQL where it has no backslash. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
 /** The parameters of a text, each with its type where it has one. Not those in names and literals. */
 const PARAMETER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![:\w]):([a-z]\w*)(?:::(\w+))?/gi
 

@@ -1,5 +1,5 @@
 import { parseSqlitePath } from '../columns/column.ts'
-import type { ElementSql } from '../core/sql.ts'
+import { type ElementSql, literal } from '../core/sql.ts'
 
 /** Views that read elements need SQLite 3.38 or later, and 3.45 for fields whose names have a `"`. */
 export const ELEMENTS: ElementSql = {
@@ -57,8 +57,4 @@ function byNames(names: readonly string[]): FieldSql {
 
 function field(what: string, json: string, name: string): string {
   return `(SELECT ${what} FROM json_each(${json}) WHERE "key" = ${literal(name).replaceAll('\0', "' || char(0) || '")})`
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
 }

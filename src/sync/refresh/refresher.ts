@@ -6,7 +6,7 @@ import { newestEnd, readEnds } from './read-ends.ts'
 import { type RefreshPageEvent, type RefreshTools, refreshPage } from './read-page.ts'
 import { type RefreshPolicy, sharingList } from './share.ts'
 import {
-  isAhead,
+  claimsFuture,
   notAfter,
   type RefreshState,
   rulesOf,
@@ -70,14 +70,14 @@ export class Refresher {
   /** Withdraws what was claimed by a clock that ran ahead and was set back. */
   async heedClock(): Promise<void> {
     const { store, lease, now } = this.#options
-    if (this.#state && isAhead(this.#state, now()))
+    if (this.#state && claimsFuture(this.#state, now()))
       await store.saveRefresh(lease, this.#moveTo(notAfter(this.#state, now())))
   }
 
   /** Whether a walk has to give way between two of its pages, as far as this process knows what others have charged. */
   isDue(): boolean {
     const { policy, now } = this.#options
-    if (this.#state && isAhead(this.#state, now())) return true
+    if (this.#state && claimsFuture(this.#state, now())) return true
     return policy !== null && this.#ownNext(policy.share.known(), true) !== null
   }
 

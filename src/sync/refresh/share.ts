@@ -1,3 +1,4 @@
+import { isAhead } from '../../clock.ts'
 import type { Store, StoredShare } from '../store.ts'
 import type { RefreshState } from './state.ts'
 import { agedShare, type Pace, type Share, type ShareRules, type SharingList } from './worth.ts'
@@ -50,15 +51,12 @@ export function createShareUse(
   }
 }
 
-/** Clocks of the processes on a mirror may differ by this much. */
-const AHEAD_MS = 60_000
-
 /** A list as it is compared with the others of its budget. A reading by a clock that was ahead is none: the next one is due. */
 export function sharingList(
   { freshness, lastPage: pages, shown }: RefreshState,
   { every, walkEvery }: Pace,
   now: number,
 ): SharingList {
-  const newestAt = freshness.newestAt > now + AHEAD_MS ? now - every : freshness.newestAt
+  const newestAt = isAhead(freshness.newestAt, now) ? now - every : freshness.newestAt
   return { freshness: { ...freshness, newestAt }, pages, shown, every, walkEvery }
 }

@@ -77,7 +77,7 @@ export function stateOf(state: RefreshState | null, scope: string): RefreshState
 }
 
 /** Whether the state has a time in the future, by a clock that ran ahead and was set back. */
-export function isAhead({ freshAsOf, freshness }: RefreshState, now: number): boolean {
+export function claimsFuture({ freshAsOf, freshness }: RefreshState, now: number): boolean {
   return freshAsOf > now || freshness.newestAt > now
 }
 

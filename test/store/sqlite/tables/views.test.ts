@@ -245,7 +245,8 @@ function shown(value: Leaf | null, type: string): unknown {
     const whole = BigInt(text)
     return BigInt.asIntN(64, whole) === whole ? whole : null
   }
-  if (type === 'REAL') return number + 0
+  // Beyond the range of a double it is a text, and does not fit.
+  if (type === 'REAL') return Number.isFinite(number) ? number + 0 : null
   return isSafe && Number.isInteger(number) ? BigInt(number) : null
 }
 
