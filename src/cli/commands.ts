@@ -8,8 +8,6 @@ interface CommandEntry {
   arguments?: readonly Argument[]
   options?: readonly Option[]
   examples: readonly string[]
-  /** Its exit codes: those of EXIT_CODES, or with a meaning of their own. */
-  exits: readonly (number | [number, string])[]
   /** Loads its file alone, so that a small command starts fast. */
   load: () => Promise<CommandModule>
 }
@@ -33,9 +31,6 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   5: 'the mirror and the API are apart: verify found a difference, removals are held back, or a list ended early',
   130: 'stopped by SIGINT (143: SIGTERM, 129: SIGHUP); the next run continues',
 }
-
-const READING = [0, 1, 2, 3, 4, 5, 130]
-const LOCAL = [0, 2, 4]
 
 const option = (flags: string, description: string) => new Option(flags, description)
 const argument = (name: string, description = '') => new Argument(name, description)
@@ -63,11 +58,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   start: {
     does: 'walk the lists on their schedules, and refresh them in between, until SIGTERM, SIGINT or SIGHUP',
     examples: ['start', 'start --config /etc/admin-mirror.yaml --log-format json'],
-    exits: [
-      [0, 'stopped by SIGTERM or SIGINT (129: SIGHUP); the next start continues'],
-      2,
-      [4, 'only a new process can use the mirror again'],
-    ],
     load: () => import('./commands/start.ts'),
   },
   sync: {
@@ -81,7 +71,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       WAIT,
     ],
     examples: ['sync', 'sync --org acme --collection orders', 'sync --org acme --accept-removals'],
-    exits: READING,
     load: () => import('./commands/sync.ts'),
   },
   backfill: {
@@ -95,27 +84,18 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       WAIT,
     ],
     examples: ['backfill --org acme', 'backfill --org acme --filter state=paid --from-page 200'],
-    exits: READING,
     load: () => import('./commands/backfill.ts'),
   },
   status: {
     does: 'how fresh each list is, what went wrong, and what to type next',
     options: [
       option('--json', 'as JSON'),
-      option('--check', 'exit with the code of what is wrong'),
+      option('--check', 'exit with 4, 3, 5 or 1 if the mirror, a token, removals or a list need attention'),
       option('--max-age <duration>', 'exit with 1 if the last full walk of a list began longer ago (24h)'),
       option('--fresh <duration>', 'exit with 1 if rows added longer ago may be missing (10m)'),
       DATABASE,
     ],
     examples: ['status', 'status --check', 'status --max-age 2h --fresh 10m --json'],
-    exits: [
-      [0, 'whatever it has to report; with --check, --max-age, --fresh: all is well'],
-      [1, '--max-age, --fresh: a list is older; --check: a list is failing or overdue'],
-      2,
-      [3, '--check: a token is held'],
-      [4, 'the mirror cannot be used; --check: or not be written, as on a full disk'],
-      [5, '--check: removals are held back'],
-    ],
     load: () => import('./commands/status.ts'),
   },
   query: {
@@ -131,7 +111,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       "query 'SELECT state, count(*) FROM orders GROUP BY state' --format csv",
       "query 'SELECT * FROM orders WHERE state = :state' --param state=paid --format parquet > paid.parquet",
     ],
-    exits: LOCAL,
     load: () => import('./commands/query.ts'),
   },
   export: {
@@ -139,14 +118,12 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     arguments: [argument('<name>', 'orders, orders__items, orders_history, ...')],
     options: [format('csv', 'ndjson', 'parquet').makeOptionMandatory(), ORGS, DATABASE],
     examples: ['export orders --format csv > orders.csv'],
-    exits: LOCAL,
     load: () => import('./commands/export.ts'),
   },
   verify: {
     does: 'walk the lists and compare them with the mirror, writing no rows',
     options: [ORGS, COLLECTIONS, WAIT],
     examples: ['verify', 'verify --org acme --collection orders'],
-    exits: READING,
     load: () => import('./commands/verify.ts'),
   },
   snapshot: {
@@ -154,20 +131,17 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     arguments: [argument('<file>')],
     options: [DATABASE],
     examples: ['snapshot copy.db'],
-    exits: [...LOCAL, 130],
     load: () => import('./commands/snapshot.ts'),
   },
   check: {
     does: 'try the configuration, the mirror, the API and every token, and say what to fix',
     examples: ['check'],
-    exits: [[0, 'nothing failed'], [1, 'network, server or rate limit'], 2, 3, 4],
     load: () => import('./commands/check.ts'),
   },
   resume: {
     does: 'lift the hold that a refused token left, and forget a wait beyond rateLimit.maxWait',
     options: [ORGS],
     examples: ['resume', 'resume --org acme'],
-    exits: LOCAL,
     load: () => import('./commands/resume.ts'),
   },
   forget: {
@@ -179,7 +153,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       option('--yes', 'delete: there is no way back'),
     ],
     examples: ['forget --org acme --yes', 'forget --org acme --collection orders --yes'],
-    exits: [0, 1, 2, 4, 130],
     load: () => import('./commands/forget.ts'),
   },
   move: {
@@ -189,7 +162,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       option('--to <address>', 'postgres://user@host:5432/name?schema=admin_mirror').makeOptionMandatory(),
     ],
     examples: ["move --from data/mirror.db --to 'postgres://mirror@db.example.com/shop?schema=admin_mirror'"],
-    exits: [0, [1, 'the mirror is in use'], 2, 4, 130],
     load: () => import('./commands/move.ts'),
   },
   sandbox: {
@@ -204,41 +176,33 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       option('--write-config <file>', 'write a configuration that uses it'),
     ],
     examples: ['sandbox --port 8080 --write-config config/sandbox.yaml', 'sandbox --live --orders 100000'],
-    exits: [0, 2],
     load: () => import('./commands/sandbox.ts'),
   },
   demo: {
     does: 'a sandbox, a first sync of it, and what the mirror answers',
     examples: ['demo'],
-    exits: [0, 1, 2, 4],
     load: () => import('./commands/demo.ts'),
   },
 }
 
-/** Below the options of a command: examples, and what its exit codes mean. */
-export function helpText({ examples, exits }: Pick<CommandEntry, 'examples' | 'exits'>): string {
-  const lines = exits.map((code) => (typeof code === 'number' ? [code, EXIT_CODES[code] ?? ''] : code))
-  return [
-    '',
-    'Examples:',
-    ...examples.map((line) => `  admin-mirror ${line}`),
-    '',
-    'Exit codes:',
-    ...lines.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`),
-  ].join('\n')
+/** Below the options of a command. */
+export function helpText(examples: readonly string[]): string {
+  return ['', 'Examples:', ...examples.map((line) => `  admin-mirror ${line}`)].join('\n')
 }
 
 /** Below the list of commands. */
-export const PROGRAM_HELP = helpText({
-  examples: [
+export const PROGRAM_HELP = [
+  helpText([
     'demo                     try it without credentials',
     'check                    before the first sync: what is wrong, and what to do',
     'sync                     copy all lists once',
     'start                    keep them up to date',
     'status                   how fresh they are, and what to do next',
-  ],
-  exits: Object.keys(EXIT_CODES).map(Number),
-})
+  ]),
+  '',
+  'Exit codes:',
+  ...Object.entries(EXIT_CODES).map(([code, meaning]) => `  ${code.padEnd(4)} ${meaning}`),
+].join('\n')
 
 /** An option that takes a whole number. */
 function number(

@@ -2,9 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
-import { UsageError } from '../errors.ts'
 import { NAME_ENDS } from '../store/core/tables.ts'
-import { shellWord } from '../text.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
 const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
@@ -12,32 +10,7 @@ const DEFAULT_CONFIG = 'config/admin-mirror.yaml'
 /** The configuration of a command. Commands that send nothing leave the tokens alone, so that an analyst needs none. */
 export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve' | 'leave'): Config {
   const { env, cwd } = runtime
-  const file = path.resolve(cwd, globals.config ?? DEFAULT_CONFIG)
-  if (globals.config === undefined) assertMeant(file, cwd)
-  return loadConfig(file, { env, tokens, nameEnds: NAME_ENDS })
-}
-
-/**
- * Throws UsageError for the default file if another user owns it, as in a folder that all users can write to, such as the temporary one: the
- * file could send our tokens to their address. For root this includes that user's own folder: `tokenFile` may name what only root can read.
- */
-function assertMeant(file: string, cwd: string): void {
-  let owner: number | undefined
-  try {
-    owner = ownerOfFile(file)
-  } catch {
-    // Opening it reports what is wrong.
-  }
-  const user = process.geteuid?.()
-  if (owner === undefined || owner === user || owner === 0 || (user !== 0 && owner === ownerOfFile(cwd)))
-    return
-  throw new UsageError(
-    `${file} belongs to another user, and nobody has named it; if it is meant, name it: --config ${shellWord(file)}`,
-  )
-}
-
-function ownerOfFile(place: string): number | undefined {
-  return fs.statSync(place, { throwIfNoEntry: false })?.uid
+  return loadConfig(path.resolve(cwd, globals.config ?? DEFAULT_CONFIG), { env, tokens, nameEnds: NAME_ENDS })
 }
 
 /**

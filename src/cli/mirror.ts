@@ -10,7 +10,7 @@ import type { WorkQueue } from '../store/postgres/queue.ts'
 import type { Store } from '../sync/store.ts'
 import { shellWord } from '../text.ts'
 import type { MirrorFacts } from './read-status.ts'
-import type { ReadingTask } from './reading/read.ts'
+import type { ReadingTask } from './reading.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
 // What commands do with a mirror, be it a file or a schema of a PostgreSQL server.

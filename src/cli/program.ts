@@ -15,7 +15,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
       .command(name)
       .description(entry.does)
       .helpOption('-h, --help', 'show help')
-      .addHelpText('after', helpText(entry))
+      .addHelpText('after', helpText(entry.examples))
       .exitOverride()
       .action(async (...args: unknown[]) => {
         const { run } = await entry.load()

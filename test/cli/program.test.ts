@@ -136,13 +136,12 @@ describe('help', async () => {
     expect(stdout).toMatch(/Exit codes:\n {2}0 {4}all that was asked for is done/)
   })
 
-  it('of each command has an example that can be typed, and its exit codes', async () => {
+  it('of each command has an example that can be typed', async () => {
     for (const command of listed) {
       const help = await createWorkspace().run([command, '-h'])
 
       expect(help).toMatchObject({ code: 0, stderr: '' })
       expect(help.stdout).toMatch(new RegExp(`Examples:\n {2}admin-mirror ${command}`))
-      expect(help.stdout).toMatch(/Exit codes:\n {2}0 +\S/)
       const [known = '', example = ''] = help.stdout.split('Examples:')
       const options = example.match(/--[a-z][a-z-]*/g) ?? []
       expect(options.filter((option) => !known.includes(option))).toEqual([])

@@ -1,10 +1,8 @@
 import fs from 'node:fs'
-import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Asked, createDoor, items } from '../helpers/list-server.ts'
-import { ACME, createScene } from '../helpers/scene.ts'
+import { createScene } from '../helpers/scene.ts'
 import { IS_ROOT, runs } from '../helpers/system.ts'
-import { createWorkspace } from '../helpers/workspace.ts'
 import { written } from '../helpers/written.ts'
 
 // What others on the machine may not. Only root can start processes of other users.
@@ -72,54 +70,5 @@ describe.skipIf(!CAN_BE_OTHERS).concurrent('a mirror of another user (needs root
     expect(modes).toEqual(['600', '600', '600'])
     expect(query.code).toBe(4)
     expect(query.stderr).toMatch(/its owner has not given this user the right/)
-  })
-})
-
-describe.skipIf(!CAN_BE_OTHERS)('a configuration in a folder for all (needs root)', () => {
-  it('that nobody has named is not read where another user has put it there', async () => {
-    const { server, workspace } = await createScene()
-    const shared = workspace.file('shared')
-    const file = path.join(shared, 'config/admin-mirror.yaml')
-    fs.mkdirSync(path.dirname(file), { recursive: true })
-    fs.chmodSync(workspace.folder, 0o755)
-    fs.chmodSync(shared, 0o1777)
-    fs.copyFileSync(workspace.file('admin-mirror.yaml'), file)
-    const check = async (owner: number) => {
-      fs.chownSync(file, owner, owner)
-      const { code, stderr } = await workspace.run(['sync'], {
-        ...as(ANALYST),
-        cwd: shared,
-        env: { ADMIN_MIRROR_CONFIG: '' },
-      })
-      return [code, stderr.includes('belongs to another user')]
-    }
-
-    expect(await check(SERVICE)).toEqual([2, true])
-    expect(server.asked).toEqual([])
-    expect((await check(ANALYST))[1]).toBe(false)
-    expect((await check(0))[1]).toBe(false)
-  })
-
-  it("is read by root in no folder of another user: it may send a file that only root can read to that user's server", async () => {
-    const secret = path.join(createWorkspace(undefined).folder, 'secret')
-    fs.writeFileSync(secret, 'only-root-may-read-this', { mode: 0o600 })
-    const { token: _, ...acme } = ACME
-    const { server, workspace } = await createScene({
-      settings: { organizations: [{ ...acme, tokenFile: secret }] },
-    })
-    const home = workspace.file('home')
-    const file = path.join(home, 'config/admin-mirror.yaml')
-    fs.mkdirSync(path.dirname(file), { recursive: true })
-    fs.copyFileSync(workspace.file('admin-mirror.yaml'), file)
-    for (const one of [home, path.dirname(file), file]) fs.chownSync(one, ANALYST, ANALYST)
-    const unnamed = { cwd: home, env: { ADMIN_MIRROR_CONFIG: '' } }
-
-    const byRoot = await workspace.run(['check'], unnamed)
-
-    expect(byRoot.code).toBe(2)
-    expect(byRoot.stdout + byRoot.stderr).toMatch(/belongs to another user.* --config /)
-    expect(server.asked).toEqual([])
-    const named = await workspace.run(['check', '--config', file], unnamed)
-    expect(named.stdout).not.toMatch(/belongs to another user, and nobody/)
   })
 })

@@ -1,5 +1,5 @@
 import { type DatabaseOption, readTarget } from '../mirror.ts'
-import { type OutputFormat, runReading } from '../reading/read.ts'
+import { type OutputFormat, runReading } from '../reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options extends DatabaseOption {

@@ -2,7 +2,7 @@ import { addAbortSignal } from 'node:stream'
 import { UsageError } from '../../errors.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
-import { type OutputFormat, runReading } from '../reading/read.ts'
+import { type OutputFormat, runReading } from '../reading.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options extends DatabaseOption {

@@ -8,7 +8,7 @@ import { openForReading, translatingErrors } from '../../store/sqlite/file/open.
 import { freeBytes, fullDisk, readFileFacts } from '../../store/sqlite/read/status.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions } from '../mirror.ts'
 import type { MirrorFacts } from '../read-status.ts'
-import type { ReadingTask } from '../reading/read.ts'
+import type { ReadingTask } from '../reading.ts'
 import type { Runtime } from '../runtime.ts'
 
 // A mirror in a file, as `MirrorKind` describes it. What only some commands need is loaded when they need it.

@@ -1,6 +1,5 @@
 import { assertReadingSql, createReader, type Parameters } from '../../store/sqlite/read/reader.ts'
-import { assertExport } from '../reading/exported.ts'
-import { type QueryWork, type ReadingTask, writeResult } from '../reading/read.ts'
+import { assertExport, type QueryWork, type ReadingTask, writeResult } from '../reading.ts'
 import type { Runtime } from '../runtime.ts'
 import { isNotMadeYet, openMirror } from './mirror.ts'
 

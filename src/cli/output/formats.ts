@@ -3,81 +3,60 @@ import type { Writable } from 'node:stream'
 import type { Value } from '../../store/core/reading.ts'
 import { printable, printableJson } from '../../text.ts'
 
-// How rows are written: as a table, JSON, NDJSON or CSV; Parquet in `parquet.ts`. Whole numbers are exact in all of them. `safe`: for a
-// terminal, which control characters must not reach.
+// How rows are written: as a table, JSON, NDJSON or CSV; Parquet in `parquet.ts`. Whole numbers are exact in all of them. `isTerminal`:
+// control characters must not reach it.
 
-type Row = readonly Value[]
+export type Row = readonly Value[]
 
-/** Writes rows one after another, whatever store they come from. Parquet is bytes, all else text. */
-export interface Format {
-  /** Before the rows. */
-  begin(): string | Uint8Array
-  /** Empty: the row comes with a later piece. */
-  row(row: Row): string | Uint8Array
-  end(): string | Uint8Array
+/** Rows with the names and types of their columns. They come some at a time: memory holds no large result whole. */
+export interface Rows {
+  columns: string[]
+  /** As declared, or empty where the store does not know. */
+  types: string[]
+  batches: Iterable<Iterable<Row>> | AsyncIterable<Iterable<Row>>
 }
 
-/** Rows that come some at a time. */
-export type Batches = Iterable<Iterable<Row>> | AsyncIterable<Iterable<Row>>
+/** What is written of rows, a large piece at a time. An error in the first rows leaves nothing written. */
+export type Pieces = AsyncGenerator<string | Uint8Array>
 
-/** Writes the rows no faster than the stream takes them: memory holds only one batch, or a piece of it. */
-export async function writeRows(stream: Writable, format: Format, batches: Batches): Promise<void> {
-  const write = async (pieces: Iterable<string | Uint8Array>) => {
-    for (const chunk of chunked(pieces)) if (!stream.write(chunk)) await once(stream, 'drain')
-  }
-  // With the first rows: an error in them leaves nothing written.
-  let before = format.begin()
+/** Writes no faster than the stream takes it. */
+export async function writePieces(stream: Writable, pieces: Pieces): Promise<void> {
+  for await (const piece of pieces) if (!stream.write(piece)) await once(stream, 'drain')
+}
+
+/** One write a row would cost more than making the row. Characters. */
+const PIECE = 64 * 1024
+
+async function* inPieces(
+  { batches }: Rows,
+  head: string,
+  text: (row: Row) => string,
+  end = () => '',
+): Pieces {
+  let piece = head
   for await (const rows of batches) {
-    await write(piecesOf(before, format, rows))
-    before = ''
+    for (const row of rows) {
+      piece += text(row)
+      if (piece.length < PIECE) continue
+      yield piece
+      piece = ''
+    }
   }
-  await write([before, format.end()])
-}
-
-function* piecesOf(before: string | Uint8Array, format: Format, rows: Iterable<Row>) {
-  yield before
-  for (const row of rows) yield format.row(row)
-}
-
-const CHUNK = 64 * 1024
-
-/** Joins small pieces: one write a row would cost more than making the row. */
-function* chunked(pieces: Iterable<string | Uint8Array>): Iterable<Uint8Array> {
-  let chunk = ''
-  for (const piece of pieces) {
-    if (typeof piece === 'string') chunk += piece
-    else if (piece.length > 0) yield piece
-    if (chunk.length < CHUNK) continue
-    yield Buffer.from(chunk)
-    chunk = ''
-  }
-  if (chunk !== '') yield Buffer.from(chunk)
-}
-
-/** From here on a double does not hold every whole number: it may stand for its neighbour. */
-const INEXACT = 2 ** 53
-
-/** A REAL: as JavaScript writes it, without `.0`; from 2^53 on as SQLite does, so that it looks inexact: `9007199254740992.0`, `1.2e+19`. */
-export function numberText(value: number): string {
-  const size = Math.abs(value)
-  if (size < INEXACT) return String(value)
-  if (size === Number.POSITIVE_INFINITY) return value > 0 ? 'Inf' : '-Inf'
-  return size < 1e17 ? `${value}.0` : value.toExponential().replace(/^(-?\d)e/, '$1.0e')
+  yield piece + end()
 }
 
 /**
  * The names of the columns and the rows, by RFC 4180 with line feeds. NULL is nothing, an empty text is `""`, bytes are base64.
  * Own code, since a million rows take 5 seconds here and 22 with a library, and most libraries write NULL and `""` alike.
  */
-export function csvFormat(columns: readonly string[], safe: boolean): Format {
+export function csv(rows: Rows, isTerminal: boolean): Pieces {
   const cell = (value: Value) => {
     if (value === null) return ''
-    if (typeof value === 'string') return quotedCell(safe ? printable(value, value.length) : value)
-    if (typeof value === 'number') return numberText(value)
-    return typeof value === 'bigint' ? String(value) : quotedCell(base64(value))
+    if (typeof value === 'string') return quotedCell(isTerminal ? printable(value, value.length) : value)
+    return typeof value === 'object' ? quotedCell(base64(value)) : String(value)
   }
-  const row = (values: Row) => `${values.map(cell).join(',')}\n`
-  return { begin: () => row(columns), row, end: () => '' }
+  const line = (values: Row) => `${values.map(cell).join(',')}\n`
+  return inPieces(rows, line(rows.columns), line)
 }
 
 /** A byte order mark at the beginning of a text would vanish without quotes. */
@@ -87,104 +66,95 @@ function quotedCell(text: string): string {
   return MUST_BE_QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-function base64(bytes: Uint8Array): string {
+export function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64')
 }
 
 /** A JSON object a line. */
-export function ndjsonFormat(columns: readonly string[], safe: boolean): Format {
-  const names = columns.map((column) => `${JSON.stringify(column)}:`)
-  const row = (values: Row) => {
-    const fields = names.map((name, at) => name + jsonValue(values[at] ?? null))
-    return jsonLine(`{${fields.join(',')}}`, safe)
-  }
-  return { begin: () => '', row, end: () => '' }
+export function ndjson(rows: Rows, isTerminal: boolean): Pieces {
+  const object = objectText(rows, isTerminal)
+  return inPieces(rows, '', (row) => `${object(row)}\n`)
 }
 
 /** A JSON array, an object a line. */
-export function jsonFormat(columns: readonly string[], safe: boolean): Format {
-  const { row } = ndjsonFormat(columns, safe)
-  let separator = '[\n'
-  return {
-    begin: () => '',
-    row: (values) => {
-      const text = separator + String(row(values)).slice(0, -1)
-      separator = ',\n'
-      return text
-    },
-    end: () => (separator === '[\n' ? '[]\n' : '\n]\n'),
+export function json(rows: Rows, isTerminal: boolean): Pieces {
+  const object = objectText(rows, isTerminal)
+  let before = '[\n'
+  const text = (row: Row) => {
+    const element = before + object(row)
+    before = ',\n'
+    return element
   }
+  return inPieces(rows, '', text, () => (before === '[\n' ? '[]\n' : '\n]\n'))
 }
 
 /** Rows of one column, which holds JSON: a line each. */
-export function itemFormat(safe: boolean): Format {
-  return { begin: () => '', row: ([json]) => jsonLine(String(json), safe), end: () => '' }
+export function items(rows: Rows, isTerminal: boolean): Pieces {
+  return inPieces(rows, '', ([item]) => `${isTerminal ? printableJson(String(item)) : String(item)}\n`)
 }
 
-function jsonLine(json: string, safe: boolean): string {
-  return `${safe ? printableJson(json) : json}\n`
+function objectText({ columns }: Rows, isTerminal: boolean): (row: Row) => string {
+  const names = columns.map((column) => `${JSON.stringify(column)}:`)
+  return (row) => {
+    const object = `{${names.map((name, at) => name + jsonValue(row[at] ?? null)).join(',')}}`
+    return isTerminal ? printableJson(object) : object
+  }
 }
 
-/** An infinite number is written as 1e999, which is read back as infinite. */
 function jsonValue(value: Value): string {
-  if (value === null) return 'null'
-  if (typeof value === 'string') return JSON.stringify(value)
   if (typeof value === 'bigint') return String(value)
-  if (typeof value !== 'number') return JSON.stringify(base64(value))
-  if (Number.isFinite(value)) return numberText(value)
-  return value > 0 ? '1e999' : '-1e999'
+  return JSON.stringify(value instanceof Uint8Array ? base64(value) : value)
 }
 
 /** On a terminal longer cells are cut. Elsewhere they are whole, and wider than their column. */
 const WIDEST = 60
 
-/** Rows that decide the layout of a table, so that a large result need not be read whole before its first line is shown. */
+/** Rows that decide the layout of a table. */
 const SAMPLE = 1000
 
-/** A row a line, numbers to the right, safe for a terminal. */
-export function tableFormat(columns: readonly string[], isTerminal: boolean): Format {
-  const longest = isTerminal ? WIDEST : Number.POSITIVE_INFINITY
+/** A row a line, numbers to the right, without control characters. */
+export async function* table(rows: Rows, isTerminal: boolean): Pieces {
   const sample: Row[] = []
-  let show: ((row: Row) => string) | null = null
-
-  function begin(): string {
-    const layout = columns.map((column, at) =>
-      padding(
-        column,
-        sample.map((row) => row[at] ?? null),
-      ),
-    )
-    const line = (texts: readonly string[]) => {
-      const padded = layout.map((pad, at) => pad(texts[at] ?? ''))
-      return `${padded.join('  ').trimEnd()}\n`
-    }
-    const headings = columns.map((column) => printable(column, WIDEST))
-    const rules = layout.map((pad) => '-'.repeat(pad('').length))
-    show = (row) => line(row.map((value) => cellText(value, longest)))
-    return line(headings) + line(rules) + sample.map(show).join('')
+  let line: ((row: Row) => string) | null = null
+  const begin = () => {
+    const layout = layoutOf(rows.columns, sample, isTerminal ? WIDEST : Number.POSITIVE_INFINITY)
+    ;({ line } = layout)
+    return layout.headings + sample.map(line).join('')
   }
-
-  return {
-    begin: () => '',
-    row: (row) => {
-      if (show) return show(row)
+  // What is not in the sample is written as it comes.
+  yield* inPieces(
+    rows,
+    '',
+    (row) => {
+      if (line) return line(row)
       return sample.push(row) === SAMPLE ? begin() : ''
     },
-    end: () => (show ? '' : begin()),
+    () => (line ? '' : begin()),
+  )
+}
+
+/** Columns as wide as their names and the cells of these rows need. */
+function layoutOf(columns: readonly string[], sample: readonly Row[], longest: number) {
+  const headings = columns.map((column) => printable(column, WIDEST))
+  const widths = headings.map((heading, at) =>
+    sample.reduce((most, row) => Math.max(most, cellText(row[at], WIDEST).length), heading.length),
+  )
+  const isNumeric = headings.map(
+    (_, at) => sample.length > 0 && sample.every((row) => !/string|object/.test(typeof (row[at] ?? 0))),
+  )
+  const lineOf = (texts: readonly string[]) => {
+    const padded = texts.map((text, at) =>
+      isNumeric[at] ? text.padStart(widths[at] ?? 0) : text.padEnd(widths[at] ?? 0),
+    )
+    return `${padded.join('  ').trimEnd()}\n`
+  }
+  return {
+    headings: lineOf(headings) + lineOf(widths.map((width) => '-'.repeat(width))),
+    line: (row: Row) => lineOf(row.map((value) => cellText(value, longest))),
   }
 }
 
-/** Returns a function that makes the texts of a column as wide as its first cells need. */
-function padding(column: string, cells: readonly Value[]): (text: string) => string {
-  const texts = [printable(column, WIDEST), ...cells.map((cell) => cellText(cell, WIDEST))]
-  const width = texts.reduce((widest, text) => Math.max(widest, text.length), 0)
-  const isNumeric =
-    cells.length > 0 && cells.every((cell) => !(typeof cell === 'string' || cell instanceof Uint8Array))
-  return (text) => (isNumeric ? text.padStart(width) : text.padEnd(width))
-}
-
-function cellText(value: Value, longest: number): string {
-  if (value === null) return ''
+function cellText(value: Value | undefined, longest: number): string {
   if (value instanceof Uint8Array) return `x'${Buffer.from(value).toString('hex').slice(0, longest)}'`
-  return typeof value === 'number' ? numberText(value) : printable(String(value), longest)
+  return printable(String(value ?? ''), longest)
 }

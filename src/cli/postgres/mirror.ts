@@ -5,7 +5,7 @@ import { holdsMirror } from '../../store/postgres/migrate.ts'
 import { serverTime } from '../../store/postgres/server/clock.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import type { MirrorPlace, OpenMirror, OpenOptions } from '../mirror.ts'
-import type { ReadingTask } from '../reading/read.ts'
+import type { ReadingTask } from '../reading.ts'
 import type { Runtime } from '../runtime.ts'
 import { connect } from './connect.ts'
 

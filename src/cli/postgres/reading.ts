@@ -1,9 +1,8 @@
 import { distinctNames, type Value } from '../../store/core/reading.ts'
-import { POSTGRES, runRule, type Statements } from '../../store/postgres/driver.ts'
+import { runRule, type Statements } from '../../store/postgres/driver.ts'
 import { holdsMirror } from '../../store/postgres/migrate.ts'
 import {
   isUnknownName,
-  meaningOf,
   meaningOfSql,
   openCursor,
   type StreamedRows,
@@ -13,8 +12,7 @@ import {
 import type { Cursor } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
 import { noMirror } from '../file/mirror.ts'
-import { assertExport } from '../reading/exported.ts'
-import { type ReadableMirror, type ReadingTask, writeResult } from '../reading/read.ts'
+import { assertExport, type ReadableMirror, type ReadingTask, writeResult } from '../reading.ts'
 import type { Runtime } from '../runtime.ts'
 import { connect } from './connect.ts'
 
@@ -24,8 +22,8 @@ import { connect } from './connect.ts'
  */
 export async function readOnServer(runtime: Runtime, task: ReadingTask): Promise<void> {
   const { work, config } = task
-  const names = work.kind === 'query' ? withPlaceholders(work.sql, new Map(work.parameters)).names : null
-  const meaning = (error: unknown) => (names ? meaningOfSql(error, names) : meaningOf(error))
+  const names = work.kind === 'query' ? withPlaceholders(work.sql, new Map(work.parameters)).names : []
+  const meaning = (error: unknown) => meaningOfSql(error, names)
   const { signal: stop } = runtime
   const report = (message: string) => runtime.stderr.write(`${message}\n`)
   const server = await connect(config?.postgres, runtime, report, 'reading')
@@ -60,7 +58,6 @@ async function assertUsage(
 /** Of a mirror on a PostgreSQL server, in one transaction. */
 function readableServer(sql: Statements & Cursor): ReadableMirror {
   return {
-    dialect: POSTGRES,
     async query(text, parameters) {
       const { columns, ...rest } = await run(sql, withPlaceholders(text, new Map(parameters)))
       return { columns: distinctNames(columns), ...rest }

@@ -64,8 +64,6 @@ export interface Dialect {
   declared(type: string): string
   /** The columns of a table or view with their types, in order; none if it is not there. */
   columnTypes(table: string): Rule<Map<string, string>>
-  /** The names of all tables and views, in order. */
-  relationNames(): Rule<string[]>
   /** The first table, view, index or other thing with one of these names. */
   relationNamed(names: readonly string[]): Rule<{ kind: string; name: string } | null>
   /** How a statement reads the values of `eachLine`. */

@@ -69,12 +69,6 @@ export const POSTGRES: Dialect = {
     )
     return new Map(rows.map(({ name, type }) => [name, type]))
   },
-  *relationNames() {
-    const rows = yield* all<{ name: string }>(
-      "SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'f', 'v', 'm') ORDER BY relname",
-    )
-    return rows.map(({ name }) => name)
-  },
   relationNamed: (names) =>
     one(
       `

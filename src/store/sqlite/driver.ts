@@ -49,12 +49,6 @@ export const SQLITE: Dialect = {
     )
     return new Map(rows.map(({ name, type }) => [name, type]))
   },
-  *relationNames() {
-    const rows = yield* all<{ name: string }>(
-      "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name",
-    )
-    return rows.map(({ name }) => name)
-  },
   *relationNamed(names) {
     const text = 'SELECT type AS kind, name FROM sqlite_schema WHERE name = :name COLLATE NOCASE'
     for (const name of names) {

@@ -100,7 +100,7 @@ function nextCount(rows: readonly Value[][]): number {
 }
 
 /** What an error of one of our reading statements means. Returns the error itself where it means nothing special. */
-export function meaningOf(error: unknown): unknown {
+function meaningOf(error: unknown): unknown {
   const code = sqlState(error)
   // Its message names the table, and no value.
   if (code === '42501' && error instanceof Error)

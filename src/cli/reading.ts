@@ -1,0 +1,157 @@
+import type { Config } from '../config/config.ts'
+import { findOrganization } from '../config/organizations.ts'
+import { UsageError } from '../errors.ts'
+import { viewName } from '../store/columns/catalog.ts'
+import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../store/core/reading.ts'
+import { literal, quoted, type Rule } from '../store/core/sql.ts'
+import { printable } from '../text.ts'
+import { kindOf, type MirrorPlace } from './mirror.ts'
+import {
+  csv,
+  items,
+  json,
+  ndjson,
+  type Pieces,
+  type Row,
+  type Rows,
+  table,
+  writePieces,
+} from './output/formats.ts'
+import type { Runtime } from './runtime.ts'
+
+// `query` and `export`, on a mirror of either kind.
+
+export type OutputFormat = 'table' | 'json' | 'ndjson' | 'csv' | 'parquet'
+
+export interface QueryWork {
+  kind: 'query'
+  sql: string
+  format: OutputFormat
+  parameters: readonly (readonly [name: string, value: string])[]
+}
+
+export interface ExportWork {
+  kind: 'export'
+  name: string
+  format: OutputFormat
+  /** Names or UUIDs; none: all. */
+  organizations: readonly string[]
+}
+
+/** What `query` or `export` asks of a mirror. */
+export interface ReadingTask extends MirrorPlace {
+  work: QueryWork | ExportWork
+}
+
+/** At once from a file, later from a server. */
+type MaybePromise<T> = T | Promise<T>
+
+/** A mirror of either kind, as far as it is read. */
+export interface ReadableMirror {
+  ask<T>(rule: Rule<T>): MaybePromise<T>
+  /** Throws UsageError for a statement that does not only read, and for wrong SQL. */
+  query(sql: string, parameters: QueryWork['parameters']): MaybePromise<Rows>
+}
+
+/** Does what `query` or `export` asks for, and writes what it finds to standard output. Throws UsageError and MirrorError. */
+export async function runReading(runtime: Runtime, task: ReadingTask): Promise<number> {
+  if (task.work.format === 'parquet' && runtime.stdout.isTTY === true)
+    throw new UsageError('Parquet is not for a terminal; write it to a file: > result.parquet')
+  // Node reports a signal in the next turn of the event loop: one that came before is not lost.
+  await runtime.yieldToEventLoop()
+  // SQLite cannot be interrupted, but the process can be ended.
+  runtime.dieOnSignal()
+  const { read } = await kindOf(task.config)
+  await read(runtime, task)
+  return 0
+}
+
+/** Writes what the task asks of this mirror. */
+export async function writeResult(
+  { stdout }: Pick<Runtime, 'stdout'>,
+  mirror: ReadableMirror,
+  { work, config }: ReadingTask,
+): Promise<void> {
+  const isTerminal = stdout.isTTY === true
+  const { areItems, ...rows }: ExportedRows =
+    work.kind === 'query'
+      ? await mirror.query(work.sql, work.parameters)
+      : await exportedRows(mirror, work, config)
+  const write = areItems ? items : await formatOf(work.format)
+  await writePieces(stdout, write(rows, isTerminal))
+}
+
+const TEXT_FORMATS = { table, json, ndjson, csv }
+
+async function formatOf(format: OutputFormat): Promise<(rows: Rows, isTerminal: boolean) => Pieces> {
+  // With its library: a small query starts faster without.
+  return format === 'parquet' ? (await import('./output/parquet.ts')).parquet : TEXT_FORMATS[format]
+}
+
+/** `areItems`: the one column is the items of a collection, as JSON. */
+type ExportedRows = Rows & { areItems?: boolean }
+
+/** The rows of a table or view. Throws UsageError. */
+async function exportedRows(
+  mirror: ReadableMirror,
+  { name, format, organizations }: ExportWork,
+  config: Config | null,
+): Promise<ExportedRows> {
+  let where = ''
+  if (organizations.length > 0) {
+    const ids = idsOf(organizations, config, await mirror.ask(listedOrganizations()))
+    where = ` WHERE ${ownerColumn(name)} IN (${ids.map(literal).join(', ')})`
+  }
+  if (format === 'ndjson' && (await mirror.ask(collectionNames())).includes(name)) {
+    const raw = quoted(viewName(name, 'raw'))
+    return { ...(await mirror.query(`SELECT _json FROM ${raw}${where}`, [])), areItems: true }
+  }
+  return withoutOwn(name, await mirror.query(`SELECT * FROM ${quoted(name)}${where}`, []))
+}
+
+function ownerColumn(name: string): string {
+  if (name === 'organizations') return 'id'
+  return name in OF_EVERY_MIRROR ? 'organization_id' : '_organization_id'
+}
+
+/** Leaves out the columns that are for the program, such as the number by which it finds the JSON of a row. */
+function withoutOwn(name: string, { columns, types, batches }: Rows): Rows {
+  const forPeople = OF_EVERY_MIRROR[name] ?? columns.filter((column) => column !== '_row')
+  const places = [...columns.keys()].filter((at) => forPeople.includes(columns[at] ?? ''))
+  const pick = <T>(values: readonly T[]) => places.map((at) => values[at] as T)
+  if (places.length === columns.length) return { columns, types, batches }
+  async function* picked() {
+    for await (const rows of batches) yield pickedRows(rows)
+  }
+  function* pickedRows(rows: Iterable<Row>) {
+    for (const row of rows) yield pick(row)
+  }
+  return { columns: pick(columns), types: pick(types), batches: picked() }
+}
+
+/** Before there is a mirror of this configuration. Throws UsageError for names that it cannot have. */
+export function assertExport({ name, organizations }: ExportWork, config: Config): void {
+  const collections = config.collections.map((collection) => collection.name)
+  if (!mayHold(collections, name))
+    throw new UsageError(
+      `there is no table or view ${printable(name)}; there are: ${[...collections, ...Object.keys(OF_EVERY_MIRROR)].join(', ')}`,
+    )
+  idsOf(organizations, config, [])
+}
+
+/** The ids of organizations that are named by name or UUID. One that left the configuration may have the name of another, which goes before it. */
+function idsOf(
+  named: readonly string[],
+  config: Config | null,
+  mirrored: readonly { id: string; name: string }[],
+): string[] {
+  return named.flatMap((name) => {
+    const own = config && findOrganization(config, name)
+    const found = own ? [own] : mirrored.filter((one) => one.id === name.toLowerCase() || one.name === name)
+    if (found.length > 0) return found.map(({ id }) => id)
+    const known = new Set([...(config?.organizations ?? []), ...mirrored].map((one) => one.name))
+    throw new UsageError(
+      `--org ${printable(name)}: neither the mirror nor a configuration has an organization of this name or UUID (known: ${printable([...known].join(', '), 1000)})`,
+    )
+  })
+}
