@@ -1,7 +1,6 @@
 import { isAhead } from '../clock.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
-import type { MisfitColumn } from '../store/core/misfits.ts'
-import type { StatusRow } from '../store/core/status.ts'
+import type { MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { scopeText } from '../sync/removals.ts'
 import { counted, grouped, inWords, ON_HOLD, printable, shellWord } from '../text.ts'
 import { backfillOf } from './next-step.ts'

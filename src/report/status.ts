@@ -1,8 +1,7 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
-import type { MisfitColumn } from '../store/core/misfits.ts'
-import type { ListRow, StatusRow } from '../store/core/status.ts'
+import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { waitLeft, walkPercent } from '../sync/owner-work.ts'
 import { type NextStep, nextStep, type Step, stepOf, stepsOf } from './next-step.ts'
 import { misfitNotes, notesOf, type Problem, problemOf, refreshNotes } from './notes.ts'

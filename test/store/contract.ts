@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { sqlitePath } from '../../src/store/columns/column.ts'
-import type { MisfitColumn } from '../../src/store/core/misfits.ts'
-import type { StatusRow } from '../../src/store/core/status.ts'
+import type { MisfitColumn, StatusRow } from '../../src/store/core/status.ts'
 import { identifyItems } from '../../src/sync/items.ts'
 import { createPageTimes, PageWriter } from '../../src/sync/page-writer.ts'
 

@@ -1,21 +1,8 @@
-import path from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { assertKnownVersion, BASELINE, LATEST_VERSION, stepsFrom } from '../../src/store/schema.ts'
-import { openForWriting } from '../../src/store/sqlite/file/open-for-writing.ts'
 import { jobOf } from '../helpers/jobs.ts'
 import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
-import { tempFolder } from '../helpers/temp-folder.ts'
 import { beginTestWalk, openTestMirror } from '../helpers/test-mirror.ts'
-
-function viewsOf(file: string): Record<string, string> {
-  const connection = new Database(file, { readonly: true })
-  const rows = connection
-    .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'view' AND name LIKE 'sync@_%' ESCAPE '@'")
-    .all() as { name: string; sql: string }[]
-  connection.close()
-  return Object.fromEntries(rows.map(({ name, sql }) => [name, sql]))
-}
 
 describe('a step to the next version', () => {
   it('is written once for both databases, and comes after the tables of a new mirror', () => {
@@ -43,30 +30,6 @@ describe('a mirror of another version', () => {
 
   it.each([0, LATEST_VERSION])('%i is not', (version) => {
     expect(() => assertKnownVersion(version, 'mirror.db')).not.toThrow()
-  })
-})
-
-describe('the views that every mirror has', () => {
-  it('are made anew where their text has changed, but for one of a later version', () => {
-    const file = path.join(tempFolder(), 'mirror.db')
-    openForWriting(file).close()
-    const before = viewsOf(file)
-    const connection = openForWriting(file)
-    connection.exec(`
-      DROP VIEW sync_status;
-      CREATE VIEW sync_status AS SELECT 1 AS rows;
-      DROP VIEW sync_columns;
-      CREATE VIEW sync_columns AS SELECT 1 AS type, 2 AS later;
-      UPDATE sync_settings SET value = 'other' WHERE name = 'views';
-    `)
-    connection.close()
-
-    openForWriting(file).close()
-
-    expect(viewsOf(file)).toEqual({
-      ...before,
-      sync_columns: 'CREATE VIEW sync_columns AS SELECT 1 AS type, 2 AS later',
-    })
   })
 })
 

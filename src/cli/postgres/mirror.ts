@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { type MirrorFacts, storedFacts } from '../../store/core/status.ts'
-import { POSTGRES, runRule } from '../../store/postgres/driver.ts'
+import { runRule } from '../../store/postgres/driver.ts'
 import { holdsMirror } from '../../store/postgres/migrate.ts'
 import { serverTime } from '../../store/postgres/server/clock.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
@@ -34,7 +34,7 @@ export function readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorF
 }
 
 export function factsOn(server: Server, { isAlive }: Pick<Runtime, 'isAlive'>): Promise<MirrorFacts> {
-  return server.reading(async (sql) => runRule(sql, storedFacts(POSTGRES, isAlive, await serverTime(sql))))
+  return server.reading(async (sql) => runRule(sql, storedFacts(isAlive, await serverTime(sql))))
 }
 
 /** Connects for reading, and changes nothing. Returns null if the schema holds no mirror yet. */

@@ -1,16 +1,23 @@
-import { JobError } from '../../errors.ts'
+import { isJsonObject, type JsonObject } from '../../json/value.ts'
 import type { KeyPart } from '../../sync/items.ts'
+import type { Notice } from '../../sync/types.ts'
 import {
   type Column,
+  type ColumnChange,
   type ColumnLimits,
   columnName,
   foldName,
+  freeName,
+  type Leaf,
   parseSqlitePath,
   SQLITE_LIMITS,
   sqlitePath,
 } from './column.ts'
+import { changeFor, hasNumbersAsNames, isListWithHoles, isWide, ownValue, typeOf } from './row.ts'
 
-/** The columns of one path of the items. */
+// Which columns the items of a collection have, or the elements of an array, and which more they need.
+
+/** The columns of one path. */
 export interface ColumnSlot {
   isKey: boolean
   main: Column | undefined
@@ -23,94 +30,23 @@ export interface PathNode {
   children: Map<string, PathNode>
 }
 
-/** The columns of one collection. A catalog never changes: `extendCatalog` returns another one. */
+/** It never changes: `extendCatalog` returns another one. */
 export interface Catalog {
   readonly columns: readonly Column[]
+  /** Empty for the elements of an array. */
   readonly keyPaths: KeyPaths
   /** Null before the first key. */
   readonly keyTypes: readonly (KeyType | null)[]
   readonly limits: ColumnLimits
   /** No further column can be discovered. */
   readonly isFull: boolean
-  /** For `toRow`. */
   readonly root: PathNode
-}
-
-/** A catalog while its successor is worked out. */
-export interface Draft extends Omit<Catalog, 'columns' | 'keyTypes' | 'isFull'> {
-  columns: Column[]
-  /** Folded names in use, those of the keys included. */
-  names: Set<string>
-  /** Columns, with those of keys that wait for their first value. */
-  count: number
 }
 
 /** The fields of a collection's key in order, each as its names from the item down. */
 export type KeyPaths = readonly (readonly string[])[]
 
 export type KeyType = 'INTEGER' | 'TEXT'
-
-/** @param key The dotted paths of its fields. */
-export function splitKey(key: readonly string[]): string[][] {
-  return key.map((path) => path.split('.'))
-}
-
-/** Throws JobError if the mirror keeps a collection by another key. Both keys as dotted paths. */
-export function assertSameKey(name: string, known: readonly string[], wanted: readonly string[]): void {
-  if (JSON.stringify(known) === JSON.stringify(wanted)) return
-  throw new JobError(
-    'CONFIGURATION',
-    `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${wanted.join(', ')}: configure the former ` +
-      `key again; or, to read everything again by the new one, run "admin-mirror forget --org ORG --collection ${name} ` +
-      '--yes" for every organization, and then sync',
-  )
-}
-
-/** The names of the key columns. They are chosen first, so they never depend on the items. */
-export function keyColumnNames(keyPaths: KeyPaths, limits = SQLITE_LIMITS): string[] {
-  const names: string[] = []
-  const isTaken = (name: string) =>
-    [...names, ...limits.reservedForKeys].some((other) => foldName(other) === foldName(name))
-  for (const path of keyPaths) names.push(columnName(path, isTaken, limits))
-  return names
-}
-
-function keyTypesOf({ columns, keyPaths, limits }: Draft): (KeyType | null)[] {
-  return keyColumnNames(keyPaths, limits).map((name) => {
-    const column = columns.find((one) => one.role === 'key' && one.name === name)
-    return column ? (column.type === 'INTEGER' ? 'INTEGER' : 'TEXT') : null
-  })
-}
-
-/**
- * The types of the key columns after these values: INTEGER as long as every value was a JSON integer, then
- * TEXT for good.
- * @param current Null before the first value.
- */
-export function keyColumnTypes(current: readonly (KeyType | null)[], parts: readonly KeyPart[]): KeyType[] {
-  return parts.map((part, index) => (part.integer && current[index] !== 'TEXT' ? 'INTEGER' : 'TEXT'))
-}
-
-/** Whether key columns of these types hold the keys as they are. */
-export function fitsKeys(types: readonly (KeyType | null)[], keys: readonly (readonly KeyPart[])[]): boolean {
-  const wanted = keys.reduce<readonly (KeyType | null)[]>(keyColumnTypes, types)
-  return wanted.every((type, index) => type === types[index])
-}
-
-/** The values of a key as columns of these types hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7. */
-export function keyValues(
-  key: readonly Pick<KeyPart, 'text'>[],
-  types: readonly KeyType[],
-): (string | bigint)[] | null {
-  const values = key.map(({ text }, index) => (types[index] === 'TEXT' ? text : integerIn(text)))
-  return values.every((value) => value !== null) ? values : null
-}
-
-function integerIn(text: string): bigint | null {
-  if (!/^-?\d{1,19}$/.test(text)) return null
-  const number = BigInt(text)
-  return String(number) === text && BigInt.asIntN(64, number) === number ? number : null
-}
 
 /** What the tables of a collection are made from. */
 export interface TableShape {
@@ -129,6 +65,247 @@ export function shapeOf(name: string, catalog: Catalog): TableShape {
     keyTypes: catalog.keyTypes.map((type) => type ?? 'INTEGER'),
     columns: catalog.columns.filter(({ role }) => role !== 'key'),
   }
+}
+
+/** @param key The dotted paths of its fields. */
+export function splitKey(key: readonly string[]): string[][] {
+  return key.map((path) => path.split('.'))
+}
+
+/** The names of the key columns. They are chosen first, so they never depend on the items. */
+export function keyColumnNames(keyPaths: KeyPaths, limits = SQLITE_LIMITS): string[] {
+  const names: string[] = []
+  const isTaken = (name: string) =>
+    [...names, ...limits.reservedForKeys].some((other) => foldName(other) === foldName(name))
+  for (const path of keyPaths) names.push(columnName(path, isTaken, limits))
+  return names
+}
+
+/** The types of the key columns after these keys: INTEGER as long as every value was a JSON integer, then TEXT for good. */
+function keyTypesAfter(
+  current: readonly (KeyType | null)[],
+  keys: readonly (readonly KeyPart[])[],
+): (KeyType | null)[] {
+  return current.map((type, index) =>
+    keys.reduce<KeyType | null>(
+      (known, key) => (key[index]?.integer && known !== 'TEXT' ? 'INTEGER' : 'TEXT'),
+      type,
+    ),
+  )
+}
+
+/** Whether key columns of these types hold the keys as they are. */
+export function fitsKeys(types: readonly (KeyType | null)[], keys: readonly (readonly KeyPart[])[]): boolean {
+  return keyTypesAfter(types, keys).every((type, index) => type === types[index])
+}
+
+/** The values of a key as columns of these types hold them; null if an INTEGER column cannot hold one exactly: `007` is not 7. */
+export function keyValues(
+  key: readonly Pick<KeyPart, 'text'>[],
+  types: readonly KeyType[],
+): (string | bigint)[] | null {
+  const values = key.map(({ text }, index) => (types[index] === 'TEXT' ? text : integerIn(text)))
+  return values.every((value) => value !== null) ? values : null
+}
+
+function integerIn(text: string): bigint | null {
+  if (!/^-?\d{1,19}$/.test(text)) return null
+  const number = BigInt(text)
+  return String(number) === text && BigInt.asIntN(64, number) === number ? number : null
+}
+
+/** @param columns As they were stored. A key column whose type is still unknown may be missing: its name and its place are reserved for it. */
+export function createCatalog(
+  columns: readonly Column[],
+  keyPaths: KeyPaths,
+  limits = SQLITE_LIMITS,
+): Catalog {
+  return catalogOf(draftOf(columns, keyPaths, limits))
+}
+
+/** A catalog while it is worked out. */
+interface Draft extends Pick<Catalog, 'keyPaths' | 'limits' | 'root'> {
+  columns: Column[]
+  /** Folded names in use, those of the keys included. */
+  names: Set<string>
+  /** How many columns can be added. */
+  room: number
+  isChanged: boolean
+  warnings: string[]
+}
+
+function draftOf(columns: readonly Column[], keyPaths: KeyPaths, limits: ColumnLimits): Draft {
+  const root = emptyNode()
+  const taken = [
+    ...limits.reserved,
+    ...keyColumnNames(keyPaths, limits),
+    ...columns.map((column) => column.name),
+  ]
+  for (const path of keyPaths) slotAt(root, path).isKey = true
+  for (const column of columns) {
+    const slot = slotAt(root, parseSqlitePath(column.path))
+    if (column.role === 'value') slot.main = column
+    if (column.role === 'text') slot.text = column
+  }
+  const names = new Set(taken.map(foldName))
+  // Keys that wait for their first value have their places.
+  const room = limits.mostColumns - keyPaths.length - columns.filter(({ role }) => role !== 'key').length
+  return { columns: [...columns], keyPaths, limits, root, names, room, isChanged: false, warnings: [] }
+}
+
+function catalogOf({ columns, keyPaths, limits, root, room }: Draft): Catalog {
+  const keys = columns.filter(({ role }) => role === 'key')
+  const keyTypes = keyColumnNames(keyPaths, limits).map((name) => {
+    const type = keys.find((column) => column.name === name)?.type
+    return type ? (type === 'INTEGER' ? 'INTEGER' : 'TEXT') : null
+  })
+  return { columns, keyPaths, keyTypes, limits, isFull: room <= 0, root }
+}
+
+/** The slot of a path; adds it if it is missing. */
+function slotAt(root: PathNode, path: readonly string[]): ColumnSlot {
+  let node = root
+  for (const name of path) {
+    const next = node.children.get(name) ?? emptyNode()
+    node.children.set(name, next)
+    node = next
+  }
+  node.slot ??= { isKey: false, main: undefined, text: undefined }
+  return node.slot
+}
+
+function emptyNode(): PathNode {
+  return { slot: undefined, children: new Map() }
+}
+
+export interface Extension {
+  catalog: Catalog
+  /** In the order in which they have to be made. */
+  changes: ColumnChange[]
+  notices: Notice[]
+}
+
+/**
+ * Returns the catalog that can hold all these keys and items, and how it differs from this one. It reads all items before any column is made, so
+ * that 20 and 19.99 on one page give one REAL column.
+ */
+export function extendCatalog(
+  before: Catalog,
+  keys: readonly (readonly KeyPart[])[],
+  items: readonly JsonObject[],
+): Extension {
+  const draft = draftOf(withKeys(before, keys), before.keyPaths, before.limits)
+  // First without what may be a list with holes: lists on the same page tell. Again after a change: a boolean that an INTEGER column could hold does
+  // not fit a REAL one.
+  for (let pass = 1; pass <= 2 || draft.isChanged; pass++) {
+    draft.isChanged = false
+    for (const item of items) extend(draft, draft.root, item, [], pass === 1)
+  }
+  const catalog = catalogOf(draft)
+  const changes = changesBetween(before.columns, catalog.columns)
+  const notices = draft.warnings.map((message): Notice => ({ level: 'warn', message }))
+  if (catalog.isFull && !before.isFull)
+    notices.push({
+      level: 'warn',
+      message: `${catalog.limits.mostColumns} discovered columns are the most there can be: all further new fields stay in _json only`,
+    })
+  for (const { kind, column } of changes)
+    if (kind === 'type' && column.role !== 'key')
+      notices.push({ level: 'info', message: `column ${column.name} holds fractions from now on (REAL)` })
+  return { catalog, changes, notices }
+}
+
+/** The columns, with the types that these keys need. */
+function withKeys(catalog: Catalog, keys: readonly (readonly KeyPart[])[]): readonly Column[] {
+  if (keys.length === 0) return catalog.columns
+  const types = keyTypesAfter(catalog.keyTypes, keys)
+  const keyColumns = keyColumnNames(catalog.keyPaths, catalog.limits).map((name, index): Column => {
+    const path = sqlitePath(catalog.keyPaths[index] ?? [])
+    return { name, path, type: types[index] ?? 'TEXT', role: 'key', wide: false }
+  })
+  return [...keyColumns, ...catalog.columns.filter(({ role }) => role !== 'key')]
+}
+
+function changesBetween(before: readonly Column[], after: readonly Column[]): ColumnChange[] {
+  const known = new Map(before.map((column) => [column.name, column]))
+  return after.flatMap((column): ColumnChange[] => {
+    const former = known.get(column.name)
+    if (!former) return [{ kind: 'add', column }]
+    if (former.type !== column.type) return [{ kind: 'type', column }]
+    return former.wide === column.wide ? [] : [{ kind: 'wide', column }]
+  })
+}
+
+function extend(
+  draft: Draft,
+  node: PathNode | undefined,
+  item: JsonObject,
+  above: readonly string[],
+  isFirst: boolean,
+): void {
+  for (const name of Object.keys(item)) {
+    const value = item[name]
+    if (value === null || value === undefined) continue
+    const child = node?.children.get(name)
+    if (!isJsonObject(value)) adapt(draft, child?.slot, value, above, name)
+    else if (isListWithHoles(value, child)) adapt(draft, child?.slot, Object.values(value), above, name)
+    else if (!isFirst || !hasNumbersAsNames(value)) extend(draft, child, value, [...above, name], isFirst)
+  }
+}
+
+/** No path is spelled out for what is left out: that may be millions of fields. */
+function adapt(
+  draft: Draft,
+  slot: ColumnSlot | undefined,
+  value: Leaf,
+  above: readonly string[],
+  name: string,
+): void {
+  const own = ownValue(value)
+  const change = changeFor(slot, value, own, draft.keyPaths.length > 0)
+  if (change === 'none') return
+  if (slot?.main && (change === 'widen' || change === 'wide')) {
+    const after: Column = { ...slot.main, ...(change === 'wide' ? { wide: true } : { type: 'REAL' }) }
+    draft.columns[draft.columns.indexOf(slot.main)] = after
+    slot.main = after
+    draft.isChanged = true
+  } else if (draft.room <= 0) return
+  else if (slot && change === 'text') addText(draft, slot)
+  else {
+    const path = [...above, name]
+    const free = columnName(path, isTakenIn(draft), draft.limits)
+    const column: Column = {
+      name: free,
+      path: sqlitePath(path),
+      type: typeOf(own),
+      role: 'value',
+      wide: isWide(own),
+    }
+    slotAt(draft.root, path).main = column
+    add(draft, column)
+  }
+}
+
+function addText(draft: Draft, slot: ColumnSlot): void {
+  if (!slot.main) return
+  const { name: main, type, path } = slot.main
+  const name = freeName(main, isTakenIn(draft), draft.limits, '__text')
+  slot.text = { name, path, type: 'TEXT', role: 'text', wide: false }
+  add(draft, slot.text)
+  draft.warnings.push(
+    `column ${main} is ${type}, and a value came that does not fit that type: such values are stored as text in column ${name}`,
+  )
+}
+
+function add(draft: Draft, column: Column): void {
+  draft.columns.push(column)
+  draft.names.add(foldName(column.name))
+  draft.room--
+  draft.isChanged = true
+}
+
+function isTakenIn({ names }: Draft): (name: string) => boolean {
+  return (name) => names.has(foldName(name))
 }
 
 // Names of tables and views, which a database keeps in one namespace with its indexes.
@@ -161,57 +338,4 @@ export function belongsTo(collection: string, name: string): boolean {
   // No collection's name has two underscores.
   const arrays = `${collection}__`
   return own.includes(name) || (name.startsWith(arrays) && name.length > arrays.length)
-}
-
-/**
- * @param columns The discovered columns as they were stored. A key column whose type is still unknown may be
- *   missing: its name and one of `mostColumns` are reserved for it.
- */
-export function createCatalog(
-  columns: readonly Column[],
-  keyPaths: KeyPaths,
-  limits = SQLITE_LIMITS,
-): Catalog {
-  return sealDraft(openDraft(columns, { keyPaths, limits }))
-}
-
-export function openDraft(
-  columns: readonly Column[],
-  { keyPaths, limits }: Pick<Catalog, 'keyPaths' | 'limits'>,
-): Draft {
-  const root = emptyNode()
-  const discovered = columns.map((column) => column.name)
-  const taken = [...limits.reserved, ...keyColumnNames(keyPaths, limits), ...discovered]
-  const names = new Set(taken.map(foldName))
-  for (const path of keyPaths) slotAt(root, path).isKey = true
-  for (const column of columns) {
-    const slot = slotAt(root, parseSqlitePath(column.path))
-    if (column.role === 'value') slot.main = column
-    if (column.role === 'text') slot.text = column
-  }
-  const decided = new Set(columns.filter((column) => column.role === 'key').map((column) => column.path))
-  const undecided = keyPaths.filter((path) => !decided.has(sqlitePath(path))).length
-  const count = columns.length + undecided
-  return { columns: [...columns], keyPaths, limits, root, names, count }
-}
-
-export function sealDraft(draft: Draft): Catalog {
-  const { names: _names, count, ...known } = draft
-  return { ...known, keyTypes: keyTypesOf(draft), isFull: count >= known.limits.mostColumns }
-}
-
-/** The slot of a path; adds it if it is missing. */
-export function slotAt(root: PathNode, path: readonly string[]): ColumnSlot {
-  let node = root
-  for (const name of path) {
-    const next = node.children.get(name) ?? emptyNode()
-    node.children.set(name, next)
-    node = next
-  }
-  node.slot ??= { isKey: false, main: undefined, text: undefined }
-  return node.slot
-}
-
-function emptyNode(): PathNode {
-  return { slot: undefined, children: new Map() }
 }

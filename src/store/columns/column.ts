@@ -57,7 +57,7 @@ export interface ColumnLimits {
 }
 
 /** SQLite takes these for values wherever a view or a subquery names a column so. */
-export const TRUTHS = ['true', 'false']
+const TRUTHS = ['true', 'false']
 
 export const SQLITE_LIMITS: ColumnLimits = {
   mostColumns: 500,

@@ -28,25 +28,29 @@ export interface TypedRow {
 
 /**
  * How a slot has to change before it can hold a value: a first column, INTEGER to REAL for a fraction, a mark on the column that holds
- * it (see `Column.wide`), a __text column; or not at all.
+ * it (see `Column.wide`), a __text column; or not at all. `hasMisfits`: of a table; in the view of an array, what does not fit is null.
  */
 export type SlotChange = 'none' | 'add' | 'widen' | 'wide' | 'text'
 
-export function changeFor(slot: ColumnSlot | undefined, value: Leaf, own: OwnValue): SlotChange {
+export function changeFor(
+  slot: ColumnSlot | undefined,
+  value: Leaf,
+  own: OwnValue,
+  hasMisfits: boolean,
+): SlotChange {
   if (slot?.isKey) return 'none'
   if (!slot?.main) return 'add'
   const fitting = fittingValue(slot.main.type, value, own)
   if (slot.main.type === 'INTEGER' && !slot.main.wide) {
     if (typeof own === 'number') return 'widen'
-    if (isWide(fitting)) return 'wide'
+    if (hasMisfits && isWide(fitting)) return 'wide'
   }
-  return fitting !== undefined || slot.text ? 'none' : 'text'
+  return fitting !== undefined || slot.text || !hasMisfits ? 'none' : 'text'
 }
 
-/** Whether an object is PHP's way of a list with holes, where lists come, too: all of its keys are numbers. */
+/** Whether an object is PHP's way of a list with holes, where lists come, too: all of its names are numbers. */
 export function isListWithHoles(value: JsonObject, node: PathNode | undefined): boolean {
-  const slot = node?.slot
-  return (slot?.main?.type === 'TEXT' || slot?.text !== undefined) && hasNumbersAsNames(value)
+  return (node?.slot?.main?.type === 'TEXT' || node?.slot?.text !== undefined) && hasNumbersAsNames(value)
 }
 
 export function hasNumbersAsNames(value: JsonObject): boolean {
@@ -59,6 +63,13 @@ export function toRow(catalog: Catalog, item: JsonObject): TypedRow | null {
   const row: TypedRow = { values: new Map(), arrays: [] }
   const fits = everyPlacedLeaf(catalog, catalog.root, item, (slot, value, own) => put(row, slot, value, own))
   return fits ? row : null
+}
+
+/** Whether the objects in an array have all the columns that they need. */
+export function fitsElements(catalog: Catalog, array: readonly JsonValue[]): boolean {
+  return array.every(
+    (element) => !isJsonObject(element) || everyPlacedLeaf(catalog, catalog.root, element, () => {}),
+  )
 }
 
 /**
@@ -81,7 +92,7 @@ function everyPlacedLeaf(
       continue
     }
     const own = ownValue(value)
-    const change = changeFor(child?.slot, value, own)
+    const change = changeFor(child?.slot, value, own, catalog.keyPaths.length > 0)
     if (change === 'none') {
       if (child?.slot) visit(child.slot, value, own)
       continue

@@ -1,7 +1,7 @@
 import type { CommitResult, PageChanges, PageCommit } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import type { Fitted } from './fit.ts'
 import { type LockedJob, namesOf, OF_JOB, saveRefresh, scopeOf } from './jobs.ts'
+import type { Fitted } from './known-tables.ts'
 import { countHeld } from './missing.ts'
 import { trafficValues } from './runs.ts'
 import { type Dialect, one, type Rule, run, timeOf } from './sql.ts'
@@ -14,7 +14,7 @@ export function* commitPage(
   { changes, run: reader, at: time, answer, saved }: PageCommit,
   row: LockedJob,
 ): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
-  yield* tables.writer.write(job, changes.upserts, typed, time)
+  yield* tables.write(job, changes.upserts, typed, time)
   const at = timeOf(time)
   const ids = JSON.stringify(changes.keys.map(({ id }) => id))
   const added = changes.upserts.filter(({ change }) => change === 'added').length

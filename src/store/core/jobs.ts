@@ -17,9 +17,6 @@ type NamedJob = Pick<Job, 'organization' | 'collection'>
 /** The condition for the rows of a job, with the parameters of `namesOf`. */
 export const OF_JOB = 'organization_id = :organization::text AND collection = :collection::text'
 
-/** The same for the job that an outer query names `job`. */
-export const OF_OUTER_JOB = 'organization_id = job.organization_id AND collection = job.collection'
-
 export function namesOf({ organization, collection }: NamedJob): JobNames {
   return { organization: organization.id, collection: collection.name }
 }
@@ -61,7 +58,7 @@ export interface LockedJob {
  * @param changes Of the collection's tables: `keep` them as they are, or `change` them.
  */
 export function* asOwner<T>(
-  { ofOwner, lock }: Dialect,
+  { lock }: Dialect,
   { job, name, epoch }: OwnJob,
   begin: (row: LockedJob) => Rule<T>,
   changes: 'keep' | 'change' | null = null,
@@ -73,7 +70,7 @@ export function* asOwner<T>(
         (SELECT version FROM sync_collections WHERE name = :collection::text ${changes ? lock(changes) : ''}) AS tables,
         (SELECT value FROM sync_settings WHERE name = 'version') AS schema
       FROM sync_jobs
-      WHERE ${OF_JOB} ${ofOwner}
+      WHERE ${OF_JOB} AND epoch = :epoch ${lock('change')}
     `,
     { ...job, epoch },
   )

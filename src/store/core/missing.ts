@@ -1,26 +1,29 @@
+import { InterruptedError } from '../../errors.ts'
 import type { HeldBackReason, MissingCounts, MissingRule } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
+import { jobName } from '../../text.ts'
 import { tableName } from '../columns/catalog.ts'
-import { knownKeys, loadColumns } from './catalogs.ts'
 import { jobState, namesOf, OF_JOB } from './jobs.ts'
-import { takeSeq } from './rows.ts'
+import { keepVersion, takeSeq } from './rows.ts'
 import { addRemoved } from './runs.ts'
-import { type Dialect, one, quoted, type Rule, run, type Values } from './sql.ts'
+import { type Dialect, exec, one, quoted, type Rule, type Runner, run, type Values } from './sql.ts'
+import { knownShape } from './tables.ts'
 
 // `sync_missing`: live rows that trusted walks did not see. One walk makes a row `missed`, a second one `removable`; a
 // `held` row stays until a person decides. When a walk or refresh sees the item again, its entry goes.
 
 /** The pages that other walks of the job wrote after this walk's first page. */
-function pagesOfOthers({ sequence, join }: Dialect): string {
+function pagesOfOthers({ sequence }: Dialect): string {
   return `
     FROM sync_walks AS other
-    ${join} sync_pages AS page
-      ON page.walk_id = other.id
-      AND page.${sequence} > (SELECT coalesce(min(${sequence}), 0) FROM sync_pages WHERE walk_id = :walkId)
+    CROSS JOIN sync_pages AS page
     WHERE other.organization_id = :organization::text AND other.collection = :collection::text AND other.id <> :walkId
+      AND page.walk_id = other.id
+      AND page.${sequence} > (SELECT coalesce(min(${sequence}), 0) FROM sync_pages WHERE walk_id = :walkId)
   `
 }
 
+/** The ids that this walk saw, or another walk or refresh meanwhile. */
 function idsSeen(dialect: Dialect): string {
   const idsOf = (pages: string) =>
     `SELECT id.value FROM (${pages}) AS page, ${dialect.each('page.keys', 'id')}`
@@ -59,23 +62,22 @@ export function* noteMissing(dialect: Dialect, judged: Judged): Rule<void> {
   yield* noteUnseen(dialect, judged, ids)
 }
 
-/** Forgets entries of rows with these ids. */
-export function* forgetSeen(job: Job, ids: string, values: Values = {}): Rule<void> {
+function* forgetSeen(job: Job, ids: string, values: Values = {}): Rule<void> {
   yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${ids})`, { ...namesOf(job), ...values })
   yield* countHeld(job)
 }
 
 /** Notes live rows without these ids. `range`: only rows with these numbers; the plus keeps SQLite from looking for them in an index of all rows. */
-export function* noteUnseen(
+function* noteUnseen(
   dialect: Dialect,
   { job, rule, at }: Judged,
   ids: string,
-  range: { from: number; to: number } | null = null,
+  range: Range | null = null,
 ): Rule<void> {
-  const keys = yield* knownKeys(dialect, job.collection.name)
-  if (!keys) return
+  const shape = yield* knownShape(dialect, job.collection.name)
+  if (!shape) return
   const { isOtherScope, isMixed } = yield* jobState(job)
-  const id = dialect.idOfRow(keys, 't')
+  const id = dialect.idOfRow(shape, 't')
   yield* run(
     `
       WITH seen AS ${range ? '' : 'MATERIALIZED'} (${ids})
@@ -99,6 +101,81 @@ export function* noteUnseen(
       isOtherScope: isOtherScope ? 1 : 0,
     },
   )
+}
+
+/** What is gone through in one transaction: some tens of milliseconds. */
+const BATCH = { rows: 20_000, pages: 100 }
+
+/** Rows of a table, by their numbers: greater than `from`, up to `to`. */
+interface Range {
+  from: number
+  to: number
+}
+
+/**
+ * `noteMissing` of a list of many rows in a file, in batches between which the event loop turns: what the walk saw goes into a temporary table, then
+ * the rows are compared with that. Only this process works on the job. A kill leaves some rows noted; the walk is open then, and whoever ends it
+ * notes the others. Throws InterruptedError after the signal.
+ */
+export async function noteMissingInBatches(
+  { dialect, reading, writing, inBatches }: Runner,
+  judged: () => Judged,
+  batch = BATCH,
+): Promise<void> {
+  const { job, rule } = judged()
+  const { walkId } = rule
+  if ((await reading(jobState(job))).rows <= batch.rows) return writing(() => noteMissing(dialect, judged()))
+
+  async function inRanges(table: string, where: string, step: number, work: (range: Range) => Rule<unknown>) {
+    const whole = await reading(rangeOf(table, where, walkId))
+    let next = whole.from
+    const isDone = await inBatches(async () => {
+      const range = { from: next, to: Math.min(next + step, whole.to) }
+      if (range.to > range.from) await writing(() => work(range))
+      next = range.to
+      return next >= whole.to
+    })
+    if (!isDone) throw new InterruptedError(`${jobName(job)}: stopped while missing rows were looked for`)
+  }
+
+  const seen = `temp.seen_${walkId}`
+  const ids = `SELECT value FROM ${seen}`
+  try {
+    await writing(() => exec([`CREATE TABLE IF NOT EXISTS ${seen} (value TEXT PRIMARY KEY) WITHOUT ROWID`]))
+    await inRanges('sync_pages', 'walk_id = :walkId', batch.pages, (range) =>
+      run(
+        `
+          INSERT OR IGNORE INTO ${seen}
+          SELECT id.value
+          FROM sync_pages AS page, json_each(page.keys) AS id
+          WHERE page._rowid_ > :from AND page._rowid_ <= :to
+            AND (page.walk_id = :walkId OR page.walk_id IN (SELECT id FROM sync_walks WHERE ${OF_JOB}))
+        `,
+        { ...namesOf(job), walkId, ...range },
+      ),
+    )
+    await writing(function* () {
+      yield* run(
+        `INSERT OR IGNORE INTO ${seen} SELECT id.value FROM sync_refreshed, json_each(keys) AS id WHERE walk_id = :walkId`,
+        { walkId },
+      )
+      yield* forgetSeen(job, ids)
+    })
+    await inRanges(job.collection.name, ':walkId > 0', batch.rows, (range) =>
+      noteUnseen(dialect, judged(), ids, range),
+    )
+  } finally {
+    await writing(() => exec([`DROP TABLE IF EXISTS ${seen}`]))
+  }
+}
+
+/** From the first row of which the condition is true to the last row of the table. */
+function* rangeOf(table: string, where: string, walkId: number): Rule<Range> {
+  const found = yield* one<Record<keyof Range, number | null>>(
+    `SELECT (SELECT min(_rowid_) FROM ${quoted(table)} WHERE ${where}) - 1 AS "from", (SELECT max(_rowid_) FROM ${quoted(table)}) AS "to"`,
+    { walkId },
+  )
+  return { from: found?.from ?? 0, to: found?.from == null ? 0 : (found.to ?? 0) }
 }
 
 export function* countMissing(job: Job): Rule<MissingCounts> {
@@ -132,65 +209,44 @@ export function* removeBatch(dialect: Dialect, job: Job, runId: number, at: stri
     `SELECT 1 FROM sync_missing WHERE ${LEAVING} LIMIT 1 OFFSET ${REMOVED_AT_ONCE}`,
     namesOf(job),
   )
-  if (further === null) return true
-  yield* removeMissing(dialect, job, runId, at, REMOVED_AT_ONCE)
-  return false
+  if (further !== null) yield* removeMissing(dialect, job, runId, at)
+  return further === null
 }
 
-/** Removes rows that are removable or held: all, or the first so many. */
-export function* removeMissing(
-  dialect: Dialect,
-  job: Job,
-  runId: number,
-  at: string,
-  most: number | null = null,
-): Rule<void> {
-  const keys = yield* knownKeys(dialect, job.collection.name)
-  if (!keys) return
+/** Removes rows that are removable or held, up to a batch. */
+export function* removeMissing(dialect: Dialect, job: Job, runId: number, at: string): Rule<void> {
   const { name, history } = job.collection
+  const shape = yield* knownShape(dialect, name)
+  if (!shape) return
   const [typed, json] = [quoted(name), quoted(tableName(name, 'json'))]
-  const chosen =
-    most === null ? '' : ` AND key IN (SELECT key FROM sync_missing WHERE ${LEAVING} LIMIT ${most})`
   // Nobody sees this state: what is in it is gone at the end of the transaction.
-  yield* run(`UPDATE sync_missing SET state = 'going' WHERE ${LEAVING}${chosen}`, namesOf(job))
-  const going = `
-    FROM sync_missing AS missing
-    ${dialect.join} ${typed} AS t
-      ON t."_organization_id" = missing.organization_id AND ${dialect.hasId(keys, 't', 'missing.key')}
-  `
-  const ofJob = `
-    WHERE missing.organization_id = :organization::text AND missing.collection = :collection::text AND missing.state = 'going'
-  `
-  const { seq } = yield* takeSeq(name, at, { removals: 1 })
-  if (history !== false) {
-    const known = yield* loadColumns(dialect, name)
-    const values = known.filter(({ role }) => role !== 'key').map((column) => column.name)
-    const columns = ['_organization_id', ...keys.keyColumns, ...values].map(quoted)
-    yield* run(
-      `
-        INSERT INTO ${quoted(tableName(name, 'history'))} (
-          ${columns.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_seq", "_change", "_changed_fields", "_ended_seq"
-        )
-        SELECT
-          ${columns.map((column) => `t.${column}`).join(', ')}, j."_json", t."_changed_at",
-          ${dialect.later}(t."_changed_at", :at::timestamptz), missing.reason, j."_seq", j."_change", j."_changed_fields", :seq::bigint
-        ${going}
-        ${dialect.join} ${json} AS j ON j."_row" = t."_row"
-        ${ofJob}
-      `,
-      { ...namesOf(job), at, seq },
-    )
-  }
-  yield* run(`DELETE FROM ${json} WHERE "_row" IN (SELECT t."_row" ${going} ${ofJob})`, namesOf(job))
-  const removed = yield* run(
-    `DELETE FROM ${typed} WHERE "_row" IN (SELECT t."_row" ${going} ${ofJob})`,
+  yield* run(
+    `
+      UPDATE sync_missing SET state = 'going'
+      WHERE ${LEAVING} AND key IN (SELECT key FROM sync_missing WHERE ${LEAVING} LIMIT ${REMOVED_AT_ONCE})
+    `,
     namesOf(job),
   )
+  const from = `FROM sync_missing AS missing CROSS JOIN ${typed} AS t`
+  const where = `
+    WHERE missing.organization_id = :organization::text AND missing.collection = :collection::text AND missing.state = 'going'
+      AND t."_organization_id" = missing.organization_id AND ${dialect.hasId(shape, 't', 'missing.key')}
+  `
+  const { seq } = yield* takeSeq(name, at, { removals: 1 })
+  if (history !== false)
+    yield* run(
+      `${keepVersion(shape, 'missing.reason')} ${from} CROSS JOIN ${json} AS j ${where} AND j."_row" = t."_row"`,
+      { ...namesOf(job), at, seq },
+    )
+  const going = `WHERE "_row" IN (SELECT t."_row" ${from} ${where})`
+  yield* run(`DELETE FROM ${json} ${going}`, namesOf(job))
+  const removed = yield* run(`DELETE FROM ${typed} ${going}`, namesOf(job))
   yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND state = 'going'`, namesOf(job))
   yield* run(`UPDATE sync_jobs SET rows = rows - :removed::bigint WHERE ${OF_JOB}`, {
     ...namesOf(job),
     removed,
   })
+  yield* countHeld(job)
   yield* addRemoved(runId, removed)
 }
 

@@ -1,7 +1,8 @@
 import type { Job } from '../../sync/types.ts'
 import { tableName } from '../columns/catalog.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
-import { type Dialect, one, quoted, type Rule, run } from './sql.ts'
+import { type Dialect, quoted, type Rule, run } from './sql.ts'
+import { knownShape } from './tables.ts'
 
 // Deletes what runs of a job have left and no walk needs any more.
 
@@ -42,18 +43,19 @@ export function* pruneWalks(
 
 /** Deletes a batch of the versions that ended before a time. Returns true when none is left. */
 export function* pruneHistory(
-  { rowId }: Dialect,
+  dialect: Dialect,
   { organization, collection }: Job,
   end: string,
 ): Rule<boolean> {
-  const known = yield* one('SELECT 1 FROM sync_collections WHERE name = :name', { name: collection.name })
-  if (known === null) return true
+  const shape = yield* knownShape(dialect, collection.name)
+  if (!shape) return true
   const history = quoted(tableName(collection.name, 'history'))
+  const key = ['_organization_id', ...shape.keyColumns, '_ended_seq'].map(quoted).join(', ')
   const pruned = yield* run(
     `
       DELETE FROM ${history}
-      WHERE ${rowId} IN (
-        SELECT ${rowId}
+      WHERE (${key}) IN (
+        SELECT ${key}
         FROM ${history}
         WHERE "_organization_id" = :organization AND "_valid_to" < :end
         ORDER BY "_valid_to"
@@ -89,22 +91,23 @@ const OLD_WALKS = `
   WHERE status <> 'open' AND id NOT IN (${LAST_COMPLETE} LIMIT 1)
 `
 
-function ledgerSql({ rowId, sequence, join }: Dialect): string {
+function ledgerSql({ sequence }: Dialect): string {
   // An open full walk needs all pages written since it began: their items are not missing. One that is not trusted removes nothing.
   const firstOpenPage = `
     SELECT coalesce(min(page.${sequence}), ${Number.MAX_SAFE_INTEGER})
     FROM sync_walks AS opened
-    ${join} sync_pages AS page ON page.walk_id = opened.id AND page.ordinal = 1
+    CROSS JOIN sync_pages AS page
     WHERE opened.organization_id = :organization AND opened.collection = :collection
       AND opened.status = 'open' AND opened.kind = 'full' AND opened.untrusted IS NULL
+      AND page.walk_id = opened.id AND page.ordinal = 1
   `
   return `
     DELETE FROM sync_pages
-    WHERE ${rowId} IN (
-      SELECT page.${rowId}
+    WHERE (walk_id, ordinal) IN (
+      SELECT page.walk_id, page.ordinal
       FROM sync_walks
-      ${join} sync_pages AS page ON page.walk_id = sync_walks.id
-      WHERE ${OF_JOB} AND status <> 'open'
+      CROSS JOIN sync_pages AS page
+      WHERE ${OF_JOB} AND status <> 'open' AND page.walk_id = sync_walks.id
         AND (id NOT IN (${LAST_COMPLETE} LIMIT 2) OR id IN (${OLD_WALKS}))
         AND page.${sequence} < (${firstOpenPage})
       LIMIT :rows

@@ -1,7 +1,8 @@
+import { packTexts } from '../../json/value.ts'
 import type { Key, ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { keyValues, type TableShape, tableName } from '../columns/catalog.ts'
+import { type KeyType, keyValues, type TableShape, tableName } from '../columns/catalog.ts'
 import { type SqlValue, sqlitePath } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
@@ -10,6 +11,8 @@ import {
   type Columns,
   type Dialect,
   type Keys,
+  type Lines,
+  laterOf,
   msOf,
   one,
   quoted,
@@ -17,6 +20,7 @@ import {
   SQL_TYPES,
   type StoredTime,
   timeOf,
+  type Values,
 } from './sql.ts'
 
 // The rows of a collection in its three tables.
@@ -54,12 +58,13 @@ export function* lookUp(
   return states
 }
 
-function rowsSql({ each, hasId, join }: Dialect, keys: Keys, { collection: { name } }: Job): string {
+function rowsSql({ each, hasId }: Dialect, keys: Keys, { collection: { name } }: Job): string {
   return `
     SELECT wanted.value AS id, j."_json" AS text, t."_first_seen_at" AS "firstAt", t."_changed_at" AS "changedAt"
     FROM ${each(':ids::text', 'wanted')}
-    ${join} ${quoted(name)} AS t ON t."_organization_id" = :organization::text AND ${hasId(keys, 't', 'wanted.value')}
-    ${join} ${quoted(tableName(name, 'json'))} AS j ON j."_row" = t."_row"
+    CROSS JOIN ${quoted(name)} AS t
+    CROSS JOIN ${quoted(tableName(name, 'json'))} AS j
+    WHERE t."_organization_id" = :organization::text AND ${hasId(keys, 't', 'wanted.value')} AND j."_row" = t."_row"
   `
 }
 
@@ -79,10 +84,14 @@ function* rejectOf(job: Job, id: string): Rule<StoredItem> {
 
 export type RowWriter = ReturnType<typeof createRowWriter>
 
+interface Writing {
+  upsert: Upsert
+  row: TypedRow
+}
+
 /** Makes the SQL once, since it is long with 500 columns. */
 export function createRowWriter(dialect: Dialect, shape: TableShape) {
-  const columns = lineColumns(shape)
-  const sql = statementsOf(dialect, shape, columns)
+  const sql = statementsOf(dialect, shape)
 
   function keyOf({ parts }: Key): (string | bigint)[] {
     const values = keyValues(parts, shape.keyTypes)
@@ -95,11 +104,9 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
   }
 
   /** When the last versions of these items ended that are not live, by their ids. */
-  function* endsOf(organization: string, added: readonly Writing[]): Rule<ReadonlyMap<string, StoredTime>> {
-    const rows = yield* all<{ id: string; ended: StoredTime }>(sql.ends, {
-      organization,
-      ids: JSON.stringify(added.map(({ upsert }) => upsert.key.id)),
-    })
+  function* endsOf(organization: string, added: readonly Writing[]): Rule<Map<string, StoredTime>> {
+    const ids = JSON.stringify(added.map(({ upsert }) => upsert.key.id))
+    const rows = yield* all<{ id: string; ended: StoredTime }>(sql.ends, { organization, ids })
     return new Map(rows.map(({ id, ended }) => [id, ended]))
   }
 
@@ -109,150 +116,145 @@ export function createRowWriter(dialect: Dialect, shape: TableShape) {
     { seq, firstRow, mayReturn }: Taken,
     at: string,
   ) {
-    const ends = mayReturn ? yield* endsOf(organization, added) : NO_ENDS
+    const ends = mayReturn ? yield* endsOf(organization, added) : null
     const typed: SqlValue[][] = []
     const json: SqlValue[][] = []
     for (const [index, { upsert, row }] of added.entries()) {
-      const end = ends.get(upsert.key.id)
+      const end = ends?.get(upsert.key.id)
       // If the clock went back, an item that returns begins when its last version ended.
       const since = end === undefined ? at : timeOf(Math.max(msOf(end), msOf(at)))
       const number = BigInt(firstRow + index)
       typed.push([since, since, number, ...keyOf(upsert.key), ...valuesOf(row)])
       json.push([number, end === undefined ? 'added' : 'returned', upsert.text])
     }
-    yield* dialect.eachLine(sql.add, columns.added, typed, { organization })
-    yield* dialect.eachLine(sql.addJson, columns.addedJson, json, { seq })
+    yield* sql.add(typed, { organization })
+    yield* sql.addJson(json, { seq })
   }
 
   function* change(job: Job, changed: readonly Writing[], seq: number, at: string): Rule<void> {
     const event = { organization: job.organization.id, at, seq }
     const keys = changed.map(({ upsert }) => keyOf(upsert.key))
-    if (job.collection.history !== false) yield* dialect.eachLine(sql.keep, columns.keys, keys, event)
+    if (job.collection.history !== false) yield* sql.keep(keys, event)
     const json = changed.map(({ upsert: { text, fields = [] } }, index) => [
       JSON.stringify(fields.map(sqlitePath)),
       text,
       ...(keys[index] ?? []),
     ])
-    yield* dialect.eachLine(sql.changeJson, columns.changedJson, json, event)
+    yield* sql.changeJson(json, event)
     const typed = changed.map(({ row }, index) => [...valuesOf(row), ...(keys[index] ?? [])])
-    if ((yield* dialect.eachLine(sql.change, columns.changed, typed, event)) !== changed.length)
+    if ((yield* sql.change(typed, event)) !== changed.length)
       throw new Error(`rows of ${shape.name} that changed are no longer in its table`)
   }
 
-  return {
-    /** Writes new and changed rows, and keeps the versions that they replace. `typed`: the typed row of each. `time`: epoch milliseconds. */
-    *write(job: Job, upserts: readonly Upsert[], typed: readonly TypedRow[], time: number): Rule<void> {
-      if (upserts.length === 0) return
-      const { organization, collection } = namesOf(job)
-      const at = timeOf(time)
-      const rows = upserts.flatMap((upsert, index): Writing[] => {
-        const row = typed[index]
-        return row ? [{ upsert, row }] : []
-      })
-      const added = rows.filter(({ upsert }) => upsert.change === 'added')
-      const changed = rows.filter(({ upsert }) => upsert.change === 'changed')
-      const taken = yield* takeSeq(collection, at, { rows: added.length })
-      if (added.length > 0) yield* add(organization, added, taken, at)
-      if (changed.length > 0) yield* change(job, changed, taken.seq, at)
-    },
-    /** Writes the values of rows again, by their numbers. */
-    rewrite: (rows: readonly { number: bigint; typed: TypedRow }[]) =>
-      dialect.eachLine(
-        sql.rewrite,
-        columns.rewritten,
-        rows.map(({ number, typed }) => [...valuesOf(typed), number]),
-      ),
+  /** Writes new and changed rows, and keeps the versions that they replace. `typed`: the typed row of each. `time`: epoch milliseconds. */
+  return function* write(
+    job: Job,
+    upserts: readonly Upsert[],
+    typed: readonly TypedRow[],
+    time: number,
+  ): Rule<void> {
+    if (upserts.length === 0) return
+    const { organization, collection } = namesOf(job)
+    const at = timeOf(time)
+    const rows = upserts.flatMap((upsert, index): Writing[] => {
+      const row = typed[index]
+      return row ? [{ upsert, row }] : []
+    })
+    const added = rows.filter(({ upsert }) => upsert.change === 'added')
+    const changed = rows.filter(({ upsert }) => upsert.change === 'changed')
+    const taken = yield* takeSeq(collection, at, { rows: added.length })
+    if (added.length > 0) yield* add(organization, added, taken, at)
+    if (changed.length > 0) yield* change(job, changed, taken.seq, at)
   }
 }
 
-interface Writing {
-  upsert: Upsert
-  row: TypedRow
-}
-
-const NO_ENDS: ReadonlyMap<string, StoredTime> = new Map()
-
-/**
- * The columns of the lines that each statement takes, in the order in which it names them. `k0`, `v0`: of an object with fields that are called
- * like numbers these would come first.
- */
-function lineColumns({ keyColumns, keyTypes, columns }: TableShape) {
-  const keys: Columns = Object.fromEntries(
-    keyColumns.map((_, index) => [`k${index}`, SQL_TYPES[keyTypes[index] ?? 'TEXT']]),
-  )
-  const values: Columns = Object.fromEntries(columns.map(({ type }, index) => [`v${index}`, SQL_TYPES[type]]))
-  const row = { row: 'bigint' }
-  return {
-    keys,
-    added: { first: 'timestamptz', changed: 'timestamptz', ...row, ...keys, ...values },
-    addedJson: { ...row, change: 'text', json: 'text' },
-    changed: { ...values, ...keys },
-    changedJson: { fields: 'text', json: 'text', ...keys },
-    rewritten: { ...values, ...row },
-  }
-}
-
-function statementsOf(dialect: Dialect, shape: TableShape, columns: ReturnType<typeof lineColumns>) {
-  const { later, each, hasId, join } = dialect
+/** The statements, each with the columns of its lines in the order in which it names them. `k0`, `v0`: of an object with fields that are called like numbers these would come first. */
+function statementsOf(dialect: Dialect, shape: TableShape) {
   const typed = quoted(shape.name)
   const [json, history] = (['json', 'history'] as const).map((kind) => quoted(tableName(shape.name, kind)))
   const keys = shape.keyColumns.map(quoted)
   const values = shape.columns.map(({ name }) => quoted(name))
   const [at, seq] = [':at::timestamptz', ':seq::bigint']
-  const of = (kind: keyof typeof columns) => dialect.lines(columns[kind])
-  const valuesIn = (kind: keyof typeof columns) => Object.keys(columns[kind]).map(of(kind).value)
-  const isRow = (row: string, kind: keyof typeof columns) =>
+  const keyLine: Columns = Object.fromEntries(
+    keys.map((_, index) => [`k${index}`, SQL_TYPES[shape.keyTypes[index] ?? 'TEXT']]),
+  )
+  const valueLine: Columns = Object.fromEntries(
+    shape.columns.map(({ type }, index) => [`v${index}`, SQL_TYPES[type]]),
+  )
+  const isRow = ({ value }: Lines) =>
     [
-      `${row}."_organization_id" = :organization::text`,
-      ...keys.map((key, index) => `${row}.${key} = ${of(kind).value(`k${index}`)}`),
+      't."_organization_id" = :organization::text',
+      ...keys.map((key, index) => `t.${key} = ${value(`k${index}`)}`),
     ].join(' AND ')
-  const set = (kind: keyof typeof columns) =>
-    values.map((name, index) => `${name} = ${of(kind).value(`v${index}`)}`)
+  /** The statement for lines of these columns. */
+  const of = (columns: Columns, textOf: (line: Lines, given: string[]) => string) => {
+    const line = dialect.lines(columns)
+    const text = textOf(line, Object.keys(columns).map(line.value))
+    return (lines: readonly (readonly SqlValue[])[], others: Values) => line.run(text, lines, others)
+  }
   return {
-    add: `
-      INSERT INTO ${typed} (${['"_first_seen_at"', '"_changed_at"', '"_row"', ...keys, ...values, '"_organization_id"'].join(', ')})
-      ${of('added').rows([...valuesIn('added'), ':organization::text'])}
-    `,
-    addJson: `
-      INSERT INTO ${json} ("_row", "_change", "_json", "_seq")
-      ${of('addedJson').rows([...valuesIn('addedJson'), seq])}
-    `,
+    add: of(
+      { first: 'timestamptz', changed: 'timestamptz', row: 'bigint', ...keyLine, ...valueLine },
+      (line, given) => `
+        INSERT INTO ${typed} (${['"_first_seen_at"', '"_changed_at"', '"_row"', ...keys, ...values, '"_organization_id"'].join(', ')})
+        ${line.rows([...given, ':organization::text'])}
+      `,
+    ),
+    addJson: of(
+      { row: 'bigint', change: 'text', json: 'text' },
+      (line, given) => `
+        INSERT INTO ${json} ("_row", "_change", "_json", "_seq")
+        ${line.rows([...given, seq])}
+      `,
+    ),
     ends: `
       SELECT wanted.value AS id, max(h."_valid_to") AS ended
-      FROM ${each(':ids::text', 'wanted')}
-      ${join} ${history} AS h ON h."_organization_id" = :organization::text AND ${hasId(shape, 'h', 'wanted.value')}
+      FROM ${dialect.each(':ids::text', 'wanted')}
+      CROSS JOIN ${history} AS h
+      WHERE h."_organization_id" = :organization::text AND ${dialect.hasId(shape, 'h', 'wanted.value')}
       GROUP BY wanted.value
     `,
-    // No version ends before it began, even if the clock went back.
-    keep: `
-      INSERT INTO ${history} (
-        ${['"_organization_id"', ...keys, ...values].join(', ')}, "_json", "_valid_from", "_valid_to", "_reason",
-        "_seq", "_change", "_changed_fields", "_ended_seq"
-      )
-      SELECT
-        ${['"_organization_id"', ...keys, ...values].map((name) => `t.${name}`).join(', ')}, j."_json", t."_changed_at",
-        ${later}(t."_changed_at", ${at}), 'changed', j."_seq", j."_change", j."_changed_fields", ${seq}
-      FROM ${of('keys').join} ${typed} AS t
-      ${join} ${json} AS j ON j."_row" = t."_row"
-      WHERE ${isRow('t', 'keys')}
-    `,
-    changeJson: `
-      UPDATE ${json} AS j
-      SET "_seq" = ${seq}, "_change" = 'changed', "_changed_fields" = ${of('changedJson').value('fields')}, "_json" = ${of('changedJson').value('json')}
-      FROM ${of('changedJson').join} ${typed} AS t
-      WHERE ${isRow('t', 'changedJson')} AND j."_row" = t."_row"
-    `,
-    change: `
-      UPDATE ${typed} AS t
-      SET ${[`"_changed_at" = ${later}(t."_changed_at", ${at})`, ...set('changed')].join(', ')}
-      ${of('changed').from}
-      WHERE ${isRow('t', 'changed')}
-    `,
-    rewrite: `
-      UPDATE ${typed} AS t SET ${set('rewritten').join(', ')} ${of('rewritten').from}
-      WHERE t."_row" = ${of('rewritten').value('row')}
-    `,
+    keep: of(
+      keyLine,
+      (line) => `
+        ${keepVersion(shape, "'changed'")}
+        FROM ${line.join} ${typed} AS t
+        CROSS JOIN ${json} AS j
+        WHERE ${isRow(line)} AND j."_row" = t."_row"
+      `,
+    ),
+    changeJson: of(
+      { fields: 'text', json: 'text', ...keyLine },
+      (line) => `
+        UPDATE ${json} AS j
+        SET "_seq" = ${seq}, "_change" = 'changed', "_changed_fields" = ${line.value('fields')}, "_json" = ${line.value('json')}
+        FROM ${line.join} ${typed} AS t
+        WHERE ${isRow(line)} AND j."_row" = t."_row"
+      `,
+    ),
+    change: of({ ...valueLine, ...keyLine }, (line) => {
+      const set = values.map((name, index) => `${name} = ${line.value(`v${index}`)}`)
+      return `
+        UPDATE ${typed} AS t
+        SET ${[`"_changed_at" = ${laterOf('t."_changed_at"', at)}`, ...set].join(', ')}
+        ${line.from}
+        WHERE ${isRow(line)}
+      `
+    }),
   }
+}
+
+/** Begins a statement that keeps rows `t`, with their JSON `j`, as versions that end `:at`, with the event `:seq`. None ends before it began, even if the clock went back. */
+export function keepVersion({ name, keyColumns, columns }: TableShape, reason: string): string {
+  const names = ['_organization_id', ...keyColumns, ...columns.map((column) => column.name)].map(quoted)
+  return `
+    INSERT INTO ${quoted(tableName(name, 'history'))} (
+      ${names.join(', ')}, "_json", "_valid_from", "_valid_to", "_reason", "_seq", "_change", "_changed_fields", "_ended_seq"
+    )
+    SELECT
+      ${names.map((column) => `t.${column}`).join(', ')}, j."_json", t."_changed_at",
+      ${laterOf('t."_changed_at"', ':at::timestamptz')}, ${reason}, j."_seq", j."_change", j."_changed_fields", :seq::bigint
+  `
 }
 
 /** What a transaction takes for the rows that it writes. */
@@ -289,4 +291,45 @@ export function* takeSeq(
   )
   if (!last) throw new Error('the database returned no number')
   return { seq: last.seq, firstRow: last.rows - rows + 1, mayReturn: last.removals > 0 }
+}
+
+/** The most ids that one call of `liveKeys` returns. */
+const KEYS_BATCH = 4000
+
+/** Where a batch of rows ended: its last key, as texts. */
+interface Position {
+  types: readonly KeyType[]
+  last: readonly string[]
+}
+
+/**
+ * The ids of live rows in the order of their key, a batch at a time (see `Store.liveKeys`). If a sync of another organization has made a key column
+ * TEXT since, the order is another one, so all rows are read again.
+ */
+export function* liveKeys(
+  { keyColumns, keyTypes }: Keys,
+  job: Job,
+  from: string | null,
+): Rule<{ ids: string[]; next: string | null }> {
+  const order = keyColumns.map(quoted).join(', ')
+  const position = from === null ? null : (JSON.parse(from) as Position)
+  const last = position && String(position.types) === String(keyTypes) ? position.last : null
+  const after = keyTypes.map((type, index) => `:p${index}::${SQL_TYPES[type]}`).join(', ')
+  const rows = yield* all<Record<string, string>>(
+    `
+      SELECT ${keyColumns.map((name, index) => `CAST(${quoted(name)} AS TEXT) AS k${index}`).join(', ')}
+      FROM ${quoted(job.collection.name)}
+      WHERE "_organization_id" = :organization ${last ? `AND (${order}) > (${after})` : ''}
+      ORDER BY ${order}
+      LIMIT ${KEYS_BATCH}
+    `,
+    {
+      organization: job.organization.id,
+      ...Object.fromEntries((last ?? []).map((text, index) => [`p${index}`, text])),
+    },
+  )
+  const texts = rows.map((row) => keyColumns.map((_, index) => row[`k${index}`] ?? ''))
+  const end = texts.length === KEYS_BATCH ? texts.at(-1) : undefined
+  const next: Position | null = end ? { types: keyTypes, last: end } : null
+  return { ids: texts.map(packTexts), next: next && JSON.stringify(next) }
 }

@@ -1,6 +1,7 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { type JobNames, namesOf, OF_JOB, OF_OUTER_JOB } from './jobs.ts'
+import { OF_OUTER_JOB } from '../schema.ts'
+import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 import { DIED } from './status.ts'
 

@@ -15,7 +15,7 @@ export type Rule<T> = Generator<Statement, T, Result>
 export interface Statement {
   text: string
   values: Values
-  /** For a statement of `eachLine` on a file, which is run once for each line: their values. */
+  /** For a statement of `Lines` on a file, which is run once for each line: their values. */
   lines?: readonly (readonly SqlValue[])[]
   /** Its rows as objects; how many rows it changed; or nothing, also of several statements without parameters. */
   wants: 'rows' | 'count' | 'nothing'
@@ -30,20 +30,10 @@ export type Result = unknown
 export interface Dialect {
   /** The rules for names. */
   limits: ColumnLimits
-  /** The column that identifies a row of a table of the program's own until it is written again. */
-  rowId: string
-  /** The column that is greater in each later row of such a table, even if the clock is set back. */
+  /** The column that is greater in each later row of a table of the program's own, even if the clock is set back. */
   sequence: string
-  /** A join that reads its second table by an index. */
-  join: string
-  /** A LEFT JOIN that joins only the first row in this order. `table` has a column `id`. */
-  joinFirst(table: string, as: string, where: string, order: string): string
-  /** The function that returns the later of two times. */
-  later: string
   /** An expression for the database's own time, in epoch milliseconds. */
   now: string
-  /** An expression for a number that is a field of a JSON text. */
-  numberIn(json: string, field: string): string
   /** For FROM: the texts of a JSON list, as `value` of the alias. */
   each(list: string, alias: string): string
   /** An expression for the id of a row, as `packTexts` writes it. */
@@ -54,36 +44,20 @@ export interface Dialect {
   stored(catalog: Catalog, row: TypedRow): TypedRow
   /** Notices about rows that are not stored as they were sent. */
   rowNotices(upserts: readonly Upsert[], rows: readonly TypedRow[]): Notice[]
-  /** Ends the WHERE of a job's row: its owner has the epoch `:epoch`, and the row is locked until the transaction ends. */
-  ofOwner: string
   /** Ends a SELECT of one row: nobody else changes it until the transaction ends; with `change` nobody else locks it either. */
   lock(kind: 'keep' | 'change'): string
-  /** Only one transaction at a time makes tables. */
-  lockTables(): Rule<void>
   /** How a table declares a type of `SQL_TYPES`, or a time. */
   declared(type: string): string
   /** The columns of a table or view with their types, in order; none if it is not there. */
   columnTypes(table: string): Rule<Map<string, string>>
   /** The first table, view, index or other thing with one of these names. */
   relationNamed(names: readonly string[]): Rule<{ kind: string; name: string } | null>
-  /** How a statement reads the values of `eachLine`. */
+  /** How a statement reads lines of values. */
   lines(columns: Columns): Lines
-  /**
-   * Runs a statement for lines of values, in the order of the columns: a file for one line after another, a server once for all of
-   * them. Returns how many rows it has changed. Nothing is run for no line.
-   */
-  eachLine(
-    text: string,
-    columns: Columns,
-    lines: readonly (readonly SqlValue[])[],
-    values?: Values,
-  ): Rule<number>
   /** Gives columns of tables other types. It may drop these views, which read them: the caller makes them again. */
-  retype(tables: ReadonlyMap<string, readonly Column[]>, views: readonly string[]): Rule<void>
+  retype(tables: readonly string[], columns: readonly Column[], views: readonly string[]): Rule<void>
   /** Makes a view, or makes it anew. */
   makeView(name: string, select: string): Rule<void>
-  /** Whether a view of this name is there, and the program has made it: a user may have put another one in its place. */
-  isOwnView(name: string): Rule<boolean>
   elements: ElementSql
 }
 
@@ -97,15 +71,17 @@ export interface ElementSql {
   value(type: ColumnType, path: string, hasNul: boolean): string
 }
 
-/** The lines of values of a statement. A file has one at a time, whose values it takes in their order, each once. */
+/** How a statement reads lines of values, in the order of the columns: a file runs it for one line after another, a server once for all of them. */
 export interface Lines {
-  /** An expression for a value of a line. */
+  /** An expression for a value of a line. A file takes the values in their order, each once. */
   value(column: string): string
   /** For INSERT: a row of these expressions for each line. */
   rows(expressions: readonly string[]): string
   /** For FROM, in front of other tables; for an UPDATE without any, with the word itself. */
   join: string
   from: string
+  /** Returns how many rows it has changed. Nothing is run for no line. */
+  run(text: string, lines: readonly (readonly SqlValue[])[], values?: Values): Rule<number>
 }
 
 /** How rules run on a database. */
@@ -156,26 +132,6 @@ export function* exec(statements: readonly string[]): Rule<void> {
   if (statements.length > 0) yield { text: statements.join(';\n'), values: {}, wants: 'nothing' }
 }
 
-/** Inserts lines, or overwrites the rows with their keys. */
-export function* upsert(
-  dialect: Dialect,
-  { table, columns, key }: { table: string; columns: Columns; key: readonly string[] },
-  lines: readonly (readonly SqlValue[])[],
-): Rule<void> {
-  const names = Object.keys(columns)
-  const line = dialect.lines(columns)
-  yield* dialect.eachLine(
-    `
-      INSERT INTO ${table} (${names.map(quoted).join(', ')})
-      ${line.rows(names.map(line.value))}
-      ON CONFLICT (${key.map(quoted).join(', ')}) DO UPDATE
-      SET ${names.map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ')}
-    `,
-    columns,
-    lines,
-  )
-}
-
 /** A name as both databases read it, whatever characters it has. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
@@ -197,6 +153,11 @@ export function withParameters(
   return text.replace(PARAMETER, (found, name: string | undefined, type: string | undefined) =>
     name === undefined ? found : write(name, type),
   )
+}
+
+/** The later of two times. */
+export function laterOf(time: string, other: string): string {
+  return `CASE WHEN ${time} > ${other} THEN ${time} ELSE ${other} END`
 }
 
 /** A time as either database returns it: as text from a file, as epoch milliseconds from a server. */

@@ -1,9 +1,7 @@
-import { OF_OUTER_JOB } from './jobs.ts'
+import { JOIN_LAST_RUN, joinLast, OF_OUTER_JOB } from '../schema.ts'
 import { type DaemonRecord, daemons, type IsAlive, livingOwners } from './leases.ts'
-import { type MisfitColumn, misfitColumns } from './misfits.ts'
 import { publishFailure } from './publication.ts'
-import { all, type Dialect, type Rule, timeOf } from './sql.ts'
-import { JOIN_LAST_RUN } from './views.ts'
+import { all, one, quoted, type Rule, timeOf } from './sql.ts'
 
 // What `status` reads of the mirror.
 
@@ -30,11 +28,8 @@ export interface ListRow {
   removals_held: number
 }
 
-/** A column of `statusSql`: its expression, and the type of its values. */
-function column<T>(sql: string | ((dialect: Dialect) => string)): {
-  sql: string | ((dialect: Dialect) => string)
-  of?: T
-} {
+/** A column of `STATUS`: its expression, and the type of its values. */
+function column<T>(sql: string): { sql: string; of?: T } {
   return { sql }
 }
 
@@ -50,9 +45,8 @@ const DETAILS = {
   /** The fingerprint of the token that it used last. */
   token: column<string | null>('organizations.last_fingerprint'),
   held_reason: column<string | null>('organizations.held_reason'),
-  /** As its last refresh noted: time between two readings of its newest end, and requests a minute that all lists with its budget share. */
-  refreshed_every_ms: column<number | null>(({ numberIn }) => numberIn('job.refresh', 'interval')),
-  refresh_share: column<number | null>(({ numberIn }) => numberIn('job.refresh', 'share')),
+  /** What the next refresh starts from. Keep it out of all output. */
+  refresh: column<string | null>('job.refresh'),
   /** The key of that budget. Keep it out of all output: it may be the token's fingerprint. */
   refresh_budget: column<string | null>(
     `(SELECT scope FROM sync_shares WHERE scope IN ${BUDGETS} ORDER BY at DESC LIMIT 1)`,
@@ -130,64 +124,64 @@ type DetailColumns = typeof DETAILS
 type Details = { [Name in keyof DetailColumns]: DetailColumns[Name] extends { of?: infer T } ? T : never }
 
 /** What `status` knows of a list. */
-export interface StatusRow extends ListRow, Required<Details> {
+export interface StatusRow extends ListRow, Required<Omit<Details, 'refresh'>> {
+  /** As its last refresh noted: time between two readings of its newest end, and requests a minute that all lists with its budget share. */
+  refreshed_every_ms: number | null
+  refresh_share: number | null
   /** Whether a process works on it now; null if this user cannot tell. */
   running: boolean | null
 }
 
 /** All lists that `sync_status` shows, by organization and collection. `living`: the owners that live. */
-function* statusRows(dialect: Dialect, living: ReadonlySet<string>): Rule<StatusRow[]> {
-  const rows = yield* all<StatusRow>(statusSql(dialect))
-  return rows.map((row) => {
+function* statusRows(living: ReadonlySet<string>): Rule<StatusRow[]> {
+  const rows = yield* all<ListRow & Required<Details>>(STATUS)
+  return rows.map(({ refresh, ...row }) => {
+    const { interval = null, share = null } = JSON.parse(refresh ?? '{}') as Partial<
+      Record<'interval' | 'share', number | null>
+    >
     const running = row.owner !== null && living.has(row.owner)
     // What a process that died has left is no longer true.
-    return { ...withTimes(row), ...(running ? {} : NO_WORK), running }
+    const work = running ? {} : { work: null, retry_since: null, retry_until: null, retry_error: null }
+    return { ...withTimes(row), ...work, refreshed_every_ms: interval, refresh_share: share, running }
   })
 }
 
-const NO_WORK = { work: null, retry_since: null, retry_until: null, retry_error: null }
-
-function statusSql(dialect: Dialect): string {
-  const { joinFirst } = dialect
-  const details = Object.entries(DETAILS).map(
-    ([name, { sql }]) => `${typeof sql === 'string' ? sql : sql(dialect)} AS ${name}`,
-  )
-  const first = (table: string, as: string, where: string, order = 'id DESC') =>
-    joinFirst(table, as, `${OF_OUTER_JOB} AND ${where}`, order)
-  return `
+const STATUS = `
   SELECT
     sync_status.*,
-    ${details.join(',\n    ')}
+    ${Object.entries(DETAILS)
+      .map(([name, { sql }]) => `${sql} AS ${name}`)
+      .join(',\n    ')}
   FROM sync_status
   JOIN sync_jobs AS job USING (organization_id, collection)
   JOIN organizations ON organizations.id = job.organization_id
-  ${first('sync_runs', 'walked', "trigger <> 'refresh'")}
-  ${first('sync_runs', 'latest', 'true')}
   ${JOIN_LAST_RUN}
-  ${first('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`)}
-  ${first('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
-  ${first('sync_walks', 'walk', "status = 'open'", '(id = run.walk_id) DESC, id DESC')}
+  ${joinLast('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`)}
+  ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
+  ${joinLast('sync_walks', 'open', "status = 'open'")}
+  LEFT JOIN sync_walks AS walk
+    ON walk.id = coalesce((SELECT id FROM sync_walks WHERE id = run.walk_id AND status = 'open'), open.id)
   ORDER BY organizations.name, job.collection
 `
-}
 
 /** A server returns times as numbers. */
-function withTimes(row: StatusRow): StatusRow {
+function withTimes<T extends object>(row: T): T {
   const times = Object.entries(row).flatMap(([name, value]) =>
     typeof value === 'number' && /(?:_at|as_of|_since|_until)$/.test(name) ? [[name, timeOf(value)]] : [],
   )
   return { ...row, ...Object.fromEntries(times) }
 }
 
-const NO_DETAILS = Object.fromEntries(Object.keys(DETAILS).map((name) => [name, null])) as Record<
-  keyof Details,
-  null
->
+const { refresh: _, ...NO_DETAILS } = Object.fromEntries(
+  Object.keys(DETAILS).map((name) => [name, null]),
+) as Record<keyof Details, null>
 
 /** The row of a configured list of which nothing is in the mirror yet. */
 export function neverSynced(organization: { id: string; name: string }, collection: string): StatusRow {
   return {
     ...NO_DETAILS,
+    refreshed_every_ms: null,
+    refresh_share: null,
     organization_id: organization.id,
     organization: organization.name,
     collection,
@@ -230,12 +224,34 @@ export interface MirrorFacts {
 }
 
 /** `now`: of the mirror. Call it in a transaction. */
-export function* storedFacts(dialect: Dialect, isAlive: IsAlive, now: number): Rule<MirrorFacts> {
+export function* storedFacts(isAlive: IsAlive, now: number): Rule<MirrorFacts> {
   return {
-    jobs: yield* statusRows(dialect, yield* livingOwners(isAlive, now)),
+    jobs: yield* statusRows(yield* livingOwners(isAlive, now)),
     daemons: yield* daemons(isAlive, now),
     gates: yield* storedGates(),
     misfits: yield* misfitColumns(),
     unpublished: yield* publishFailure(),
   }
+}
+
+/** A column NAME__text with values that did not fit. */
+export interface MisfitColumn {
+  collection: string
+  column: string
+  /** Live rows with a value in it. */
+  rows: number
+}
+
+export function* misfitColumns(): Rule<MisfitColumn[]> {
+  const known = yield* all<Omit<MisfitColumn, 'rows'>>(
+    `SELECT collection, "column" FROM sync_known_columns WHERE role = 'text' ORDER BY collection, "column"`,
+  )
+  const found: MisfitColumn[] = []
+  for (const { collection, column: name } of known) {
+    const counted = yield* one<{ rows: number }>(
+      `SELECT count(*) AS rows FROM ${quoted(collection)} WHERE ${quoted(name)} IS NOT NULL`,
+    )
+    if (counted && counted.rows > 0) found.push({ collection, column: name, rows: counted.rows })
+  }
+  return found
 }

@@ -4,12 +4,11 @@ import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
 import { readShares, writeShare } from './budgets.ts'
 import { commitPage } from './commit.ts'
-import { createTables, currentTables, fitTables, typedRows } from './fit.ts'
 import { allRefreshes, asOwner, noteRetry, ownJobOf, saveRefresh } from './jobs.ts'
-import { liveKeys } from './key-order.ts'
-import { countMissing, isNothingMissing, type Judged, noteMissing, removeBatch } from './missing.ts'
+import { createTables, fitTables, knownTables, typedRows } from './known-tables.ts'
+import { countMissing, isNothingMissing, noteMissing, noteMissingInBatches, removeBatch } from './missing.ts'
 import { pruneHistory, pruneWalks } from './prune.ts'
-import { lookUp } from './rows.ts'
+import { liveKeys, lookUp } from './rows.ts'
 import { beginRun, finishRun } from './runs.ts'
 import { type Keys, type Rule, type Runner, timeOf } from './sql.ts'
 import { abandonWalk, beginWalk, closeWalk, openWalks, readLedger, resumeWalk } from './walks.ts'
@@ -20,8 +19,6 @@ export interface StoreOptions {
   keepRuns: number
   /** Whether an error may come of tables that another worker has changed since this process read what they are like. */
   isOfOtherTables: (error: unknown) => boolean
-  /** Looks for missing rows in a list of many, in batches; null: that holds up nothing. */
-  noteInBatches: ((runner: Runner, judged: () => Judged) => Promise<void>) | null
 }
 
 /** All methods of a store but `acquire` and `release`. */
@@ -29,9 +26,8 @@ export function createStore({
   runner,
   keepRuns,
   isOfOtherTables,
-  noteInBatches,
 }: StoreOptions): Omit<Store, 'acquire' | 'release'> {
-  const { dialect, now, reading, writing, inBatches } = runner
+  const { dialect, isLocal, now, reading, writing, inBatches } = runner
   const tables = createTables(runner)
   const time = () => timeOf(now())
   const ago = (ms: number) => timeOf(now() - ms)
@@ -63,7 +59,7 @@ export function createStore({
         dialect,
         ownJobOf(lease),
         function* (row) {
-          const current = yield* currentTables(dialect, collection, before, row.tables)
+          const current = row.tables === before.version ? before : yield* knownTables(dialect, collection)
           const fitted =
             current === before && fitting
               ? { tables: before, typed: fitting, notices: [] }
@@ -109,7 +105,8 @@ export function createStore({
       const { job } = lease
       const judged = () => ({ job, rule, at: time() })
       if (!(await reading(isNothingMissing(dialect, job, rule)))) {
-        if (noteInBatches) await noteInBatches({ ...runner, writing: (begin) => owned(lease, begin) }, judged)
+        if (isLocal)
+          await noteMissingInBatches({ ...runner, writing: (begin) => owned(lease, begin) }, judged)
         else await owned(lease, () => noteMissing(dialect, judged()))
       }
       return reading(countMissing(job))

@@ -1,7 +1,9 @@
 import { JobError } from '../../errors.ts'
 import {
-  assertSameKey,
+  type Catalog,
+  createCatalog,
   shapeOf,
+  splitKey,
   TABLE_KINDS,
   type TableKind,
   type TableShape,
@@ -9,21 +11,66 @@ import {
   VIEW_KINDS,
   viewName,
 } from '../columns/catalog.ts'
-import type { Column, ColumnChange } from '../columns/column.ts'
-import { type ConfiguredCollection, knownKey, loadCatalog } from './catalogs.ts'
-import { dropViews, makeViews, ownViews } from './collection-views.ts'
-import { MISFITS_INDEX, misfitsIndexSql } from './misfits.ts'
-import { type Dialect, exec, one, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
+import { type Column, type ColumnChange, columnType } from '../columns/column.ts'
+import { all, type Dialect, exec, one, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
+import { dropViews, makeViews, viewNames } from './views.ts'
 
-// The tables of a collection: what they are like, and how they are made, changed and dropped.
+// The tables of a collection: what is known of them (`sync_collections`, `sync_known_columns`), and how they are made, changed and dropped.
+
+/** A collection by its name and its key, as dotted paths. */
+export interface ConfiguredCollection {
+  name: string
+  key: readonly string[]
+}
+
+/** The collections that the mirror knows, by name. */
+export function* knownCollections(): Rule<ConfiguredCollection[]> {
+  const rows = yield* all<{ name: string; key: string }>(
+    'SELECT name, key FROM sync_collections ORDER BY name',
+  )
+  return rows.map(({ name, key }) => ({ name, key: JSON.parse(key) as string[] }))
+}
+
+/** The dotted paths of a collection's key; null if the mirror does not know the collection. */
+export function* knownKey(collection: string, lock = ''): Rule<string[] | null> {
+  const sql = `SELECT key FROM sync_collections WHERE name = :collection ${lock}`
+  const row = yield* one<{ key: string }>(sql, { collection })
+  return row && (JSON.parse(row.key) as string[])
+}
+
+/** Whether a collection has tables, by this key. */
+export function* hasTables({ name, key }: ConfiguredCollection): Rule<boolean> {
+  return JSON.stringify(yield* knownKey(name)) === JSON.stringify(key)
+}
+
+/** What the tables of a collection are like until the transaction ends: another process may change a key to TEXT. Null without tables. */
+export function* knownShape(dialect: Dialect, name: string): Rule<TableShape | null> {
+  const key = yield* knownKey(name, dialect.lock('keep'))
+  return key && shapeOf(name, yield* loadCatalog(dialect, { name, key }))
+}
+
+/** The discovered columns of a collection, the oldest first. */
+export function* loadColumns({ sequence }: Dialect, collection: string): Rule<Column[]> {
+  const rows = yield* all<Omit<Column, 'wide'> & { wide: number }>(
+    `
+      SELECT "column" AS name, path, type, role, wide
+      FROM sync_known_columns
+      WHERE collection = :collection
+      ORDER BY ${sequence}
+    `,
+    { collection },
+  )
+  return rows.map(({ type, wide, ...column }) => ({ ...column, type: columnType(type), wide: wide === 1 }))
+}
+
+export function* loadCatalog(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<Catalog> {
+  return createCatalog(yield* loadColumns(dialect, name), splitKey(key), dialect.limits)
+}
 
 /** A column of ours. */
 type OwnColumn = 'text' | 'timestamptz' | 'bigint'
 
-/** The columns of ours that may be null. */
-const NULLABLE = ['_changed_fields']
-
-/** How a version began: `_seq` is the number of that event, `_change` what it was, `_changed_fields` a JSON list of paths. */
+/** How a version began: `_seq` is the number of that event, `_change` what it was, `_changed_fields` a JSON list of paths, or null. */
 const BEGINNING: Readonly<Record<string, OwnColumn>> = {
   _seq: 'bigint',
   _change: 'text',
@@ -73,11 +120,10 @@ const INDEXES: readonly [end: string, kind: TableKind, on: (keys: string) => str
   ['_history_seq_at_start', 'history', () => '("_seq")'],
 ]
 
-/** The ends of the names of a collection's tables, indexes and views, apart from those of arrays. */
+/** The ends of the names of a collection's tables, indexes and views, apart from those of arrays and misfits. */
 export const NAME_ENDS: readonly string[] = [
   ...TABLE_KINDS.map((kind) => tableName('', kind)).filter((end) => end !== ''),
   ...INDEXES.map(([end]) => end),
-  MISFITS_INDEX,
   ...VIEW_KINDS.map((kind) => viewName('', kind)),
 ]
 
@@ -91,13 +137,13 @@ export function tablesSql(dialect: Dialect, shape: TableShape): string[] {
       ([end, kind, on]) =>
         `CREATE ${end === BY_KEY ? 'UNIQUE ' : ''}INDEX ${quoted(dialect.limits.cut(name, end.length) + end)} ON ${quoted(tableName(name, kind))} ${on(keys)}`,
     ),
-    ...misfitsIndexSql(dialect, shape),
+    ...shape.columns.flatMap((column) => misfitIndex(dialect, name, column)),
   ]
 }
 
 function tableSql({ declared }: Dialect, shape: TableShape, kind: TableKind): string {
   const own = Object.entries(TABLES[kind]).map(([name, type]) => {
-    const rest = name === '_row' ? ' PRIMARY KEY' : NULLABLE.includes(name) ? '' : ' NOT NULL'
+    const rest = name === '_row' ? ' PRIMARY KEY' : name === '_changed_fields' ? '' : ' NOT NULL'
     return `${quoted(name)} ${declared(type)}${rest}`
   })
   const keys = shape.keyColumns.map((name, index) => {
@@ -114,41 +160,98 @@ function tableSql({ declared }: Dialect, shape: TableShape, kind: TableKind): st
   return `CREATE TABLE ${quoted(tableName(shape.name, kind))} (\n  ${lines[kind].join(',\n  ')}\n)`
 }
 
-/** Adds columns to the tables of a collection, and gives others another type. */
+/** The index by which `status` counts the values of a NAME__text column: nearly always none of millions. */
+function misfitIndex({ limits }: Dialect, collection: string, { name, role }: Column): string[] {
+  if (role !== 'text') return []
+  const index = quoted(limits.cut(`_${collection}_${name}`, 0))
+  return [
+    `CREATE INDEX IF NOT EXISTS ${index} ON ${quoted(collection)} (${quoted(name)}) WHERE ${quoted(name)} IS NOT NULL`,
+  ]
+}
+
+const SAVED_COLUMNS = { name: 'text', path: 'text', type: 'text', role: 'text', wide: 'bigint' }
+
+/** The column of a key is there before the first key, as INTEGER. */
+function isThere({ kind, column }: ColumnChange): boolean {
+  return kind !== 'add' || column.role === 'key'
+}
+
+/** Makes the tables as these changes say, and notes them. `at`: ISO 8601. */
 export function* changeColumns(
   dialect: Dialect,
   collection: string,
   changes: readonly ColumnChange[],
+  at: string,
 ): Rule<void> {
-  const others = new Map<string, Column[]>()
-  const added: string[] = []
-  for (const kind of TABLE_KINDS.filter(isTyped)) {
-    const table = tableName(collection, kind)
-    const known = yield* dialect.columnTypes(table)
-    const isOther = ({ name, type }: Column) => known.get(name) !== dialect.declared(SQL_TYPES[type])
-    const columns = changes.map(({ column }) => column)
-    const retyped = columns.filter((column) => known.has(column.name) && isOther(column))
-    if (retyped.length > 0) others.set(table, retyped)
-    for (const { name, type } of columns.filter((column) => !known.has(column.name)))
-      added.push(
-        `ALTER TABLE ${quoted(table)} ADD COLUMN ${quoted(name)} ${dialect.declared(SQL_TYPES[type])}`,
-      )
-  }
-  if (others.size > 0) yield* dialect.retype(others, yield* ownViews(dialect, collection))
-  yield* exec(added)
+  const tables = TABLE_KINDS.filter(isTyped).map((kind) => tableName(collection, kind))
+  const retyped = changes.filter(
+    (change) => change.kind === 'type' || (isThere(change) && change.column.type === 'TEXT'),
+  )
+  if (retyped.length > 0)
+    yield* dialect.retype(
+      tables,
+      retyped.map(({ column }) => column),
+      yield* viewNames(dialect, collection),
+    )
+  const added = changes.filter((change) => !isThere(change)).map(({ column }) => column)
+  yield* exec([
+    ...tables.flatMap((table) =>
+      added.map(
+        ({ name, type }) =>
+          `ALTER TABLE ${quoted(table)} ADD COLUMN ${quoted(name)} ${dialect.declared(SQL_TYPES[type])}`,
+      ),
+    ),
+    ...added.flatMap((column) => misfitIndex(dialect, collection, column)),
+  ])
+  const line = dialect.lines(SAVED_COLUMNS)
+  yield* line.run(
+    `
+      INSERT INTO sync_known_columns ("column", path, type, role, wide, collection, first_seen_at)
+      ${line.rows([...Object.keys(SAVED_COLUMNS).map(line.value), ':collection::text', ':at::timestamptz'])}
+      ON CONFLICT (collection, "column") DO UPDATE SET type = excluded.type, wide = excluded.wide
+    `,
+    changes.map(({ column: { name, path, type, role, wide } }) => [name, path, type, role, wide ? 1 : 0]),
+    { collection, at },
+  )
 }
 
 /** Why the store cannot keep the rows of a collection: it has another key in the mirror, or a name of its tables is taken. Null: it can. */
 export function* refusalOf(dialect: Dialect, { name, key }: ConfiguredCollection): Rule<JobError | null> {
-  try {
-    const known = yield* knownKey(name)
-    if (known) assertSameKey(name, known, key)
-    else yield* assertNamesFree(dialect, name)
-    return null
-  } catch (error) {
-    if (error instanceof JobError) return error
-    throw error
-  }
+  const known = yield* knownKey(name)
+  if (!known) return yield* nameTaken(dialect, name)
+  if (JSON.stringify(known) === JSON.stringify(key)) return null
+  return refused(
+    `the mirror keeps ${name} by the key ${known.join(', ')}, and the configuration says ${key.join(', ')}: configure the former ` +
+      `key again; or, to read everything again by the new one, run "admin-mirror forget --org ORG --collection ${name} ` +
+      '--yes" for every organization, and then sync',
+  )
+}
+
+function* nameTaken({ limits, relationNamed }: Dialect, name: string): Rule<JobError | null> {
+  const { cut, longestCollection } = limits
+  if (Buffer.byteLength(name) > longestCollection)
+    return refused(
+      `the name ${name} is too long for tables of PostgreSQL: give the collection a name of at most ${longestCollection} bytes, and put the address of the list into its path`,
+    )
+  const found = yield* relationNamed(['', ...NAME_ENDS].map((end) => cut(name, end.length) + end))
+  return (
+    found &&
+    refused(
+      `the mirror cannot make the tables of ${name}, since it has a ${found.kind} ${found.name} already: give the collection ` +
+        'another name (and the address as its path), or rename what is in the way',
+    )
+  )
+}
+
+function refused(message: string): JobError {
+  return new JobError('CONFIGURATION', message)
+}
+
+/** Why a collection cannot be read into the mirror. Null: it can; tables without rows are made again with another key. */
+function* obstacleTo(dialect: Dialect, collection: ConfiguredCollection): Rule<JobError | null> {
+  const refusal = yield* refusalOf(dialect, collection)
+  const isRemade = refusal && (yield* knownKey(collection.name)) && (yield* isWithoutRows(collection.name))
+  return isRemade ? null : refusal
 }
 
 /** Why collections cannot be read into the mirror: each that has rows by another key, or whose tables' names are taken. */
@@ -158,28 +261,10 @@ export function* impossibleCollections(
 ): Rule<string[]> {
   const messages: string[] = []
   for (const collection of collections) {
-    const refusal = yield* refusalOf(dialect, collection)
-    // Tables without rows are made again with the other key.
-    const isRemade = refusal && (yield* knownKey(collection.name)) && (yield* isWithoutRows(collection.name))
-    if (refusal && !isRemade) messages.push(refusal.message)
+    const obstacle = yield* obstacleTo(dialect, collection)
+    if (obstacle) messages.push(obstacle.message)
   }
   return messages
-}
-
-function* assertNamesFree(dialect: Dialect, name: string): Rule<void> {
-  const { cut, longestCollection } = dialect.limits
-  if (Buffer.byteLength(name) > longestCollection)
-    throw new JobError(
-      'CONFIGURATION',
-      `the name ${name} is too long for tables of PostgreSQL: give the collection a name of at most ${longestCollection} bytes, and put the address of the list into its path`,
-    )
-  const found = yield* dialect.relationNamed(['', ...NAME_ENDS].map((end) => cut(name, end.length) + end))
-  if (!found) return
-  throw new JobError(
-    'CONFIGURATION',
-    `the mirror cannot make the tables of ${name}, since it has a ${found.kind} ${found.name} already: give the collection ` +
-      'another name (and the address as its path), or rename what is in the way',
-  )
 }
 
 /** Whether a collection that the mirror knows has neither rows nor superseded versions. */
@@ -189,18 +274,15 @@ function* isWithoutRows(collection: string): Rule<boolean> {
   return true
 }
 
-/**
- * Makes the tables and views of a collection, as far as they are missing, and notes its key, which cannot change while it has rows. Tables
- * without rows are made again with another key. Throws JobError if they have rows, and for names that are taken.
- */
+/** Makes the tables and views of a collection, unless they are there, and notes its key. Throws JobError where that cannot be. */
 export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection): Rule<void> {
   const { name, key } = collection
   // Two workers that make tables at once would each find a name free.
-  yield* dialect.lockTables()
-  const known = yield* knownKey(name)
-  const isOther = known !== null && JSON.stringify(known) !== JSON.stringify(key)
-  if (isOther) {
-    if (!(yield* isWithoutRows(name))) assertSameKey(name, known, key)
+  yield* one(`SELECT value FROM sync_settings WHERE name = 'version' ${dialect.lock('change')}`)
+  const obstacle = yield* obstacleTo(dialect, collection)
+  if (obstacle) throw obstacle
+  if (yield* hasTables(collection)) return
+  if (yield* knownKey(name)) {
     yield* dropCollection(dialect, name)
     // Open walks know their items by the other key, so they cannot be resumed.
     yield* run(
@@ -208,15 +290,12 @@ export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection
       { name },
     )
   }
-  const shape = shapeOf(name, yield* loadCatalog(dialect, collection))
-  if (isOther || known === null) {
-    yield* assertNamesFree(dialect, name)
-    yield* run('INSERT INTO sync_collections (name, key) VALUES (:name, :key)', {
-      name,
-      key: JSON.stringify(key),
-    })
-    yield* exec(tablesSql(dialect, shape))
-  }
+  const shape = shapeOf(name, createCatalog([], splitKey(key), dialect.limits))
+  yield* run('INSERT INTO sync_collections (name, key) VALUES (:name, :key)', {
+    name,
+    key: JSON.stringify(key),
+  })
+  yield* exec(tablesSql(dialect, shape))
   yield* makeViews(dialect, shape)
 }
 
@@ -224,8 +303,13 @@ export function* ensureTables(dialect: Dialect, collection: ConfiguredCollection
 export function* makeConfigured(dialect: Dialect, collections: readonly ConfiguredCollection[]): Rule<void> {
   // The job's own run reports why there are none; the other jobs continue.
   for (const collection of collections)
-    if ((yield* impossibleCollections(dialect, [collection])).length === 0)
-      yield* ensureTables(dialect, collection)
+    if ((yield* obstacleTo(dialect, collection)) === null) yield* ensureTables(dialect, collection)
+}
+
+/** Makes the views of all collections anew, as this version has them. */
+export function* remakeViews(dialect: Dialect): Rule<void> {
+  for (const collection of yield* knownCollections())
+    yield* makeViews(dialect, shapeOf(collection.name, yield* loadCatalog(dialect, collection)))
 }
 
 /** Drops the views and the tables of a collection, and deletes its columns and its key. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { BudgetStore } from '../../sync/types.ts'
 import { setting } from './settings.ts'
-import { all, type Dialect, one, type Rule, run, timeOf, upsert, type Values } from './sql.ts'
+import { all, type Columns, type Dialect, one, type Rule, run, timeOf, type Values } from './sql.ts'
 
 // `organizations`: what is configured, and whose token is held.
 
@@ -97,7 +97,7 @@ export function* register(dialect: Dialect, organizations: readonly RegisteredOr
 function* configure(
   dialect: Dialect,
   table: string,
-  columns: Readonly<Record<string, string>>,
+  columns: Columns,
   key: readonly string[],
   wanted: readonly Values[],
 ): Rule<void> {
@@ -110,9 +110,14 @@ function* configure(
     ...former.map((row) => ({ ...row, configured: 0 })),
     ...wanted.filter((row) => !before.has(textIn(row, names))),
   ]
-  yield* upsert(
-    dialect,
-    { table, columns, key },
+  const line = dialect.lines(columns)
+  yield* line.run(
+    `
+      INSERT INTO ${table} (${names.join(', ')})
+      ${line.rows(names.map(line.value))}
+      ON CONFLICT (${key.join(', ')}) DO UPDATE
+      SET ${names.map((name) => `${name} = excluded.${name}`).join(', ')}
+    `,
     changed.map((row) => names.map((name) => row[name] ?? null)),
   )
 }

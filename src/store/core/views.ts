@@ -1,109 +1,259 @@
-import { createHash } from 'node:crypto'
-import { OF_OUTER_JOB } from './jobs.ts'
-import { saveSetting, setting } from './settings.ts'
-import { type Dialect, quoted, type Rule } from './sql.ts'
+import { isJsonObject } from '../../json/value.ts'
+import type { Notice } from '../../sync/types.ts'
+import {
+  type Catalog,
+  createCatalog,
+  extendCatalog,
+  type TableShape,
+  tableName,
+  VIEW_KINDS,
+  type ViewKind,
+  viewName,
+} from '../columns/catalog.ts'
+import {
+  type Column,
+  type ColumnLimits,
+  columnName,
+  columnType,
+  foldName,
+  freeName,
+} from '../columns/column.ts'
+import { type ArrayValue, fitsElements } from '../columns/row.ts'
+import { all, type Dialect, exec, quoted, type Rule, run, SQL_TYPES } from './sql.ts'
 
-// The views that every mirror has. They are made after the steps of the migrations, and again where their text has changed. Add a new column at
-// the end: views of users may depend on the others.
+// The views of a collection: `orders_raw`, `orders_versions`, `orders_changes`, and `orders__FIELD` of each array of objects, whose columns are in
+// `sync_view_columns`.
 
-/** A view, as its SELECT: the columns by name, and what follows them. */
-export interface MirrorView {
+/** The view of an array of objects: `orders__items`. */
+export interface ArrayView {
   name: string
-  columns: Readonly<Record<string, ViewColumn>>
-  from: string | ((dialect: Dialect) => string)
+  arrayColumn: string
+  /** The fields of its elements. What does not fit their types is null in the view. */
+  catalog: Catalog
 }
 
-/** The SQL of its values. */
-type ViewColumn = string | ((dialect: Dialect) => string)
+/** The views of a collection's arrays, by their columns. */
+export type ArrayViews = ReadonlyMap<string, ArrayView>
 
-function selectOf({ columns, from }: MirrorView, dialect: Dialect): string {
-  const written = (sql: ViewColumn) => (typeof sql === 'string' ? sql : sql(dialect))
-  const list = Object.entries(columns).map(([name, sql]) => `  ${written(sql)} AS ${quoted(name)}`)
-  return `SELECT\n${list.join(',\n')}\n${written(from)}`
+/** Makes the views of a collection, or makes them anew. */
+export function* makeViews(dialect: Dialect, shape: TableShape): Rule<void> {
+  for (const kind of VIEW_KINDS)
+    yield* makeView(dialect, viewName(shape.name, kind), SELECTS[kind](shape, dialect.limits))
+  for (const view of (yield* loadArrayViews(dialect, shape.name)).values())
+    yield* makeArrayView(dialect, shape, view)
 }
 
-/** Joins the run that `last_run_*` tell of: that of the last walk (`walked`), unless the latest run is a refresh that failed after its end. */
-export const JOIN_LAST_RUN = `LEFT JOIN sync_runs AS run ON run.id = CASE
-  WHEN latest.status = 'failed' AND (walked.id IS NULL OR latest.started_at >= walked.finished_at) THEN latest.id
-  ELSE walked.id
-END`
-
-function lastRun(where: string): string {
-  return `(SELECT max(id) FROM sync_runs WHERE ${OF_OUTER_JOB}${where})`
+/** Leaves a table that a user has put in the place of a view. */
+function* makeView(dialect: Dialect, name: string, select: string): Rule<void> {
+  const found = yield* dialect.relationNamed([name])
+  if (!found || found.kind === 'view') yield* dialect.makeView(name, select)
 }
 
-/** Declares the type of a computed column: strict readers of a file take the values of one without a type for bytes. */
-function castTo(type: string, sql: string): ViewColumn {
-  return ({ declared }) => `CAST(${sql} AS ${declared(type)})`
+/** The names of the views of a collection. */
+export function* viewNames(dialect: Dialect, collection: string): Rule<string[]> {
+  const arrays = [...(yield* loadArrayViews(dialect, collection)).values()]
+  return [...VIEW_KINDS.map((kind) => viewName(collection, kind)), ...arrays.map(({ name }) => name)]
 }
 
-const STATUS_VIEW: MirrorView = {
-  name: 'sync_status',
-  columns: {
-    organization_id: 'job.organization_id',
-    organization: 'organizations.name',
-    collection: 'job.collection',
-    rows: 'job.rows',
-    as_of: 'walk.started_at',
-    last_complete_at: 'walk.finished_at',
-    coverage: 'walk.coverage',
-    fresh_as_of: castTo(
-      'timestamptz',
-      'CASE WHEN job.fresh_as_of > walk.started_at THEN job.fresh_as_of ELSE walk.started_at END',
-    ),
-    newest: 'job.newest',
-    last_run_at: 'run.started_at',
-    last_run_status: 'run.status',
-    error_code: 'run.error_code',
-    failing_since: 'job.failing_since',
-    held_since: 'organizations.held_since',
-    removals_held: 'job.removals_held',
-  },
-  from: ({ joinFirst }) => `FROM sync_jobs AS job
-JOIN organizations ON organizations.id = job.organization_id
-${joinFirst('sync_walks', 'walk', `${OF_OUTER_JOB} AND status = 'complete' AND kind = 'full'`, 'id DESC')}
-LEFT JOIN sync_runs AS walked ON walked.id = ${lastRun(" AND trigger <> 'refresh'")}
-LEFT JOIN sync_runs AS latest ON latest.id = ${lastRun('')}
-${JOIN_LAST_RUN}
-WHERE job.configured = 1 OR job.rows > 0`,
+/** Drops the views of a collection, and deletes what is known of their columns. */
+export function* dropViews(dialect: Dialect, collection: string): Rule<void> {
+  const names = yield* viewNames(dialect, collection)
+  yield* exec(names.map((name) => `DROP VIEW IF EXISTS ${quoted(name)}`))
+  yield* run(`DELETE FROM sync_view_columns WHERE ${OF_VIEWS}`, { collection })
 }
 
-const COLUMNS_VIEW: MirrorView = {
-  name: 'sync_columns',
-  columns: {
-    collection: 'known.collection',
-    column: 'known."column"',
-    path: 'known.path',
-    type: 'known.type',
-    first_seen_at: 'known.first_seen_at',
-  },
-  from: ({ sequence }) => `FROM sync_known_columns AS known\nORDER BY known.${sequence}`,
+const SELECTS: Record<ViewKind, (shape: TableShape, limits: ColumnLimits) => string> = {
+  raw: selectRaw,
+  versions: selectVersions,
+  changes: selectChanges,
 }
 
-const MIRROR_VIEWS = [STATUS_VIEW, COLUMNS_VIEW]
-
-/** The setting that holds a hash of the views' SQL. */
-const VIEWS = 'views'
-
-function hashOfViews(dialect: Dialect): string {
-  const texts = MIRROR_VIEWS.map((view) => selectOf(view, dialect)).join('\n')
-  return createHash('sha256').update(texts).digest('hex').slice(0, 16)
+/** The live rows `t` with their JSON, as `j`. */
+function live(name: string): string {
+  return `${quoted(tableName(name, 'json'))} AS j JOIN ${quoted(name)} AS t ON t."_row" = j."_row"`
 }
 
-/** Whether the views are those of this version. */
-export function* hasMirrorViews(dialect: Dialect): Rule<boolean> {
-  return (yield* setting(VIEWS)) === hashOfViews(dialect)
+function selectRaw({ name, keyColumns }: TableShape): string {
+  const keys = ['_organization_id', ...keyColumns].map((key) => `t.${quoted(key)}`)
+  return `SELECT ${keys.join(', ')}, j."_json", t."_first_seen_at", t."_changed_at"\nFROM ${live(name)}`
 }
 
-/** Makes the views, or makes them again. Leaves a view with a column that is unknown here (a later version made it), and a table of that name (a user's). */
-export function* makeMirrorViews(dialect: Dialect): Rule<void> {
-  for (const view of MIRROR_VIEWS) {
-    const { name, columns } = view
-    const found = yield* dialect.relationNamed([name])
-    if (found && found.kind !== 'view') continue
-    const known = yield* dialect.columnTypes(name)
-    if ([...known.keys()].some((column) => !(column in columns))) continue
-    yield* dialect.makeView(name, selectOf(view, dialect))
+/** New columns come last, since a server adds no others to a view that is read. The types of the first part are those of the view. */
+function selectVersions({ name, keyColumns, columns }: TableShape): string {
+  const keys = ['_organization_id', ...keyColumns].map(quoted)
+  const values = columns.map((column) => quoted(column.name))
+  return `SELECT ${[...keys, '"_valid_from"', '"_valid_to"', ...values].join(', ')}
+FROM ${quoted(tableName(name, 'history'))}
+UNION ALL
+SELECT ${[...keys, '"_changed_at"', 'NULL', ...values].join(', ')}
+FROM ${quoted(name)}`
+}
+
+/** The columns of an event beside the key. A query on events means the same in every mirror: a key of such a name gets the next free one (`at_2`). */
+const EVENT_COLUMNS = ['seq', 'change', 'at', 'changed_fields', 'before', 'after']
+
+/** The names of the key columns in `orders_changes`. */
+export function eventKeyNames(keyColumns: readonly string[], limits: ColumnLimits): string[] {
+  const taken = new Set(EVENT_COLUMNS)
+  const own = new Set(keyColumns.map(foldName))
+  return keyColumns.map((key) => {
+    const isUsed = (name: string) => taken.has(foldName(name)) || own.has(foldName(name))
+    const name = taken.has(foldName(key)) ? columnName([key], isUsed, limits) : key
+    taken.add(foldName(name))
+    return name
+  })
+}
+
+const NO_TEXT = 'CAST(NULL AS TEXT)'
+
+/**
+ * One row per event: the beginning of each version that is kept, and the end of each that was not followed by another. Filters on `at` and
+ * `seq` are pushed into the three parts, and each has an index for them. Each CAST declares a type: DuckDB reads a column of SQLite without one
+ * as bytes, and SQLite merges the parts in the order of these indexes only if their columns have the same types; else it sorts all events.
+ */
+function selectChanges({ name, keyColumns }: TableShape, limits: ColumnLimits): string {
+  const history = quoted(tableName(name, 'history'))
+  const keys = ['_organization_id', ...keyColumns].map(quoted)
+  const names = ['_organization_id', ...eventKeyNames(keyColumns, limits)].map(quoted)
+  const keysOf = (row: string) => keys.map((key, index) => `${row}.${key} AS ${names[index]}`).join(', ')
+  // The version that ended with the event by which this one began.
+  const before = (row: string, began: string) => `CAST(CASE ${began}."_change" WHEN 'changed' THEN (
+    SELECT p."_json" FROM ${history} AS p
+    WHERE ${keys.map((key) => `p.${key} = ${row}.${key}`).join(' AND ')} AND p."_ended_seq" = ${began}."_seq"
+  ) END AS TEXT)`
+  return `SELECT j."_seq" AS "seq", ${keysOf('t')}, j."_change" AS "change", t."_changed_at" AS "at", j."_changed_fields" AS "changed_fields",
+  ${before('t', 'j')} AS "before", j."_json" AS "after"
+FROM ${live(name)}
+UNION ALL
+SELECT h."_seq", ${keysOf('h')}, h."_change", h."_valid_from", h."_changed_fields",
+  ${before('h', 'h')}, h."_json"
+FROM ${history} AS h
+UNION ALL
+SELECT h."_ended_seq", ${keysOf('h')}, h."_reason", h."_valid_to", ${NO_TEXT},
+  h."_json", ${NO_TEXT}
+FROM ${history} AS h
+WHERE h."_reason" <> 'changed'`
+}
+
+// The views of arrays.
+
+/** A condition on `view`: it is of this collection, since no collection's name has two underscores. */
+const OF_VIEWS = `substr(view, 1, length(:collection::text) + 2) = :collection::text || '__'`
+
+export function* loadArrayViews({ sequence, limits }: Dialect, collection: string): Rule<ArrayViews> {
+  const rows = yield* all<Pick<Column, 'name' | 'path' | 'type'> & { view: string; arrayColumn: string }>(
+    `
+      SELECT view, array_column AS "arrayColumn", "column" AS name, path, type
+      FROM sync_view_columns
+      WHERE ${OF_VIEWS}
+      ORDER BY ${sequence}
+    `,
+    { collection },
+  )
+  const byColumn = Map.groupBy(rows, ({ arrayColumn }) => arrayColumn)
+  return new Map(
+    [...byColumn].map(([arrayColumn, fields]) => {
+      const columns = fields.map(
+        ({ name, path, type }): Column => ({
+          name,
+          path,
+          type: columnType(type),
+          role: 'value',
+          wide: false,
+        }),
+      )
+      return [
+        arrayColumn,
+        { name: fields[0]?.view ?? '', arrayColumn, catalog: createCatalog(columns, [], limits) },
+      ]
+    }),
+  )
+}
+
+const NO_FIELDS = createCatalog([], [])
+
+/** Whether the view of an array has all the columns that its elements need. An array without objects needs no view. */
+export function fitsView(views: ArrayViews, { column, array }: ArrayValue): boolean {
+  return fitsElements(views.get(column)?.catalog ?? NO_FIELDS, array)
+}
+
+/** Makes the views that these arrays need, or makes them anew. */
+export function* growViews(
+  dialect: Dialect,
+  shape: TableShape,
+  arrays: readonly ArrayValue[],
+): Rule<Notice[]> {
+  const { limits } = dialect
+  const views = new Map(yield* loadArrayViews(dialect, shape.name))
+  const notices: Notice[] = []
+  for (const [arrayColumn, values] of Map.groupBy(arrays, ({ column }) => column)) {
+    const known = views.get(arrayColumn)
+    const elements = values.flatMap(({ array }) => array.filter(isJsonObject))
+    const grown = extendCatalog(known?.catalog ?? createCatalog([], [], limits), [], elements)
+    if (grown.changes.length === 0) continue
+    const name = known?.name ?? (yield* freeViewName(dialect, `${shape.name}__${arrayColumn}`))
+    const view = { name, arrayColumn, catalog: grown.catalog }
+    views.set(arrayColumn, view)
+    yield* saveView(dialect, view)
+    yield* makeArrayView(dialect, shape, view)
+    for (const { level, message } of grown.notices)
+      if (level === 'warn') notices.push({ level, message: `${name}: ${message}` })
   }
-  yield* saveSetting(VIEWS, hashOfViews(dialect))
+  return notices
+}
+
+/** The name, cut to fit, and numbered where there is something of that name: another view, or a table of a user. */
+function* freeViewName(dialect: Dialect, name: string): Rule<string> {
+  const taken = new Set<string>()
+  for (;;) {
+    const free = freeName(name, (candidate) => taken.has(candidate), dialect.limits)
+    if ((yield* dialect.relationNamed([free])) === null) return free
+    taken.add(free)
+  }
+}
+
+const SAVED_FIELDS = { name: 'text', path: 'text', type: 'text' }
+
+function* saveView(dialect: Dialect, { name: view, arrayColumn, catalog }: ArrayView): Rule<void> {
+  const line = dialect.lines(SAVED_FIELDS)
+  yield* line.run(
+    `
+      INSERT INTO sync_view_columns ("column", path, type, view, array_column)
+      ${line.rows([...Object.keys(SAVED_FIELDS).map(line.value), ':view::text', ':arrayColumn::text'])}
+      ON CONFLICT (view, "column") DO UPDATE SET type = excluded.type
+    `,
+    catalog.columns.map(({ name, path, type }) => [name, path, type]),
+    { view, arrayColumn },
+  )
+}
+
+/** The names of the key columns in the view of an array: `_parent_id`. */
+export function parentNames(keyColumns: readonly string[], limits: ColumnLimits): string[] {
+  const names = new Set<string>()
+  return keyColumns.map((key) => {
+    const name = freeName(`_parent_${key}`, (candidate) => names.has(foldName(candidate)), limits)
+    names.add(foldName(name))
+    return name
+  })
+}
+
+export function* makeArrayView(
+  dialect: Dialect,
+  { name: table, keyColumns }: TableShape,
+  { name, arrayColumn, catalog }: ArrayView,
+): Rule<void> {
+  const { elements, limits, declared } = dialect
+  const parents = parentNames(keyColumns, limits)
+  const hasNul = catalog.columns.some(({ path }) => path.includes('\\u0000'))
+  const columns = [
+    't."_organization_id" AS "_organization_id"',
+    ...keyColumns.map((key, index) => `t.${quoted(key)} AS ${quoted(parents[index] ?? '')}`),
+    `${elements.index} AS "_index"`,
+    ...catalog.columns.map(
+      (column) =>
+        `CAST(${elements.value(column.type, column.path, hasNul)} AS ${declared(SQL_TYPES[column.type])}) AS ${quoted(column.name)}`,
+    ),
+  ]
+  const from = `${quoted(table)} AS t${elements.from(`t.${quoted(arrayColumn)}`)}`
+  yield* makeView(dialect, name, `SELECT\n  ${columns.join(',\n  ')}\nFROM ${from}`)
 }

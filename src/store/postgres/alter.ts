@@ -6,22 +6,18 @@ import { dependentIn, isRefusal } from './server/errors.ts'
 
 // How tables that have rows, and views that somebody may read, are changed on a server.
 
-/** The comment on each of our views: by it they are told from views of users. */
-export const VIEW_MARK = 'made by admin-mirror'
-
 /** PostgreSQL changes no type of a column that a view reads. */
 export function* retype(
-  tables: ReadonlyMap<string, readonly Column[]>,
+  tables: readonly string[],
+  columns: readonly Column[],
   views: readonly string[],
 ): Rule<void> {
-  const changes = [...tables].map(([table, columns]) => {
-    const actions = columns.map(
-      ({ name, type }) =>
-        `ALTER COLUMN ${quoted(name)} TYPE ${SQL_TYPES[type]} USING ${quoted(name)}::${SQL_TYPES[type]}`,
-    )
-    return `ALTER TABLE ${quoted(table)} ${actions.join(', ')}`
-  })
-  yield* naming(exec([...views.map((view) => `DROP VIEW ${quoted(view)}`), ...changes]))
+  const actions = columns.map(
+    ({ name, type }) =>
+      `ALTER COLUMN ${quoted(name)} TYPE ${SQL_TYPES[type]} USING ${quoted(name)}::${SQL_TYPES[type]}`,
+  )
+  const changes = tables.map((table) => `ALTER TABLE ${quoted(table)} ${actions.join(', ')}`)
+  yield* naming(exec([...views.map((view) => `DROP VIEW IF EXISTS ${quoted(view)}`), ...changes]))
 }
 
 export function* makeView(view: string, select: string): Rule<void> {
@@ -30,15 +26,14 @@ export function* makeView(view: string, select: string): Rule<void> {
     "SELECT coalesce(' WITH (' || array_to_string(reloptions, ', ') || ')', '') AS options FROM pg_class WHERE oid = to_regclass(:name::text)",
     { name },
   )
-  const mark = `COMMENT ON VIEW ${name} IS '${VIEW_MARK}'`
   // Where only columns are added, who may read the view and what reads it stay.
   yield* exec(['SAVEPOINT in_place'])
   try {
-    yield* exec([`CREATE OR REPLACE VIEW ${name}${found?.options ?? ''} AS\n${select}`, mark])
+    yield* exec([`CREATE OR REPLACE VIEW ${name}${found?.options ?? ''} AS\n${select}`])
   } catch (error) {
     if (!isRefusal(error)) throw error
     yield* exec(['ROLLBACK TO SAVEPOINT in_place'])
-    yield* naming(exec([`DROP VIEW IF EXISTS ${name}`, `CREATE VIEW ${name} AS\n${select}`, mark]))
+    yield* naming(exec([`DROP VIEW IF EXISTS ${name}`, `CREATE VIEW ${name} AS\n${select}`]))
   }
   yield* exec(['RELEASE SAVEPOINT in_place'])
 }

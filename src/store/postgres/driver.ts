@@ -11,7 +11,7 @@ import {
   type Values,
   withParameters,
 } from '../core/sql.ts'
-import { makeView, retype, VIEW_MARK } from './alter.ts'
+import { makeView, retype } from './alter.ts'
 import { ELEMENTS } from './elements.ts'
 import { SERVER_TIME } from './server/clock.ts'
 import type { Cursor, Sql } from './server/pool.ts'
@@ -20,15 +20,8 @@ import { POSTGRES_LIMITS, rowNotices, storable, storableJson, withinPage } from 
 
 export const POSTGRES: Dialect = {
   limits: POSTGRES_LIMITS,
-  rowId: 'ctid',
   sequence: 'sequence',
-  join: 'JOIN',
-  // The join that a file has would take twice as long here.
-  joinFirst: (table, as, where, order) =>
-    `LEFT JOIN LATERAL (SELECT * FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1) AS ${as} ON true`,
-  later: 'greatest',
   now: SERVER_TIME,
-  numberIn: (json, field) => `(${json}::json ->> '${field}')::double precision`,
   // Ids of rejects begin with NUL, which PostgreSQL reads from no JSON. No key is like the rest of one.
   each: (list, alias) =>
     `json_array_elements_text(replace(${list}, '"\\u0000', '"')::json) AS ${alias} (value)`,
@@ -51,11 +44,7 @@ export const POSTGRES: Dialect = {
     return withinPage(catalog, row)
   },
   rowNotices,
-  ofOwner: 'AND epoch = :epoch FOR NO KEY UPDATE',
   lock: (kind) => (kind === 'keep' ? 'FOR SHARE' : 'FOR NO KEY UPDATE'),
-  *lockTables() {
-    yield* all("SELECT pg_advisory_xact_lock(hashtext('admin-mirror tables'), hashtext(current_schema()))")
-  },
   declared: (type) => type,
   *columnTypes(table) {
     const rows = yield* all<{ name: string; type: string }>(
@@ -97,25 +86,18 @@ export const POSTGRES: Dialect = {
       rows: (expressions) => `SELECT ${expressions.join(', ')} FROM ${lines}`,
       join: `${lines} CROSS JOIN`,
       from: `FROM ${lines}`,
+      *run(text, rows, values = {}) {
+        if (rows.length === 0) return 0
+        const names = Object.keys(columns)
+        const objects = rows.map((row) =>
+          Object.fromEntries(names.map((name, index) => [name, row[index] ?? null])),
+        )
+        return yield* run(text, { ...values, lines: JSON.stringify(objects, jsonValue) })
+      },
     }
-  },
-  *eachLine(text, columns, lines, values = {}) {
-    if (lines.length === 0) return 0
-    const names = Object.keys(columns)
-    const objects = lines.map((line) =>
-      Object.fromEntries(names.map((name, index) => [name, line[index] ?? null])),
-    )
-    return yield* run(text, { ...values, lines: JSON.stringify(objects, jsonValue) })
   },
   retype,
   makeView,
-  *isOwnView(view) {
-    const found = yield* all(
-      `SELECT 1 FROM pg_class WHERE oid = to_regclass(:name::text) AND relkind = 'v' AND obj_description(oid, 'pg_class') = '${VIEW_MARK}'`,
-      { name: quoted(view) },
-    )
-    return found.length > 0
-  },
   elements: ELEMENTS,
 }
 

@@ -1,8 +1,6 @@
 import { MirrorError } from '../../errors.ts'
-import { type ConfiguredCollection, hasTables } from '../core/catalogs.ts'
 import { quoted } from '../core/sql.ts'
-import { makeConfigured } from '../core/tables.ts'
-import { hasMirrorViews, makeMirrorViews } from '../core/views.ts'
+import { type ConfiguredCollection, hasTables, makeConfigured, remakeViews } from '../core/tables.ts'
 import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import { placeOf, type Sql } from './server/pool.ts'
@@ -17,12 +15,7 @@ const LOCK = 919_553_173
  */
 export async function migrate(server: Server): Promise<void> {
   const { schema } = server.address
-  if (
-    (await findSettings(server, schema)) &&
-    (await versionOf(server)) === LATEST_VERSION &&
-    (await runRule(server, hasMirrorViews(POSTGRES)))
-  )
-    return
+  if ((await findSettings(server, schema)) && (await versionOf(server)) === LATEST_VERSION) return
   await server.transaction(async (sql) => {
     // Before the schema is looked at: another worker may have been faster.
     await sql.rows('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK, schema])
@@ -31,7 +24,7 @@ export async function migrate(server: Server): Promise<void> {
     const done = (await findSettings(sql, schema)) ? await versionOf(sql) : await assertEmpty(sql, server)
     assertKnownVersion(done, `the schema ${schema}`)
     for (const step of stepsFrom(done, 'server')) await sql.exec(step)
-    await runRule(sql, makeMirrorViews(POSTGRES))
+    await runRule(sql, remakeViews(POSTGRES))
     await sql.rows(
       "INSERT INTO sync_settings (name, value) VALUES ('version', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [String(LATEST_VERSION)],

@@ -1,18 +1,19 @@
 import { InterruptedError, MirrorError } from '../../errors.ts'
 import { keyColumnNames, shapeOf, splitKey, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { foldName, freeName, type SqlValue } from '../columns/column.ts'
-import { arrayViewName, parentNames } from '../columns/elements.ts'
-import {
-  type ConfiguredCollection,
-  knownCollections,
-  loadArrayViews,
-  loadCatalog,
-  loadColumns,
-} from '../core/catalogs.ts'
-import { makeViews } from '../core/collection-views.ts'
 import { daemons, type IsAlive, livingOwners } from '../core/leases.ts'
 import { type Columns, quoted } from '../core/sql.ts'
-import { dropCollection, isTyped, ownColumns, tablesSql } from '../core/tables.ts'
+import {
+  type ConfiguredCollection,
+  dropCollection,
+  isTyped,
+  knownCollections,
+  loadCatalog,
+  loadColumns,
+  ownColumns,
+  tablesSql,
+} from '../core/tables.ts'
+import { loadArrayViews, makeViews, parentNames } from '../core/views.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
 import { POSTGRES, runRule } from './driver.ts'
 import { migrate } from './migrate.ts'
@@ -114,12 +115,12 @@ function namesOnServer(connection: Connection, { name, key }: ConfiguredCollecti
   ])
   const all = new Map<string, Renamed>([[name, { name, columns, array: '' }]])
   const parents = ['_organization_id', '_index', ...parentNames(keys, POSTGRES_LIMITS)]
-  for (const view of inFile(connection, loadArrayViews(SQLITE, name))) {
+  for (const view of inFile(connection, loadArrayViews(SQLITE, name)).values()) {
     const array = columns.get(view.arrayColumn)
     if (array === undefined) continue
     const taken = [...all.values()].map((one) => one.name)
-    const to = arrayViewName(name, array, taken, POSTGRES_LIMITS)
-    all.set(view.name, { name: to, columns: freeNames(view.elements, parents), array })
+    const to = freeName(`${name}__${array}`, (candidate) => taken.includes(candidate), POSTGRES_LIMITS)
+    all.set(view.name, { name: to, columns: freeNames(view.catalog.columns, parents), array })
   }
   return all
 }
@@ -230,13 +231,14 @@ async function copyTable(sql: Sql, connection: Connection, table: MovedTable, si
   const columns: Columns = Object.fromEntries(
     to.map((column, index) => [`c${index}`, types.get(column) ?? 'text']),
   )
-  const insert = `INSERT INTO ${quoted(name)} (${to.map(quoted).join(', ')}) ${POSTGRES.lines(columns).rows(['line.*'])}`
+  const line = POSTGRES.lines(columns)
+  const insert = `INSERT INTO ${quoted(name)} (${to.map(quoted).join(', ')}) ${line.rows(['line.*'])}`
   let copied = 0
   let batch: SqlValue[][] = []
   let characters = 0
   const write = async () => {
     if (signal.aborted) throw new InterruptedError('stopped; nothing was moved')
-    await runRule(sql, POSTGRES.eachLine(insert, columns, batch))
+    await runRule(sql, line.run(insert, batch))
     copied += batch.length
     batch = []
     characters = 0

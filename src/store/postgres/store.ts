@@ -32,7 +32,6 @@ export function openPostgresStore({
       runner,
       keepRuns,
       isOfOtherTables: (error) => error instanceof OtherTablesError,
-      noteInBatches: null,
     }),
     ...acquiring(runner, leases, baseUrl),
   }

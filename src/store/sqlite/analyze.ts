@@ -1,6 +1,6 @@
 import { TABLE_KINDS, tableName } from '../columns/catalog.ts'
-import { knownCollections } from '../core/catalogs.ts'
 import { one, quoted, type Rule } from '../core/sql.ts'
+import { knownCollections } from '../core/tables.ts'
 import { type Connection, runRule } from './driver.ts'
 
 // Statistics for SQLite's planner, of the tables that people query. Without them it assumes that each organization has ten rows, and reads all

@@ -1,31 +1,82 @@
 import type Database from 'better-sqlite3'
-import { SQLITE_LIMITS } from '../columns/column.ts'
+import { type Column, parseSqlitePath, SQLITE_LIMITS } from '../columns/column.ts'
 import {
   all,
   type Dialect,
+  type ElementSql,
   exec,
+  literal,
   one,
   quoted,
   type Rule,
   type Statement,
   withParameters,
 } from '../core/sql.ts'
-import { ELEMENTS } from './elements.ts'
-import { rebuildTable } from './rebuild-table.ts'
 
 export type Connection = Database.Database
 
+/** Views that read elements need SQLite 3.38 or later, and 3.45 for fields whose names have a `"`. */
+const ELEMENTS: ElementSql = {
+  index: 'CAST(e."key" AS INTEGER)',
+  // CASE in CASE: only CASE guarantees that json_type never gets a text that is not JSON.
+  from: (column) =>
+    `, json_each(CASE WHEN json_valid(${column}) THEN CASE json_type(${column}) WHEN 'array' THEN ${column} END END) AS e\nWHERE e."type" = 'object'`,
+  value(type, path, hasNul) {
+    const { kind, value, written } = hasNul ? fieldByNames(parseSqlitePath(path)) : fieldByPath(literal(path))
+    // An object with numbers as names is a list with holes.
+    const members = `SELECT '[' || group_concat(CASE WHEN "key" NOT GLOB '*[^0-9]*' THEN ${value} -> ('$."' || "key" || '"') END) || ']' FROM json_each(${value}) HAVING min("key" GLOB '[0-9]*' AND "key" NOT GLOB '*[^0-9]*')`
+    if (type === 'TEXT')
+      return `CASE ${kind} WHEN 'text' THEN ${value} WHEN 'object' THEN (${members}) WHEN 'integer' THEN ${written} WHEN 'real' THEN ${written} WHEN 'array' THEN ${written} END`
+    const isExact = `${value} BETWEEN -9007199254740991 AND 9007199254740991`
+    // A text counts as the number that it writes out: SQLite writes that number in the same way.
+    const whole = `CAST(${value} AS INTEGER)`
+    if (type === 'INTEGER')
+      return `CASE ${kind}
+    WHEN 'integer' THEN CASE typeof(${value}) WHEN 'integer' THEN ${value} END
+    WHEN 'true' THEN 1
+    WHEN 'false' THEN 0
+    WHEN 'real' THEN CASE WHEN ${isExact} AND ${whole} = ${value} THEN ${whole} END
+    WHEN 'text' THEN CASE WHEN CAST(${whole} AS TEXT) = ${value} THEN ${whole} END
+  END`
+    return `CASE ${kind}
+    WHEN 'integer' THEN CASE WHEN ${isExact} THEN ${value} END
+    WHEN 'real' THEN CASE WHEN abs(${value}) <= 1.7976931348623157e308 THEN ${value} END
+    WHEN 'text' THEN CASE WHEN length(${value}) <= 15 AND ${value} NOT GLOB '*[^-0-9.]*' AND json_valid(${value}) THEN ${value} END
+  END`
+  },
+}
+
+/** The class of a field, as json_type names it, its value, and how JSON writes it. */
+type FieldSql = Record<'kind' | 'value' | 'written', string>
+
+function fieldByPath(at: string): FieldSql {
+  return {
+    kind: `json_type(e."value", ${at})`,
+    value: `(e."value" ->> ${at})`,
+    written: `e."value" -> ${at}`,
+  }
+}
+
+/** SQLite reads a name in a path up to its NUL only, and so another field: where a list has such names, each is compared whole. */
+function fieldByNames(names: readonly string[]): FieldSql {
+  const last = names.at(-1) ?? ''
+  const object = names.slice(0, -1).reduce((json, name) => field('"value"', json, name), 'e."value"')
+  const written = `CASE "type" WHEN 'array' THEN "value" ELSE json_quote("value") END`
+  return {
+    kind: field('"type"', object, last),
+    value: field('"value"', object, last),
+    written: field(written, object, last),
+  }
+}
+
+function field(what: string, json: string, name: string): string {
+  return `(SELECT ${what} FROM json_each(${json}) WHERE "key" = ${literal(name).replaceAll('\0', "' || char(0) || '")})`
+}
+
 export const SQLITE: Dialect = {
   limits: SQLITE_LIMITS,
-  rowId: '_rowid_',
   sequence: '_rowid_',
-  // With a plain join SQLite may read the whole second table.
-  join: 'CROSS JOIN',
-  joinFirst: (table, as, where, order) =>
-    `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT 1)`,
-  later: 'max',
   now: "unixepoch('subsec') * 1000",
-  numberIn: (json, field) => `${json} ->> '$.${field}'`,
   each: (list, alias) => `json_each(${list}) AS ${alias}`,
   idOfRow({ keyColumns }, row) {
     const texts = keyColumns.map((name) => `CAST(${row}.${quoted(name)} AS TEXT)`)
@@ -40,7 +91,6 @@ export const SQLITE: Dialect = {
   stored: (_catalog, row) => row,
   rowNotices: () => [],
   lock: () => '',
-  *lockTables() {},
   declared: (type) => TYPES[type] ?? 'TEXT',
   *columnTypes(table) {
     const rows = yield* all<{ name: string; type: string }>(
@@ -57,43 +107,80 @@ export const SQLITE: Dialect = {
     }
     return null
   },
-  ofOwner: 'AND epoch = :epoch',
   lines: () => ({
     value: () => '?',
     rows: (expressions) => `VALUES (${expressions.join(', ')})`,
     join: '',
     from: '',
+    *run(text, lines, values = {}) {
+      return lines.length === 0 ? 0 : ((yield { text, values, lines, wants: 'count' }) as number)
+    },
   }),
-  *eachLine(text, _columns, lines, values = {}) {
-    return lines.length === 0 ? 0 : ((yield { text, values, lines, wants: 'count' }) as number)
-  },
-  *retype(tables) {
-    for (const [table, columns] of tables)
-      yield* rebuildTable(table, new Map(columns.map(({ name, type }) => [name, type])))
+  *retype(tables, columns) {
+    for (const table of tables) yield* rebuildTable(table, columns)
   },
   *makeView(name, select) {
-    const wanted = `CREATE VIEW ${quoted(name)} AS\n${VIEW_MARK}\n${select}`
-    if ((yield* viewSql(name)) !== wanted) yield* exec([`DROP VIEW IF EXISTS ${quoted(name)}`, wanted])
-  },
-  *isOwnView(name) {
-    return (yield* viewSql(name))?.includes(VIEW_MARK) === true
+    const wanted = `CREATE VIEW ${quoted(name)} AS\n${select}`
+    const found = yield* one<{ sql: string }>('SELECT sql FROM sqlite_schema WHERE name = :name', { name })
+    if (found?.sql !== wanted) yield* exec([`DROP VIEW IF EXISTS ${quoted(name)}`, wanted])
   },
   elements: ELEMENTS,
 }
 
-/** In the text of our views, to tell them from those of users. */
-const VIEW_MARK = '/* made by admin-mirror */'
-
-function* viewSql(name: string): Rule<string | null> {
-  const found = yield* one<{ sql: string }>(
-    "SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = :name COLLATE NOCASE",
-    { name },
-  )
-  return found?.sql ?? null
-}
-
 /** Types of parameters and columns; all others are texts. */
 const TYPES: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL' }
+
+interface DeclaredColumn {
+  name: string
+  type: string
+  notnull: number
+  dflt_value: string | null
+  pk: number
+}
+
+/**
+ * Copies a table into one with other types of columns that replaces it (https://sqlite.org/lang_altertable.html#otheralter), and makes its indexes
+ * and triggers again. It happens some five times in the life of a mirror. A connection that writes has foreign keys off, so that DROP TABLE fires
+ * no CASCADE of a user, and `legacy_alter_table` on, so that RENAME does not fail while a view names the dropped table.
+ */
+function* rebuildTable(table: string, columns: readonly Column[]): Rule<void> {
+  const types = new Map(columns.map(({ name, type }) => [name, type]))
+  const copy = quoted(`_new_${table}`)
+  // NOCASE: an index or a trigger names its table as the user typed it.
+  const belongings = yield* all<{ sql: string }>(
+    `
+      SELECT sql
+      FROM sqlite_schema
+      WHERE type IN ('index', 'trigger') AND tbl_name = :table COLLATE NOCASE AND sql IS NOT NULL
+      ORDER BY _rowid_
+    `,
+    { table },
+  )
+  const known = yield* all<DeclaredColumn>(
+    'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(:table)',
+    { table },
+  )
+  const declarations = known.map(({ name, type, notnull, dflt_value: value, pk }) =>
+    [
+      quoted(name),
+      types.get(name) ?? type,
+      ...(pk > 0 ? ['PRIMARY KEY'] : []),
+      ...(notnull === 1 ? ['NOT NULL'] : []),
+      ...(value === null ? [] : [`DEFAULT (${value})`]),
+    ].join(' '),
+  )
+  const names = known.map(({ name }) => quoted(name)).join(', ')
+  const values = known.map(({ name }) =>
+    types.has(name) ? `CAST(${quoted(name)} AS ${types.get(name)})` : quoted(name),
+  )
+  yield* exec([
+    `CREATE TABLE ${copy} (\n  ${declarations.join(',\n  ')}\n)`,
+    `INSERT INTO ${copy} (${names}) SELECT ${values.join(', ')} FROM ${quoted(table)} ORDER BY _rowid_`,
+    `DROP TABLE ${quoted(table)}`,
+    `ALTER TABLE ${copy} RENAME TO ${quoted(table)}`,
+    ...belongings.map(({ sql }) => sql),
+  ])
+}
 
 /** More statements than the tables of some dozen collections need. */
 const MOST_PREPARED = 500
@@ -119,16 +206,11 @@ function prepare(connection: Connection, text: string): Database.Statement {
   const known = prepared.get(connection) ?? new Map<string, Database.Statement>()
   const found = known.get(text)
   if (found) return found
-  const statement = connection.prepare(withCasts(text))
+  const statement = connection.prepare(withParameters(text, parameter))
   // Each new column changes the SQL of its table, so old texts pile up.
   if (known.size >= MOST_PREPARED) known.clear()
   prepared.set(connection, known.set(text, statement))
   return statement
-}
-
-/** A text of the rules as SQLite reads it. */
-function withCasts(text: string): string {
-  return withParameters(text, parameter)
 }
 
 /**

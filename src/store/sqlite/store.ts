@@ -4,7 +4,6 @@ import type { Leases } from '../core/leases.ts'
 import { createStore } from '../core/store.ts'
 import { analyzeTable, tablesToAnalyze } from './analyze.ts'
 import type { Connection } from './driver.ts'
-import { noteMissingInBatches } from './missing.ts'
 import { type Patience, runnerOn, type Transact } from './transaction.ts'
 
 export interface SqliteStoreOptions extends Patience {
@@ -31,7 +30,6 @@ export function openSqliteStore({
     runner,
     keepRuns,
     isOfOtherTables: () => false,
-    noteInBatches: noteMissingInBatches,
   })
 
   /** After runs that changed much, also the first one of a mirror, renews the statistics by which people's queries are planned. */

@@ -1,7 +1,6 @@
 import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { keyColumnTypes } from '../../../src/store/columns/catalog.ts'
 import {
   columnName,
   foldName,
@@ -9,7 +8,7 @@ import {
   SQLITE_LIMITS,
   sqlitePath,
 } from '../../../src/store/columns/column.ts'
-import { eventKeyNames } from '../../../src/store/core/collection-views.ts'
+import { eventKeyNames } from '../../../src/store/core/views.ts'
 import { names } from '../../json/arbitrary.ts'
 
 describe('columnName', () => {
@@ -45,22 +44,6 @@ describe('columnName', () => {
   ])('with %j beside %j: %s', (path, taken, name) => {
     expect(columnName(path, (candidate) => taken.includes(foldName(candidate)))).toBe(name)
   })
-})
-
-describe('keyColumnTypes', () => {
-  it.each([
-    [null, true, 'INTEGER'],
-    [null, false, 'TEXT'],
-    ['INTEGER', true, 'INTEGER'],
-    ['INTEGER', false, 'TEXT'],
-    ['TEXT', true, 'TEXT'],
-    ['TEXT', false, 'TEXT'],
-  ] as const)(
-    'a key column that is %s becomes, with a JSON integer (%s), %s',
-    (current, integer, expected) => {
-      expect(keyColumnTypes([current], [{ text: '1', integer }])).toEqual([expected])
-    },
-  )
 })
 
 describe('eventKeyNames', () => {

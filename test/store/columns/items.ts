@@ -1,9 +1,12 @@
 import { parseExact } from '../../../src/json/exact.ts'
 import { isJsonObject, type JsonObject } from '../../../src/json/value.ts'
-import { type Catalog, createCatalog } from '../../../src/store/columns/catalog.ts'
-import { type Leaf, SQLITE_LIMITS } from '../../../src/store/columns/column.ts'
-import { type ElementColumn, extendElements } from '../../../src/store/columns/elements.ts'
-import { type Extension, extendCatalog } from '../../../src/store/columns/extend.ts'
+import {
+  type Catalog,
+  createCatalog,
+  type Extension,
+  extendCatalog,
+} from '../../../src/store/columns/catalog.ts'
+import type { Leaf } from '../../../src/store/columns/column.ts'
 import { type TypedRow, toRow } from '../../../src/store/columns/row.ts'
 
 /** The item of a JSON text. */
@@ -20,7 +23,7 @@ export type Placed = Extension & { rows: TypedRow[] }
 export function placePage(catalog: Catalog, items: readonly JsonObject[]): Placed {
   const known = items.map((one) => toRow(catalog, one))
   const fits = !known.includes(null)
-  const extension = fits ? { catalog, changes: [], warnings: [] } : extendCatalog(catalog, [], items)
+  const extension = fits ? { catalog, changes: [], notices: [] } : extendCatalog(catalog, [], items)
   const rows = items.flatMap((one) => toRow(extension.catalog, one) ?? [])
   if (rows.length < items.length) throw new Error('an item does not fit the columns that were made for it')
   return { ...extension, rows }
@@ -48,14 +51,6 @@ export function placeAll(
 /** The values of `{"a": TEXT}` for each text, placed in turn. */
 export function placeValues(texts: readonly string[]): Record<string, unknown>[] {
   return placeAll(texts.map((text) => `{"a":${text}}`)).map(({ values }) => Object.fromEntries(values))
-}
-
-/** The columns of the view after these arrays. */
-export function elementsOf(arrays: readonly string[]): readonly ElementColumn[] {
-  return arrays.reduce<readonly ElementColumn[]>((known, text) => {
-    const array = parseExact(text)
-    return (Array.isArray(array) && extendElements(known, array, SQLITE_LIMITS)) || known
-  }, [])
 }
 
 /**

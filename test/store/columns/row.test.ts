@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createCatalog, keyColumnNames } from '../../../src/store/columns/catalog.ts'
-import { SQLITE_LIMITS } from '../../../src/store/columns/column.ts'
-import { extendElements } from '../../../src/store/columns/elements.ts'
+import { createCatalog, extendCatalog, keyColumnNames } from '../../../src/store/columns/catalog.ts'
 import { item, placeAll, placeItem, placePage, placeValues } from './items.ts'
 
 describe('an item’s row', () => {
@@ -46,7 +44,7 @@ describe('an item’s row', () => {
       values: new Map(),
       arrays: [],
       changes: [],
-      warnings: [],
+      notices: [],
     })
   })
 
@@ -181,9 +179,9 @@ describe('an item’s row', () => {
   it('warns when a __text column appears, and only then', () => {
     const placements = placeAll(['{"a":1}', '{"a":"x"}', '{"a":"y"}'])
 
-    expect(placements.map(({ warnings }) => warnings)).toEqual([
+    expect(placements.map(({ notices }) => notices)).toEqual([
       [],
-      [expect.stringContaining('such values are stored as text in column a__text')],
+      [warning('such values are stored as text in column a__text')],
       [],
     ])
   })
@@ -328,12 +326,12 @@ describe('a page of items', () => {
   })
 
   it('warns once of a __text column', () => {
-    const { warnings } = placePage(
+    const { notices } = placePage(
       createCatalog([], [['id']]),
       ['{"a":1}', '{"a":"x"}', '{"a":"y"}'].map(item),
     )
 
-    expect(warnings).toEqual([expect.stringMatching(/a__text$/)])
+    expect(notices).toEqual([warning('a__text')])
   })
 })
 
@@ -344,11 +342,11 @@ describe('past 500 columns', () => {
     const hostile = item(`{"deep":${deep}}`)
     const before = process.resourceUsage().maxRSS
 
-    const { catalog, warnings } = placeItem(createCatalog([], [['id']]), hostile)
-    const elements = extendElements([], [hostile], SQLITE_LIMITS)
+    const { catalog, notices } = placeItem(createCatalog([], [['id']]), hostile)
+    const elements = extendCatalog(createCatalog([], []), [], [hostile]).catalog
 
-    expect([catalog.columns.length, elements?.length]).toEqual([499, 500])
-    expect(warnings.map((message) => message.length < 300)).toEqual([true])
+    expect([catalog.columns.length, elements.columns.length]).toEqual([499, 500])
+    expect(notices.map(({ message }) => message.length < 300)).toEqual([true])
     // All paths would take 600,000 kilobytes.
     expect(process.resourceUsage().maxRSS - before).toBeLessThan(200_000)
   })
@@ -358,8 +356,8 @@ describe('past 500 columns', () => {
 
     expect([first?.values.size, second?.values.size]).toEqual([499, 0])
     expect(Object.fromEntries(third?.values ?? [])).toEqual({ f0: 5n })
-    expect([first, second, third].map((placement) => placement?.warnings)).toEqual([
-      [expect.stringMatching(/500 discovered columns/)],
+    expect([first, second, third].map((placement) => placement?.notices)).toEqual([
+      [warning('500 discovered columns')],
       [],
       [],
     ])
@@ -384,7 +382,7 @@ describe('past 500 columns', () => {
       { f2: 2n },
     ])
     expect(placements.map(({ changes }) => changes.length)).toEqual([499, 1, 0])
-    expect(placements.map(({ warnings }) => warnings.length)).toEqual([1, 0, 0])
+    expect(placements.map(({ notices }) => notices.length)).toEqual([1, 1, 0])
   })
 
   it('can add a __text column instead of a further field', () => {
@@ -393,6 +391,10 @@ describe('past 500 columns', () => {
     expect(Object.fromEntries(placements[1]?.values ?? [])).toEqual({ f1__text: 'x' })
   })
 })
+
+function warning(part: string) {
+  return { level: 'warn', message: expect.stringContaining(part) }
+}
 
 /** The fields f FROM, ... as JSON text. */
 function fields(from: number, to: number): string {

@@ -1,7 +1,6 @@
 import { describe } from 'vitest'
-import { misfitColumns } from '../../../src/store/core/misfits.ts'
-import { storedFacts } from '../../../src/store/core/status.ts'
-import { POSTGRES, runRule } from '../../../src/store/postgres/driver.ts'
+import { misfitColumns, storedFacts } from '../../../src/store/core/status.ts'
+import { runRule } from '../../../src/store/postgres/driver.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { type KeptSchema, keepSchema } from '../../helpers/kept-schema.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
@@ -55,7 +54,7 @@ async function openStore(): Promise<OpenedStore> {
     status: async () => {
       const facts = await runRule(
         test.server,
-        storedFacts(POSTGRES, () => null, Date.now()),
+        storedFacts(() => null, Date.now()),
       )
       return facts.jobs[0]
     },

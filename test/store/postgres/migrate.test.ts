@@ -18,46 +18,6 @@ describe.skipIf(server.missing !== null)('a schema', { timeout: 60_000 }, () => 
 
     await expect(migrate(mirror.server)).rejects.toThrow(/before 1\.0\.0.*read the lists again/)
   })
-
-  it('has its own views made anew, with who may read them and what reads them', async () => {
-    const mirror = await openPostgresMirror(newSchema(server))
-    const columns =
-      'SELECT string_agg(attname, $$ $$ ORDER BY attnum) AS names FROM pg_attribute WHERE attnum > 0 AND attrelid = '
-    const names = () => mirror.rows(`${columns}'sync_status'::regclass`)
-    const before = await names()
-    await mirror.server.transaction((sql) =>
-      sql.exec(`
-        DROP VIEW sync_status;
-        CREATE VIEW sync_status WITH (security_invoker = true) AS
-        SELECT organization_id, collection AS organization, collection AS removed FROM sync_jobs;
-        GRANT SELECT ON sync_status TO pg_monitor;
-        CREATE VIEW mine AS SELECT organization FROM sync_status;
-        UPDATE sync_settings SET value = 'other' WHERE name = 'views'
-      `),
-    )
-
-    await migrate(mirror.server)
-    // It has a column that ours has not, so a later version made it.
-    expect(await names()).toEqual([{ names: 'organization_id organization removed' }])
-    await mirror.server.transaction((sql) =>
-      sql.exec(`
-        ALTER VIEW sync_status RENAME COLUMN removed TO collection;
-        UPDATE sync_settings SET value = 'other' WHERE name = 'views'
-      `),
-    )
-    await migrate(mirror.server)
-
-    expect(await names()).toEqual(before)
-    const rights =
-      "SELECT reloptions AS options, has_table_privilege('pg_monitor', oid, 'SELECT') AS may FROM pg_class"
-    expect(await mirror.rows(`${rights} WHERE oid = 'sync_status'::regclass`)).toEqual([
-      { options: ['security_invoker=true'], may: true },
-    ])
-    expect(await mirror.rows('SELECT organization FROM mine ORDER BY 1')).toEqual([
-      { organization: 'acme' },
-      { organization: 'globex' },
-    ])
-  })
 })
 
 describe.skipIf(server.missing !== null)('the tables of a server', { timeout: 60_000 }, () => {

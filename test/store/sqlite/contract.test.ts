@@ -1,4 +1,4 @@
-import { misfitColumns } from '../../../src/store/core/misfits.ts'
+import { misfitColumns } from '../../../src/store/core/status.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { readFileFacts } from '../../../src/store/sqlite/read/status.ts'
 import { openTestMirror, type Row } from '../../helpers/test-mirror.ts'

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
-import { noteMissing } from '../../../src/store/core/missing.ts'
+import { noteMissing, noteMissingInBatches } from '../../../src/store/core/missing.ts'
 import { type Connection, runRule, SQLITE } from '../../../src/store/sqlite/driver.ts'
-import { noteMissingInBatches } from '../../../src/store/sqlite/missing.ts'
 import { createTransact, runnerOn } from '../../../src/store/sqlite/transaction.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { beginTestWalk, openTestMirror } from '../../helpers/test-mirror.ts'

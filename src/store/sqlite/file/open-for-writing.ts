@@ -1,10 +1,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { MirrorError, systemCode } from '../../../errors.ts'
-import { hasMirrorViews, makeMirrorViews } from '../../core/views.ts'
-import { assertKnownVersion } from '../../schema.ts'
+import { remakeViews } from '../../core/tables.ts'
+import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../../schema.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
-import { migrate } from '../migrate.ts'
 import { assertMayWrite, damaged, noWal } from './errors.ts'
 import {
   APPLICATION_ID,
@@ -46,17 +45,25 @@ export function openForWriting(file: string): Connection {
     // while a reader needs it; the second commit after the reader's end cuts it to the limit.
     connection.pragma(`wal_autocheckpoint = ${WAL_PAGES}`)
     connection.pragma(`journal_size_limit = ${WAL_BYTES}`)
-    // See `rebuildTable`.
+    // See `rebuildTable` of the driver.
     connection.pragma('foreign_keys = OFF')
     connection.pragma('legacy_alter_table = ON')
-    const makeViews = () => runRule(connection, makeMirrorViews(SQLITE))
-    migrate(connection, makeViews)
-    if (!runRule(connection, hasMirrorViews(SQLITE))) connection.transaction(makeViews).immediate()
+    if (schemaVersion(connection) !== LATEST_VERSION) connection.transaction(migrate).immediate(connection)
     return connection
   } catch (error) {
     opened?.close()
     throw isBusy(error) ? error : translate(file, error)
   }
+}
+
+/** Brings our own tables and views up to date, in a transaction: a kill leaves the old schema or the new one. */
+function migrate(connection: Connection): void {
+  // Read under the lock: another process may have been faster.
+  const version = schemaVersion(connection)
+  if (version === LATEST_VERSION) return
+  for (const step of stepsFrom(version, 'file')) connection.exec(step)
+  runRule(connection, remakeViews(SQLITE))
+  connection.pragma(`user_version = ${LATEST_VERSION}`)
 }
 
 /** Readable by its owner only, like the files that SQLite adds; an existing empty file keeps its mode. */

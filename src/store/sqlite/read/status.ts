@@ -10,7 +10,7 @@ import {
   storedFacts,
 } from '../../core/status.ts'
 import { LATEST_VERSION } from '../../schema.ts'
-import { type Connection, runRule, SQLITE } from '../driver.ts'
+import { type Connection, runRule } from '../driver.ts'
 import { APPLICATION_ID, schemaVersion, translatingErrors } from '../file/open.ts'
 
 /**
@@ -20,7 +20,7 @@ import { APPLICATION_ID, schemaVersion, translatingErrors } from '../file/open.t
 export function readFileFacts(connection: Connection, isAlive: IsAlive, now: number): MirrorFacts {
   const read = connection.transaction(() =>
     isCurrentMirror(connection)
-      ? runRule(connection, storedFacts(SQLITE, isAlive, now))
+      ? runRule(connection, storedFacts(isAlive, now))
       : { jobs: readFreshness(connection), daemons: [], gates: [], misfits: [], unpublished: null },
   )
   return translatingErrors(connection.name, read)

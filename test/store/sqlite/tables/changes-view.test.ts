@@ -225,17 +225,6 @@ describe('orders_changes', () => {
     ])
   })
 
-  it('leaves a view of that name that a user made', async () => {
-    const test = openTestMirror()
-    await createStage(test).write('{"id":1}')
-    test.connection.exec('DROP VIEW orders_changes; CREATE VIEW orders_changes AS SELECT 1 AS mine')
-
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    await saveItems('{"id":2,"a":1}')
-
-    expect(test.rows('SELECT * FROM orders_changes')).toEqual([{ mine: 1 }])
-  })
-
   it.each(OUTSIDE_READERS)('can be read by $name', async ({ read }) => {
     const test = openTestMirror()
     const stage = createStage(test)

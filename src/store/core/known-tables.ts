@@ -1,0 +1,124 @@
+import type { JsonObject } from '../../json/value.ts'
+import type { KeyPart } from '../../sync/items.ts'
+import type { Notice } from '../../sync/types.ts'
+import { type Catalog, extendCatalog, fitsKeys, shapeOf, type TableShape } from '../columns/catalog.ts'
+import { type TypedRow, toRow } from '../columns/row.ts'
+import { createRowWriter, type RowWriter } from './rows.ts'
+import { type Dialect, one, type Rule, type Runner, run } from './sql.ts'
+import { type ConfiguredCollection, changeColumns, ensureTables, hasTables, loadCatalog } from './tables.ts'
+import { type ArrayViews, fitsView, growViews, loadArrayViews, makeViews } from './views.ts'
+
+// The tables and views of a collection grow where they cannot hold the items that come. A process knows them as it read them last: each
+// transaction that writes rows looks whether another process has changed them since.
+
+/** What a process knows of the tables and views of a collection. */
+export interface KnownTables {
+  shape: TableShape
+  write: RowWriter
+  catalog: Catalog
+  views: ArrayViews
+  /** Of the tables: another number after each change. */
+  version: number
+}
+
+/** What this process knows of the tables of all collections. */
+export function createTables({ dialect, isLocal, reading, writing }: Runner) {
+  const known = new Map<string, KnownTables>()
+
+  /** The tables of a collection as this process knows them; they are made on the first use. */
+  async function of(collection: ConfiguredCollection): Promise<KnownTables> {
+    const before = known.get(collection.name)
+    if (before) return before
+    if (!(await reading(hasTables(collection)))) await writing(() => ensureTables(dialect, collection))
+    const tables = await reading(knownTables(dialect, collection))
+    known.set(collection.name, tables)
+    return tables
+  }
+
+  return {
+    of,
+    /** The same as they are now; on a server, where that would cost a way there and back, another worker may have changed them since. */
+    async now(collection: ConfiguredCollection): Promise<KnownTables> {
+      const tables = await of(collection)
+      if (!isLocal || (await reading(versionOf(collection.name))) === tables.version) return tables
+      known.delete(collection.name)
+      return of(collection)
+    },
+    note: (tables: KnownTables) => known.set(tables.shape.name, tables),
+    forget: (name: string) => known.delete(name),
+  }
+}
+
+export function* knownTables(dialect: Dialect, collection: ConfiguredCollection): Rule<KnownTables> {
+  const { name } = collection
+  // First, so that a change between the two is noticed later.
+  const version = yield* versionOf(name)
+  const catalog = yield* loadCatalog(dialect, collection)
+  const shape = shapeOf(name, catalog)
+  const views = yield* loadArrayViews(dialect, name)
+  return { shape, write: createRowWriter(dialect, shape), catalog, views, version }
+}
+
+function* versionOf(name: string): Rule<number> {
+  const row = yield* one<{ version: number }>('SELECT version FROM sync_collections WHERE name = :name', {
+    name,
+  })
+  return row?.version ?? 0
+}
+
+/** Items that are to be stored, with their keys. */
+export interface WantedItems {
+  keys: readonly (readonly KeyPart[])[]
+  items: readonly JsonObject[]
+}
+
+/** The typed rows of the items; null if the columns or the views have to be changed first. */
+export function typedRows(
+  dialect: Dialect,
+  { catalog, views }: Pick<KnownTables, 'catalog' | 'views'>,
+  { keys, items }: WantedItems,
+): TypedRow[] | null {
+  if (!fitsKeys(catalog.keyTypes, keys)) return null
+  const rows: TypedRow[] = []
+  for (const item of items) {
+    const row = toRow(catalog, item)
+    if (!row?.arrays.every((array) => fitsView(views, array))) return null
+    rows.push(dialect.stored(catalog, row))
+  }
+  return rows
+}
+
+/** Rows that fit their tables. */
+export interface Fitted {
+  tables: KnownTables
+  typed: readonly TypedRow[]
+  notices: readonly Notice[]
+}
+
+/** The typed rows of the items, in tables that are changed first where they cannot hold them. `tables`: as they are now. `at`: ISO 8601. */
+export function* fitTables(
+  dialect: Dialect,
+  collection: ConfiguredCollection,
+  tables: KnownTables,
+  wanted: WantedItems,
+  at: string,
+): Rule<Fitted> {
+  const fitting = typedRows(dialect, tables, wanted)
+  if (fitting) return { tables, typed: fitting, notices: [] }
+  const { name } = collection
+  // One process at a time changes a collection; the others then find what they need.
+  yield* run('UPDATE sync_collections SET version = version + 1 WHERE name = :name', { name })
+  const { keys, items } = wanted
+  const { catalog, changes, notices } = extendCatalog(yield* loadCatalog(dialect, collection), keys, items)
+  const shape = shapeOf(name, catalog)
+  if (changes.length > 0) {
+    yield* changeColumns(dialect, name, changes, at)
+    yield* makeViews(dialect, shape)
+  }
+  const arrays = items.flatMap((item) => toRow(catalog, item)?.arrays ?? [])
+  const ofViews = yield* growViews(dialect, shape, arrays)
+  const grown = yield* knownTables(dialect, collection)
+  const typed = typedRows(dialect, grown, wanted)
+  if (!typed) throw new Error(`the tables of ${name} were changed, and still cannot hold the items`)
+  return { tables: grown, typed, notices: [...notices, ...ofViews] }
+}
