@@ -203,7 +203,7 @@ describe.skipIf(!CAN_MOUNT)('a disk that is full (needs root, and a mount)', () 
 async function limited(bytes: number) {
   const { workspace } = await createScene({ list: ITEMS })
   const ended = await workspace.run(['sync'], { through: ['prlimit', `--fsize=${bytes}`] })
-  expectRefusal(ended, /mirror\.db cannot be written.*ulimit -f.*continues from here/)
+  expectRefusal(ended, /mirror\.db cannot be read or written.*ulimit -f/)
   return workspace
 }
 

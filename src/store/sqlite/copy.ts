@@ -7,8 +7,8 @@ import { OF_EVERY_MIRROR } from '../core/reading.ts'
 import { quoted } from '../core/sql.ts'
 import { ANALYZED_ROWS } from './analyze.ts'
 import type { Connection } from './driver.ts'
-import { inspectHeader } from './file/header.ts'
-import { COPY_ID, connect, openAsItIs, translate, translatingErrors } from './file/open.ts'
+import { translate, translatingErrors } from './file/errors.ts'
+import { COPY_ID, connect, inspectHeader } from './file/open.ts'
 import { freeBytes } from './read/status.ts'
 
 // The published file and snapshots: a copy is made beside its target and renamed to it when it is whole, so that readers of the old one keep
@@ -172,7 +172,7 @@ function fillCopy({ mirror, target, isPublished }: CopyTask): void {
     source.close()
   }
   if (!isPublished) return
-  const copy = openAsItIs(target)
+  const copy = connect(target)
   try {
     makeReadable(copy)
   } finally {

@@ -12,7 +12,7 @@ import {
   type Tokens,
 } from '../core/tokens.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
-import { translatingErrors } from './file/open.ts'
+import { translatingErrors } from './file/errors.ts'
 import type { Transact } from './transaction.ts'
 
 /** `newSalt` makes the mirror's salt; only the first one in a mirror's life is used. */

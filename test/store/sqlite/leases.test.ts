@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { openForWriting } from '../../../src/store/sqlite/file/open-for-writing.ts'
+import { openForWriting } from '../../../src/store/sqlite/file/open.ts'
 import { createTransact, runnerOn } from '../../../src/store/sqlite/transaction.ts'
 import { openTestMirror } from '../../helpers/test-mirror.ts'
 import { describeLeases } from '../contract-leases.ts'

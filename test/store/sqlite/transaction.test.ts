@@ -161,20 +161,18 @@ describe('a file in use', () => {
     expect(assertSameFile).toThrow(message)
   })
 
-  it.each<[string, (file: string) => void]>([
-    ['deleted', (file) => fs.rmSync(file)],
-    ['replaced', (file) => fs.renameSync(makeFile(), file)],
-  ])('is lost when its -wal or -shm is %s', (_what, change) => {
-    for (const suffix of ['-wal', '-shm']) {
-      const file = makeFile()
-      fs.writeFileSync(file + suffix, '')
-      const assertSameFile = createFileCheck(file)
+  it('is lost when its -wal or -shm is deleted or replaced', () => {
+    for (const suffix of ['-wal', '-shm'])
+      for (const change of [fs.rmSync, (name: string) => fs.renameSync(makeFile(), name)]) {
+        const file = makeFile()
+        fs.writeFileSync(file + suffix, '')
+        const assertSameFile = createFileCheck(file)
 
-      change(file + suffix)
+        change(file + suffix)
 
-      expect(assertSameFile).toThrow(MirrorLostError)
-      expect(assertSameFile).toThrow(`${file}${suffix} was deleted or replaced`)
-    }
+        expect(assertSameFile).toThrow(MirrorLostError)
+        expect(assertSameFile).toThrow(`${file}${suffix} was `)
+      }
   })
 
   it('is the same after it was put back', () => {

@@ -3,8 +3,8 @@ import { printable } from '../../../text.ts'
 import { distinctNames, type TypedRows, type Value } from '../../core/reading.ts'
 import type { Rule } from '../../core/sql.ts'
 import { type Connection, runRule, SQLITE } from '../driver.ts'
-import { noTemporaryFolder } from '../file/errors.ts'
-import { openInMemory, translate } from '../file/open.ts'
+import { translate } from '../file/errors.ts'
+import { openInMemory } from '../file/open.ts'
 
 /** Read-only access to the rows of a mirror or a copy of it, for `query` and `export`. */
 export function createReader(connection: Connection, file: string) {
@@ -117,7 +117,7 @@ function wrongSql(error: unknown, file: string): unknown {
   const isOfSql = code === undefined || WRONG_SQL.some((wrong) => wrong === code)
   if (isOfSql)
     return new UsageError(`the SQL cannot be run: ${printable(error.message, 1000)}${hintFor(error)}`)
-  return code === 'SQLITE_IOERR_GETTEMPPATH' ? noTemporaryFolder(file) : translate(file, error)
+  return translate(file, error)
 }
 
 function hintFor({ message }: Error): string {

@@ -11,7 +11,8 @@ import {
 } from '../../core/status.ts'
 import { LATEST_VERSION } from '../../schema.ts'
 import { type Connection, runRule } from '../driver.ts'
-import { APPLICATION_ID, schemaVersion, translatingErrors } from '../file/open.ts'
+import { translatingErrors } from '../file/errors.ts'
+import { APPLICATION_ID, schemaVersion } from '../file/open.ts'
 
 /**
  * What `status` and the listener read of a file, on a connection that this process has open, as it must: opening the file once more and closing

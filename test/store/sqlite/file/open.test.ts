@@ -6,8 +6,7 @@ import { MirrorError, MirrorUnavailableError } from '../../../../src/errors.ts'
 import { LATEST_VERSION } from '../../../../src/store/schema.ts'
 import type { Connection } from '../../../../src/store/sqlite/driver.ts'
 import { explainSqliteError } from '../../../../src/store/sqlite/file/errors.ts'
-import { makeFolder, openForReading } from '../../../../src/store/sqlite/file/open.ts'
-import { openForWriting } from '../../../../src/store/sqlite/file/open-for-writing.ts'
+import { openForReading, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../../helpers/other-process.ts'
 import { IS_ROOT, mustRun } from '../../../helpers/system.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
@@ -32,7 +31,7 @@ function makeMirror(file = path.join(tempFolder(), 'mirror.db')): string {
 }
 
 function settingsIn(connection: Connection): unknown {
-  return connection.prepare("SELECT count(*) FROM sync_settings WHERE name <> 'views'").pluck().get()
+  return connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()
 }
 
 /** A closed mirror as a killed process leaves it: its last row is in the WAL alone. */
@@ -309,7 +308,7 @@ describe('a file that cannot be the mirror', () => {
 
     const error = errorOf(() => openForWriting(path.join(file, 'mirror.db')))
 
-    expect(error.message).toMatch(/folder/)
+    expect(error.message).toMatch(/look at the disk, and at "database"/)
     expect(fs.readFileSync(file, 'utf8')).toBe('a file')
   })
 })
@@ -383,21 +382,3 @@ it.runIf(IS_ROOT)(
     expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
   },
 )
-
-describe('a folder', () => {
-  it('is created with its parents, and may exist already', () => {
-    const folder = path.join(tempFolder(), 'a', 'b')
-
-    makeFolder(folder)
-    makeFolder(folder)
-
-    expect(fs.statSync(folder).isDirectory()).toBe(true)
-  })
-
-  it.runIf(process.platform === 'linux')(
-    'is refused if it cannot be created, and not retried for ever',
-    () => {
-      expect(() => makeFolder('/proc/self/nothing/below')).toThrow()
-    },
-  )
-})
