@@ -138,7 +138,7 @@ describe('the house', () => {
     ['pg', 'store/postgres/server/pool.ts'],
     ['pg-boss', 'store/postgres/queue.ts'],
     ['@hono/node-server', 'listener/server.ts'],
-    ['log-update', 'cli/output/terminal.ts'],
+    ['log-update', 'cli/output/log.ts'],
     ['prom-client', 'listener/metrics.ts'],
     ['hyparquet-writer', 'cli/output/parquet.ts'],
   ])('%s is imported only by %s', (library, importer) => {

@@ -2,16 +2,15 @@ import type { AnswerNote } from '../api/client.ts'
 import type { Config } from '../config/config.ts'
 import { KnownError, MirrorError } from '../errors.ts'
 import { createCounters } from '../listener/metrics.ts'
-import { openListener, type Source } from '../listener/server.ts'
+import { openListener } from '../listener/server.ts'
 import type { Scheduler } from '../schedule/scheduler.ts'
 import type { JobResult } from '../sync/job.ts'
-import type { OpenMirror } from './mirror.ts'
 import { mirrorStatus } from './read-status.ts'
 import type { CommandSession } from './session.ts'
 
 export type Listening = Awaited<ReturnType<typeof listenFor>>
 
-/** The listener of a `start`, on the configured address. Throws UsageError if the port cannot be used. */
+/** The listener of a `start`, on the configured address. `config`: as its file is now. Throws UsageError if the port cannot be used. */
 export async function listenFor(
   config: () => Config,
   address: { host: string; port: number },
@@ -19,20 +18,44 @@ export async function listenFor(
 ) {
   const listener = await openListener(address, now)
   const counters = createCounters()
-  const faults = createFaults()
+  /** Why the last run that tried could not use the mirror. */
+  let fault: string | null = null
+
+  async function unusable({ probe, writeFault }: CommandSession): Promise<string | null> {
+    try {
+      await probe()
+      return fault ?? writeFault()
+    } catch (error) {
+      return error instanceof KnownError ? error.message : `${config().database} cannot be read`
+    }
+  }
+
   return {
     onAnswer: ({ job: { organization }, status }: AnswerNote): void =>
       counters.request(organization.name, status),
-    onResult: faults.note,
+    onResult({ error, run }: JobResult): void {
+      if (error instanceof MirrorError) fault = error.message
+      // A job that is busy elsewhere has not tried.
+      else if (run !== null) fault = null
+    },
     /** From now on it answers from this mirror. */
-    async serve(served: CommandSession, scheduler: Pick<Scheduler, 'isTicking'>): Promise<void> {
+    serve(session: CommandSession, scheduler: Pick<Scheduler, 'isTicking'>): void {
+      const { logger } = session
       listener.serve({
-        ...createSource({ served, config, scheduler, fault: faults.last, now }),
+        health: async () => ({
+          stalled: scheduler.isTicking(now()) ? null : 'the scheduler has not woken when it should have',
+          unusable: await unusable(session),
+        }),
+        async status() {
+          const [facts, reason] = await Promise.all([session.facts(), unusable(session)])
+          const { database } = config()
+          return mirrorStatus(facts, { database, config: config(), now: now(), unusable: reason })
+        },
         counters,
         onError: (error) =>
-          served.logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
+          logger.error({ event: 'listener_failed', err: error }, 'the listener failed to answer'),
       })
-      served.logger.info({ event: 'listening', url: listener.url }, `listening at ${listener.url}`)
+      logger.info({ event: 'listening', url: listener.url }, `listening at ${listener.url}`)
     },
     /** Until a mirror is served, it answers that there is none to use, and why. */
     tellUnusable(why: string): void {
@@ -44,58 +67,5 @@ export async function listenFor(
       })
     },
     close: listener.close,
-  }
-}
-
-/** Why the last run that tried could not use the mirror. */
-export function createFaults() {
-  let fault: string | null = null
-  return {
-    note({ error, run }: Pick<JobResult, 'error' | 'run'>): void {
-      if (error instanceof MirrorError) fault = error.message
-      // A job that is busy elsewhere has not tried.
-      else if (run !== null) fault = null
-    },
-    last: () => fault,
-  }
-}
-
-interface SourceOptions {
-  served: Pick<OpenMirror, 'probe' | 'writeFault' | 'facts'>
-  /** As its file is now. */
-  config: () => Config
-  scheduler: Pick<Scheduler, 'isTicking'>
-  fault: () => string | null
-  now: () => number
-}
-
-/** What the listener answers from. */
-export function createSource({
-  served,
-  config,
-  scheduler,
-  fault,
-  now,
-}: SourceOptions): Pick<Source, 'health' | 'status'> {
-  const { database } = config()
-
-  async function unusable(): Promise<string | null> {
-    try {
-      await served.probe()
-      return fault() ?? served.writeFault()
-    } catch (error) {
-      return error instanceof KnownError ? error.message : `${database} cannot be read`
-    }
-  }
-
-  return {
-    health: async () => ({
-      stalled: scheduler.isTicking(now()) ? null : 'the scheduler has not woken when it should have',
-      unusable: await unusable(),
-    }),
-    async status() {
-      const [facts, reason] = await Promise.all([served.facts(), unusable()])
-      return mirrorStatus(facts, { database, config: config(), now: now(), unusable: reason })
-    },
   }
 }

@@ -1,7 +1,8 @@
 import path from 'node:path'
+import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { isPostgresAddress } from '../config/postgres-address.ts'
-import { UsageError } from '../errors.ts'
+import { MirrorError, UsageError } from '../errors.ts'
 import type { Forgetting } from '../store/core/forget.ts'
 import type { Leases } from '../store/core/leases.ts'
 import type { Dialect, Rule } from '../store/core/sql.ts'
@@ -10,7 +11,6 @@ import type { WorkQueue } from '../store/postgres/queue.ts'
 import type { Store } from '../sync/store.ts'
 import { shellWord } from '../text.ts'
 import type { MirrorFacts } from './read-status.ts'
-import type { ReadingTask } from './reading.ts'
 import type { Globals, Runtime } from './runtime.ts'
 
 // What commands do with a mirror, be it a file or a schema of a PostgreSQL server.
@@ -59,46 +59,41 @@ export async function readTarget(
   return { database: config.database, config, queryCommand }
 }
 
-/** The module `file/mirror.ts` or `postgres/mirror.ts`. Each of its functions may throw MirrorError. */
-interface MirrorKind {
-  isMade(config: Config, runtime: Runtime): Promise<boolean>
-  /** Opens the mirror, or makes it. Throws UsageError if it holds the lists of another address. */
-  open(options: OpenOptions): Promise<OpenMirror>
-  /** What `status` reads; null if there is no mirror yet. */
-  readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null>
-  /** Why the mirror cannot be written now; null: it can, or only its server knows. Every probe uses it. */
-  writeFault(place: MirrorPlace): string | null
-  /** Writes what `query` or `export` asks for. Throws UsageError. */
-  read(runtime: Runtime, task: ReadingTask): Promise<void>
+/** Opens the mirror for writing, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
+export async function openMirror(options: OpenOptions): Promise<OpenMirror> {
+  // Nothing of PostgreSQL is loaded where the mirror is a file.
+  if (options.config.postgres) return (await import('./postgres/open.ts')).openServer(options)
+  return (await import('./file/open.ts')).openFile(options)
 }
 
-/** The one place where a command chooses between a file and a server. If the mirror is a file, nothing of PostgreSQL is loaded. */
-export function kindOf(config: Pick<Config, 'postgres'> | null): Promise<MirrorKind> {
-  return config?.postgres ? import('./postgres/mirror.ts') : import('./file/mirror.ts')
+/** What `status` reads; null if there is no mirror yet. Changes nothing. Throws MirrorError. */
+export async function readFacts(place: MirrorPlace, runtime: Runtime): Promise<MirrorFacts | null> {
+  if (place.config?.postgres) return (await import('./postgres/mirror.ts')).readFacts(place, runtime)
+  return (await import('./file/reading.ts')).readFacts(place, runtime)
+}
+
+/** Why the mirror cannot be written now; null: it can, or only its server knows. Throws MirrorError. */
+export async function writeFault(place: MirrorPlace): Promise<string | null> {
+  return place.config?.postgres ? null : (await import('./file/reading.ts')).writeFault(place)
 }
 
 /** Whether there is a mirror. Changes nothing. Throws MirrorError. */
 export async function isMade(config: Config, runtime: Runtime): Promise<boolean> {
-  const kind = await kindOf(config)
-  return kind.isMade(config, runtime)
+  return (await readFacts({ database: config.database, config }, runtime)) !== null
+}
+
+export function noMirror(place: string): MirrorError {
+  return new MirrorError(`there is no mirror at ${place} yet; "admin-mirror sync" makes it`)
 }
 
 export interface OpenOptions {
   config: Config
   runtime: Runtime
   /** `info` gets the long work and the long waits of this process; `warn` what a user should know. */
-  log: MirrorLog
+  log: Pick<Logger, 'info' | 'warn'>
   /** For commands that read lists: the mirror notes `api.baseUrl`. `accept`: even if it holds the lists of another address. */
   address?: 'claim' | 'accept'
 }
-
-/** The part of a logger that opening a mirror uses. */
-export interface MirrorLog {
-  info(fields: LogFields, message: string): void
-  warn(fields: LogFields, message: string): void
-}
-
-type LogFields = { event: string } & Record<string, unknown>
 
 /** A mirror that is open for writing. Each of its methods may throw MirrorError. */
 export interface OpenMirror {

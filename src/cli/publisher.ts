@@ -17,9 +17,7 @@ import type { OpenMirror } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 
 export interface PublisherOptions {
-  /** The file, as `publish` names it. */
-  target: string
-  config: Pick<Config, 'database' | 'publishEvery' | 'publishMode'>
+  config: Pick<Config, 'database' | 'publish' | 'publishEvery' | 'publishMode'>
   runtime: Pick<Runtime, 'now' | 'every' | 'signal' | 'processName'>
   logger: Logger
   mirror: Pick<OpenMirror, 'run'>
@@ -29,23 +27,23 @@ export interface PublisherOptions {
   evenUnread?: boolean
 }
 
-export type Publisher = ReturnType<typeof createPublisher>
+export interface Publisher {
+  /** Notes that runs have ended, or a refresh. */
+  note(): void
+  /** A command publishes what is new; a service stops what is in progress, and the old file stays. */
+  close(): Promise<void>
+}
 
 /** How often a service that has news sees whether it is time to publish them. */
 const LOOK_EVERY_MS = 5000
 
-/** Keeps the published file up to date. Nothing here fails a run: what goes wrong is a warning. */
-export function createPublisher({
-  target,
-  config,
-  runtime,
-  logger,
-  mirror,
-  isService,
-  evenUnread = false,
-}: PublisherOptions) {
-  const { database, publishEvery: every, publishMode: mode } = config
+/** Keeps the published file up to date; null: none is configured. Nothing here fails a run: what goes wrong is a warning. */
+export function createPublisher(options: PublisherOptions): Publisher | null {
+  const { config, runtime, logger, mirror, isService, evenUnread = false } = options
+  const { database, publish: target, publishEvery: every, publishMode: mode } = config
   const { now, processName } = runtime
+  if (target === null) return null
+  const file = target
   const stop = new AbortController()
   const signal = AbortSignal.any([runtime.signal, stop.signal])
   /** There may be some at the begin: another process may have been stopped before it published. */
@@ -54,40 +52,37 @@ export function createPublisher({
   let failed: Making | null = null
   let running: Promise<void> | null = null
 
-  /** When the file is to be made; null: the mirror has no news, or no list was read to its end. */
-  async function dueAt(): Promise<number | null> {
-    const rested = nextPublication('more', { made: null, failed, every, now: now() })
-    if (rested > now()) return rested
+  async function isDue(at: number): Promise<boolean> {
     const current = await mirror.run(() => shown())
-    const file = readPublished(target, mode)
+    const published = readPublished(file, mode)
     const isUnread = current.lists.every(({ as_of }) => as_of === null)
-    if (isUnread && !(evenUnread && file)) return null
-    const news = file ? newsOf(current, file) : 'more'
-    if (news === 'none') return null
-    if (!isService) return now()
-    const made = file && { at: fs.statSync(target).mtimeMs, tookMs }
-    return nextPublication(news, { made, failed, every, now: now() })
+    const isFirst = published === null
+    const news = isFirst ? 'more' : newsOf(current, published)
+    if (news === 'none' || (isUnread && (isFirst || !evenUnread))) {
+      await note(null)
+      return false
+    }
+    // Also after it is made: the file may lack what is written meanwhile.
+    mayHaveNews = true
+    const made = isFirst ? null : { at: fs.statSync(file).mtimeMs, tookMs }
+    return !isService || nextPublication(news, { made, failed, every, now: at }) <= at
   }
 
   async function publishIfDue(): Promise<void> {
     const at = now()
     mayHaveNews = false
     try {
-      const due = await dueAt()
-      // Also after it is made: the file may lack what is written meanwhile.
-      mayHaveNews ||= due !== null
-      if (due === null) await note(null)
-      if (due === null || due > now()) return
-      const task = { mirror: database, target, mode, at, isPublished: true }
+      if (!(await isDue(at))) return
+      const task = { mirror: database, target: file, mode, at, isPublished: true }
       const bytes = await copyMirror(task, processName, signal)
       tookMs = now() - at
       failed = null
       await note(null)
-      logger.info({ event: 'published', file: target, bytes, duration_ms: tookMs }, 'published')
+      logger.info({ event: 'published', file, bytes, duration_ms: tookMs }, 'published')
     } catch (error) {
       if (error instanceof InterruptedError) return
       const reason = error instanceof Error ? error.message : String(error)
-      logger.warn({ event: 'publish_failed', file: target, reason }, `nothing was published: ${reason}`)
+      logger.warn({ event: 'publish_failed', file, reason }, `nothing was published: ${reason}`)
       failed = { at, tookMs: now() - at }
       mayHaveNews = true
       await note(reason)
@@ -108,12 +103,10 @@ export function createPublisher({
 
   const stopLooking = isService ? runtime.every(Math.min(every, LOOK_EVERY_MS), look) : () => {}
   return {
-    /** Notes that runs have ended, or a refresh. */
-    note(): void {
+    note() {
       mayHaveNews = true
     },
-    /** A command publishes what is new; a service stops what is in progress, and the old file stays. */
-    async close(): Promise<void> {
+    async close() {
       stopLooking()
       if (isService) stop.abort()
       else await look()

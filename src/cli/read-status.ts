@@ -5,7 +5,7 @@ import { createStatus, type JobPlan, type ListFacts, type Status } from '../repo
 import { nextFireAfter } from '../schedule/cron.ts'
 import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'
-import { kindOf, type MirrorPlace } from './mirror.ts'
+import { type MirrorPlace, readFacts, writeFault } from './mirror.ts'
 import type { Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 
@@ -33,9 +33,8 @@ export async function readStatus(
   options: Omit<StatusOptions, 'now' | 'unusable'>,
 ): Promise<Status> {
   const { database, config } = options
-  const kind = await kindOf(config)
-  const facts = await kind.readFacts({ database, config }, runtime)
-  const unusable = kind.writeFault({ database, config })
+  const facts = await readFacts({ database, config }, runtime)
+  const unusable = await writeFault({ database, config })
   return mirrorStatus(facts, { ...options, now: runtime.now(), unusable })
 }
 

@@ -5,7 +5,7 @@ import { viewName } from '../store/columns/catalog.ts'
 import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '../store/core/reading.ts'
 import { literal, quoted, type Rule } from '../store/core/sql.ts'
 import { printable } from '../text.ts'
-import { kindOf, type MirrorPlace } from './mirror.ts'
+import type { MirrorPlace } from './mirror.ts'
 import {
   csv,
   items,
@@ -61,8 +61,8 @@ export async function runReading(runtime: Runtime, task: ReadingTask): Promise<n
   await runtime.yieldToEventLoop()
   // SQLite cannot be interrupted, but the process can be ended.
   runtime.dieOnSignal()
-  const { read } = await kindOf(task.config)
-  await read(runtime, task)
+  if (task.config?.postgres) await (await import('./postgres/reading.ts')).readOnServer(runtime, task)
+  else await (await import('./file/reading.ts')).readFile(runtime, task)
   return 0
 }
 

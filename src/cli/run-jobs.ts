@@ -1,10 +1,13 @@
+import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { type KnownError, MirrorError } from '../errors.ts'
-import type { Pings } from '../ping/pings.ts'
-import { type JobOptions, type JobResult, runJob } from '../sync/job.ts'
-import type { WalkPlan } from '../sync/types.ts'
-import type { Reporter } from './output/reporter.ts'
+import { createPings, type Pings } from '../ping/pings.ts'
+import { pingText } from '../report/status-text.ts'
+import { type JobEvent, type JobOptions, type JobResult, runJob } from '../sync/job.ts'
+import type { Job, Observe, WalkPlan } from '../sync/types.ts'
+import { configOfFile, USER_AGENT } from './config-file.ts'
 import type { Publisher } from './publisher.ts'
+import { readStatus } from './read-status.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 import type { Session } from './session.ts'
@@ -22,25 +25,6 @@ export interface HowToRun extends Pick<JobOptions, 'trigger' | 'instead' | 'sign
 /** The walk of a sync, by schedule or by hand. */
 export function syncPlan({ resumeWithin }: Config): WalkPlan {
   return { origin: 'sync', kind: 'full', firstPage: 1, resumeWithin, restart: false }
-}
-
-/** How many jobs begin together before the event loop runs. */
-const AT_ONCE = 10
-
-/** Returns what a job waits for before it begins: hundreds may begin together, and signals and probes are answered between them. */
-function startInBatches(yieldToEventLoop: () => Promise<void>): () => Promise<void> | null {
-  let begun = 0
-  let last = Promise.resolve()
-  return () => {
-    if (begun === 0)
-      void yieldToEventLoop().then(() => {
-        begun = 0
-      })
-    begun++
-    if (begun <= AT_ONCE) return null
-    last = last.then(yieldToEventLoop)
-    return last
-  }
 }
 
 /**
@@ -65,7 +49,7 @@ export function runConcurrently<T extends { error: KnownError | null }>(
 interface RunnerOptions {
   config: Config
   session: Pick<Session, 'store' | 'source' | 'refreshes'>
-  reporter: Pick<Reporter, 'observe'>
+  reporter: { observe(job: Job): Observe<JobEvent> }
   pings?: Pick<Pings, 'begin'>
   publisher?: Pick<Publisher, 'note'> | null
   /** With the clock of the mirror. */
@@ -76,7 +60,12 @@ interface RunnerOptions {
 export function createRunner(options: RunnerOptions): RunJobs {
   const { config, session, reporter, pings, publisher, runtime } = options
   const { now, sleep, yieldToEventLoop } = runtime
-  const mayBegin = startInBatches(yieldToEventLoop)
+  // Hundreds of jobs may begin together. Between them signals and probes are answered.
+  let lastTurn = Promise.resolve()
+  const turn = () => {
+    lastTurn = lastTurn.then(yieldToEventLoop)
+    return lastTurn
+  }
   return async (selected, how) => {
     const { plan = syncPlan(config), waitForOwner = false, acceptRemovals: accept = false } = how
     const { trigger, instead, signal } = how
@@ -87,7 +76,7 @@ export function createRunner(options: RunnerOptions): RunJobs {
     // The jobs report errors. For a refresh that is due, the states have just been read.
     if (!isDueRefresh) await session.refreshes.update().catch(() => {})
     const tasks = selected.map(({ organization, job }) => async (stop: AbortSignal) => {
-      await mayBegin()
+      await turn()
       return runJob({
         job,
         plan,
@@ -111,4 +100,24 @@ export function createRunner(options: RunnerOptions): RunJobs {
     tellEnd?.(results.find(({ error }) => error instanceof MirrorError)?.error?.message ?? null)
     return results
   }
+}
+
+/** The pings of a configuration. Their address is a secret, so that the log names only its host. */
+export function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
+  const address = config.ping()
+  const current = configOfFile(config, runtime)
+  return createPings({
+    address,
+    userAgent: USER_AGENT,
+    verdict: async () => {
+      const status = await readStatus(runtime, { database: config.database, config: current() })
+      return { isWell: status.check_exit_code === 0, text: pingText(status) }
+    },
+    onEnd(kind, reason) {
+      const fields = { ping: kind, host: address && new URL(address).host }
+      if (reason === null) logger.debug({ event: 'ping_sent', ...fields }, 'ping sent')
+      else logger.warn({ event: 'ping_lost', ...fields, reason }, 'a ping could not be delivered')
+    },
+    signal: runtime.signal,
+  })
 }

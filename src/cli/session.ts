@@ -1,25 +1,25 @@
 import type { Logger } from 'pino'
-import { type ApiOptions, createApi } from '../api/client.ts'
+import { type ApiOptions, type Credentials, createApi } from '../api/client.ts'
 import type { HttpGet } from '../api/http.ts'
+import { createTokenHold, type TokenHold } from '../api/token-hold.ts'
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { TokenFileError } from '../config/token-file.ts'
-import { JobError, toKnownError } from '../errors.ts'
+import { JobError, TokenRefusedError, toKnownError } from '../errors.ts'
+import type { Tokens } from '../store/core/tokens.ts'
 import type { Job, PageSource } from '../sync/types.ts'
+import { onHold, shellWord } from '../text.ts'
 import { USER_AGENT } from './config-file.ts'
-import { pingsOf } from './configured-pings.ts'
-import { createCredentialsReader, fingerprintOf } from './credentials.ts'
-import { kindOf, type OpenMirror } from './mirror.ts'
-import { createLogger, loggerOptions } from './output/log.ts'
+import { type OpenMirror, openMirror } from './mirror.ts'
+import { type Log, openLog } from './output/log.ts'
 import { createReporter, type Reporter } from './output/reporter.ts'
-import { createTerminal, type Terminal } from './output/terminal.ts'
-import { createPublisher, type Publisher, type PublisherOptions } from './publisher.ts'
+import { createPublisher } from './publisher.ts'
 import { createRefreshPlan, type RefreshPlan } from './refresh-plan.ts'
-import { createRunner, type RunJobs } from './run-jobs.ts'
+import { createRunner, pingsOf, type RunJobs } from './run-jobs.ts'
 import type { Globals, Runtime } from './runtime.ts'
 import { budgetKey } from './selection.ts'
 
-/** The mirror and the API of a configuration, for commands that read lists. */
+/** The mirror and the API of a configuration. */
 export interface Session extends OpenMirror {
   /** The pages of a job. Reads the token again; `refusal` reports one that cannot be read or is held. */
   source(organization: OrganizationConfig, job: Job): Promise<PageSource>
@@ -42,26 +42,34 @@ export interface SessionOptions {
 
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { config, runtime, logger, acceptAddress, onAnswer, exchange } = options
-  const { open } = await kindOf(config)
-  const address = acceptAddress ? 'accept' : 'claim'
-  const mirror = await open({ config, runtime, log: logger, address })
-  const { store, tokens } = mirror
+  const mirror = await openMirror({
+    config,
+    runtime,
+    log: logger,
+    address: acceptAddress ? 'accept' : 'claim',
+  })
+  const { store, tokens, now } = mirror
   try {
-    await tokens.register(config.organizations.map(registered))
+    await tokens.register(
+      config.organizations.map(({ id, name, collections }) => ({
+        id,
+        name,
+        collections: collections.map((collection) => collection.name),
+      })),
+    )
   } catch (error) {
     // `start` opens it again and again.
     await mirror.close()
     throw error
   }
   const api = createApi(
-    { ...apiOptions(config, runtime, mirror), onAnswer: tracing(logger, onAnswer) },
+    { ...apiOptions(config, runtime), budgets: tokens.budgets, now, onAnswer: tracing(logger, onAnswer) },
     exchange,
   )
-  const readCredentials = createCredentialsReader({ config, tokens, now: mirror.now })
-
+  const readCredentials = createCredentialsReader(config, tokens, now)
   const budgetOf = (organization: OrganizationConfig) =>
     budgetKey(config, organization.id, fingerprintOf(organization, tokens))
-  const refreshes = createRefreshPlan({ config, store, budgetOf, now: mirror.now })
+  const refreshes = createRefreshPlan({ config, store, budgetOf, now })
   return {
     ...mirror,
     refreshes,
@@ -85,47 +93,33 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 function closedSource(error: unknown): PageSource {
   const isTokenMissing = error instanceof TokenFileError
   const known = isTokenMissing ? new JobError('CONFIGURATION', error.message) : toKnownError(error)
-  const refusal = isTokenMissing ? null : known
   return {
-    refusal: async () => refusal,
+    refusal: async () => (isTokenMissing ? null : known),
     limit: () => null,
     fetchPage: () => Promise.reject(known),
     close: async () => {},
   }
 }
 
-function registered({ id, name, collections }: OrganizationConfig) {
-  return { id, name, collections: collections.map((collection) => collection.name) }
-}
-
-function apiOptions(
-  config: Config,
-  { sleep, random, yieldToEventLoop }: Runtime,
-  { tokens, now }: OpenMirror,
-): ApiOptions {
-  const { api, rateLimit, retry } = config
+function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Config, runtime: Runtime) {
+  const shares = organizations.map(({ refresh }) => (refresh === false ? 0 : refresh.share))
   return {
     baseUrl: api.baseUrl,
     timeoutMs: api.timeout,
     maxResponseBytes: api.maxResponseBytes,
     userAgent: USER_AGENT,
-    concurrency: config.concurrency,
+    concurrency,
     rate: {
       requestsPerMinute: rateLimit.requestsPerMinute,
       sharePercent: rateLimit.sharePercent,
-      refreshPercent: Math.max(
-        0,
-        ...config.organizations.map(({ refresh }) => (refresh === false ? 0 : refresh.share)),
-      ),
+      refreshPercent: Math.max(0, ...shares),
       fallbackWaitMs: rateLimit.fallbackWait,
       maxWaitMs: rateLimit.maxWait,
     },
     retry: { attempts: retry.attempts, minDelayMs: retry.minDelay, maxDelayMs: retry.maxDelay },
-    budgets: tokens.budgets,
-    now,
-    sleep,
-    random,
-    yieldToEventLoop,
+    sleep: runtime.sleep,
+    random: runtime.random,
+    yieldToEventLoop: runtime.yieldToEventLoop,
   }
 }
 
@@ -141,7 +135,6 @@ function tracing(logger: Logger, onAnswer: ApiOptions['onAnswer']): ApiOptions['
         event: status === null ? 'request_lost' : 'request_answered',
         organization: organization.name,
         collection: collection.name,
-        method: 'GET',
         path: collection.path,
         page,
         status,
@@ -155,50 +148,63 @@ function tracing(logger: Logger, onAnswer: ApiOptions['onAnswer']): ApiOptions['
   }
 }
 
-/** Where a command writes what it does. */
-export interface Log {
-  terminal: Terminal
-  logger: Logger
+/**
+ * Returns a function that reads the token of an organization again, and gives its requests what they need. It throws
+ * TokenRefusedError for a held token.
+ */
+function createCredentialsReader(
+  config: Pick<Config, 'organizations' | 'rateLimit'>,
+  tokens: Tokens,
+  now: () => number,
+) {
+  const holds = new Map<string, TokenHold>()
+  /** The token that this process said last that an organization uses. It says so once: another process may have a newer configuration. */
+  const told = new Map<string, string>()
+
+  function holdOf(fingerprint: string): TokenHold {
+    const holders = () => config.organizations.filter((one) => fingerprintOf(one, tokens) === fingerprint)
+    // Looked for once: hundreds of lists may meet the hold, and to find out whose token it is, all token files have to be read.
+    let command: string | null = null
+    return createTokenHold(
+      {
+        ...tokens.holdOf(fingerprint),
+        hold: (reason) => {
+          const ids = holders().map(({ id }) => id)
+          return tokens.hold(ids, fingerprint, reason, new Date(now()).toISOString())
+        },
+      },
+      () => {
+        command ??= resumeCommand(holders().map(({ name }) => name))
+        return command
+      },
+    )
+  }
+
+  function resumeCommand(names: readonly string[]): string {
+    const some = names.length === config.organizations.length ? [] : names
+    return ['admin-mirror resume', ...some.map((name) => `--org ${shellWord(name)}`)].join(' ')
+  }
+
+  return async (organization: OrganizationConfig): Promise<Credentials> => {
+    const { id, name } = organization
+    const token = organization.readToken()
+    const fingerprint = tokens.fingerprint(token)
+    if (told.get(id) !== fingerprint) await tokens.useToken(id, fingerprint)
+    told.set(id, fingerprint)
+    const reason = await tokens.heldReasonOfOrganization(id, fingerprint)
+    if (reason !== null) throw new TokenRefusedError(`${reason}. ${onHold(resumeCommand([name]))}`)
+    const hold = holds.get(fingerprint) ?? holdOf(fingerprint)
+    holds.set(fingerprint, hold)
+    return { token, budgetKey: budgetKey(config, id, fingerprint), hold }
+  }
 }
 
-export async function openLog(runtime: Runtime, globals: Globals): Promise<Log> {
-  const terminal = createTerminal(runtime.stderr, runtime.env.TERM)
-  return { terminal, logger: await createLogger(loggerOptions(globals, runtime, terminal)) }
-}
-
-/** Of the file that `publish` names; null: none. */
-function publisherOf({
-  config,
-  ...options
-}: Omit<PublisherOptions, 'target' | 'config'> & { config: Config }): Publisher | null {
-  const { publish: target, postgres } = config
-  return target === null || postgres ? null : createPublisher({ target, config, ...options })
-}
-
-/** Opens the mirror for a command that changes it and sends nothing. `close` publishes what is new. */
-export async function openToChange(
-  config: Config,
-  runtime: Runtime,
-  globals: Globals,
-  { isForgetting }: { isForgetting: boolean },
-): Promise<OpenMirror> {
-  const { logger } = await openLog(runtime, globals)
-  const { open } = await kindOf(config)
-  const mirror = await open({ config, runtime, log: logger })
-  const publisher = publisherOf({
-    config,
-    runtime,
-    logger,
-    mirror,
-    isService: false,
-    evenUnread: isForgetting,
-  })
-  return {
-    ...mirror,
-    async close() {
-      await publisher?.close()
-      await mirror.close()
-    },
+/** Names the token of an organization; null if it cannot be read now. */
+function fingerprintOf({ readToken }: OrganizationConfig, { fingerprint }: Tokens): string | null {
+  try {
+    return fingerprint(readToken())
+  } catch {
+    return null
   }
 }
 
@@ -210,30 +216,27 @@ export interface CommandSession extends Session {
   runJobs: RunJobs
 }
 
-export interface CommandOptions
-  extends Pick<SessionOptions, 'config' | 'runtime' | 'acceptAddress' | 'onAnswer'>,
-    Log {
+export interface CommandOptions extends Omit<SessionOptions, 'exchange'>, Log {
   /** `start`: the published file is made while it runs. Other commands make it when they close the session. */
   isService?: boolean
 }
 
 /** Opens the session of a command that reads lists. `close` ends all that belongs to it, the mirror last but for pings. */
-export async function openCommand({
-  isService = false,
-  terminal,
-  ...options
-}: CommandOptions): Promise<CommandSession> {
-  const { config, runtime, logger } = options
+export async function openCommand(options: CommandOptions): Promise<CommandSession> {
+  const { config, runtime, logger, draw, isService = false } = options
   const session = await openSession(options)
-  const pings = pingsOf(config, runtime, logger, USER_AGENT)
-  const publisher = publisherOf({ config, runtime, logger, mirror: session, isService })
-  const budgets = new Map(config.organizations.map((one) => [one.id, () => session.budgetOf(one)]))
+  const pings = pingsOf(config, runtime, logger)
+  const publisher = createPublisher({ config, runtime, logger, mirror: session, isService })
+  const organizations = new Map(config.organizations.map((one) => [one.id, one]))
   const reporter = createReporter({
     config,
     runtime,
     logger,
-    terminal,
-    budgetOf: ({ organization: { id } }) => budgets.get(id)?.() ?? id,
+    ...(draw && { draw }),
+    budgetOf({ organization: { id } }) {
+      const organization = organizations.get(id)
+      return organization ? session.budgetOf(organization) : id
+    },
     onRefresh: () => publisher?.note(),
   })
   const clocked = { ...runtime, now: session.now }
@@ -244,11 +247,29 @@ export async function openCommand({
     runJobs: createRunner({ config, session, reporter, pings, publisher, runtime: clocked }),
     async close() {
       await publisher?.close()
-      if (!isService) reporter.summarize()
       reporter.close()
       await session.close()
       // Last: other processes can have the mirror while pings are sent.
       await pings.idle()
+    },
+  }
+}
+
+/** Opens the mirror for a command that changes it and sends nothing. `close` publishes what is new. */
+export async function openToChange(
+  config: Config,
+  runtime: Runtime,
+  globals: Globals,
+  evenUnread: boolean,
+): Promise<OpenMirror> {
+  const { logger } = await openLog(globals, runtime)
+  const mirror = await openMirror({ config, runtime, log: logger })
+  const publisher = createPublisher({ config, runtime, logger, mirror, isService: false, evenUnread })
+  return {
+    ...mirror,
+    async close() {
+      await publisher?.close()
+      await mirror.close()
     },
   }
 }

@@ -14,7 +14,7 @@ import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './
  * be used.
  *
  * A new store is a folder beside store/sqlite that implements this and `Tokens` of store/core. It takes the columns of items from
- * store/columns, and the rules from store/core. test/store/contract.ts tests each promise; `kindOf` of cli/mirror.ts chooses it.
+ * store/columns, and the rules from store/core. test/store/contract.ts tests each promise; `openMirror` of cli/mirror.ts chooses it.
  */
 export interface Store {
   /** Takes a job for this process, unless another process that is alive has it. `isVerify`: only to compare the list; `status` shows that. */

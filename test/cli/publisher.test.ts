@@ -22,10 +22,9 @@ async function createScene({ isRead = true } = {}) {
   let passed = 0
   const lines: { event: string; reason?: string }[] = []
   let look: (() => unknown) | null = null
-  const begin = (isService: boolean) =>
-    createPublisher({
-      target,
-      config: { database: mirror.file, publishEvery: 5 * MINUTE, publishMode: 0o644 },
+  const begin = (isService: boolean) => {
+    const publisher = createPublisher({
+      config: { database: mirror.file, publish: target, publishEvery: 5 * MINUTE, publishMode: 0o644 },
       runtime: {
         processName: ownName(),
         now: () => Date.now() + passed,
@@ -42,6 +41,9 @@ async function createScene({ isRead = true } = {}) {
       mirror: { run: async (rule) => runRule(mirror.connection, rule(SQLITE)) },
       isService,
     })
+    if (!publisher) throw new Error('none was configured')
+    return publisher
+  }
   const walk = await beginTestWalk(mirror, jobOf())
   await walk.saveItems('{"id":1,"total":1}')
   if (isRead) await complete(mirror, jobOf(), walk.walk)

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import type { HttpGet } from '../../src/api/http.ts'
 import { type KeepFreshOptions, keepFresh } from '../../src/cli/keep-fresh.ts'
-import { kindOf } from '../../src/cli/mirror.ts'
+import { openMirror } from '../../src/cli/mirror.ts'
 import { createLogger } from '../../src/cli/output/log.ts'
 import type { RefreshPlan } from '../../src/cli/refresh-plan.ts'
 import { createRunner, type HowToRun, type RunJobs, syncPlan } from '../../src/cli/run-jobs.ts'
@@ -144,8 +144,7 @@ async function resume({ process, config, runtime, tell }: Machine, names: readon
   const ids = config.organizations
     .filter(({ name }) => names.length === 0 || names.includes(name))
     .map(({ id }) => id)
-  const { open } = await kindOf(config)
-  const mirror = await open({ config, runtime, log: { info: () => {}, warn: () => {} } })
+  const mirror = await openMirror({ config, runtime, log: { info: () => {}, warn: () => {} } })
   try {
     await mirror.tokens.resume(ids)
     tell({ kind: 'resumed', process, organizations: ids })

@@ -9,7 +9,7 @@ describe.runIf(hasTerminal)('a sync on a terminal', () => {
   it.each([
     ['draws progress', 'xterm', true],
     ['sends no escapes to one that knows none', 'dumb', false],
-  ])('%s, and ends with its sums', async (_, term, draws) => {
+  ])('%s, and ends with how each list ended', async (_, term, draws) => {
     const { workspace } = await createScene({ settings: { organizations: [ACME, GLOBEX] } })
 
     const shown = await onTerminal(['sync'], workspace, term)
@@ -17,7 +17,7 @@ describe.runIf(hasTerminal)('a sync on a terminal', () => {
     expect(shown.includes(ESCAPE)).toBe(draws)
     expect(/acme orders +(waits for its first page|page \d)/.test(shown)).toBe(draws)
     expect(stripVTControlCharacters(shown).trimEnd().split('\n').at(-1)).toMatch(
-      /\d lists in .*: all ended well; \d+ rows new, 0 changed, 0 removed$/,
+      /(acme|globex) orders run finished: 3 pages, 4 new, 0 changed, steady$/,
     )
   })
 })

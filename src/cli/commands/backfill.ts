@@ -3,9 +3,10 @@ import type { Filters } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
+import { openLog } from '../output/log.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { openCommand, openLog } from '../session.ts'
+import { openCommand } from '../session.ts'
 
 interface Options extends JobSelection {
   filter: [string, string][]
@@ -25,7 +26,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
     const filters = mergeFilters(scope, typed, jobName(job))
     return { organization, job: { ...job, collection: { ...job.collection, filters, scope } } }
   })
-  const log = await openLog(runtime, globals)
+  const log = await openLog(globals, runtime)
   const session = await openCommand({ config, runtime, ...log })
   try {
     const kind = filter.length > 0 || firstPage > 1 ? 'partial' : 'full'

@@ -27,7 +27,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
     stderr.write(`there is nothing to forget: there is no mirror at ${config.database} yet\n`)
     return 0
   }
-  const mirror = await openToChange(config, runtime, globals, { isForgetting: true })
+  const mirror = await openToChange(config, runtime, globals, true)
   try {
     const mirrored = await mirror.run(listedOrganizations)
     const { id, name } = organizationToForget(org, mirrored, config.organizations)

@@ -8,8 +8,8 @@ import { type Connection, runRule } from '../../store/sqlite/driver.ts'
 import { translate } from '../../store/sqlite/file/errors.ts'
 import { createLockWait } from '../../store/sqlite/transaction.ts'
 import { counted, printable } from '../../text.ts'
-import { assertMirror } from '../file/mirror.ts'
 import { openConnection } from '../file/open.ts'
+import { openMirrorFile } from '../file/reading.ts'
 import { connect } from '../postgres/connect.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
@@ -29,7 +29,7 @@ export async function run(runtime: Runtime, _globals: Globals, { from, to }: Opt
   if ('problem' in parsed) throw new UsageError(`--to ${parsed.problem}`)
   const { authority, shown } = parsed.value
   const file = path.resolve(cwd, from)
-  assertMirror(file)
+  openMirrorFile(file, false).close()
   const report = (message: string) => stderr.write(`${message}\n`)
   const onTable = (table: string, rows: number) => report(`${table}: ${counted(rows, 'row')}`)
   // The server first: a wrong address costs nothing.

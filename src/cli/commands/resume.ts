@@ -16,7 +16,7 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     stderr.write(`there is nothing to resume: there is no mirror at ${config.database} yet\n`)
     return 0
   }
-  const mirror = await openToChange(config, runtime, globals, { isForgetting: false })
+  const mirror = await openToChange(config, runtime, globals, false)
   let lifted: string[]
   try {
     lifted = await mirror.tokens.resume(organizations.map(({ id }) => id))

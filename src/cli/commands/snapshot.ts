@@ -3,7 +3,7 @@ import path from 'node:path'
 import { UsageError } from '../../errors.ts'
 import { copyMirror } from '../../store/sqlite/copy.ts'
 import { inBytes } from '../../text.ts'
-import { openMirror } from '../file/mirror.ts'
+import { openMirrorFile } from '../file/reading.ts'
 import { type DatabaseOption, readTarget } from '../mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
@@ -27,7 +27,7 @@ export async function run(
     throw new UsageError(`${target} exists, and is left as it is: name a file that is not there yet`)
   if (!fs.existsSync(folder)) throw new UsageError(`there is no folder ${folder}`)
   // Whether it is one that can be read.
-  openMirror(mirror, config === null).close()
+  openMirrorFile(mirror, config === null).close()
   const task = { mirror, target, mode: null, at: now(), isPublished: false }
   const bytes = await copyMirror(task, processName, signal)
   stderr.write(`${target}: ${inBytes(bytes)}\n`)

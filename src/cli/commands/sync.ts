@@ -1,9 +1,10 @@
 import { UsageError } from '../../errors.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfJobs } from '../exit-code.ts'
+import { openLog } from '../output/log.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { openCommand, openLog } from '../session.ts'
+import { openCommand } from '../session.ts'
 
 interface Options extends JobSelection {
   refresh?: boolean
@@ -20,7 +21,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
     throw new UsageError('--accept-removals: a refresh removes nothing; leave out --refresh to walk the list')
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
-  const log = await openLog(runtime, globals)
+  const log = await openLog(globals, runtime)
   const session = await openCommand({ config, runtime, acceptAddress, ...log })
   try {
     const instead = refresh ? 'newest' : undefined

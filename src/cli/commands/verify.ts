@@ -4,12 +4,12 @@ import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import { counted, grouped, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
-import { noMirror } from '../file/mirror.ts'
-import { isMade } from '../mirror.ts'
+import { isMade, noMirror } from '../mirror.ts'
+import { openLog } from '../output/log.ts'
 import { runConcurrently } from '../run-jobs.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 import { type JobSelection, selectJobs } from '../selection.ts'
-import { openCommand, openLog } from '../session.ts'
+import { openCommand } from '../session.ts'
 
 interface Options extends JobSelection {
   wait?: boolean
@@ -21,7 +21,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options)
   if (!(await isMade(config, runtime))) throw noMirror(config.database)
-  const log = await openLog(runtime, globals)
+  const log = await openLog(globals, runtime)
   const session = await openCommand({ config, runtime, ...log })
   try {
     const tasks = jobs.map(
@@ -36,7 +36,7 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
             now,
             sleep,
             yieldToEventLoop,
-            observe: session.reporter.observeVerify(job),
+            observe: session.reporter.observe(job),
             signal: stop,
           }),
     )

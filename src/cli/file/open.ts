@@ -20,7 +20,7 @@ import {
 } from '../../store/sqlite/transaction.ts'
 import type { OpenMirror, OpenOptions } from '../mirror.ts'
 import type { Runtime } from '../runtime.ts'
-import { unwritableNow } from './mirror.ts'
+import { unwritableNow } from './reading.ts'
 
 /** Rows of one transaction: some tens of milliseconds. */
 const FORGOTTEN_AT_ONCE = 500

@@ -1,17 +1,70 @@
+import fs from 'node:fs'
+import { MirrorError } from '../../errors.ts'
+import type { Connection } from '../../store/sqlite/driver.ts'
+import { rightsMissing, translatingErrors } from '../../store/sqlite/file/errors.ts'
+import { assertMayRead, type Header, inspectHeader, openForReading } from '../../store/sqlite/file/open.ts'
 import { assertReadingSql, createReader, type Parameters } from '../../store/sqlite/read/reader.ts'
+import { freeBytes, fullDisk, readFileFacts } from '../../store/sqlite/read/status.ts'
+import { type MirrorPlace, noMirror } from '../mirror.ts'
+import type { MirrorFacts } from '../read-status.ts'
 import { assertExport, type QueryWork, type ReadingTask, writeResult } from '../reading.ts'
 import type { Runtime } from '../runtime.ts'
-import { isNotMadeYet, openMirror } from './mirror.ts'
+
+// A mirror in a file, as it is read; `open.ts` opens it for writing.
+
+/** `isCopy`: the user named this file with `--database`. Throws MirrorError where there is nothing to read. */
+export function openMirrorFile(file: string, isCopy: boolean): Connection {
+  const connection = openForReading(file, isCopy)
+  if (connection) return connection
+  throw isCopy
+    ? new MirrorError(`--database ${file}: there is no mirror, and no copy of one, at this place`)
+    : noMirror(file)
+}
+
+export async function readFacts(
+  { database, config }: MirrorPlace,
+  { isAlive, now }: Runtime,
+): Promise<MirrorFacts | null> {
+  const connection = config ? openForReading(database) : openMirrorFile(database, true)
+  try {
+    return connection && readFileFacts(connection, isAlive, now())
+  } finally {
+    connection?.close()
+  }
+}
+
+/**
+ * Why the mirror cannot be written now. Of a file that the user named it is not known who writes it, nor with what rights, but on a full disk
+ * nobody can. A copy, which is not in WAL mode, is never written.
+ */
+export function writeFault({ database, config }: MirrorPlace): string | null {
+  if (config) return unwritableNow(database, false)
+  const header = headerOf(database)
+  return header.kind === 'sqlite' && header.isInWal ? fullDisk(database, freeBytes(database)) : null
+}
+
+/** Why the mirror cannot be written now; null if it can, or there is none yet. `isWriter`: whether this process writes it. */
+export function unwritableNow(file: string, isWriter: boolean): string | null {
+  const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
+  return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
+}
+
+function headerOf(file: string): Header {
+  return translatingErrors(file, () => {
+    assertMayRead(file)
+    return inspectHeader(file)
+  })
+}
 
 /** Does the task on a mirror in a file. Throws UsageError and MirrorError. */
 export async function readFile(runtime: Pick<Runtime, 'stdout'>, task: ReadingTask): Promise<void> {
   const { database, config, work } = task
-  if (isNotMadeYet(database)) {
+  if (['absent', 'empty'].includes(headerOf(database).kind)) {
     // Usage is checked before the mirror is looked at.
     if (work.kind === 'query') assertReadingSql(work.sql, valuesOf(work.parameters))
     else if (config) assertExport(work, config)
   }
-  const connection = openMirror(database, config === null)
+  const connection = openMirrorFile(database, config === null)
   const reader = createReader(connection, database)
   try {
     const query = (sql: string, parameters: QueryWork['parameters']) => {
@@ -19,7 +72,7 @@ export async function readFile(runtime: Pick<Runtime, 'stdout'>, task: ReadingTa
       // All rows are one batch, which is read while it is written.
       return { ...head, batches: [rows] }
     }
-    await writeResult(runtime, { ...reader, query }, task)
+    await writeResult(runtime, { ask: reader.ask, query }, task)
   } finally {
     connection.close()
   }

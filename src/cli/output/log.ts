@@ -1,8 +1,70 @@
-import type { Writable } from 'node:stream'
+import { Writable } from 'node:stream'
+import { createLogUpdate } from 'log-update'
 import pino, { type Logger } from 'pino'
 import { printable, printableJson } from '../../text.ts'
-import type { Globals, Runtime } from '../runtime.ts'
-import type { Terminal } from './terminal.ts'
+import type { Globals, Output, Runtime } from '../runtime.ts'
+
+// Standard error: JSON lines, or on a terminal text and below it lines that are drawn again and again.
+
+/** Where a command writes what it does. */
+export interface Log {
+  logger: Logger
+  /** Replaces the drawn lines by these; absent where nothing can be drawn. */
+  draw?: (lines: readonly string[]) => void
+}
+
+export async function openLog(
+  { logLevel, logFormat, quiet }: Globals,
+  { stderr, errors, env }: Runtime,
+): Promise<Log> {
+  const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
+  const output = errors ?? stderr
+  const isTerminal = output.isTTY === true
+  const drawing = isTerminal && !quiet && env.TERM !== 'dumb' ? createDrawing(output) : null
+  const logger = await createLogger({
+    level,
+    destination: drawing?.above ?? output,
+    pretty: logFormat === undefined ? isTerminal : logFormat === 'pretty',
+    color: isTerminal && !env.NO_COLOR && env.TERM !== 'dumb',
+  })
+  return drawing ? { logger, draw: drawing.draw } : { logger }
+}
+
+/** Lines at the end of a terminal. `above`: a stream for what is written before them. */
+function createDrawing(output: Output) {
+  // A terminal that does not know its size reports 0.
+  const size = () => ({ columns: output.columns || 80, rows: output.rows || 24 })
+  const stream = {
+    write: (text: string) => output.write(text),
+    isTTY: true,
+    get columns() {
+      return size().columns
+    },
+    get rows() {
+      return size().rows
+    },
+  }
+  // A hidden cursor would stay hidden where the process is killed.
+  const update = createLogUpdate(stream as NodeJS.WriteStream, { showCursor: true })
+  let drawn = ''
+  const show = () => (drawn === '' ? update.clear() : update(drawn))
+  return {
+    above: new Writable({
+      write(chunk, _encoding, done) {
+        update.clear()
+        output.write(chunk)
+        show()
+        done()
+      },
+    }),
+    draw(lines: readonly string[]): void {
+      const { columns, rows } = size()
+      const fitting = lines.slice(0, Math.max(Math.floor(rows / 2), 1))
+      drawn = fitting.map((line) => line.slice(0, columns - 1)).join('\n')
+      show()
+    },
+  }
+}
 
 export interface LoggerOptions {
   level: string
@@ -10,22 +72,6 @@ export interface LoggerOptions {
   /** Readable lines for a person, instead of JSON. */
   pretty: boolean
   color: boolean
-}
-
-/** Whether the log is text or JSON, and where it goes. With `--quiet` only errors are written, and no progress. */
-export function loggerOptions(
-  { logLevel, logFormat, quiet }: Globals,
-  { stderr, errors, env }: Runtime,
-  terminal: Terminal,
-): LoggerOptions {
-  const level = quiet && logLevel !== 'silent' && logLevel !== 'fatal' ? 'error' : logLevel
-  const isOnTerminal = terminal.isWatched || errors?.isTTY === true
-  return {
-    level,
-    destination: terminal.isWatched ? terminal.log : (errors ?? stderr),
-    pretty: logFormat === undefined ? isOnTerminal : logFormat === 'pretty',
-    color: isOnTerminal && !env.NO_COLOR && env.TERM !== 'dumb',
-  }
 }
 
 /**
@@ -38,14 +84,17 @@ export async function createLogger({ level, destination, pretty, color }: Logger
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { err: loggedError },
+    serializers: {
+      err: (error: unknown) =>
+        error instanceof Error ? { type: error.name, message: error.message } : { message: String(error) },
+    },
   }
   // Data must not move the cursor of a terminal.
   const safe = { write: (line: string) => destination.write(printableJson(line)) }
   return pino(options, pretty ? await prettyText(destination, color) : safe)
 }
 
-/** A stream that writes the JSON lines of a logger as text: the list, and the message. */
+/** A stream that writes the JSON lines of a logger as text: the list, the message and the error. */
 async function prettyText(destination: Writable, color: boolean): Promise<Writable> {
   // Loading it takes 20 ms, and a service never needs it.
   const { default: pretty } = await import('pino-pretty')
@@ -55,15 +104,10 @@ async function prettyText(destination: Writable, color: boolean): Promise<Writab
     translateTime: 'SYS:HH:MM:ss',
     hideObject: true,
     messageFormat: ({ organization, collection, msg, error_code: code, error_message: why }) => {
-      const words = typeof why === 'string' ? [msg, code, why] : [msg]
       const list = typeof collection === 'string' ? `${String(organization)} ${collection} ` : ''
       // Messages of errors begin with the name of the list, since they also stand alone.
-      const text = words.map((word) => String(word).replace(list, '')).join(': ')
-      return printable(`${list}${text}`, 2000)
+      const error = typeof why === 'string' ? `: ${String(code)}: ${why.replace(list, '')}` : ''
+      return printable(`${list}${String(msg)}${error}`, 2000)
     },
   })
-}
-
-function loggedError(error: unknown): object {
-  return error instanceof Error ? { type: error.name, message: error.message } : { message: String(error) }
 }

@@ -23,22 +23,6 @@ export interface Progress {
   owner: string | null
 }
 
-export function newProgress(label: string, budget: string): Progress {
-  return {
-    label: printable(label, 60),
-    budget,
-    begunAt: null,
-    pages: 0,
-    page: 0,
-    lastPage: null,
-    rows: 0,
-    waitedMs: 0,
-    wait: null,
-    perMinute: null,
-    owner: null,
-  }
-}
-
 /** More lines fit on no screen. */
 const MOST_LINES = 50
 
@@ -54,35 +38,29 @@ export function progressLines(lists: readonly Progress[], now: number): string[]
   })
 }
 
-function paceOf(
-  { budget, begunAt, pages, page, lastPage, waitedMs, wait, perMinute }: Progress,
-  now: number,
-): Pace {
+function paceOf(list: Progress, now: number): Pace {
+  const { budget, pages, page, lastPage, waitedMs, perMinute } = list
   return {
     budget,
     pages,
-    runMs: now - (begunAt ?? now),
+    runMs: now - (list.begunAt ?? now),
     waitedMs,
-    waitMs: Math.max((wait?.until ?? now) - now, 0),
+    waitMs: Math.max((list.wait?.until ?? now) - now, 0),
     pagesLeft: pages === 0 || lastPage === null ? null : Math.max(lastPage - page, 0),
     perMinute,
   }
 }
 
 /** `page 12 of 40, 300 rows, about 2 minutes left`, or what the list waits for. */
-function stateText(
-  { owner, pages, page, lastPage, rows, wait }: Progress,
-  left: number | null,
-  now: number,
-): string {
+function stateText(list: Progress, left: number | null, now: number): string {
+  const { owner, pages, page, lastPage, rows, wait } = list
   if (owner !== null) return `waits for ${printable(owner, 60)}`
   const of = lastPage === null || lastPage < page ? '' : ` of ${grouped(lastPage)}`
+  const waits = wait !== null && wait.until > now
   const parts = [
-    ...(pages === 0 ? [] : [`page ${grouped(page)}${of}`, counted(rows, 'row')]),
-    ...(left === null ? [] : [`about ${inWords(left)} left`]),
-    ...(wait && wait.until > now
-      ? [`waits ${inWords(wait.until - now)}: ${printable(wait.reason, 100)}`]
-      : []),
+    pages > 0 && `page ${grouped(page)}${of}, ${counted(rows, 'row')}`,
+    left !== null && `about ${inWords(left)} left`,
+    waits && `waits ${inWords(wait.until - now)}: ${printable(wait.reason, 100)}`,
   ]
-  return parts.length === 0 ? 'waits for its first page' : parts.join(', ')
+  return parts.filter((part) => part !== false).join(', ') || 'waits for its first page'
 }

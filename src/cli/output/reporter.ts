@@ -1,31 +1,26 @@
 import type { Logger } from 'pino'
 import { allowedPerMinute } from '../../api/rate/budget.ts'
 import type { Config } from '../../config/config.ts'
-import type { ErrorCode, KnownError } from '../../errors.ts'
-import type { JobEvent, JobResult } from '../../sync/job.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { JobEvent } from '../../sync/job.ts'
 import { ownerName, workText } from '../../sync/owner-work.ts'
-import type { Job, Notice, Observe, Page } from '../../sync/types.ts'
+import type { Job, Notice, Observe } from '../../sync/types.ts'
 import type { VerifyEvent } from '../../sync/verify.ts'
-import { counted, grouped, inWords, jobName, printable } from '../../text.ts'
+import { counted, jobName, printable } from '../../text.ts'
 import type { Runtime } from '../runtime.ts'
-import { newProgress, type Progress, progressLines } from './progress.ts'
+import type { Log } from './log.ts'
+import { type Progress, progressLines } from './progress.ts'
 import { logRefresh, logRun, logVerified } from './run-lines.ts'
-import type { Terminal } from './terminal.ts'
 
 export interface Reporter {
-  /** What is reported of a job's sync. */
-  observe(job: Job): Observe<JobEvent>
-  observeVerify(job: Job): Observe<VerifyEvent>
-  /** On a terminal: a last line with the sums of the command; none for a single list, of which the line of its run has said it. */
-  summarize(): void
+  /** Gets what happens while a job is synced or verified. */
+  observe(job: Job): Observe<JobEvent | VerifyEvent>
   close(): void
 }
 
-export interface ReporterOptions {
+export interface ReporterOptions extends Log {
   config: Pick<Config, 'rateLimit'>
   runtime: Pick<Runtime, 'now' | 'every'>
-  logger: Logger
-  terminal: Terminal
   /** Names the rate budget of a job. */
   budgetOf: (job: Job) => string
   /** Called after each refresh. */
@@ -41,24 +36,20 @@ const LOGGED_WAIT_MS = 5000
 const SHARED: ReadonlySet<ErrorCode> = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'DATABASE'])
 const TOLD_AGAIN_MS = 300_000
 
-/** Reports what jobs do: as log lines, and on a terminal as progress lines, too. */
+/** Reports what jobs do: as log lines, and on a terminal as a line a list, too. */
 export function createReporter({
   config,
   runtime,
   logger,
-  terminal,
+  draw,
   budgetOf,
   onRefresh,
 }: ReporterOptions): Reporter {
   const { now, every } = runtime
-  const begunAt = now()
-  const totals = { lists: 0, failed: 0, rows_added: 0, rows_changed: 0, rows_removed: 0 }
   const running = new Set<Progress>()
   const toldAt = new Map<string, number>()
-  const draw = () => {
-    if (terminal.isWatched) terminal.draw(running.size === 0 ? [] : progressLines([...running], now()))
-  }
-  const stopDrawing = terminal.isWatched ? every(DRAW_EVERY_MS, draw) : () => {}
+  const redraw = () => draw?.(running.size === 0 ? [] : progressLines([...running], now()))
+  const stopDrawing = draw ? every(DRAW_EVERY_MS, redraw) : () => {}
 
   /** Whether such a fault was told lately, of any list; else it is now. */
   function isKnown(event: 'retry' | 'end', code: ErrorCode | undefined): boolean {
@@ -71,21 +62,23 @@ export function createReporter({
 
   function observe(job: Job): Observe<JobEvent | VerifyEvent> {
     const log = logger.child({ organization: job.organization.name, collection: job.collection.name })
-    const list = newProgress(jobName(job), budgetOf(job))
     const observedAt = now()
     let walkId: number | null = null
-    running.add(list)
-    draw()
-
-    const end = (error: KnownError | null, run: JobResult['run']) => {
-      running.delete(list)
-      draw()
-      totals.lists++
-      if (error) totals.failed++
-      totals.rows_added += run?.rowsAdded ?? 0
-      totals.rows_changed += run?.rowsChanged ?? 0
-      totals.rows_removed += run?.rowsRemoved ?? 0
+    const list: Progress = {
+      label: printable(jobName(job), 60),
+      budget: budgetOf(job),
+      begunAt: null,
+      pages: 0,
+      page: 0,
+      lastPage: null,
+      rows: 0,
+      waitedMs: 0,
+      wait: null,
+      perMinute: null,
+      owner: null,
     }
+    running.add(list)
+    redraw()
 
     return (event) => {
       const at = now()
@@ -131,16 +124,19 @@ export function createReporter({
           return
         case 'page': {
           const { page, result, itemsInWalk } = event
+          const { number, items, lastPage, next, announcedLimit } = page
+          Object.assign(list, { page: number, lastPage, rows: itemsInWalk })
           list.pages++
-          list.page = page.number
-          list.lastPage = page.lastPage
-          list.rows = itemsInWalk
-          list.perMinute = allowedPerMinute(page.announcedLimit, config.rateLimit)
-          const { added, changed } = result
-          const fields = { walk_id: walkId, page: page.number, items: page.items.length, added, changed }
-          log.debug({ event: 'page_read', ...fields }, 'page read')
-          logBeyondEnd(log, page)
-          logNotices(log, page.number, result.notices)
+          list.perMinute = allowedPerMinute(announcedLimit, config.rateLimit)
+          const fields = { walk_id: walkId, page: number, items: items.length }
+          const { added, changed, notices } = result
+          log.debug({ event: 'page_read', ...fields, added, changed }, 'page read')
+          if (number > 1 && items.length === 0 && next === null) {
+            const length = lastPage === null ? '' : ` (${counted(lastPage, 'page')})`
+            const text = `page ${number} is beyond the end of the list${length}: nothing is there`
+            log.info({ event: 'beyond_end', page: number }, text)
+          }
+          logNotices(log, number, notices)
           return
         }
         case 'notices':
@@ -157,13 +153,13 @@ export function createReporter({
           return
         case 'finish': {
           const { result } = event
-          end(result.error ?? result.heldBack, result.run)
+          running.delete(list)
           // A refresh is reported already.
           if (!result.isInstead) logRun(log, result, at - observedAt, isKnown('end', result.error?.code))
           return
         }
         case 'verified':
-          end(event.result.error, null)
+          running.delete(list)
           logVerified(log, event.result, at - observedAt)
           return
         case 'throttled':
@@ -174,20 +170,9 @@ export function createReporter({
 
   return {
     observe,
-    observeVerify: observe,
-    summarize() {
-      if (!terminal.isWatched || totals.lists < 2) return
-      const { lists, failed, rows_added: added, rows_changed: changed, rows_removed: removed } = totals
-      const ms = now() - begunAt
-      const ended = failed === 0 ? 'all ended well' : `${grouped(failed)} did not end well`
-      logger.info(
-        { event: 'command_finished', duration_ms: ms, ...totals },
-        `${counted(lists, 'list')} in ${inWords(ms)}: ${ended}; ${counted(added, 'row')} new, ${grouped(changed)} changed, ${grouped(removed)} removed`,
-      )
-    },
     close() {
       stopDrawing()
-      terminal.close()
+      draw?.([])
     },
   }
 }
@@ -195,13 +180,4 @@ export function createReporter({
 function logNotices(log: Logger, page: number, notices: readonly Notice[]): void {
   for (const { event = 'columns_changed', level, message } of notices)
     log[level]({ event, page }, printable(message, 500))
-}
-
-function logBeyondEnd(log: Logger, { number: page, items, next, lastPage }: Page): void {
-  if (page === 1 || items.length > 0 || next !== null) return
-  const length = lastPage === null ? '' : ` (${counted(lastPage, 'page')})`
-  log.info(
-    { event: 'beyond_end', page },
-    `page ${page} is beyond the end of the list${length}: nothing is there`,
-  )
 }

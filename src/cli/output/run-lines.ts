@@ -4,7 +4,7 @@ import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
 import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
 import { untrustedNote } from '../../sync/removals.ts'
-import type { Job } from '../../sync/types.ts'
+import type { Job, Trigger } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
 import { counted, grouped } from '../../text.ts'
 
@@ -29,90 +29,81 @@ function runNumbers(run: Run) {
 
 /** `finished: 21 pages, 12 new, 3 changed, 1 removed`, or how it ended. */
 function endText(error: KnownError | null, { pages, rowsAdded, rowsChanged, rowsRemoved }: Run): string {
-  if (error?.code === 'INTERRUPTED') return 'interrupted'
-  if (error) return 'failed'
+  if (error) return error.code === 'INTERRUPTED' ? 'interrupted' : 'failed'
   const removed = rowsRemoved > 0 ? `, ${grouped(rowsRemoved)} removed` : ''
   return `finished: ${counted(pages, 'page')}, ${grouped(rowsAdded)} new, ${grouped(rowsChanged)} changed${removed}`
 }
 
-type Level = 'debug' | 'info' | 'warn' | 'error'
-
-/**
- * The level of the line that ends a run. BUSY is no error, but somebody who asked for the list by hand did not get it. `isKnown`: its
- * cause was told of another list.
- */
-function levelOf(error: KnownError, { isByHand = true, isKnown = false } = {}): Level {
-  if (error.code === 'INTERRUPTED') return 'warn'
-  if (error.code === 'BUSY') return isByHand ? 'warn' : 'info'
-  return isKnown ? 'info' : 'error'
+/** Of the line that ends a run. BUSY is no error, but somebody who asked for the list by hand did not get it. */
+function levelOf({ code }: KnownError, trigger?: Trigger): 'info' | 'warn' | 'error' {
+  if (code === 'INTERRUPTED') return 'warn'
+  if (code !== 'BUSY') return 'error'
+  return trigger === 'schedule' || trigger === 'refresh' ? 'info' : 'warn'
 }
 
 function failure(error: KnownError | null): object {
   return error ? { error_code: error.code, error_message: error.message } : {}
 }
 
+/** What a report of a defect needs. */
 function logStack(log: Logger, error: KnownError | null): void {
   if (error?.code === 'INTERNAL')
     log.debug({ event: 'error_stack', stack: error.stack }, 'where the unexpected error came from')
 }
 
+/** `isKnown`: the cause of its failure was told of another list. */
 export function logRun(log: Logger, result: JobResult, ms: number, isKnown: boolean): void {
-  const { run, runId, walk, items, trigger, coverage, error, heldBack, untrusted } = result
-  const isByHand = trigger !== 'schedule' && walk === null
-  const level = error ? levelOf(error, { isByHand, isKnown }) : heldBack ? 'warn' : 'info'
+  const { run, walk, trigger, coverage, error, heldBack, untrusted } = result
+  const level = error ? (isKnown ? 'info' : levelOf(error, trigger)) : heldBack ? 'warn' : 'info'
+  const fields = { trigger, ...failure(error ?? heldBack) }
   if (!run) {
-    logNoRun(log, result, level)
+    // A refresh is tried again every few minutes: what keeps it from running was reported where that began, or ends by itself.
+    const isExpected = trigger === 'refresh' && /^(?:BUSY|UNAUTHORIZED|RATE_LIMITED)$/.test(error?.code ?? '')
+    if (walk)
+      log[level](
+        { event: 'run_lost', ...fields },
+        'run lost: another process has the list, or the mirror cannot be read',
+      )
+    else log[isExpected ? 'debug' : level]({ event: 'run_not_begun', ...fields }, 'run not begun')
     return
   }
-  const fields = {
-    event: 'run_finished',
-    run_id: runId,
-    duration_ms: ms,
-    trigger,
-    status: error ? (error.code === 'INTERRUPTED' ? 'interrupted' : 'failed') : 'succeeded',
-    walk_id: walk?.id,
-    first_page: walk?.checkpoint.nextPage,
-    items,
-    ...runNumbers(run),
-    coverage,
-    ...failure(error ?? heldBack),
-  }
-  log[level](fields, `run ${endText(error, run)}${error || coverage === null ? '' : `, ${coverage}`}`)
+  log[level](
+    {
+      event: 'run_finished',
+      run_id: result.runId,
+      duration_ms: ms,
+      status: error ? (error.code === 'INTERRUPTED' ? 'interrupted' : 'failed') : 'succeeded',
+      walk_id: walk?.id,
+      first_page: walk?.checkpoint.nextPage,
+      items: result.items,
+      ...runNumbers(run),
+      coverage,
+      ...fields,
+    },
+    `run ${endText(error, run)}${error || coverage === null ? '' : `, ${coverage}`}`,
+  )
   if (untrusted)
-    log.warn({ event: 'walk_untrusted', run_id: runId, walk_id: walk?.id }, untrustedNote(untrusted))
+    log.warn({ event: 'walk_untrusted', run_id: result.runId, walk_id: walk?.id }, untrustedNote(untrusted))
   logStack(log, error)
-}
-
-/** A refresh is tried again every few minutes: what keeps it from running was reported where that began, or ends by itself. */
-const EXPECTED: ReadonlySet<string> = new Set(['BUSY', 'UNAUTHORIZED', 'RATE_LIMITED'])
-
-/** Of a job that did not begin, or whose mirror was lost. */
-function logNoRun(log: Logger, { walk, trigger, error, heldBack }: JobResult, level: Level): void {
-  const isExpected = trigger === 'refresh' && EXPECTED.has(error?.code ?? '')
-  const fields = { trigger, ...failure(error ?? heldBack) }
-  if (walk === null) log[isExpected ? 'debug' : level]({ event: 'run_not_begun', ...fields }, 'run not begun')
-  else
-    log[level](
-      { event: 'run_lost', ...fields },
-      'run lost: another process has the list, or the mirror cannot be read',
-    )
 }
 
 export function logRefresh(log: Logger, { collection }: Job, result: RefreshResult): void {
   const { runId, run, saved, isAsked, error } = result
   const isNews = isAsked || run.rowsAdded + run.rowsChanged > 0
-  const fields = {
-    event: 'refresh_finished',
-    run_id: runId,
-    duration_ms: result.tookMs,
-    ...runNumbers(run),
-    fresh_as_of: new Date(saved.freshAsOf).toISOString(),
-    newest: saved.newest,
-    ...failure(error),
-  }
   // Hundreds of refreshes a day find nothing.
-  const level = error ? levelOf(error, { isByHand: false }) : isNews ? 'info' : 'debug'
-  log[level](fields, `refresh ${endText(error, run)}`)
+  const level = error ? levelOf(error, 'refresh') : isNews ? 'info' : 'debug'
+  log[level](
+    {
+      event: 'refresh_finished',
+      run_id: runId,
+      duration_ms: result.tookMs,
+      ...runNumbers(run),
+      fresh_as_of: new Date(saved.freshAsOf).toISOString(),
+      newest: saved.newest,
+      ...failure(error),
+    },
+    `refresh ${endText(error, run)}`,
+  )
   if (!error && shouldWarnOfChanges(saved.state))
     log.warn(
       { event: 'refresh_stopped_early', run_id: runId },

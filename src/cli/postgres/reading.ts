@@ -11,7 +11,7 @@ import {
 } from '../../store/postgres/read/query.ts'
 import type { Cursor } from '../../store/postgres/server/pool.ts'
 import type { Server } from '../../store/postgres/server/server.ts'
-import { noMirror } from '../file/mirror.ts'
+import { noMirror } from '../mirror.ts'
 import { assertExport, type ReadableMirror, type ReadingTask, writeResult } from '../reading.ts'
 import type { Runtime } from '../runtime.ts'
 import { connect } from './connect.ts'

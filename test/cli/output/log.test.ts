@@ -48,7 +48,6 @@ describe('the log', () => {
       level: 'trace',
       organization: 'acme',
       collection: 'orders',
-      method: 'GET',
       path: '/api/v1/admin/orders',
       duration_ms: expect.any(Number),
       rate_limit: 600,

@@ -1,4 +1,4 @@
-import type { Logger } from 'pino'
+import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { createReporter } from '../../../src/cli/output/reporter.ts'
 import { type ErrorCode, JobError } from '../../../src/errors.ts'
@@ -11,11 +11,10 @@ const MINUTE = 60_000
 /** A reporter on a terminal, what it drew last, and the lines that it logged. */
 function createWatched() {
   const clock = { now: 0 }
-  const told: { level: string; event: string; msg: string }[] = []
-  const listen = (level: string) => (fields: { event: string }, msg: string) =>
-    told.push({ level, event: fields.event, msg })
-  const logger = Object.fromEntries(['debug', 'info', 'warn', 'error'].map((level) => [level, listen(level)]))
-  const terminal = { drawn: [] as readonly string[], tick: () => {} }
+  const told: { level: string; event: string }[] = []
+  const write = (line: string) => void told.push(JSON.parse(line) as (typeof told)[number])
+  let drawn: readonly string[] = []
+  let tick: (() => unknown) | null = null
   const reporter = createReporter({
     config: {
       rateLimit: { requestsPerMinute: null, sharePercent: 100, scope: 'token', fallbackWait: 1, maxWait: 1 },
@@ -23,25 +22,20 @@ function createWatched() {
     runtime: {
       now: () => clock.now,
       every: (_, task) => {
-        terminal.tick = task
+        tick = task
         return () => {}
       },
     },
-    logger: { ...logger, child: () => logger } as unknown as Logger,
-    terminal: {
-      isWatched: true,
-      log: process.stderr,
-      draw: (lines) => {
-        terminal.drawn = lines
-      },
-      close: () => {},
+    logger: pino({ level: 'debug', formatters: { level: (level) => ({ level }) } }, { write }),
+    draw: (lines) => {
+      drawn = lines
     },
     budgetOf: () => 'budget',
   })
   const shown = (at = clock.now) => {
     clock.now = at
-    terminal.tick()
-    return terminal.drawn
+    tick?.()
+    return drawn
   }
   return { clock, told, reporter, shown }
 }
@@ -112,89 +106,51 @@ describe('the line of a list on a terminal', () => {
     expect(watched.shown(10_000)).toEqual([`acme orders  ${line}`])
   })
 
-  it('comes before those that have not begun, at most fifty fit, and it goes at the end', () => {
+  it('comes before those that have not begun, counts those that share its limit, and goes at the end', () => {
     const watched = createWatched()
     for (let index = 0; index < 60; index++) watched.reporter.observe(named(`list-${index}`))
     const observe = read(watched, 'busy', 20)
 
-    expect(watched.shown(10_000)[0]).toMatch(/^busy orders /)
+    expect(watched.shown(10_000)[0]).toMatch(/^busy orders +page 20 of 40, 500 rows$/)
     expect(watched.shown()).toHaveLength(50)
     observe({ kind: 'finish', result: NO_RUN })
     expect(watched.shown()[0]).toMatch(/^list-0 orders /)
   })
-
-  it('counts the lists that share a limit for the time that is left', () => {
-    const watched = createWatched()
-    for (const organization of ['acme', 'globex'])
-      read(watched, organization, 10, 10)({ kind: 'waited', ms: 299_000 })
-
-    expect(watched.shown(300_000)[0]).toContain('about 6 minutes left')
-  })
 })
 
-/** How many warnings there are about pages of four lists that fail at these minutes. */
-function warningsOf(code: ErrorCode, minutes: readonly number[]): number {
-  const { clock, told, reporter } = createWatched()
-  const lists = Array.from({ length: 4 }, () => reporter.observe(jobOf()))
-  for (const minute of minutes) {
-    clock.now = minute * MINUTE
-    for (const observe of lists) observe({ kind: 'retry', code, reason: 'away', delayMs: 1000 })
-  }
-  return told.filter(({ level }) => level === 'warn').length
-}
+it.each<[ErrorCode, minutes: number[], warnings: number]>([
+  ['NETWORK', [0, 1, 2, 4], 1],
+  ['TIMEOUT', [0, 6, 12], 3],
+  ['BAD_RESPONSE', [0], 4],
+])(
+  'a fault that lists have at once is told of one, and again after five minutes: %s at %j',
+  (code, minutes, warnings) => {
+    const { clock, told, reporter } = createWatched()
+    const lists = Array.from({ length: 4 }, () => reporter.observe(jobOf()))
+    for (const minute of minutes) {
+      clock.now = minute * MINUTE
+      for (const observe of lists) observe({ kind: 'retry', code, reason: 'away', delayMs: 1000 })
+    }
 
-describe('a fault that all lists have at once', () => {
-  it.each<[ErrorCode, minutes: number[], warnings: number]>([
-    ['NETWORK', [0], 1],
-    ['NETWORK', [0, 1, 2, 4], 1],
-    ['TIMEOUT', [0, 6, 12], 3],
-    ['BAD_RESPONSE', [0], 4],
-  ])('%s is told of one list, and again after five minutes: at %j', (code, minutes, warnings) => {
-    expect(warningsOf(code, minutes)).toBe(warnings)
-  })
-})
+    expect(told.filter(({ level }) => level === 'warn')).toHaveLength(warnings)
+  },
+)
 
-describe('the line of a job that', () => {
-  const walk = {} as NonNullable<JobResult['walk']>
+const walk = {} as NonNullable<JobResult['walk']>
 
-  it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([
-    ['did not begin: a refresh that is busy', { trigger: 'refresh' }, 'BUSY', 'debug', 'run_not_begun'],
-    [
-      'did not begin: a refresh whose token is held',
-      { trigger: 'refresh' },
-      'UNAUTHORIZED',
-      'debug',
-      'run_not_begun',
-    ],
-    ['did not begin: a refresh', { trigger: 'refresh' }, 'DATABASE', 'error', 'run_not_begun'],
-    ['did not begin: a busy one of a schedule', { trigger: 'schedule' }, 'BUSY', 'info', 'run_not_begun'],
-    ['did not begin: one of a schedule', { trigger: 'schedule' }, 'DATABASE', 'error', 'run_not_begun'],
-    ['did not begin: a busy one that somebody asked for', {}, 'BUSY', 'warn', 'run_not_begun'],
-    ['another worker has taken over', { walk }, 'BUSY', 'info', 'run_lost'],
-    ['lost its mirror', { walk }, 'DATABASE', 'error', 'run_lost'],
-  ])('%s', (_, changed, code, level, event) => {
-    const { told, reporter } = createWatched()
+it.each<[string, Partial<JobResult>, ErrorCode, level: string, event: string]>([
+  ['a refresh that is busy', { trigger: 'refresh' }, 'BUSY', 'debug', 'run_not_begun'],
+  ['a refresh whose token is held', { trigger: 'refresh' }, 'UNAUTHORIZED', 'debug', 'run_not_begun'],
+  ['a refresh', { trigger: 'refresh' }, 'DATABASE', 'error', 'run_not_begun'],
+  ['a busy one of a schedule', { trigger: 'schedule' }, 'BUSY', 'info', 'run_not_begun'],
+  ['one of a schedule', { trigger: 'schedule' }, 'DATABASE', 'error', 'run_not_begun'],
+  ['a busy one that somebody asked for', {}, 'BUSY', 'warn', 'run_not_begun'],
+  ['one that lost its mirror', { walk }, 'DATABASE', 'error', 'run_lost'],
+])('how loudly a job is told that did not run: %s', (_, changed, code, level, event) => {
+  const { told, reporter } = createWatched()
 
-    reporter.observe(jobOf())({
-      kind: 'finish',
-      result: { ...NO_RUN, ...changed, error: new JobError(code, 'why') },
-    })
+  const result = { ...NO_RUN, ...changed, error: new JobError(code, 'why') }
+  reporter.observe(jobOf())({ kind: 'finish', result })
 
-    expect(told.map((line) => [line.level, line.event])).toEqual([[level, event]])
-  })
-})
-
-it('the last line of a command has the sums of its lists, and says how many did not end well', () => {
-  const { clock, told, reporter } = createWatched()
-  const run = { pages: 1, rowsAdded: 10, rowsChanged: 2, rowsRemoved: 1 } as NonNullable<JobResult['run']>
-  const [first, second] = [reporter.observe(jobOf()), reporter.observe(jobOf())]
-  first({ kind: 'finish', result: { ...NO_RUN, run } })
-  second({ kind: 'finish', result: { ...NO_RUN, run, error: new JobError('INCOMPLETE', 'short') } })
-  clock.now = 13 * MINUTE
-
-  reporter.summarize()
-
-  expect(told.at(-1)?.msg).toBe(
-    '2 lists in 13 minutes: 1 did not end well; 20 rows new, 4 changed, 2 removed',
-  )
+  expect(told).toMatchObject([{ level, event, error_code: code, error_message: 'why' }])
 })
