@@ -53,6 +53,9 @@ function inWordsOf(database: Database, step: string): string {
 /** The same for the job that an outer query names `job`. */
 export const OF_OUTER_JOB = 'organization_id = job.organization_id AND collection = job.collection'
 
+/** The job of the parameters, where a query names it `job`. */
+export const THIS_JOB = 'job.organization_id = :organization AND job.collection = :collection'
+
 /** Joins the row with the greatest id of which the condition is true. `table` has an index by job and id. */
 export function joinLast(table: 'sync_runs' | 'sync_walks', as: string, where: string): string {
   return `LEFT JOIN ${table} AS ${as} ON ${as}.id = (SELECT max(id) FROM ${table} WHERE ${OF_OUTER_JOB} AND ${where})`
@@ -110,8 +113,7 @@ CREATE TABLE sync_jobs (
   owner TEXT /* the process that works on it, or did when it died */,
   epoch INTEGER NOT NULL DEFAULT 0 /* another number with each taking of the job: who has lost it writes nothing */,
   scope_path TEXT /* of the list that its last trusted walk read */,
-  scope_filters TEXT,
-  scope_mixed INTEGER NOT NULL DEFAULT 0 /* 1: since then pages of another list were written */,
+  scope_filters TEXT /* mixed: since then pages of another list were written */,
   rows_added INTEGER NOT NULL DEFAULT 0 /* rows ever added: two of these numbers tell how many are new */,
   refresh TEXT /* JSON: what the next refresh starts from; null before the first complete full walk */,
   refreshed_at TIME /* of the last page of a refresh: no later page carries an earlier time */,

@@ -26,7 +26,7 @@ import { unwritableNow } from './reading.ts'
 const FORGOTTEN_AT_ONCE = 500
 
 /** Opens the mirror in a file, or makes it. Throws MirrorError, and UsageError if it holds the lists of another address. */
-export async function openFile({ config, runtime, log, address }: OpenOptions): Promise<OpenMirror> {
+export async function openFile({ config, runtime, address }: OpenOptions): Promise<OpenMirror> {
   const { database: file, collections, keepRuns, api } = config
   const { now, randomHex, env, signal } = runtime
   // SQLite writes what outgrows its cache to a file. A container with a read-only root may have no other writable folder.
@@ -35,13 +35,11 @@ export async function openFile({ config, runtime, log, address }: OpenOptions): 
   const translated = <T>(task: () => T) => translatingErrors(file, task)
   try {
     const transact = translated(() => createTransact({ connection, ...patience }))
-    const warning = await transact(() => {
-      const adopted = address && runRule(connection, claimAddress(api.baseUrl, address === 'accept', file))
+    await transact(() => {
+      if (address) runRule(connection, claimAddress(api.baseUrl, address === 'accept', file))
       runRule(connection, saveSetting('program', manifest.version))
       runRule(connection, makeConfigured(SQLITE, collections))
-      return adopted
     })
-    if (warning) log.warn({ event: 'address_accepted' }, warning)
     const runner = runnerOn(connection, transact, patience)
     const leases = createLeases({
       ...runtime,

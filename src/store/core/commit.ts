@@ -16,27 +16,44 @@ export function* commitPage(
 ): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
   yield* tables.write(job, changes.upserts, typed, time)
   const at = timeOf(time)
+  const names = namesOf(job)
   const ids = JSON.stringify(changes.keys.map(({ id }) => id))
   const added = changes.upserts.filter(({ change }) => change === 'added').length
   const newRejects = yield* saveRejects(job, changes, answer?.walk.kind ?? 'refresh', at)
   if (answer) yield* saveAnswer(answer, newRejects, at)
   else {
-    yield* countAsSeen(job, ids)
-    yield* run(`UPDATE sync_jobs SET refreshed_at = :at WHERE ${OF_JOB}`, { ...namesOf(job), at })
+    yield* run(SEEN_BY_REFRESH, { ...names, ids })
+    yield* run(`UPDATE sync_jobs SET refreshed_at = :at WHERE ${OF_JOB}`, { ...names, at })
   }
   if (saved) yield* saveRefresh(job, saved)
   const counted = yield* one<{ hasMissing: number }>(COUNT_IN_RUN, {
-    ...namesOf(job),
+    ...names,
     runId: reader.id,
     items: changes.items,
     added,
     changed: changes.upserts.length - added,
     ...trafficValues(reader.traffic),
   })
-  yield* countInJob(job, added, row)
-  if (counted?.hasMissing !== 0) yield* findAgain(dialect, job, ids)
+  const scope = scopeOf(job)
+  const isOther = row.filters !== MIXED && (row.path !== scope.path || row.filters !== scope.filters)
+  // Most pages change neither, and then nothing is written.
+  if (added > 0 || isOther) yield* run(COUNT_IN_JOB, { ...names, ...scope, added })
+  if (counted?.hasMissing !== 0) {
+    const listed = `SELECT id.value FROM ${dialect.each(':ids::text', 'id')}`
+    const found = yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, {
+      ...names,
+      ids,
+    })
+    if (found > 0) yield* countHeld(job)
+  }
   return { newRejects, rowsAdded: row.rowsAdded + added }
 }
+
+/** The open full walks of the job count the items of a refresh as seen. */
+const SEEN_BY_REFRESH = `
+  INSERT INTO sync_refreshed (walk_id, keys)
+  SELECT id, :ids FROM sync_walks WHERE ${OF_JOB} AND status = 'open' AND kind = 'full'
+`
 
 const COUNT_IN_RUN = `
   UPDATE sync_runs
@@ -54,6 +71,23 @@ const COUNT_IN_RUN = `
   RETURNING CASE WHEN EXISTS (SELECT 1 FROM sync_missing WHERE ${OF_JOB}) THEN 1 ELSE 0 END AS "hasMissing"
 `
 
+/** Rows of several lists are stored, until a trusted walk has read one of them. */
+const MIXED = 'mixed'
+
+const COUNT_IN_JOB = `
+  UPDATE sync_jobs
+  SET
+    rows = rows + :added,
+    rows_added = rows_added + :added,
+    scope_path = coalesce(scope_path, :path),
+    scope_filters = CASE
+      WHEN scope_path IS NULL THEN :filters
+      WHEN scope_path = :path AND scope_filters = :filters THEN scope_filters
+      ELSE '${MIXED}'
+    END
+  WHERE ${OF_JOB}
+`
+
 /** Adds the answer to the walk and its page ledger. */
 function* saveAnswer(
   { walk, entry, newToWalk, nextPage }: NonNullable<PageCommit['answer']>,
@@ -61,6 +95,7 @@ function* saveAnswer(
   at: string,
 ): Rule<void> {
   const { ids, resumed, at: _, ...answer } = entry
+  const { ordinal, total, pass } = entry
   const counted = yield* run(
     `
       UPDATE sync_walks
@@ -74,19 +109,10 @@ function* saveAnswer(
         updated_at = :at
       WHERE id = :walkId AND pages = :ordinal - 1
     `,
-    {
-      walkId: walk.id,
-      ordinal: entry.ordinal,
-      newToWalk,
-      newRejects,
-      total: entry.total,
-      nextPage,
-      pass: entry.pass,
-      at,
-    },
+    { walkId: walk.id, ordinal, newToWalk, newRejects, total, nextPage, pass, at },
   )
   if (counted === 0)
-    throw new Error(`walk ${walk.id} has already written answer ${entry.ordinal}, or lacks the one before it`)
+    throw new Error(`walk ${walk.id} has already written answer ${ordinal}, or lacks the one before it`)
   yield* run(
     `
       INSERT INTO sync_pages (walk_id, ordinal, pass, page, total, next_page, last_page, items, keys, why, resumed, read_at)
@@ -96,21 +122,14 @@ function* saveAnswer(
   )
 }
 
-/** The open full walks of the job count the items of a refresh as seen. */
-function countAsSeen(job: Job, ids: string): Rule<number> {
-  return run(
-    `
-      INSERT INTO sync_refreshed (walk_id, keys)
-      SELECT id, :ids FROM sync_walks WHERE ${OF_JOB} AND status = 'open' AND kind = 'full'
-    `,
-    { ...namesOf(job), ids },
-  )
-}
+const REJECT = `
+  INSERT INTO sync_rejects AS known (organization_id, collection, page, reason, json, seen_at, fingerprint, only_refreshed)
+  VALUES (:organization, :collection, :page, :reason, :text, :at, :id, :isRefresh)
+  ON CONFLICT (organization_id, collection, fingerprint) DO UPDATE
+  SET seen_at = excluded.seen_at, only_refreshed = known.only_refreshed * :kept
+`
 
-/**
- * Returns how many of the rejects are new. Those that only refreshes have met are new to a full walk: one may be a row
- * that lost its key.
- */
+/** Returns how many of the rejects are new. Those that only refreshes have met are new to a full walk: one may be a row that lost its key. */
 function* saveRejects(
   job: Job,
   { page, rejects }: PageChanges,
@@ -118,60 +137,19 @@ function* saveRejects(
   at: string,
 ): Rule<number> {
   let count = 0
-  for (const { id, reason, text } of rejects) {
-    const reject = { ...namesOf(job), id, at }
-    const isThis = `${OF_JOB} AND fingerprint = :id`
-    const known = yield* one<{ onlyRefreshed: number }>(
-      `SELECT only_refreshed AS "onlyRefreshed" FROM sync_rejects WHERE ${isThis}`,
-      reject,
+  for (const reject of rejects) {
+    const names = { ...namesOf(job), id: reject.id }
+    const known = yield* one<{ isOld: number }>(
+      `
+        SELECT CASE WHEN only_refreshed = 1 THEN 0 ELSE 1 END AS "isOld"
+        FROM sync_rejects
+        WHERE ${OF_JOB} AND fingerprint = :id
+      `,
+      names,
     )
-    if (known) {
-      yield* run(
-        `UPDATE sync_rejects SET seen_at = :at, only_refreshed = only_refreshed * :kept WHERE ${isThis}`,
-        { ...reject, kept: by === 'full' ? 0 : 1 },
-      )
-    } else {
-      yield* run(
-        `
-          INSERT INTO sync_rejects (organization_id, collection, page, reason, json, seen_at, fingerprint, only_refreshed)
-          VALUES (:organization, :collection, :page, :reason, :text, :at, :id, :onlyRefreshed)
-        `,
-        { ...reject, page, reason, text, onlyRefreshed: by === 'refresh' ? 1 : 0 },
-      )
-    }
-    if (!known || (by === 'full' && known.onlyRefreshed === 1)) count++
+    if (!known || (by === 'full' && known.isOld === 0)) count++
+    const kinds = { isRefresh: by === 'refresh' ? 1 : 0, kept: by === 'full' ? 0 : 1 }
+    yield* run(REJECT, { ...names, ...reject, ...kinds, page, at })
   }
   return count
-}
-
-/** Counts the new rows of a page, and notes which list they came from. Most pages change neither, and then nothing is written. */
-function* countInJob(job: Job, added: number, row: LockedJob): Rule<void> {
-  const scope = scopeOf(job)
-  const isKnown = row.path !== null
-  const isMixed = row.isMixed === 1 || (isKnown && (row.path !== scope.path || row.filters !== scope.filters))
-  if (added === 0 && isKnown && isMixed === (row.isMixed === 1)) return
-  yield* run(
-    `
-      UPDATE sync_jobs
-      SET
-        rows = rows + :added,
-        rows_added = rows_added + :added,
-        scope_mixed = :isMixed,
-        scope_path = coalesce(scope_path, :path),
-        scope_filters = coalesce(scope_filters, :filters)
-      WHERE ${OF_JOB}
-    `,
-    { ...namesOf(job), ...scope, added, isMixed: isMixed ? 1 : 0 },
-  )
-}
-
-/** The items of a page are not missing. */
-function* findAgain({ each }: Dialect, job: Job, ids: string): Rule<void> {
-  const listed = `SELECT id.value FROM ${each(':ids::text', 'id')}`
-  const names = namesOf(job)
-  const found = yield* run(`DELETE FROM sync_missing WHERE ${OF_JOB} AND key IN (${listed})`, {
-    ...names,
-    ids,
-  })
-  if (found > 0) yield* countHeld(job)
 }

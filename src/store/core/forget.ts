@@ -77,7 +77,7 @@ function* markForgotten(job: JobNames, at: string): Rule<void> {
   yield* run(
     `
       UPDATE sync_jobs
-      SET removals_held = 0, held_why = NULL, scope_path = NULL, scope_filters = NULL, scope_mixed = 0, rows_added = 0,
+      SET removals_held = 0, held_why = NULL, scope_path = NULL, scope_filters = NULL, rows_added = 0,
         refresh = NULL, fresh_as_of = NULL, newest = NULL,
         failing_since = NULL, failing_by = NULL, failing_code = NULL, failing_message = NULL
       WHERE ${OF_JOB}

@@ -5,7 +5,7 @@ import type { HeldRemovals, Lease, PageRetry } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
 import { jobName } from '../../text.ts'
 import { assertKnownVersion } from '../schema.ts'
-import { all, type Dialect, msOf, one, type Rule, run, type StoredTime, timeOf } from './sql.ts'
+import { all, type Dialect, one, type Rule, run, timeOf } from './sql.ts'
 
 // `sync_jobs`: one row for each list of an organization.
 
@@ -43,9 +43,9 @@ export function ownJobOf({ job, epoch = 0 }: Lease): OwnJob {
 export interface LockedJob {
   /** Rows that the job has ever added. */
   rowsAdded: number
+  /** Of the list that was read; null before the first page. */
   path: string | null
   filters: string | null
-  isMixed: number
   /** That of the collection's tables; null without any. */
   tables: number | null
   /** On a server: of the schema. */
@@ -66,7 +66,7 @@ export function* asOwner<T>(
   const row = yield* one<LockedJob>(
     `
       SELECT
-        rows_added AS "rowsAdded", scope_path AS path, scope_filters AS filters, scope_mixed AS "isMixed",
+        rows_added AS "rowsAdded", scope_path AS path, scope_filters AS filters,
         (SELECT version FROM sync_collections WHERE name = :collection::text ${changes ? lock(changes) : ''}) AS tables,
         (SELECT value FROM sync_settings WHERE name = 'version') AS schema
       FROM sync_jobs
@@ -89,8 +89,6 @@ export interface JobState {
   held: number
   /** Whether the configuration names another list than the last trusted walk read. */
   isOtherScope: boolean
-  /** Whether pages of another list were written since then. */
-  isMixed: boolean
 }
 
 export function* jobState(job: Job): Rule<JobState> {
@@ -100,15 +98,14 @@ export function* jobState(job: Job): Rule<JobState> {
         rows,
         removals_held AS held,
         CASE WHEN scope_path IS DISTINCT FROM :path::text OR scope_filters IS DISTINCT FROM :filters::text THEN 1 ELSE 0 END
-          AS "isOtherScope",
-        scope_mixed AS "isMixed"
+          AS "isOtherScope"
       FROM sync_jobs
       WHERE ${OF_JOB}
     `,
     { ...namesOf(job), ...scopeOf(job) },
   )
-  const { rows = 0, held = 0, isOtherScope, isMixed } = row ?? {}
-  return { rows, held, isOtherScope: isOtherScope === 1, isMixed: isMixed === 1 }
+  const { rows = 0, held = 0, isOtherScope } = row ?? {}
+  return { rows, held, isOtherScope: isOtherScope === 1 }
 }
 
 export function heldRemovals(job: Job): Rule<HeldRemovals | null> {
@@ -127,16 +124,11 @@ export function heldRemovals(job: Job): Rule<HeldRemovals | null> {
 }
 
 /** After a trusted walk: each live row is listed in this scope, or known to be missing. */
-export function confirmScope(job: Job, isOverlapped: boolean): Rule<number> {
-  // Pages of another list that were written during the walk are as new as the walk.
-  return run(
-    `
-      UPDATE sync_jobs
-      SET scope_path = :path, scope_filters = :filters, scope_mixed = scope_mixed * :isOverlapped::bigint
-      WHERE ${OF_JOB}
-    `,
-    { ...namesOf(job), ...scopeOf(job), isOverlapped: isOverlapped ? 1 : 0 },
-  )
+export function confirmScope(job: Job): Rule<number> {
+  return run(`UPDATE sync_jobs SET scope_path = :path, scope_filters = :filters WHERE ${OF_JOB}`, {
+    ...namesOf(job),
+    ...scopeOf(job),
+  })
 }
 
 export function noteRetry(job: Job, retry: PageRetry | null): Rule<number> {
@@ -159,32 +151,6 @@ export function saveRefresh(job: Job, { state, freshAsOf, newest }: SavedRefresh
   )
 }
 
-export function* refreshOf(job: Job): Rule<Pick<Lease, 'refresh' | 'rowsAdded' | 'lastPageAt'>> {
-  const row = yield* one<{
-    refresh: string | null
-    rowsAdded: number
-    refreshedAt: StoredTime | null
-    lastPageAt: StoredTime | null
-  }>(
-    `
-      SELECT
-        refresh,
-        rows_added AS "rowsAdded",
-        refreshed_at AS "refreshedAt",
-        (SELECT max(updated_at) FROM sync_walks WHERE ${OF_JOB}) AS "lastPageAt"
-      FROM sync_jobs
-      WHERE ${OF_JOB}
-    `,
-    namesOf(job),
-  )
-  return {
-    refresh: refreshIn(row?.refresh ?? null),
-    rowsAdded: row?.rowsAdded ?? 0,
-    // Refreshes tell pages apart by their times.
-    lastPageAt: Math.max(msOf(row?.lastPageAt ?? 0), msOf(row?.refreshedAt ?? 0) + 1),
-  }
-}
-
 export function* allRefreshes(): Rule<JobRefresh[]> {
   const rows = yield* all<{ organizationId: string; collection: string; refresh: string }>(`
     SELECT organization_id AS "organizationId", collection, refresh
@@ -198,7 +164,7 @@ export function* allRefreshes(): Rule<JobRefresh[]> {
 }
 
 /** Null for a text that this program did not write: the next complete full walk writes it again. */
-function refreshIn(text: string | null): RefreshState | null {
+export function refreshIn(text: string | null): RefreshState | null {
   try {
     const state = JSON.parse(text ?? 'null') as Partial<RefreshState> | null
     const isOurs = typeof state?.scope === 'string' && typeof state.settledAt === 'number'

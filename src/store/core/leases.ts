@@ -1,29 +1,11 @@
 import { type JobNames, OF_JOB, type OwnJob } from './jobs.ts'
 import { all, msOf, one, type Rule, type Runner, run, type StoredTime, timeOf } from './sql.ts'
 
-/**
- * Which process works on which job: the job's row names its owner, and `sync_workers` says when each process was heard last. A process with jobs
- * says so again every few seconds. One that died is known at once on its own machine; elsewhere it is found silent. Then it is buried: its jobs
- * are free. One that was stopped, or cut off, and is overtaken, writes nothing afterwards: each commit checks the epoch of the job.
- */
-export interface Leases {
-  /** Takes a job, and runs `begin` in the same transaction. Returns null if a living process has the job, be it this one. */
-  take<T extends object = object>(
-    job: JobNames,
-    isVerify: boolean,
-    begin?: () => Rule<T>,
-  ): Promise<(T & { epoch: number }) | null>
-  release(job: Pick<OwnJob, 'job' | 'epoch'>): Promise<void>
-  /** Says that this process lives. Gives back the jobs that name it though it does not have them: it could not write that. */
-  beat(): Promise<void>
-  /** Whether no other process has a job that lives. One that died is buried. */
-  isFree(job: JobNames): Promise<boolean>
-  /** Notes that this process is a `start`, and forgets those that died. Returns the others that live. */
-  announce(configuration: string): Promise<DaemonRecord[]>
-  /** From now on this process is no `start`: it ends as it was told to. */
-  withdraw(): void
-  close(): Promise<void>
-}
+// Which process works on which job: the job's row names its owner, and `sync_workers` says when each process was heard last. A process with jobs says
+// so again every few seconds. One that died is known at once on its own machine; elsewhere it is found silent. Then it is buried: its jobs are free. One
+// that was stopped, or cut off, and is overtaken, writes nothing afterwards: each commit checks the epoch of the job.
+
+export type Leases = ReturnType<typeof createLeases>
 
 const BEAT_EVERY_MS = 2500
 
@@ -60,8 +42,8 @@ interface Heard {
   at: StoredTime
 }
 
-export function createLeases({ runner, name, now, elapsed, sleep, every, ...options }: LeaseOptions): Leases {
-  const { isAlive, randomHex } = options
+export function createLeases(options: LeaseOptions) {
+  const { runner, name, now, elapsed, sleep, every, isAlive, randomHex } = options
   const { reading, writing } = runner
   const inHand = new Set<string>()
   const startedAt = timeOf(now())
@@ -71,7 +53,10 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
   let isInDoubt = false
   let beating: Promise<void> | null = null
 
-  /** Hundreds of jobs that are taken together wait for the same word. */
+  /**
+   * Says that this process lives. Gives back the jobs that name it though it does not have them: it could not write that. Hundreds of jobs that are
+   * taken together wait for the same word.
+   */
   function beat(): Promise<void> {
     beating ??= say().finally(() => {
       beating = null
@@ -84,7 +69,7 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
     isInDoubt = false
     try {
       await writing(function* () {
-        yield* noteBeat({ name, at: timeOf(now()), startedAt, configuration })
+        yield* run(NOTE_BEAT, { name, at: timeOf(now()), startedAt, configuration })
         // By their epochs: one that is taken meanwhile has another one.
         for (const { epoch, ...job } of yield* all<JobNames & { epoch: number }>(NAMED, { name }))
           if (!inHand.has(keyOf(job))) yield* releaseJob(job, epoch)
@@ -118,6 +103,7 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
     })
   }
 
+  /** Whether no other process has a job that lives. One that died is buried. */
   async function isFree(job: JobNames): Promise<boolean> {
     const owner = await reading(ownerOf(job))
     if (owner === null || owner.name === name) return true
@@ -126,7 +112,12 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
   }
 
   return {
-    async take(job, isVerify, begin) {
+    /** Takes a job, and runs `begin` in the same transaction. Returns null if a living process has the job, be it this one. */
+    async take<T extends object = object>(
+      job: JobNames,
+      isVerify: boolean,
+      begin?: () => Rule<T>,
+    ): Promise<(T & { epoch: number }) | null> {
       const key = keyOf(job)
       if (inHand.has(key)) return null
       inHand.add(key)
@@ -146,7 +137,7 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
         if (!isOurs) inHand.delete(key)
       }
     },
-    async release({ job, epoch }) {
+    async release({ job, epoch }: Pick<OwnJob, 'job' | 'epoch'>): Promise<void> {
       try {
         await writing(() => releaseJob(job, epoch))
       } catch (error) {
@@ -158,19 +149,21 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
     },
     beat,
     isFree,
-    async announce(ownConfiguration) {
+    /** Notes that this process is a `start`, and forgets those that died. Returns the others that live. */
+    async announce(ownConfiguration: string): Promise<DaemonRecord[]> {
       configuration = ownConfiguration
       await beat()
       return writing(function* () {
-        const known = yield* namedDaemons(isAlive, now())
+        const known = yield* daemons(isAlive, now())
         for (const daemon of known) if (!daemon.running) yield* run(FORGET, { name: daemon.name })
         return known.filter((daemon) => daemon.running && daemon.name !== name)
       })
     },
-    withdraw() {
+    /** From now on this process is no `start`: it ends as it was told to. */
+    withdraw(): void {
       configuration = null
     },
-    async close() {
+    async close(): Promise<void> {
       stopBeating()
       // The record of a `start` that ends otherwise than it was told to stays, for `status`.
       if (configuration === null && saidAt > Number.NEGATIVE_INFINITY)
@@ -179,23 +172,10 @@ export function createLeases({ runner, name, now, elapsed, sleep, every, ...opti
   }
 }
 
-interface Beat {
-  name: string
-  at: string
-  startedAt: string
-  configuration: string | null
-}
-
-function noteBeat(beat: Beat): Rule<number> {
-  return run(
-    `
-      INSERT INTO sync_workers (name, heard_at, started_at, configuration) VALUES (:name, :at, :startedAt, :configuration)
-      ON CONFLICT (name) DO UPDATE SET heard_at = excluded.heard_at, configuration = excluded.configuration
-    `,
-    { ...beat },
-  )
-}
-
+const NOTE_BEAT = `
+  INSERT INTO sync_workers (name, heard_at, started_at, configuration) VALUES (:name, :at, :startedAt, :configuration)
+  ON CONFLICT (name) DO UPDATE SET heard_at = excluded.heard_at, configuration = excluded.configuration
+`
 const BURY = 'UPDATE sync_workers SET heard_at = NULL WHERE name = :other AND heard_at = :at'
 const FORGET = 'DELETE FROM sync_workers WHERE name = :name'
 /** Only of a `start` people want to know that it died. */
@@ -218,11 +198,6 @@ function ownerOf(job: JobNames): Rule<Heard | null> {
   return one(`${OWNERS} AND ${OF_JOB}`, job)
 }
 
-/** A condition: the process of this name is not buried. */
-function lives(name: string): string {
-  return `EXISTS (SELECT 1 FROM sync_workers AS worker WHERE worker.name = ${name} AND worker.heard_at IS NOT NULL)`
-}
-
 function keyOf({ organization, collection }: JobNames): string {
   return `${organization}/${collection}`
 }
@@ -243,7 +218,9 @@ function* takeJob<T extends object>(
       ON CONFLICT (organization_id, collection) DO UPDATE
       SET owner = excluded.owner, verifying = excluded.verifying, epoch = excluded.epoch,
         retry_since = NULL, retry_until = NULL, retry_error = NULL
-      WHERE job.owner IS NULL OR job.owner = excluded.owner OR NOT ${lives('job.owner')}
+      WHERE job.owner IS NULL OR job.owner = excluded.owner OR NOT EXISTS (
+        SELECT 1 FROM sync_workers AS worker WHERE worker.name = job.owner AND worker.heard_at IS NOT NULL
+      )
     `,
     { ...job, name, epoch, verifying: isVerify ? 1 : 0 },
   )
@@ -273,11 +250,7 @@ export interface DaemonRecord {
 }
 
 /** Every `start` that runs, or died since another one began, the oldest first. One that was told to stop has left no record. `now`: of the mirror. */
-export function* daemons(isAlive: IsAlive, now: number): Rule<DaemonRecord[]> {
-  return (yield* namedDaemons(isAlive, now)).map(({ name: _name, ...daemon }) => daemon)
-}
-
-function* namedDaemons(isAlive: IsAlive, now: number): Rule<(DaemonRecord & { name: string })[]> {
+export function* daemons(isAlive: IsAlive, now: number): Rule<(DaemonRecord & { name: string })[]> {
   const rows = yield* all<Heard & { startedAt: StoredTime; configuration: string }>(`
     SELECT name, heard_at AS at, started_at AS "startedAt", configuration
     FROM sync_workers

@@ -36,16 +36,12 @@ function idsSeen(dialect: Dialect): string {
   `
 }
 
-/** Whether other walks of the job wrote pages since this walk's first one. */
-export function* isOverlapped(dialect: Dialect, job: Job, walkId: number): Rule<boolean> {
-  return (yield* one(`SELECT 1 ${pagesOfOthers(dialect)} LIMIT 1`, { ...namesOf(job), walkId })) !== null
-}
-
 /** Whether no row can be missing: as many items were seen as there are rows, none was missing before, and no other walk or refresh read pages. */
 export function* isNothingMissing(dialect: Dialect, job: Job, { walkId, keyed }: MissingRule): Rule<boolean> {
   if ((yield* jobState(job)).rows !== keyed) return false
   if ((yield* one(`SELECT 1 FROM sync_missing WHERE ${OF_JOB} LIMIT 1`, namesOf(job))) !== null) return false
-  if (yield* isOverlapped(dialect, job, walkId)) return false
+  const names = { ...namesOf(job), walkId }
+  if ((yield* one(`SELECT 1 ${pagesOfOthers(dialect)} LIMIT 1`, names)) !== null) return false
   return (yield* one('SELECT 1 FROM sync_refreshed WHERE walk_id = :walkId LIMIT 1', { walkId })) === null
 }
 
@@ -76,7 +72,7 @@ function* noteUnseen(
 ): Rule<void> {
   const shape = yield* knownShape(dialect, job.collection.name)
   if (!shape) return
-  const { isOtherScope, isMixed } = yield* jobState(job)
+  const { isOtherScope } = yield* jobState(job)
   const id = dialect.idOfRow(shape, 't')
   yield* run(
     `
@@ -97,7 +93,7 @@ function* noteUnseen(
       walkId: rule.walkId,
       at,
       state: rule.atOnce ? 'removable' : 'missed',
-      reason: isOtherScope || isMixed ? 'out_of_scope' : 'removed',
+      reason: isOtherScope ? 'out_of_scope' : 'removed',
       isOtherScope: isOtherScope ? 1 : 0,
     },
   )

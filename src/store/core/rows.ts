@@ -2,7 +2,7 @@ import { packTexts } from '../../json/value.ts'
 import type { Key, ListedItem, StoredItem } from '../../sync/items.ts'
 import type { Upsert } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { type KeyType, keyValues, type TableShape, tableName } from '../columns/catalog.ts'
+import { keyValues, type TableShape, tableName } from '../columns/catalog.ts'
 import { type SqlValue, sqlitePath } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 import { namesOf, OF_JOB } from './jobs.ts'
@@ -296,40 +296,29 @@ export function* takeSeq(
 /** The most ids that one call of `liveKeys` returns. */
 const KEYS_BATCH = 4000
 
-/** Where a batch of rows ended: its last key, as texts. */
-interface Position {
-  types: readonly KeyType[]
-  last: readonly string[]
-}
-
-/**
- * The ids of live rows in the order of their key, a batch at a time (see `Store.liveKeys`). If a sync of another organization has made a key column
- * TEXT since, the order is another one, so all rows are read again.
- */
+/** The ids of live rows in the order of their key, a batch at a time. `from`: the last key of the batch before, as texts (see `Store.liveKeys`). */
 export function* liveKeys(
   { keyColumns, keyTypes }: Keys,
   job: Job,
   from: string | null,
 ): Rule<{ ids: string[]; next: string | null }> {
   const order = keyColumns.map(quoted).join(', ')
-  const position = from === null ? null : (JSON.parse(from) as Position)
-  const last = position && String(position.types) === String(keyTypes) ? position.last : null
+  const last = from === null ? [] : (JSON.parse(from) as string[])
   const after = keyTypes.map((type, index) => `:p${index}::${SQL_TYPES[type]}`).join(', ')
   const rows = yield* all<Record<string, string>>(
     `
       SELECT ${keyColumns.map((name, index) => `CAST(${quoted(name)} AS TEXT) AS k${index}`).join(', ')}
       FROM ${quoted(job.collection.name)}
-      WHERE "_organization_id" = :organization ${last ? `AND (${order}) > (${after})` : ''}
+      WHERE "_organization_id" = :organization ${from === null ? '' : `AND (${order}) > (${after})`}
       ORDER BY ${order}
       LIMIT ${KEYS_BATCH}
     `,
     {
       organization: job.organization.id,
-      ...Object.fromEntries((last ?? []).map((text, index) => [`p${index}`, text])),
+      ...Object.fromEntries(last.map((text, index) => [`p${index}`, text])),
     },
   )
   const texts = rows.map((row) => keyColumns.map((_, index) => row[`k${index}`] ?? ''))
-  const end = texts.length === KEYS_BATCH ? texts.at(-1) : undefined
-  const next: Position | null = end ? { types: keyTypes, last: end } : null
-  return { ids: texts.map(packTexts), next: next && JSON.stringify(next) }
+  const isLast = texts.length < KEYS_BATCH
+  return { ids: texts.map(packTexts), next: isLast ? null : JSON.stringify(texts.at(-1)) }
 }

@@ -1,6 +1,6 @@
 import type { BeginRun, Run, RunOutcome, RunRecord, RunTraffic, Walk } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { OF_OUTER_JOB } from '../schema.ts'
+import { joinLast, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 import { DIED } from './status.ts'
@@ -137,38 +137,28 @@ export interface LastRuns {
   unfinished: boolean
 }
 
-/** `LastRuns` of `sync_jobs AS job`. Ordered by id, which the indexes end with: ordered by time, every run of three months would be read. */
-const LAST_RUNS = `
-  (
-    SELECT started_at
-    FROM sync_walks
-    WHERE ${OF_OUTER_JOB} AND status = 'complete' AND kind = 'full'
-    ORDER BY id DESC
-    LIMIT 1
-  ) AS "completedAt",
-  (
-    SELECT started_at
-    FROM sync_runs
-    WHERE ${OF_OUTER_JOB} AND trigger IN ('schedule', 'manual')
-    ORDER BY id DESC
-    LIMIT 1
-  ) AS "startedAt",
-  CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
-`
-
 type LastRow = JobNames & Record<'completedAt' | 'startedAt', StoredTime | null> & { unfinished: number }
 
+/** By id, which the indexes end with: by time, every run of three months would be read. */
 function lastSql(where: string): string {
-  return `SELECT organization_id AS organization, collection, ${LAST_RUNS} FROM sync_jobs AS job WHERE ${where}`
+  return `
+    SELECT
+      job.organization_id AS organization, job.collection, complete.started_at AS "completedAt", planned.started_at AS "startedAt",
+      CASE WHEN EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB} AND status = 'open' AND origin = 'sync') THEN 1 ELSE 0 END AS unfinished
+    FROM sync_jobs AS job
+    ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
+    ${joinLast('sync_runs', 'planned', "trigger IN ('schedule', 'manual')")}
+    WHERE ${where}
+  `
 }
 
 export function* lastRuns(job: JobNames): Rule<LastRuns> {
-  return lastOf(yield* one<LastRow>(lastSql(OF_JOB), job))
+  return lastOf(yield* one<LastRow>(lastSql(THIS_JOB), job))
 }
 
 /** The same of any job that is configured. */
 export function* lastRunsOfAll(): Rule<(organizationId: string, collection: string) => LastRuns> {
-  const rows = yield* all<LastRow>(lastSql('configured = 1'))
+  const rows = yield* all<LastRow>(lastSql('job.configured = 1'))
   const byJob = new Map(rows.map((row) => [JSON.stringify([row.organization, row.collection]), row]))
   return (organizationId, collection) =>
     lastOf(byJob.get(JSON.stringify([organizationId, collection])) ?? null)

@@ -25,51 +25,33 @@ export function addressOf(baseUrl: string): string {
   return hostname.replace(/\.$/, '') + pathname.replace(/\/+$/, '')
 }
 
-const ADDRESS = 'address'
-
 export function* isOfAddress(baseUrl: string): Rule<boolean> {
-  return (yield* setting(ADDRESS)) === addressOf(baseUrl)
+  return (yield* setting('address')) === addressOf(baseUrl)
 }
 
 /**
- * Notes the API whose lists the mirror holds, so that lists of two APIs are never mixed. Throws UsageError if
- * they are another API's, unless that is accepted. Returns a warning if the mirror has rows and an earlier
- * version did not note their address. `place`: where the mirror is, for messages.
+ * Notes the API whose lists the mirror holds, so that lists of two APIs are never mixed. Throws UsageError if they are another API's, unless that is
+ * accepted: before the first page its address may be a typing error, so any other may replace it. `place`: where the mirror is, for messages.
  */
-export function* claimAddress(baseUrl: string, accept: boolean, place: string): Rule<string | null> {
-  if (yield* isOfAddress(baseUrl)) return null
-  if (!accept) yield* assertSameApi(baseUrl, place)
-  const isFirst = (yield* setting(ADDRESS)) === null
-  yield* saveSetting(ADDRESS, addressOf(baseUrl))
-  if (!isFirst || !(yield* holdsAnything())) return null
-  return `${place} did not say yet whose lists it holds; from now on they are those of ${addressOf(baseUrl)}`
-}
-
-/** Throws UsageError if the mirror holds the lists of another address. */
-function* assertSameApi(baseUrl: string, place: string): Rule<void> {
-  const known = yield* setting(ADDRESS)
-  if (known === null || known === addressOf(baseUrl) || !(yield* holdsAnything())) return
-  throw new UsageError(
-    `${place} holds the lists of ${known}, and api.baseUrl of the configuration names ${addressOf(baseUrl)}: nothing was ` +
-      'sent or written. If that is another address of the same API, run "admin-mirror sync --accept-address"; if it is ' +
-      'another API, name another file, or another schema=NAME, in "database"',
+export function* claimAddress(baseUrl: string, accept: boolean, place: string): Rule<void> {
+  const address = addressOf(baseUrl)
+  const known = yield* setting('address')
+  if (known === address) return
+  const holdsAnything = yield* one(
+    'SELECT 1 FROM sync_walks WHERE pages > 0 UNION ALL SELECT 1 FROM sync_jobs WHERE rows > 0 OR owner IS NOT NULL LIMIT 1',
   )
-}
-
-/** Whether the mirror holds anything of its API. Before the first page its address may be a typing error, so any other may replace it. */
-function* holdsAnything(): Rule<boolean> {
-  const found = yield* one(`
-    SELECT 1 FROM sync_walks WHERE pages > 0
-    UNION ALL
-    SELECT 1 FROM sync_jobs WHERE rows > 0 OR owner IS NOT NULL
-    LIMIT 1
-  `)
-  return found !== null
+  if (known !== null && !accept && holdsAnything)
+    throw new UsageError(
+      `${place} holds the lists of ${known}, and api.baseUrl of the configuration names ${address}: nothing was ` +
+        'sent or written. If that is another address of the same API, run "admin-mirror sync --accept-address"; if it is ' +
+        'another API, name another file, or another schema=NAME, in "database"',
+    )
+  yield* saveSetting('address', address)
 }
 
 /** Throws JobError if another process has noted another address since this one noted its own. */
 export function* assertAddressKept(baseUrl: string): Rule<void> {
-  const known = yield* setting(ADDRESS)
+  const known = yield* setting('address')
   const address = addressOf(baseUrl)
   if (known === null || known === address) return
   throw new JobError(

@@ -227,7 +227,7 @@ export interface MirrorFacts {
 export function* storedFacts(isAlive: IsAlive, now: number): Rule<MirrorFacts> {
   return {
     jobs: yield* statusRows(yield* livingOwners(isAlive, now)),
-    daemons: yield* daemons(isAlive, now),
+    daemons: (yield* daemons(isAlive, now)).map(({ name: _name, ...daemon }) => daemon),
     gates: yield* storedGates(),
     misfits: yield* misfitColumns(),
     unpublished: yield* publishFailure(),

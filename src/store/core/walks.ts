@@ -9,7 +9,7 @@ import type {
 } from '../../sync/store.ts'
 import type { Job, WalkOutcome } from '../../sync/types.ts'
 import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
-import { countHeld, holdMissing, isOverlapped, removeMissing } from './missing.ts'
+import { countHeld, holdMissing, removeMissing } from './missing.ts'
 import { all, type Dialect, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
@@ -128,8 +128,7 @@ export function* closeWalk(
     yield* removeMissing(dialect, job, runId, at)
     yield* countHeld(job)
   } else if (removals !== 'none') yield* holdMissing(job, removals.hold === 'earlier' ? null : removals.hold)
-  if (kind === 'full' && outcome.untrusted === null)
-    yield* confirmScope(job, yield* isOverlapped(dialect, job, walkId))
+  if (kind === 'full' && outcome.untrusted === null) yield* confirmScope(job)
   yield* completeWalk(walkId, runId, outcome, at)
   if (refresh) yield* saveRefresh(job, refresh)
   return { heldBack: yield* heldRemovals(job) }

@@ -38,15 +38,11 @@ export function openPostgresStore({
 }
 
 /** Notes the API whose lists the schema holds, as `claimAddress` of the core. */
-export async function claimAddressOn(
-  server: Server,
-  baseUrl: string,
-  accept: boolean,
-): Promise<string | null> {
-  if (await runRule(server, isOfAddress(baseUrl))) return null
-  return server.transaction(async (sql) => {
+export async function claimAddressOn(server: Server, baseUrl: string, accept: boolean): Promise<void> {
+  if (await runRule(server, isOfAddress(baseUrl))) return
+  await server.transaction(async (sql) => {
     // One process after another: several at once could each find no address.
     await sql.exec('LOCK TABLE sync_settings IN SHARE ROW EXCLUSIVE MODE')
-    return runRule(sql, claimAddress(baseUrl, accept, placeOf(server.address)))
+    await runRule(sql, claimAddress(baseUrl, accept, placeOf(server.address)))
   })
 }
