@@ -4,8 +4,6 @@ import fs from 'node:fs'
 // machine since its start and of its numbers of processes, which each container has for itself, and six of the beginning of the process. Its
 // number alone is given again, and means nothing on another machine or in another container.
 
-const NAME = /-(\d+)-([0-9a-f]{6})([0-9a-f]{6})$/
-
 /** A name that no other process has, on any machine. `randomHex` returns 6 hexadecimal digits or more. */
 export function processName(host: string, pid: number, randomHex: () => string): string {
   return `${host}-${pid}-${machineMark(host)}${beginOf(pid) ?? randomHex().slice(0, 6)}`
@@ -17,21 +15,17 @@ export function processName(host: string, pid: number, randomHex: () => string):
  */
 export function createIsAlive(host: string, probe: (pid: number) => void): (name: string) => boolean | null {
   return (name) => {
-    const [, number, machine, begin] = NAME.exec(name) ?? []
+    const [, pid, machine, begin] = /-(\d+)-([0-9a-f]{6})([0-9a-f]{6})$/.exec(name) ?? []
     if (machine !== machineMark(host)) return null
-    const pid = Number(number)
-    if (!isThere(pid, probe)) return false
-    const beginsNow = beginOf(pid)
+    try {
+      probe(Number(pid))
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'EPERM') return false
+    }
+    const beginsNow = beginOf(Number(pid))
     // Where the system does not say when it began, its number may have been given again.
     return beginsNow === null ? null : beginsNow === begin
   }
-}
-
-/** Six hexadecimal digits of a text: FNV-1a. It keeps no secret, and the library of better ones takes 10 ms to load, even for `--version`. */
-function digits(text: string): string {
-  let hash = 0x811c9dc5
-  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193)
-  return (hash >>> 8).toString(16).padStart(6, '0')
 }
 
 function machineMark(host: string): string {
@@ -41,16 +35,6 @@ function machineMark(host: string): string {
     )
   } catch {
     return digits(host)
-  }
-}
-
-/** Whether a process has this number, be it another user's. */
-function isThere(pid: number, probe: (pid: number) => void): boolean {
-  try {
-    probe(pid)
-    return true
-  } catch (error) {
-    return (error as { code?: unknown }).code === 'EPERM'
   }
 }
 
@@ -64,4 +48,11 @@ function beginOf(pid: number): string | null {
   } catch {
     return null
   }
+}
+
+/** Six hexadecimal digits of a text: FNV-1a. It keeps no secret, and the library of better ones takes 10 ms to load, even for `--version`. */
+function digits(text: string): string {
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193)
+  return (hash >>> 8).toString(16).padStart(6, '0')
 }

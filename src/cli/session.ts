@@ -41,13 +41,8 @@ export interface SessionOptions {
 }
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { config, runtime, logger, acceptAddress, onAnswer, exchange } = options
-  const mirror = await openMirror({
-    config,
-    runtime,
-    log: logger,
-    address: acceptAddress ? 'accept' : 'claim',
-  })
+  const { config, runtime, logger: log, acceptAddress, onAnswer, exchange } = options
+  const mirror = await openMirror({ config, runtime, log, address: acceptAddress ? 'accept' : 'claim' })
   const { store, tokens, now } = mirror
   try {
     await tokens.register(
@@ -63,7 +58,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     throw error
   }
   const api = createApi(
-    { ...apiOptions(config, runtime), budgets: tokens.budgets, now, onAnswer: tracing(logger, onAnswer) },
+    { ...apiOptions(config, runtime), budgets: tokens.budgets, now, ...(onAnswer && { onAnswer }) },
     exchange,
   )
   const readCredentials = createCredentialsReader(config, tokens, now)
@@ -120,31 +115,6 @@ function apiOptions({ api, rateLimit, retry, concurrency, organizations }: Confi
     sleep: runtime.sleep,
     random: runtime.random,
     yieldToEventLoop: runtime.yieldToEventLoop,
-  }
-}
-
-/** With `--log-level trace`: a line for each answer. Filters may hold personal data, so only the path is shown. */
-function tracing(logger: Logger, onAnswer: ApiOptions['onAnswer']): ApiOptions['onAnswer'] {
-  if (!logger.isLevelEnabled('trace')) return onAnswer
-  return (answer) => {
-    onAnswer?.(answer)
-    const { job, page, status, ms, announced } = answer
-    const { organization, collection } = job
-    logger.trace(
-      {
-        event: status === null ? 'request_lost' : 'request_answered',
-        organization: organization.name,
-        collection: collection.name,
-        path: collection.path,
-        page,
-        status,
-        duration_ms: ms,
-        rate_limit: announced?.limit,
-        rate_limit_remaining: announced?.remaining,
-        retry_after_ms: announced?.retryAfterMs,
-      },
-      status === null ? 'no answer came' : 'request answered',
-    )
   }
 }
 

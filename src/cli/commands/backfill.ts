@@ -19,11 +19,12 @@ interface Options extends JobSelection {
 export async function run(runtime: Runtime, globals: Globals, options: Options): Promise<number> {
   const { filter, fromPage: firstPage = 1, restart = false, wait: waitForOwner } = options
   const { signal } = runtime
-  const typed = typedFilters(filter)
+  if (filter.some(([name]) => name === 'page'))
+    throw new UsageError('--filter page=...: write --from-page N instead')
   const config = readConfig(runtime, globals, 'resolve')
   const jobs = selectJobs(config, options).map(({ organization, job }) => {
     const { filters: scope } = job.collection
-    const filters = mergeFilters(scope, typed, jobName(job))
+    const filters = filtersOf(scope, filter, jobName(job))
     return { organization, job: { ...job, collection: { ...job.collection, filters, scope } } }
   })
   const log = await openLog(globals, runtime)
@@ -38,26 +39,18 @@ export async function run(runtime: Runtime, globals: Globals, options: Options):
   }
 }
 
-/** Makes a list of the values of a name that was typed several times. */
-function typedFilters(typed: readonly [string, string][]): Filters {
-  const filters = new Map<string, string | string[]>()
-  for (const [name, value] of typed) {
-    if (name === 'page') throw new UsageError('--filter page=...: write --from-page N instead')
-    const before = filters.get(name)
-    filters.set(name, before === undefined ? value : [before, value].flat())
+/** The typed filters on top of the configured ones; one that is typed several times is a list. Throws UsageError if the two contradict each other. */
+function filtersOf(configured: Filters, typed: readonly [string, string][], list: string): Filters {
+  const merged = new Map(Object.entries(configured))
+  for (const [name, pairs] of Map.groupBy(typed, ([one]) => one)) {
+    const values = pairs.map(([, value]) => value)
+    const other = merged.get(name)
+    if (other !== undefined && JSON.stringify([other].flat()) !== JSON.stringify(values))
+      throw new UsageError(
+        `--filter ${name}=${values.join(',')}: ${list} is configured with ${name}=${String(other)}; a backfill can narrow the configured list, not leave it`,
+      )
+    merged.set(name, values.length === 1 ? (values[0] ?? '') : values)
   }
   // Unlike an assignment, this makes own fields of `__proto__` and `constructor`, too.
-  return Object.fromEntries(filters)
-}
-
-/** The typed filters on top of the configured ones. Throws UsageError if the two contradict each other. */
-function mergeFilters(configured: Filters, typed: Filters, list: string): Filters {
-  for (const [name, value] of Object.entries(typed)) {
-    const other = Object.hasOwn(configured, name) ? configured[name] : undefined
-    if (other !== undefined && JSON.stringify([other].flat()) !== JSON.stringify([value].flat()))
-      throw new UsageError(
-        `--filter ${name}=${String(value)}: ${list} is configured with ${name}=${String(other)}; a backfill can narrow the configured list, not leave it`,
-      )
-  }
-  return { ...configured, ...typed }
+  return Object.fromEntries(merged)
 }

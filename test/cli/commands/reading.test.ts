@@ -121,16 +121,12 @@ describe('query', () => {
     expect(await csv('SELECT :a + @b AS sum', '--param', 'a=1', '--param', 'b=2')).toBe('sum\n3\n')
   })
 
-  it.for<[string, string | Uint8Array, RegExp]>([
-    ['is longer than is read', 'y'.repeat(1_000_001), /longer than 1,000,000 bytes/],
-    ['is no text', Buffer.from('SELECT \xff', 'latin1'), /no UTF-8/],
-    ['has a NUL, since SQLite would leave out what follows it', 'SELECT 1 \0 WHERE 0', /NUL character/],
-  ])('reads SQL from standard input, and refuses with 2 what %s', async ([, stdin, why]) => {
+  it('reads SQL from standard input, and refuses one with a NUL, since SQLite would leave out what follows it', async () => {
     const read = await workspace.run(['query', '-', '--format', 'csv'], { stdin: 'SELECT 1 AS one;\n' })
-    const refused = await workspace.run(['query', '-'], { stdin })
+    const refused = await workspace.run(['query', '-'], { stdin: 'SELECT 1 \0 WHERE 0' })
 
     expect(read.stdout).toBe('one\n1\n')
-    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(why) })
+    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/NUL character/) })
   })
 })
 
