@@ -1,9 +1,10 @@
 import { sortedJson } from '../json/value.ts'
 import { READING_VERSION } from './coverage/read-list.ts'
-import type { OpenWalk } from './store.ts'
+import type { OpenWalk, Store } from './store.ts'
 import type { Filters, Job, WalkPlan } from './types.ts'
+import { WalkReading } from './walk.ts'
 
-// Which walk a run resumes. At which page it goes on, its reading decides (coverage/read-pass.ts).
+// Which walk a run resumes, and how. At which page it goes on, its reading decides (coverage/read-pass.ts).
 
 /** Returns the filters as text, sorted: two walks with the same text read the same list. */
 export function filtersText(filters: Filters): string {
@@ -49,4 +50,34 @@ function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
     walk.path === path &&
     walk.filters === filtersText(filters)
   )
+}
+
+export interface ReplayOptions {
+  store: Pick<Store, 'readLedger'>
+  /** The list, in errors. */
+  name: string
+  yieldToEventLoop: () => Promise<void>
+  signal: AbortSignal
+}
+
+/**
+ * Plays the stored answers of an open walk through its reading again. Returns null if it would have asked for other pages: the walk has to
+ * begin again.
+ */
+export async function replay(
+  { id, rules }: Pick<OpenWalk, 'id' | 'rules'>,
+  { store, name, yieldToEventLoop, signal }: ReplayOptions,
+): Promise<WalkReading | null> {
+  const reading = new WalkReading(rules, name)
+  for (;;) {
+    const answers = await store.readLedger(id, reading.answers)
+    if (answers.length === 0) return reading
+    for (const { at, resumed, ordinal: _ordinal, pass: _pass, why, ...answer } of answers) {
+      if (resumed) reading.resume()
+      if (reading.question?.page !== answer.page || reading.question.why !== why) return null
+      reading.take(answer, at)
+    }
+    await yieldToEventLoop()
+    signal.throwIfAborted()
+  }
 }

@@ -1,7 +1,6 @@
 import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
-import type { Answer, Why } from './coverage/question.ts'
-import type { WalkRules } from './coverage/read-list.ts'
+import type { Answer, WalkRules, Why } from './coverage/question.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
 import type { OwnerWork } from './owner-work.ts'
 import type { JobRefresh, RefreshState, SavedRefresh } from './refresh/state.ts'

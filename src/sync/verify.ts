@@ -3,12 +3,18 @@ import { jobName } from '../text.ts'
 import { type Candidates, createCandidates, type Differences } from './differences.ts'
 import { identifyItems, type ListedItem, type StoredItem } from './items.ts'
 import type { JobOptions } from './job.ts'
-import { WalkReading } from './reading.ts'
 import { whyUntrusted } from './removals.ts'
 import { type BusyEvent, runError, withLease } from './run.ts'
 import type { Lease, Store } from './store.ts'
 import type { Coverage, Job, Observe, PageSource } from './types.ts'
-import { incompleteError, type ReadPage, readWalk, type StartedWalk, type WalkEvent } from './walk.ts'
+import {
+  incompleteError,
+  type ReadPage,
+  readWalk,
+  type StartedWalk,
+  type WalkEvent,
+  WalkReading,
+} from './walk.ts'
 
 /** What happens while a list is compared. */
 export type VerifyEvent =

@@ -1,10 +1,76 @@
 import { JobError } from '../errors.ts'
 import { jobName } from '../text.ts'
-import type { Reading } from './coverage/read-list.ts'
-import { identifyItems, type ListedItem } from './items.ts'
-import type { WalkReading } from './reading.ts'
+import { type Answer, type Question, type Steps, WalkFacts, type WalkRules } from './coverage/question.ts'
+import { type Reading, readList } from './coverage/read-list.ts'
+import { identifyItems, isRejectId, type ListedItem } from './items.ts'
 import type { LedgerEntry, Upsert, Walk } from './store.ts'
 import type { Job, Notice, Observe, Page, PageSource, RequestEvent } from './types.ts'
+
+/** A walk's reading of its list, as far as it has come. It lives in memory alone: the page ledger has all that it was told. */
+export class WalkReading {
+  /** What it asks for next; null: the list is read. */
+  question: Question | null = null
+  /** What came of it; null while it reads. */
+  result: Reading | null = null
+  /** Why the last answer began a further pass; null: it did not. */
+  again: string | null = null
+  answers = 0
+  /** Distinct items with a usable key. */
+  keyed = 0
+  /** When a page that was asked for again first began with an item that is new to its pass, epoch milliseconds; null: none did. */
+  beganAnewAt: number | null = null
+  #facts = new WalkFacts()
+  #steps: Steps<Reading>
+  #wasResumed = false
+
+  /** @param name The list, in errors. */
+  constructor(rules: WalkRules, name: string) {
+    this.#steps = readList(rules, this.#facts, name, (why) => {
+      this.again = why
+    })
+    this.#note(this.#steps.next())
+  }
+
+  /** Distinct items. */
+  get items(): number {
+    return this.#facts.places.size
+  }
+
+  get passes(): number {
+    return this.#facts.pass
+  }
+
+  has(id: string): boolean {
+    return this.#facts.places.has(id)
+  }
+
+  /** Takes the answer to its question, that was read at this time; returns its line of the page ledger. Throws BAD_RESPONSE if the list does not end. */
+  take(answer: Answer, at: number): LedgerEntry {
+    if (!this.question) throw new Error('a walk that asks for no page takes no answer')
+    const { pass, why } = this.question
+    const [first] = answer.ids
+    const beginsAnew = why !== 'forward' && first !== undefined && this.#facts.places.of(first) === undefined
+    if (beginsAnew) this.beganAnewAt ??= at
+    this.keyed += answer.ids.filter((id) => !this.has(id) && !isRejectId(id)).length
+    const resumed = this.#wasResumed
+    this.#wasResumed = false
+    this.again = null
+    this.#note(this.#steps.next(answer))
+    return { ...answer, ordinal: ++this.answers, pass, why, resumed, at }
+  }
+
+  /** Tells that another process goes on from here. To say so twice before an answer changes nothing. */
+  resume(): void {
+    if (!this.question || this.#wasResumed) return
+    this.#wasResumed = true
+    this.#note(this.#steps.next('resumed'))
+  }
+
+  #note(step: IteratorResult<Question, Reading>): void {
+    this.question = step.done ? null : step.value
+    if (step.done) this.result = step.value
+  }
+}
 
 export type WalkEvent =
   | RequestEvent
@@ -85,7 +151,7 @@ export async function readWalk(options: ReadOptions): Promise<Reading> {
       }
       const result = await write({ page, items, newToWalk, entry, nextPage: question?.next ?? null })
       observe({ kind: 'page', page, result, itemsInWalk: reading.items })
-      if (question?.again) observe({ kind: 'pass', why: question.again, pass: question.pass })
+      if (reading.again) observe({ kind: 'pass', why: reading.again, pass: reading.passes })
       if (givesWay) await betweenPages.run()
     }
   } finally {

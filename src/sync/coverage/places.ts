@@ -11,31 +11,44 @@ export interface Frontier {
 
 /** The last item of a page that was read before, and how far behind it the walk has read. */
 export interface Located {
-  /** Its position on the page. */
+  /** Its position on the page, and its place. */
   at: number
+  place: number
   /** How many items follow it, up to the frontier. */
   gap: number
 }
 
-/** An item that was seen, and has no place in this pass. */
+/** An item that was seen, and has no place. */
 const NOWHERE = -1
 
 /**
- * The items that a walk has seen, and in which order its present pass read them. A place is an even number where an item was read in list
- * order; an item found later has the odd number behind its left neighbour. Items of earlier passes keep lower numbers.
+ * The items that a walk has seen, and in which order its present pass read them. A place is a whole number where an item was read in list
+ * order; an item found later stands half a place behind its left neighbour. Items of earlier passes keep lower numbers.
  */
 export class Places {
+  /** The place that the next item read in list order gets. */
+  next = 1
+  /** Distinct items of this pass. */
+  distinct = 0
   #places = new Map<string, number>()
   /** Where the list has more items than were read in order (found later), or fewer (met again elsewhere). */
   #corrections: { at: number; by: number }[] = []
-  #first = 0
-  #next = 2
-  /** Distinct items of this pass. */
-  distinct = 0
+  #before = 0
 
   /** Distinct items of the walk. */
   get size(): number {
     return this.#places.size
+  }
+
+  /** The place of the first item that this pass read in list order. */
+  get first(): number {
+    return this.#before + 1
+  }
+
+  beginPass(): void {
+    this.#before = this.next++
+    this.#corrections = []
+    this.distinct = 0
   }
 
   /** Whether any pass has seen the item. */
@@ -43,27 +56,10 @@ export class Places {
     return this.#places.has(id)
   }
 
-  /** The place that the next item read in list order gets. */
-  get next(): number {
-    return this.#next
-  }
-
-  /** The place of the first item that this pass read in list order. */
-  get first(): number {
-    return this.#first + 2
-  }
-
-  beginPass(): void {
-    this.#first = this.#next
-    this.#next += 2
-    this.#corrections = []
-    this.distinct = 0
-  }
-
   /** The item's place in this pass; undefined: none. */
   of(id: string | undefined): number | undefined {
     const place = id === undefined ? undefined : this.#places.get(id)
-    return place === undefined || place < this.#first ? undefined : place
+    return place === undefined || place < this.#before ? undefined : place
   }
 
   /** Notes that the walk has seen these items, wherever they belong. */
@@ -77,8 +73,7 @@ export class Places {
       const before = this.of(id)
       if (before !== undefined && isAgain) continue
       if (before !== undefined) this.#corrections.push({ at: before, by: -1 })
-      this.#put(id, this.#next)
-      this.#next += 2
+      this.#put(id, this.next++)
     }
   }
 
@@ -88,14 +83,14 @@ export class Places {
    */
   insert(ids: readonly string[], where: number): number {
     const known = this.of(ids.find((id) => this.of(id) !== undefined)) ?? where
-    let left = known % 2 === 0 ? known - 2 : known - 1
+    let left = Math.ceil(known) - 1
     let count = 0
     for (const id of ids) {
       const place = this.of(id)
-      if (place !== undefined) left = whole(place)
+      if (place !== undefined) left = Math.floor(place)
       else {
-        this.#put(id, left + 1)
-        this.#corrections.push({ at: left + 1, by: 1 })
+        this.#put(id, left + 0.5)
+        this.#corrections.push({ at: left + 0.5, by: 1 })
         count++
       }
     }
@@ -118,22 +113,14 @@ export class Places {
     const isBeside = (at: number) => areNeighbours(this.of(ids[at - 1]), this.of(ids[at]))
     const at = read.findLast(isBeside) ?? read.at(-1)
     const place = at === undefined ? undefined : this.of(ids[at])
-    return at === undefined || place === undefined ? null : { at, gap: this.#distance(place, frontier.at) }
+    if (at === undefined || place === undefined) return null
+    let gap = Math.floor(frontier.at) - Math.floor(place)
+    for (const one of this.#corrections) if (one.at > place && one.at <= frontier.at) gap += one.by
+    return { at, place, gap }
   }
-
-  /** How many items follow the first place, up to and including the second. */
-  #distance(from: number, to: number): number {
-    let count = (whole(to) - whole(from)) / 2
-    for (const { at, by } of this.#corrections) if (at > from && at <= to) count += by
-    return count
-  }
-}
-
-function whole(place: number): number {
-  return place - (place % 2)
 }
 
 /** Whether two items were read one behind the other. Items found later are neighbours of whatever they were found with. */
 export function areNeighbours(left: number | undefined, right: number | undefined): boolean {
-  return left !== undefined && left % 2 === 0 && left + 2 === right
+  return Number.isInteger(left) && Number(left) + 1 === right
 }

@@ -1,11 +1,12 @@
+import type { Coverage } from '../types.ts'
 import { Places } from './places.ts'
 
 /**
  * Why a page is asked for. `forward`: the next page in list order. `back`: the total fell, so earlier pages, until one holds a known item.
- * `reread`: the last page in list order once more. `rejoin`: where an interrupted walk stopped, or a list that became shorter ends. `look`:
- * an old page, to compare its distance with what was read. `spot`: one page of a list that never moved. `front`: items added in front.
+ * `rejoin`: the last page in list order, or where its last item stands now. `look`: an old page, to compare its distance with what was read.
+ * `spot`: one page of a list that never moved. `front`: items added in front.
  */
-export type Why = 'forward' | 'back' | 'reread' | 'rejoin' | 'look' | 'spot' | 'front'
+export type Why = 'forward' | 'back' | 'rejoin' | 'look' | 'spot' | 'front'
 
 /** What a walk asks for. */
 export interface Question {
@@ -13,6 +14,7 @@ export interface Question {
   why: Why
   /** The next page in list order; null: the pass has read the list to its end. */
   next: number | null
+  pass: number
 }
 
 /** What coverage is judged by: a page that was asked for, as the page ledger keeps it. */
@@ -33,45 +35,33 @@ export type Reply = Answer | 'resumed'
 /** A part of a walk: asks for pages, and returns what it was begun for. */
 export type Steps<T> = Generator<Question, T, Reply>
 
-/** What never changes during a walk. */
-export interface ListRules {
+/** How a walk reads its list: fixed at its start, and kept with it. */
+export interface WalkRules {
   kind: 'full' | 'partial'
   firstPage: number
   total: 'check' | 'ignore'
+  maxPasses: number
+  /** How the job's last complete full walk ended; null: there is none. */
+  lastCoverage: Coverage | null
 }
 
 /** What a walk knows of its list, in all its passes. */
-export interface WalkFacts {
-  places: Places
+export class WalkFacts {
+  places = new Places()
+  pass = 0
   /** False once an answer had no total. */
-  counted: boolean
+  counted = true
   /** The first total, and the last one. */
-  firstTotal: number | null
-  lastTotal: number | null
+  firstTotal: number | null = null
+  lastTotal: number | null = null
   /** A later total differed from the first one. */
-  totalChanged: boolean
-  /** Any pass saw the list move. */
-  moved: boolean
+  totalChanged = false
+  /** An earlier pass saw the list move. */
+  moved = false
   /** An item came on two pages of one pass. */
-  repeatedAcrossPages: boolean
+  repeatedAcrossPages = false
   /** The list's last page, as it said last. */
-  lastPage: number
-  /** Any pass found items in front of those that it had read. */
-  grewInFront: boolean
-}
-
-export function newWalkFacts(): WalkFacts {
-  return {
-    places: new Places(),
-    counted: true,
-    firstTotal: null,
-    lastTotal: null,
-    totalChanged: false,
-    moved: false,
-    repeatedAcrossPages: false,
-    lastPage: 0,
-    grewInFront: false,
-  }
+  lastPage = 0
 }
 
 /** Whether the list has become shorter than this page: Laravel then answers with 200, no items and no next page. */

@@ -1,23 +1,13 @@
+import { counted, grouped } from '../../text.ts'
 import type { Coverage } from '../types.ts'
-import type { ListRules, Question, Reply, WalkFacts } from './question.ts'
+import type { Steps, WalkFacts, WalkRules } from './question.ts'
 import { PassReading } from './read-pass.ts'
-import { judgePass } from './verdict.ts'
 
 /**
  * Changes with each change of what a walk asks for: a walk that another version of this code began cannot be played through it again, and
  * begins anew.
  */
-export const READING_VERSION = 2
-
-/** How a walk reads its list: fixed at its start, and kept with it. */
-export interface WalkRules extends ListRules {
-  maxPasses: number
-  /** How the job's last complete full walk ended; null: there is none. */
-  lastCoverage: Coverage | null
-}
-
-/** `again`: what did not add up in the pass before; null but for the first question of a further pass. */
-export type ListQuestion = Question & { pass: number; again: string | null }
+export const READING_VERSION = 3
 
 /** A list that was read to its end. */
 export interface Reading {
@@ -26,7 +16,6 @@ export interface Reading {
   coverage: Coverage | null
   /** What does not add up, if drifted or incomplete. */
   why: string | null
-  passes: number
   /** Distinct items of the last pass. */
   distinct: number
   /** The whole list came in one answer, so that nothing can have moved during the reading. */
@@ -41,46 +30,92 @@ export interface Reading {
   grewInFront: boolean
 }
 
-/** Reads a list, in as many passes as its coverage needs. Throws BAD_RESPONSE if it does not end. @param name The list, in errors. */
+/**
+ * Reads a list, in as many passes as its coverage needs. Throws BAD_RESPONSE if it does not end.
+ * @param name The list, in errors.
+ * @param onPass Hears why the list is read once more.
+ */
 export function* readList(
-  { maxPasses, lastCoverage, ...rules }: WalkRules,
+  rules: WalkRules,
   walk: WalkFacts,
   name: string,
-): Generator<ListQuestion, Reading, Reply> {
-  const hasDrifted = lastCoverage === 'drifted'
-  const hasMoved = hasDrifted || lastCoverage === 'repaired'
-  let again: string | null = null
-  for (let pass = 1; ; pass++) {
-    const firstPage = pass === 1 ? rules.firstPage : 1
-    const watching = hasMoved || walk.moved || walk.totalChanged
-    const reading = new PassReading(walk, rules, firstPage, watching, name)
-    const steps = reading.read()
-    for (let step = steps.next(); !step.done; ) {
-      step = steps.next(yield { ...step.value, pass, again })
-      again = null
+  onPass: (why: string) => void,
+): Steps<Reading> {
+  let grewInFront = false
+  for (;;) {
+    walk.pass++
+    const hasMoved = rules.lastCoverage === 'drifted' || rules.lastCoverage === 'repaired'
+    const pass = new PassReading(walk, rules, hasMoved || walk.moved || walk.totalChanged)
+    yield* pass.read(name)
+    walk.moved ||= pass.moved
+    grewInFront ||= pass.foundInFront > 0
+    const { answers, distinct, isShort } = pass
+    const { places, counted: hasTotals, repeatedAcrossPages, lastPage } = walk
+    const verdict = judgePass(pass, { ...walk, seen: places.size }, rules)
+    if (verdict.kind === 'again') {
+      onPass(verdict.why)
+      continue
     }
-    walk.moved ||= reading.moved
-    walk.grewInFront ||= reading.foundInFront > 0
-    const { places, counted, moved, totalChanged } = walk
-    const end = { pass, distinct: places.size, counted, moved, totalChanged }
-    const verdict = judgePass(reading, end, { ...rules, maxPasses, hasDrifted })
-    if (verdict.kind === 'again') again = verdict.why
-    else {
-      const { distinct, isShort, answers } = reading
-      const { repeatedAcrossPages, lastPage, firstTotal: first, lastTotal: last } = walk
-      return {
-        kind: verdict.kind,
-        coverage: verdict.kind === 'complete' ? verdict.coverage : null,
-        why: verdict.why,
-        passes: pass,
-        distinct,
-        cameAtOnce: pass === 1 && answers === 1 && !isShort,
-        isShort,
-        repeatedAcrossPages,
-        totals: counted ? { first, last } : { first: null, last: null },
-        lastPage,
-        grewInFront: walk.grewInFront,
-      }
+    return {
+      ...verdict,
+      distinct,
+      cameAtOnce: walk.pass === 1 && answers === 1 && !isShort,
+      isShort,
+      repeatedAcrossPages,
+      totals: hasTotals ? { first: walk.firstTotal, last: walk.lastTotal } : { first: null, last: null },
+      lastPage,
+      grewInFront,
     }
   }
+}
+
+/** What a pass has come to at its end. `isSettled`: its movements are all explained. */
+export type PassEnd = Pick<
+  PassReading,
+  'moved' | 'answers' | 'distinct' | 'repeated' | 'total' | 'isSettled' | 'isShort'
+>
+
+/** What all passes have come to. `seen`: distinct items. */
+export type WalkEnd = Pick<WalkFacts, 'pass' | 'counted' | 'moved' | 'totalChanged'> & { seen: number }
+
+export type Verdict =
+  /** `why`: what does not add up; of `drifted` alone. */
+  | { kind: 'complete'; coverage: Coverage | null; why: string | null }
+  | { kind: 'again'; why: string }
+  | { kind: 'incomplete'; coverage: null; why: string }
+
+/**
+ * Judges the end of a pass. An equal number of items proves a pass only if nothing moved: one that slid past the reader and a new one cancel
+ * out. Steady: a first pass without movement. Repaired: a later pass without one, or any pass whose movements are all explained.
+ */
+export function judgePass(end: PassEnd, walk: WalkEnd, rules: WalkRules): Verdict {
+  const { distinct, repeated, total } = end
+  if (rules.kind === 'partial') return complete(null)
+  const isShort = end.isShort && rules.total === 'check'
+  const still = complete(walk.pass === 1 ? 'steady' : 'repaired')
+  // A single answer cannot have moved; the total counts its duplicates, too.
+  if (!end.isShort && end.answers === 1 && distinct + repeated >= (total ?? 0)) return still
+  if (!isShort && (!walk.counted || rules.total === 'ignore')) return complete(null)
+  if (!isShort && !end.moved && distinct === total) return still
+  const isWhole = !isShort && walk.pass > 1 && !walk.totalChanged && walk.seen === total
+  if (isWhole || (end.moved && end.isSettled && !end.isShort && end.answers > 1)) return complete('repaired')
+  const why = inWords(end, walk)
+  const isIncomplete = !walk.totalChanged && !walk.moved && (distinct < (total ?? 0) || isShort)
+  // After a walk that drifted, another pass would most probably show the same.
+  if (walk.pass < rules.maxPasses && (isIncomplete || rules.lastCoverage !== 'drifted'))
+    return { kind: 'again', why }
+  return isIncomplete ? { kind: 'incomplete', coverage: null, why } : complete('drifted', why)
+}
+
+function complete(coverage: Coverage | null, why: string | null = null): Verdict {
+  return { kind: 'complete', coverage, why }
+}
+
+/** What does not add up. */
+function inWords({ distinct, total, repeated, isShort }: PassEnd, { totalChanged }: WalkEnd): string {
+  const of = total === null ? '' : ` of a total of ${grouped(total)}`
+  const twice = repeated > 0 ? `, ${grouped(repeated)} of them twice` : ''
+  const change = totalChanged ? ', and the total changed meanwhile' : ''
+  const short = isShort ? ', and the last page says that there are more pages' : ''
+  return `${counted(distinct, 'item')} came${of}${twice}${change}${short}`
 }

@@ -1,11 +1,6 @@
-import { type Answer, newWalkFacts, type Reply, type WalkFacts } from '../../../src/sync/coverage/question.ts'
-import {
-  type ListQuestion,
-  type Reading,
-  readList,
-  type WalkRules,
-} from '../../../src/sync/coverage/read-list.ts'
+import type { Answer } from '../../../src/sync/coverage/question.ts'
 import type { Coverage } from '../../../src/sync/types.ts'
+import { WalkReading } from '../../../src/sync/walk.ts'
 import type { ServedPage } from './moving-list.ts'
 
 /** What a walk reads: the pages of a list, and events meanwhile. */
@@ -31,43 +26,20 @@ export interface WalkResult {
   has(id: number): boolean
 }
 
-/** A walk as far as it has come: without the page loop, its decisions alone. */
-class OpenWalk {
-  /** Null: it is over. */
-  question: ListQuestion | null = null
-  reading: Reading | null = null
-  readonly facts: WalkFacts = newWalkFacts()
-  #steps: Generator<ListQuestion, Reading, Reply>
-
-  constructor(lastCoverage: Coverage | null, maxPasses: number) {
-    const rules: WalkRules = { kind: 'full', firstPage: 1, total: 'check', maxPasses, lastCoverage }
-    this.#steps = readList(rules, this.facts, 'a list')
-    this.#note(this.#steps.next())
-  }
-
-  /** Takes the answer to its question, or that its process has died. */
-  take(reply: Reply): void {
-    this.#note(this.#steps.next(reply))
-  }
-
-  #note(step: IteratorResult<ListQuestion, Reading>): void {
-    this.question = step.done ? null : step.value
-    this.reading = step.done ? step.value : null
-  }
-}
-
-/** Walks the list to its end. */
+/** Walks the list to its end: without the page loop, its decisions alone. */
 export function walkList(walked: Walked): WalkResult {
-  let walk = new OpenWalk(walked.lastCoverage, walked.maxPasses)
-  const ledger: Reply[] = []
+  const { lastCoverage, maxPasses } = walked
+  const begin = () =>
+    new WalkReading({ kind: 'full', firstPage: 1, total: 'check', maxPasses, lastCoverage }, 'a list')
+  let walk = begin()
+  const ledger: Answer[] = []
   const asked: Record<string, number> = {}
   for (let request = 1; ; request++) {
     if (request === walked.interruptedAt) {
       walked.interrupt()
-      walk = new OpenWalk(walked.lastCoverage, walked.maxPasses)
-      for (const reply of ledger) walk.take(reply)
-      ledger.push('resumed')
-      walk.take('resumed')
+      walk = begin()
+      for (const answer of ledger) walk.take(answer, 0)
+      walk.resume()
     }
     const { question } = walk
     if (!question) throw new Error('a walk without a page to ask has not ended')
@@ -75,11 +47,10 @@ export function walkList(walked: Walked): WalkResult {
     asked[question.why] = (asked[question.why] ?? 0) + 1
     const answer = answerOf(question.page, walked.pageAt(question.page), walked.perPage)
     ledger.push(answer)
-    walk.take(answer)
-    if (!walk.reading) continue
-    const { coverage, passes } = walk.reading
-    const { places } = walk.facts
-    return { coverage, requests: request, passes, asked, has: (id) => places.has(String(id)) }
+    walk.take(answer, 0)
+    if (!walk.result) continue
+    const { coverage } = walk.result
+    return { coverage, requests: request, passes: walk.passes, asked, has: (id) => walk.has(String(id)) }
   }
 }
 
