@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { EXIT_CODES } from '../src/cli/commands.ts'
+import { EXIT_CODES } from '../src/cli/exit-code.ts'
 import { isMapping } from '../src/config/checks.ts'
 import { createCounters, metricsText } from '../src/listener/metrics.ts'
 import { editorSchema, type JsonSchema } from './config/editor-schema.ts'

@@ -5,6 +5,21 @@ import type { JobResult } from '../sync/job.ts'
 import { printable } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 
+const REFUSED_STATUSES = Object.values(ERRORS).flatMap(({ exitCode, status }) =>
+  exitCode === 3 && status !== undefined ? [status] : [],
+)
+
+/** What each exit code means, whatever the command is. */
+export const EXIT_CODES: Readonly<Record<number, string>> = {
+  0: 'all that was asked for is done',
+  1: 'a list failed: server, network, rate limit, an answer that cannot be trusted, or busy elsewhere',
+  2: 'usage or configuration error; nothing was sent or written',
+  3: `access refused (${REFUSED_STATUSES.join(', ')}): somebody has to act`,
+  4: 'the mirror cannot be used: locked, not writable, disk full, damaged, not ours, too new',
+  5: 'the mirror and the API are apart: verify found a difference, removals are held back, or a list ended early',
+  130: 'stopped by SIGINT (143: SIGTERM, 129: SIGHUP); the next run continues',
+}
+
 /** A terminal sends SIGHUP when it closes. */
 export const EXIT_OF_SIGNAL = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
@@ -26,23 +41,15 @@ export function exitCodeOfJobs(results: readonly JobResult[], signal: AbortSigna
 /** Writes why a command failed, and returns its exit code. A signal ends waits early, and goes before the error that comes of that. */
 export function reportError(error: unknown, { stderr, signal }: Pick<Runtime, 'stderr' | 'signal'>): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  if (error instanceof UsageError || error instanceof ConfigError) {
-    stderr.write(`${safe(error.message)}\n`)
-    return 2
+  const isUsage = error instanceof UsageError || error instanceof ConfigError
+  if (!isUsage && !(error instanceof KnownError)) {
+    stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+    return 1
   }
-  if (error instanceof KnownError) {
-    const code = error instanceof InterruptedError ? '' : `${error.code}: `
-    stderr.write(`${code}${safe(error.message)}\n`)
-    return signal.aborted ? exitCodeOfStop(signal) : ERRORS[error.code].exitCode
-  }
-  stderr.write(`INTERNAL: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
-  return 1
-}
-
-/** Names of the configuration and of the mirror may hold anything. */
-function safe(message: string): string {
-  return message
-    .split('\n')
-    .map((line) => printable(line, 5000))
-    .join('\n')
+  // Names of the configuration and of the mirror may hold anything.
+  const lines = error.message.split('\n').map((line) => printable(line, 5000))
+  const code = isUsage || error instanceof InterruptedError ? '' : `${error.code}: `
+  stderr.write(`${code}${lines.join('\n')}\n`)
+  if (isUsage) return 2
+  return signal.aborted ? exitCodeOfStop(signal) : ERRORS[error.code].exitCode
 }
