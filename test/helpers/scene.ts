@@ -70,6 +70,8 @@ export function sceneTests() {
 
 interface StandingOptions extends SceneOptions {
   page?: number
+  /** A program that starts it. */
+  through?: readonly string[]
 }
 
 /** A command that has written all pages in front of this one, and waits for it until the door is opened. */
@@ -89,7 +91,7 @@ export async function createStanding(
 ): Promise<Standing<RunningCommand>>
 export async function createStanding(
   args: readonly string[],
-  { page = 2, start, ...options }: StandingOptions & { start?: 'start' } = {},
+  { page = 2, start, through, ...options }: StandingOptions & { start?: 'start' } = {},
 ): Promise<Standing<RunningCommand>> {
   const door = createDoor()
   const isThere = (asked: Asked) => asked.page === page && asked.organization === ACME.id
@@ -98,7 +100,7 @@ export async function createStanding(
     if (isThere(asked)) await door.opened
     return (await options.instead?.(asked)) ?? null
   }
-  const running = scene.workspace[start ?? 'startHere'](args)
+  const running = scene.workspace[start ?? 'startHere'](args, through ? { through } : {})
   await scene.server.arrival(isThere)
   await written(scene.workspace, page)
   return { ...scene, running, open: door.open }

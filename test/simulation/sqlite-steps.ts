@@ -9,7 +9,7 @@ type Statement = Database.Statement
 export interface SqliteWatch {
   /** Whether somebody outside holds the mirror's write lock at this moment. */
   isLocked(connection: Connection): boolean
-  /** Of a transaction that may have changed more than budgets, which no reader of lists sees: most change nothing at all. */
+  /** Of a transaction that may have changed what readers of lists see: most change nothing at all. */
   onCommit(process: SimulatedProcess): void
 }
 
@@ -25,7 +25,8 @@ const METHODS = ['run', 'get', 'all'] as const
 /** What the program is told of a statement that meets no row. */
 const NO_ROW = { run: { changes: 0, lastInsertRowid: 0 }, get: undefined, all: [] } as const
 
-const OF_BUDGETS = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM) sync_gates\b/
+/** Of budgets, and of processes that live: what no reader of lists sees. */
+const UNSEEN = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM) sync_(?:gates|shares|workers)\b/
 
 /** Connections that have written since their last transaction. */
 const written = new WeakSet<Connection>()
@@ -81,6 +82,6 @@ function enter(process: SimulatedProcess, connection: Connection, sql: string): 
 }
 
 function writes({ readonly, source }: Statement, result: unknown): boolean {
-  if (readonly || source === 'BEGIN IMMEDIATE' || OF_BUDGETS.test(source)) return false
+  if (readonly || source === 'BEGIN IMMEDIATE' || UNSEEN.test(source)) return false
   return (result as { changes?: unknown } | undefined)?.changes !== 0
 }

@@ -1,9 +1,7 @@
 import { expect, it } from 'vitest'
 import { halt } from '../helpers/halted.ts'
-import { type Asked, createDoor, items } from '../helpers/list-server.ts'
-import { createScene } from '../helpers/scene.ts'
+import { createStanding } from '../helpers/scene.ts'
 import { runs } from '../helpers/system.ts'
-import { written } from '../helpers/written.ts'
 
 // Who stands still, or dies where nobody sees it, keeps its jobs until it is found silent. One that is killed on the same machine:
 // busy.test.ts.
@@ -12,34 +10,16 @@ import { written } from '../helpers/written.ts'
 const CONTAINER = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
 const HAS_CONTAINERS = runs('unshare', ...CONTAINER.slice(1), 'true')
 
-const isSecond = ({ page }: Asked) => page === 2
-
-/** A list whose second page is not given until the door is opened. */
-async function createStandstill() {
-  const door = createDoor()
-  const scene = await createScene({
-    list: items(6),
-    instead: async (asked) => {
-      if (isSecond(asked)) await door.opened
-      return null
-    },
-  })
-  return { ...scene, door }
-}
-
 it('a process that stands still is overtaken, and writes nothing when it goes on', async () => {
-  const { workspace, server, api, door } = await createStandstill()
-  const stopped = workspace.start(['sync'])
-  await server.arrival(isSecond)
-  await written(workspace, 2)
-  await halt(stopped, workspace.mirror)
+  const { workspace, api, running, open } = await createStanding(['sync'], { start: 'start' })
+  await halt(running, workspace.mirror)
   api.instead = () => null
 
   const next = await workspace.run(['sync', '--wait'])
   const walks = workspace.rows('SELECT * FROM sync_walks')
-  door.open()
-  stopped.killAll('SIGCONT')
-  const { code, logs } = await stopped.ended
+  open()
+  running.killAll('SIGCONT')
+  const { code, logs } = await running.ended
 
   expect(next.code).toBe(0)
   expect(next.logs.some(({ event }) => event === 'list_busy')).toBe(true)
@@ -47,20 +27,21 @@ it('a process that stands still is overtaken, and writes nothing when it goes on
   expect(logs.map(({ error_code: error }) => error)).toContain('BUSY')
   expect(workspace.rows('SELECT * FROM sync_walks')).toEqual(walks)
   expect(workspace.value('SELECT count(*) FROM orders')).toBe(6)
-}, 120_000)
+})
 
 it.skipIf(!HAS_CONTAINERS)(
   'a process in another container keeps its job while it lives, and is followed when it was killed',
   async () => {
-    const { workspace, server, api } = await createStandstill()
-    const inside = workspace.start(['sync'], { through: CONTAINER })
-    await server.arrival(isSecond)
+    const { workspace, api, running } = await createStanding(['sync'], {
+      start: 'start',
+      through: CONTAINER,
+    })
     api.instead = () => null
     // Longer than who is silent keeps a job.
     await new Promise((wake) => setTimeout(wake, 20_000))
     const beside = await workspace.run(['sync'])
-    inside.killAll('SIGKILL')
-    await inside.ended
+    running.killAll('SIGKILL')
+    await running.ended
 
     const next = await workspace.run(['sync', '--wait'])
 
@@ -68,5 +49,4 @@ it.skipIf(!HAS_CONTAINERS)(
     expect(next.code).toBe(0)
     expect(workspace.value('SELECT count(*) FROM orders')).toBe(6)
   },
-  120_000,
 )

@@ -10,41 +10,32 @@ const it = sceneTests()
 
 const isWait = ({ event }: LogLine) => event === 'waiting'
 
-describe('a 429', () => {
-  it('that asks for more than maxWait stops the job; nothing is asked before the time, until resume', async ({
-    scene: { workspace, api, server, configure },
-  }) => {
-    configure({ organizations: [ACME, GLOBEX], rateLimit: { maxWait: '1m' } })
-    let isThrottled = true
-    api.instead = ({ token }) =>
-      token === ACME.token && isThrottled
-        ? { status: 429, headers: { 'retry-after': '3600' }, body: {} }
-        : null
-    const acmes = () => server.asked.filter(({ token }) => token === ACME.token).length
+it('a 429 that asks for more than maxWait stops the job; nothing is asked before the time, until resume', async ({
+  scene: { workspace, api, server, configure },
+}) => {
+  configure({ organizations: [ACME, GLOBEX], rateLimit: { maxWait: '1m' } })
+  const refused = { status: 429, headers: { 'retry-after': '3600' }, body: {} }
+  api.instead = ({ token }) => (token === ACME.token ? refused : null)
+  const acmes = () => server.asked.filter(({ token }) => token === ACME.token).length
 
-    const sync = await workspace.run(['sync'])
-    const again = await workspace.run(['sync', '--org', 'acme'])
-    const status = JSON.parse((await workspace.run(['status', '--json'])).stdout) as Status
+  const sync = await workspace.run(['sync'])
+  const again = await workspace.run(['sync', '--org', 'acme'])
+  const status = JSON.parse((await workspace.run(['status', '--json'])).stdout) as Status
 
-    expect([sync.code, again.code, acmes()]).toEqual([1, 1, 1])
-    expect(
-      workspace.rows(
-        'SELECT name, status, error_code FROM sync_runs JOIN organizations ON organizations.id = organization_id ORDER BY name',
-      ),
-    ).toEqual([
-      { name: 'acme', status: 'failed', error_code: 'RATE_LIMITED' },
-      { name: 'globex', status: 'succeeded', error_code: null },
-    ])
-    expect(again.logs.at(-1)).toMatchObject({ error_code: 'RATE_LIMITED', event: 'run_not_begun' })
-    const minutes = (Date.parse(status.jobs[0]?.waiting_until ?? '') - Date.parse(status.now)) / 60_000
-    expect(minutes).toBeGreaterThan(30)
-    expect(minutes).toBeLessThan(61)
+  expect([sync.code, again.code, acmes()]).toEqual([1, 1, 1])
+  expect(workspace.rows('SELECT organization, error_code FROM sync_status ORDER BY 1')).toEqual([
+    { organization: 'acme', error_code: 'RATE_LIMITED' },
+    { organization: 'globex', error_code: null },
+  ])
+  expect(again.logs.at(-1)).toMatchObject({ error_code: 'RATE_LIMITED', event: 'run_not_begun' })
+  const minutes = (Date.parse(status.jobs[0]?.waiting_until ?? '') - Date.parse(status.now)) / 60_000
+  expect(minutes).toBeGreaterThan(30)
+  expect(minutes).toBeLessThan(61)
 
-    isThrottled = false
-    expect(await workspace.run(['resume', '--org', 'acme'])).toMatchObject({ code: 0, stdout: '' })
-    expect((await workspace.run(['sync', '--org', 'acme'])).code).toBe(0)
-    expect(acmes()).toBe(4)
-  })
+  api.instead = () => null
+  expect(await workspace.run(['resume', '--org', 'acme'])).toMatchObject({ code: 0, stdout: '' })
+  expect((await workspace.run(['sync', '--org', 'acme'])).code).toBe(0)
+  expect(acmes()).toBe(4)
 })
 
 describe('a budget of five requests a minute for two lists of ten pages', () => {
@@ -54,13 +45,11 @@ describe('a budget of five requests a minute for two lists of ten pages', () => 
   it('is one for all processes, is shown by status, and is kept for the next one, however the last one ended', async ({
     scene: { workspace, server },
   }) => {
-    const [acme, globex] = [
-      workspace.start(['sync', '--org', 'acme']),
-      workspace.start(['sync', '--org', 'globex']),
-    ]
+    const acme = workspace.start(['sync', '--org', 'acme'])
+    const globex = workspace.start(['sync', '--org', 'globex'])
     const [wait] = await Promise.all([acme.log(isWait), globex.log(isWait), server.arrivals(() => true, 5)])
     const { stdout } = await workspace.run(['status'])
-    const { jobs } = JSON.parse((await workspace.run(['status', '--json'])).stdout) as { jobs: object[] }
+    const { jobs } = JSON.parse((await workspace.run(['status', '--json'])).stdout) as Status
     acme.kill('SIGTERM')
     globex.kill('SIGKILL')
     const [{ code }] = await Promise.all([acme.ended, globex.ended])
@@ -68,14 +57,10 @@ describe('a budget of five requests a minute for two lists of ten pages', () => 
     const nextWait = await next.log(isWait)
     next.kill('SIGTERM')
 
-    const reason = 'our own limit of 5 requests a minute'
     expect([code, (await next.ended).code]).toEqual([143, 143])
     expect(server.asked).toHaveLength(5)
-    expect(stdout).toContain(`: ${reason}`)
+    expect(stdout).toContain(': our own limit of 5 requests a minute')
     expect(jobs[0]).toMatchObject({ organization: 'acme', waiting_until: wait.until })
-    expect(nextWait).toMatchObject({
-      organization: 'globex',
-      reason: expect.stringContaining('our own limit'),
-    })
+    expect(nextWait.reason).toContain('our own limit')
   })
 })

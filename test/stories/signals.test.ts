@@ -1,23 +1,13 @@
-import Database from 'better-sqlite3'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { watchEdges } from '../helpers/edges.ts'
+import fs from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { faultsOf } from '../helpers/faults.ts'
 import type { Fault, Reply } from '../helpers/list-server.ts'
-import type { LogLine, RunningCommand } from '../helpers/processes.ts'
-import { createScene, createStanding } from '../helpers/scene.ts'
-import type { Workspace } from '../helpers/workspace.ts'
+import type { LogLine, Running } from '../helpers/processes.ts'
+import { createScene, createStanding, sceneTests } from '../helpers/scene.ts'
+import { mustRun } from '../helpers/system.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 
-// Signals to processes that wait. How soon those for a lock end, wherever they are: lock.test.ts.
-
-/** That the mirror is sound, and a plain sync goes on from it to the list's end. */
-async function expectToGoOn(workspace: Workspace): Promise<void> {
-  const copy = copyOf(workspace)
-  copy.close()
-  expect(copy.integrity).toBe('ok')
-  const next = await workspace.run(['sync'])
-  expect(next.code, next.stderr).toBe(0)
-  expectWhole(workspace)
-}
+// Signals to real processes that wait or compute, and readers who read no more. How soon a wait for a lock ends: test/store/sqlite/transaction.test.ts.
 
 /** A byte now and then, and never the last one. */
 const trickle: Fault = (response) => {
@@ -26,109 +16,118 @@ const trickle: Fault = (response) => {
 }
 
 /** Without end, so that who waits for it cannot have ended by itself. */
-const ANSWERS: [
-  what: string,
-  settings: object,
-  reply: Reply,
-  isWaiting: ((line: LogLine) => boolean) | null,
-][] = [
+const WAITS: [NodeJS.Signals, number, string, object, Reply, ((line: LogLine) => boolean) | null][] = [
   [
+    'SIGHUP',
+    129,
     'a rate limit',
     {},
     { status: 429, headers: { 'retry-after': '600' }, body: {} },
     ({ event, reason }) => event === 'waiting' && reason === 'the server asked for a pause',
   ],
   [
+    'SIGTERM',
+    143,
     'another try',
     { retry: { attempts: 4, minDelay: '1h', maxDelay: '1h' } },
     { status: 500, body: {} },
     ({ msg }) => msg.endsWith('trying again'),
   ],
-  ['an answer that does not end', {}, { fault: trickle }, null],
+  ['SIGINT', 130, 'an answer that does not end', {}, { fault: trickle }, null],
 ]
 
-/** A list of which the third page is answered so, once. */
-async function createWaiting(reply: Reply, settings: object) {
-  let isGiven = false
-  const { server, workspace } = await createScene({
-    list: ORDERS,
-    settings,
-    instead({ page }) {
-      if (page !== 3 || isGiven) return null
-      isGiven = true
-      return reply
-    },
-  })
-  return { workspace, onThird: server.arrival(({ page }) => page === 3) }
-}
-
-async function expectStopped(command: RunningCommand, workspace: Workspace, code: number): Promise<void> {
-  expect(await command.ended).toMatchObject({ code, signal: null })
-  expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
-    { status: 'open', next_page: 3 },
-  ])
-  expect(workspace.rows('SELECT status, error_code, requests FROM sync_runs LIMIT 1')).toEqual([
-    { status: 'interrupted', error_code: 'INTERRUPTED', requests: 3 },
-  ])
-  await workspace.run(['resume'])
-  await expectToGoOn(workspace)
-}
-
-describe.concurrent('a signal while the server keeps us waiting', () => {
-  const SIGNALS = [
-    ['SIGHUP', 129],
-    ['SIGTERM', 143],
-    ['SIGINT', 130],
-  ] as const
-
-  it.each(ANSWERS.map((one, index) => [...(SIGNALS[index] ?? SIGNALS[0]), ...one] as const))(
+describe.concurrent('a signal', () => {
+  it.each(WAITS)(
     '(%s) ends a sync with %i, and nothing is lost: %s',
     async (signal, code, _what, settings, reply, isWaiting) => {
-      const { workspace, onThird } = await createWaiting(reply, settings)
+      let isGiven = false
+      const { server, workspace } = await createScene({
+        list: ORDERS,
+        settings,
+        instead({ page }) {
+          if (page !== 3 || isGiven) return null
+          isGiven = true
+          return reply
+        },
+      })
       const sync = workspace.start(['sync'])
-      await (isWaiting ? sync.log(isWaiting) : onThird)
+      await (isWaiting ? sync.log(isWaiting) : server.arrival(({ page }) => page === 3))
 
       sync.kill(signal)
 
-      await expectStopped(sync, workspace, code)
+      expect(await sync.ended).toMatchObject({ code, signal: null })
+      expect(workspace.rows('SELECT status, next_page FROM sync_walks')).toEqual([
+        { status: 'open', next_page: 3 },
+      ])
+      expect(workspace.rows('SELECT status, error_code, requests FROM sync_runs')).toEqual([
+        { status: 'interrupted', error_code: 'INTERRUPTED', requests: 3 },
+      ])
+      copyOf(workspace).close()
+      await workspace.run(['resume'])
+      expect((await workspace.run(['sync'])).code).toBe(0)
+      expectWhole(workspace)
     },
   )
-})
 
-describe('a log that nobody reads any more', () => {
-  it('stops no sync', async () => {
-    const { workspace, running, open } = await createStanding(['sync', '--log-level', 'trace'], {
-      start: 'start',
-      list: ORDERS,
-      page: 3,
-    })
+  it('ends a snapshot that is being made, and leaves nothing of it', async () => {
+    const { workspace } = await createScene()
+    await workspace.run(['sync'])
+    fs.mkdirSync(workspace.file('copies'))
+    const halted = faultsOf({ at: '^VACUUM INTO', does: { says: 'at work', until: '/never' } })
+    const snapshot = workspace.start(['snapshot', 'copies/copy.db'], { env: halted })
+    await snapshot.log(({ msg }) => msg === 'at work')
+    expect(fs.readdirSync(workspace.file('copies'))).not.toEqual([])
 
-    running.closeStderr()
-    open()
+    snapshot.kill('SIGINT')
 
-    expect((await running.ended).code).toBe(0)
-    expect(workspace.rows('SELECT status FROM sync_walks')).toEqual([{ status: 'complete' }])
+    expect((await snapshot.ended).code).toBe(130)
+    expect(fs.readdirSync(workspace.file('copies'))).toEqual([])
   })
 })
 
-describe.concurrent('a signal while another process has the lock', () => {
-  it('ends a sync that is only opening the mirror, which another makes', async () => {
-    const { server, workspace } = await createScene({ list: ORDERS })
-    const maker = new Database(workspace.mirror)
-    maker.pragma('application_id = 0x61646d72')
-    maker.exec('BEGIN EXCLUSIVE')
-    const isLooking = new Promise<void>((resolve) => {
-      const end = watchEdges({ failed: ({ file }) => file === workspace.mirror && resolve() })
-      onTestFinished(end)
-    })
-    const sync = workspace.startHere(['sync'])
-    await isLooking
+const COUNTING = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n'
+/** A row so long that it is written at once, and after it nothing for ever. */
+const ONE_ROW = `SELECT hex(zeroblob(50000)) AS text UNION ALL SELECT i FROM (${COUNTING}) WHERE i < 0`
 
-    sync.kill('SIGINT')
+describe('a query', () => {
+  const withMirror = sceneTests()
 
-    expect((await sync.ended).code).toBe(130)
-    expect(server.asked).toEqual([])
-    maker.close()
-    await expectToGoOn(workspace)
+  withMirror.for<[string, string, (running: Running) => void, object]>([
+    ['that computes is ended by SIGINT', ONE_ROW, (one) => one.kill('SIGINT'), { signal: 'SIGINT' }],
+    ['ends in peace when nobody reads on', COUNTING, (one) => one.closeStdout(), { code: 0, stderr: '' }],
+  ])('%s', async ([, sql, act, expected], { synced }) => {
+    const running = synced.workspace.start(['query', sql, '--format', 'csv'])
+    await running.firstLine()
+
+    act(running)
+
+    expect(await running.ended).toMatchObject(expected)
   })
+
+  withMirror('that waits for its SQL is ended by SIGTERM', async ({ synced: { workspace } }) => {
+    const pipe = workspace.file('pipe')
+    mustRun('mkfifo', pipe)
+    // Opened for both, so that its end never comes.
+    const running = workspace.start(['query', '-'], { through: ['sh', '-c', `exec "$@" <> ${pipe}`, 'sh'] })
+
+    // More than a pipe holds: most of it has been read.
+    await fs.promises.writeFile(pipe, ' '.repeat(200_000))
+    running.kill('SIGTERM')
+
+    expect(await running.ended).toMatchObject({ code: 143, signal: null, stdout: '', stderr: '' })
+  })
+})
+
+it('a log that nobody reads any more stops no sync', async () => {
+  const { workspace, running, open } = await createStanding(['sync', '--log-level', 'trace'], {
+    start: 'start',
+    list: ORDERS,
+    page: 3,
+  })
+
+  running.closeStderr()
+  open()
+
+  expect((await running.ended).code).toBe(0)
+  expect(workspace.value('SELECT status FROM sync_walks')).toBe('complete')
 })

@@ -9,7 +9,7 @@ import { variable, type Workspace } from '../../helpers/workspace.ts'
 const it = sceneTests()
 
 // What query and export print, take and refuse, and from which files. What reads, and what does not: test/store/sqlite/read/reader.test.ts;
-// signals and pipes: test/stories/stopped-reading.test.ts.
+// signals and pipes: test/stories/signals.test.ts.
 
 const ITEMS = [
   '{"id":9223372036854775807,"note":"","price":1.10,"huge":12345678901234567890,"ratio":0.1,"paid":true,"items":[{"sku":"a","n":9007199254740993},{"sku":"","n":null}]}',

@@ -156,7 +156,7 @@ class BrokenConnection extends Error {
 
 const CLOCK = /clock_timestamp\(\)/
 const WRITES = /^\s*(?:WITH|INSERT|UPDATE|DELETE)\b/
-const WRITES_BUDGET = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM) sync_(?:gates|shares)\b/
+const UNSEEN = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM) sync_(?:gates|shares)\b/
 
 type Query = (this: Client, config: unknown, values?: unknown, callback?: unknown) => Promise<unknown>
 type Connect = (this: Client, callback?: (error?: Error) => void) => Promise<unknown> | undefined
@@ -239,7 +239,7 @@ async function ask(process: SimulatedProcess, client: Client, text: string, send
     const result = await turns.busyWith(send())
     if (text.startsWith('BEGIN')) turns.beginTransaction(client)
     if (commits) {
-      if (!WRITES_BUDGET.test(text)) asOnlooker(() => watch.onCommit(process))
+      if (!UNSEEN.test(text)) asOnlooker(() => watch.onCommit(process))
       if (!take(process, 'after commit')) return await never()
       // It is written, and this process is not told.
       assertConnected(process, client)
