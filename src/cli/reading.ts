@@ -6,17 +6,7 @@ import { collectionNames, listedOrganizations, mayHold, OF_EVERY_MIRROR } from '
 import { literal, quoted, type Rule } from '../store/core/sql.ts'
 import { printable } from '../text.ts'
 import type { MirrorPlace } from './mirror.ts'
-import {
-  csv,
-  items,
-  json,
-  ndjson,
-  type Pieces,
-  type Row,
-  type Rows,
-  table,
-  writePieces,
-} from './output/formats.ts'
+import { csv, items, json, ndjson, type Pieces, type Rows, table, writePieces } from './output/formats.ts'
 import type { Runtime } from './runtime.ts'
 
 // `query` and `export`, on a mirror of either kind.
@@ -106,27 +96,17 @@ async function exportedRows(
     const raw = quoted(viewName(name, 'raw'))
     return { ...(await mirror.query(`SELECT _json FROM ${raw}${where}`, [])), areItems: true }
   }
-  return withoutOwn(name, await mirror.query(`SELECT * FROM ${quoted(name)}${where}`, []))
+  const all = await mirror.query(`SELECT * FROM ${quoted(name)} LIMIT 0`, [])
+  // A server has one cursor.
+  await Array.fromAsync(all.batches)
+  // The others are for the program, such as the number by which it finds the JSON of a row.
+  const columns = OF_EVERY_MIRROR[name] ?? all.columns.filter((column) => column !== '_row')
+  return mirror.query(`SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(name)}${where}`, [])
 }
 
 function ownerColumn(name: string): string {
   if (name === 'organizations') return 'id'
   return name in OF_EVERY_MIRROR ? 'organization_id' : '_organization_id'
-}
-
-/** Leaves out the columns that are for the program, such as the number by which it finds the JSON of a row. */
-function withoutOwn(name: string, { columns, types, batches }: Rows): Rows {
-  const forPeople = OF_EVERY_MIRROR[name] ?? columns.filter((column) => column !== '_row')
-  const places = [...columns.keys()].filter((at) => forPeople.includes(columns[at] ?? ''))
-  const pick = <T>(values: readonly T[]) => places.map((at) => values[at] as T)
-  if (places.length === columns.length) return { columns, types, batches }
-  async function* picked() {
-    for await (const rows of batches) yield pickedRows(rows)
-  }
-  function* pickedRows(rows: Iterable<Row>) {
-    for (const row of rows) yield pick(row)
-  }
-  return { columns: pick(columns), types: pick(types), batches: picked() }
 }
 
 /** Before there is a mirror of this configuration. Throws UsageError for names that it cannot have. */

@@ -197,16 +197,13 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
   const session = await openSession(options)
   const pings = pingsOf(config, runtime, logger)
   const publisher = createPublisher({ config, runtime, logger, mirror: session, isService })
-  const organizations = new Map(config.organizations.map((one) => [one.id, one]))
+  const budgets = new Map(config.organizations.map((one) => [one.id, session.budgetOf(one)]))
   const reporter = createReporter({
     config,
     runtime,
     logger,
     ...(draw && { draw }),
-    budgetOf({ organization: { id } }) {
-      const organization = organizations.get(id)
-      return organization ? session.budgetOf(organization) : id
-    },
+    budgetOf: ({ organization: { id } }) => budgets.get(id) ?? id,
     onRefresh: () => publisher?.note(),
   })
   const clocked = { ...runtime, now: session.now }

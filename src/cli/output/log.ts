@@ -32,16 +32,15 @@ export async function openLog(
 
 /** Lines at the end of a terminal. `above`: a stream for what is written before them. */
 function createDrawing(output: Output) {
-  // A terminal that does not know its size reports 0.
-  const size = () => ({ columns: output.columns || 80, rows: output.rows || 24 })
   const stream = {
     write: (text: string) => output.write(text),
     isTTY: true,
+    // A terminal that does not know its size reports 0.
     get columns() {
-      return size().columns
+      return output.columns || 80
     },
     get rows() {
-      return size().rows
+      return output.rows || 24
     },
   }
   // A hidden cursor would stay hidden where the process is killed.
@@ -58,7 +57,7 @@ function createDrawing(output: Output) {
       },
     }),
     draw(lines: readonly string[]): void {
-      const { columns, rows } = size()
+      const { columns, rows } = stream
       const fitting = lines.slice(0, Math.max(Math.floor(rows / 2), 1))
       drawn = fitting.map((line) => line.slice(0, columns - 1)).join('\n')
       show()

@@ -79,6 +79,10 @@ export function createReporter({
     }
     running.add(list)
     redraw()
+    const ended = () => {
+      running.delete(list)
+      redraw()
+    }
 
     return (event) => {
       const at = now()
@@ -153,13 +157,13 @@ export function createReporter({
           return
         case 'finish': {
           const { result } = event
-          running.delete(list)
+          ended()
           // A refresh is reported already.
           if (!result.isInstead) logRun(log, result, at - observedAt, isKnown('end', result.error?.code))
           return
         }
         case 'verified':
-          running.delete(list)
+          ended()
           logVerified(log, event.result, at - observedAt)
           return
         case 'throttled':

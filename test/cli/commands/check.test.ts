@@ -101,7 +101,7 @@ it('a token file that is not there keeps no other list from being asked for, and
   configure({ organizations: [{ id: ACME.id, name: 'acme', tokenFile: 'missing' }, GLOBEX] })
   const missing = await check()
   expect([missing.code, server.asked.length]).toEqual([2, 1])
-  expect(missing.bad[0]).toMatch(/^fail {2}token acme +.*no such file/)
+  expect(missing.bad).toEqual([matching(/^fail {2}acme orders +.*no such file/)])
 
   for (const end of ['', '-wal', '-shm']) fs.rmSync(workspace.mirror + end, { force: true })
   fs.writeFileSync(workspace.mirror, 'no database, but somebody needs it')
