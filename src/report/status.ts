@@ -2,7 +2,6 @@ import manifest from '../../package.json' with { type: 'json' }
 import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
-import { waitLeft, walkPercent } from '../sync/owner-work.ts'
 import { type NextStep, nextStep, type Step, stepOf, stepsOf } from './next-step.ts'
 import { misfitNotes, notesOf, type Problem, problemOf, refreshNotes } from './notes.ts'
 import { isOverdue } from './overdue.ts'
@@ -283,4 +282,18 @@ function stateOf(row: StatusRow, isLate: boolean): State {
   if (row.as_of === null || last === 'interrupted' || last === 'running' || row.walk_origin === 'sync')
     return 'unfinished'
   return row.untrusted === null ? 'read' : 'uncertain'
+}
+
+/** The longest wait for a rate limit; a later time was written by a wrong clock. */
+const LONGEST_WAIT_MS = 86_400_000
+
+/** Milliseconds that a wait still lasts; 0: it is over, or there is none. */
+function waitLeft(until: string | null, now: number): number {
+  const left = Date.parse(until ?? '') - now
+  return left > 0 && left <= LONGEST_WAIT_MS ? left : 0
+}
+
+/** How far a walk is, in whole percent of its items; null if its length is unknown. Items that came meanwhile are not in its total. */
+function walkPercent(seen: number | null, total: number | null): number | null {
+  return seen === null || !total ? null : Math.floor((100 * Math.min(seen, total)) / total)
 }

@@ -82,12 +82,11 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
     heldBack: null,
   }
   try {
-    await withLease(options, (lease, pages, hear) => {
-      const heard: JobOptions['observe'] = (event) => {
-        hear(event)
-        observe(event)
-      }
-      return refreshOrWalk({ ...options, observe: heard, lease, pages, result })
+    await withLease(options, (lease, source, heard) => {
+      const times = createPageTimes(lease, options.now)
+      const tools = { ...options, observe: heard, lease, times }
+      const refresher = new Refresher({ ...tools, source, policy: options.refresh })
+      return refreshOrWalk({ ...tools, pages: source, refresher, result })
     })
   } catch (error) {
     // The first error is the cause, even if writing the run's line failed, too.
@@ -103,55 +102,46 @@ export async function runJob(options: JobOptions): Promise<JobResult> {
 interface OwnJob extends JobOptions {
   lease: Lease
   pages: PageSource
+  times: PageTimes
+  refresher: Refresher
   result: JobResult
 }
 
 async function refreshOrWalk(own: OwnJob): Promise<void> {
-  const { lease, pages: source, refresh: policy, now, instead, result } = own
-  const times = createPageTimes(lease, now)
-  const refresher = new Refresher({ ...own, source, times, policy })
+  const { lease, refresher, instead, result } = own
   await refresher.heedClock()
-  if (!instead) return walkList(own, { times, refresher, charged: 0 })
+  if (!instead) return walkList(own, 0)
   const isAsked = instead === 'newest'
   const reading = await refresher.takeNext(isAsked)
   const { state } = refresher
   // A short list is walked, which costs the same and proves more; and so is one that was never read whole, or cannot be stored.
   const isWalked = state === null || lease.refusal !== null || isWalkedWhole(state)
-  if (isWalked && (reading || !state)) return walkList(own, { times, refresher, charged: reading?.cost ?? 0 })
+  if (isWalked && (reading || !state)) return walkList(own, reading?.cost ?? 0)
   result.isInstead = true
   result.trigger = 'refresh'
   // None is due: another process has done it since the caller looked, or has used up the share.
   if (!reading) return
-  const done = await refresher.refresh(reading, { isAsked })
-  result.runId = done.runId
-  result.run = done.run
-  result.error = done.error
-  if (!done.error) await prune(own)
+  const { runId, run, error } = await refresher.refresh(reading, { isAsked })
+  Object.assign(result, { runId, run, error })
+  if (!error) await prune(own)
 }
 
-interface WalkTools {
-  times: PageTimes
-  refresher: Refresher
-  /** Requests already charged to the share of refreshes; 0 for an ordinary walk. */
-  charged: number
-}
-
-/** Resumes the open walk of the list or begins one, reads it to its end, and judges what it did not show. */
-async function walkList(own: OwnJob, tools: WalkTools): Promise<void> {
-  const { job, lease, pages: source, store, observe, yieldToEventLoop, signal, result } = own
-  const { times, refresher, charged } = tools
+/**
+ * Resumes the open walk of the list or begins one, reads it to its end, and judges what it did not show.
+ * @param charged Requests already charged to the share of refreshes; 0 for an ordinary walk.
+ */
+async function walkList(own: OwnJob, charged: number): Promise<void> {
+  const { lease, pages: source, times, store, refresher, observe, signal, result } = own
   const begun = await begin(own)
   const { walk, reading, run, writer } = begun
   const { traffic } = run
-  result.walk = walk
-  result.items = walk.rowsSeen
-  result.runId = run.id
+  Object.assign(result, { walk, items: walk.rowsSeen, runId: run.id })
   observe({ kind: 'start', walk })
   try {
     // The mirror cannot hold this list. A person has to act, so the run's line shows it.
     if (lease.refusal) throw lease.refusal
     const read = await readWalk({
-      job,
+      ...own,
       reading,
       source,
       write: (answer) => writer.write(answer),
@@ -162,14 +152,8 @@ async function walkList(own: OwnJob, tools: WalkTools): Promise<void> {
         if (event.kind === 'page') result.items = event.itemsInWalk
         observe(event)
       },
-      yieldToEventLoop,
-      signal,
     })
-    if (read.kind === 'incomplete') {
-      await writer.abandon(walk)
-      throw incompleteError(job, read)
-    }
-    await endWalk(own, tools, begun, read)
+    await endWalk(own, begun, read)
   } catch (error) {
     result.error = runError(error, signal)
   }
@@ -190,12 +174,11 @@ interface BegunWalk {
 
 async function begin(own: OwnJob): Promise<BegunWalk> {
   const { job, lease, plan, trigger, store, maxPasses, instead, now } = own
-  const name = jobName(job)
   const { kind, firstPage } = plan
   const { resume, abandon, replace } = chooseWalk(await store.openWalks(job), plan, job, now())
   const { total, filters } = job.collection
   const lastCoverage = lease.lastWalk?.coverage ?? null
-  const played = resume && (await replay(resume, { ...own, name }))
+  const played = resume && (await replay(resume, own))
   const { runId, walk } = await store.beginRun(lease, {
     trigger,
     plan,
@@ -205,7 +188,7 @@ async function begin(own: OwnJob): Promise<BegunWalk> {
     abandon: resume && !played ? [...abandon, resume.id] : abandon,
     brief: instead !== undefined,
   })
-  const reading = played && walk.resumed ? played : new WalkReading(walk.rules, name)
+  const reading = played && walk.resumed ? played : new WalkReading(walk.rules, jobName(job))
   if (walk.resumed) reading.resume()
   const run: Run = { id: runId, traffic: noTraffic() }
   return { walk, reading, run, writer: new PageWriter({ store, lease, run, walk, replaces: replace }) }
@@ -215,14 +198,18 @@ async function begin(own: OwnJob): Promise<BegunWalk> {
  * Removes rows that left the list, or holds them back, and completes the walk. If the process dies before, the next
  * one resumes the walk without a request and judges it again.
  */
-async function endWalk(own: OwnJob, tools: WalkTools, begun: BegunWalk, read: Reading): Promise<void> {
+async function endWalk(own: OwnJob, begun: BegunWalk, read: Reading): Promise<void> {
   const { job, lease, store, removals: rules, result } = own
   const { walk, reading, run, writer } = begun
   const { coverage } = read
+  if (read.kind === 'incomplete') {
+    await writer.abandon(walk)
+    throw incompleteError(job, read)
+  }
   const isFull = walk.kind === 'full'
-  const untrusted = isFull
-    ? (walk.untrusted ?? whyUntrusted(withAdvice(lease, read), writer.newRejects))
-    : null
+  let untrusted = isFull ? (walk.untrusted ?? whyUntrusted(read, writer.newRejects)) : null
+  if (untrusted !== null && coverage === 'drifted' && lease.lastWalk?.coverage === 'drifted')
+    untrusted += `; if its total is never the number of items that are listed, set ${totalKey(job)}: ignore`
   let removals: Removals = 'none'
   if (isFull && untrusted === null) {
     const { keyed } = reading
@@ -234,24 +221,14 @@ async function endWalk(own: OwnJob, tools: WalkTools, begun: BegunWalk, read: Re
     run,
     outcome: { coverage, untrusted },
     removals,
-    refresh: isFull ? nextRefresh(job, tools, begun, read) : null,
+    refresh: isFull ? nextRefresh(own, begun, read) : null,
   })
-  result.coverage = coverage
-  result.untrusted = untrusted
-  result.heldBack = heldBack && heldError(job, heldBack, untrusted)
-}
-
-/** A list that drifts walk after walk most probably has a total that is not the number of its items. */
-function withAdvice({ job, lastWalk }: Lease, read: Reading): Reading {
-  if (read.coverage !== 'drifted' || lastWalk?.coverage !== 'drifted') return read
-  const advice = `; if its total is never the number of items that are listed, set ${totalKey(job)}: ignore`
-  return { ...read, why: `${read.why}${advice}` }
+  Object.assign(result, { coverage, untrusted, heldBack: heldBack && heldError(job, heldBack, untrusted) })
 }
 
 /** What the next refresh starts from. */
 function nextRefresh(
-  job: Job,
-  { times, refresher }: WalkTools,
+  { job, times, refresher }: OwnJob,
   { walk, reading, writer }: BegunWalk,
   { coverage, lastPage, totals, grewInFront }: Reading,
 ): SavedRefresh {

@@ -6,7 +6,7 @@ import type { Lease, PageChanges, Run, Store, Upsert, Walk } from './store.ts'
 import type { Job, Notice, Page } from './types.ts'
 import type { PageResult, ReadPage } from './walk.ts'
 
-export interface PageWriterOptions {
+interface PageWriterOptions {
   store: Store
   lease: Lease
   run: Run
@@ -65,43 +65,22 @@ export async function compareWithStore(
 ): Promise<{ changes: PageChanges; stored: StoredItem[] }> {
   const stored = await store.lookup(job, items)
   const upserts = changedItems(items, stored, new Set(job.collection.ignore))
-  const rejects = rejectsOf(items)
+  const rejects = items.flatMap((listed) =>
+    'reject' in listed ? [{ id: listed.id, reason: listed.reject, text: listed.item.text }] : [],
+  )
   const keys = items.flatMap((listed) => ('key' in listed ? [listed.key] : []))
   return { changes: { page: page.number, items: page.items.length, keys, upserts, rejects }, stored }
 }
 
-export function pageResult(
-  { page, upserts, rejects }: PageChanges,
-  notices: readonly Notice[],
-): Required<PageResult> {
+export function pageResult({ page, upserts, rejects }: PageChanges, notices: readonly Notice[]): PageResult {
   const added = upserts.filter(({ change }) => change === 'added').length
-  return {
-    added,
-    changed: upserts.length - added,
-    rejected: rejects.length,
-    notices: [...notices, ...rejectNotice(page, rejects)],
-    upserts,
-  }
-}
-
-function rejectsOf(items: readonly ListedItem[]): PageChanges['rejects'] {
-  return items.flatMap((listed) =>
-    'reject' in listed ? [{ id: listed.id, reason: listed.reject, text: listed.item.text }] : [],
-  )
-}
-
-/** The log line about items without a usable key: how many, and why the first one has none. */
-function rejectNotice(page: number, rejects: PageChanges['rejects']): Notice[] {
+  const result = { added, changed: upserts.length - added }
   const [first] = rejects
-  if (!first) return []
-  const many = `${counted(rejects.length, 'item')} of page ${page} ${rejects.length === 1 ? 'has' : 'have'} no usable key`
-  return [
-    {
-      event: 'items_rejected',
-      level: 'warn',
-      message: `${many} (${first.reason}) and ${rejects.length === 1 ? 'is' : 'are'} kept only in sync_rejects`,
-    },
-  ]
+  if (!first) return { ...result, notices }
+  const message =
+    `${counted(rejects.length, 'item')} of page ${page} with no usable key (${first.reason}), ` +
+    'kept only in sync_rejects'
+  return { ...result, notices: [...notices, { event: 'items_rejected', level: 'warn', message }] }
 }
 
 export type PageTimes = ReturnType<typeof createPageTimes>

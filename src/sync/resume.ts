@@ -1,4 +1,5 @@
 import { sortedJson } from '../json/value.ts'
+import { jobName } from '../text.ts'
 import { READING_VERSION } from './coverage/read-list.ts'
 import type { OpenWalk, Store } from './store.ts'
 import type { Filters, Job, WalkPlan } from './types.ts'
@@ -25,20 +26,19 @@ export interface WalkChoice {
  * backfill replaces a sync's walk, since it reads the same list from the start; a partial one leaves it alone.
  */
 export function chooseWalk(open: readonly OpenWalk[], plan: WalkPlan, job: Job, now: number): WalkChoice {
-  const { resumeWithin, restart } = plan
+  const { origin, kind, resumeWithin, restart } = plan
   const isFresh = ({ updatedAt, rules }: OpenWalk) =>
     rules.version === READING_VERSION && (resumeWithin === null || now - updatedAt <= resumeWithin)
   const own = open.filter(
-    (walk) => walk.origin === plan.origin && (plan.origin === 'sync' || isSameWalk(walk, plan, job)),
+    (walk) => walk.origin === origin && (origin === 'sync' || isSameWalk(walk, plan, job)),
   )
-  const resumed = restart ? undefined : own.findLast((walk) => isSameWalk(walk, plan, job) && isFresh(walk))
-  const replaced =
-    plan.origin === 'backfill' && plan.kind === 'full' ? open.filter((walk) => walk.origin === 'sync') : []
-  const abandoned = own.filter((walk) => walk !== resumed)
+  const resume = restart
+    ? null
+    : (own.findLast((walk) => isSameWalk(walk, plan, job) && isFresh(walk)) ?? null)
   return {
-    resume: resumed ?? null,
-    abandon: abandoned.map(({ id }) => id),
-    replace: replaced,
+    resume,
+    abandon: own.filter((walk) => walk !== resume).map(({ id }) => id),
+    replace: origin === 'backfill' && kind === 'full' ? open.filter((walk) => walk.origin === 'sync') : [],
   }
 }
 
@@ -52,10 +52,9 @@ function isSameWalk(walk: OpenWalk, plan: WalkPlan, job: Job): boolean {
   )
 }
 
-export interface ReplayOptions {
+interface ReplayOptions {
+  job: Job
   store: Pick<Store, 'readLedger'>
-  /** The list, in errors. */
-  name: string
   yieldToEventLoop: () => Promise<void>
   signal: AbortSignal
 }
@@ -66,9 +65,9 @@ export interface ReplayOptions {
  */
 export async function replay(
   { id, rules }: Pick<OpenWalk, 'id' | 'rules'>,
-  { store, name, yieldToEventLoop, signal }: ReplayOptions,
+  { job, store, yieldToEventLoop, signal }: ReplayOptions,
 ): Promise<WalkReading | null> {
-  const reading = new WalkReading(rules, name)
+  const reading = new WalkReading(rules, jobName(job))
   for (;;) {
     const answers = await store.readLedger(id, reading.answers)
     if (answers.length === 0) return reading

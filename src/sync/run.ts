@@ -1,20 +1,13 @@
 import { InterruptedError, JobError, type KnownError, toKnownError } from '../errors.ts'
 import { jobName } from '../text.ts'
 import type { JobEvent, JobOptions } from './job.ts'
-import { type OwnerWork, ownerName, workText } from './owner-work.ts'
-import type { Lease, PageRetry, RunOutcome, RunTraffic, Store } from './store.ts'
-import type { Observe, PageSource, RequestEvent } from './types.ts'
+import type { Lease, OwnerWork, PageRetry, RunOutcome, RunTraffic, Store } from './store.ts'
+import type { Observe, PageSource, Trigger } from './types.ts'
 
 // A run: it takes its job, counts what it sends, and says how it ended.
 
-// How often to check whether another process has released the job: each look takes the mirror's lock for a moment.
-const FIRST_LOOK_MS = 250
-const LONGEST_LOOK_MS = 2000
-/** The pause as a part of the time waited so far: a wait of hours needs no look four times a second. */
-const LOOK_SHARE = 0.05
-
-/** A page has come, of a walk or of a refresh. */
-const CAME = ['page', 'notices']
+/** Between two looks at whether another process has released the job. */
+const LOOK_MS = 1000
 
 /** Another process has the job; this one waits for its end, and says so at each look. `owner`: its name. */
 export interface BusyEvent {
@@ -23,92 +16,94 @@ export interface BusyEvent {
   work: OwnerWork | null
 }
 
-interface LeaseOptions
-  extends Pick<JobOptions, 'job' | 'source' | 'waitForOwner' | 'now' | 'sleep' | 'signal'>,
-    Partial<Pick<JobOptions, 'trigger'>> {
+interface LeaseOptions<Event>
+  extends Pick<JobOptions, 'job' | 'source' | 'waitForOwner' | 'now' | 'sleep' | 'signal'> {
   store: Pick<Store, 'acquire' | 'release' | 'noteRetry'>
+  trigger?: Trigger
   /** Only to compare the list; `status` shows that. */
   isVerify?: boolean
-  observe: Observe<BusyEvent>
+  observe: Observe<Event> & Observe<BusyEvent>
 }
 
 /**
  * Takes the job and opens the source of its pages for `work`, and gives both back. Throws BUSY if the caller does not wait for an owner,
- * and the reason if no request may be sent. `hear` is told what `work` observes: what others have to know of it is saved.
+ * and the reason if no request may be sent. While a page is asked for again, that is saved, so that others see why none comes.
+ * @param work `observe`: what `options` have, for its own events.
  */
-export async function withLease<T>(
-  options: LeaseOptions,
-  work: (lease: Lease, source: PageSource, hear: Observe<{ kind: string }>) => Promise<T>,
+export async function withLease<T, Event extends { kind: string }>(
+  options: LeaseOptions<Event>,
+  work: (lease: Lease, source: PageSource, observe: Observe<Event>) => Promise<T>,
 ): Promise<T> {
-  const { store } = options
+  const { store, now } = options
   const lease = await acquire(options)
-  const retries = new RetryNotes(lease, options)
+  let retry: PageRetry | null = null
+  let noted = Promise.resolve()
+  const note = (value: PageRetry | null) => {
+    retry = value
+    // A store that cannot be written ends the run at its next page; a note alone does not.
+    noted = noted.then(() => store.noteRetry(lease, value)).catch(() => {})
+  }
+  const observe = (event: Event) => {
+    if (isRetry(event)) {
+      const error = `${event.code}: ${event.reason}`
+      note({ since: retry?.since ?? now(), until: now() + event.delayMs, error })
+    } else if (retry && (event.kind === 'page' || event.kind === 'notices')) note(null)
+    options.observe(event)
+  }
   try {
     const source = await options.source()
     try {
       const refusal = await source.refusal()
       // Nothing was sent, so no line of `sync_runs` tells of it.
       if (refusal) throw refusal
-      return await work(lease, source, (event) => retries.hear(event))
+      return await work(lease, source, observe)
     } finally {
       await source.close()
     }
   } finally {
-    await retries.written
+    await noted
     await store.release(lease)
   }
 }
 
+type Retry = Extract<JobEvent, { kind: 'retry' }>
+
+function isRetry(event: { kind: string }): event is Retry {
+  return event.kind === 'retry'
+}
+
 /** Takes the job, or waits until its owner finishes or dies. */
-async function acquire(options: LeaseOptions): Promise<Lease> {
+async function acquire<Event>(options: LeaseOptions<Event>): Promise<Lease> {
   const { job, store, isVerify, waitForOwner, trigger, sleep, observe, signal } = options
-  let waitedMs = 0
   for (;;) {
     signal.throwIfAborted()
     const { lease, heldBy, work = null } = await store.acquire(job, isVerify)
     if (lease) return lease
     if (!waitForOwner) {
-      const place = jobName(job)
-      const owner = `${ownerName(heldBy, work)} ${workText(work)}`
       const then =
         trigger === 'schedule' ? 'the next scheduled run tries again' : '--wait waits until that is done'
-      throw new JobError('BUSY', `${place}: ${owner}; nothing is wrong, and ${then}`)
+      const owner = `${ownerName(heldBy, work)} ${workText(work)}`
+      throw new JobError('BUSY', `${jobName(job)}: ${owner}; nothing is wrong, and ${then}`)
     }
     observe({ kind: 'busy', owner: heldBy, work })
-    const pauseMs = Math.min(Math.max(FIRST_LOOK_MS, waitedMs * LOOK_SHARE), LONGEST_LOOK_MS)
-    await sleep(pauseMs, signal)
-    waitedMs += pauseMs
+    await sleep(LOOK_MS, signal)
   }
 }
 
-/** Saves that a page is asked for again, so that others see why none comes; until one has come, or the lease ends. */
-class RetryNotes {
-  written: Promise<void> = Promise.resolve()
-  #since: number | null = null
-  #lease: Lease
-  #options: { store: Pick<Store, 'noteRetry'>; now: () => number }
+/**
+ * `the scheduler of process 4711 on worker-2`. `name`: as `process-mark.ts` makes it; or `another process`, while it is not written yet.
+ */
+export function ownerName(name: string, work: OwnerWork | null): string {
+  const [, host, pid] = /^(.*)-(\d+)-[0-9a-f]{12}$/.exec(name) ?? []
+  const process = pid === undefined ? name : `process ${pid} on ${host}`
+  return work?.isDaemon ? `the scheduler of ${process}` : process
+}
 
-  constructor(lease: Lease, options: { store: Pick<Store, 'noteRetry'>; now: () => number }) {
-    this.#lease = lease
-    this.#options = options
-  }
-
-  hear(event: { kind: string } | RequestEvent): void {
-    const { now } = this.#options
-    if ('delayMs' in event) {
-      this.#since ??= now()
-      const error = `${event.code}: ${event.reason}`
-      this.#note({ since: this.#since, until: now() + event.delayMs, error })
-    } else if (this.#since !== null && CAME.includes(event.kind)) {
-      this.#since = null
-      this.#note(null)
-    }
-  }
-
-  #note(retry: PageRetry | null): void {
-    // A store that cannot be written ends the run at its next page; a note alone does not.
-    this.written = this.written.then(() => this.#options.store.noteRetry(this.#lease, retry)).catch(() => {})
-  }
+/** `is working on it`, `is refreshing it`. */
+export function workText(work: OwnerWork | null): string {
+  if (work?.isVerify) return 'is comparing it with the API (verify)'
+  if (work?.trigger === 'refresh') return 'is refreshing it'
+  return work?.trigger === 'backfill' ? 'is working on it (a backfill)' : 'is working on it'
 }
 
 /** The error that a run reports: if it was stopped, the stop, and not the errors that followed from it. */

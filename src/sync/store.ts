@@ -2,7 +2,6 @@ import type { JobError } from '../errors.ts'
 import type { JsonObject } from '../json/value.ts'
 import type { Answer, WalkRules, Why } from './coverage/question.ts'
 import type { Key, ListedItem, StoredItem } from './items.ts'
-import type { OwnerWork } from './owner-work.ts'
 import type { JobRefresh, RefreshState, SavedRefresh } from './refresh/state.ts'
 import type { Share } from './refresh/worth.ts'
 import type { Checkpoint, Job, Notice, Trigger, WalkOutcome, WalkPlan } from './types.ts'
@@ -63,8 +62,6 @@ export interface Lease {
   refusal: JobError | null
   /** How the job's last complete full walk ended; null: there is none. */
   lastWalk: Pick<WalkOutcome, 'coverage'> | null
-  /** No row of the list is stored, and no walk of it ever began. */
-  isNeverSynced: boolean
   /** What the last refresh saved, or the first complete full walk; null before that. */
   refresh: RefreshState | null
   /** Rows that the job has ever added. */
@@ -73,6 +70,16 @@ export interface Lease {
   lastPageAt: number
   /** What the job's row says as long as no other process has taken the job. */
   epoch?: number
+}
+
+/** What the mirror knows of the work of another process on a job. */
+export interface OwnerWork {
+  /** Whether that process is a `start`. */
+  isDaemon: boolean
+  /** Whether it compares the list: then it has no run. */
+  isVerify: boolean
+  /** Of its run; null: none has begun. */
+  trigger: Trigger | null
 }
 
 /** `heldBy`: the name of its owner. */

@@ -1,6 +1,7 @@
 import { InterruptedError, JobError, type KnownError } from '../errors.ts'
+import { parseExact } from '../json/exact.ts'
+import { differingPaths, sameJson } from '../json/value.ts'
 import { jobName } from '../text.ts'
-import { type Candidates, createCandidates, type Differences } from './differences.ts'
 import { identifyItems, type ListedItem, type StoredItem } from './items.ts'
 import type { JobOptions } from './job.ts'
 import { whyUntrusted } from './removals.ts'
@@ -15,6 +16,38 @@ import {
   type WalkEvent,
   WalkReading,
 } from './walk.ts'
+
+// Compares a whole list with the mirror, and writes no rows. A list may move while it is read, so a difference is what two looks agree on: a page
+// on which something is missing or different is asked for once more at once, and the whole list if it does not show rows of the mirror.
+
+/** A difference between a list and the mirror. */
+export interface Difference {
+  /** `missing`: only in the list; `extra`: only in the mirror; `different`: another value. */
+  kind: 'missing' | 'extra' | 'different'
+  /** A JSON list if the key has several fields; null for an item without a usable key. */
+  key: string | null
+  /** The page that listed it; null: none did. */
+  page: number | null
+  /** The first dotted paths that differ. */
+  paths: readonly string[]
+  hasMorePaths: boolean
+  /** Why the item has no usable key. */
+  reject: string | null
+}
+
+/** The result of a verification. */
+export interface Differences {
+  /** Distinct items of the list. */
+  items: number
+  counts: Record<Difference['kind'], number>
+  /** The first of each kind. */
+  listed: Difference[]
+  /** Items that changed, came or left during the reading: these are no differences. */
+  moved: number
+  coverage: Coverage | null
+  /** False if the reading was not trusted, so that extra rows are unknown. */
+  isExtraKnown: boolean
+}
 
 /** What happens while a list is compared. */
 export type VerifyEvent =
@@ -39,22 +72,14 @@ export interface VerifyResult {
   error: KnownError | null
 }
 
-/**
- * Compares a whole list with the mirror, and writes no rows. Looks twice at what seems to differ, since a list may move
- * while it is read. Never throws.
- */
+/** Compares a list with the mirror. Never throws. */
 export async function verifyJob(options: VerifyOptions): Promise<VerifyResult> {
   const { job, observe, signal } = options
   const result: VerifyResult = { job, differences: null, error: null }
   try {
-    result.differences = await withLease({ ...options, isVerify: true }, async (lease, source, hear) => {
+    result.differences = await withLease({ ...options, isVerify: true }, async (lease, source, heard) => {
       if (lease.refusal) throw lease.refusal
-      const heard: VerifyOptions['observe'] = (event) => {
-        hear(event)
-        observe(event)
-      }
-      const own = { ...options, observe: heard }
-      return lease.isNeverSynced ? allMissing(source, own) : compare(source, lease, own)
+      return new Comparison({ ...options, observe: heard }, lease, source).compare()
     })
   } catch (error) {
     result.error = withoutSync(job, runError(error, signal))
@@ -75,119 +100,158 @@ function withoutSync(job: Job, error: KnownError): KnownError {
   )
 }
 
-async function compare(source: PageSource, lease: Lease, options: VerifyOptions): Promise<Differences> {
-  const candidates = createCandidates(new Set(options.job.collection.ignore))
-  const tools = { ...options, source, lease, candidates }
-  const first = await readWhole(tools, (answer, stored) => {
-    const { page, why } = answer.entry
-    const isForward = why === 'forward' || why === 'rejoin'
-    for (const [item, known] of pairs(answer.items, stored))
-      candidates.read(item, known, { page, isForward, isSeen: !answer.newToWalk.has(item.id) })
-  })
-  let isExtraKnown = first.isTrusted
-  if (isExtraKnown) {
-    await addUnseen(tools, first.reading)
-    if (candidates.hasExtra()) {
-      const second = await readWhole(tools, ({ items }) => {
-        for (const { id } of items) candidates.clearExtra(id)
+/** How many differences of each kind are listed, and how many paths of each; all are counted. */
+const LISTED = 20
+const MOST_PATHS = 10
+
+/** The first look at a difference. */
+interface Suspect {
+  difference: Difference
+  /** The item as it was sent. */
+  text: string
+}
+
+class Comparison {
+  #options: VerifyOptions
+  #lease: Lease
+  #source: PageSource
+  #ignore: ReadonlySet<string>
+  #counts = { missing: 0, extra: 0, different: 0 }
+  #listed: Difference[] = []
+  #moved = 0
+  /** What seems to differ, by page and id, until that page is asked for again. */
+  #suspects = new Map<number, Map<string, Suspect>>()
+
+  constructor(options: VerifyOptions, lease: Lease, source: PageSource) {
+    this.#options = options
+    this.#lease = lease
+    this.#source = source
+    this.#ignore = new Set(options.job.collection.ignore)
+  }
+
+  async compare(): Promise<Differences> {
+    const first = await this.#readWhole((answer, stored) => this.#suspect(answer, stored))
+    let isExtraKnown = first.isTrusted
+    const extra = isExtraKnown ? await this.#notIn(first.reading) : new Set<string>()
+    if (extra.size > 0) {
+      const before = extra.size
+      const second = await this.#readWhole(({ items }) => {
+        for (const { id } of items) extra.delete(id)
       })
+      this.#moved += before - extra.size
       isExtraKnown = second.isTrusted
-      if (isExtraKnown) candidates.confirmExtra()
+      if (isExtraKnown)
+        for (const key of extra)
+          this.#report({ kind: 'extra', key, page: null, paths: [], hasMorePaths: false, reject: null })
+    }
+    return {
+      items: first.reading.items,
+      counts: this.#counts,
+      listed: this.#listed.toSorted((one, other) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind)),
+      moved: this.#moved,
+      coverage: first.coverage,
+      isExtraKnown,
     }
   }
-  const { coverage, reading } = first
-  return { items: reading.items, ...candidates.differences(), coverage, isExtraKnown, isNeverSynced: false }
-}
 
-/** What a verification works with. */
-interface VerifyTools extends Omit<VerifyOptions, 'source'> {
-  source: PageSource
-  lease: Lease
-  candidates: Candidates
-}
+  /** Reads the whole list; between two pages it looks again at what seemed to differ. */
+  async #readWhole(hear: (answer: ReadPage, stored: readonly StoredItem[]) => void): Promise<{
+    coverage: Coverage | null
+    reading: WalkReading
+    isTrusted: boolean
+  }> {
+    const { job, store, maxPasses, observe } = this.#options
+    const { total } = job.collection
+    const lastCoverage = this.#lease.lastWalk?.coverage ?? null
+    const rules = { kind: 'full', firstPage: 1, total, maxPasses, lastCoverage } as const
+    const reading = new WalkReading(rules, jobName(job))
+    let newRejects = 0
+    const checkpoint = { pass: 1, nextPage: 1 }
+    observe({ kind: 'start', walk: { id: 0, checkpoint, resumed: false, rowsSeen: 0 } })
+    const result = await readWalk({
+      ...this.#options,
+      source: this.#source,
+      reading,
+      betweenPages: { isDue: () => this.#suspects.size > 0, run: () => this.#lookAgain() },
+      write: async (answer) => {
+        const stored = await store.lookup(job, answer.items)
+        hear(answer, stored)
+        newRejects += answer.items.filter(
+          (item, index) => 'reject' in item && stored[index]?.state === 'absent',
+        ).length
+        return { added: 0, changed: 0, notices: [] }
+      },
+    })
+    if (result.kind === 'incomplete') throw incompleteError(job, result)
+    await this.#lookAgain()
+    return { coverage: result.coverage, reading, isTrusted: whyUntrusted(result, newRejects) === null }
+  }
 
-/** Everything is missing; the first page says how much. */
-async function allMissing(source: PageSource, { observe, signal }: VerifyOptions): Promise<Differences> {
-  const page = await source.fetchPage(1, observe, signal)
-  const items = Math.max(page.total ?? 0, page.items.length)
-  const counts = { missing: items, extra: 0, different: 0 }
-  return {
-    items,
-    counts,
-    isCut: false,
-    listed: [],
-    moved: 0,
-    coverage: null,
-    isExtraKnown: true,
-    isNeverSynced: true,
+  /** What differs of the items that come for the first time. First met behind the reader: it was added or moved there after the reader had passed. */
+  #suspect({ page, items, newToWalk, entry }: ReadPage, stored: readonly StoredItem[]): void {
+    const suspects = this.#suspects.get(page.number) ?? new Map<string, Suspect>()
+    const isForward = entry.why === 'forward' || entry.why === 'rejoin'
+    for (const [index, item] of items.entries()) {
+      const difference = newToWalk.has(item.id) ? this.#compare(item, stored[index], page.number) : null
+      if (difference && isForward) suspects.set(item.id, { difference, text: item.item.text })
+      else if (difference) this.#moved++
+    }
+    if (suspects.size > 0) this.#suspects.set(page.number, suspects)
+  }
+
+  /** Asks once more for each page on which something seems to differ. At once, so that little can have moved: what is not found again counts as moved. */
+  async #lookAgain(): Promise<void> {
+    const { job, store, observe, signal } = this.#options
+    for (const [number, suspects] of this.#suspects) {
+      const page = await this.#source.fetchPage(number, observe, signal)
+      const items = identifyItems(job, page)
+      const stored = await store.lookup(job, items)
+      for (const [index, item] of items.entries()) {
+        const suspect = suspects.get(item.id)
+        if (!suspect || !this.#compare(item, stored[index], number)) continue
+        if (!sameJson(parseExact(suspect.text), item.item.value, this.#ignore)) continue
+        suspects.delete(item.id)
+        this.#report(suspect.difference)
+      }
+      this.#moved += suspects.size
+      this.#suspects.delete(number)
+    }
+  }
+
+  /** Compares an item with the mirror; null: no difference. */
+  #compare(
+    { id, item, ...listed }: ListedItem,
+    stored: StoredItem | undefined,
+    page: number,
+  ): Difference | null {
+    const reject = 'reject' in listed ? listed.reject : null
+    const difference = { key: reject === null ? id : null, page, paths: [], hasMorePaths: false, reject }
+    if (!stored || stored.state === 'absent') return { ...difference, kind: 'missing' }
+    if (stored.state === 'same') return null
+    const paths = differingPaths(parseExact(stored.text), item.value, this.#ignore, MOST_PATHS + 1)
+    if (paths.length === 0) return null
+    const hasMorePaths = paths.length > MOST_PATHS
+    return { ...difference, kind: 'different', paths: paths.slice(0, MOST_PATHS), hasMorePaths }
+  }
+
+  /** The live rows that a reading did not meet. */
+  async #notIn(reading: WalkReading): Promise<Set<string>> {
+    const { job, store, yieldToEventLoop, signal } = this.#options
+    const unseen = new Set<string>()
+    let from: string | null = null
+    do {
+      const { ids, next }: { ids: string[]; next: string | null } = await store.liveKeys(job, from)
+      for (const id of ids) if (!reading.has(id)) unseen.add(id)
+      from = next
+      await yieldToEventLoop()
+      signal.throwIfAborted()
+    } while (from !== null)
+    return unseen
+  }
+
+  #report(difference: Difference): void {
+    if (this.#counts[difference.kind]++ < LISTED) this.#listed.push(difference)
   }
 }
 
-type Compare = (answer: ReadPage, stored: readonly StoredItem[]) => void
-
-/** Reads the whole list, and compares each answer; between two pages it looks again at what seemed to differ. */
-async function readWhole(
-  tools: VerifyTools,
-  compareAnswer: Compare,
-): Promise<{ coverage: Coverage | null; reading: WalkReading; isTrusted: boolean }> {
-  const { job, lease, store, candidates, maxPasses, observe } = tools
-  const { total } = job.collection
-  const lastCoverage = lease.lastWalk?.coverage ?? null
-  const rules = { kind: 'full', firstPage: 1, total, maxPasses, lastCoverage } as const
-  const reading = new WalkReading(rules, jobName(job))
-  const checkpoint = { pass: 1, nextPage: 1 }
-  let newRejects = 0
-  observe({ kind: 'start', walk: { id: 0, checkpoint, resumed: false, rowsSeen: 0 } })
-  const result = await readWalk({
-    ...tools,
-    reading,
-    betweenPages: { isDue: () => candidates.nextPage() !== null, run: () => lookAgain(tools) },
-    async write(answer) {
-      const stored = await store.lookup(job, answer.items)
-      compareAnswer(answer, stored)
-      const isNewReject = (item: ListedItem, index: number) =>
-        'reject' in item && stored[index]?.state === 'absent'
-      newRejects += answer.items.filter(isNewReject).length
-      return { added: 0, changed: 0, rejected: 0, notices: [] }
-    },
-  })
-  if (result.kind === 'incomplete') throw incompleteError(job, result)
-  await lookAgain(tools)
-  return { coverage: result.coverage, reading, isTrusted: whyUntrusted(result, newRejects) === null }
-}
-
-/** Adds the live rows that the first reading did not meet. */
-async function addUnseen(
-  { job, store, candidates, yieldToEventLoop, signal }: VerifyTools,
-  reading: WalkReading,
-): Promise<void> {
-  let from: string | null = null
-  do {
-    const { ids, next }: { ids: string[]; next: string | null } = await store.liveKeys(job, from)
-    for (const id of ids) if (!reading.has(id)) candidates.addExtra(id)
-    from = next
-    await yieldToEventLoop()
-    signal.throwIfAborted()
-  } while (from !== null)
-}
-
-function* pairs(
-  items: readonly ListedItem[],
-  stored: readonly StoredItem[],
-): Generator<[ListedItem, StoredItem]> {
-  for (const [index, item] of items.entries()) yield [item, stored[index] ?? { state: 'absent' }]
-}
-
-/**
- * Asks once more for each page that something of differs. At once, so that little can have moved meanwhile: what is not found there
- * again counts as moved.
- */
-async function lookAgain({ job, store, source, candidates, observe, signal }: VerifyTools): Promise<void> {
-  for (let number = candidates.nextPage(); number !== null; number = candidates.nextPage()) {
-    const page = await source.fetchPage(number, observe, signal)
-    const items = identifyItems(job, page)
-    const stored = await store.lookup(job, items)
-    for (const [item, known] of pairs(items, stored)) candidates.readAgain(item, known, number)
-    candidates.closePage(number)
-  }
-}
+const KINDS: Difference['kind'][] = ['missing', 'extra', 'different']

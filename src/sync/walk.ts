@@ -3,7 +3,7 @@ import { jobName } from '../text.ts'
 import { type Answer, type Question, type Steps, WalkFacts, type WalkRules } from './coverage/question.ts'
 import { type Reading, readList } from './coverage/read-list.ts'
 import { identifyItems, isRejectId, type ListedItem } from './items.ts'
-import type { LedgerEntry, Upsert, Walk } from './store.ts'
+import type { LedgerEntry, Walk } from './store.ts'
 import type { Job, Notice, Observe, Page, PageSource, RequestEvent } from './types.ts'
 
 /** A walk's reading of its list, as far as it has come. It lives in memory alone: the page ledger has all that it was told. */
@@ -116,10 +116,7 @@ export interface ReadPage {
 export interface PageResult {
   added: number
   changed: number
-  rejected: number
   notices: readonly Notice[]
-  /** The rows that were added or changed; absent where none are written. */
-  upserts?: readonly Upsert[]
 }
 
 /**

@@ -153,7 +153,6 @@ export function leaseOf(job: Job): Lease {
     job,
     refusal: null,
     lastWalk: null,
-    isNeverSynced: false,
     refresh: null,
     rowsAdded: 0,
     lastPageAt: 0,

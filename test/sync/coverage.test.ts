@@ -5,6 +5,7 @@ import { judgePass, type PassEnd, type WalkEnd } from '../../src/sync/coverage/r
 import { replay } from '../../src/sync/resume.ts'
 import type { LedgerEntry } from '../../src/sync/store.ts'
 import { WalkReading } from '../../src/sync/walk.ts'
+import { jobOf } from '../helpers/jobs.ts'
 import { RULES } from '../helpers/test-mirror.ts'
 import { MOVEMENTS, type MovingList } from '../lab/coverage/moving-list.ts'
 import { createRandom } from '../simulation/random.ts'
@@ -186,7 +187,7 @@ const played = (entries: readonly LedgerEntry[], rules = RULES) =>
     { id: 1, rules },
     {
       store: { readLedger: async (_walk, after) => entries.slice(after, after + 7) },
-      name: 'acme orders',
+      job: jobOf(),
       yieldToEventLoop: async () => {},
       signal: new AbortController().signal,
     },

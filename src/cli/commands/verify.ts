@@ -1,6 +1,5 @@
 import { ERRORS, worstExitCode } from '../../errors.ts'
-import type { Difference, Differences } from '../../sync/differences.ts'
-import { type VerifyResult, verifyJob } from '../../sync/verify.ts'
+import { type Difference, type Differences, type VerifyResult, verifyJob } from '../../sync/verify.ts'
 import { counted, grouped, printable } from '../../text.ts'
 import { readConfig } from '../config-file.ts'
 import { exitCodeOfStop } from '../exit-code.ts'
@@ -53,7 +52,7 @@ function exitCodeOf({ differences, error }: VerifyResult): number {
   if (error) return ERRORS[error.code].exitCode
   if (!differences) return 0
   if (Object.values(differences.counts).some((count) => count > 0)) return 5
-  return differences.isCut || !differences.isExtraKnown ? 1 : 0
+  return differences.isExtraKnown ? 0 : 1
 }
 
 /**
@@ -82,16 +81,15 @@ function word(text: string, most: number): string {
 }
 
 function summaryText(differences: Differences): string {
-  const { items, counts, listed, isCut, moved, coverage, isExtraKnown, isNeverSynced } = differences
+  const { items, counts, listed, moved, coverage, isExtraKnown } = differences
   const apart = (['missing', 'extra', 'different'] as const)
     .filter((kind) => counts[kind] > 0)
     .map((kind) => `${grouped(counts[kind])} ${kind}`)
-  const count = `${isCut ? 'at least ' : ''}${apart.join(', ')}`
   const hasMoved = moved > 0 || coverage === 'repaired' || coverage === 'drifted'
   const isAll = listed.length === counts.missing + counts.extra + counts.different
   return [
-    `${isNeverSynced ? 'never synced: ' : ''}${apart.length > 0 ? count : 'no difference'} (${counted(items, 'item')}${coverage ? `, ${coverage}` : ''})`,
-    ...(isAll || isNeverSynced ? [] : ['the first of each kind are listed']),
+    `${apart.join(', ') || 'no difference'} (${counted(items, 'item')}${coverage ? `, ${coverage}` : ''})`,
+    ...(isAll ? [] : ['the first of each kind are listed']),
     ...(apart.length > 0 && hasMoved
       ? ['the list moved meanwhile, so what changed since the verify began may be among them']
       : []),

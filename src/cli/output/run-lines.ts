@@ -115,9 +115,9 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
 
 export function logVerified(log: Logger, { differences, error }: VerifyResult, ms: number): void {
   if (differences) {
-    const { items, counts, isCut, moved, coverage } = differences
+    const { items, counts, moved, coverage } = differences
     const fields = { event: 'verified', duration_ms: ms, rows_seen: items, ...counts, moved, coverage }
-    log.info(isCut ? { ...fields, at_least: true } : fields, 'verified')
+    log.info(fields, 'verified')
     return
   }
   const level = error ? levelOf(error) : 'error'

@@ -35,11 +35,7 @@ export function acquiring(
 const LEASE = `
   SELECT
     job.refresh, job.rows_added AS "rowsAdded", job.refreshed_at AS "refreshedAt", complete.id AS "completeId", complete.coverage,
-    (SELECT max(updated_at) FROM sync_walks WHERE ${OF_OUTER_JOB}) AS "lastPageAt",
-    CASE WHEN job.rows > 0
-      OR EXISTS (SELECT 1 FROM sync_walks WHERE ${OF_OUTER_JOB})
-      OR EXISTS (SELECT 1 FROM sync_rejects WHERE ${OF_OUTER_JOB})
-    THEN 1 ELSE 0 END AS "hasTrace"
+    (SELECT max(updated_at) FROM sync_walks WHERE ${OF_OUTER_JOB}) AS "lastPageAt"
   FROM sync_jobs AS job
   ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
   WHERE ${THIS_JOB}
@@ -50,7 +46,7 @@ function* leaseOf(dialect: Dialect, job: Job): Rule<Omit<Lease, 'epoch'>> {
   const refusal = yield* refusalOf(dialect, job.collection)
   const row = yield* one<
     Record<'refreshedAt' | 'lastPageAt', StoredTime | null> &
-      Record<'rowsAdded' | 'hasTrace', number> & {
+      Record<'rowsAdded', number> & {
         refresh: string | null
         completeId: number | null
         coverage: Coverage | null
@@ -61,7 +57,6 @@ function* leaseOf(dialect: Dialect, job: Job): Rule<Omit<Lease, 'epoch'>> {
     job,
     refusal,
     lastWalk: row.completeId === null ? null : { coverage: row.coverage },
-    isNeverSynced: refusal === null && row.hasTrace === 0,
     refresh: refreshIn(row.refresh),
     rowsAdded: row.rowsAdded,
     // Refreshes tell pages apart by their times.

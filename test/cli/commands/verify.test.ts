@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import { describe, expect } from 'vitest'
 import { differenceLines } from '../../../src/cli/commands/verify.ts'
 import { JobError } from '../../../src/errors.ts'
-import type { Difference, Differences } from '../../../src/sync/differences.ts'
+import type { Difference, Differences } from '../../../src/sync/verify.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { items } from '../../helpers/list-server.ts'
 import { ACME, GLOBEX, sceneTests } from '../../helpers/scene.ts'
@@ -96,12 +96,10 @@ describe('verify', () => {
 const NONE: Differences = {
   items: 4000,
   counts: { missing: 0, extra: 0, different: 0 },
-  isCut: false,
   listed: [],
   moved: 0,
   coverage: 'steady',
   isExtraKnown: true,
-  isNeverSynced: false,
 }
 
 function difference(kind: Difference['kind'], changed: Partial<Difference> = {}): Difference {
@@ -138,11 +136,6 @@ it.for<[string, Partial<Differences>, string[]]>([
       'missing acme orders 7',
       'acme orders: 1,201 missing (4,000 items, drifted); the first of each kind are listed; the list moved meanwhile, so what changed since the verify began may be among them; this reading cannot say whether the mirror has more than the list',
     ],
-  ],
-  [
-    'of a list that was never synced',
-    { isNeverSynced: true, coverage: null, counts: { missing: 4000, extra: 0, different: 0 } },
-    ['acme orders: never synced: 4,000 missing (4,000 items)'],
   ],
 ])('verify prints the differences %s', ([, changed, expected]) => {
   const differences = { ...NONE, ...changed }

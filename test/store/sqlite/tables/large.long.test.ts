@@ -116,7 +116,7 @@ describe('the event loop is never blocked for long', () => {
     const resuming = await longestStandstill(() =>
       replay(
         { id, rules: RULES },
-        { store: test.store, name: 'acme orders', yieldToEventLoop: setImmediate, signal },
+        { job: jobOf(), store: test.store, yieldToEventLoop: setImmediate, signal },
       ),
     )
     const forgetting = await longestStandstill(() =>
