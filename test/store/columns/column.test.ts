@@ -69,24 +69,6 @@ const extract = new Database(':memory:')
   .pluck()
 
 describe('sqlitePath', () => {
-  it.each([
-    [['id'], '$.id'],
-    [['customer', 'email'], '$.customer.email'],
-    [['customer_id'], '$.customer_id'],
-    [['_id'], '$._id'],
-    [['first name'], '$.first name'],
-    [['été-1'], '$.été-1'],
-    [['a.b', 'c'], '$."a.b".c'],
-    [['a[0]'], '$."a[0]"'],
-    [[''], '$.""'],
-    [['a"b'], '$."a\\"b"'],
-    [['a\\b'], '$."a\\\\b"'],
-    [['a\0b'], '$."a\\u0000b"'],
-    [['\ud800'], '$."\\ud800"'],
-  ])('writes %j as %s', (path, text) => {
-    expect(sqlitePath(path)).toBe(text)
-  })
-
   it('leads SQLite to the value, with any names', () => {
     fc.assert(
       fc.property(fc.array(names, { minLength: 1, maxLength: 3 }), names, (path, other) => {

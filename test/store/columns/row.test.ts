@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createCatalog, extendCatalog, keyColumnNames } from '../../../src/store/columns/catalog.ts'
+import { createCatalog, extendCatalog } from '../../../src/store/columns/catalog.ts'
 import { item, placeAll, placeItem, placePage, placeValues } from './items.ts'
 
 describe('an item’s row', () => {
@@ -149,33 +149,6 @@ describe('an item’s row', () => {
     expect(placeValues(texts)).toEqual(expected)
   })
 
-  it('returns the changes of the table, in order', () => {
-    const placements = placeAll([
-      '{"a":1}',
-      '{"a":1.5}',
-      '{"a":true}',
-      '{"b":1}',
-      '{"b":9007199254740993}',
-      '{"b":0.5,"c":"x"}',
-    ])
-
-    expect(
-      placements.map(({ changes }) =>
-        changes.map(({ kind, column }) => [kind, column.name, column.type, column.wide]),
-      ),
-    ).toEqual([
-      [['add', 'a', 'INTEGER', false]],
-      [['type', 'a', 'REAL', false]],
-      [['add', 'a__text', 'TEXT', false]],
-      [['add', 'b', 'INTEGER', false]],
-      [['wide', 'b', 'INTEGER', true]],
-      [
-        ['add', 'b__text', 'TEXT', false],
-        ['add', 'c', 'TEXT', false],
-      ],
-    ])
-  })
-
   it('warns when a __text column appears, and only then', () => {
     const placements = placeAll(['{"a":1}', '{"a":"x"}', '{"a":"y"}'])
 
@@ -184,15 +157,6 @@ describe('an item’s row', () => {
       [warning('such values are stored as text in column a__text')],
       [],
     ])
-  })
-
-  it('returns the same catalog if nothing changed, and never changes its argument', () => {
-    const [first, second, third] = placeAll(['{"a":1}', '{"a":2,"b":null}', '{"a":"x"}'])
-
-    expect(second?.catalog).toBe(first?.catalog)
-    expect(third?.catalog).not.toBe(first?.catalog)
-    expect(first?.catalog.columns.map(({ name }) => name)).toEqual(['a'])
-    expect(placeItem(first?.catalog ?? createCatalog([], []), item('{"a":"x"}'))).toEqual(third)
   })
 
   it('continues from stored columns', () => {
@@ -227,33 +191,6 @@ describe('an item’s row', () => {
     ])
   })
 
-  it('keeps a __text column and a field of that name apart', () => {
-    const values = placeAll(['{"a":1,"a__text":"own"}', '{"a":"x","a__text":"own"}']).map((placement) =>
-      Object.fromEntries(placement.values),
-    )
-
-    expect(values).toEqual([
-      { a: 1n, a__text: 'own' },
-      { a__text_2: 'x', a__text: 'own' },
-    ])
-  })
-
-  it('leaves the key columns and their names to the caller', () => {
-    const catalog = createCatalog([], [['_id'], ['customer', 'id']])
-
-    const placement = placeItem(
-      catalog,
-      item('{"_id":1,"customer":{"id":2,"name":"x"},"field_id":3,"CUSTOMER__ID":4}'),
-    )
-
-    expect(keyColumnNames(catalog.keyPaths)).toEqual(['field_id', 'customer__id'])
-    expect(Object.fromEntries(placement.values)).toEqual({
-      customer__name: 'x',
-      field_id_2: 3n,
-      CUSTOMER__ID_2: 4n,
-    })
-  })
-
   it('keeps fields called __proto__ and constructor', () => {
     const [placement] = placeAll(['{"__proto__":1,"constructor":{"name":2},"toString":3}'])
 
@@ -262,12 +199,6 @@ describe('an item’s row', () => {
       constructor__name: 2n,
       toString: 3n,
     })
-  })
-
-  it('accepts an item nested 500 deep', () => {
-    const [placement] = placeAll([`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`])
-
-    expect([...(placement?.values ?? [])]).toEqual([[Array.from({ length: 500 }, () => 'a').join('__'), 1n]])
   })
 })
 
@@ -313,26 +244,6 @@ describe('a page of items', () => {
     expect(placed.changes.map(({ kind, column }) => [kind, column.name, column.type])).toEqual(changes)
     expect(placed.rows.map((row) => Object.fromEntries(row.values))).toEqual(values)
   })
-
-  it('changes a column of an earlier page once', () => {
-    const before = placePage(createCatalog([], [['id']]), [item('{"a":1}')]).catalog
-
-    const { changes } = placePage(before, ['{"a":0.5}', '{"a":2}', '{"a":1.5,"b":1}'].map(item))
-
-    expect(changes.map(({ kind, column }) => [kind, column.name, column.type])).toEqual([
-      ['type', 'a', 'REAL'],
-      ['add', 'b', 'INTEGER'],
-    ])
-  })
-
-  it('warns once of a __text column', () => {
-    const { notices } = placePage(
-      createCatalog([], [['id']]),
-      ['{"a":1}', '{"a":"x"}', '{"a":"y"}'].map(item),
-    )
-
-    expect(notices).toEqual([warning('a__text')])
-  })
 })
 
 describe('past 500 columns', () => {
@@ -364,16 +275,6 @@ describe('past 500 columns', () => {
     expect(third?.catalog).toBe(first?.catalog)
   })
 
-  it('counts a key column once, with or without a known type', () => {
-    const key = { name: 'id', path: '$.id', type: 'INTEGER', role: 'key', wide: false } as const
-
-    const counts = [[], [key]].map(
-      (columns) => placeItem(createCatalog(columns, [['id']]), item(`{${fields(0, 600)}}`)).values.size,
-    )
-
-    expect(counts).toEqual([499, 499])
-  })
-
   it('still widens columns, and adds no __text column', () => {
     const placements = placeAll([`{${fields(0, 499)}}`, '{"f0":1.5,"f1":"x"}', '{"f1":"y","f2":2}'])
 
@@ -383,12 +284,6 @@ describe('past 500 columns', () => {
     ])
     expect(placements.map(({ changes }) => changes.length)).toEqual([499, 1, 0])
     expect(placements.map(({ notices }) => notices.length)).toEqual([1, 1, 0])
-  })
-
-  it('can add a __text column instead of a further field', () => {
-    const placements = placeAll([`{${fields(0, 498)}}`, '{"f1":"x","new":1}'])
-
-    expect(Object.fromEntries(placements[1]?.values ?? [])).toEqual({ f1__text: 'x' })
   })
 })
 

@@ -6,7 +6,6 @@ import { MirrorError, UsageError } from '../../../src/errors.ts'
 import { addressOf, claimAddress as claim } from '../../../src/store/core/settings.ts'
 import { runRule } from '../../../src/store/sqlite/driver.ts'
 import type { Page } from '../../../src/sync/types.ts'
-import { timeAt } from '../../helpers/clock.ts'
 import { GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { pageOf } from '../../helpers/pages.ts'
 import { runOnce } from '../../helpers/run-once.ts'
@@ -86,21 +85,6 @@ function write(file: string, sql: string): void {
   new Database(file).exec(sql).close()
 }
 
-// What is kept of it: test/stories/odd-data.test.ts.
-describe('an item that is rejected', () => {
-  it('only gets a new time when it comes again', async () => {
-    const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    await saveItems('{"total":1}')
-    const [before] = test.rows('SELECT * FROM sync_rejects')
-    test.clock.advance(60_000)
-
-    await saveItems('{"total":1}', '{"total":1}')
-
-    expect(test.rows('SELECT * FROM sync_rejects')).toEqual([{ ...before, seen_at: timeAt(60_000) }])
-  })
-})
-
 /** Two connections to one file, as of two processes; each walks the orders of an organization. */
 async function twoWriters() {
   const first = openTestMirror()
@@ -143,20 +127,6 @@ describe('two processes that write to one collection', () => {
       [0.5, null],
     ])
     expect(test.value('PRAGMA integrity_check')).toBe('ok')
-  })
-
-  it('both notice that a column holds a number that a double would round', async () => {
-    const { test, acme, globex } = await twoWriters()
-    await acme.saveItems('{"id":1,"a":1}')
-    await globex.saveItems('{"id":1,"a":9007199254740993}')
-
-    await acme.saveItems('{"id":2,"a":0.5}')
-
-    expect(test.rows('SELECT CAST(a AS TEXT) AS a, a__text FROM orders')).toEqual([
-      { a: '1', a__text: null },
-      { a: '9007199254740993', a__text: null },
-      { a: null, a__text: '0.5' },
-    ])
   })
 })
 

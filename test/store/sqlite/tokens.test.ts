@@ -1,21 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { lastRuns } from '../../../src/store/core/runs.ts'
-import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { createTokens } from '../../../src/store/sqlite/tokens.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
-import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
-import {
-  BEGIN,
-  beginTestWalk,
-  complete,
-  leaseOf,
-  openTestMirror,
-  type TestMirror,
-} from '../../helpers/test-mirror.ts'
+import { ACME, GLOBEX } from '../../helpers/jobs.ts'
+import { openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 const TOKEN = 'one-very-secret-token'
 const HOUR = 3_600_000
-const ORDERS = { organization: ACME.id, collection: 'orders' }
 
 function organizations(test: TestMirror) {
   return test.rows('SELECT id, name, configured, held_since, held_reason FROM organizations ORDER BY name')
@@ -109,32 +99,6 @@ describe('a refused token', () => {
     expect(tokens.holdOf(tokens.fingerprint(TOKEN)).heldReason()).toEqual(expect.any(String))
     expect(organizations(test).every(({ held_since }) => held_since !== null)).toBe(true)
   })
-
-  it('is held even if its last user has a new token that it has not used yet', async () => {
-    const test = openTestMirror()
-    const { tokens } = test
-    const fingerprint = tokens.fingerprint(TOKEN)
-    for (const { id } of [ACME, GLOBEX]) await tokens.useToken(id, fingerprint)
-
-    await tokens.hold([GLOBEX.id], fingerprint, 'refused (401)', timeAt(0))
-
-    expect(tokens.holdOf(fingerprint).heldReason()).toBe('refused (401)')
-    expect(await tokens.heldReasonOfOrganization(ACME.id, fingerprint)).toBeNull()
-  })
-})
-
-describe('the fingerprint of a token', () => {
-  it('differs between mirrors', () => {
-    const [one, two] = [openTestMirror(), openTestMirror()]
-    two.connection.prepare(`DELETE FROM sync_settings WHERE name = 'salt'`).run()
-    const other = createTokens(
-      two.connection,
-      async (task) => task(),
-      () => 'another salt',
-    )
-
-    expect(one.tokens.fingerprint(TOKEN)).not.toBe(other.fingerprint(TOKEN))
-  })
 })
 
 describe('a budget', () => {
@@ -194,43 +158,5 @@ describe('a budget', () => {
     expect(after).toMatchObject({ closedUntil: expected, known: 'what was sent' })
     // Whoever read it before closes it no more.
     expect(after.version === written).toBe(expected !== 0)
-  })
-})
-
-describe('what a job did last', () => {
-  it('is the start of its last run, and of its last complete full walk', async () => {
-    const test = openTestMirror()
-    const first = await beginTestWalk(test, jobOf())
-    await complete(test, jobOf(), first.walk)
-    test.clock.advance(HOUR)
-    await beginTestWalk(test, jobOf())
-    test.clock.advance(HOUR)
-
-    const backfill = await beginTestWalk(test, jobOf())
-    const resume = backfill.walk.id
-    await test.store.beginRun(leaseOf(jobOf()), { ...BEGIN, resume, trigger: 'backfill' })
-
-    expect(runRule(test.connection, lastRuns(ORDERS))).toEqual({
-      completedAt: START,
-      startedAt: START + 2 * HOUR,
-      unfinished: true,
-    })
-  })
-
-  it('is the latest one, even if the clock went back', async () => {
-    const test = openTestMirror()
-    const early = await beginTestWalk(test, jobOf())
-    await complete(test, jobOf(), early.walk)
-    test.clock.advance(-HOUR)
-
-    const late = await beginTestWalk(test, jobOf())
-    await complete(test, jobOf(), late.walk)
-
-    const [completedAt, startedAt] = [START - HOUR, START - HOUR]
-    expect(runRule(test.connection, lastRuns(ORDERS))).toEqual({
-      completedAt,
-      startedAt,
-      unfinished: false,
-    })
   })
 })

@@ -102,25 +102,6 @@ describe('a transaction on a mirror that another process has locked', () => {
   })
 })
 
-describe('a transaction that fails', () => {
-  it('is rolled back, and not retried', async () => {
-    const test = openTestMirror()
-    const { connection, clock } = test
-    let tried = 0
-    const transact = createTransact({ connection, ...clock, signal: NEVER })
-
-    const writing = transact(() => {
-      tried++
-      write(test)()
-      throw new RangeError('a mistake in the program')
-    })
-
-    await expect(writing).rejects.toThrow(RangeError)
-    expect(tried).toBe(1)
-    expect(test.value(WRITTEN)).toBe(0)
-  })
-})
-
 function makeFile(name = 'mirror.db'): string {
   const file = path.join(tempFolder(), name)
   fs.writeFileSync(file, 'rows')
@@ -128,19 +109,6 @@ function makeFile(name = 'mirror.db'): string {
 }
 
 describe('a file in use', () => {
-  it.each<[string, (file: string) => void]>([
-    ['when it is written', (file) => fs.appendFileSync(file, 'more')],
-    ['when files appear beside it', (file) => fs.writeFileSync(`${file}-wal`, '')],
-    ['when its rights change', (file) => fs.chmodSync(file, 0o600)],
-  ])('is the same %s', (_what, change) => {
-    const file = makeFile()
-    const assertSameFile = createFileCheck(file)
-
-    change(file)
-
-    expect(assertSameFile).not.toThrow()
-  })
-
   it.each<[string, (file: string) => void, RegExp]>([
     ['deleted', (file) => fs.rmSync(file), /deleted or moved away.*put it back/],
     ['moved', (file) => fs.renameSync(file, `${file}.old`), /deleted or moved away/],
@@ -173,28 +141,5 @@ describe('a file in use', () => {
         expect(assertSameFile).toThrow(MirrorLostError)
         expect(assertSameFile).toThrow(`${file}${suffix} was `)
       }
-  })
-
-  it('is the same after it was put back', () => {
-    const file = makeFile()
-    const assertSameFile = createFileCheck(file)
-
-    fs.renameSync(file, `${file}.old`)
-    fs.renameSync(`${file}.old`, file)
-
-    expect(assertSameFile).not.toThrow()
-  })
-
-  it('is the target of a link', () => {
-    const [file, other] = [makeFile(), makeFile('other.db')]
-    const link = path.join(tempFolder(), 'link.db')
-    fs.symlinkSync(file, link)
-    const assertSameFile = createFileCheck(link)
-
-    expect(assertSameFile).not.toThrow()
-    fs.rmSync(link)
-    fs.symlinkSync(other, link)
-
-    expect(assertSameFile).toThrow(/replaced/)
   })
 })

@@ -34,13 +34,6 @@ function settingsIn(connection: Connection): unknown {
   return connection.prepare('SELECT count(*) FROM sync_settings').pluck().get()
 }
 
-/** A closed mirror as a killed process leaves it: its last row is in the WAL alone. */
-function makeKilled(): string {
-  const killed = open(makeMirror())
-  killed.exec("INSERT INTO sync_settings VALUES ('last words', '')")
-  return copyOf(killed.name, '', '-wal', '-shm')
-}
-
 function errorOf(task: () => unknown): MirrorError {
   try {
     task()
@@ -79,16 +72,6 @@ describe('a mirror that does not exist yet', () => {
     expect(outcomes).toEqual(['opened', 'opened', 'opened', 'opened'])
   })
 
-  it('keeps the mode of an existing empty file, for the files beside it too', () => {
-    const file = path.join(tempFolder(), 'mirror.db')
-    fs.writeFileSync(file, '')
-    fs.chmodSync(file, 0o664)
-
-    open(file)
-
-    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['664', '664', '664'])
-  })
-
   it('reads as null, and is not created by reading', () => {
     const file = path.join(tempFolder(), 'mirror.db')
 
@@ -118,14 +101,6 @@ describe('a file that was left beside a mirror', () => {
 
     expect(settingsIn(connection)).toBe(500)
     expect(pragma(connection, 'integrity_check')).toBe('ok')
-  })
-
-  it('is read: the WAL of a killed process', () => {
-    const file = makeKilled()
-
-    const connection = open(file)
-
-    expect(settingsIn(connection)).toBe(501)
   })
 
   it('is rolled back: an interrupted transaction of a mirror outside WAL mode', () => {
@@ -161,17 +136,6 @@ describe('a file that was left beside a mirror', () => {
       expect(message).toMatch(/the write-ahead log beside it .* is another database's.*Move the log away/)
     expect(before[0]?.equals(fs.readFileSync(file))).toBe(true)
     expect(before[1]?.equals(fs.readFileSync(`${file}-wal`))).toBe(true)
-  })
-
-  it('is left as it is if the mirror is damaged', () => {
-    const file = makeKilled()
-    overwrite(file, Math.floor(fs.statSync(file).size / 2), 20_000)
-    const before = fs.readFileSync(`${file}-wal`)
-
-    const { message } = errorOf(() => openForWriting(file))
-
-    expect(message).toMatch(DAMAGED)
-    expect(before.equals(fs.readFileSync(`${file}-wal`))).toBe(true)
   })
 })
 
@@ -271,14 +235,6 @@ describe('a file that cannot be the mirror', () => {
     expect(fs.readFileSync(file).equals(before)).toBe(true)
   })
 
-  it('is refused if it is a folder', () => {
-    const folder = tempFolder()
-
-    const error = errorOf(() => openForWriting(folder))
-
-    expect(error.message).toMatch(/is a folder.*name a file/)
-  })
-
   it.each(['a pipe', '/dev/zero'])('is refused without a wait if it is %s', (what) => {
     const file = path.join(tempFolder(), 'mirror.db')
     if (what === 'a pipe') mustRun('mkfifo', file)
@@ -288,28 +244,6 @@ describe('a file that cannot be the mirror', () => {
       expect(errorOf(() => openIt(file)).message).toMatch(
         /is a pipe or a device, where a regular file should be/,
       )
-  })
-
-  it('is named as damaged by the log of the old file where a copy was put in its place', () => {
-    const file = makeMirror()
-    const killed = open(file)
-    killed.exec('DELETE FROM sync_settings; CREATE TABLE other (x); DROP TABLE sync_runs')
-    const restored = copyOf(file, '-wal')
-    fs.writeFileSync(restored, fs.readFileSync(makeMirror()).subarray(0, 40_000))
-
-    expect(errorOf(() => openForWriting(restored)).message).toContain(
-      `If it was put there from a copy, the ${restored}-wal beside it may be of the old file: move it and the -shm away`,
-    )
-  })
-
-  it('is refused if its folder is a file', () => {
-    const file = path.join(tempFolder(), 'data')
-    fs.writeFileSync(file, 'a file')
-
-    const error = errorOf(() => openForWriting(path.join(file, 'mirror.db')))
-
-    expect(error.message).toMatch(/look at the disk, and at "database"/)
-    expect(fs.readFileSync(file, 'utf8')).toBe('a file')
   })
 })
 
@@ -340,15 +274,6 @@ describe.runIf(CAN_BE_REFUSED)('a place that this user may not write to', () => 
     expect(outcome).toMatch(/^MirrorError: .*cannot be written.*this user needs to write to the file/)
     expect(fs.readdirSync(path.dirname(file))).toEqual(['mirror.db'])
   })
-
-  it('is refused: an unreadable mirror', () => {
-    const file = makeMirror()
-    fs.chmodSync(file, 0o000)
-
-    const outcome = openAsNobody(file)
-
-    expect(outcome).toMatch(/^MirrorError: .*this user needs to/)
-  })
 })
 
 it('a -shm that cannot grow is a full disk where there is no room, as in /proc', () => {
@@ -358,19 +283,6 @@ it('a -shm that cannot grow is a full disk where there is no room, as in /proc',
   expect(explainSqliteError('/proc/mirror.db', grown).message).toMatch(/^the disk with .* is full; make room/)
   expect(explainSqliteError('/tmp/mirror.db', grown).message).toContain('no memory that processes share')
 })
-
-it.each(['SQLITE_IOERR_SHMMAP', 'SQLITE_IOERR_SHMLOCK', 'SQLITE_IOERR_LOCK', 'SQLITE_PROTOCOL'])(
-  'a file system without locks or shared memory is named as the cause: %s',
-  (code) => {
-    const { message } = explainSqliteError(
-      '/data/mirror.db',
-      Object.assign(new Error('disk I/O error'), { code }),
-    )
-
-    expect(message).toMatch(/^\/data\/mirror\.db cannot be used: its file system has no locks, .*local disk/)
-    expect(message).not.toContain('ulimit')
-  },
-)
 
 it.runIf(IS_ROOT)(
   "another user's mirror is not written by root, who is told how to run the command as that user",

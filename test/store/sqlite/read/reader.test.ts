@@ -50,24 +50,9 @@ describe('a reader', () => {
 
     expect(() => all(reader.query(sql))).toThrow(UsageError)
   })
-
-  it('reports wrong SQL that fails while it runs', async () => {
-    const reader = await filled()
-
-    expect(() => all(reader.query(`SELECT json_extract('{', '$') FROM orders`))).toThrow(UsageError)
-  })
 })
 
 describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
-  it('learns that only the owner may read the mirror, and how to copy it', () => {
-    const test = openTestMirror()
-
-    const outcome = readAsNobody(test.file)
-
-    expect(outcome).toMatch(/^MirrorError: .*its owner has not given this user the right/)
-    expect(outcome).toContain('admin-mirror snapshot copy.db')
-  })
-
   it('reads while a sync keeps the files of WAL mode', () => {
     const test = openTestMirror()
     for (const suffix of ['', '-wal', '-shm']) fs.chmodSync(test.file + suffix, 0o644)

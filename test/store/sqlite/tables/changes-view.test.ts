@@ -136,39 +136,6 @@ describe('orders_changes', () => {
     )
   }, 60_000)
 
-  it('invents nothing where a history was not always kept, or was pruned', async () => {
-    const keeps = fc.array(fc.boolean(), { minLength: 14, maxLength: 14 })
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(STEP, { minLength: 1, maxLength: 14 }),
-        keeps,
-        fc.nat(3),
-        async (all, kept, pruned) => {
-          const steps = all.map((step) => ({ ...step, pause: Math.abs(step.pause) + 1 }))
-          const test = openTestMirror()
-          const log = await play(test, steps, (step) => kept[step] === true)
-          test.connection.exec(
-            `DELETE FROM orders_history WHERE _rowid_ IN (SELECT _rowid_ FROM orders_history ORDER BY _valid_to LIMIT ${pruned})`,
-          )
-          for (const event of test.rows(`${EVENTS} WHERE id > 0`) as unknown as Event[]) {
-            const truth = log.find(({ id, at }) => id === event.id && at === event.at)
-            // Whether it had been there before may be forgotten.
-            const change =
-              event.change === 'added' && truth?.change === 'returned' ? 'returned' : event.change
-            expect({ ...event, change }).toEqual({
-              ...truth,
-              before: event.before === null ? null : truth?.before,
-              after: event.after === null ? null : truth?.after,
-              changed_fields: event.changed_fields === null ? null : truth?.changed_fields,
-            })
-          }
-          test.close()
-        },
-      ),
-      { numRuns: LONG ? 60 : 20 },
-    )
-  }, 60_000)
-
   it.each(["at >= '2026' ORDER BY at", 'seq > 5 ORDER BY seq'])(
     'finds events by %s through indexes alone, and sorts none',
     async (which) => {

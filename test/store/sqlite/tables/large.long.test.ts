@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import Database from 'better-sqlite3'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { replay } from '../../../../src/sync/resume.ts'
 import type { Clock } from '../../../helpers/clock.ts'
 import { ACME, jobOf } from '../../../helpers/jobs.ts'
@@ -49,11 +48,6 @@ async function walkWithLedger(test: TestMirror, pages: number): Promise<number> 
     FROM n
   `)
   return walk.id
-}
-
-/** Of 4 kB each. */
-function hundredOrders(from: number): string[] {
-  return upTo(100).map((number) => `{"id":${from + number},"note":"${'x'.repeat(4000)}"}`)
 }
 
 /** How often the timer would like to run. */
@@ -130,33 +124,5 @@ describe('the event loop is never blocked for long', () => {
     expect(forgetting.standstill).toBeLessThan(MUCH_MS)
     expect(pruning.standstill).toBeLessThan(MUCH_MS)
     expect(test.value('SELECT count(*) FROM sync_pages')).toBe(0)
-  })
-
-  it('during a long read and after its end, when the WAL is small again', async () => {
-    const test = openTestMirror({ clock: REAL })
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    const log = () => fs.statSync(`${test.file}-wal`).size / 1024 / 1024
-    await saveItems('{"id":0}')
-    const reader = new Database(test.file, { readonly: true })
-    onTestFinished(() => {
-      reader.close()
-    })
-    reader.exec('BEGIN; SELECT count(*) FROM orders')
-
-    for (let count = 0; count < 60; count++) await saveItems(...hundredOrders(count * 100))
-    const grown = log()
-    reader.exec('COMMIT')
-    const { standstill } = await longestStandstill(async () => {
-      const deadline = Date.now() + 60_000
-      for (let count = 60; log() > 17 && Date.now() < deadline; count++) {
-        await saveItems(...hundredOrders(count * 100))
-        await sleep(200)
-      }
-    })
-
-    expect(grown).toBeGreaterThan(40)
-    expect(standstill).toBeLessThan(MUCH_MS)
-    expect(log()).toBeLessThan(17)
-    expect(test.value('PRAGMA quick_check')).toBe('ok')
   })
 })

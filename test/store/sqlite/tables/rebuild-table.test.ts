@@ -86,17 +86,3 @@ describe.each([
     expect(dump(test)).toEqual(before)
   })
 })
-
-it('adds the columns of a page to the table itself', async () => {
-  const { test, acme } = await scene()
-  const place = () => test.value(`SELECT rootpage FROM sqlite_schema WHERE name = 'orders'`)
-  const before = place()
-
-  await acme.saveItems('{"id":4,"a":1,"b":0.5,"c":"x"}')
-
-  expect(place()).toBe(before)
-  expect(test.rows('SELECT a, b, c FROM orders WHERE id IN (3, 4)')).toEqual([
-    { a: null, b: null, c: null },
-    { a: 1, b: 0.5, c: 'x' },
-  ])
-})

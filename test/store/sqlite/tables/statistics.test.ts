@@ -80,16 +80,4 @@ describe('the statistics for the planner', () => {
       ).toEqual([])
     }
   })
-
-  it('are made again when a table has become ten times as long, and hold no value of the API', async () => {
-    const test = openTestMirror()
-    await fill(test, 100)
-    await fill(test, 150)
-    expect(statistics(test)).toContainEqual(['orders', '100 100 1'])
-
-    await fill(test, 2000)
-
-    expect(statistics(test)).toContainEqual(['orders', '2000 2000 1'])
-    expect(test.value('SELECT count(*) FROM sqlite_stat4')).toBe(0)
-  })
 })

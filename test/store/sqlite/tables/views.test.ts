@@ -58,18 +58,6 @@ describe('the view of an array of objects', () => {
     }
   })
 
-  it('is created for an array in a text column beside a number', async () => {
-    const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-    await saveItems('{"id":1,"lines":0}')
-
-    await saveItems('{"id":2,"lines":[{"sku":"a"}]}')
-
-    expect(test.rows('SELECT _parent_id, sku FROM orders__lines__text')).toEqual([
-      { _parent_id: 2, sku: 'a' },
-    ])
-  })
-
   it('has the elements of a list with holes that comes after one, or on one page with it', async () => {
     const texts = ['{"id":1,"lines":[{"sku":"a"}]}', '{"id":2,"lines":{"0":{"sku":"b"},"7":{"sku":"c"}}}']
     for (const pages of [texts.map((text) => [text]), [texts], [texts.toReversed()]]) {
@@ -101,18 +89,6 @@ describe('the view of an array of objects', () => {
       { sku: 's1', price: null },
       { sku: 's2', price: 1 },
     ])
-  })
-
-  it('is not created for an array of scalars', async () => {
-    const test = openTestMirror()
-    const { saveItems } = await beginTestWalk(test, jobOf())
-
-    await saveItems('{"id":1,"tags":["a","b"],"empty":[]}')
-
-    expect(test.rows(`SELECT name FROM sqlite_schema WHERE name LIKE 'orders\\_\\_%' ESCAPE '\\'`)).toEqual(
-      [],
-    )
-    expect(test.rows('SELECT tags, empty FROM orders')).toEqual([{ tags: '["a","b"]', empty: '[]' }])
   })
 })
 
@@ -167,30 +143,6 @@ describe('the text of a view', () => {
 
     expect(elements.columns[0]?.type).toBe(type)
     expect(rowsOf([array], elements).map((row) => row.a)).toEqual(expected)
-  })
-
-  it('accepts names with quotes and spaces', () => {
-    const text = '[{"it\'s":1,"a\\"b":"x","c.d":2.5,"Größe \\\\":true}]'
-    const odd = {
-      view: { name: `o"__i's`, arrayColumn: `i's "` },
-      table: { ...TABLE, name: 'o"', keyColumns: ['a"k', "b'k"] },
-    }
-    const db = new Database(':memory:')
-    db.exec(`CREATE TABLE "o""" ("_organization_id" TEXT, "a""k" TEXT, "b'k" INTEGER, "i's """ TEXT) STRICT`)
-    db.prepare('INSERT INTO "o""" VALUES (?, ?, ?, ?)').run('org', 'k', 1n, text)
-
-    makeView(db, odd.table, { ...odd.view, catalog: elementsOf([text]) })
-
-    expect(db.prepare(`SELECT * FROM "o""__i's"`).get()).toEqual({
-      _organization_id: 'org',
-      '_parent_a"k': 'k',
-      "_parent_b'k": 1,
-      _index: 0,
-      "it's": 1,
-      'a"b': 'x',
-      'c.d': 2.5,
-      'Größe \\': 1,
-    })
   })
 
   it('shows every value of every element in the class of its column', () => {

@@ -128,18 +128,4 @@ describe('forgetting', () => {
       { organization: 'acme', rows: 0, as_of: null },
     ])
   })
-
-  it('lets only one process take a job that was forgotten after they started', async () => {
-    const test = await createScene(10)
-    const other = openTestMirror({ file: test.file })
-    await forgetterOf(test).job(ACME_ORDERS, false)
-    await forgetterOf(test).organization(ACME.id)
-
-    const acquired = [await test.store.acquire(jobOf()), await other.store.acquire(jobOf())]
-
-    expect(acquired.map(({ lease }) => lease !== undefined)).toEqual([true, false])
-    expect(test.rows('SELECT organization FROM sync_status WHERE organization_id = ?', ACME.id)).toEqual([
-      { organization: 'acme' },
-    ])
-  })
 })

@@ -85,20 +85,6 @@ describe('what runs leave', () => {
     ])
   })
 
-  it('is left for later after the signal to stop', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(6) })
-    for (let count = 1; count <= 2; count++) await runOnce(test, list)
-    addLedger(test, 2500)
-    test.stop()
-
-    await runOnce(test, list)
-
-    const left = Number(test.value('SELECT count(*) FROM sync_pages WHERE walk_id = 1'))
-    expect(left).toBeGreaterThan(0)
-    expect(left).toBeLessThan(2500)
-  })
-
   it('keeps what others read for an interrupted backfill for three days, and trusts it no longer then', async () => {
     const test = openTestMirror()
     const list = scriptedList({ ids: upTo(6) })
@@ -168,26 +154,5 @@ describe('a superseded version', () => {
     const { left } = await lived({ acme: 2 * DAY_MS, globex: true })
 
     expect(left).toEqual({ acme: [2, 3, 4], globex: [1, 2, 3, 4] })
-  })
-
-  it('that exists already stays when none are kept any longer', async () => {
-    const { test } = await lived({ acme: true })
-
-    await runWith(test, jobOf({ history: false }), 9, 2)
-
-    expect(test.value('SELECT count(*) FROM orders_history WHERE _organization_id = ?', ACME.id)).toBe(8)
-  })
-
-  it('is found by its end in a mirror of an earlier version, which had no index for that', async () => {
-    const { test } = await lived({})
-    test.connection.exec('DROP INDEX orders_history_by_end')
-
-    await runWith(test, jobOf({ history: DAY_MS }), 9, 2)
-
-    const plan = test.rows(
-      `EXPLAIN QUERY PLAN SELECT _rowid_ FROM orders_history WHERE _organization_id = '' AND _valid_to < '' ORDER BY _valid_to`,
-    )
-    expect(plan.map(({ detail }) => detail)).toEqual([expect.stringContaining('orders_history_by_end')])
-    expect(test.value(`SELECT count(*) FROM orders_history WHERE _organization_id = ?`, ACME.id)).toBe(4)
   })
 })
