@@ -5,11 +5,11 @@ import { Worker } from 'node:worker_threads'
 import { InterruptedError, MirrorError, systemCode, UsageError } from '../../errors.ts'
 import { OF_EVERY_MIRROR } from '../core/reading.ts'
 import { quoted } from '../core/sql.ts'
-import { ANALYZED_ROWS } from './analyze.ts'
 import type { Connection } from './driver.ts'
 import { translate, translatingErrors } from './file/errors.ts'
 import { COPY_ID, connect, inspectHeader } from './file/open.ts'
 import { freeBytes } from './read/status.ts'
+import { ANALYZED_ROWS } from './store.ts'
 
 // The published file and snapshots: a copy is made beside its target and renamed to it when it is whole, so that readers of the old one keep
 // that, and a kill leaves it.

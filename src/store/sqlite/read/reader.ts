@@ -81,19 +81,15 @@ function onlyReads(): UsageError {
 const WRITES =
   /^(?:\s|--.*\n|\/\*(?:(?!\*\/)[\s\S])*\*\/)*(?:INSERT|UPDATE|DELETE|REPLACE|DROP|ALTER|CREATE)\b/i
 
-/** The library ignores a value that the statement has no parameter for: getters notice which ones it asks for. */
+/** The library ignores a value that the statement has no parameter for: a proxy notices which ones it asks for. */
 function bindAll(statement: ReturnType<Connection['prepare']>, parameters: Parameters): void {
   const unused = new Set(parameters.keys())
-  const values = {}
-  for (const [name, value] of parameters) {
-    const get = () => {
-      unused.delete(name)
-      return value
-    }
-    Object.defineProperty(values, name, { get, enumerable: true })
+  const get = (values: Record<string, unknown>, name: string) => {
+    unused.delete(name)
+    return values[name]
   }
   try {
-    statement.bind(values)
+    statement.bind(new Proxy(Object.fromEntries(parameters), { get }))
   } catch (error) {
     throw error instanceof RangeError ? missing(error) : error
   }
