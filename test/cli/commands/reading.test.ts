@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { beforeAll, describe, expect } from 'vitest'
 import { duckdb } from '../../helpers/duckdb.ts'
 import { ACME, createScene, GLOBEX, sceneTests } from '../../helpers/scene.ts'
-import { IS_ROOT, mustRun, runs } from '../../helpers/system.ts'
+import { mustRun } from '../../helpers/system.ts'
 import { variable, type Workspace } from '../../helpers/workspace.ts'
 
 const it = sceneTests()
@@ -62,14 +62,14 @@ describe('query', () => {
   })
 
   it('heads a long table once, loses nothing of a long value, and cuts it on a terminal', async () => {
-    const lines = linesOf((await query(`${COUNTING} WHERE i < 2500) SELECT i FROM n`)).stdout)
-    const sql = "SELECT 1 AS one, 'a' || char(27) || printf('%.5000c', 'x') AS two"
-    const shown = await workspace.run(['query', sql], { columns: 80 })
+    const long = await query(`${COUNTING} WHERE i < 2500) SELECT i, printf('%.5000c', 'x') AS x FROM n`)
+    const shown = await workspace.run(['query', "SELECT printf('%.5000c', 'x') AS x"], { columns: 80 })
 
-    expect([lines.length, lines.at(-1)]).toEqual([2502, '2500'])
-    expect(lines.filter((line) => /^[i-]/.test(line.trim()))).toHaveLength(2)
-    expect((await query(sql)).stdout).toContain('x'.repeat(5000))
-    expect(shown.stdout.split('\n')[2]).toMatch(/^ {2}1 {2}a\\u\{1b\}x{40,60}\.\.\.$/)
+    const lines = linesOf(long.stdout)
+    expect(lines).toHaveLength(2502)
+    expect(lines.filter((line) => /^ *[i-]/.test(line))).toHaveLength(2)
+    expect(lines.at(-1)).toBe(`2500  ${'x'.repeat(5000)}`)
+    expect(shown.stdout.split('\n')[2]).toMatch(/^x{40,60}\.\.\.$/)
   })
 
   it('prints JSON with whole numbers exact', async () => {
@@ -290,23 +290,4 @@ describe('--database', () => {
     for (const name of ['acme', GLOBEX.id])
       expect(linesOf((await bare([...items, name])).stdout)).toHaveLength(2)
   })
-
-  const ANALYST = { through: ['setpriv', '--reuid=10002', '--regid=10002', '--clear-groups', '--'] }
-  it.runIf(IS_ROOT && runs('setpriv', '--version'))(
-    'reads a copy in a folder that one may not write, and names the way out for a mirror in WAL mode',
-    async () => {
-      fs.mkdirSync(workspace.file('shared'))
-      fs.chmodSync(workspace.folder, 0o755)
-      for (const name of ['copy.db', 'mirror.db']) {
-        fs.copyFileSync(workspace.file(name), workspace.file(`shared/${name}`))
-        fs.chmodSync(workspace.file(`shared/${name}`), 0o644)
-      }
-
-      expect(await bare([...COUNT, '--database', 'shared/copy.db'], ANALYST)).toMatchObject({ code: 0 })
-      expect(await bare([...COUNT, '--database', 'shared/mirror.db'], ANALYST)).toMatchObject({
-        code: 4,
-        stderr: expect.stringMatching(/WAL mode.*admin-mirror snapshot/),
-      })
-    },
-  )
 })
