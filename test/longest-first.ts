@@ -6,7 +6,6 @@ const LONG = [
   'simulation/postgres/histories.test.ts',
   'simulation/postgres/planted.long.test.ts',
   'stories/postgres/outages.long.test.ts',
-  'stories/postgres/failover.long.test.ts',
   'simulation/planted.long.test.ts',
   'bench/bench.long.test.ts',
 ]

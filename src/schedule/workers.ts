@@ -1,4 +1,4 @@
-import type { ScheduledJob, Scheduler, SchedulerEvents } from './scheduler.ts'
+import type { ScheduledJob, Scheduler } from './scheduler.ts'
 import { bySchedule, createTicks, LOOP_LATE_MS } from './ticks.ts'
 
 // The schedule of workers that share a mirror. Each of them watches the time and puts the lists of a tick into the queue, which has each once; any
@@ -12,30 +12,38 @@ export interface WorkerJob extends Omit<ScheduledJob, 'run'> {
   budget: string
   /** Whether its lists are refreshed. */
   isRefreshed: boolean
-  /** Reads it, if that is still due. Returns whether some worker has to try again. It never rejects. */
+  /** Reads it, if that is still due. Returns whether some worker has to try again. */
   run: () => Promise<'over' | 'again'>
 }
 
-/** What the queue has handed out. */
-export interface Handed {
+export type QueueName = 'lists' | 'refreshes'
+
+/** What some worker is to do. */
+export interface Entry {
+  key: string
+  budget: string
+}
+
+/** What the queue has handed out to this worker. */
+export interface Claim {
   id: string
   key: string
   /** How often it was handed out before. */
   retryCount: number
 }
 
-type QueueName = 'lists' | 'refreshes'
-
 export interface Queue {
-  send(name: QueueName, entries: readonly { key: string; budget: string }[]): Promise<void>
-  /** `except`: budgets whose entries stay in the queue. */
-  take(name: QueueName, most: number, except?: readonly string[]): Promise<Handed[]>
-  touch(name: QueueName, claims: readonly Handed[]): Promise<void>
-  finish(name: QueueName, claim: Handed): Promise<void>
-  giveBack(name: QueueName, claim: Handed): Promise<void>
+  /** Adds entries, unless they wait already, or some worker has them. */
+  send(name: QueueName, entries: readonly Entry[]): Promise<void>
+  take(name: QueueName, most: number): Promise<Claim[]>
+  /** Says that this worker lives. Returns the ids of the claims that are still its own. */
+  touch(name: QueueName, claims: readonly Claim[]): Promise<ReadonlySet<string>>
+  finish(name: QueueName, claim: Claim): Promise<void>
+  /** Some worker takes it again: in a second, and later the more often this happens. */
+  giveBack(name: QueueName, claim: Claim): Promise<void>
 }
 
-export interface WorkerOptions extends Pick<SchedulerEvents, 'onError'> {
+export interface WorkerOptions {
   queue: Queue
   /** The clock that all workers share, and this machine's own; epoch milliseconds. */
   now: () => number
@@ -44,8 +52,8 @@ export interface WorkerOptions extends Pick<SchedulerEvents, 'onError'> {
   random: () => number
   /** Ends all loops. Runs that are under way are awaited by `stop`. */
   signal: AbortSignal
-  /** The queue could not be used; it is tried again. */
-  onQueueError(error: unknown): void
+  /** The queue could not be used, which is tried again; or the run of the job of this name rejected. */
+  onError(error: unknown, name?: string): void
 }
 
 export interface WorkerScheduler extends Scheduler {
@@ -55,13 +63,6 @@ export interface WorkerScheduler extends Scheduler {
 
 /** The most lists that one worker reads at once: most of them wait for their rate limit. */
 const MOST_LISTS = 250
-
-/**
- * A worker with ENOUGH_OF_BUDGET lists of one budget takes lists of other budgets first; with MOST_OF_SAME lists in all, it takes no more of
- * such a budget. Else the lists of one budget would take all places, and the requests of the others would go unused.
- */
-const ENOUGH_OF_BUDGET = 4
-const MOST_OF_SAME = 125
 
 /** The most entries taken at a time, so that workers share what a tick adds. */
 const MOST_TAKEN = 8
@@ -77,14 +78,12 @@ const AFTER_FULL_MS = 100
 const AFTER_ERROR_MS = 5000
 const TOUCH_EVERY_MS = 2500
 
-/** A worker keeps a budget for so long, then any may take it: those that begin later get their share of them. */
-const TURN_MS = 60_000
-
 export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions): WorkerScheduler {
-  const { queue, now, ownNow, sleep, random, signal } = options
+  const { queue, now, ownNow, sleep, random, signal, onError } = options
   const byKey = new Map(jobs.map((job) => [job.key, job]))
-  const claims = new Map<string, Handed>()
-  const budgets = new Map<string, { claim: Handed; until: number }>()
+  const budgets = [...new Set(jobs.filter((job) => job.isRefreshed).map(({ budget }) => budget))]
+  const lists = new Map<string, Claim>()
+  const refreshes = new Map<string, Claim>()
   /** By the name of the job: what this worker is doing for it. */
   const inProgress = new Map<string, Promise<void>>()
   let lookedAt = ownNow()
@@ -94,7 +93,7 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
   async function loop(turn: () => Promise<number>): Promise<void> {
     while (!signal.aborted) {
       const ms = await turn().catch((error: unknown) => {
-        options.onQueueError(error)
+        onError(error)
         return AFTER_ERROR_MS
       })
       await sleep(ms, signal).catch(() => {})
@@ -118,112 +117,77 @@ export function startWorker(jobs: readonly WorkerJob[], options: WorkerOptions):
   }
 
   async function takeLists(): Promise<number> {
-    const most = Math.min(MOST_TAKEN, MOST_LISTS - claims.size)
-    const supplied = suppliedBudgets()
-    let taken = await takeSome(most, supplied)
-    const more = Math.min(most - taken, MOST_OF_SAME - claims.size)
-    if (supplied.length > 0) taken += await takeSome(more, [])
-    return pauseAfter(taken > 0 && taken === most)
+    const most = Math.min(MOST_TAKEN, MOST_LISTS - lists.size)
+    const taken = most > 0 ? await queue.take('lists', most) : []
+    taken.forEach(begin)
+    // Workers that began at once do not ask at once.
+    return (taken.length === MOST_TAKEN ? AFTER_FULL_MS : LOOK_EVERY_MS) * (0.75 + random() / 2)
   }
 
-  async function takeSome(most: number, except: readonly string[]): Promise<number> {
-    const taken = most > 0 ? await queue.take('lists', most, except) : []
-    for (const claim of taken) begin(claim)
-    return taken.length
-  }
-
-  /** Workers that began at once do not ask at once. */
-  function pauseAfter(isFull: boolean): number {
-    return (isFull ? AFTER_FULL_MS : LOOK_EVERY_MS) * (0.75 + random() / 2)
-  }
-
-  /** The budgets of which this worker has enough lists. */
-  function suppliedBudgets(): string[] {
-    const counts = new Map<string, number>()
-    for (const { key } of claims.values()) {
-      const budget = byKey.get(key)?.budget
-      if (budget !== undefined) counts.set(budget, (counts.get(budget) ?? 0) + 1)
-    }
-    return [...counts].flatMap(([budget, count]) => (count >= ENOUGH_OF_BUDGET ? [budget] : []))
-  }
-
-  function begin(claim: Handed): void {
-    claims.set(claim.id, claim)
+  function begin(claim: Claim): void {
     const job = byKey.get(claim.key)
     const isBusy = signal.aborted || (job !== undefined && inProgress.has(job.name))
-    const settle = async () => {
-      const isAgain = isBusy || (job ? (await job.run()) === 'again' : claim.retryCount < MOST_GIVEN_BACK)
-      await (isAgain ? queue.giveBack('lists', claim) : queue.finish('lists', claim))
-    }
-    const ended = guarded(job?.name ?? '', settle).finally(() => claims.delete(claim.id))
-    note(job && !isBusy ? job.name : `claim ${claim.id}`, ended)
+    lists.set(claim.id, claim)
+    note(job && !isBusy ? job.name : `claim ${claim.id}`, async () => {
+      try {
+        const isAgain = isBusy || (job ? (await job.run()) === 'again' : claim.retryCount < MOST_GIVEN_BACK)
+        await (isAgain ? queue.giveBack('lists', claim) : queue.finish('lists', claim))
+      } finally {
+        // After an error the queue hands the list out again once its claim has not been touched for long enough.
+        lists.delete(claim.id)
+      }
+    })
   }
 
-  function note(name: string, ended: Promise<void>): void {
+  function note(name: string, task: () => Promise<void>): void {
+    const ended = task()
+      .catch((error: unknown) => {
+        if (!signal.aborted) onError(error, name)
+      })
+      .finally(() => inProgress.delete(name))
     inProgress.set(name, ended)
-    void ended.finally(() => inProgress.delete(name))
   }
 
-  async function guarded(name: string, task: () => Promise<void>): Promise<void> {
-    try {
-      await task()
-    } catch (error) {
-      // The queue hands the list out again once its claim has not been touched for long enough.
-      if (!signal.aborted) options.onError(name, error)
-    }
-  }
-
-  const refreshed = [...new Set(jobs.filter((job) => job.isRefreshed).map(({ budget }) => budget))]
-  const entries = refreshed.map((budget) => ({ key: budget, budget }))
-  let sentAt = Number.NEGATIVE_INFINITY
+  /** A worker keeps a budget for as long as it lives. */
+  let areSent = false
   async function takeBudgets(): Promise<number> {
-    const time = ownNow()
-    // A clock that was set back ends the turn, too.
-    const over = [...budgets].filter(([, { until }]) => time >= until || until > time + TURN_MS)
-    for (const [budget, { claim }] of over) {
-      budgets.delete(budget)
-      await queue.finish('refreshes', claim)
+    if (!areSent)
+      await queue.send(
+        'refreshes',
+        budgets.map((budget) => ({ key: budget, budget })),
+      )
+    areSent = true
+    for (const claim of await queue.take('refreshes', MOST_TAKEN)) {
+      if (budgets.includes(claim.key)) refreshes.set(claim.key, claim)
+      else await queue.giveBack('refreshes', claim)
     }
-    if (over.length > 0 || Math.abs(time - sentAt) >= TURN_MS) {
-      await queue.send('refreshes', entries)
-      sentAt = time
-    }
-    // The others have the first chance.
-    if (over.length > 0) return LOOK_EVERY_MS
-    const taken = await queue.take('refreshes', MOST_TAKEN)
-    for (const claim of taken) budgets.set(claim.key, { claim, until: time + TURN_MS })
-    return pauseAfter(taken.length === MOST_TAKEN)
+    return LOOK_EVERY_MS * (0.75 + random() / 2)
   }
 
-  const loops = [
-    loop(watchTime),
-    loop(takeLists),
-    loop(async () => {
-      await queue.touch('lists', [...claims.values()])
-      await queue.touch(
-        'refreshes',
-        [...budgets.values()].map(({ claim }) => claim),
-      )
-      return TOUCH_EVERY_MS
-    }),
-    ...(entries.length > 0 ? [loop(takeBudgets)] : []),
-  ]
+  async function touch(): Promise<number> {
+    if (lists.size > 0) await queue.touch('lists', [...lists.values()])
+    if (refreshes.size > 0) {
+      const own = await queue.touch('refreshes', [...refreshes.values()])
+      for (const { key, id } of refreshes.values()) if (!own.has(id)) refreshes.delete(key)
+    }
+    return TOUCH_EVERY_MS
+  }
+
+  const loops = [watchTime, takeLists, touch, ...(budgets.length > 0 ? [takeBudgets] : [])].map(loop)
   let stopping: Promise<void> | null = null
 
   async function stopAll(): Promise<void> {
     await Promise.allSettled(loops)
-    await Promise.allSettled([
-      ...inProgress.values(),
-      ...[...budgets.values()].map(({ claim }) => queue.giveBack('refreshes', claim)),
-    ])
+    const givenBack = [...refreshes.values()].map((claim) => queue.giveBack('refreshes', claim))
+    await Promise.allSettled([...inProgress.values(), ...givenBack])
   }
 
   return {
     isRunning: ({ name }) => inProgress.has(name),
     runBetween(job, task) {
-      if (!inProgress.has(job.name) && !signal.aborted) note(job.name, guarded(job.name, task))
+      if (!inProgress.has(job.name) && !signal.aborted) note(job.name, task)
     },
-    hasBudget: (budget) => budgets.has(budget),
+    hasBudget: (budget) => refreshes.has(budget),
     stop() {
       stopping ??= stopAll()
       return stopping

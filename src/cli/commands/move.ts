@@ -10,7 +10,7 @@ import { createLockWait } from '../../store/sqlite/transaction.ts'
 import { counted, printable } from '../../text.ts'
 import { openConnection } from '../file/open.ts'
 import { openMirrorFile } from '../file/reading.ts'
-import { connect } from '../postgres/connect.ts'
+import { connect } from '../postgres/mirror.ts'
 import type { Globals, Runtime } from '../runtime.ts'
 
 interface Options {
@@ -34,7 +34,7 @@ export async function run(runtime: Runtime, _globals: Globals, { from, to }: Opt
   const onTable = (table: string, rows: number) => report(`${table}: ${counted(rows, 'row')}`)
   // The server first: a wrong address costs nothing.
   const postgres = { ...parsed.value, authority: authority === null ? null : path.resolve(cwd, authority) }
-  const server = await connect(postgres, runtime, report)
+  const server = await connect(postgres, runtime, report, { setting: '--to' })
   try {
     const { tables, rows } = await withFileAlone(runtime, file, (connection) =>
       move({ connection, server, signal, onTable }),

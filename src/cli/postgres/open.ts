@@ -3,17 +3,16 @@ import { MirrorError } from '../../errors.ts'
 import { createForgetting } from '../../store/core/forget.ts'
 import { createLeases } from '../../store/core/leases.ts'
 import { saveSetting } from '../../store/core/settings.ts'
-import { POSTGRES, runnerOn, runRule } from '../../store/postgres/driver.ts'
+import { exec } from '../../store/core/sql.ts'
+import { serverAt } from '../../store/postgres/connection.ts'
+import { POSTGRES } from '../../store/postgres/driver.ts'
 import { makeMissing, migrate } from '../../store/postgres/migrate.ts'
 import type { WorkQueue } from '../../store/postgres/queue.ts'
-import { createServerClock } from '../../store/postgres/server/clock.ts'
-import { serverAt } from '../../store/postgres/server/errors.ts'
+import { measureClock, runnerOn } from '../../store/postgres/server.ts'
 import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
 import { createTokens } from '../../store/postgres/tokens.ts'
 import type { OpenMirror, OpenOptions } from '../mirror.ts'
-import type { Runtime } from '../runtime.ts'
-import { connect } from './connect.ts'
-import { factsOn } from './mirror.ts'
+import { connect, factsOn } from './mirror.ts'
 
 /** Rows of one transaction. */
 const FORGOTTEN_AT_ONCE = 5000
@@ -30,41 +29,42 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
   const { postgres, collections, keepRuns } = config
   const { baseUrl } = config.api
   const { signal, processName: name } = runtime
+  if (!postgres) throw new Error('the configuration names no PostgreSQL server')
   const server = await connect(postgres, runtime, (message) => log.info({ event: 'mirror_busy' }, message))
   try {
     await migrate(server)
-    await runRule(server, saveSetting('program', manifest.version))
+    await server.read(saveSetting('program', manifest.version))
     await makeMissing(server, collections)
     if (address) await claimAddressOn(server, baseUrl, address === 'accept')
-    const { clock, measure } = await createServerClock(server, runtime.elapsed)
-    const { now } = clock
-    const tokens = await createTokens(server, clock, runtime.randomHex)
+    const { now } = server.clock
     const runner = runnerOn(server, { now, signal })
-    const leases = createLeases({
-      ...runtime,
-      runner,
-      name,
-      now,
-      sleep: (ms) => runtime.sleep(ms, signal),
-    })
+    const sleep = (ms: number) => runtime.sleep(ms, signal)
+    const leases = createLeases({ ...runtime, runner, name, now, sleep })
     const stopMeasuring = runtime.every(MEASURE_EVERY_MS, () => {
       // The next statement reports a server that is away.
-      measure().catch(() => {})
+      measureClock(server).catch(() => {})
     })
-    const within = createDeadline(runtime, `${serverAt(server.address)} does not answer; it is waited for`)
+    /** Makes a task reject after a time, in which it goes on. */
+    const within = async <T>(ms: number, task: Promise<T>): Promise<T> => {
+      const over = new AbortController()
+      const late = runtime.sleep(ms, over.signal).then(() => {
+        throw new MirrorError(`${serverAt(server.address)} does not answer; it is waited for`)
+      })
+      // The loser of the race may reject later.
+      for (const one of [late, task]) one.catch(() => {})
+      return Promise.race([late, task]).finally(() => over.abort())
+    }
     let queue: WorkQueue | null = null
     return {
-      run: (rule) => runRule(server, rule(POSTGRES)),
+      run: (rule) => server.read(rule(POSTGRES)),
       store: openPostgresStore({ server, leases, baseUrl, keepRuns, now, signal }),
-      tokens,
+      tokens: await createTokens(server, runtime.randomHex),
       leases,
       forgetting: createForgetting({ ...runner, leases, batchRows: FORGOTTEN_AT_ONCE }),
       now,
-      probe: within(PROBE_MS, async () => {
-        await server.rows('SELECT 1 FROM sync_settings LIMIT 1')
-      }),
+      probe: () => within(PROBE_MS, server.once(exec(['SELECT 1 FROM sync_settings LIMIT 1']))),
       writeFault: () => null,
-      facts: within(FACTS_MS, () => factsOn(server, runtime)),
+      facts: () => within(FACTS_MS, factsOn(server, runtime)),
       async openQueue(onTrouble) {
         // Only `start` needs pg-boss.
         const { openQueue } = await import('../../store/postgres/queue.ts')
@@ -82,25 +82,5 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
   } catch (error) {
     await server.close().catch(() => {})
     throw error
-  }
-}
-
-/** Makes tasks reject after a time. The task itself continues, and later calls wait for the same one. */
-function createDeadline({ sleep }: Pick<Runtime, 'sleep'>, message: string) {
-  return <T>(ms: number, task: () => Promise<T>): (() => Promise<T>) => {
-    let pending: Promise<T> | null = null
-    return () => {
-      pending ??= task().finally(() => {
-        pending = null
-      })
-      const over = new AbortController()
-      const away = sleep(ms, over.signal).then(() => {
-        throw new MirrorError(message)
-      })
-      // The loser of the race may reject later.
-      away.catch(() => {})
-      pending.catch(() => {})
-      return Promise.race([pending, away]).finally(() => over.abort())
-    }
   }
 }

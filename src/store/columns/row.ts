@@ -22,8 +22,6 @@ export interface TypedRow {
   values: Map<string, SqlValue>
   /** The arrays among them, in their order. */
   arrays: ArrayValue[]
-  /** How many values the table has no room for. */
-  leftOut?: number
 }
 
 /**

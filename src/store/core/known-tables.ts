@@ -83,7 +83,7 @@ export function typedRows(
   for (const item of items) {
     const row = toRow(catalog, item)
     if (!row?.arrays.every((array) => fitsView(views, array))) return null
-    rows.push(dialect.stored(catalog, row))
+    rows.push(dialect.stored(row))
   }
   return rows
 }

@@ -1,6 +1,4 @@
-import type { Upsert } from '../../sync/store.ts'
-import type { Notice } from '../../sync/types.ts'
-import type { Catalog, TableShape } from '../columns/catalog.ts'
+import type { TableShape } from '../columns/catalog.ts'
 import type { Column, ColumnLimits, ColumnType, SqlValue } from '../columns/column.ts'
 import type { TypedRow } from '../columns/row.ts'
 
@@ -41,9 +39,7 @@ export interface Dialect {
   /** A condition: the row has this id, which `idOfRow` has made with the same keys. */
   hasId(keys: Keys, row: string, id: string): string
   /** A typed row as its table can hold it. */
-  stored(catalog: Catalog, row: TypedRow): TypedRow
-  /** Notices about rows that are not stored as they were sent. */
-  rowNotices(upserts: readonly Upsert[], rows: readonly TypedRow[]): Notice[]
+  stored(row: TypedRow): TypedRow
   /** Ends a SELECT of one row: nobody else changes it until the transaction ends; with `change` nobody else locks it either. */
   lock(kind: 'keep' | 'change'): string
   /** How a table declares a type of `SQL_TYPES`, or a time. */

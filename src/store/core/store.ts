@@ -71,7 +71,7 @@ export function createStore({
       )
     const { fitted, result } = await writing(write)
     if (fitted.tables !== before) tables.note(fitted.tables)
-    return { ...result, notices: [...fitted.notices, ...dialect.rowNotices(upserts, fitted.typed)] }
+    return { ...result, notices: [...fitted.notices] }
   }
 
   return {

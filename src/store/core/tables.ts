@@ -94,13 +94,8 @@ const TABLES: Record<TableKind, Readonly<Record<string, OwnColumn>>> = {
   },
 }
 
-/** The names of our own columns of a table of a collection, beside the organization and the key. */
-export function ownColumns(kind: TableKind): string[] {
-  return Object.keys(TABLES[kind])
-}
-
 /** Whether the table has the key and the discovered columns. */
-export function isTyped(kind: TableKind): boolean {
+function isTyped(kind: TableKind): boolean {
   return kind !== 'json'
 }
 
@@ -313,7 +308,7 @@ export function* remakeViews(dialect: Dialect): Rule<void> {
 }
 
 /** Drops the views and the tables of a collection, and deletes its columns and its key. */
-export function* dropCollection(dialect: Dialect, name: string): Rule<void> {
+function* dropCollection(dialect: Dialect, name: string): Rule<void> {
   yield* dropViews(dialect, name)
   yield* exec(TABLE_KINDS.map((kind) => `DROP TABLE IF EXISTS ${quoted(tableName(name, kind))}`))
   yield* run('DELETE FROM sync_known_columns WHERE collection = :name', { name })

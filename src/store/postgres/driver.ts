@@ -1,22 +1,60 @@
+import { JobError } from '../../errors.ts'
+import { printable } from '../../text.ts'
+import { type Column, parseSqlitePath } from '../columns/column.ts'
 import {
   all,
   type Dialect,
+  type ElementSql,
+  exec,
   one,
   quoted,
   type Rule,
-  type Runner,
   run,
   SQL_TYPES,
-  type Statement,
-  type Values,
-  withParameters,
 } from '../core/sql.ts'
-import { makeView, retype } from './alter.ts'
-import { ELEMENTS } from './elements.ts'
-import { SERVER_TIME } from './server/clock.ts'
-import type { Cursor, Sql } from './server/pool.ts'
-import type { Server } from './server/server.ts'
-import { POSTGRES_LIMITS, rowNotices, storable, storableJson, withinPage } from './storable.ts'
+import { SERVER_TIME } from './clock.ts'
+import { isRefusal } from './errors.ts'
+import { POSTGRES_LIMITS, storable, storableJson } from './storable.ts'
+
+/** Numbers that numeric holds without an error, and double precision too, up to the greatest. */
+const NUMBER = String.raw`^-?[0-9]{1,40}(\.[0-9]{1,40})?([eE]([+-]?[12]?[0-9]{1,2}|\+?30[0-8]))?$`
+const GREATEST = '1.7976931348623157e308'
+/** Texts that write out a number. */
+const WHOLE_TEXT = '^(0|-?[1-9][0-9]{0,18})$'
+const TEXT = String.raw`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`
+
+const ELEMENTS: ElementSql = {
+  index: 'e.ordinal - 1',
+  from: (
+    column,
+  ) => ` CROSS JOIN LATERAL json_array_elements(json_list(${column})) WITH ORDINALITY AS e (value, ordinal)
+WHERE json_typeof(e.value) = 'object'`,
+  value(type, path) {
+    const names = `ARRAY[${parseSqlitePath(path)
+      .map((name) => literal(storable(name)))
+      .join(', ')}]::text[]`
+    const [at, text] = [`e.value #> ${names}`, `(e.value #>> ${names})`]
+    const kind = `json_typeof(${at})`
+    // An object with numbers as names is a list with holes.
+    const members = `SELECT '[' || string_agg(m.value::text, ',' ORDER BY m.place) || ']' FROM json_each(${at}) WITH ORDINALITY AS m (name, value, place) HAVING bool_and(m.name ~ '^[0-9]+$')`
+    if (type === 'TEXT')
+      return `CASE ${kind} WHEN 'string' THEN ${text} WHEN 'number' THEN ${text} WHEN 'array' THEN (${at})::text WHEN 'object' THEN (${members}) END`
+    const number = `${text}::numeric`
+    const isNumber = (pattern: string) =>
+      `${kind} = 'number' AND ${text} ~ '${NUMBER}' OR ${kind} = 'string' AND ${text} ~ '${pattern}'`
+    const isSafe = `${number} BETWEEN -9007199254740991 AND 9007199254740991`
+    if (type === 'INTEGER')
+      return `CASE WHEN ${kind} = 'boolean' THEN (${text} = 'true')::int WHEN ${isNumber(WHOLE_TEXT)}
+    THEN CASE WHEN ${number} = trunc(${number}) AND ${number} BETWEEN -9223372036854775808 AND 9223372036854775807 AND (${isSafe} OR ${text} !~ '[.eE]') THEN ${number} END END`
+    return `CASE WHEN ${isNumber(TEXT)} AND length(${text}) <= 15
+    THEN CASE WHEN ${isSafe} OR ${text} ~ '[.eE]' AND abs(${number}) <= ${GREATEST} THEN ${text}::double precision END END`
+  },
+}
+
+/** A text as a constant of SQL. */
+function literal(text: string): string {
+  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+}
 
 export const POSTGRES: Dialect = {
   limits: POSTGRES_LIMITS,
@@ -38,12 +76,11 @@ export const POSTGRES: Dialect = {
       })
       .join(' AND ')
   },
-  stored(catalog, row) {
+  stored(row) {
     // The strings of a list have to be storable once a view reads them.
     for (const { column } of row.arrays) row.values.set(column, storableJson(String(row.values.get(column))))
-    return withinPage(catalog, row)
+    return row
   },
-  rowNotices,
   lock: (kind) => (kind === 'keep' ? 'FOR SHARE' : 'FOR NO KEY UPDATE'),
   declared: (type) => type,
   *columnTypes(table) {
@@ -107,79 +144,47 @@ function jsonValue(_name: string, value: unknown): unknown {
   return typeof value === 'string' ? storable(value) : value
 }
 
-/** What runs single statements, in a transaction or without one; only a transaction runs several at once, or returns exact values. */
-export type Statements = Pick<Sql, 'rows' | 'count'> & Partial<Pick<Sql, 'exec'> & Cursor>
+/** PostgreSQL changes no type of a column that a view reads. */
+function* retype(
+  tables: readonly string[],
+  columns: readonly Column[],
+  views: readonly string[],
+): Rule<void> {
+  const actions = columns.map(
+    ({ name, type }) =>
+      `ALTER COLUMN ${quoted(name)} TYPE ${SQL_TYPES[type]} USING ${quoted(name)}::${SQL_TYPES[type]}`,
+  )
+  const changes = tables.map((table) => `ALTER TABLE ${quoted(table)} ${actions.join(', ')}`)
+  yield* naming([...views.map((view) => `DROP VIEW IF EXISTS ${quoted(view)}`), ...changes])
+}
 
-/** Runs the statements of a rule, each after the answer of the one before. */
-export async function runRule<T>(sql: Statements, rule: Rule<T>): Promise<T> {
-  let next = rule.next()
-  while (!next.done) {
-    let result: unknown
-    try {
-      result = await runStatement(sql, next.value)
-    } catch (error) {
-      // A rule may undo what it has tried.
-      next = rule.throw(error)
-      continue
-    }
-    next = rule.next(result)
+/** Where columns are only added, who may read the view and what reads it stay. */
+function* makeView(view: string, select: string): Rule<void> {
+  const name = quoted(view)
+  yield* exec(['SAVEPOINT in_place'])
+  try {
+    yield* exec([`CREATE OR REPLACE VIEW ${name} AS\n${select}`])
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    yield* exec(['ROLLBACK TO SAVEPOINT in_place'])
+    yield* naming([`DROP VIEW IF EXISTS ${name}`, `CREATE VIEW ${name} AS\n${select}`])
   }
-  return next.value
+  yield* exec(['RELEASE SAVEPOINT in_place'])
 }
 
-/** Runs rules on the server, each that writes in a transaction of its own. */
-export function runnerOn(
-  server: Statements & Pick<Server, 'transaction'>,
-  { now, signal }: { now: () => number; signal: AbortSignal },
-): Runner {
-  return {
-    dialect: POSTGRES,
-    now,
-    isLocal: false,
-    reading: (rule) => runRule(server, rule),
-    writing: (begin) => server.transaction((sql) => runRule(sql, begin())),
-    async inBatches(batch) {
-      while (!(await batch())) if (signal.aborted) return false
-      return true
-    },
+/** Throws JobError where something of a user is in the way, and names it in the server's words (`view mine`). */
+function* naming(statements: readonly string[]): Rule<void> {
+  try {
+    yield* exec(statements)
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    // Of a type that cannot change: `rule _RETURN on view mine depends on column "a"`.
+    const { detail = '' } = error as { detail?: string }
+    const [, object = 'something else in the database'] =
+      /^(?:rule _RETURN on )?(.+?) depends on /.exec(detail) ?? []
+    throw new JobError(
+      'DATABASE',
+      `the tables of this list have to change, and ${printable(object)} depends on them: drop it, sync, and make it again`,
+    )
   }
-}
-
-async function runStatement(sql: Statements, { text, values, wants }: Statement): Promise<unknown> {
-  if (wants === 'rows' || wants === 'count') return sql[wants](...numberedValues(text, values))
-  if (wants === 'nothing' && sql.exec) return sql.exec(text)
-  throw new Error('this statement needs a transaction')
-}
-
-/** A text of the rules as the server takes it, and its values in order. */
-function numberedValues(text: string, values: Values): [text: string, values: (string | number | null)[]] {
-  const { numbered, names } = numberedOf(text)
-  return [numbered, names.map((name) => storableValue(values, name))]
-}
-
-interface Numbered {
-  numbered: string
-  names: readonly string[]
-}
-
-const known = new Map<string, Numbered>()
-
-/** The text with `$1` for the first parameter, and the parameters' names in that order. */
-function numberedOf(text: string): Numbered {
-  const before = known.get(text)
-  if (before) return before
-  const names: string[] = []
-  const numbered = withParameters(text, (name, type) => {
-    if (!names.includes(name)) names.push(name)
-    return `$${names.indexOf(name) + 1}${type === undefined ? '' : `::${type}`}`
-  })
-  const found = { numbered, names }
-  known.set(text, found)
-  return found
-}
-
-function storableValue(values: Values, name: string): string | number | null {
-  const value = values[name]
-  if (value === undefined) throw new Error(`a statement has no value for :${name}`)
-  return typeof value === 'string' ? storable(value) : value
 }

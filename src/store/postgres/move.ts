@@ -1,28 +1,22 @@
 import { InterruptedError, MirrorError } from '../../errors.ts'
 import { keyColumnNames, shapeOf, splitKey, TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { foldName, freeName, type SqlValue } from '../columns/column.ts'
-import { daemons, type IsAlive, livingOwners } from '../core/leases.ts'
-import { type Columns, quoted } from '../core/sql.ts'
+import { saveSetting, setting } from '../core/settings.ts'
+import { all, exec, one, quoted, type Rule } from '../core/sql.ts'
 import {
   type ConfiguredCollection,
-  dropCollection,
-  isTyped,
   knownCollections,
   loadCatalog,
   loadColumns,
-  ownColumns,
   tablesSql,
 } from '../core/tables.ts'
 import { loadArrayViews, makeViews, parentNames } from '../core/views.ts'
 import { type Connection, runRule as inFile, SQLITE } from '../sqlite/driver.ts'
-import { POSTGRES, runRule } from './driver.ts'
-import { migrate } from './migrate.ts'
-import { serverTime } from './server/clock.ts'
-import { placeOf, type Sql } from './server/pool.ts'
-import type { Server } from './server/server.ts'
-import { POSTGRES_LIMITS, storableJson, withinPage } from './storable.ts'
-
-// A mirror in a file becomes one on a server.
+import { type Ask, placeOf, runRule } from './connection.ts'
+import { POSTGRES } from './driver.ts'
+import { makeSchema } from './migrate.ts'
+import type { Server } from './server.ts'
+import { POSTGRES_LIMITS, storableJson } from './storable.ts'
 
 export interface MoveOptions {
   /** Of the file, in a transaction that keeps all others from writing. */
@@ -33,63 +27,72 @@ export interface MoveOptions {
   onTable: (table: string, rows: number) => void
 }
 
-/** Copies the mirror into an empty schema, in one transaction. Throws MirrorError, and InterruptedError after the signal. */
+/** Copies a mirror in a file into an empty schema, in one transaction. Throws MirrorError, and InterruptedError after the signal. */
 export async function move({ connection, server, signal, onTable }: MoveOptions) {
   const collections = inFile(connection, knownCollections())
   const names = new Map(collections.flatMap((collection) => [...namesOnServer(connection, collection)]))
-  await migrate(server)
-  return server.transaction(async (sql) => {
-    await assertUnused(sql, server)
-    for (const { name } of await runRule(sql, knownCollections()))
-      await runRule(sql, dropCollection(POSTGRES, name))
+  const { address } = server
+  return server.transaction(async (ask) => {
+    if (!(await runRule(ask, makeSchema(server))))
+      throw new MirrorError(
+        `${placeOf(address)} holds a mirror already, and nothing of it was touched: name another schema with schema=NAME, or, if it is not needed, drop it (DROP SCHEMA ${address.schema} CASCADE)`,
+      )
     const moved = { tables: 0, rows: 0 }
-    const copy = async (table: MovedTable) => {
-      const rows = await copyTable(sql, connection, table, signal)
+    const copy = async (table: string, to: (column: string) => string | null, map: RowMap) => {
+      const rows = await copyTable({ ask, connection, signal }, table, to, map)
       moved.tables++
       moved.rows += rows
-      onTable(table.name, rows)
+      onTable(table, rows)
     }
-    for (const table of ownTables(connection)) {
-      await sql.exec(`DELETE FROM ${quoted(table)}`)
-      const columns = await columnsOf(sql, connection, table)
-      await copy({ name: table, ...columns, map: (row) => renamed(row, columns.from, names) })
-    }
+    for (const table of ownTables(connection))
+      await copy(
+        table,
+        (column) => (OF_A_PROCESS.includes(column) ? null : column),
+        (row, columns) => renamed(row, columns, names),
+      )
     for (const collection of collections) {
-      const shape = shapeOf(collection.name, await runRule(sql, loadCatalog(POSTGRES, collection)))
-      await sql.exec(tablesSql(POSTGRES, shape).join(';\n'))
-      await runRule(sql, makeViews(POSTGRES, shape))
-      for (const table of tablesOf(collection, names)) await copy(table)
+      const catalog = await runRule(ask, loadCatalog(POSTGRES, collection))
+      const shape = shapeOf(collection.name, catalog)
+      await runRule(ask, exec(tablesSql(POSTGRES, shape)))
+      await runRule(ask, makeViews(POSTGRES, shape))
+      const columns = names.get(collection.name)?.columns
+      const keys = keyColumnNames(catalog.keyPaths)
+      for (const kind of TABLE_KINDS)
+        await copy(
+          tableName(collection.name, kind),
+          (column) => columns?.get(column) ?? (column.startsWith('_') ? column : null),
+          (row, from) =>
+            row.map((value, index) => {
+              const column = from[index] ?? ''
+              return column.startsWith('_') || keys.includes(column) ? value : storedValue(value)
+            }),
+        )
     }
-    await finish(sql, connection)
+    await runRule(ask, countOn())
+    for (const name of ['salt', 'address'])
+      await runRule(ask, saveSetting(name, inFile(connection, setting(name)) ?? ''))
     return moved
   })
 }
 
-/** Workers may be on any machine. */
-const elsewhere: IsAlive = () => null
-
-/** Organizations, jobs and empty tables do not count: any command makes those of its configuration. Throws MirrorError. */
-async function assertUnused(sql: Sql, { address }: Server): Promise<void> {
-  // Whoever starts now waits, and finds the whole mirror.
-  await sql.exec('LOCK TABLE organizations, sync_jobs, sync_collections IN ACCESS EXCLUSIVE MODE')
-  const place = placeOf(address)
-  const now = await serverTime(sql)
-  const owners = await runRule(sql, livingOwners(elsewhere, now))
-  const starts = await runRule(sql, daemons(elsewhere, now))
-  if (owners.size > 0 || starts.some(({ running }) => running))
-    throw new MirrorError(`a worker uses ${place}: stop it first`)
-  const found = await sql.rows(`
-    SELECT 1 FROM sync_runs
-    UNION ALL SELECT 1 FROM sync_walks
-    UNION ALL SELECT 1 FROM sync_jobs WHERE rows > 0
-    UNION ALL SELECT 1 FROM organizations WHERE held_since IS NOT NULL
-    LIMIT 1
-  `)
-  if (found.length > 0)
-    throw new MirrorError(
-      `${place} holds a mirror already, and nothing of it was touched: name another schema with schema=NAME, or, if it is not needed, drop it (DROP SCHEMA ${address.schema} CASCADE)`,
-    )
+/** As a commit stores it: a view reads the lists. */
+function storedValue(value: SqlValue): SqlValue {
+  return typeof value === 'string' && value.startsWith('[') ? storableJson(value) : value
 }
+
+/** The tables of the program, first those that say what the others are like. */
+function ownTables(connection: Connection): string[] {
+  const found = inFile(
+    connection,
+    all<{ name: string }>(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name LIKE 'sync\\_%' ESCAPE '\\' OR name = 'organizations') AND name NOT IN ('sync_settings', 'sync_workers')",
+    ),
+  )
+  return found.map(({ name }) => name)
+}
+
+/** What is known to one process, or one machine, alone. */
+const OF_A_PROCESS = ['owner', 'verifying', 'retry_since', 'retry_until', 'retry_error']
 
 // Names are decided anew: those of PostgreSQL have at most 63 bytes, and a table has fewer columns.
 
@@ -113,16 +116,16 @@ function namesOnServer(connection: Connection, { name, key }: ConfiguredCollecti
       ...keys,
     ]),
   ])
-  const all = new Map<string, Renamed>([[name, { name, columns, array: '' }]])
+  const found = new Map<string, Renamed>([[name, { name, columns, array: '' }]])
   const parents = ['_organization_id', '_index', ...parentNames(keys, POSTGRES_LIMITS)]
   for (const view of inFile(connection, loadArrayViews(SQLITE, name)).values()) {
     const array = columns.get(view.arrayColumn)
     if (array === undefined) continue
-    const taken = [...all.values()].map((one) => one.name)
+    const taken = [...found.values()].map(({ name: other }) => other)
     const to = freeName(`${name}__${array}`, (candidate) => taken.includes(candidate), POSTGRES_LIMITS)
-    all.set(view.name, { name: to, columns: freeNames(view.catalog.columns, parents), array })
+    found.set(view.name, { name: to, columns: freeNames(view.catalog.columns, parents), array })
   }
-  return all
+  return found
 }
 
 function freeNames(columns: readonly { name: string }[], reserved: readonly string[]): Map<string, string> {
@@ -138,9 +141,9 @@ function freeNames(columns: readonly { name: string }[], reserved: readonly stri
 
 /** A row of a table of ours, with the names on the server if it is about a column; null if the column is not there. */
 function renamed(row: SqlValue[], columns: readonly string[], names: ReadonlyMap<string, Renamed>) {
-  const textIn = (column: string) => String(row[columns.indexOf(column)])
-  const of = columns.find((column) => column === 'collection' || column === 'view') ?? ''
   if (!columns.includes('column')) return row
+  const of = columns.includes('view') ? 'view' : 'collection'
+  const textIn = (column: string) => String(row[columns.indexOf(column)])
   const table = names.get(textIn(of))
   const column = table?.columns.get(textIn('column'))
   if (!table || column === undefined) return null
@@ -148,141 +151,74 @@ function renamed(row: SqlValue[], columns: readonly string[], names: ReadonlyMap
   return row.map((value, index) => news[columns[index] ?? ''] ?? value)
 }
 
-// Rows.
-
-interface MovedTable {
-  name: string
-  /** Names in the file, and on the server. */
-  from: string[]
-  to: string[]
-  /** Null: not copied. */
-  map: (row: SqlValue[]) => SqlValue[] | null
-}
-
-/** The tables of the program, first those that say what the others are like. */
-function ownTables(connection: Connection): string[] {
-  const first = ['sync_collections', 'sync_known_columns', 'sync_view_columns']
-  const names = connection
-    .prepare(
-      "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name LIKE 'sync\\_%' ESCAPE '\\' OR name = 'organizations') AND name NOT IN ('sync_settings', 'sync_workers')",
-    )
-    .pluck()
-    .all() as string[]
-  return [...first, ...names.filter((name) => !first.includes(name))]
-}
-
-/** What is known to one process, or one machine, alone. */
-const OF_A_PROCESS = ['owner', 'verifying', 'retry_since', 'retry_until', 'retry_error']
-
-/** The columns of both sides; the number of a row in the file is its place on the server. */
-async function columnsOf(sql: Sql, connection: Connection, table: string) {
-  const there = await runRule(sql, POSTGRES.columnTypes(table))
-  const from = [...inFile(connection, SQLITE.columnTypes(table)).keys()].filter(
-    (column) => there.has(column) && !OF_A_PROCESS.includes(column),
-  )
-  const isOrdered = there.has('sequence') && !from.includes('sequence')
-  return isOrdered ? { from: [...from, '_rowid_'], to: [...from, 'sequence'] } : { from, to: from }
-}
-
-function tablesOf({ name, key }: ConfiguredCollection, names: ReadonlyMap<string, Renamed>): MovedTable[] {
-  const columns = names.get(name)?.columns ?? new Map<string, string>()
-  const keyPaths = splitKey(key)
-  return TABLE_KINDS.map((kind): MovedTable => {
-    if (!isTyped(kind)) {
-      const own = ownColumns(kind)
-      return { name: tableName(name, kind), from: own, to: own, map: (row) => row }
-    }
-    const own = ['_organization_id', ...ownColumns(kind)]
-    const from = [...own, ...columns.keys()]
-    const to = from.map((column) => columns.get(column) ?? column)
-    const values = to.slice(own.length + keyPaths.length).map((column) => ({ name: column }))
-    const map = (row: SqlValue[]) => [
-      ...row.slice(0, -values.length || undefined),
-      ...valuesOnServer(row.slice(row.length - values.length), values, keyPaths),
-    ]
-    return { name: tableName(name, kind), from, to, map }
-  })
-}
-
-/** As a commit stores them: a row has to fit into a database page, and a view reads the lists. */
-function valuesOnServer(
-  row: readonly SqlValue[],
-  columns: readonly { name: string }[],
-  keyPaths: readonly string[][],
-): SqlValue[] {
-  const given = columns.map(({ name }, index): [string, SqlValue] => [name, row[index] ?? null])
-  const values = new Map(given.filter(([, value]) => value !== null))
-  const fitting = withinPage({ columns, keyPaths }, { values, arrays: [] }).values
-  return columns.map(({ name }) => {
-    const value = fitting.get(name) ?? null
-    return typeof value === 'string' && value.startsWith('[') ? storableJson(value) : value
-  })
-}
+/** A row as it is on the server; null: it is not copied. */
+type RowMap = (row: SqlValue[], columns: readonly string[]) => SqlValue[] | null
 
 /** One statement writes at most this many rows, and ends with the row that reaches this many characters. */
 const COPIED_AT_ONCE = 2000
 const MOST_CHARACTERS = 2_000_000
 
-/** Returns how many rows were copied. Throws MirrorError where the server does not hold as many. */
-async function copyTable(sql: Sql, connection: Connection, table: MovedTable, signal: AbortSignal) {
-  const { name, from, to, map } = table
-  const types = await runRule(sql, POSTGRES.columnTypes(name))
+/** Copies a table. `to`: the name of a column on the server, or null. Returns how many rows. Throws MirrorError where the server does not hold as many. */
+async function copyTable(
+  { ask, connection, signal }: Pick<MoveOptions, 'connection' | 'signal'> & { ask: Ask },
+  name: string,
+  to: (column: string) => string | null,
+  map: RowMap,
+): Promise<number> {
+  const types = await runRule(ask, POSTGRES.columnTypes(name))
+  const from: string[] = []
+
+  const targets: string[] = []
+  for (const column of inFile(connection, SQLITE.columnTypes(name)).keys()) {
+    const target = to(column)
+    if (target === null || !types.has(target)) continue
+    from.push(column)
+    targets.push(target)
+  }
+  // The number of a row in the file is its place on the server.
+  const isOrdered = types.has('sequence')
+  if (isOrdered) targets.push('sequence')
   // Not by their names: of an object, those that are numbers would come first.
-  const columns: Columns = Object.fromEntries(
-    to.map((column, index) => [`c${index}`, types.get(column) ?? 'text']),
+  const lines = POSTGRES.lines(
+    Object.fromEntries(targets.map((target, index) => [`c${index}`, types.get(target) ?? 'text'])),
   )
-  const line = POSTGRES.lines(columns)
-  const insert = `INSERT INTO ${quoted(name)} (${to.map(quoted).join(', ')}) ${line.rows(['line.*'])}`
+  const insert = `INSERT INTO ${quoted(name)} (${targets.map(quoted).join(', ')}) ${lines.rows(['line.*'])}`
+  const selected = [...from.map(quoted), ...(isOrdered ? ['_rowid_'] : [])].join(', ')
+  const select = `SELECT ${selected} FROM ${quoted(name)}${isOrdered ? ' ORDER BY _rowid_' : ''}`
   let copied = 0
   let batch: SqlValue[][] = []
   let characters = 0
   const write = async () => {
     if (signal.aborted) throw new InterruptedError('stopped; nothing was moved')
-    await runRule(sql, line.run(insert, batch))
+    await runRule(ask, lines.run(insert, batch))
     copied += batch.length
     batch = []
     characters = 0
   }
-  const order = from.includes('_rowid_') ? ' ORDER BY _rowid_' : ''
-  const select = `SELECT ${from.map(quotedColumn).join(', ')} FROM ${quoted(name)}${order}`
   for (const read of connection.prepare(select).raw().safeIntegers().iterate()) {
-    const row = map(read as SqlValue[])
+    const row = map(read as SqlValue[], from)
     if (!row) continue
     batch.push(row)
     for (const value of row) characters += typeof value === 'string' ? value.length : 8
     if (batch.length >= COPIED_AT_ONCE || characters >= MOST_CHARACTERS) await write()
   }
   await write()
-  const [found] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${quoted(name)}`)
+  const found = await runRule(ask, one<{ rows: number }>(`SELECT count(*) AS rows FROM ${quoted(name)}`))
   if (found?.rows === copied) return copied
   throw new MirrorError(
     `${name} has ${found?.rows} rows on the server and ${copied} in the file, so nothing was moved: something in that database changes what is written`,
   )
 }
 
-/** In quotes SQLite would take the number of a row for a text, where a table has none. */
-function quotedColumn(name: string): string {
-  return name === '_rowid_' ? name : quoted(name)
+/** Sets the counters behind the highest number that was copied. */
+function* countOn(): Rule<void> {
+  const counters = yield* all<{ statement: string }>(`
+    SELECT format(
+      'SELECT setval(%L, max(%I)) FROM %s', pg_get_serial_sequence(attrelid::regclass::text, attname), attname, attrelid::regclass
+    ) AS statement
+    FROM pg_attribute
+    JOIN pg_class ON pg_class.oid = attrelid
+    WHERE relnamespace = current_schema()::regnamespace AND attidentity <> '' AND NOT attisdropped
+  `)
+  yield* exec(counters.map(({ statement }) => statement))
 }
-
-/** Sets the counters behind the highest copied number, and brings the salt, by which tokens are known, and the API's address. */
-async function finish(sql: Sql, connection: Connection): Promise<void> {
-  for (const { statement } of await sql.rows<{ statement: string }>(COUNTERS)) await sql.exec(statement)
-  const settings = connection.prepare(
-    "SELECT name, value FROM sync_settings WHERE name IN ('salt', 'address')",
-  )
-  for (const { name, value } of settings.all() as { name: string; value: string }[])
-    await sql.rows(
-      'INSERT INTO sync_settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-      [name, value],
-    )
-}
-
-const COUNTERS = `
-  SELECT format(
-    'SELECT setval(%L, max(%I)) FROM %s', pg_get_serial_sequence(attrelid::regclass::text, attname), attname, attrelid::regclass
-  ) AS statement
-  FROM pg_attribute
-  JOIN pg_class ON pg_class.oid = attrelid
-  WHERE relnamespace = current_schema()::regnamespace AND attidentity <> '' AND NOT attisdropped AND relname LIKE 'sync\\_%'
-`

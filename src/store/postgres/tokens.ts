@@ -1,6 +1,6 @@
 import type { BudgetStore } from '../../sync/types.ts'
 import { type BudgetNews, budgetIn, readBudget, writeBudget } from '../core/budgets.ts'
-import type { Rule } from '../core/sql.ts'
+import { exec, type Rule } from '../core/sql.ts'
 import {
   commonTokens,
   fingerprintOf,
@@ -10,19 +10,12 @@ import {
   register,
   type Tokens,
 } from '../core/tokens.ts'
-import { POSTGRES, runRule } from './driver.ts'
-import type { ServerClock } from './server/clock.ts'
-import type { Server } from './server/server.ts'
+import { POSTGRES } from './driver.ts'
+import type { Server } from './server.ts'
 
 /** `newSalt` makes the mirror's salt; of several workers the first one's is used. */
-export async function createTokens(
-  server: Server,
-  clock: ServerClock,
-  newSalt: () => string,
-): Promise<Tokens> {
-  const reading = <T>(rule: Rule<T>) => runRule(server, rule)
-  const writing = <T>(begin: () => Rule<T>) => server.transaction((sql) => runRule(sql, begin()))
-  const salt = await reading(makeSalt(newSalt))
+export async function createTokens(server: Server, newSalt: () => string): Promise<Tokens> {
+  const salt = await server.read(makeSalt(newSalt))
   /** Why tokens are held, as they were read last. */
   const reasons = new Map<string, string | null>()
   /** How often this process has written each token's hold. */
@@ -30,24 +23,19 @@ export async function createTokens(
 
   async function readReason(fingerprint: string): Promise<void> {
     const before = writes.get(fingerprint)
-    const reason = await reading(heldReasonOfToken(fingerprint))
+    const reason = await server.read(heldReasonOfToken(fingerprint))
     // An answer that was on its way while this process wrote a hold may not know it.
     if (writes.get(fingerprint) === before) reasons.set(fingerprint, reason)
   }
 
-  function noteWritten(fingerprint: string, reason: string | null): void {
-    writes.set(fingerprint, (writes.get(fingerprint) ?? 0) + 1)
-    reasons.set(fingerprint, reason)
-  }
-
-  const common = commonTokens(POSTGRES, reading, writing)
+  const common = commonTokens(POSTGRES, server.read, server.write)
   return {
     ...common,
     register: (organizations) =>
-      server.transaction(async (sql) => {
+      server.write(function* () {
         // In one order, so that workers that start at once do not wait for each other crosswise.
-        await sql.exec('LOCK TABLE organizations, sync_jobs IN SHARE ROW EXCLUSIVE MODE')
-        await runRule(sql, register(POSTGRES, organizations))
+        yield* exec(['LOCK TABLE organizations, sync_jobs IN SHARE ROW EXCLUSIVE MODE'])
+        yield* register(POSTGRES, organizations)
       }),
     fingerprint: (token) => fingerprintOf(token, salt),
     async useToken(organizationId, fingerprint) {
@@ -60,12 +48,11 @@ export async function createTokens(
     }),
     async hold(organizationIds, fingerprint, reason, at) {
       // Tried once, even after the signal: the caller repeats it while the server is away (`untilHoldIsWritten`).
-      const held = await server.attempt((sql) =>
-        runRule(sql, hold(POSTGRES, organizationIds, fingerprint, reason, at)),
-      )
-      noteWritten(fingerprint, held)
+      const held = await server.once(hold(POSTGRES, organizationIds, fingerprint, reason, at))
+      writes.set(fingerprint, (writes.get(fingerprint) ?? 0) + 1)
+      reasons.set(fingerprint, held)
     },
-    budgets: createBudgets(server, clock),
+    budgets: createBudgets(server),
   }
 }
 
@@ -76,10 +63,10 @@ const LATE_MS = 250
 const MOST_LATE = 3
 
 /** The budgets of requests, for many workers: the version decides who was first. */
-export function createBudgets(server: Server, clock: ServerClock): BudgetStore {
+export function createBudgets({ read, clock }: Pick<Server, 'read' | 'clock'>): BudgetStore {
   async function ask<T extends BudgetNews>(rule: Rule<T | null>): Promise<T | null> {
     const noteTime = clock.compare()
-    const row = await runRule(server, rule)
+    const row = await read(rule)
     if (row) noteTime(row.at)
     return row
   }

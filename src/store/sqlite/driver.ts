@@ -88,8 +88,7 @@ export const SQLITE: Dialect = {
       .map((name, index) => `${row}.${quoted(name)} = CAST(${part(index)} AS ${keyTypes[index]})`)
       .join(' AND ')
   },
-  stored: (_catalog, row) => row,
-  rowNotices: () => [],
+  stored: (row) => row,
   lock: () => '',
   declared: (type) => TYPES[type] ?? 'TEXT',
   *columnTypes(table) {

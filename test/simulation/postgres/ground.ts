@@ -2,10 +2,10 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import { parsePostgresAddress } from '../../../src/config/postgres-address.ts'
+import { type PostgresSettings, parsePostgresAddress } from '../../../src/config/postgres-address.ts'
 import { migrate } from '../../../src/store/postgres/migrate.ts'
-import { connectServer } from '../../../src/store/postgres/server/server.ts'
-import { afterRealTime } from '../../helpers/real-time.ts'
+import { connectServer } from '../../../src/store/postgres/server.ts'
+import { shortPatience } from '../../helpers/real-time.ts'
 import type { Ground, Plot } from '../ground.ts'
 import type { MirrorReader, Row } from '../oracle/context.ts'
 import { makeScene, makeServerHistory, SCENES_FROM } from './scenes.ts'
@@ -55,16 +55,9 @@ export function createServerGround(url: string): Ground {
   }
 }
 
-type Settings = Parameters<typeof connectServer>[0] & { tls: unknown }
-
-async function makeSchema(settings: Omit<Settings, 'password' | 'tls'> & { password: () => string | null }) {
-  const address = { ...settings, tls: null, password: () => settings.password() ?? '' }
-  const server = await connectServer(address, {
-    now: Date.now,
-    sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)),
-    after: afterRealTime,
-    signal: new AbortController().signal,
-  })
+async function makeSchema(settings: PostgresSettings) {
+  const address = { ...settings, tls: null, setting: '"database"', password: () => settings.password() ?? '' }
+  const server = await connectServer(address, shortPatience())
   await migrate(server)
   await server.close()
 }

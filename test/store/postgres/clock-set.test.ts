@@ -1,8 +1,9 @@
 import pLimit from 'p-limit'
 import { describe, expect, it } from 'vitest'
 import { createRateLimiter } from '../../../src/api/rate/limiter.ts'
-import { createServerClock } from '../../../src/store/postgres/server/clock.ts'
-import type { Server } from '../../../src/store/postgres/server/server.ts'
+import type { Rule } from '../../../src/store/core/sql.ts'
+import { createServerClock } from '../../../src/store/postgres/clock.ts'
+import { type Ask, runRule } from '../../../src/store/postgres/connection.ts'
 import { createBudgets } from '../../../src/store/postgres/tokens.ts'
 import { NOTHING } from '../../api/helpers/budgets.ts'
 import { createSteppedClock, settle } from '../../api/helpers/clock.ts'
@@ -23,17 +24,13 @@ function createDatabase(elapsed: () => number, sleep: (ms: number, signal: Abort
   let stalledUntil = 0
   let kept: Kept | null = null
   const answer = () => (kept ? [{ ...kept, at: elapsed() + ahead }] : [])
-  const rows = async (text: string, values: readonly unknown[] = []) => {
+  const ask: Ask = async ({ text, values }) => {
     if (text.includes('FROM sync_gates')) return answer()
-    if (!text.includes('sync_gates')) return [{ at: elapsed() + ahead }]
     if (stalledUntil > elapsed()) await sleep(stalledUntil - elapsed(), new AbortController().signal)
-    const isFirst = text.includes('INSERT INTO')
-    const [closedUntil, known] = isFirst ? values.slice(1) : values
-    const version = isFirst ? undefined : values.at(-1)
-    if (kept?.version !== version) return []
+    if ((kept?.version ?? 0) !== values.version) return []
     kept = {
-      closedUntil: Date.parse(String(closedUntil)),
-      known: String(known),
+      closedUntil: Date.parse(String(values.closedUntil)),
+      known: String(values.known),
       version: (kept?.version ?? 0) + 1,
     }
     return answer()
@@ -44,18 +41,19 @@ function createDatabase(elapsed: () => number, sleep: (ms: number, signal: Abort
   const stall = (ms: number) => {
     stalledUntil = elapsed() + ms
   }
-  return { server: { rows } as unknown as Server, set, stall }
+  return { read: <T>(rule: Rule<T>) => runRule(ask, rule), time: () => elapsed() + ahead, set, stall }
 }
 
 /** Two workers under one ceiling that send as much as they may. `sent`: when, by a clock that nobody sets. */
 async function createScene() {
   const { now: elapsed, sleep, pass } = createSteppedClock()
-  const { server, set, stall } = createDatabase(elapsed, sleep)
+  const { read, time, set, stall } = createDatabase(elapsed, sleep)
   const stop = new AbortController()
   const { signal } = stop
   const sent: number[] = []
   for (let worker = 0; worker < 2; worker++) {
-    const { clock } = await createServerClock(server, elapsed)
+    const clock = createServerClock(elapsed)
+    clock.compare()(time())
     const limiter = createRateLimiter({
       budgetKey: 'a',
       rules: {
@@ -65,7 +63,7 @@ async function createScene() {
         fallbackWaitMs: MINUTE,
         maxWaitMs: 15 * MINUTE,
       },
-      store: createBudgets(server, clock),
+      store: createBudgets({ read, clock }),
       slots: pLimit(4),
       now: clock.now,
       sleep,

@@ -1,6 +1,5 @@
 import { describe } from 'vitest'
 import { misfitColumns, storedFacts } from '../../../src/store/core/status.ts'
-import { runRule } from '../../../src/store/postgres/driver.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { type KeptSchema, keepSchema } from '../../helpers/kept-schema.ts'
 import { openDatabase } from '../../helpers/postgres.ts'
@@ -52,10 +51,7 @@ async function openStore(): Promise<OpenedStore> {
       return row ? [String(row.failing_by), timeOf(row.at) ?? '', String(row.failing_code)] : null
     },
     status: async () => {
-      const facts = await runRule(
-        test.server,
-        storedFacts(() => null, Date.now()),
-      )
+      const facts = await test.server.read(storedFacts(() => null, Date.now()))
       return facts.jobs[0]
     },
     lastRun: async () =>
@@ -66,7 +62,7 @@ async function openStore(): Promise<OpenedStore> {
           )
         )[0] ?? {},
       ) as [string, string | null],
-    misfits: () => runRule(test.server, misfitColumns()),
+    misfits: () => test.server.read(misfitColumns()),
     advance: test.clock.advance,
   }
 }

@@ -1,16 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createForgetting } from '../../../src/store/core/forget.ts'
-import { livingOwners } from '../../../src/store/core/leases.ts'
-import { runnerOn, runRule } from '../../../src/store/postgres/driver.ts'
 import { identifyItems } from '../../../src/sync/items.ts'
 import { compareWithStore } from '../../../src/sync/page-writer.ts'
-import { afterFullWalk, savedRefresh, scopeText } from '../../../src/sync/refresh/state.ts'
 import { noTraffic } from '../../../src/sync/run.ts'
 import type { Lease, Run, Walk } from '../../../src/sync/store.ts'
 import { jobOf } from '../../helpers/jobs.ts'
 import { emptySchema } from '../../helpers/kept-schema.ts'
 import { pageOf } from '../../helpers/pages.ts'
-import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
+import { openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { startProxy, type TestProxy } from '../../helpers/proxy.ts'
 import { BEGIN } from '../../helpers/test-mirror.ts'
@@ -140,82 +136,5 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
       live: [1, 2].map((id) => ({ id, name: 'three' })),
     })
     expect(await rows('SELECT rows_changed::int FROM sync_runs')).toEqual([{ rows_changed: 4 }])
-  })
-
-  it.each(OBSTACLES)('writes a page of a refresh once, at %s', async (_name, obstacle) => {
-    await writePage(1, 'one')
-    const state = afterFullWalk(null, {
-      scope: scopeText(JOB),
-      startedAt: 0,
-      endedAt: 1,
-      lastPage: 1,
-      totals: { first: 2, last: 2 },
-      isSteady: true,
-      rowsAdded: { first: 0, last: 2 },
-    })
-    const id = await mirror.store.beginRefresh(lease, savedRefresh(state, { newest: 'first' }), run)
-    const refresh = { id, traffic: noTraffic() }
-    const write = async (page: number, name: string) => {
-      mirror.clock.advance(1000)
-      const { changes } = await changesOf(page, name)
-      const at = mirror.clock.now()
-      return mirror.store.commit(lease, { changes, run: refresh, at, answer: null, saved: null })
-    }
-    await write(1, 'two')
-    await twice(obstacle, () => write(2, 'three'))
-    await write(3, 'four')
-
-    expect(await counts()).toMatchObject({
-      versions: ['one', 'one', 'two', 'two', 'three', 'three'].map((name, index) => ({
-        id: 1 + (index % 2),
-        name,
-      })),
-      live: [1, 2].map((row) => ({ id: row, name: 'four' })),
-    })
-    expect(await rows('SELECT pages::int, rows_changed::int FROM sync_runs WHERE id = $1', id)).toEqual([
-      { pages: 3, rows_changed: 6 },
-    ])
-    expect(await rows('SELECT count(*)::int AS pages FROM sync_refreshed')).toEqual([{ pages: 3 }])
-  })
-
-  it('writes a budget once', async () => {
-    const { budgets } = mirror.tokens
-    const budget = { closedUntil: 0, known: 'one', waitingFor: null, waitingUntil: 0 }
-    const version = await budgets.compareAndSet('all', '0', () => budget)
-    await twice(locked('SELECT 1 FROM sync_gates FOR UPDATE'), () =>
-      budgets.compareAndSet('all', version ?? '', () => ({ ...budget, known: 'two' })),
-    )
-
-    expect(await budgets.read('all')).toMatchObject({ known: 'two', version: '2' })
-  })
-
-  // The last batch may be deleted before the other worker comes to its turn: then there is nothing left to refuse.
-  it('deletes nothing that another worker wrote since it took over a list that was being forgotten', {
-    retry: 5,
-  }, async () => {
-    await writePage(1, 'one')
-    await mirror.store.release(lease)
-    const { server: far, address, leases } = mirror
-    const other = await openPostgresMirror({ ...address, port: newSchema(server).port }, mirror.clock)
-    const remove = await locked('SELECT 1 FROM orders_raw FOR UPDATE')(connect)
-    const job = { organization: JOB.organization.id, collection: JOB.collection.name }
-    const { signal } = new AbortController()
-    const work = createForgetting({ ...runnerOn(far, { now: () => 0, signal }), leases, batchRows: 5000 })
-    const forgetting = work.job(job, true)
-    await expect.poll(waiting).toBe(1)
-    // Its lock is free, as after its machine was cut off.
-    await leases.close()
-    expect(
-      await runRule(
-        other.server,
-        livingOwners(() => null, Date.now()),
-      ),
-    ).not.toContain(leases.name)
-    const taking = other.store.acquire(JOB)
-    await expect.poll(waiting).toBe(2)
-    await remove()
-
-    await expect(forgetting).rejects.toMatchObject({ code: 'BUSY' })
-    await expect(taking).resolves.toHaveProperty('lease')
   })
 })

@@ -1,8 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { runnerOn } from '../../../src/store/postgres/driver.ts'
-import { migrate } from '../../../src/store/postgres/migrate.ts'
-import { connectServer } from '../../../src/store/postgres/server/server.ts'
-import { LATEST_VERSION } from '../../../src/store/schema.ts'
+import { runnerOn } from '../../../src/store/postgres/server.ts'
 import { noTraffic } from '../../../src/sync/run.ts'
 import type { Lease } from '../../../src/sync/store.ts'
 import { jobOf } from '../../helpers/jobs.ts'
@@ -10,9 +7,6 @@ import { emptySchema } from '../../helpers/kept-schema.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror, type PostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { startProxy } from '../../helpers/proxy.ts'
-import { afterRealTime } from '../../helpers/real-time.ts'
-import { runOnce } from '../../helpers/run-once.ts'
-import { scriptedList } from '../../helpers/scripted-list.ts'
 import { BEGIN } from '../../helpers/test-mirror.ts'
 import { describeLeases } from '../contract-leases.ts'
 
@@ -68,7 +62,6 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
   beforeEach(async () => {
     first = await openPostgresMirror(newSchema(server))
   })
-  const another = () => openPostgresMirror(first.address, first.clock)
 
   /** Its time is over, as after its machine was gone for so long. */
   const expire = (leases: { name: string }) =>
@@ -120,24 +113,8 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(await first.rows('SELECT pages::int FROM sync_walks')).toEqual([{ pages: 1 }])
   })
 
-  it('say of a job that somebody takes at this moment whatever is known of it, and that its schedule comes again', async () => {
-    const somebody = await openReader(first.address)
-    await somebody('BEGIN')
-    await somebody('SELECT 1 FROM sync_jobs FOR UPDATE')
-    const taking = taken(first)
-
-    const list = scriptedList({ ids: [1] })
-    const { error } = await runOnce(first, list, { trigger: 'schedule' })
-
-    expect(error?.message).toBe(
-      'acme orders: another process is working on it; nothing is wrong, and the next scheduled run tries again',
-    )
-    await somebody('COMMIT')
-    await taking
-  })
-
   it('take a job once, though two of them find it free in the same moment', async () => {
-    const second = await another()
+    const second = await openPostgresMirror(first.address, first.clock)
     const somebody = await openReader(first.address)
     await somebody('BEGIN')
     await somebody('SELECT 1 FROM sync_jobs FOR UPDATE')
@@ -167,35 +144,5 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     expect(lost).toBe(1)
     expect(await rows('SELECT id::int FROM sync_walks')).toEqual([{ id: walk.id }])
     expect(await rows('SELECT id::int FROM sync_runs')).toEqual([{ id: runId }])
-  })
-
-  it('make a schema together when they start at once', async () => {
-    const address = newSchema(server)
-    const patience = { ...first.clock, after: afterRealTime, signal: new AbortController().signal }
-    const servers = await Promise.all(Array.from({ length: 5 }, () => connectServer(address, patience)))
-    try {
-      await Promise.all(servers.map(migrate))
-      const [made] = servers
-      expect(await made?.rows("SELECT value FROM sync_settings WHERE name = 'version'")).toEqual([
-        { value: String(LATEST_VERSION) },
-      ])
-    } finally {
-      await Promise.all(servers.map((one) => one.close()))
-    }
-  })
-
-  it('stop at the next page once a newer worker has changed the schema', async () => {
-    const second = await another()
-    const list = scriptedList({
-      ids: [1, 2, 3, 4, 5, 6, 7],
-      before: async (answer) => {
-        if (answer === 2) await second.rows("UPDATE sync_settings SET value = '999' WHERE name = 'version'")
-      },
-    })
-
-    const { error } = await runOnce(first, list)
-
-    expect(error).toMatchObject({ name: 'MirrorLostError', code: 'DATABASE' })
-    await expect(openPostgresMirror(first.address)).rejects.toMatchObject({ name: 'MirrorLostError' })
   })
 })

@@ -1,0 +1,102 @@
+import { JobError, KnownError, MirrorError, UsageError } from '../../errors.ts'
+import { printable } from '../../text.ts'
+import { type PostgresAddress, serverAt } from './connection.ts'
+
+/** A statement does not suit the tables: another worker, or somebody else, has changed them since this process read what they are like. */
+export class OtherTablesError extends KnownError {
+  override readonly name = 'OtherTablesError'
+  readonly code = 'DATABASE'
+}
+
+/** What pg and the network say of an error. PostgreSQL's own message may quote data, so it is never shown. */
+function failureOf(error: unknown): { code: string; message: string } {
+  const { code, message } = error as Record<string, unknown>
+  return { code: typeof code === 'string' ? code : '', message: typeof message === 'string' ? message : '' }
+}
+
+/** SQLSTATEs of a server that may come back: connections (08), resources and disks (53, 58), restarts (57P), time-outs, failovers (25006, 55000). */
+const AWAY = /^(?:08|53|58)...$|^57P0[1235]$|^(?:57014|25P03|25P04|55000|25006)$/
+
+/** Node's codes, and pg's own words, which have none, for a connection that broke or was not made. */
+const NETWORK =
+  /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|ENOTFOUND|ENOENT|EADDRNOTAVAIL)|^(?:Connection terminated|timeout e|Query read timeout|Client )/
+
+function isNetwork({ code, message }: { code: string; message: string }): boolean {
+  return NETWORK.test(code || message)
+}
+
+/** Whether the same statement may succeed later, once the server is back. */
+export function isAway(error: unknown): boolean {
+  const failure = failureOf(error)
+  return AWAY.test(failure.code) || isNetwork(failure)
+}
+
+/** Whether the server is there but ends this statement, by a time-out for example: it may succeed later, or never. */
+export function isRefusedEachTime(error: unknown): boolean {
+  return ['57014', '25P03', '25P04', '55000'].includes(failureOf(error).code)
+}
+
+/** Whether the same transaction may succeed at once. */
+export function isConflict(error: unknown): boolean {
+  return ['40001', '40P01', '55P03'].includes(failureOf(error).code)
+}
+
+/** Whether the server refuses the statement, and would again. For pg's own errors, inside a transaction. */
+export function isRefusal(error: unknown): boolean {
+  return !isAway(error) && !isConflict(error) && /^[0-9A-Z]{5}$/.test(failureOf(error).code)
+}
+
+/** Another worker changed a table between two statements. */
+const CHANGED_TABLES = ['0A000', '42883', '42703', '42P01', '42804', '42P18']
+
+const refusesRole = ({ user }: PostgresAddress) =>
+  `refuses the role ${user}: check its password (in the URL by \${NAME}, or PGPASSWORD, or the file that PGPASSFILE names, chmod 600) and pg_hba.conf`
+
+/** What an SQLSTATE means, and what to do. */
+const CURES: Readonly<Record<string, (address: PostgresAddress) => string>> = {
+  '28P01': refusesRole,
+  '28000': refusesRole,
+  '3D000': ({ database, user, setting }) =>
+    `has no database ${database}: create it (CREATE DATABASE ${database} OWNER ${user}), or name another one in ${setting}`,
+  '42501': ({ user, schema }) =>
+    `does not let the role ${user} do this: connect as the role that owns the schema ${schema}; for a new one run CREATE SCHEMA ${schema} AUTHORIZATION ${user}`,
+  '53100': () => 'has no room on its disk',
+  '53300': () => 'has no connection left: raise its max_connections, or run fewer workers',
+  '57014': ({ user }) => `has ended a statement by its statement_timeout: raise it for the role ${user}`,
+  '25006': ({ setting }) => `is read-only: name the primary server in ${setting}`,
+}
+
+/** Returns an error of ours for one of pg's. */
+export function translate(address: PostgresAddress, error: unknown): unknown {
+  if (error instanceof KnownError || error instanceof UsageError) return error
+  const failure = failureOf(error)
+  const { code, message } = failure
+  const { setting } = address
+  const server = serverAt(address)
+  const state = `(SQLSTATE ${code})`
+  const cure = CURES[code]?.(address)
+  if (cure !== undefined) return new MirrorError(`${server} ${cure} ${state}`)
+  if (code.startsWith('57P')) return new MirrorError(`${server} is shutting down or starting up ${state}`)
+  if (isNetwork(failure) || isAway(error))
+    return new MirrorError(
+      `${server} cannot be reached (${code || printable(message, 80)}): see that it runs, and that ${setting} names its host and port`,
+    )
+  if (CHANGED_TABLES.includes(code))
+    return new OtherTablesError(
+      `${server} refuses a statement on the tables of this list ${state}: somebody has changed them, or something that was added to ` +
+        'them, such as a trigger or a policy, is in the way',
+    )
+  // A value that PostgreSQL refuses concerns the job that brought it.
+  if (/^(?:22|23|54)...$/.test(code))
+    return new JobError('DATABASE', `${server} refused a row of this list ${state}`)
+  if (/does not support SSL/.test(message))
+    return new MirrorError(
+      `${server} speaks no TLS: switch TLS on there, or add sslmode=disable to ${setting} where the network between is yours alone`,
+    )
+  if (/TLS|SSL|CERT|SELF_SIGNED|UNABLE_TO/.test(code) || /certificate|self.signed/i.test(message))
+    return new MirrorError(
+      `${server}: its certificate is not trusted: name the file of its authority with sslrootcert=FILE in ${setting}`,
+    )
+  if (/client password must be/.test(message)) return new MirrorError(`${server} ${refusesRole(address)}`)
+  return code === '' ? error : new MirrorError(`${server} refused a statement ${state}`)
+}

@@ -1,0 +1,404 @@
+import { Client, type ClientBase, Pool, type QueryConfig } from 'pg'
+import { InterruptedError, MirrorError } from '../../errors.ts'
+import { one, type Rule, type Runner, type Statement } from '../core/sql.ts'
+import { createServerClock, SERVER_TIME, type ServerClock } from './clock.ts'
+import {
+  type Ask,
+  askBy,
+  clientConfig,
+  type PostgresAddress,
+  type Query,
+  runRule,
+  serverAt,
+} from './connection.ts'
+import { POSTGRES } from './driver.ts'
+import { isAway, isConflict, isRefusedEachTime, translate } from './errors.ts'
+
+/** What waiting for the server needs. */
+export interface Patience {
+  /** Milliseconds of a clock that is never set. */
+  elapsed: () => number
+  /** May end early when the signal comes; one that begins after it lasts its whole time. */
+  sleep: (ms: number) => Promise<void>
+  every: (ms: number, task: () => void) => () => void
+  /** Once it is aborted, no wait is long. */
+  signal: AbortSignal
+  /** Reports what this process waits for. */
+  report?: ((message: string) => void) | undefined
+}
+
+/** The PostgreSQL server. Once it has answered, every call but `once`, `snapshot` and `readOnce` waits while it is away. All throw MirrorError. */
+export interface Server {
+  address: PostgresAddress
+  clock: ServerClock
+  /** Runs a rule that only reads, each of its statements by itself. */
+  read<T>(rule: Rule<T>): Promise<T>
+  /** Runs a rule in one transaction: all of it is written, or nothing. It runs again after a conflict, or an outage. */
+  write<T>(begin: () => Rule<T>): Promise<T>
+  /** The same for a task that reads something else as well. */
+  transaction<T>(task: (ask: Ask) => Promise<T>): Promise<T>
+  /** Runs a rule in a transaction, tried once: for what has to be written even after the signal, by a caller that tries again. */
+  once<T>(rule: Rule<T>): Promise<T>
+  /** Runs a rule on one snapshot, tried once. */
+  snapshot<T>(rule: Rule<T>): Promise<T>
+  /** The same for a task that writes out what it reads. `meaning`: what an error of a statement means for it. */
+  readOnce<T>(task: (reading: Reading) => Promise<T>, meaning: (error: unknown) => unknown): Promise<T>
+  /** Runs statements of a library, with pg's own results and errors. */
+  plain(text: string, values?: readonly unknown[]): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** A transaction that can only read. */
+export interface Reading {
+  ask: Ask
+  /** As pg sends it, and with its result. */
+  query: Query
+}
+
+/** Few, since a server has few to give, and a page's statements take a millisecond; but a long one leaves room for the lease. */
+const MOST_CONNECTIONS = 4
+
+const FIRST_WAIT_MS = 250
+const LONGEST_WAIT_MS = 5000
+const REPORT_EVERY_MS = 60_000
+
+/** After the signal: all waits together, and one statement. */
+const WAITS_WHEN_STOPPING_MS = 2000
+const STATEMENT_WHEN_STOPPING_MS = 3000
+
+const MOST_CONFLICTS = 20
+
+/** Tries of a statement that the server ends each time, by its statement_timeout for example: about a minute. */
+const MOST_REFUSED = 15
+
+/** A statement is watched so often, and after so long the server is asked whether it still works on it. */
+const WATCH_EVERY_MS = 5000
+const LOOK_AFTER_MS = 15_000
+
+const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
+
+/**
+ * Connects. Throws MirrorError for a server that cannot be reached, refuses the role or is too old, and, where the mirror is
+ * to be written, for one that only reads: the program would wait forever for a standby that is named by mistake.
+ */
+export async function connectServer(
+  address: PostgresAddress,
+  patience: Patience,
+  purpose: 'writing' | 'reading' = 'writing',
+): Promise<Server> {
+  const server = createServer(address, patience)
+  try {
+    const noteTime = server.clock.compare()
+    const row = await server.once(one<Standing>(STANDING))
+    noteTime(row?.at ?? 0)
+    const fault = row && faultOf(row, address, purpose)
+    if (fault) throw new MirrorError(`${serverAt(address)} ${fault}`)
+    return server
+  } catch (error) {
+    await server.close().catch(() => {})
+    throw error
+  }
+}
+
+interface Standing {
+  path: string
+  version: string
+  /** `on`: a standby, or a role that may only read. */
+  only: string
+  at: number
+}
+
+const STANDING = `
+  SELECT
+    current_setting('search_path') AS path,
+    current_setting('server_version_num') AS version,
+    current_setting('transaction_read_only') AS only,
+    ${SERVER_TIME} AS at
+`
+
+/** Why the server cannot be used. */
+function faultOf(
+  { path, version, only }: Standing,
+  { schema, setting }: PostgresAddress,
+  purpose: 'writing' | 'reading',
+): string | null {
+  // A pooler that drops our settings would have the tables made in another schema.
+  if (path !== schema)
+    return `stands behind a pooler that drops the settings of a connection: put the address of the server itself into ${setting}`
+  if (Number(version) < 150_000)
+    return `is version ${Math.floor(Number(version) / 10_000)}: version 15 or later is needed`
+  return purpose === 'writing' && only === 'on' ? `is read-only: name the primary server in ${setting}` : null
+}
+
+/** Compares the clock with the server's. */
+export async function measureClock({ clock, read }: Server): Promise<void> {
+  const noteTime = clock.compare()
+  const row = await read(one<{ at: number }>(`SELECT ${SERVER_TIME} AS at`))
+  if (row) noteTime(row.at)
+}
+
+/** Runs the rules of the store, each that writes in a transaction of its own. */
+export function runnerOn(
+  server: Server,
+  { now, signal }: { now: () => number; signal: AbortSignal },
+): Runner {
+  return {
+    dialect: POSTGRES,
+    now,
+    isLocal: false,
+    reading: server.read,
+    writing: server.write,
+    async inBatches(batch) {
+      while (!(await batch())) if (signal.aborted) return false
+      return true
+    },
+  }
+}
+
+function createServer(address: PostgresAddress, patience: Patience): Server {
+  const connections = createConnections(address, patience)
+  const persist = createPersistence(address, patience)
+
+  /** Runs `task` on a connection of its own. One on which it failed is closed: it may be in a transaction. */
+  async function on<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
+    const connection = await connections.open()
+    let isWhole = false
+    try {
+      const result = await task(connection)
+      isWhole = true
+      return result
+    } finally {
+      connection.release(!isWhole)
+    }
+  }
+
+  /**
+   * A transaction that is repeated because its COMMIT got no answer could be written twice: a second walk, a second run. So the
+   * server is asked first what became of it.
+   */
+  function transaction<T>(task: (ask: Ask) => Promise<T>): Promise<T> {
+    let inDoubt: { id: string; result: T } | null = null
+    return persist(() =>
+      on(async ({ query, ask }) => {
+        const before = inDoubt
+        if (before && (await wasCommitted(query, before.id))) return before.result
+        inDoubt = null
+        // Of two statements at once pg returns a list of results.
+        const begun: unknown = await query('BEGIN; SELECT pg_current_xact_id()::text AS id')
+        const [, { rows }] = begun as [unknown, { rows: [{ id: string }] }]
+        const result = await task(ask)
+        inDoubt = { id: rows[0].id, result }
+        await query('COMMIT')
+        return result
+      }),
+    )
+  }
+
+  const translated = (error: unknown): never => {
+    throw translate(address, error)
+  }
+
+  return {
+    address,
+    clock: createServerClock(patience.elapsed),
+    read: (rule) => runRule((statement) => persist(() => on(({ ask }) => ask(statement))), rule),
+    write: (begin) => transaction((ask) => runRule(ask, begin())),
+    transaction,
+    once: (rule) => on((connection) => inTransaction(connection, 'BEGIN', rule)).catch(translated),
+    snapshot: (rule) => on((connection) => inTransaction(connection, SNAPSHOT, rule)).catch(translated),
+    async readOnce(task, meaning) {
+      const connection = await connections.open().catch(translated)
+      // Only errors of statements are translated: others, such as that of a closed output, have the same codes as errors of the network.
+      const query = (sent: string | QueryConfig) =>
+        connection.query(sent).catch((error: unknown) => translated(meaning(error)))
+      try {
+        // Without it the server would notice a client that is gone only when it sends rows. Not every system can look.
+        await connection.query("SET client_connection_check_interval = '1s'").catch(() => {})
+        // A reader may take its time with the rows; and all of them are wanted, not the first ones soon.
+        await query(
+          `${SNAPSHOT}; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL cursor_tuple_fraction = 1`,
+        )
+        const result = await task({ ask: (statement) => askBy(query, statement), query })
+        // Nothing must be written, and EXPLAIN ANALYZE writes what it explains even in a transaction that can only read.
+        await query('ROLLBACK')
+        return result
+      } finally {
+        connection.release(true)
+      }
+    },
+    plain: (text, values) =>
+      persist(
+        () => on(({ query }) => (values ? query({ text, values: [...values] }) : query(text))),
+        (error) => error,
+      ),
+    close: connections.close,
+  }
+}
+
+async function inTransaction<T>({ query, ask }: Connection, begin: string, rule: Rule<T>): Promise<T> {
+  await query(begin)
+  const result = await runRule(ask, rule)
+  await query('COMMIT')
+  return result
+}
+
+interface Connection {
+  ask: Ask
+  query: Query
+  release(isBroken: boolean): void
+}
+
+/** Connections that give up a statement whose server does not work on it any more, so that no process waits for it forever. */
+function createConnections(address: PostgresAddress, { elapsed, every, signal }: Patience) {
+  const config = clientConfig(address)
+  const pool = new Pool({ ...config, max: MOST_CONNECTIONS, idleTimeoutMillis: 30_000 })
+  // The next statement that needs the connection reports it.
+  pool.on('error', () => {})
+  // The pool does not listen to a connection in use: without this, a cut between two statements would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const inFlight = new Map<ClientBase, { since: number; idle: number }>()
+
+  const stopWatching = every(WATCH_EVERY_MS, () => {
+    for (const [client, { since }] of inFlight) {
+      if (signal.aborted && elapsed() - since > STATEMENT_WHEN_STOPPING_MS) destroy(client)
+      else if (elapsed() - since > LOOK_AFTER_MS) void look(client)
+    }
+  })
+
+  /** Gives up a statement that the server is not at work on, at two looks: one may come just as the answer does. */
+  async function look(client: ClientBase): Promise<void> {
+    const statement = inFlight.get(client)
+    const isAtWork = await worksOn(backendOf(client))
+    if (!statement || inFlight.get(client) !== statement) return
+    statement.idle = isAtWork ? 0 : statement.idle + 1
+    if (statement.idle > 1) destroy(client)
+  }
+
+  /** Whether the server works for a connection; it may be so where it lets nobody else in. */
+  async function worksOn(backend: number): Promise<boolean> {
+    const client = new Client(config)
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      const sql = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'"
+      return (await client.query(sql, [backend])).rows.length > 0
+    } catch (error) {
+      return (error as { code?: unknown }).code === '53300'
+    } finally {
+      void client.end().catch(() => {})
+    }
+  }
+
+  return {
+    async open(): Promise<Connection> {
+      const client = await pool.connect()
+      const query: Query = async (sent) => {
+        inFlight.set(client, { since: elapsed(), idle: 0 })
+        try {
+          return await client.query(sent)
+        } finally {
+          inFlight.delete(client)
+        }
+      }
+      return {
+        query,
+        ask: (statement: Statement) => askBy(query, statement),
+        release: (isBroken) => client.release(isBroken),
+      }
+    },
+    async close(): Promise<void> {
+      await pool.end()
+      stopWatching()
+    },
+  }
+}
+
+/** The number of the server's process, which pg's types do not know. */
+function backendOf(client: ClientBase): number {
+  return Number((client as unknown as { processID: unknown }).processID)
+}
+
+/** Ends a connection at once, whatever the server is doing. */
+function destroy(client: ClientBase): void {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  connection.stream.destroy()
+}
+
+/** Returns a function that repeats a task until the server is there and nothing conflicts. */
+function createPersistence(address: PostgresAddress, { elapsed, sleep, signal, report }: Patience) {
+  /** Whether the server was away at the last try of any task. */
+  let isAwayNow = false
+  let stoppedAt = signal.aborted ? elapsed() : Number.POSITIVE_INFINITY
+  signal.addEventListener('abort', () => {
+    stoppedAt = elapsed()
+  })
+  const isPatienceOver = () => elapsed() >= stoppedAt + WAITS_WHEN_STOPPING_MS
+  /** When each reason was reported last, by any task: hundreds of lists may wait at once, and some may succeed meanwhile. */
+  const told = new Map<string, number>()
+  let isTold = false
+
+  function tell(error: unknown): void {
+    const known = translate(address, error)
+    const reason = known instanceof Error ? known.message : ''
+    if (elapsed() - (told.get(reason) ?? Number.NEGATIVE_INFINITY) < REPORT_EVERY_MS) return
+    report?.(`waiting for the mirror: ${reason}`)
+    told.set(reason, elapsed())
+    isTold = true
+  }
+
+  /** `meaning`: what the caller gets for an error that no repetition helps. */
+  return async <T>(
+    task: () => Promise<T>,
+    meaning = (error: unknown) => translate(address, error),
+  ): Promise<T> => {
+    let conflicts = 0
+    let refused = 0
+    let waitMs = 0
+    for (;;) {
+      // Each further try would take its time, and there may be many of them.
+      if (isAwayNow && isPatienceOver()) throw stoppedWhileAway()
+      try {
+        const result = await task()
+        isAwayNow = false
+        if (waitMs > 0 && isTold) {
+          report?.('the PostgreSQL server answers again')
+          isTold = false
+        }
+        return result
+      } catch (error) {
+        if (isConflict(error) && conflicts++ < MOST_CONFLICTS) continue
+        // A list that fails is seen, and read again at its next time; one that waits forever is not.
+        if (!isAway(error) || (isRefusedEachTime(error) && ++refused >= MOST_REFUSED)) throw meaning(error)
+        isAwayNow = true
+        if (isPatienceOver()) throw stoppedWhileAway()
+        tell(error)
+      }
+      waitMs = signal.aborted ? FIRST_WAIT_MS : Math.min(Math.max(waitMs * 2, FIRST_WAIT_MS), LONGEST_WAIT_MS)
+      // The sleep of a process ends early at the signal.
+      await sleep(waitMs).catch(() => {})
+    }
+  }
+}
+
+function stoppedWhileAway(): InterruptedError {
+  return new InterruptedError('stopped while the PostgreSQL server was away; the next run continues')
+}
+
+/** The server does not know a transaction of this number: another one has taken over, without it. */
+const INVALID = '22023'
+
+/** SQLSTATE of a transaction whose end is not known yet: it is asked for again, as if the server were away. */
+const UNKNOWN = '08007'
+
+/** Whether a transaction whose COMMIT got no answer was written. As long as that is not decided, fails as if the server were away. */
+async function wasCommitted(query: Query, id: string): Promise<boolean> {
+  try {
+    const { rows } = await query({ text: 'SELECT pg_xact_status($1::text::xid8) AS status', values: [id] })
+    const [row] = rows as { status: string | null }[]
+    if (row?.status !== 'in progress') return row?.status === 'committed'
+  } catch (error) {
+    if ((error as { code?: unknown }).code === INVALID) return false
+    throw error
+  }
+  throw Object.assign(new Error('the end of a transaction is not known yet'), { code: UNKNOWN })
+}
