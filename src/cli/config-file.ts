@@ -1,4 +1,3 @@
-import fs from 'node:fs'
 import path from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Config, loadConfig } from '../config/config.ts'
@@ -14,28 +13,15 @@ export function readConfig(runtime: Runtime, globals: Globals, tokens: 'resolve'
 }
 
 /**
- * Returns a function that reads the configuration of a running process again when its file has changed, for what is told of the lists:
- * so `/check` and pings have the same picture as a `status` that is typed. While the file is gone or wrong, it is the one that the process has,
- * and says so.
+ * The configuration of a running process as its file is now, for what is told of the lists: so `/check` and pings have the same picture as a
+ * `status` that is typed. While the file is gone or wrong, it is the one that the process has, and says so.
  */
-export function configOfFile(config: Config, { env }: Pick<Runtime, 'env'>): () => Config {
-  let [stamp, known] = [stampOf(config.file), config]
-  return () => {
-    const now = stampOf(config.file)
-    if (now === stamp) return known
-    stamp = now
-    try {
-      known = loadConfig(config.file, { env, tokens: 'leave', nameEnds: NAME_ENDS })
-    } catch {
-      known = { ...config, isLost: true }
-    }
-    return known
+export function configOfFile(config: Config, { env }: Pick<Runtime, 'env'>): Config {
+  try {
+    return loadConfig(config.file, { env, tokens: 'leave', nameEnds: NAME_ENDS })
+  } catch {
+    return { ...config, isLost: true }
   }
-}
-
-function stampOf(file: string): string {
-  const { mtimeMs, size, ino } = fs.statSync(file, { throwIfNoEntry: false }) ?? {}
-  return [mtimeMs, size, ino].join(' ')
 }
 
 /** How the program names itself to servers. */

@@ -5,16 +5,12 @@ import type { JobResult } from '../sync/job.ts'
 import { printable } from '../text.ts'
 import type { Runtime } from './runtime.ts'
 
-const REFUSED_STATUSES = Object.values(ERRORS).flatMap(({ exitCode, status }) =>
-  exitCode === 3 && status !== undefined ? [status] : [],
-)
-
 /** What each exit code means, whatever the command is. */
 export const EXIT_CODES: Readonly<Record<number, string>> = {
   0: 'all that was asked for is done',
   1: 'a list failed: server, network, rate limit, an answer that cannot be trusted, or busy elsewhere',
   2: 'usage or configuration error; nothing was sent or written',
-  3: `access refused (${REFUSED_STATUSES.join(', ')}): somebody has to act`,
+  3: 'access refused (400, 401, 403, 404): somebody has to act',
   4: 'the mirror cannot be used: locked, not writable, disk full, damaged, not ours, too new',
   5: 'the mirror and the API are apart: verify found a difference, removals are held back, or a list ended early',
   130: 'stopped by SIGINT (143: SIGTERM, 129: SIGHUP); the next run continues',

@@ -26,7 +26,7 @@ export async function listenFor(
       await probe()
       return fault ?? writeFault()
     } catch (error) {
-      return error instanceof KnownError ? error.message : `${config().database} cannot be read`
+      return error instanceof KnownError ? error.message : 'the mirror cannot be read'
     }
   }
 
@@ -48,8 +48,9 @@ export async function listenFor(
         }),
         async status() {
           const [facts, reason] = await Promise.all([session.facts(), unusable(session)])
-          const { database } = config()
-          return mirrorStatus(facts, { database, config: config(), now: now(), unusable: reason })
+          const current = config()
+          const place = { database: current.database, config: current }
+          return mirrorStatus(facts, { ...place, now: now(), unusable: reason })
         },
         counters,
         onError: (error) =>

@@ -105,12 +105,14 @@ export function createRunner(options: RunnerOptions): RunJobs {
 /** The pings of a configuration. Their address is a secret, so that the log names only its host. */
 export function pingsOf(config: Config, runtime: Runtime, logger: Logger): Pings {
   const address = config.ping()
-  const current = configOfFile(config, runtime)
   return createPings({
     address,
     userAgent: USER_AGENT,
     verdict: async () => {
-      const status = await readStatus(runtime, { database: config.database, config: current() })
+      const status = await readStatus(runtime, {
+        database: config.database,
+        config: configOfFile(config, runtime),
+      })
       return { isWell: status.check_exit_code === 0, text: pingText(status) }
     },
     onEnd(kind, reason) {

@@ -202,7 +202,7 @@ export async function openCommand(options: CommandOptions): Promise<CommandSessi
     config,
     runtime,
     logger,
-    ...(draw && { draw }),
+    draw,
     budgetOf: ({ organization: { id } }) => budgets.get(id) ?? id,
     onRefresh: () => publisher?.note(),
   })

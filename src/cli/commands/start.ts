@@ -67,7 +67,7 @@ export async function run(runtime: Runtime, globals: Globals): Promise<number> {
 async function openListening(config: Config, runtime: Runtime): Promise<Listening | null> {
   if (config.http === null) return null
   const { listenFor } = await import('../listening.ts')
-  return listenFor(configOfFile(config, runtime), config.http, runtime.now)
+  return listenFor(() => configOfFile(config, runtime), config.http, runtime.now)
 }
 
 /** Opens the mirror, and runs the jobs until the signal. */

@@ -9,8 +9,8 @@ import type { Globals, Output, Runtime } from '../runtime.ts'
 /** Where a command writes what it does. */
 export interface Log {
   logger: Logger
-  /** Replaces the drawn lines by these; absent where nothing can be drawn. */
-  draw?: (lines: readonly string[]) => void
+  /** Replaces the drawn lines by these; null where nothing can be drawn. */
+  draw: ((lines: readonly string[]) => void) | null
 }
 
 export async function openLog(
@@ -27,7 +27,7 @@ export async function openLog(
     pretty: logFormat === undefined ? isTerminal : logFormat === 'pretty',
     color: isTerminal && !env.NO_COLOR && env.TERM !== 'dumb',
   })
-  return drawing ? { logger, draw: drawing.draw } : { logger }
+  return { logger, draw: drawing?.draw ?? null }
 }
 
 /** Lines at the end of a terminal. `above`: a stream for what is written before them. */

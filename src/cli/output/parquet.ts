@@ -23,9 +23,11 @@ type Kind = keyof typeof PHYSICAL
  */
 export async function* parquet({ columns, types, batches }: Rows): Pieces {
   const writer = new ByteWriter()
-  let begun: { file: ParquetWriter; kinds: Kind[] } | null = null
+  let file: ParquetWriter | null = null
+  let kinds: Kind[] = []
   let group: Row[] = []
   let characters = 0
+  const valuesAt = (at: number) => group.map((row) => row[at] ?? null)
 
   /** What was written since the last call, as a copy: the writer uses its buffer again. */
   const taken = () => {
@@ -34,23 +36,18 @@ export async function* parquet({ columns, types, batches }: Rows): Pieces {
     return copy
   }
   const writeGroup = () => {
-    const kinds =
-      begun?.kinds ??
-      columns.map((_, at) =>
-        kindOf(
-          types[at] ?? '',
-          group.map((row) => row[at] ?? null),
-        ),
-      )
-    begun ??= { file: fileOf(writer, columns, kinds), kinds }
+    if (!file) {
+      kinds = columns.map((_, at) => kindOf(types[at] ?? '', valuesAt(at)))
+      file = fileOf(writer, columns, kinds)
+    }
     const columnData = columns.map((name, at) => ({
       name,
-      data: group.map((row) => cellOf(row[at] ?? null, kinds[at] ?? 'TEXT', name)),
+      data: valuesAt(at).map((value) => cellOf(value, kinds[at] ?? 'TEXT', name)),
     }))
-    if (group.length > 0) void begun.file.write({ columnData, rowGroupSize: group.length })
+    if (group.length > 0) void file.write({ columnData, rowGroupSize: group.length })
     group = []
     characters = 0
-    return begun.file
+    return file
   }
 
   for await (const rows of batches) {
