@@ -1,6 +1,6 @@
-import { parentPort, workerData } from 'node:worker_threads'
-import { type CopyTask, tryToFill } from './copy.ts'
+import { workerData } from 'node:worker_threads'
+import { type CopyTask, fillCopy } from './copy.ts'
 
 // The thread that `copyMirror` starts.
 
-parentPort?.postMessage(tryToFill(workerData as CopyTask), [])
+fillCopy(workerData as CopyTask)

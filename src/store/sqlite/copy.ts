@@ -95,9 +95,16 @@ export function mayReplace(file: string): boolean {
 
 /** Less than this would not last for the copy, and the syncs need the room. */
 function assertRoom(mirror: string, copy: string): void {
-  const needed =
-    fs.statSync(mirror).size + (fs.statSync(`${mirror}-wal`, { throwIfNoEntry: false })?.size ?? 0)
+  const needed = [mirror, `${mirror}-wal`]
+    .map((file) => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0)
+    .reduce((sum, size) => sum + size)
   if ((freeBytes(copy) ?? needed) < needed) throw noRoom(mirror)
+}
+
+function noRoom(mirror: string): MirrorError {
+  return new MirrorError(
+    `there is not enough room for a copy of ${mirror}: make room, or name a file on another disk`,
+  )
 }
 
 function unfinishedName(target: string, name: string): string {
@@ -126,78 +133,54 @@ function syncFolder(folder: string): void {
   fs.closeSync(handle)
 }
 
-/** What the thread sends: null, or what went wrong. */
-export type Failure = { isOfMirror: boolean; message: string } | null
-
 async function fillInThread(task: CopyTask, signal: AbortSignal): Promise<void> {
   const worker = new Worker(THREAD, { workerData: task })
-  const failure = await new Promise<Failure>((resolve, reject) => {
-    worker.once('message', resolve)
-    worker.once('error', reject)
+  await new Promise<void>((resolve, reject) => {
+    worker.once('exit', () => resolve())
+    worker.once('error', (error) => {
+      const isFull = systemCode(error) === 'SQLITE_FULL'
+      reject(isFull ? noRoom(task.mirror) : translate(task.mirror, error))
+    })
     // SQLite goes on until the process ends; nothing waits for it.
     const stop = () => reject(new InterruptedError('stopped; the copy was not made'))
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   }).finally(() => void worker.terminate())
-  if (failure) throw failure.isOfMirror ? new MirrorError(failure.message) : new Error(failure.message)
 }
 
-/** The work of the thread. */
-export function tryToFill(task: CopyTask): Failure {
-  try {
-    fillCopy(task)
-    return null
-  } catch (error) {
-    const isFull = systemCode(error) === 'SQLITE_FULL'
-    const what = isFull ? noRoom(task.mirror) : translate(task.mirror, error)
-    const message = what instanceof Error ? what.message : String(what)
-    return { isOfMirror: what instanceof MirrorError, message }
-  }
-}
-
-function noRoom(mirror: string): MirrorError {
-  return new MirrorError(
-    `there is not enough room for a copy of ${mirror}: make room, or name a file on another disk`,
-  )
-}
-
-/** Fills an empty file. All of it is of one moment; syncs can write meanwhile, and their write-ahead log grows. */
-function fillCopy({ mirror, target, isPublished }: CopyTask): void {
+/** The work of the thread: fills an empty file. All of it is of one moment; syncs can write meanwhile, and their write-ahead log grows. */
+export function fillCopy({ mirror, target, isPublished }: CopyTask): void {
   // Not by `openForReading`, which would close a handle of the mirror, and so drop the locks of this process.
   const source = connect(mirror, true)
-  try {
-    source.pragma('busy_timeout = 30000')
-    source.prepare('VACUUM INTO ?').run(target)
-  } finally {
-    source.close()
-  }
+  source.pragma('busy_timeout = 30000')
+  source.prepare('VACUUM INTO ?').run(target)
+  source.close()
   if (!isPublished) return
   const copy = connect(target)
-  try {
-    makeReadable(copy)
-  } finally {
-    copy.close()
-  }
+  makeReadable(copy)
+  copy.close()
 }
 
 /** Makes a whole copy one for readers. */
 function makeReadable(copy: Connection): void {
-  // Nothing is read from the file before it is whole. What is deleted is overwritten: everybody may read the file.
+  // Nothing is read from the file before it is whole. What is deleted is overwritten: everybody may read the file. With `legacy_alter_table` a rename
+  // leaves views alone: one of a user may read what is no longer there.
   for (const setting of [
     'journal_mode = OFF',
     'synchronous = OFF',
     'secure_delete = ON',
     'foreign_keys = OFF',
+    'cache_size = -65536',
+    'legacy_alter_table = ON',
   ])
     copy.pragma(setting)
-  copy.pragma('cache_size = -65536')
-  // With it a rename leaves views alone: one of a user may read what is no longer there.
-  copy.pragma('legacy_alter_table = ON')
-  const isOurs = arrayViewsOf(copy)
+  const collections = copy.prepare('SELECT name FROM sync_collections').pluck().all() as string[]
   for (const [name, columns] of Object.entries(OF_EVERY_MIRROR)) makeTable(copy, name, columns)
-  for (const { name } of relations(copy, 'view')) if (isOurs(name)) makeTable(copy, name, null)
+  // No collection's name has two underscores.
+  for (const view of namesOf(copy, 'view'))
+    if (collections.some((name) => view.startsWith(`${name}__`))) makeTable(copy, view, null)
   for (const type of ['view', 'table'] as const)
-    for (const { name } of relations(copy, type))
+    for (const name of namesOf(copy, type))
       if (name.startsWith('sync_') && !(name in OF_EVERY_MIRROR)) copy.exec(`DROP ${type} ${quoted(name)}`)
   copy.pragma(`application_id = ${COPY_ID}`)
   copy.pragma(`analysis_limit = ${ANALYZED_ROWS}`)
@@ -205,41 +188,35 @@ function makeReadable(copy: Connection): void {
   copy.pragma('journal_mode = DELETE')
 }
 
-/** Returns whether a view has this name of those of arrays. No collection's name has two underscores. */
-function arrayViewsOf(copy: Connection): (view: string) => boolean {
-  const names = copy.prepare('SELECT name FROM sync_collections').pluck().all() as string[]
-  return (view) => names.some((name) => view.startsWith(`${name}__`))
-}
-
-function relations(copy: Connection, type: 'table' | 'view'): { name: string }[] {
-  const sql = `SELECT name FROM sqlite_schema WHERE type = ? ORDER BY name`
-  return copy.prepare(sql).all(type) as { name: string }[]
+function namesOf(copy: Connection, type: 'table' | 'view'): string[] {
+  return copy
+    .prepare('SELECT name FROM sqlite_schema WHERE type = ? ORDER BY name')
+    .pluck()
+    .all(type) as string[]
 }
 
 /**
- * Puts a table in the place of a view, or of a table that has further columns. `wanted`: its columns; null: all. A view of a user that
- * reads what is no longer there stays.
+ * Puts a table in the place of a view, or of a table that has further columns. `wanted`: its columns; null: all. A view of a user that reads what is
+ * no longer there stays.
  */
 function makeTable(copy: Connection, name: string, wanted: readonly string[] | null): void {
   try {
-    const type = relations(copy, 'view').some((view) => view.name === name) ? 'VIEW' : 'TABLE'
+    const type = namesOf(copy, 'view').includes(name) ? 'VIEW' : 'TABLE'
     const found = copy.prepare('SELECT name, type FROM pragma_table_info(?)').all(name) as Column[]
     const columns = found.filter((column) => wanted?.includes(column.name) ?? true)
     if (columns.length === 0 || (type === 'TABLE' && columns.length === found.length)) return
+    const names = columns.map((column) => quoted(column.name))
     // INT is what SQLite calls the whole numbers of a view.
     const declared = columns.map(
-      (column) => `${quoted(column.name)} ${column.type === 'INT' ? 'INTEGER' : column.type}`,
+      (column, index) => `${names[index]} ${column.type === 'INT' ? 'INTEGER' : column.type}`,
     )
-    const list = columns.map((column) => quoted(column.name)).join(', ')
     copy.exec(`CREATE TABLE "sync_new" (${declared.join(', ')})`)
-    copy.exec(`INSERT INTO "sync_new" SELECT ${list} FROM ${quoted(name)}`)
+    copy.exec(`INSERT INTO "sync_new" SELECT ${names.join(', ')} FROM ${quoted(name)}`)
     copy.exec(`DROP ${type} ${quoted(name)}`)
     copy.exec(`ALTER TABLE "sync_new" RENAME TO ${quoted(name)}`)
-    const parents = columns.slice(0, columns.findIndex((column) => column.name === '_index') + 1)
+    const parents = names.slice(0, names.indexOf('"_index"') + 1)
     if (parents.length > 0)
-      copy.exec(
-        `CREATE INDEX ${quoted(`_${name}_by_parent`)} ON ${quoted(name)} (${parents.map((column) => quoted(column.name)).join(', ')})`,
-      )
+      copy.exec(`CREATE INDEX ${quoted(`_${name}_by_parent`)} ON ${quoted(name)} (${parents.join(', ')})`)
   } catch (error) {
     copy.exec('DROP TABLE IF EXISTS "sync_new"')
     if (systemCode(error) !== 'SQLITE_ERROR') throw error

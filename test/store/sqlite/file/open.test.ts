@@ -72,6 +72,16 @@ describe('a mirror that does not exist yet', () => {
     expect(outcomes).toEqual(['opened', 'opened', 'opened', 'opened'])
   })
 
+  it('keeps the mode of an existing empty file, for the files beside it too', () => {
+    const file = path.join(tempFolder(), 'mirror.db')
+    fs.writeFileSync(file, '')
+    fs.chmodSync(file, 0o664)
+
+    open(file)
+
+    expect(['', '-wal', '-shm'].map((suffix) => modeOf(file + suffix))).toEqual(['664', '664', '664'])
+  })
+
   it('reads as null, and is not created by reading', () => {
     const file = path.join(tempFolder(), 'mirror.db')
 
