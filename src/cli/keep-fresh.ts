@@ -1,7 +1,6 @@
 import type { ScheduledJob, Scheduler } from '../schedule/scheduler.ts'
 import type { WorkerScheduler } from '../schedule/workers.ts'
-import { jobKey } from '../text.ts'
-import type { RefreshPlan } from './refresh-plan.ts'
+import { keyOf, type RefreshPlan } from './refresh-plan.ts'
 import type { Runtime } from './runtime.ts'
 import type { SelectedJob } from './selection.ts'
 
@@ -15,7 +14,7 @@ export interface KeepFreshOptions {
   jobs: readonly PlannedJob[]
   /** Refreshes a list if that is still due. Returns whether that failed, and never rejects. */
   read: (selected: SelectedJob) => Promise<{ hasFailed: boolean }>
-  plan: Pick<RefreshPlan, 'update' | 'next' | 'budgetOf'>
+  plan: Pick<RefreshPlan, 'update' | 'next' | 'budgets'>
   scheduler: Pick<Scheduler, 'isRunning' | 'runBetween'> & Partial<Pick<WorkerScheduler, 'hasBudget'>>
   runtime: Pick<Runtime, 'now' | 'sleep'>
   signal: AbortSignal
@@ -29,63 +28,56 @@ const SHORTEST_PAUSE_MS = 1000
 const AGAIN_AFTER_MS = 60_000
 
 /** Refreshes lists until the signal: of each budget one after another, what is worth most. A list that is being walked refreshes itself. */
-export async function keepFresh(options: KeepFreshOptions): Promise<void> {
-  const { jobs, read, plan, scheduler, runtime, signal } = options
-  const { now, sleep } = runtime
+export async function keepFresh({
+  jobs,
+  read,
+  plan,
+  scheduler,
+  ...options
+}: KeepFreshOptions): Promise<void> {
+  const { signal } = options
+  const { now, sleep } = options.runtime
   const byKey = new Map(jobs.map((job) => [keyOf(job.selected), job]))
-  const failedAt = new Map<string, number>()
-  const busy = new Set<string>()
+  const failedAt = new Map<PlannedJob, number>()
   const everyOf = ({ selected: { organization } }: PlannedJob) =>
     organization.refresh === false ? LOOK_EVERY_MS : organization.refresh.every
   const pause = Math.max(SHORTEST_PAUSE_MS, Math.min(LOOK_EVERY_MS, ...jobs.map(everyOf)))
-  let wake = new AbortController()
 
   /** Whether a list is read already, belongs to no schedule of this process, or could not be begun a moment ago. */
   function isTaken(selected: SelectedJob): boolean {
     const job = byKey.get(keyOf(selected))
-    const failed = failedAt.get(keyOf(selected)) ?? Number.NEGATIVE_INFINITY
+    const failed = (job && failedAt.get(job)) ?? Number.NEGATIVE_INFINITY
     // A time in the future was noted before the clock was set back.
     return !job || scheduler.isRunning(job.scheduled) || (failed <= now() && now() - failed < AGAIN_AFTER_MS)
   }
 
-  /** Begins what is due and has room in the share. */
-  function look(): void {
-    // Of workers that share a mirror one has the budget. Those of an earlier turn may still be at a list of it: both are charged.
-    const hasBudget = scheduler.hasBudget ?? (() => true)
-    const due = plan.next(isTaken).filter((selected) => {
-      const budget = plan.budgetOf(selected)
-      return !busy.has(budget) && hasBudget(budget)
-    })
-    due.forEach(begin)
-  }
-
-  function begin(selected: SelectedJob): void {
-    const job = byKey.get(keyOf(selected))
-    if (!job) return
-    const budget = plan.budgetOf(selected)
-    busy.add(budget)
+  /** Reads what is worth most of a budget, if anything is due. Returns whether it did. */
+  async function readNext(budget: string): Promise<boolean> {
+    // A mirror that cannot be read is reported by the next walk.
+    await plan.update().catch(() => {})
+    // Of workers that share a mirror one has the budget. Another one may still be at a list of it: both are charged.
+    const isOurs = scheduler.hasBudget?.(budget) ?? true
+    const selected = isOurs && !signal.aborted ? plan.next(budget, isTaken) : null
+    const job = selected && byKey.get(keyOf(selected))
+    if (!job) return false
+    const { promise, resolve } = Promise.withResolvers<void>()
     scheduler.runBetween(job.scheduled, async () => {
       try {
-        const { hasFailed } = await read(selected)
-        if (hasFailed) failedAt.set(keyOf(selected), now())
+        const { hasFailed } = await read(job.selected)
+        if (hasFailed) failedAt.set(job, now())
       } finally {
-        busy.delete(budget)
-        wake.abort()
+        resolve()
       }
     })
     // It runs by now for another reason.
-    if (!scheduler.isRunning(job.scheduled)) busy.delete(budget)
+    if (!scheduler.isRunning(job.scheduled)) resolve()
+    await promise
+    return true
   }
 
-  while (!signal.aborted) {
-    // A mirror that cannot be read is reported by the next walk.
-    await plan.update().catch(() => {})
-    look()
-    await sleep(pause, AbortSignal.any([signal, wake.signal])).catch(() => {})
-    if (wake.signal.aborted) wake = new AbortController()
-  }
-}
-
-function keyOf({ job }: SelectedJob): string {
-  return jobKey(job.organization.id, job.collection.name)
+  await Promise.all(
+    plan.budgets.map(async (budget) => {
+      while (!signal.aborted) if (!(await readNext(budget))) await sleep(pause, signal).catch(() => {})
+    }),
+  )
 }

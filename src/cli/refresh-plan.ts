@@ -1,9 +1,9 @@
 import type { Config } from '../config/config.ts'
 import type { OrganizationConfig } from '../config/organizations.ts'
 import { periodOf } from '../schedule/cron.ts'
-import { createShareUse, type RefreshPolicy, type ShareUse, sharingList } from '../sync/refresh/share.ts'
+import { createShareUse, type RefreshPolicy, type ShareUse } from '../sync/refresh/share.ts'
 import { type RefreshState, scopeText, stateOf } from '../sync/refresh/state.ts'
-import { nextReading, type Pace, type SharingList, shareRules } from '../sync/refresh/worth.ts'
+import { nextReading, type SharingList, shareRules } from '../sync/refresh/worth.ts'
 import type { Store } from '../sync/store.ts'
 import type { PageSource } from '../sync/types.ts'
 import { jobKey } from '../text.ts'
@@ -19,17 +19,13 @@ export interface RefreshPlanOptions {
   now: () => number
 }
 
-/**
- * Every run needs the states of all lists. With more than FEW_LISTS they are read again only after READ_EVERY_MS_A_LIST for each list: else
- * reading them would take a growing part of the time.
- */
-const FEW_LISTS = 100
+/** The lists of many budgets are read again only after so long for each list: else reading them would take a growing part of the time. */
 const READ_EVERY_MS_A_LIST = 2
 
 /** What the lists of a configuration share for refreshes, and which of them is read next. */
 export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanOptions) {
   const budgets = new Map(config.organizations.map((one) => [one.id, budgetOf(one)]))
-  const keyOf = ({ id }: OrganizationConfig) => budgets.get(id) ?? id
+  const budgetKey = ({ id }: OrganizationConfig) => budgets.get(id) ?? id
   const lists = config.organizations
     .filter(({ refresh }) => refresh !== false)
     .flatMap((organization) =>
@@ -37,7 +33,7 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
         (collection): SelectedJob => ({ organization, job: { organization, collection } }),
       ),
     )
-  const sharing = Map.groupBy(lists, ({ organization }) => keyOf(organization))
+  const sharing = Map.groupBy(lists, ({ organization }) => budgetKey(organization))
   const shares = new Map([...sharing].map(([key, [one]]) => [key, shareOf(key, one)]))
   const sources = new Map<string, PageSource>()
   const periods = new Map<string, number>()
@@ -59,46 +55,39 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
     for (const [key, share] of shares) share.note(stored.get(key) ?? null)
   }
 
-  function paceOf({ refresh, schedule }: OrganizationConfig): Pace | null {
-    if (refresh === false) return null
+  function paceOf({ refresh, schedule }: OrganizationConfig) {
     const walkEvery = periods.get(schedule) ?? periodOf(schedule, config.timezone, now())
     periods.set(schedule, walkEvery)
-    return { every: refresh.every, walkEvery }
+    return { every: refresh === false ? Number.POSITIVE_INFINITY : refresh.every, walkEvery }
   }
 
-  /** Null for a list that was never read whole. */
-  function knownOf(selected: SelectedJob): (SharingList & { selected: SelectedJob }) | null {
-    const { organization, job } = selected
-    const pace = paceOf(organization)
-    const saved = states.get(jobKey(organization.id, job.collection.name)) ?? null
-    const state = stateOf(saved, scopeText(job))
-    return pace && state && { ...sharingList(state, pace, now()), selected }
+  /** The lists of a budget that were read whole before. */
+  function knownOf(budget: string): (SharingList & { selected: SelectedJob })[] {
+    return (sharing.get(budget) ?? []).flatMap((selected) => {
+      const state = stateOf(states.get(keyOf(selected)) ?? null, scopeText(selected.job))
+      return state ? [{ ...state, ...paceOf(selected.organization), selected }] : []
+    })
   }
 
   return {
+    budgets: [...sharing.keys()],
     /** Null for a list that is only walked whole. */
-    policyOf({ organization, job }: SelectedJob): RefreshPolicy | null {
-      const key = keyOf(organization)
-      const [pace, share] = [paceOf(organization), shares.get(key)]
-      const name = jobKey(organization.id, job.collection.name)
-      const isOther = ({ job: other }: SelectedJob) =>
-        jobKey(other.organization.id, other.collection.name) !== name
-      if (!pace || !share) return null
+    policyOf(selected: SelectedJob): RefreshPolicy | null {
+      const { organization } = selected
+      const budget = budgetKey(organization)
+      const share = shares.get(budget)
+      if (organization.refresh === false || !share) return null
+      const key = keyOf(selected)
       return {
-        ...pace,
+        ...paceOf(organization),
         share,
-        others: (isTaken) =>
-          (sharing.get(key) ?? []).flatMap((other) => {
-            const known = isOther(other) && knownOf(other)
-            return known ? [{ ...known, isTaken }] : []
-          }),
-        note: (state) => void states.set(name, state),
+        others: () => knownOf(budget).filter((other) => keyOf(other.selected) !== key),
+        note: (state) => void states.set(key, state),
       }
     },
     /** Reads the states of all lists and the shares of their budgets again, unless that was done just now. */
     update(): Promise<void> {
-      const isRecent = Math.abs(now() - readAt) < lists.length * READ_EVERY_MS_A_LIST
-      if (lists.length > FEW_LISTS && isRecent) return reading
+      if (Math.abs(now() - readAt) < lists.length * READ_EVERY_MS_A_LIST) return reading
       readAt = now()
       reading = read().catch((error: unknown) => {
         readAt = Number.NEGATIVE_INFINITY
@@ -106,23 +95,20 @@ export function createRefreshPlan({ config, store, budgetOf, now }: RefreshPlanO
       })
       return reading
     },
-    /** Of each budget the list that is read next, if its share has room. `isTaken`: it cannot be read now. */
-    next(isTaken: (selected: SelectedJob) => boolean): SelectedJob[] {
-      return [...sharing].flatMap(([key, sharers]) => {
-        const share = shares.get(key)
-        if (!share) return []
-        const known = sharers.flatMap((selected) => {
-          const list = knownOf(selected)
-          return list ? [{ ...list, isTaken: isTaken(selected) }] : []
-        })
-        const chosen = nextReading(known, share.known(), share.rules(), now())
-        return chosen ? [chosen.list.selected] : []
-      })
+    /** The list of a budget that is read next, if its share has room. `isTaken`: it cannot be read now. */
+    next(budget: string, isTaken: (selected: SelectedJob) => boolean): SelectedJob | null {
+      const share = shares.get(budget)
+      const known = knownOf(budget).map((list) => ({ ...list, isTaken: isTaken(list.selected) }))
+      return (share && nextReading(known, share.known(), share.rules(), now())?.list.selected) ?? null
     },
-    budgetOf: ({ organization }: SelectedJob) => keyOf(organization),
     /** Notes the source of an organization's pages, which knows the rate limit. */
     watch(organization: OrganizationConfig, source: PageSource) {
-      sources.set(keyOf(organization), source)
+      sources.set(budgetKey(organization), source)
     },
   }
+}
+
+/** The name of a list. */
+export function keyOf({ organization, job }: SelectedJob): string {
+  return jobKey(organization.id, job.collection.name)
 }

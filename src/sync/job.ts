@@ -4,7 +4,7 @@ import { READING_VERSION, type Reading } from './coverage/read-list.ts'
 import { createPageTimes, type PageTimes, PageWriter } from './page-writer.ts'
 import { type RefreshEvent, Refresher } from './refresh/refresher.ts'
 import type { RefreshPolicy } from './refresh/share.ts'
-import { afterFullWalk, rulesOf, type SavedRefresh, savedRefresh, scopeText } from './refresh/state.ts'
+import { afterFullWalk, type SavedRefresh, savedRefresh, scopeText } from './refresh/state.ts'
 import { isWalkedWhole } from './refresh/worth.ts'
 import { decideRemovals, heldError, type RemovalRules, whyUntrusted } from './removals.ts'
 import { chooseWalk, filtersText, replay } from './resume.ts'
@@ -109,7 +109,6 @@ interface OwnJob extends JobOptions {
 
 async function refreshOrWalk(own: OwnJob): Promise<void> {
   const { lease, refresher, instead, result } = own
-  await refresher.heedClock()
   if (!instead) return walkList(own, 0)
   const isAsked = instead === 'newest'
   const reading = await refresher.takeNext(isAsked)
@@ -232,7 +231,7 @@ function nextRefresh(
   { walk, reading, writer }: BegunWalk,
   { coverage, lastPage, totals, grewInFront }: Reading,
 ): SavedRefresh {
-  const rules = rulesOf(job)
+  const rules = job.collection
   const complete = {
     scope: scopeText(job),
     startedAt: walk.startedAt,

@@ -37,7 +37,7 @@ export class PageWriter {
     const { store, lease, run, walk } = this.#options
     const { changes } = await compareWithStore(store, lease.job, page, items)
     const answer = { walk, entry, newToWalk: newToWalk.size, nextPage }
-    const commit = { changes, run, at: entry.at, answer, saved: null }
+    const commit = { changes, run, at: entry.at, answer }
     const { newRejects, rowsAdded, notices } = await store.commit(lease, commit)
     this.newRejects += newRejects
     this.rowsAdded = rowsAdded

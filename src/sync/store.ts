@@ -187,8 +187,6 @@ export interface PageCommit {
   at: number
   /** The line in the page ledger, and the next page in list order; null: a refresh read it, and each open full walk counts its items as seen. */
   answer: { walk: Walk; entry: LedgerEntry; newToWalk: number; nextPage: number | null } | null
-  /** What a refresh saves with an older page; null: nothing, or at its end. */
-  saved: SavedRefresh | null
 }
 
 /** What a page changes in the tables of its job. */

@@ -57,7 +57,7 @@ async function refreshPage(store: Store, { lease, run }: OpenRefresh, ...texts: 
   const page = pageOf(texts, { number: 7, next: null, total: null, lastPage: null })
   const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
   const at = createPageTimes(lease, Date.now).ofRefresh()
-  return store.commit(lease, { changes, run, at, answer: null, saved: null })
+  return store.commit(lease, { changes, run, at, answer: null })
 }
 
 /** A refresh of one page that holds these texts, to its end. */
@@ -179,7 +179,7 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       const read = async (text: string) => {
         const page = pageOf([text], { number: 7, next: null, total: null, lastPage: null })
         const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
-        return store.commit(lease, { changes, run, at: times.ofRefresh(), answer: null, saved: null })
+        return store.commit(lease, { changes, run, at: times.ofRefresh(), answer: null })
       }
       await read('{"id":2}')
       await read('{"id":3}')

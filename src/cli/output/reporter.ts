@@ -152,7 +152,7 @@ export function createReporter({
           return
         }
         case 'refresh':
-          logRefresh(log, job, event.result)
+          logRefresh(log, event.result)
           onRefresh?.()
           return
         case 'finish': {

@@ -2,9 +2,8 @@ import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
-import { shouldWarnOfChanges } from '../../sync/refresh/state.ts'
 import { untrustedNote } from '../../sync/removals.ts'
-import type { Job, Trigger } from '../../sync/types.ts'
+import type { Trigger } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
 import { counted, grouped } from '../../text.ts'
 
@@ -87,7 +86,7 @@ export function logRun(log: Logger, result: JobResult, ms: number, isKnown: bool
   logStack(log, error)
 }
 
-export function logRefresh(log: Logger, { collection }: Job, result: RefreshResult): void {
+export function logRefresh(log: Logger, result: RefreshResult): void {
   const { runId, run, saved, isAsked, error } = result
   const isNews = isAsked || run.rowsAdded + run.rowsChanged > 0
   // Hundreds of refreshes a day find nothing.
@@ -104,12 +103,6 @@ export function logRefresh(log: Logger, { collection }: Job, result: RefreshResu
     },
     `refresh ${endText(error, run)}`,
   )
-  if (!error && shouldWarnOfChanges(saved.state))
-    log.warn(
-      { event: 'refresh_stopped_early', run_id: runId },
-      'the last refreshes met 1,000 changed rows in a row and stopped there, so fresh_as_of stays until the next full ' +
-        `walk; a field that changes in every answer belongs in collections.${collection.name}.ignore`,
-    )
   logStack(log, error)
 }
 

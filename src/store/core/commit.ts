@@ -1,6 +1,6 @@
 import type { CommitResult, PageChanges, PageCommit } from '../../sync/store.ts'
 import type { Job } from '../../sync/types.ts'
-import { type LockedJob, namesOf, OF_JOB, saveRefresh, scopeOf } from './jobs.ts'
+import { type LockedJob, namesOf, OF_JOB, scopeOf } from './jobs.ts'
 import type { Fitted } from './known-tables.ts'
 import { countHeld } from './missing.ts'
 import { trafficValues } from './runs.ts'
@@ -11,7 +11,7 @@ export function* commitPage(
   dialect: Dialect,
   { tables, typed }: Pick<Fitted, 'tables' | 'typed'>,
   job: Job,
-  { changes, run: reader, at: time, answer, saved }: PageCommit,
+  { changes, run: reader, at: time, answer }: PageCommit,
   row: LockedJob,
 ): Rule<Pick<CommitResult, 'newRejects' | 'rowsAdded'>> {
   yield* tables.write(job, changes.upserts, typed, time)
@@ -25,7 +25,6 @@ export function* commitPage(
     yield* run(SEEN_BY_REFRESH, { ...names, ids })
     yield* run(`UPDATE sync_jobs SET refreshed_at = :at WHERE ${OF_JOB}`, { ...names, at })
   }
-  if (saved) yield* saveRefresh(job, saved)
   const counted = yield* one<{ hasMissing: number }>(COUNT_IN_RUN, {
     ...names,
     runId: reader.id,

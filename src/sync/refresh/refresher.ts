@@ -2,14 +2,13 @@ import { JobError, type KnownError } from '../../errors.ts'
 import { countTraffic, noTraffic, runError, runOutcome } from '../run.ts'
 import type { Run, RunRecord, RunTraffic } from '../store.ts'
 import type { Observe, Urgency } from '../types.ts'
-import { newestEnd, readEnds } from './read-ends.ts'
-import { type RefreshPageEvent, type RefreshTools, refreshPage } from './read-page.ts'
-import { type RefreshPolicy, sharingList } from './share.ts'
+import { type RefreshedPage, type RefreshPageEvent, type RefreshTools, refreshPage } from './read-page.ts'
+import type { RefreshPolicy } from './share.ts'
 import {
-  claimsFuture,
+  newestEnd,
   notAfter,
   type RefreshState,
-  rulesOf,
+  readEnds,
   type SavedRefresh,
   savedRefresh,
   scopeText,
@@ -17,11 +16,11 @@ import {
 } from './state.ts'
 import {
   afterOlder,
+  costOfNewest,
   isWalkedWhole,
   nextOfVisit,
   nextReading,
   type Reading,
-  readingOfNewest,
   type Share,
 } from './worth.ts'
 
@@ -49,17 +48,14 @@ export interface RefreshResult {
 /** The refreshes of a job while this process has it. What they send is charged to the share before, and corrected after. */
 export class Refresher {
   #options: RefresherOptions
-  #rules: ReturnType<typeof rulesOf>
   #state: RefreshState | null
-  /** The run of the last refresh: older pages that are read between two pages of a walk count there. */
-  #lastRun: Run | null = null
 
   constructor(options: RefresherOptions) {
-    const { job, refresh } = options.lease
+    const { lease, policy, now } = options
     this.#options = options
-    this.#rules = rulesOf(job)
-    this.#state = stateOf(refresh, scopeText(job))
-    if (this.#state) options.policy?.note(this.#state)
+    const state = stateOf(lease.refresh, scopeText(lease.job))
+    this.#state = state && notAfter(state, now())
+    if (state) policy?.note(state)
   }
 
   /** What the next refresh starts from; null if none is possible yet. */
@@ -67,48 +63,33 @@ export class Refresher {
     return this.#state && notAfter(this.#state, this.#options.now())
   }
 
-  /** Withdraws what was claimed by a clock that ran ahead and was set back. */
-  async heedClock(): Promise<void> {
-    const { store, lease, now } = this.#options
-    if (this.#state && claimsFuture(this.#state, now()))
-      await store.saveRefresh(lease, this.#moveTo(notAfter(this.#state, now())))
-  }
-
   /** Whether a walk has to give way between two of its pages, as far as this process knows what others have charged. */
   isDue(): boolean {
-    const { policy, now } = this.#options
-    if (this.#state && claimsFuture(this.#state, now())) return true
+    const { policy } = this.#options
     return policy !== null && this.#ownNext(policy.share.known(), true) !== null
   }
 
-  /**
-   * Refreshes the newest end if that is due, else reads one older page if that is worth more than all else of its budget. A failed refresh
-   * is reported by its event, and an older page that fails with a JobError is skipped. Any other error of an older page, and any of the
-   * store, ends the walk.
-   */
+  /** Refreshes what is due of the list. A failed refresh is reported by its event; only an error of the store ends the walk. */
   async runBetweenPages(walk: Run): Promise<void> {
-    const { policy } = this.#options
-    await this.heedClock()
-    const reading = (await policy?.share.take((share) => this.#ownNext(share, true))) ?? null
-    if (reading?.band === null) await this.refresh(reading, { isAsked: false, within: walk })
-    else if (reading && this.#lastRun)
-      await this.#paying(this.#lastRun, reading, (tools) => this.#readOlder(tools, reading, 'walk')).catch(
-        (error: unknown) => {
-          if (!(error instanceof JobError)) throw error
-        },
-      )
+    const reading = await this.#options.policy?.share.take((share) => this.#ownNext(share, true))
+    if (reading) await this.refresh(reading, { isAsked: false, within: walk })
   }
 
   /** Charges what is read next of this list, and returns it; if it was asked for, that is its newest end. Null: there is nothing to do. */
   async takeNext(isAsked: boolean): Promise<Reading | null> {
     const { policy } = this.#options
     if (!this.#state) return null
-    const newest = readingOfNewest(this.#state)
+    const newest = { worth: 0, band: null, depth: 1, cost: costOfNewest(this.#state) }
     if (!policy) return isAsked ? newest : null
     return policy.share.take((share) => (isAsked ? newest : this.#ownNext(share, false)))
   }
 
-  /** One refresh with its line of `sync_runs`, that is charged already. `within`: the run of the walk that it interrupts. Throws only where it could not begin. */
+  /** Charges what was sent beyond the charge, or takes back what was not sent. */
+  async charge(requests: number): Promise<void> {
+    if (requests !== 0) await this.#options.policy?.share.take(() => ({ cost: requests }))
+  }
+
+  /** One refresh with its line of `sync_runs`, whose first reading is charged. `within`: the run of the walk that it interrupts. Throws only where it could not begin. */
   async refresh(
     first: Reading,
     { isAsked, within = null }: { isAsked: boolean; within?: Run | null },
@@ -119,137 +100,113 @@ export class Refresher {
     const begunAt = now()
     const isNewest = first.band === null
     // One that fails or is killed is not begun again at once.
-    const begun = isNewest ? { ...from, freshness: { ...from.freshness, newestAt: begunAt } } : from
-    const id = await store.beginRefresh(lease, this.#moveTo(begun), within).catch(async (error: unknown) => {
-      await this.charge(-first.cost).catch(() => {})
-      throw error
-    })
-    const run: Run = { id, traffic: noTraffic() }
-    this.#lastRun = run
+    if (isNewest) this.#moveTo({ ...from, freshness: { ...from.freshness, newestAt: begunAt } })
+    const run: Run = { id: await store.beginRefresh(lease, this.#saved(), within), traffic: noTraffic() }
+    const tools: RefreshTools = {
+      ...this.#options,
+      run,
+      observe(event) {
+        countTraffic(run.traffic, event)
+        observe(event)
+      },
+    }
     let error: KnownError | null = null
     try {
-      if (isNewest) await this.#paying(run, first, (tools) => this.#readNewest(tools, from, begunAt))
-      else await this.#visitOlder(run, first)
+      if (isNewest) await this.#readNewest(tools, from, first, begunAt)
+      else await this.#visitOlder(tools, first, within ? 'walk' : 'older')
     } catch (cause) {
       error = runError(cause, signal)
-      await store.saveRefresh(lease, this.#saved())
     }
+    await store.saveRefresh(lease, this.#saved())
     const record = await store.finishRun(run, runOutcome(error, null, run.traffic))
     const tookMs = Math.max(0, now() - begunAt)
-    const result = {
-      runId: id,
-      tookMs,
-      run: { ...record, ...run.traffic },
-      saved: this.#saved(),
-      isAsked,
-      error,
-    }
+    const sent = { ...record, ...run.traffic }
+    const result = { runId: run.id, tookMs, run: sent, saved: this.#saved(), isAsked, error }
     observe({ kind: 'refresh', result })
     return result
-  }
-
-  /** Charges what was sent beyond the charge, or takes back what was not sent. */
-  async charge(requests: number): Promise<void> {
-    if (requests !== 0) await this.#options.policy?.share.take(() => ({ cost: requests }))
   }
 
   /** What is read next, if that is of this list. `isWalked`: a full walk of it is under way. */
   #ownNext(share: Share, isWalked: boolean): Reading | null {
     const { policy, now } = this.#options
     if (!policy || !this.#state || (isWalked && isWalkedWhole(this.#state))) return null
-    const own = { ...sharingList(this.#state, policy, now()), isWalked }
+    const own = { ...this.#state, ...policy, isWalked }
     // Whoever begins the refresh of a list has compared it with the others.
-    const chosen = nextReading([own, ...policy.others(!isWalked)], share, policy.share.rules(), now())
-    if (chosen?.list !== own) return null
-    const { reading } = chosen
-    return isWalked && reading.band !== null && this.#lastRun === null ? null : reading
+    const others = policy.others().map((list) => ({ ...list, isTaken: !isWalked }))
+    const chosen = nextReading([own, ...others], share, policy.share.rules(), now())
+    return chosen?.list === own ? chosen.reading : null
   }
 
-  async #readNewest(tools: RefreshTools, from: RefreshState, startedAt: number): Promise<void> {
-    const { store, lease, policy, now } = this.#options
-    const ends = readEnds<string>(from, this.#rules, startedAt)
-    let step = ends.next()
-    while (!step.done) {
-      const answer = await refreshPage(tools, step.value, 'refresh').catch((error: unknown) => {
-        if (error instanceof JobError) return error
-        throw error
-      })
-      if (answer instanceof Error) step = ends.next(answer)
-      else {
-        const { at, items, page, rowsAdded } = answer
-        const { total, next, lastPage } = page
-        step = ends.next({ at, items, total, next, lastPage, found: rowsAdded - from.rowsAdded })
-      }
+  async #readNewest(
+    tools: RefreshTools,
+    from: RefreshState,
+    first: Reading,
+    startedAt: number,
+  ): Promise<void> {
+    const { lease, policy, now } = this.#options
+    const ends = readEnds<string>(from, lease.job.collection, startedAt)
+    const ask = async (page: number) => {
+      const answer = await refreshPage(tools, page, 'refresh')
+      return { ...answer, found: answer.rowsAdded - from.rowsAdded }
     }
-    const perMinute = policy?.share.rules().perMinute ?? null
-    await store.saveRefresh(lease, this.#moveTo(notAfter({ ...step.value.state, share: perMinute }, now())))
+    try {
+      let step = ends.next()
+      while (!step.done)
+        step = ends.next(
+          await ask(step.value).catch((error: unknown) => {
+            if (error instanceof JobError) return error
+            throw error
+          }),
+        )
+      const share = policy?.share.rules().perMinute ?? null
+      this.#moveTo(notAfter({ ...step.value.state, share }, now()))
+    } finally {
+      await this.charge(tools.run.traffic.requests - first.cost)
+    }
   }
 
-  async #visitOlder(run: Run, first: Reading): Promise<void> {
+  /** Reads older pages of the list, as long as they are worth most of it and the share has room. */
+  async #visitOlder(tools: RefreshTools, first: Reading, urgency: Urgency): Promise<void> {
     const { policy, now } = this.#options
-    let reading: Reading | null = first
-    for (let pages = 1; reading; pages++) {
-      const older: Reading = reading
-      await this.#paying(run, older, (tools) => this.#readOlder(tools, older, 'older'))
-      reading = policy
-        ? await policy.share.take((share) =>
-            this.#state
-              ? nextOfVisit(
-                  sharingList(this.#state, policy, now()),
-                  share,
-                  policy.share.rules(),
-                  pages,
-                  now(),
-                )
-              : null,
-          )
-        : null
+    const { traffic } = tools.run
+    for (let [reading, pages]: [Reading | null, number] = [first, 1]; reading; pages++) {
+      const before = traffic.requests
+      await this.#readOlder(tools, reading, urgency).finally(() =>
+        this.charge(traffic.requests - before - (reading?.cost ?? 0)),
+      )
+      if (!policy || !this.#state) return
+      const own = { ...this.#state, ...policy }
+      reading = await policy.share.take((share) =>
+        nextOfVisit(own, share, policy.share.rules(), pages, now()),
+      )
     }
   }
 
   async #readOlder(tools: RefreshTools, { band, depth }: Reading, urgency: Urgency): Promise<void> {
+    const { lease, now } = this.#options
     const from = this.#state
     if (!from) return
-    const { places, lastPage } = from
-    const page = newestEnd(places, this.#rules.newest) === 'last' ? Math.max(1, lastPage - depth + 1) : depth
-    const after = (found: number | null, added: number): RefreshState => {
-      const freshness = afterOlder(from.freshness, { band, depth }, found, lastPage, this.#options.now())
-      return { ...from, older: from.older + added, freshness }
-    }
+    const { places, lastPage, freshness } = from
+    const isLast = newestEnd(places, lease.job.collection.newest) === 'last'
+    const number = isLast ? Math.max(1, lastPage - depth + 1) : depth
+    let read: RefreshedPage | null = null
     try {
-      await refreshPage(tools, page, urgency, ({ added, changed }) =>
-        this.#moveTo(after(added + changed, added)),
-      )
-    } catch (error) {
-      // A page that cannot be read would be asked for again and again.
-      this.#moveTo(after(null, 0))
-      throw error
-    }
-  }
-
-  /** Runs `read`, whose cost is charged already, and charges what it sent beyond. */
-  async #paying(run: Run, { cost }: Reading, read: (tools: RefreshTools) => Promise<void>): Promise<void> {
-    const { observe } = this.#options
-    const before = run.traffic.requests
-    const counting: RefreshTools['observe'] = (event) => {
-      countTraffic(run.traffic, event)
-      observe(event)
-    }
-    try {
-      await read({ ...this.#options, run, observe: counting })
+      read = await refreshPage(tools, number, urgency)
     } finally {
-      await this.charge(run.traffic.requests - before - cost)
+      // A page that cannot be read would else be asked for again and again.
+      const found = read && read.added + read.changed
+      const known = afterOlder(freshness, { band, depth }, found, lastPage, now())
+      this.#moveTo({ ...from, older: from.older + (read?.added ?? 0), freshness: known })
     }
   }
 
-  #moveTo(after: RefreshState): SavedRefresh {
+  #moveTo(after: RefreshState): void {
     this.#state = after
     this.#options.policy?.note(after)
-    return savedRefresh(after, this.#rules)
   }
 
   #saved(): SavedRefresh {
     if (!this.#state) throw new Error('a refresh that began has a state')
-    return savedRefresh(this.#state, this.#rules)
+    return savedRefresh(this.#state, this.#options.lease.job.collection)
   }
 }

@@ -1,13 +1,12 @@
-import { isAhead } from '../../clock.ts'
 import type { Store, StoredShare } from '../store.ts'
 import type { RefreshState } from './state.ts'
-import { agedShare, type Pace, type Share, type ShareRules, type SharingList } from './worth.ts'
+import { agedShare, type Share, type ShareRules, type SharingList } from './worth.ts'
 
 /** How a job is refreshed, and with what: what the configuration says, and what is known of its budget. */
-export interface RefreshPolicy extends Pace {
+export interface RefreshPolicy extends Pick<SharingList, 'every' | 'walkEvery'> {
   share: ShareUse
-  /** The other lists with its budget, as this process knows them; `isTaken`: only their part of the share counts. */
-  others(isTaken: boolean): SharingList[]
+  /** The other lists with its budget, as this process knows them. */
+  others(): SharingList[]
   /** Notes what is saved of the job, so that the others know it. */
   note(state: RefreshState): void
 }
@@ -49,14 +48,4 @@ export function createShareUse(
       }
     },
   }
-}
-
-/** A list as it is compared with the others of its budget. A reading by a clock that was ahead is none: the next one is due. */
-export function sharingList(
-  { freshness, lastPage: pages, shown }: RefreshState,
-  { every, walkEvery }: Pace,
-  now: number,
-): SharingList {
-  const newestAt = isAhead(freshness.newestAt, now) ? now - every : freshness.newestAt
-  return { freshness: { ...freshness, newestAt }, pages, shown, every, walkEvery }
 }

@@ -1,3 +1,5 @@
+import { isAhead } from '../../clock.ts'
+
 // Rows that change at a rate r and wait for T minutes have been wrong for r T T / 2 row-minutes, and one request ends that. So what
 // has probably been wrong for the most row-minutes is read next, over all lists of a budget, whenever the share has room.
 // What the constants achieve is in the table of freshness in test/simulation/README.md: change one only after `npm run simulate -- --freshness`.
@@ -15,7 +17,7 @@ export interface Freshness {
 }
 
 /** Pages of a list that are read equally often. */
-export interface Band {
+interface Band {
   /** Rows that come and change on a page, a minute. */
   rate: number
   /** About when the page was read that is next in it, epoch milliseconds. */
@@ -24,20 +26,16 @@ export interface Band {
   read: number
 }
 
-/** Where to read, of a list that is refreshed. Milliseconds. */
-export interface Pace {
-  /** The newest end is read no more often. */
-  every: number
-  /** Between two full walks by the schedule. */
-  walkEvery: number
-}
-
 /** A list as it is compared with the others of its budget. */
-export interface SharingList extends Pace {
+export interface SharingList {
   freshness: Freshness
-  pages: number
+  lastPage: number
   /** Pages that a reading of the newest end shows. */
   shown: number
+  /** The newest end is read no more often. Milliseconds. */
+  every: number
+  /** Between two full walks by the schedule. Milliseconds. */
+  walkEvery: number
   /** Whether a full walk of it is under way: between two pages a refresh that is due goes first. */
   isWalked?: boolean
   /** Whether it cannot be read now, and only its part of the share counts. */
@@ -96,7 +94,7 @@ const LEAST_CHUNK = 6
 /** Up to this level, in chunks, a reading of a newest end may begin. */
 const NEWEST_CHUNKS = 1.5
 
-/** Newest ends that take at most this part of the share go before older pages. */
+/** Newest ends that take at most this part of the share go before older pages; that of a list which is walked goes before all. */
 const ENDS_PART = 0.5
 const FIRST = 1e15
 
@@ -132,11 +130,8 @@ export function afterNewest(
   startedAt: number,
 ): Freshness {
   const minutes = minutesSince(known.newestAt, startedAt)
-  return {
-    ...known,
-    newestAt: startedAt,
-    news: learn(known.news, MISSING * added + changed, minutes, NEWS_MEMORY),
-  }
+  const news = learn(known.news, MISSING * added + changed, minutes, NEWS_MEMORY)
+  return { ...known, newestAt: startedAt, news }
 }
 
 /** Gives each page of the list as it is now a band; if its newest end has become known, what was learned of bands is forgotten. */
@@ -178,42 +173,9 @@ export function afterOlder(
   return { ...known, bands }
 }
 
-/** A reading of the newest end; of a short list, a walk of all its pages. */
-export function readingOfNewest({ lastPage }: { lastPage: number }): Reading {
-  const cost = isWalkedWhole({ lastPage }) ? lastPage + 1 : END_COST
-  return { worth: 0, band: null, depth: 1, cost }
-}
-
-/** The reading of a list that is worth most. @param goesFirst Whether a newest end that is due goes before older pages. */
-function bestOf(list: SharingList, goesFirst: boolean, now: number): Reading {
-  const { freshness, pages: lastPage, every } = list
-  const waited = now - freshness.newestAt
-  const newest = readingOfNewest({ lastPage })
-  const news = (Math.max(LEAST_NEWS, freshness.news) * (Math.max(0, waited) / MINUTE_MS) ** 2) / newest.cost
-  const first = list.isWalked ? 2 * FIRST : goesFirst ? FIRST : 0
-  let best: Reading = waited < every ? newest : { ...newest, worth: news + first }
-  if (isWalkedWhole({ lastPage })) return best
-  for (const band of freshness.bands.keys()) {
-    const older = olderOf(list, band, now)
-    if (older && older.worth > best.worth) best = older
-  }
-  return best
-}
-
-/** The next page of a band. Null where the newest end shows all of it: what is new there must be found as news. */
-function olderOf(
-  { freshness, pages, shown, walkEvery }: SharingList,
-  band: number,
-  now: number,
-): Reading | null {
-  const { rate, at, read } = freshness.bands[band] ?? { rate: 0, at: now, read: 0 }
-  const { from, to } = spanOf(band, pages, freshness.hasEnd)
-  if (to <= shown) return null
-  const depth = to - read < Math.max(from, shown + 1) ? to : to - read
-  // A walk reads the page, too: the later in its round, the less a reading before it gains.
-  const most = Math.max(1, walkEvery / MINUTE_MS)
-  const minutes = Math.min(minutesSince(at, now), most)
-  return { worth: rate * minutes ** 2 * (1 - (2 * minutes) / (3 * most)), band, depth, cost: 1 }
+/** Requests that a reading of the newest end takes at least; of a short list, all of its pages. */
+export function costOfNewest({ lastPage }: { lastPage: number }): number {
+  return isWalkedWhole({ lastPage }) ? lastPage + 1 : END_COST
 }
 
 /**
@@ -226,16 +188,17 @@ export function nextReading<L extends SharingList>(
   { perMinute, chunk }: ShareRules,
   now: number,
 ): { list: L; reading: Reading } | null {
-  const fits = endsOf(lists) <= ENDS_PART * perMinute
-  const best = lists
-    .filter(({ isTaken }) => isTaken !== true)
-    .map((list) => ({ list, reading: bestOf(list, fits, now) }))
-    .reduce<{ list: L; reading: Reading } | null>(
-      (most, one) => (one.reading.worth > (most?.reading.worth ?? 0) ? one : most),
-      null,
-    )
-  if (!best) return null
-  const room = best.reading.band === null ? NEWEST_CHUNKS * chunk : 0
+  const ends = lists.reduce(
+    (sum, list) => sum + (costOfNewest(list) * MINUTE_MS) / Math.max(1, list.every),
+    0,
+  )
+  let best: { list: L; reading: Reading } | null = null
+  for (const list of lists) {
+    if (list.isTaken) continue
+    const reading = bestOf(list, ends <= ENDS_PART * perMinute, now)
+    if (reading.worth > (best?.reading.worth ?? 0)) best = { list, reading }
+  }
+  const room = best?.reading.band === null ? NEWEST_CHUNKS * chunk : 0
   return level <= room ? best : null
 }
 
@@ -252,12 +215,37 @@ export function nextOfVisit(
   return reading.band === null ? null : reading
 }
 
-/** Requests a minute with which each newest end is read each `every`. */
-function endsOf(lists: readonly SharingList[]): number {
-  return lists.reduce((sum, { pages, every }) => {
-    const { cost } = readingOfNewest({ lastPage: pages })
-    return sum + (cost * MINUTE_MS) / Math.max(1, every)
-  }, 0)
+/** The reading of a list that is worth most. @param goesFirst Whether a newest end that is due goes before older pages. */
+function bestOf(list: SharingList, goesFirst: boolean, now: number): Reading {
+  const { freshness, every } = list
+  const cost = costOfNewest(list)
+  // A reading by a clock that was ahead is none.
+  const waited = isAhead(freshness.newestAt, now) ? every : now - freshness.newestAt
+  const news = (Math.max(LEAST_NEWS, freshness.news) * (waited / MINUTE_MS) ** 2) / cost
+  const first = list.isWalked ? 2 * FIRST : goesFirst ? FIRST : 0
+  let best: Reading = { worth: waited < every ? 0 : news + first, band: null, depth: 1, cost }
+  if (isWalkedWhole(list)) return best
+  for (const band of freshness.bands.keys()) {
+    const older = olderOf(list, band, now)
+    if (older && older.worth > best.worth) best = older
+  }
+  return best
+}
+
+/** The next page of a band. Null where the newest end shows all of it: what is new there must be found as news. */
+function olderOf(
+  { freshness, lastPage, shown, walkEvery }: SharingList,
+  band: number,
+  now: number,
+): Reading | null {
+  const { rate, at, read } = freshness.bands[band] ?? { rate: 0, at: now, read: 0 }
+  const { from, to } = spanOf(band, lastPage, freshness.hasEnd)
+  if (to <= shown) return null
+  const depth = to - read < Math.max(from, shown + 1) ? to : to - read
+  // A walk reads the page, too: the later in its round, the less a reading before it gains.
+  const most = Math.max(1, walkEvery / MINUTE_MS)
+  const minutes = Math.min(minutesSince(at, now), most)
+  return { worth: rate * minutes ** 2 * (1 - (2 * minutes) / (3 * most)), band, depth, cost: 1 }
 }
 
 function minutesSince(at: number, now: number): number {

@@ -1,24 +1,24 @@
 import { expect, it } from 'vitest'
-import { keepFresh } from '../../../src/cli/keep-fresh.ts'
+import { type KeepFreshOptions, keepFresh } from '../../../src/cli/keep-fresh.ts'
 import { selectJobs } from '../../../src/cli/selection.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { createWorkspace, organization } from '../../helpers/workspace.ts'
 
 interface Play {
-  every: string
+  every?: string
   until: number
-  /** Which list is read next, of those that can be. */
-  next: (free: readonly string[], now: number) => string[]
+  /** Whether anything is due; it is the first list that can be read. */
+  isDue: () => boolean
   hasFailed?: boolean
   isRunning?: (name: string, now: number) => boolean
-  /** Whether this worker keeps the lists of a budget fresh. */
-  hasBudget?: (name: string) => boolean
-  /** How long a reading takes. */
-  takes?: number
+  hasBudget?: () => boolean
 }
 
-/** What is begun of two lists of two budgets until the time, and when it was looked for. */
-async function play({ every, until, hasFailed = false, takes = 0, ...how }: Play) {
+const always = () => true
+const never = async () => {}
+
+/** When lists of one budget, acme and globex, were begun until the time, and when they were looked for. */
+async function play({ every = '5m', until, isDue, hasFailed = false, isRunning, hasBudget }: Play) {
   const workspace = createWorkspace({
     baseUrl: 'http://127.0.0.1:9',
     organizations: [organization('acme', 1), organization('globex', 2)],
@@ -26,54 +26,40 @@ async function play({ every, until, hasFailed = false, takes = 0, ...how }: Play
   })
   const file = workspace.file('admin-mirror.yaml')
   const config = loadConfig(file, { env: {}, tokens: 'leave', nameEnds: [] })
+  const jobs = selectJobs(config, { org: [], collection: [] }).map((selected) => {
+    const { name } = selected.organization
+    return { selected, scheduled: { name, expression: '', timezone: 'UTC', dueAtStart: false, run: never } }
+  })
   const stop = new AbortController()
   let now = 0
+  let reading: string | null = null
   const begun: [number, string][] = []
   const looks: number[] = []
-  const running = new Map<string, number>()
-  const jobs = selectJobs(config, { org: [], collection: [] }).map((selected) => ({
-    selected,
-    scheduled: {
-      name: selected.organization.name,
-      expression: '',
-      timezone: 'UTC',
-      dueAtStart: false,
-      run: async () => {},
-    },
-  }))
+  const next: KeepFreshOptions['plan']['next'] = (_budget, isTaken) => {
+    looks.push(now)
+    const free = jobs.map(({ selected }) => selected).find((selected) => !isTaken(selected))
+    return (isDue() && free) || null
+  }
   await keepFresh({
     jobs,
     read: async () => ({ hasFailed }),
-    plan: {
-      update: async () => {},
-      budgetOf: ({ organization: { name } }) => name,
-      next(isTaken) {
-        looks.push(now)
-        const free = jobs.filter(({ selected }) => !isTaken(selected))
-        const names = how.next(
-          free.map(({ selected }) => selected.organization.name),
-          now,
-        )
-        return free
-          .map(({ selected }) => selected)
-          .filter(({ organization: { name } }) => names.includes(name))
-      },
-    },
+    plan: { update: async () => {}, budgets: ['all'], next },
     scheduler: {
-      ...(how.hasBudget ? { hasBudget: how.hasBudget } : {}),
-      isRunning: ({ name }) => how.isRunning?.(name, now) === true || (running.get(name) ?? 0) > now,
+      ...(hasBudget ? { hasBudget } : {}),
+      isRunning: ({ name }) => isRunning?.(name, now) === true || reading === name,
       runBetween({ name }, task) {
         begun.push([now, name])
-        running.set(name, now + takes)
-        void task()
+        reading = name
+        void task().finally(() => {
+          reading = null
+        })
       },
     },
     runtime: {
       now: () => now,
-      async sleep(ms, signal) {
-        // What was begun may end at once.
+      async sleep(ms) {
         await new Promise((wake) => setImmediate(wake))
-        now += signal?.aborted ? 0 : ms
+        now += ms
         if (now > until) stop.abort()
       },
     },
@@ -87,25 +73,20 @@ it.each([
   ['5s', 5000],
   ['5m', 5000],
 ])('with a refresh each %s looks each %i ms at the latest', async (every, latest) => {
-  const { looks } = await play({ every, until: 60_000, next: () => [] })
+  const { looks } = await play({ every, until: 2 * latest, isDue: () => false })
 
-  expect(looks.slice(1, 3)).toEqual([latest, 2 * latest])
+  expect(looks).toEqual([0, latest, 2 * latest])
 })
 
-it('looks at once when a list was read, and for the next of its budget', async () => {
+it('looks at once when a list was read', async () => {
   let left = 4
-  const { begun } = await play({ every: '5m', until: 4000, next: () => (left-- > 0 ? ['acme'] : []) })
+  const { begun } = await play({ until: 4000, isDue: () => left-- > 0 })
 
   expect(begun).toEqual([1, 2, 3, 4].map(() => [0, 'acme']))
 })
 
 it('a list that could not be begun is tried again after a minute, and others meanwhile', async () => {
-  const { begun } = await play({
-    every: '5m',
-    until: 60_000,
-    hasFailed: true,
-    next: (free) => free.slice(0, 1),
-  })
+  const { begun } = await play({ until: 60_000, hasFailed: true, isDue: always })
 
   expect(begun).toEqual([
     [0, 'acme'],
@@ -117,20 +98,13 @@ it('a list that could not be begun is tried again after a minute, and others mea
 
 it('leaves lists to themselves that this process reads, and to others those of their budgets', async () => {
   const { begun } = await play({
-    every: '5m',
-    until: 14_000,
-    takes: 1_000_000,
-    isRunning: (name, now) => name === 'acme' && now < 12_500,
-    next: (free) => [...free],
+    until: 0,
+    hasFailed: true,
+    isDue: always,
+    isRunning: (name) => name === 'acme',
   })
-  const others = await play({
-    every: '5m',
-    until: 5000,
-    takes: 1_000_000,
-    hasBudget: (name) => name === 'globex',
-    next: (free) => [...free],
-  })
+  const others = await play({ until: 0, isDue: always, hasBudget: () => false })
 
-  expect(begun.filter(([at]) => at < 15_000)).toEqual([[0, 'globex']])
-  expect(others.begun).toEqual([[0, 'globex']])
+  expect(begun).toEqual([[0, 'globex']])
+  expect(others.begun).toEqual([])
 })

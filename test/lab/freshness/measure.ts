@@ -1,6 +1,10 @@
-import type { RefreshRules } from '../../../src/sync/refresh/ends.ts'
-import { readEnds } from '../../../src/sync/refresh/read-ends.ts'
-import { afterFullWalk, type CompleteWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
+import {
+  afterFullWalk,
+  type CompleteWalk,
+  type RefreshRules,
+  type RefreshState,
+  readEnds,
+} from '../../../src/sync/refresh/state.ts'
 import {
   afterOlder,
   agedShare,
@@ -187,7 +191,7 @@ export function measureFreshness(
   const asKnown = (list: PlayedList): SharingList & { played: PlayedList } => ({
     played: list,
     freshness: list.state.freshness,
-    pages: list.state.lastPage,
+    lastPage: list.state.lastPage,
     shown: list.state.shown,
     every: EVERY * MINUTE_MS,
     walkEvery: DAY * MINUTE_MS,

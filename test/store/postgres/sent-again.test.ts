@@ -89,7 +89,7 @@ describe.skipIf(server.missing !== null)('a statement that is sent again while i
       at,
     }
     const answer = { walk, entry, newToWalk: 2, nextPage: ordinal + 1 }
-    return mirror.store.commit(lease, { changes, run, at, answer, saved: null })
+    return mirror.store.commit(lease, { changes, run, at, answer })
   }
 
   /** Statements of this mirror that wait. */

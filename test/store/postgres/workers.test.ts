@@ -95,7 +95,7 @@ describe.skipIf(server.missing !== null)('workers on one PostgreSQL mirror', () 
     await comeBack()
 
     const answer = { walk, entry: ENTRY, newToWalk: 1, nextPage: 2 }
-    const page = { changes: CHANGES, run, at: 1, answer, saved: null }
+    const page = { changes: CHANGES, run, at: 1, answer }
     const state = far.store
     const refused = { code: 'BUSY' }
     await expect(state.commit(lease, page)).rejects.toMatchObject(refused)

@@ -1,6 +1,10 @@
-import type { End, RefreshRules, WrittenAnswer } from '../../../src/sync/refresh/ends.ts'
-import { readEnds } from '../../../src/sync/refresh/read-ends.ts'
-import { afterFullWalk, type RefreshState } from '../../../src/sync/refresh/state.ts'
+import type { End, WrittenAnswer } from '../../../src/sync/refresh/ends.ts'
+import {
+  afterFullWalk,
+  type RefreshRules,
+  type RefreshState,
+  readEnds,
+} from '../../../src/sync/refresh/state.ts'
 
 interface ListedRow {
   id: number
