@@ -10,6 +10,8 @@ export default defineConfig({
     include: [`test/${ROOM}/**/*.test.ts`],
     exclude: ['**/postgres/**', '**/*.long.test.ts'],
     setupFiles: 'test/setup.ts',
+    // A mutant is a run of its own already.
+    isolate: false,
     testTimeout: 120_000,
   },
 })

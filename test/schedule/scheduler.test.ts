@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { isCron, nextFireAfter } from '../../src/schedule/cron.ts'
 import { type ScheduledJob, type Scheduler, startScheduler } from '../../src/schedule/scheduler.ts'
 import { createSteppedClock } from '../api/helpers/clock.ts'
+import { LONG } from '../helpers/long.ts'
 import { anyExpression, anyMoment, anyZone } from './schedules.ts'
 
 const START = Date.parse('2026-11-20T08:00:00Z')
@@ -309,7 +310,7 @@ describe('a schedule fires', () => {
 
         expect(times).toEqual(expectedFires(expression, timezone, start, 4 * HOUR))
       }),
-      { numRuns: 40 },
+      { numRuns: LONG ? 100 : 15 },
     )
   })
 })

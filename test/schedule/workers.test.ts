@@ -280,7 +280,7 @@ function createVirtualTime() {
 
 describe('twenty workers on two thousand lists', () => {
   it('use at least 95 % of what their budgets allow', async () => {
-    const [BUDGETS, LISTS, PAGES] = [200, 10, 10]
+    const [BUDGETS, LISTS, PAGES] = [60, 10, 10]
     const { queue } = createQueue()
     const time = createVirtualTime()
     const stop = new AbortController()

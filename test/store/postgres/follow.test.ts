@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createClock } from '../../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../../helpers/jobs.ts'
+import { LONG } from '../../helpers/long.ts'
 import { newSchema, openDatabase, openReader } from '../../helpers/postgres.ts'
 import { openPostgresMirror } from '../../helpers/postgres-mirror.ts'
 import { runOnce } from '../../helpers/run-once.ts'
@@ -8,8 +9,8 @@ import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
 
 const server = await openDatabase()
 
-/** How many events the long form follows: FOLLOWED_EVENTS=20000. */
-const EVENTS = Number(process.env.FOLLOWED_EVENTS ?? 400)
+/** How many events are followed; FOLLOWED_EVENTS says another number. */
+const EVENTS = Number(process.env.FOLLOWED_EVENTS ?? (LONG ? 4000 : 150))
 const POLL_MS = EVENTS > 1000 ? 200 : 20
 const ITEMS = 25
 const WORKERS = [ACME, GLOBEX, { ...ACME, id: '9d0b3c4a-52c7-4a86-9d0b-3c4a5f6b7c8d', name: 'initech' }]

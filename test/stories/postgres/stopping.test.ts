@@ -94,12 +94,10 @@ describe.skipIf(server.missing !== null)('a statement on the server', () => {
     const { workspace, address } = await synced()
     const env = { DB_PASSWORD: address.password() ?? '', NODE_OPTIONS: '--max-old-space-size=64' }
     const sql = "SELECT g, repeat('x', 1000) AS text FROM generate_series(1, 100000) AS g"
-    for (const format of ['csv', 'json'])
-      expect(
-        await workspace.run(['query', sql, '--format', format], {
-          env,
-          through: ['sh', '-c', 'exec "$@" > /dev/null', 'sh'],
-        }),
-      ).toMatchObject({ code: 0, stderr: '' })
+    const through = ['sh', '-c', 'exec "$@" > /dev/null', 'sh']
+    expect(await workspace.run(['query', sql, '--format', 'json'], { env, through })).toMatchObject({
+      code: 0,
+      stderr: '',
+    })
   })
 })
