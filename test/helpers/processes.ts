@@ -1,6 +1,9 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import fs from 'node:fs'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { atEndOfFile } from './at-end-of-file.ts'
+import type { Fault } from './inject-faults.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 export const BIN = path.join(ROOT, 'src/bin.js')
@@ -149,3 +152,63 @@ export function logLines(text: string): LogLine[] {
   const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')
   return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine)
 }
+
+/** Stops a process (SIGSTOP) between two of its transactions: within one it would keep all others from the file. */
+export async function halt(running: Running, mirror: string): Promise<void> {
+  const connection = new Database(mirror, { timeout: 0 })
+  for (;;) {
+    running.killAll('SIGSTOP')
+    try {
+      connection.exec('BEGIN IMMEDIATE; ROLLBACK')
+      connection.close()
+      return
+    } catch {
+      running.killAll('SIGCONT')
+      await new Promise((wake) => setTimeout(wake, 20))
+    }
+  }
+}
+
+/** The environment of a process, and of those that it starts, in which this happens. */
+export function faultsOf(...faults: Fault[]): { NODE_OPTIONS: string; FAULTS: string } {
+  const module = path.resolve(import.meta.dirname, 'inject-faults.ts')
+  return { NODE_OPTIONS: `--import=${module}`, FAULTS: JSON.stringify(faults) }
+}
+
+/** util-linux's way to run a command on a terminal of its own. */
+const SCRIPT = '/usr/bin/script'
+
+export const hasTerminal = fs.existsSync(SCRIPT)
+
+/** All that a command writes on a terminal, to both of its outputs; without colors. */
+export function onTerminal(
+  command: readonly string[],
+  { folder, file }: { folder: string; file(name: string): string },
+  term = 'xterm',
+): Promise<string> {
+  const words = [LOCKED_NODE, BIN, ...command]
+  const line = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
+  const { PATH, HOME } = process.env
+  const env = { PATH, HOME, NO_COLOR: '1', TERM: term, ADMIN_MIRROR_CONFIG: file('admin-mirror.yaml') }
+  return new Promise((resolve, reject) => {
+    const options = { cwd: folder, env, maxBuffer: 100_000_000 }
+    const child = execFile(SCRIPT, ['-qec', line, '/dev/null'], options, (error, stdout) => {
+      if (error) reject(new Error(`${line}: ${stdout}`, { cause: error }))
+      else resolve(stdout)
+    })
+    child.stdin?.end()
+  })
+}
+
+/** Runs a program of the system; whether it ended well, or is there at all. */
+export function runs(program: string, ...options: string[]): boolean {
+  return spawnSync(program, options).status === 0
+}
+
+/** The same, where the test cannot go on without it. */
+export function mustRun(program: string, ...options: string[]): void {
+  const { status, stderr } = spawnSync(program, options, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${program} ${options.join(' ')}: ${stderr}`)
+}
+
+export const IS_ROOT = process.getuid?.() === 0

@@ -1,8 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
 import { type Asked, createDoor, items, type ListServer, pageOf, type Reply, serve } from './list-server.ts'
 import type { Running, RunningCommand } from './processes.ts'
 import { createWorkspace, organization, type Settings, type Workspace } from './workspace.ts'
-import { written } from './written.ts'
 
 export const ACME = organization('acme', 1)
 export const GLOBEX = organization('globex', 2)
@@ -104,4 +104,13 @@ export async function createStanding(
   await scene.server.arrival(isThere)
   await written(scene.workspace, page)
   return { ...scene, running, open: door.open }
+}
+
+/**
+ * Waits until an open walk has written all pages in front of this one. The server cannot tell: a page is asked for
+ * before the one in front of it is written.
+ */
+async function written(workspace: Workspace, next: number): Promise<void> {
+  const count = `SELECT count(*) FROM sync_walks WHERE status = 'open' AND next_page = ${next}`
+  while (workspace.value(count) === 0) await sleep(20)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { PLANTED_BUGS } from './planted.ts'
-import { FAST, findBug } from './shards.ts'
+import { FAST, runSeeds } from './shards.ts'
 
 /**
  * A step more or less in the program shifts where processes are killed, and a seed may no longer find what it found: so
@@ -11,7 +11,7 @@ const NEIGHBOURS = 40
 describe('the simulation', () => {
   const bugs = PLANTED_BUGS.filter(({ isOnServer }) => !isOnServer)
   it.each(bugs)('finds that $name', { timeout: 240_000 }, async ({ name, seed: from, complaint }) => {
-    const found = await findBug(name, { from, seeds: NEIGHBOURS, processes: 1 })
+    const { first: found } = await runSeeds({ planted: name, from, seeds: NEIGHBOURS })
 
     expect(found?.complaint).toMatch(complaint)
     // Those are known to keep all promises without the mistake.

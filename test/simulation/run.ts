@@ -6,83 +6,16 @@ import { measureKinds } from '../lab/coverage/measure-kinds.ts'
 import { HEADING, rowText } from '../lab/coverage/table.ts'
 import * as lines from '../lab/freshness/lines.ts'
 import { PLANTED_BUGS } from './planted.ts'
-import { findBug, runSeeds } from './shards.ts'
+import { runSeeds } from './shards.ts'
 
-// npm run simulate -- --seeds N [--from S] [--store postgres]: lives through these histories, and tells the story of the first that failed.
-// npm run simulate -- --planted [--store postgres]: looks for a seed that finds each planted bug.
-// npm run simulate -- --coverage [--walks N] [--kind NAME]...: measures how often walks over lists that move are wrong.
-// npm run simulate -- --freshness [--list NAME]... [--seed N]: measures how old rows of different lists become, beside the best that could be.
+const USAGE = `npm run simulate -- [options]
 
-const USAGE =
-  'npm run simulate -- [--seeds N] [--from S] [--store sqlite|postgres] [--planted | --coverage [--walks N] [--kind NAME]... |\n' +
-  '  --freshness [--list NAME]... [--seed N]]'
-
-/** Makes what histories and planted bugs are looked for with, on a server of their own where `store` says so. */
-async function onStore(store: string, task: (url: string | null) => Promise<number>): Promise<number> {
-  if (store !== 'postgres') return task(null)
-  const server = await startPostgres()
-  if (server.missing !== null) throw new Error(server.missing)
-  try {
-    return await task(server.url)
-  } finally {
-    await server.stop()
-  }
-}
-
-async function runHistories(from: number, seeds: number, url: string | null): Promise<number> {
-  const { passed, failed, first, counts } = await runSeeds({ from, seeds, url })
-  const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
-  process.stdout.write(`${told.join(', ')}\n\n`)
-  if (first) process.stdout.write(`seed ${first.seed}: ${first.complaint}\n\n${first.story}\n\n`)
-  process.stdout.write(`${passed} passed, ${failed} failed\n`)
-  return failed === 0 ? 0 : 1
-}
-
-async function findPlanted(from: number, seeds: number, url: string | null): Promise<number> {
-  let missed = 0
-  const bugs = PLANTED_BUGS.filter(({ isOnServer = false }) => isOnServer === (url !== null))
-  for (const planted of bugs) {
-    const bug = await findBug(planted.name, { from, seeds, url })
-    if (!bug) missed++
-    const found = bug ? `seed ${bug.seed}: ${bug.complaint}` : `not found in ${seeds} histories`
-    process.stdout.write(`${planted.name}\n    ${found}\n`)
-  }
-  process.stdout.write(`${bugs.length - missed} found, ${missed} missed\n`)
-  return missed === 0 ? 0 : 1
-}
-
-/** Prints a table in Markdown, a line for each kind as soon as it is measured. */
-async function tellCoverage(walks: number, kinds: readonly string[]): Promise<number> {
-  process.stdout.write(`${HEADING}\n`)
-  for await (const row of measureKinds({ walks, kinds })) process.stdout.write(`${rowText(row)}\n`)
-  return 0
-}
-
-/** Prints a table in Markdown, a line for each list as soon as it is measured. */
-function tellLists(names: readonly string[], seed: number): number {
-  process.stdout.write(`${lines.HEADING}\n`)
-  for (const name of names) process.stdout.write(`${lines.lineText(name, seed)}\n`)
-  return 0
-}
-
-function readKinds(names: readonly string[], all: readonly string[]): readonly string[] {
-  for (const name of names) readName(name, all)
-  return names.length > 0 ? names : all
-}
-
-function readName(name: string, all: readonly string[]): string {
-  if (all.includes(name)) return name
-  process.stderr.write(`there is no kind ${name}; there are:\n  ${all.join('\n  ')}\n`)
-  return process.exit(2)
-}
-
-function readWhole(text: string, name: string): number {
-  if (!/^\d{1,9}$/.test(text)) {
-    process.stderr.write(`--${name} needs a whole number\n${USAGE}\n`)
-    process.exit(2)
-  }
-  return Number(text)
-}
+--seeds N [--from S]               lives through these histories (2000), and tells the story of the first that failed
+--planted [--seeds N]              looks for a seed that finds each planted bug
+--store postgres                   either of them on a PostgreSQL server
+--coverage [--walks N] [--kind K]  measures how often walks over lists that move are wrong
+--freshness [--list L] [--seed N]  measures how old rows of different lists become, beside the best that could be
+`
 
 const { values } = parseArgs({
   options: {
@@ -92,25 +25,54 @@ const { values } = parseArgs({
     planted: { type: 'boolean', default: false },
     coverage: { type: 'boolean', default: false },
     walks: { type: 'string', default: '1000' },
-    kind: { type: 'string', multiple: true, default: [] },
+    kind: { type: 'string', multiple: true, default: Object.keys(KINDS) },
     freshness: { type: 'boolean', default: false },
-    list: { type: 'string', multiple: true, default: [] },
+    list: { type: 'string', multiple: true, default: Object.keys(lines.LINES) },
     seed: { type: 'string', default: '1' },
+    help: { type: 'boolean', default: false },
   },
 })
-const from = readWhole(values.from, 'from')
-const seeds = readWhole(values.seeds, 'seeds')
-if (values.coverage)
-  process.exitCode = await tellCoverage(
-    readWhole(values.walks, 'walks'),
-    readKinds(values.kind, Object.keys(KINDS)),
-  )
-else if (values.freshness)
-  process.exitCode = tellLists(
-    readKinds(values.list, Object.keys(lines.LINES)),
-    readWhole(values.seed, 'seed'),
-  )
-else
-  process.exitCode = await onStore(readName(values.store, ['sqlite', 'postgres']), (url) =>
-    values.planted ? findPlanted(from, seeds, url) : runHistories(from, seeds, url),
-  )
+const say = (...texts: string[]) => process.stdout.write(`${texts.join('\n')}\n`)
+
+async function runHistories(from: number, seeds: number, url: string | null): Promise<boolean> {
+  const { passed, failed, first, counts } = await runSeeds({ from, seeds, url })
+  const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
+  say(told.join(', '), '')
+  if (first) say(`seed ${first.seed}: ${first.complaint}`, '', first.story, '')
+  say(`${passed} passed, ${failed} failed`)
+  return failed === 0
+}
+
+async function findPlanted(from: number, seeds: number, url: string | null): Promise<boolean> {
+  let missed = 0
+  for (const { name, isOnServer = false } of PLANTED_BUGS) {
+    if (isOnServer !== (url !== null)) continue
+    const { first } = await runSeeds({ from, seeds, url, planted: name })
+    if (!first) missed++
+    say(name, `    ${first ? `seed ${first.seed}: ${first.complaint}` : `not found in ${seeds} histories`}`)
+  }
+  return missed === 0
+}
+
+async function simulate(): Promise<boolean> {
+  const [from, seeds] = [Number(values.from), Number(values.seeds)]
+  const task = values.planted ? findPlanted : runHistories
+  if (values.store !== 'postgres') return task(from, seeds, null)
+  const server = await startPostgres()
+  if (server.missing !== null) throw new Error(server.missing)
+  try {
+    return await task(from, seeds, server.url)
+  } finally {
+    await server.stop()
+  }
+}
+
+// Both tables are in Markdown, with a line as soon as it is measured.
+if (values.help) process.stdout.write(USAGE)
+else if (values.coverage) {
+  say(HEADING)
+  for await (const row of measureKinds({ walks: Number(values.walks), kinds: values.kind })) say(rowText(row))
+} else if (values.freshness) {
+  say(lines.HEADING)
+  for (const name of values.list) say(lines.lineText(name, Number(values.seed)))
+} else process.exitCode = (await simulate()) ? 0 : 1

@@ -1,5 +1,4 @@
 import process from 'node:process'
-import { readTask } from './child.ts'
 import { createGround } from './ground.ts'
 import { makeHistory } from './history.ts'
 import { type Mistake, PLANTED_BUGS } from './planted.ts'
@@ -7,29 +6,12 @@ import { createServerGround } from './postgres/ground.ts'
 import { hookPostgres } from './postgres/server-steps.ts'
 import { hookTimers } from './postgres/timers.ts'
 import { KilledError } from './process.ts'
+import { readTask, type ShardReport, type ShardTask } from './shards.ts'
 import { simulate } from './simulate.ts'
 import { hookSqlite } from './sqlite-steps.ts'
-import { addCounts, type Counts } from './story.ts'
+import { addCounts } from './story.ts'
 
 // A process that lives through histories: its standard input says which, its standard output how they went.
-
-export interface ShardTask {
-  seeds: readonly number[]
-  /** The name of a planted bug: then the first failure is enough. */
-  planted: string | null
-  /** Of the PostgreSQL server that has the mirrors; null: they are files. */
-  url: string | null
-}
-
-export interface ShardReport {
-  passed: number
-  failed: number
-  /** Of the lowest seed that failed. */
-  first: { seed: number; complaint: string; story: string } | null
-  counts: Counts
-  /** Everything that happened, where there was only one seed. */
-  whole: string
-}
 
 // A killed process leaves promises behind that nobody waits for any more.
 process.on('unhandledRejection', (error) => {

@@ -1,27 +1,60 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
-import { runChild } from './child.ts'
-import type { ShardReport, ShardTask } from './shard.ts'
-import { addCounts } from './story.ts'
+import { text } from 'node:stream/consumers'
+import { addCounts, type Counts } from './story.ts'
+
+/** What a process of the simulation is to do, which reads it from its standard input. */
+export interface ShardTask {
+  seeds: readonly number[]
+  /** The name of a planted bug: then the first failure is enough. */
+  planted: string | null
+  /** Of the PostgreSQL server that has the mirrors, with the password; null: they are files. */
+  url: string | null
+}
+
+/** How its histories went. */
+export interface ShardReport {
+  passed: number
+  failed: number
+  /** Of the lowest seed that failed. */
+  first: { seed: number; complaint: string; story: string } | null
+  counts: Counts
+  /** Everything that happened, where there was only one seed. */
+  whole: string
+}
 
 /** Which histories are lived through: `seeds` of them from a seed on, or those of a list. */
-type Seeds = { from: number; seeds: number } | { only: readonly number[] }
-
-type SeedRange = Seeds & {
-  /** The address of the PostgreSQL server that they use, with the password; none: their mirrors are files. */
+type Seeds = ({ from: number; seeds: number } | { only: readonly number[] }) & {
   url?: string | null
-  /** The name of a planted bug. */
   planted?: string
-  /** As many as there are cores, unless it is said here. */
-  processes?: number
+}
+
+/** Runs a script in a process of its own, which reads JSON and prints JSON. Throws where the script breaks down. */
+export async function runChild<T>(script: string, task: unknown): Promise<T> {
+  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'pipe'] })
+  child.stdin.end(JSON.stringify(task))
+  const [output, complaints, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
+  if (code !== 0) throw new Error(`a process of the simulation broke down (${code}): ${complaints}`)
+  return JSON.parse(output) as T
+}
+
+/** What such a script is to do. */
+export async function readTask<T>(): Promise<T> {
+  return JSON.parse(await text(process.stdin)) as T
 }
 
 /** Lives through these seeds, in as many processes as there are cores. With a planted bug the first that finds it is enough. */
-export async function runSeeds(range: SeedRange): Promise<ShardReport> {
+export async function runSeeds(range: Seeds): Promise<ShardReport> {
   const { url = null, planted = null } = range
   const seeds = 'only' in range ? range.only : Array.from({ length: range.seeds }, (_, at) => range.from + at)
-  const processes = Math.max(1, Math.min(range.processes ?? availableParallelism(), seeds.length))
+  const processes = planted === null ? Math.max(1, Math.min(availableParallelism(), seeds.length)) : 1
   const reports = await Promise.all(
     Array.from({ length: processes }, (_, index) => {
       const task: ShardTask = { seeds: seeds.filter((_seed, at) => at % processes === index), planted, url }
@@ -37,16 +70,8 @@ export async function runSeeds(range: SeedRange): Promise<ShardReport> {
   }))
 }
 
-/** What a planted bug was found by in these histories. Null: none of them shows it. */
-export async function findBug(planted: string, seeds: SeedRange) {
-  const { first } = await runSeeds({ ...seeds, planted })
-  return first
-}
-
 /** The histories of each run of the tests, beside those that ever found a mistake. */
 export const FAST = { from: 0, seeds: 30 }
-
-const DAY = 86_400_000
 
 /**
  * The first seed of many: of other histories each day, none of which the fast tests play, and all below those of scenes.
@@ -55,6 +80,5 @@ const DAY = 86_400_000
 export function rotatingFrom(most: number): number {
   const { SEEDS_FROM } = process.env
   if (SEEDS_FROM !== undefined) return Number(SEEDS_FROM)
-  const turns = Math.floor(900_000 / most)
-  return 2000 + most * (Math.floor(Date.now() / DAY) % turns)
+  return 2000 + most * (Math.floor(Date.now() / 86_400_000) % Math.floor(900_000 / most))
 }

@@ -40,34 +40,16 @@ export function jobOf(happening: Happening): string | null {
   return 'job' in happening ? happening.job : null
 }
 
+/** Its kind, who did it, and each further part by its name. */
 function inWords({ kind, ...told }: Happening): string {
-  const {
-    process,
-    request,
-    outcome,
-    movement: _movement,
-    ...details
-  } = told as Partial<{
-    process: SimulatedProcess
-    request: Request
-    outcome: Outcome
-    movement: unknown
-  }>
-  const others = Object.entries(details).map(([name, value]) => `${name} ${valueInWords(value)}`)
-  return [
-    process?.name,
-    kind,
-    request && requestInWords(request),
-    outcome && outcomeInWords(outcome),
-    ...others,
-  ]
-    .filter((part) => part !== undefined)
-    .join(' ')
-}
-
-function valueInWords(value: unknown): string {
-  if (value instanceof Error) return value.message
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  const parts = Object.entries(told).map(([name, value]) => {
+    if (name === 'process') return (value as SimulatedProcess).name
+    if (name === 'request') return requestInWords(value as Request)
+    if (name === 'outcome') return outcomeInWords(value as Outcome)
+    if (value instanceof Error) return value.message
+    return `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`
+  })
+  return [kind, ...parts].join(' ')
 }
 
 function requestInWords({ process, number, job, page, reader, token }: Request): string {
@@ -76,9 +58,9 @@ function requestInWords({ process, number, job, page, reader, token }: Request):
 
 function outcomeInWords(outcome: Outcome): string {
   if (outcome.kind !== 'answer') return outcome.kind
-  const items = outcome.page?.items.map(({ id, version }) => `${id}v${version}`).join(' ')
+  const items = outcome.page?.items.map(({ id, version }) => `${id}v${version}`) ?? []
   const told = Object.entries(outcome.headers).map(([name, value]) => `${name} ${value}`)
-  return [String(outcome.status), ...(items ? [items] : []), ...told].join(', ')
+  return [outcome.status, ...items, ...told].join(' ')
 }
 
 /** How often what happened, so that nobody takes quiet histories for sound ones. */
@@ -107,8 +89,6 @@ export function createCounter() {
     },
     'refresh finished': ({ status }) => note(`refresh ${status}`),
     delivered: ({ outcome }) => note(outcome.kind === 'answer' ? `answer ${outcome.status}` : outcome.kind),
-    killed: ({ where }) => note(`killed: ${where}`),
-    'job ended': ({ code }) => note(`ended ${code ?? 'succeeded'}`),
   })
   return {
     tell(happening: Happening): void {

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import { describe, expect } from 'vitest'
-import { halt } from '../helpers/halted.ts'
-import type { LogLine } from '../helpers/processes.ts'
+import { halt, type LogLine } from '../helpers/processes.ts'
 import { ACME, createStanding, GLOBEX, NEVER, sceneTests } from '../helpers/scene.ts'
 
 const it = sceneTests()

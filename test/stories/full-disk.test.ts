@@ -4,8 +4,8 @@ import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createSwitch } from '../helpers/dead-man-switch.ts'
 import { atFreePort } from '../helpers/postgres-server.ts'
+import { IS_ROOT, mustRun, runs } from '../helpers/processes.ts'
 import { createScene, NEVER } from '../helpers/scene.ts'
-import { IS_ROOT, mustRun, runs } from '../helpers/system.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 
 // What a disk without room does, with a real one: small and in memory, which only root may make.

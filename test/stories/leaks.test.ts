@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { faultsOf } from '../helpers/faults.ts'
 import { type Reply, serve } from '../helpers/list-server.ts'
+import { faultsOf } from '../helpers/processes.ts'
 import { ACME, createScene } from '../helpers/scene.ts'
 import { leaksOf, organization } from '../helpers/workspace.ts'
 

@@ -2,8 +2,8 @@ import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect } from 'vitest'
 import { items } from '../helpers/list-server.ts'
+import { mustRun } from '../helpers/processes.ts'
 import { createStanding, EVERY_SECOND, sceneTests } from '../helpers/scene.ts'
-import { mustRun } from '../helpers/system.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 
 const it = sceneTests()

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { hasTerminal, onTerminal } from '../helpers/on-terminal.ts'
+import { hasTerminal, onTerminal } from '../helpers/processes.ts'
 import { createScene } from '../helpers/scene.ts'
 import type { Workspace } from '../helpers/workspace.ts'
 

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { hasTerminal, onTerminal } from '../helpers/on-terminal.ts'
+import { hasTerminal, onTerminal } from '../helpers/processes.ts'
 import { ACME, createScene, GLOBEX } from '../helpers/scene.ts'
 
 const ESCAPE = '\u001b'

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { IS_ROOT, runs } from '../helpers/processes.ts'
 import { createStanding } from '../helpers/scene.ts'
-import { IS_ROOT, runs } from '../helpers/system.ts'
 
 // What others on the machine may not. Only root can start processes of other users.
 

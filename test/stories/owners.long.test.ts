@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
-import { halt } from '../helpers/halted.ts'
+import { halt, runs } from '../helpers/processes.ts'
 import { createStanding } from '../helpers/scene.ts'
-import { runs } from '../helpers/system.ts'
 
 // Who stands still, or dies where nobody sees it, keeps its jobs until it is found silent. One that is killed on the same machine:
 // busy.test.ts.

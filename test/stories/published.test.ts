@@ -4,8 +4,8 @@ import Database from 'better-sqlite3'
 import { beforeAll, describe, expect } from 'vitest'
 import { items } from '../helpers/list-server.ts'
 import { OUTSIDE_READERS } from '../helpers/outside-readers.ts'
+import { IS_ROOT, runs } from '../helpers/processes.ts'
 import { ACME, createScene, NEVER, type Scene, sceneTests } from '../helpers/scene.ts'
-import { IS_ROOT, runs } from '../helpers/system.ts'
 
 const it = sceneTests()
 

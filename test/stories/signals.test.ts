@@ -1,10 +1,8 @@
 import fs from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { faultsOf } from '../helpers/faults.ts'
 import type { Fault, Reply } from '../helpers/list-server.ts'
-import type { LogLine, Running } from '../helpers/processes.ts'
+import { faultsOf, type LogLine, mustRun, type Running } from '../helpers/processes.ts'
 import { createScene, createStanding, sceneTests } from '../helpers/scene.ts'
-import { mustRun } from '../helpers/system.ts'
 import { copyOf, expectWhole, ORDERS } from './crash-scene.ts'
 
 // Signals to real processes that wait or compute, and readers who read no more. How soon a wait for a lock ends: test/store/sqlite/transaction.test.ts.

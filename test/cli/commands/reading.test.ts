@@ -2,8 +2,8 @@ import fs from 'node:fs'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect } from 'vitest'
 import { duckdb } from '../../helpers/duckdb.ts'
+import { mustRun } from '../../helpers/processes.ts'
 import { ACME, createScene, GLOBEX, sceneTests } from '../../helpers/scene.ts'
-import { mustRun } from '../../helpers/system.ts'
 import { variable, type Workspace } from '../../helpers/workspace.ts'
 
 const it = sceneTests()

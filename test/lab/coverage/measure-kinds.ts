@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import process from 'node:process'
-import { readTask, runChild } from '../../simulation/child.ts'
+import { readTask, runChild } from '../../simulation/shards.ts'
 import { kindNamed } from './kinds.ts'
 import { type History, live } from './measure.ts'
 import { type CoverageRow, summarize } from './table.ts'

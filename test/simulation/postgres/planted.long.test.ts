@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { startPostgres } from '../../helpers/postgres.ts'
 import { PLANTED_BUGS } from '../planted.ts'
-import { findBug, runSeeds } from '../shards.ts'
+import { runSeeds } from '../shards.ts'
 
 /**
  * Where a step more or less in the program shifts where workers are cut off, a seed may no longer find what it found: then
@@ -16,7 +16,7 @@ const { url } = server
 describe.skipIf(server.missing !== null)('the simulation on a PostgreSQL server', () => {
   const bugs = PLANTED_BUGS.filter(({ isOnServer }) => isOnServer)
   it.each(bugs)('finds that $name', { timeout: 600_000 }, async ({ name, seed: from, complaint }) => {
-    const found = await findBug(name, { from, seeds: NEIGHBOURS, processes: 1, url })
+    const { first: found } = await runSeeds({ planted: name, from, seeds: NEIGHBOURS, url })
 
     expect(found?.complaint).toMatch(complaint)
     // The same history keeps all promises without the mistake.

@@ -8,7 +8,7 @@ import type { Connection } from '../../../../src/store/sqlite/driver.ts'
 import { explainSqliteError } from '../../../../src/store/sqlite/file/errors.ts'
 import { openForReading, openForWriting } from '../../../../src/store/sqlite/file/open.ts'
 import { CAN_BE_REFUSED, openAsNobody, openInProcesses } from '../../../helpers/other-process.ts'
-import { IS_ROOT, mustRun } from '../../../helpers/system.ts'
+import { IS_ROOT, mustRun } from '../../../helpers/processes.ts'
 import { tempFolder } from '../../../helpers/temp-folder.ts'
 
 const APPLICATION_ID = 0x61646d72
