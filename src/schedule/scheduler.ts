@@ -8,7 +8,7 @@ export interface ScheduledJob {
   /** Whether it also runs once when the scheduler starts. */
   dueAtStart: boolean
   /** One run of the job; it never rejects. */
-  run: () => Promise<void>
+  run: () => Promise<unknown>
 }
 
 export interface SchedulerEvents {
@@ -39,7 +39,7 @@ export interface Timing {
 
 /** What a job is doing: its own run, or a task between two runs. */
 interface Progress {
-  ended: Promise<void>
+  ended: Promise<unknown>
   isTask: boolean
   runsNext: boolean
 }
@@ -61,7 +61,7 @@ export function startScheduler(
   const stop = new AbortController()
   let stopping: Promise<void> | null = null
 
-  function begin(job: ScheduledJob, task: (() => Promise<void>) | null = null): void {
+  function begin(job: ScheduledJob, task: (() => Promise<unknown>) | null = null): void {
     const end = () => {
       inProgress.delete(job)
       if (progress.runsNext && !stopping) begin(job)

@@ -52,14 +52,10 @@ export function isRejectId(id: string): boolean {
 }
 
 function identifyItem(keyPaths: readonly string[], item: Item): ListedItem {
-  if (!isJsonObject(item.value)) return { item, id: fingerprint(item.text), reject: 'is not an object' }
-  const reading = readKey(keyPaths, item.value)
-  if (!reading.ok) return { item, id: fingerprint(item.text), reject: reading.reason }
-  return { item, id: reading.key.id, key: reading.key }
-}
-
-function fingerprint(text: string): string {
-  return `\0${createHash('sha256').update(text).digest('base64url')}`
+  const key = isJsonObject(item.value) ? readKey(keyPaths, item.value) : 'is not an object'
+  if (typeof key !== 'string') return { item, id: key.id, key }
+  const fingerprint = createHash('sha256').update(item.text).digest('base64url')
+  return { item, id: `\0${fingerprint}`, reject: key }
 }
 
 function ambiguous(job: Job, page: Page, id: string): JobError {
@@ -85,8 +81,6 @@ export interface KeyPart {
   integer: boolean
 }
 
-type KeyReading = { ok: true; key: Key } | { ok: false; reason: string }
-
 /** The same in both stores: an entry of a PostgreSQL index has at most 2,704 bytes, and holds the organization and the collection's name, too. */
 const LONGEST_ID_BYTES = 2400
 
@@ -94,27 +88,23 @@ const LONGEST_ID_BYTES = 2400
  * Reads the key of an item: strings and numbers. Anything else is refused, with the reason in words.
  * @param paths The dotted paths of the key's fields.
  */
-export function readKey(paths: readonly string[], item: JsonObject): KeyReading {
+export function readKey(paths: readonly string[], item: JsonObject): Key | string {
   const parts: KeyPart[] = []
   for (const path of paths) {
     const part = keyPart(fieldAt(item, path.split('.')))
-    if (typeof part === 'string') return { ok: false, reason: `key "${path}" ${part}` }
+    if (typeof part === 'string') return `key "${path}" ${part}`
     parts.push(part)
   }
   const id = packTexts(parts.map((part) => part.text))
-  // UTF-8 takes three bytes at most for each UTF-16 unit.
-  if (id.length * 3 > LONGEST_ID_BYTES && Buffer.byteLength(id) > LONGEST_ID_BYTES)
-    return { ok: false, reason: `key "${paths.join(', ')}" is longer than 2,400 bytes` }
-  return { ok: true, key: { id, parts } }
+  return Buffer.byteLength(id) > LONGEST_ID_BYTES
+    ? `key "${paths.join(', ')}" is longer than 2,400 bytes`
+    : { id, parts }
 }
 
 function fieldAt(item: JsonObject, path: readonly string[]): JsonValue | undefined {
   let value: JsonValue | undefined = item
-  for (const name of path) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value))
-      return undefined
-    value = Object.hasOwn(value, name) ? value[name] : undefined
-  }
+  for (const name of path)
+    value = value !== undefined && isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
   return value
 }
 
@@ -122,12 +112,8 @@ function fieldAt(item: JsonObject, path: readonly string[]): JsonValue | undefin
 function keyPart(value: JsonValue | undefined): KeyPart | string {
   if (value === undefined) return 'is missing'
   if (value === null) return 'is null'
-  if (typeof value === 'boolean') return `is ${value}, neither text nor a number`
   if (typeof value === 'string') return textPart(value, false)
-  if (Array.isArray(value)) return 'is a list'
-  if (typeof value === 'object' && !isRawNumber(value)) return 'is an object'
-  // Nearly all keys are such numbers. What follows would return the same, more slowly.
-  if (typeof value === 'number' && Number.isSafeInteger(value)) return { text: String(value), integer: true }
+  if (typeof value !== 'number' && !isRawNumber(value)) return 'is neither text nor a number'
   const text = canonicalNumber(numberText(value))
   return textPart(text, isInteger(text))
 }

@@ -1,46 +1,54 @@
-import { expect, it } from 'vitest'
-import { runOnce } from '../helpers/run-once.ts'
-import { scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { openTestMirror } from '../helpers/test-mirror.ts'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished } from 'vitest'
+import { NEVER, sceneTests } from '../helpers/scene.ts'
 
-/** The functions of this room that are waiting now, the outermost first. */
+const it = sceneTests()
+
+it.override({ options: { settings: { schedule: NEVER } } })
+
+/** Our functions that are waiting now, the outermost first. */
 function hopsHere(): string[] {
   const before = Error.stackTraceLimit
   Error.stackTraceLimit = 100
   const { stack = '' } = new Error('where')
   Error.stackTraceLimit = before
-  const hops = stack.matchAll(/at (?:async )?(\S+) \(\S*\/src\/(sync\/\S+?):/g)
-  return Array.from(hops, ([, name, file]) => `${file} ${name?.split('.').at(-1)}`).toReversed()
+  const hops = stack.matchAll(/at (?:async )?(?:(\S+) \()?\S*\/src\/(\S+?):/g)
+  return Array.from(hops, ([, name = '', file]) => `${file} ${name.split('.').at(-1)}`.trim()).toReversed()
 }
 
-it('a page goes from its job to the store, and from the source to its walk, through these functions alone', async () => {
-  const test = openTestMirror()
-  const hops: Record<string, string[]> = {}
-  const list = scriptedList({
-    ids: upTo(9),
-    before() {
-      hops.asked ??= hopsHere()
-    },
-  })
-  const store: typeof test.store = {
-    ...test.store,
-    commit(...page) {
-      hops.written = hopsHere()
-      return test.store.commit(...page)
-    },
+it('from a tick of start to the statement that writes a page these functions wait, each of which adds something', async ({
+  scene,
+}) => {
+  const statements: Database.Statement = Object.getPrototypeOf(new Database(':memory:').prepare('SELECT 1'))
+  const { run } = statements
+  let hops: string[] = []
+  statements.run = function (...values: unknown[]) {
+    if (this.source.includes('INTO sync_pages')) hops = hopsHere()
+    return run.apply(this, values)
   }
+  onTestFinished(() => {
+    statements.run = run
+  })
 
-  const { error } = await runOnce(test, list, { store })
+  const start = scene.workspace.startHere(['start'])
+  await start.log(({ event }) => event === 'run_finished')
+  start.kill('SIGTERM')
+  await start.ended
 
-  expect(error).toBeNull()
-  const toWalk = [
+  expect(hops).toEqual([
+    'cli/commands/start.ts runOne',
+    'cli/run-jobs.ts runJobs',
+    'cli/run-jobs.ts',
     'sync/job.ts runJob',
     'sync/run.ts withLease',
     'sync/job.ts walkList',
     'sync/walk.ts readWalk',
-  ]
-  expect(hops).toEqual({
-    asked: [...toWalk, 'sync/walk.ts fetch'],
-    written: [...toWalk, 'sync/page-writer.ts write'],
-  })
+    'sync/page-writer.ts write',
+    'store/core/store.ts commit',
+    'store/sqlite/transaction.ts',
+    'store/sqlite/transaction.ts',
+    'store/sqlite/transaction.ts',
+    'store/sqlite/driver.ts runRule',
+    'store/sqlite/driver.ts runStatement',
+  ])
 })

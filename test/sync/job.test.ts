@@ -4,18 +4,19 @@ import { runConcurrently } from '../../src/cli/run-jobs.ts'
 import {
   InterruptedError,
   JobError,
+  type KnownError,
   MirrorError,
   RetryableError,
   TokenRefusedError,
 } from '../../src/errors.ts'
-import { type JobOptions, runJob } from '../../src/sync/job.ts'
+import { runJob } from '../../src/sync/job.ts'
 import type { Store } from '../../src/sync/store.ts'
 import type { PageSource } from '../../src/sync/types.ts'
 import { timeAt } from '../helpers/clock.ts'
 import { ACME, GLOBEX, jobOf } from '../helpers/jobs.ts'
 import { hearing, jobOptions, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
-import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
-import { leaseOf, openTestMirror, SYNC, type TestMirror } from '../helpers/test-mirror.ts'
+import { scriptedList, upTo } from '../helpers/scripted-list.ts'
+import { leaseOf, openTestMirror, SYNC } from '../helpers/test-mirror.ts'
 
 describe('a run that succeeds', () => {
   it('leaves a line with its counts, and is fresh as of the start of its walk', async () => {
@@ -90,13 +91,8 @@ describe('a run that succeeds', () => {
       },
     }
 
-    const told: unknown[] = []
-    const observe = hearing({ retry: ({ reason, delayMs }) => told.push([reason, delayMs]) })
+    const result = await runOnce(test, { source })
 
-    const result = await runOnce(test, { source }, { observe })
-
-    const again = ['the server failed (500)', 500]
-    expect(told).toEqual([again, again, again])
     const traffic = { requests: 6, retries: 3, rate_limit_hits: 3, rate_limit_wait_ms: 3001 }
     expect(runs(test)).toEqual([expect.objectContaining(traffic)])
     expect(result.run).toMatchObject({ requests: 6, retries: 3, rateLimitHits: 3 })
@@ -176,38 +172,7 @@ describe('a run that is stopped', () => {
   })
 })
 
-describe('a job that may send no request', () => {
-  it('leaves no line, and says why', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(2) })
-    const refusal = new JobError('RATE_LIMITED', 'closed for an hour')
-    const finished: unknown[] = []
-    const observe = hearing({ finish: ({ result }) => finished.push(result.error) })
-
-    const result = await runOnce(
-      test,
-      { source: { ...list.source, refusal: async () => refusal } },
-      { observe },
-    )
-
-    expect(result).toMatchObject({ error: refusal, run: null, walk: null })
-    expect(finished).toEqual([refusal])
-    expect([runs(test), walks(test), list.asked]).toEqual([[], [], []])
-  })
-})
-
 describe('a mirror that cannot be written', () => {
-  it('fails the run with the error of the mirror', async () => {
-    const test = openTestMirror()
-    const list = scriptedList({ ids: upTo(10), before: (answer) => answer === 2 && breakLedger() })
-    const breakLedger = () => test.connection.exec('DROP TABLE sync_pages')
-
-    const result = await runOnce(test, list)
-
-    expect(result.error).toBeInstanceOf(MirrorError)
-    expect(runs(test)).toEqual([expect.objectContaining({ status: 'failed', error_code: 'DATABASE' })])
-  })
-
   it('is reported even if no line can be written', async () => {
     const test = openTestMirror()
     test.connection.exec('DROP TABLE sync_runs')
@@ -247,75 +212,55 @@ describe('a job that another process has', () => {
     expect([runs(test), list.asked, told]).toEqual([[], [], []])
   })
 
-  it('is waited for on request, and the observer is told for whom at each look', async () => {
+  it('is waited for on request, and the observer is told for whom', async () => {
     const { test, release, told, observe, list } = await takenElsewhere()
-    let looks = 0
-    const sleep = async () => {
-      if (++looks === 3) await release()
-    }
 
-    const result = await runOnce(test, list, { observe, sleep, waitForOwner: true })
+    const result = await runOnce(test, list, { observe, sleep: release, waitForOwner: true })
 
     expect(result).toMatchObject({ error: null, coverage: 'steady' })
-    expect(looks).toBe(3)
-    expect(told).toEqual(Array(3).fill(expect.stringMatching(/\d+/)))
+    expect(told).toEqual([expect.stringMatching(/\d+/)])
   })
 })
 
-/** A source that refuses before its first request. */
-function refusing(error: Error): PageSource {
-  return {
-    refusal: async () => null,
-    limit: () => null,
-    fetchPage: () => Promise.reject(error),
-    close: async () => {},
-  }
-}
-
 describe('a run that is refused before its first request', () => {
-  it('leaves no line if its token is held', async () => {
+  const held = new TokenRefusedError('the token was refused (401)')
+  const closed = new JobError('RATE_LIMITED', 'closed for an hour')
+  const unreadable = new JobError('CONFIGURATION', 'no token file')
+
+  it.each<[string, Partial<PageSource>, KnownError, unknown[]]>([
+    ['no line if it may send none', { refusal: async () => closed }, closed, []],
+    ['no line if its token is held', { fetchPage: () => Promise.reject(held) }, held, []],
+    [
+      'a line if waiting does not help',
+      { fetchPage: () => Promise.reject(unreadable) },
+      unreadable,
+      [expect.objectContaining({ status: 'failed', error_code: 'CONFIGURATION' })],
+    ],
+  ])('leaves %s', async (_what, refusing, error, lines) => {
     const test = openTestMirror()
-    const error = new TokenRefusedError('the token was refused (401)')
+    const { source } = scriptedList({ ids: upTo(2) })
 
-    const result = await runOnce(test, { source: refusing(error) })
+    const result = await runOnce(test, { source: { ...source, ...refusing } })
 
-    expect(result).toMatchObject({ error, run: null, walk: null })
-    expect(runs(test)).toEqual([])
-  })
-
-  it('has failed if waiting does not help', async () => {
-    const test = openTestMirror()
-
-    const result = await runOnce(test, { source: refusing(new JobError('CONFIGURATION', 'no token file')) })
-
-    expect(result.run).not.toBeNull()
-    expect(runs(test)).toEqual([expect.objectContaining({ status: 'failed', error_code: 'CONFIGURATION' })])
+    expect(result.error).toBe(error)
+    expect(runs(test)).toEqual(lines)
   })
 })
 
 describe('what earlier runs left behind', () => {
-  it.each([
-    ['is taken away by a run that succeeds', null, ['orders']],
-    ['stays when a run fails', new RetryableError('NETWORK', 'no route'), []],
-  ])('%s', async (_what, error, expected) => {
-    const test = openTestMirror()
-    const pruned: string[] = []
-    const prune: Store['prune'] = async ({ collection }) => {
-      pruned.push(collection.name)
-    }
-    const before = () => error && Promise.reject(error)
+  const fails = new RetryableError('NETWORK', 'no route')
 
-    await runOnce(test, scriptedList({ ids: upTo(2), before }), { store: { ...test.store, prune } })
-
-    expect(pruned).toEqual(expected)
-  })
-
-  it.each([
-    [366 * 86_400_000, "this machine's clock is 366 days ahead of the API's, so nothing old is deleted"],
-    [-86_400_001, "this machine's clock is 24 hours behind the API's, so nothing old is deleted"],
-    [86_400_000, null],
-    [null, null],
-  ])('stays, with a warning, if the clock contradicts the API: by %s ms', async (ahead, warning) => {
+  it.each<[string, KnownError | null, number | null, boolean, string[]]>([
+    ['is taken away by a run that succeeds', null, 86_400_000, true, []],
+    ['stays when a run fails', fails, null, false, []],
+    [
+      'stays, with a warning, if the clock contradicts the API',
+      null,
+      -86_400_001,
+      false,
+      ["warn this machine's clock is 24 hours behind the API's, so nothing old is deleted"],
+    ],
+  ])('%s', async (_what, error, ahead, pruned, warnings) => {
     const test = openTestMirror()
     let isPruned = false
     const prune: Store['prune'] = async () => {
@@ -325,12 +270,13 @@ describe('what earlier runs left behind', () => {
     const observe = hearing({
       notices: ({ notices }) => said.push(...notices.map(({ level, message }) => `${level} ${message}`)),
     })
-    const source = { ...scriptedList({ ids: upTo(2) }).source, clockAhead: () => ahead }
+    const list = scriptedList({ ids: upTo(2), before: () => error && Promise.reject(error) })
+    const source = { ...list.source, clockAhead: () => ahead }
 
     await runOnce(test, { source }, { store: { ...test.store, prune }, observe })
 
-    expect(isPruned).toBe(warning === null)
-    expect(said).toEqual(warning === null ? [] : [expect.stringContaining(`warn ${warning}`)])
+    expect(isPruned).toBe(pruned)
+    expect(said).toEqual(warnings.map((text) => expect.stringContaining(text)))
   })
 })
 
@@ -364,86 +310,38 @@ describe('a full backfill', () => {
   })
 })
 
-function jobs(test: TestMirror, acme: Script, globex: Script) {
-  return [
-    jobOptions(test, scriptedList(acme).source, { job: jobOf({}, ACME) }),
-    jobOptions(test, scriptedList(globex).source, { job: jobOf({}, GLOBEX) }),
-  ]
-}
-
-function runJobs(all: readonly Omit<JobOptions, 'signal'>[], signal: AbortSignal) {
-  return runConcurrently(
-    all.map((job) => (stop) => runJob({ ...job, signal: stop })),
-    signal,
-  )
-}
-
-const GOING = new AbortController().signal
-
 describe('concurrent jobs', () => {
-  it.each([
-    ['a fault of the server', new RetryableError('SERVER_ERROR', 'failed')],
-    ['a mistake of ours', new TypeError('x is not a function')],
-  ])('do not stop each other: %s', async (_what, error) => {
-    const test = openTestMirror()
-    const failing: Script = {
-      ids: upTo(10),
-      before: () => {
-        throw error
-      },
-    }
-
-    const [acme, globex] = await runJobs(jobs(test, failing, { ids: upTo(10) }), GOING)
-
-    expect(acme?.error).not.toBeNull()
-    expect(globex).toMatchObject({ error: null, coverage: 'steady', run: { rowsAdded: 10 } })
-  })
-
   it('all stop when the mirror fails, and all say so', async () => {
     const test = openTestMirror()
-    const breaking: Script = {
+    const breaking = scriptedList({
       ids: upTo(10),
       before: (answer) => {
         if (answer === 2) test.connection.exec('DROP TABLE sync_pages')
       },
-    }
-    const endless = scriptedList({ ids: upTo(10) })
+    })
     const waiting: PageSource = {
-      ...endless.source,
+      ...breaking.source,
       fetchPage: (_page, _observer, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener('abort', () => reject(new Error('aborted')))
         }),
     }
+    const all = [
+      jobOptions(test, breaking.source, { job: jobOf({}, ACME) }),
+      jobOptions(test, waiting, { job: jobOf({}, GLOBEX) }),
+    ]
+    const { signal } = new AbortController()
 
-    const [acme] = jobs(test, breaking, { ids: [] })
-    const globex = jobOptions(test, waiting, { job: jobOf({}, GLOBEX) })
-    const results = await runJobs([...(acme ? [acme] : []), globex], GOING)
+    const results = await runConcurrently(
+      all.map((job) => (stop) => runJob({ ...job, signal: stop })),
+      signal,
+    )
 
     expect(results.map(({ error }) => error)).toEqual([expect.any(MirrorError), expect.any(MirrorError)])
     expect(runs(test).map(({ status, error_code }) => [status, error_code])).toEqual([
       ['failed', 'DATABASE'],
       ['failed', 'DATABASE'],
     ])
-  })
-
-  it('are all interrupted by a signal', async () => {
-    const test = openTestMirror()
-    const stop = new AbortController()
-    const stopping: Script = { ids: upTo(10), before: (answer) => answer === 2 && stop.abort('SIGTERM') }
-
-    const results = await runJobs(jobs(test, stopping, stopping), stop.signal)
-
-    expect(results.map(({ error }) => error?.code)).toEqual(['INTERRUPTED', 'INTERRUPTED'])
-    expect(runs(test).map(({ status }) => status)).toEqual(['interrupted', 'interrupted'])
-  })
-
-  it('leave no listener on the signal of their caller', async () => {
-    const test = openTestMirror()
-    const { signal } = new AbortController()
-
-    await runJobs(jobs(test, { ids: upTo(2) }, { ids: upTo(2) }), signal)
-
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 })

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src/errors.ts'
-import { jobOf } from '../helpers/jobs.ts'
 import { itemOf } from '../helpers/pages.ts'
 import { hearing, mirroredIds, runOnce, runs, walkOver, walks } from '../helpers/run-once.ts'
 import { type Script, scriptedList, upTo } from '../helpers/scripted-list.ts'
@@ -10,7 +9,6 @@ describe('a list that does not move', () => {
   it.each([
     [0, [1]],
     [1, [1]],
-    [4, [1, 2, 1]],
     [10, [1, 2, 3, 4, 1]],
     [30, [...upTo(10), 4]],
   ])(
@@ -34,15 +32,6 @@ describe('a list that does not move', () => {
       ])
     },
   )
-
-  it('is asked for nothing again if its total is ignored', async () => {
-    const script: Script = { ids: upTo(7), instead: (page) => ({ ...page, total: 99 }) }
-
-    const { list, result } = await walkOver(script, { job: jobOf({ total: 'ignore' }) })
-
-    expect(result).toMatchObject({ error: null, coverage: null })
-    expect(list.asked).toEqual([1, 2, 3])
-  })
 })
 
 const PAGES = [1, 2, 3]
@@ -157,29 +146,22 @@ describe('a list that moves while it is read', () => {
   })
 })
 
-describe('a list that moves all the time', () => {
-  it.each([1, 3])(
-    'is drifted after so many passes, and never asked for more than twice its pages in one: %i',
-    async (maxPasses) => {
-      const { test, list, result } = await walkOver(
-        {
-          ids: upTo(30),
-          // It turns round, and one item takes the place of another.
-          before: (answer, moving) => {
-            moving.ids = [30 + answer, ...moving.ids.slice(0, -1)].toReversed()
-          },
-        },
-        { maxPasses },
-      )
-
-      expect(result).toMatchObject({ error: null, coverage: 'drifted' })
-      expect(list.asked.length).toBeGreaterThanOrEqual(maxPasses * 10)
-      expect(list.asked.length).toBeLessThanOrEqual(maxPasses * 20)
-      expect(walks(test)).toEqual([
-        expect.objectContaining({ status: 'complete', coverage: 'drifted', passes: maxPasses }),
-      ])
+it('a list that moves all the time is drifted after so many passes, and never asked for more than twice its pages in one', async () => {
+  const { test, list, result } = await walkOver(
+    {
+      ids: upTo(30),
+      // It turns round, and one item takes the place of another.
+      before: (answer, moving) => {
+        moving.ids = [30 + answer, ...moving.ids.slice(0, -1)].toReversed()
+      },
     },
+    { maxPasses: 2 },
   )
+
+  expect(result).toMatchObject({ error: null, coverage: 'drifted' })
+  expect(list.asked.length).toBeGreaterThanOrEqual(2 * 10)
+  expect(list.asked.length).toBeLessThanOrEqual(2 * 20)
+  expect(walks(test)).toMatchObject([{ status: 'complete', coverage: 'drifted', passes: 2 }])
 })
 
 describe('a list that says in every pass that there is more', () => {

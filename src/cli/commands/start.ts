@@ -121,10 +121,10 @@ async function runScheduled(
     // A job that is due at the start waits for its owner, which may stop in the middle of a walk: a daily schedule would
     // otherwise leave the rest for tomorrow.
     let waitForOwner = dueAtStart
-    const runAtTick = async () => {
+    const runAtTick = () => {
       const how = { waitForOwner }
       waitForOwner = false
-      await runOne(selected, how)
+      return runOne(selected, how)
     }
     return { selected, scheduled: { name: jobName(job), ...schedule, dueAtStart, run: runAtTick } }
   })

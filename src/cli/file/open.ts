@@ -35,10 +35,10 @@ export async function openFile({ config, runtime, address }: OpenOptions): Promi
   const translated = <T>(task: () => T) => translatingErrors(file, task)
   try {
     const transact = translated(() => createTransact({ connection, ...patience }))
-    await transact(() => {
-      if (address) runRule(connection, claimAddress(api.baseUrl, address === 'accept', file))
-      runRule(connection, saveSetting('program', manifest.version))
-      runRule(connection, makeConfigured(SQLITE, collections))
+    await transact(function* () {
+      if (address) yield* claimAddress(api.baseUrl, address === 'accept', file)
+      yield* saveSetting('program', manifest.version)
+      yield* makeConfigured(SQLITE, collections)
     })
     const runner = runnerOn(connection, transact, patience)
     const leases = createLeases({

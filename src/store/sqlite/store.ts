@@ -2,10 +2,10 @@ import type { Store } from '../../sync/store.ts'
 import { TABLE_KINDS, tableName } from '../columns/catalog.ts'
 import { acquiring } from '../core/acquire.ts'
 import type { Leases } from '../core/leases.ts'
-import { one, quoted, type Rule } from '../core/sql.ts'
+import { all, exec, one, quoted, type Rule } from '../core/sql.ts'
 import { createStore } from '../core/store.ts'
 import { knownCollections } from '../core/tables.ts'
-import { type Connection, runRule } from './driver.ts'
+import type { Connection } from './driver.ts'
 import { type Patience, runnerOn, type Transact } from './transaction.ts'
 
 export interface SqliteStoreOptions extends Patience {
@@ -28,8 +28,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     ...acquiring(runner, leases, baseUrl),
     async prune(job) {
       await store.prune(job)
-      for (const table of await transact(() => tablesToAnalyze(connection)))
-        if (!signal.aborted) await transact(() => analyzeTable(connection, table))
+      for (const table of await transact(tablesToAnalyze))
+        if (!signal.aborted) await transact(() => analyzeTable(table))
     },
   }
 }
@@ -47,20 +47,23 @@ export const ANALYZED_ROWS = 100_000
 const LEAST_ROWS = 10
 
 /** The tables that people query without statistics, and those that had a tenth of their rows, or ten times as many, when these were made. */
-function tablesToAnalyze(connection: Connection): string[] {
+function* tablesToAnalyze(): Rule<string[]> {
   // 0x02: tables that have changed much, 0x10000: look at all tables, 0x01: only list them.
-  const due = connection.pragma('optimize = 0x10003') as { optimize: string }[]
+  const due = yield* all<{ optimize: string }>('PRAGMA optimize = 0x10003')
   const isDue = new Set(due.map(({ optimize }) => optimize))
-  return runRule(connection, knownCollections())
-    .flatMap(({ name }) => TABLE_KINDS.map((kind) => tableName(name, kind)))
-    .filter((table) => isDue.has(`ANALYZE "main".${quoted(table)}`))
-    .filter((table) => runRule(connection, rowsIn(table)) >= LEAST_ROWS)
+  const tables: string[] = []
+  for (const { name } of yield* knownCollections())
+    for (const kind of TABLE_KINDS) {
+      const table = tableName(name, kind)
+      if (isDue.has(`ANALYZE "main".${quoted(table)}`) && (yield* rowsIn(table)) >= LEAST_ROWS)
+        tables.push(table)
+    }
+  return tables
 }
 
 /** A history of a million rows takes 0.2 s, other tables less. */
-function analyzeTable(connection: Connection, table: string): void {
-  connection.pragma(`analysis_limit = ${ANALYZED_ROWS}`)
-  connection.exec(`ANALYZE main.${quoted(table)}`)
+function analyzeTable(table: string): Rule<void> {
+  return exec([`PRAGMA analysis_limit = ${ANALYZED_ROWS}`, `ANALYZE main.${quoted(table)}`])
 }
 
 /** About how many rows a table has. */

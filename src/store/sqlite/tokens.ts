@@ -16,9 +16,8 @@ import { translatingErrors } from './file/errors.ts'
 import type { Transact } from './transaction.ts'
 
 /** `newSalt` makes the mirror's salt; only the first one in a mirror's life is used. */
-export function createTokens(connection: Connection, write: Transact, newSalt: () => string): Tokens {
+export function createTokens(connection: Connection, writing: Transact, newSalt: () => string): Tokens {
   const reading = <T>(rule: Rule<T>): T => translatingErrors(connection.name, () => runRule(connection, rule))
-  const writing = <T>(begin: () => Rule<T>) => write(() => runRule(connection, begin()))
 
   /** A budget is decided on under the file's lock. */
   const budgets: BudgetStore = {

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { MirrorLostError } from '../../errors.ts'
-import type { Runner } from '../core/sql.ts'
+import type { Rule, Runner } from '../core/sql.ts'
 import { assertKnownVersion } from '../schema.ts'
 import { type Connection, runRule, SQLITE } from './driver.ts'
 import { isBusy, translate, translatingErrors } from './file/errors.ts'
@@ -14,8 +14,8 @@ export interface Patience {
   signal: AbortSignal
 }
 
-/** Runs a synchronous task in one immediate transaction: all of it is written, or nothing. Throws MirrorError. */
-export type Transact = <T>(task: () => T) => Promise<T>
+/** Runs a rule in one immediate transaction: all of it is written, or nothing. Throws MirrorError. */
+export type Transact = <T>(begin: () => Rule<T>) => Promise<T>
 
 /** How long a task waits for the lock of another process, and how often it tries. */
 const PATIENCE_MS = 30_000
@@ -52,14 +52,14 @@ export function createTransact({ connection, ...patience }: Patience & { connect
   const file = connection.name
   const wait = createLockWait(file, patience)
   const assertSameFile = createFileCheck(file)
-  return <T>(task: () => T) => {
+  return <T>(begin: () => Rule<T>) => {
     const checked = connection.transaction((): T => {
       assertSameFile()
       // A newer version of the program may have migrated it.
       assertKnownVersion(schemaVersion(connection), file)
-      return task()
+      return runRule(connection, begin())
     })
-    return wait(() => checked.immediate())
+    return wait(checked.immediate)
   }
 }
 
@@ -77,7 +77,7 @@ export function runnerOn(
     isLocal: true,
     now,
     reading: async (rule) => translatingErrors(connection.name, () => runRule(connection, rule)),
-    writing: (begin) => transact(() => runRule(connection, begin())),
+    writing: transact,
     async inBatches(batch) {
       for (;;) {
         if (await batch()) return true

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { runRule } from '../../../src/store/sqlite/driver.ts'
 import { createTokens } from '../../../src/store/sqlite/tokens.ts'
 import { START, timeAt } from '../../helpers/clock.ts'
 import { ACME, GLOBEX } from '../../helpers/jobs.ts'
@@ -50,7 +51,7 @@ describe('a refused token', () => {
     // A later process has the mirror's salt, whatever it would make itself.
     const later = createTokens(
       test.connection,
-      async (task) => task(),
+      async (begin) => runRule(test.connection, begin()),
       () => 'another salt',
     )
     expect(later.holdOf(later.fingerprint(TOKEN)).heldReason() !== null).toBe(isHeld)

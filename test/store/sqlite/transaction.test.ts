@@ -3,6 +3,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { MirrorError, MirrorLostError } from '../../../src/errors.ts'
+import { exec } from '../../../src/store/core/sql.ts'
 import { createFileCheck, createTransact } from '../../../src/store/sqlite/transaction.ts'
 import { createClock } from '../../helpers/clock.ts'
 import { tempFolder } from '../../helpers/temp-folder.ts'
@@ -17,9 +18,7 @@ function lock(test: TestMirror): Database.Database {
   return other.exec('BEGIN IMMEDIATE')
 }
 
-function write(test: TestMirror): () => void {
-  return () => test.connection.exec(`INSERT INTO sync_settings VALUES ('written', '')`)
-}
+const write = () => exec([`INSERT INTO sync_settings VALUES ('written', '')`])
 
 /** A clock on which a wait without a deadline fails: it would not even let the test run into its time limit. */
 function createBoundedClock() {
@@ -54,7 +53,7 @@ describe('a transaction on a mirror that another process has locked', () => {
       signal: NEVER,
     })
 
-    await transact(write(test))
+    await transact(write)
 
     expect(waits).toHaveLength(3)
     expect(test.value(WRITTEN)).toBe(1)
@@ -75,8 +74,8 @@ describe('a transaction on a mirror that another process has locked', () => {
     const options = { connection, now: clock.now, sleep, signal: stop.signal }
     const transact = createTransact(options)
 
-    await expect(transact(write(test))).rejects.toThrow(MirrorError)
-    await expect(transact(write(test))).rejects.toThrow(MirrorError)
+    await expect(transact(write)).rejects.toThrow(MirrorError)
+    await expect(transact(write)).rejects.toThrow(MirrorError)
 
     // Two seconds for all of them together.
     expect(clock.now() - begun).toBe(7000)
@@ -92,7 +91,7 @@ describe('a transaction on a mirror that another process has locked', () => {
     connection.pragma('busy_timeout = 0')
     const transact = createTransact({ connection, ...clock, signal: NEVER })
 
-    const writing = transact(write(test))
+    const writing = transact(write)
 
     await expect(writing).rejects.toThrow(MirrorError)
     await expect(writing).rejects.toThrow(/locked by another process.*see which program has it open/)
