@@ -5,22 +5,18 @@ interface ErrorFacts {
   meaning: string
   /** What to do, where the message does not say it: only `check` shows it. */
   cure?: string
-  /** The HTTP status that leads to it; help names those of exit code 3. */
-  status?: number
 }
 
 // `PAST_THE_END` in read-inward.ts says what a code means to a refresh.
 const FACTS = {
   BAD_REQUEST: {
     exitCode: 3,
-    status: 400,
     meaning: 'the API rejected the request as invalid, usually because of a filter',
   },
-  UNAUTHORIZED: { exitCode: 3, status: 401, meaning: 'its token is held: it needs a new one' },
-  FORBIDDEN: { exitCode: 3, status: 403, meaning: 'the token has no access to this organization' },
+  UNAUTHORIZED: { exitCode: 3, meaning: 'its token is held: it needs a new one' },
+  FORBIDDEN: { exitCode: 3, meaning: 'the token has no access to this organization' },
   ORGANIZATION_NOT_FOUND: {
     exitCode: 3,
-    status: 404,
     meaning: 'the API does not know the organization, or the address',
     cure: 'correct the one that is wrong',
   },

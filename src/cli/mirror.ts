@@ -72,9 +72,10 @@ export async function readFacts(place: MirrorPlace, runtime: Runtime): Promise<M
   return (await import('./file/reading.ts')).readFacts(place, runtime)
 }
 
-/** Why the mirror cannot be written now; null: it can, or only its server knows. Throws MirrorError. */
-export async function writeFault(place: MirrorPlace): Promise<string | null> {
-  return place.config?.postgres ? null : (await import('./file/reading.ts')).writeFault(place)
+/** Why the mirror cannot be written now; null: it can, or only its server knows, or it is a file that the user named, whoever writes it. */
+export async function writeFault({ database, config }: MirrorPlace): Promise<string | null> {
+  if (!config || config.postgres) return null
+  return (await import('./file/reading.ts')).unwritableNow(database, false)
 }
 
 /** Whether there is a mirror. Changes nothing. Throws MirrorError. */

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import { MirrorError } from '../../errors.ts'
 import type { Connection } from '../../store/sqlite/driver.ts'
-import { rightsMissing, translatingErrors } from '../../store/sqlite/file/errors.ts'
-import { assertMayRead, type Header, inspectHeader, openForReading } from '../../store/sqlite/file/open.ts'
+import { rightsMissing } from '../../store/sqlite/file/errors.ts'
+import { openForReading } from '../../store/sqlite/file/open.ts'
 import { assertReadingSql, createReader, type Parameters } from '../../store/sqlite/read/reader.ts'
 import { freeBytes, fullDisk, readFileFacts } from '../../store/sqlite/read/status.ts'
 import { type MirrorPlace, noMirror } from '../mirror.ts'
@@ -16,7 +16,11 @@ import type { Runtime } from '../runtime.ts'
 export function openMirrorFile(file: string, isCopy: boolean): Connection {
   const connection = openForReading(file, isCopy)
   if (connection) return connection
-  throw isCopy
+  throw missing(file, isCopy)
+}
+
+function missing(file: string, isCopy: boolean): MirrorError {
+  return isCopy
     ? new MirrorError(`--database ${file}: there is no mirror, and no copy of one, at this place`)
     : noMirror(file)
 }
@@ -33,38 +37,22 @@ export async function readFacts(
   }
 }
 
-/**
- * Why the mirror cannot be written now. Of a file that the user named it is not known who writes it, nor with what rights, but on a full disk
- * nobody can. A copy, which is not in WAL mode, is never written.
- */
-export function writeFault({ database, config }: MirrorPlace): string | null {
-  if (config) return unwritableNow(database, false)
-  const header = headerOf(database)
-  return header.kind === 'sqlite' && header.isInWal ? fullDisk(database, freeBytes(database)) : null
-}
-
 /** Why the mirror cannot be written now; null if it can, or there is none yet. `isWriter`: whether this process writes it. */
 export function unwritableNow(file: string, isWriter: boolean): string | null {
   const owner = fs.statSync(file, { throwIfNoEntry: false })?.uid
   return fullDisk(file, freeBytes(file)) ?? rightsMissing(file, isWriter || owner === process.geteuid?.())
 }
 
-function headerOf(file: string): Header {
-  return translatingErrors(file, () => {
-    assertMayRead(file)
-    return inspectHeader(file)
-  })
-}
-
 /** Does the task on a mirror in a file. Throws UsageError and MirrorError. */
 export async function readFile(runtime: Pick<Runtime, 'stdout'>, task: ReadingTask): Promise<void> {
   const { database, config, work } = task
-  if (['absent', 'empty'].includes(headerOf(database).kind)) {
-    // Usage is checked before the mirror is looked at.
+  const connection = openForReading(database, config === null)
+  if (!connection) {
+    // Usage is told before it is said that there is no mirror.
     if (work.kind === 'query') assertReadingSql(work.sql, valuesOf(work.parameters))
     else if (config) assertExport(work, config)
+    throw missing(database, config === null)
   }
-  const connection = openMirrorFile(database, config === null)
   const reader = createReader(connection, database)
   try {
     const query = (sql: string, parameters: QueryWork['parameters']) => {
