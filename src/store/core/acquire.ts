@@ -1,7 +1,8 @@
+import type { RefreshState } from '../../sync/refresh/state.ts'
 import type { Acquired, Lease, Store } from '../../sync/store.ts'
 import type { Coverage, Job, Trigger } from '../../sync/types.ts'
 import { joinLast, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
-import { namesOf, ownJobOf, refreshIn } from './jobs.ts'
+import { namesOf, ownJobOf } from './jobs.ts'
 import type { Leases } from './leases.ts'
 import { assertAddressKept } from './settings.ts'
 import { type Dialect, msOf, one, type Rule, type Runner, run, type StoredTime } from './sql.ts'
@@ -57,7 +58,7 @@ function* leaseOf(dialect: Dialect, job: Job): Rule<Omit<Lease, 'epoch'>> {
     job,
     refusal,
     lastWalk: row.completeId === null ? null : { coverage: row.coverage },
-    refresh: refreshIn(row.refresh),
+    refresh: row.refresh === null ? null : (JSON.parse(row.refresh) as RefreshState),
     rowsAdded: row.rowsAdded,
     // Refreshes tell pages apart by their times.
     lastPageAt: Math.max(msOf(row.lastPageAt ?? 0), msOf(row.refreshedAt ?? 0) + 1),

@@ -157,19 +157,5 @@ export function* allRefreshes(): Rule<JobRefresh[]> {
     FROM sync_jobs
     WHERE configured = 1 AND refresh IS NOT NULL
   `)
-  return rows.flatMap(({ refresh, ...job }) => {
-    const state = refreshIn(refresh)
-    return state ? [{ ...job, state }] : []
-  })
-}
-
-/** Null for a text that this program did not write: the next complete full walk writes it again. */
-export function refreshIn(text: string | null): RefreshState | null {
-  try {
-    const state = JSON.parse(text ?? 'null') as Partial<RefreshState> | null
-    const isOurs = typeof state?.scope === 'string' && typeof state.settledAt === 'number'
-    return isOurs && state.places ? (state as RefreshState) : null
-  } catch {
-    return null
-  }
+  return rows.map(({ refresh, ...job }) => ({ ...job, state: JSON.parse(refresh) as RefreshState }))
 }

@@ -111,14 +111,13 @@ export function createStore({
       }
       return reading(countMissing(job))
     },
-    async closeWalk(lease, { walk, run, ...end }) {
+    async closeWalk(lease, end) {
       const { job } = lease
       const isRemoving = end.outcome !== null && end.removals === 'remove'
-      const remove = () => owned(lease, () => removeBatch(dialect, job, run.id, time()))
+      const remove = () => owned(lease, () => removeBatch(dialect, job, end.run.id, time()))
       if (isRemoving && !(await inBatches(remove)))
         throw new InterruptedError(`${jobName(job)}: stopped while rows were removed`)
-      const closing = { ...end, job, walkId: walk.id, kind: walk.kind, runId: run.id }
-      return owned(lease, () => closeWalk(dialect, { ...closing, at: time() }))
+      return owned(lease, () => closeWalk(dialect, job, end, time()))
     },
     noteRetry: async (lease, retry) => {
       await owned(lease, () => noteRetry(lease.job, retry))

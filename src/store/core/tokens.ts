@@ -45,13 +45,18 @@ export function commonTokens(
   writing: <T>(begin: () => Rule<T>) => Promise<T>,
 ): Pick<Tokens, 'useToken' | 'heldReasonOfOrganization' | 'resume'> {
   return {
-    async useToken(organizationId, fingerprint) {
+    async useToken(id, fingerprint) {
+      const text = 'SELECT last_fingerprint AS last FROM organizations WHERE id = :id'
+      const row = await reading(one<{ last: string | null }>(text, { id }))
       // Mostly nothing has changed, and then no lock is needed.
-      if ((await reading(lastToken(organizationId))) !== fingerprint)
-        await writing(() => useToken(organizationId, fingerprint))
+      if (row?.last !== fingerprint) await writing(() => useToken(id, fingerprint))
     },
-    heldReasonOfOrganization: (organizationId, fingerprint) =>
-      reading(heldReasonOfOrganization(organizationId, fingerprint)),
+    async heldReasonOfOrganization(id, fingerprint) {
+      const text =
+        'SELECT reason FROM sync_refused_tokens WHERE organization_id = :id AND fingerprint = :fingerprint'
+      const row = await reading(one<{ reason: string }>(text, { id, fingerprint }))
+      return row?.reason ?? null
+    },
     resume: (organizationIds) => writing(() => resume(dialect, organizationIds)),
   }
 }
@@ -126,15 +131,6 @@ function textIn(row: Values, columns: readonly string[]): string {
   return JSON.stringify(columns.map((name) => row[name]))
 }
 
-/** The token that an organization used last. */
-function* lastToken(id: string): Rule<string | null> {
-  const row = yield* one<{ last: string | null }>(
-    'SELECT last_fingerprint AS last FROM organizations WHERE id = :id',
-    { id },
-  )
-  return row?.last ?? null
-}
-
 /** An organization that comes with another token leaves the hold of its former one, and gets that of this one, if it was refused. */
 function* useToken(id: string, fingerprint: string): Rule<void> {
   yield* run(
@@ -177,15 +173,6 @@ export function* heldReasonOfToken(fingerprint: string): Rule<string | null> {
   return row?.reason ?? null
 }
 
-/** Why an organization must not use its token. */
-function* heldReasonOfOrganization(id: string, fingerprint: string): Rule<string | null> {
-  const row = yield* one<{ reason: string }>(
-    'SELECT reason FROM sync_refused_tokens WHERE organization_id = :id AND fingerprint = :fingerprint',
-    { id, fingerprint },
-  )
-  return row?.reason ?? null
-}
-
 /** Returns why the token is held now; null if the mirror has none of these organizations any more. */
 export function* hold(
   dialect: Dialect,
@@ -221,7 +208,16 @@ export function* hold(
 function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<string[]> {
   const ids = JSON.stringify(organizationIds)
   const chosen = `SELECT chosen.value FROM ${dialect.each(':ids::text', 'chosen')}`
-  yield* endPauses(chosen, ids)
+  // Requests of the last minute still count.
+  yield* run(
+    `
+      UPDATE sync_gates
+      SET closed_until = :never, version = version + 1
+      WHERE scope = 'all' OR scope IN (${chosen})
+        OR scope IN (SELECT last_fingerprint FROM organizations WHERE id IN (${chosen}))
+    `,
+    { ids, never: timeOf(0) },
+  )
   yield* run(`DELETE FROM sync_refused_tokens WHERE organization_id IN (${chosen})`, { ids })
   const lifted = yield* all<{ name: string }>(
     `
@@ -232,17 +228,4 @@ function* resume(dialect: Dialect, organizationIds: readonly string[]): Rule<str
     { ids },
   )
   return lifted.map(({ name }) => name).toSorted()
-}
-
-/** Ends the pauses that organizations may wait for. `chosen`: a query for their `:ids`. Requests of the last minute still count. */
-function endPauses(chosen: string, ids: string): Rule<number> {
-  return run(
-    `
-      UPDATE sync_gates
-      SET closed_until = :never, version = version + 1
-      WHERE scope = 'all' OR scope IN (${chosen})
-        OR scope IN (SELECT last_fingerprint FROM organizations WHERE id IN (${chosen}))
-    `,
-    { ids, never: timeOf(0) },
-  )
 }

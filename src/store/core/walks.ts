@@ -9,7 +9,7 @@ import type {
 } from '../../sync/store.ts'
 import type { Job, WalkOutcome } from '../../sync/types.ts'
 import { confirmScope, heldRemovals, namesOf, OF_JOB, saveRefresh } from './jobs.ts'
-import { countHeld, holdMissing, removeMissing } from './missing.ts'
+import { holdMissing, removeMissing } from './missing.ts'
 import { all, type Dialect, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
 
 // `sync_walks`, and `sync_pages`, their page ledger.
@@ -107,30 +107,21 @@ export function* resumeWalk(job: Job, walkId: number, rules: KeptRules, at: stri
   }
 }
 
-export interface Closing extends Pick<WalkClosing, 'outcome' | 'removals' | 'refresh'> {
-  job: Job
-  walkId: number
-  kind: 'full' | 'partial'
-  runId: number
-  at: string
-}
-
 /** Ends a walk: removes rows or holds them back, completes or abandons it. */
 export function* closeWalk(
   dialect: Dialect,
-  { job, walkId, kind, runId, outcome, removals, refresh, at }: Closing,
+  job: Job,
+  { walk, run: reader, outcome, removals, refresh }: WalkClosing,
+  at: string,
 ): Rule<{ heldBack: HeldRemovals | null }> {
-  if (outcome === null) {
-    yield* abandonWalk(walkId, at)
-    return { heldBack: yield* heldRemovals(job) }
+  if (outcome === null) yield* abandonWalk(walk.id, at)
+  else {
+    if (removals === 'remove') yield* removeMissing(dialect, job, reader.id, at)
+    else if (removals !== 'none') yield* holdMissing(job, removals.hold === 'earlier' ? null : removals.hold)
+    if (walk.kind === 'full' && outcome.untrusted === null) yield* confirmScope(job)
+    yield* completeWalk(walk.id, reader.id, outcome, at)
+    if (refresh) yield* saveRefresh(job, refresh)
   }
-  if (removals === 'remove') {
-    yield* removeMissing(dialect, job, runId, at)
-    yield* countHeld(job)
-  } else if (removals !== 'none') yield* holdMissing(job, removals.hold === 'earlier' ? null : removals.hold)
-  if (kind === 'full' && outcome.untrusted === null) yield* confirmScope(job)
-  yield* completeWalk(walkId, runId, outcome, at)
-  if (refresh) yield* saveRefresh(job, refresh)
   return { heldBack: yield* heldRemovals(job) }
 }
 

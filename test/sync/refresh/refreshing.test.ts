@@ -224,16 +224,6 @@ describe('a refresh', () => {
     expect(level()).toBe(requests)
   })
 
-  it.each(['no JSON', '1', '{"scope":"/api/v1/admin/orders {}"}'])(
-    'is a full walk where somebody wrote another state into the mirror: %s',
-    async (text) => {
-      const { test, list } = await synced()
-      test.connection.prepare('UPDATE sync_jobs SET refresh = ?').run(text)
-
-      expect(await refresh(test, list)).toMatchObject({ error: null, isInstead: false, coverage: 'steady' })
-    },
-  )
-
   it.each([11, 21, 23, null])(
     'reads on behind the rows that the first walk found in front at its end, killed at request %s',
     async (killedAt) => {
