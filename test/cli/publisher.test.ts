@@ -117,7 +117,6 @@ describe('a service that publishes', () => {
 
   it.each<[string, (target: string) => void]>([
     ['is gone', (target) => fs.rmSync(target)],
-    ['is empty', (target) => fs.truncateSync(target)],
     ['has another mode', (target) => fs.chmodSync(target, 0o600)],
     ['is damaged', (target) => fs.truncateSync(target, 4096)],
   ])('makes a file again that %s', async (_what, spoil) => {

@@ -59,22 +59,15 @@ describe('verify', () => {
     expect(workspace.value('SELECT count(*) FROM sync_runs')).toBe(2)
   })
 
-  it('exits with 1 where the list cannot tell whether the mirror has too much, which status and sync tell, too', async ({
+  it('exits with 1 where the list cannot tell whether the mirror has too much', async ({
     synced: { workspace, api },
   }) => {
     const [first, , third, fourth] = items(6)
     api.list = [first, first, third, fourth]
 
-    const verified = await workspace.run(['verify', '--org', 'acme'])
-    const synced = await workspace.run(['sync', '--org', 'acme'])
-    const status = await workspace.run(['status'])
+    const { code, stdout } = await workspace.run(['verify', '--org', 'acme'])
 
-    const note = 'this walk removed nothing: 3 items came of a total of 4, 1 of them twice'
-    expect([verified, synced].map(({ code }) => code)).toEqual([1, 0])
-    expect(verified.stdout).toContain('this reading cannot say whether')
-    expect(synced.logs.map(({ msg }) => msg)).toContain(note)
-    expect(status.stdout).toContain(note.replace('this', 'its last'))
-    expect(status.stdout).toContain('1 of 2 lists was read, but something may be missing')
+    expect([code, stdout]).toEqual([1, expect.stringContaining('this reading cannot say whether')])
   })
 
   it('stops at a signal, and leaves nothing behind', async ({ synced: { workspace, api, server } }) => {
