@@ -1,7 +1,7 @@
 import { JobError } from '../errors.ts'
 import { counted, grouped, jobName, shellWord } from '../text.ts'
 import type { Reading } from './coverage/read-list.ts'
-import type { HeldBackReason, HeldRemovals, MissingCounts, Removals } from './store.ts'
+import type { HeldRemovals, MissingCounts, Removals } from './store.ts'
 import type { Job } from './types.ts'
 
 // What becomes of a row that the list no longer shows. Only a trusted full walk judges it, at its end (`endWalk`):
@@ -43,21 +43,15 @@ export function whyUntrusted(
  * Decides what happens to the rows that a trusted walk found missing.
  * @param missing `listed`: items of the walk's last pass; or those of the whole walk with a usable key, if these are fewer.
  */
-export function decideRemovals(missing: MissingCounts & { listed: number }, rules: RemovalRules): Removals {
-  const { removable, held } = missing
+export function decideRemovals(
+  { removable, held, live, listed }: MissingCounts & { listed: number },
+  { brakePercent, brakeRows, accept }: RemovalRules,
+): Removals {
   if (removable + held === 0) return 'none'
-  if (rules.accept) return 'remove'
+  if (accept) return 'remove'
   if (held > 0) return { hold: 'earlier' }
-  const reason = holdReason(missing, rules)
-  return reason ? { hold: reason } : 'remove'
-}
-
-function holdReason(
-  { removable, live, listed }: Pick<MissingCounts, 'removable' | 'live'> & { listed: number },
-  { brakePercent, brakeRows }: RemovalRules,
-): HeldBackReason | null {
-  if (listed === 0) return 'empty'
-  return removable > brakeRows && removable * 100 > live * brakePercent ? 'brake' : null
+  if (listed === 0) return { hold: 'empty' }
+  return removable > brakeRows && removable * 100 > live * brakePercent ? { hold: 'brake' } : 'remove'
 }
 
 /** Why rows left a list whose filters or path were changed; empty for any other. */
@@ -69,6 +63,7 @@ export function scopeText({ rows, outOfScope }: Pick<HeldRemovals, 'rows' | 'out
 
 /** The error of a complete run while removals are held back. */
 export function heldError(job: Job, held: HeldRemovals, untrusted: string | null): JobError {
+  const { organization, collection } = job
   const reason =
     held.why === 'empty'
       ? 'the list came without items'
@@ -77,15 +72,7 @@ export function heldError(job: Job, held: HeldRemovals, untrusted: string | null
     'REMOVALS_HELD',
     `${jobName(job)}: ${grouped(held.rows)} of ${counted(held.live, 'row')} left the list${scopeText(held)} and are held back, ` +
       `since ${reason}. ${untrusted ? `This reading is not trusted (${untrusted}), so none was removed. ` : ''}` +
-      `If these rows really left the list, run: ${acceptCommand(job)}`,
+      `If these rows really left the list, run: admin-mirror sync --org ${shellWord(organization.name)} ` +
+      `--collection ${shellWord(collection.name)} --accept-removals`,
   )
-}
-
-/** The note about an untrusted reading, whatever else the run reports. */
-export function untrustedNote(why: string): string {
-  return `this walk removed nothing: ${why}`
-}
-
-function acceptCommand({ organization, collection }: Job): string {
-  return `admin-mirror sync --org ${shellWord(organization.name)} --collection ${shellWord(collection.name)} --accept-removals`
 }

@@ -102,8 +102,6 @@ describe('a run that succeeds', () => {
 describe('a run that fails', () => {
   it.each<[string, unknown, string]>([
     ['the server', new RetryableError('SERVER_ERROR', 'the server failed (500)'), 'SERVER_ERROR'],
-    ['the token', new TokenRefusedError('the token was refused (401)'), 'UNAUTHORIZED'],
-    ['the answer', new JobError('BAD_RESPONSE', 'not the envelope'), 'BAD_RESPONSE'],
     ['a mistake of ours', new TypeError('x is not a function'), 'INTERNAL'],
   ])('says why, and keeps what was written: %s', async (_what, error, code) => {
     const { test, result } = await walkOver({

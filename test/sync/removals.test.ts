@@ -52,21 +52,18 @@ describe('removable rows', () => {
   })
 })
 
-describe('the error about removals held back', () => {
-  it.each<[HeldRemovals, string]>([
-    [
-      { rows: 300, live: 1000, why: 'brake', outOfScope: 0 },
-      '300 of 1,000 rows left the list and are held back, since that is more than removals.brakePercent',
-    ],
-    [
-      { rows: 300, live: 1000, why: 'brake', outOfScope: 290 },
-      '300 of 1,000 rows left the list, 290 of them since its filters or its path were changed, and are held back',
-    ],
-    [
-      { rows: 40, live: 40, why: 'empty', outOfScope: 0 },
-      '40 of 40 rows left the list and are held back, since the list came without items',
-    ],
-  ])('names the list, how many of how many, why, and what to type', (held, words) => {
+it.each<[HeldRemovals, string]>([
+  [
+    { rows: 300, live: 1000, why: 'brake', outOfScope: 290 },
+    '300 of 1,000 rows left the list, 290 of them since its filters or its path were changed, and are held back, since that is more',
+  ],
+  [
+    { rows: 40, live: 40, why: 'empty', outOfScope: 0 },
+    '40 of 40 rows left the list and are held back, since the list came without items',
+  ],
+])(
+  'the error about removals held back names the list, how many of how many, why, and what to type',
+  (held, words) => {
     const job = jobOf({}, { id: '1', name: "o'neill & co" })
 
     const { code, message } = heldError(job, held, null)
@@ -76,8 +73,8 @@ describe('the error about removals held back', () => {
     expect(message).toContain(
       `admin-mirror sync --org 'o'\\''neill & co' --collection orders --accept-removals`,
     )
-  })
-})
+  },
+)
 
 // What the histories of test/simulation have none of: lists without a total, rejects, another path, and why exactly a row went.
 

@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import type { KnownError } from '../../errors.ts'
 import type { JobResult } from '../../sync/job.ts'
 import type { RefreshResult } from '../../sync/refresh/refresher.ts'
-import { untrustedNote } from '../../sync/removals.ts'
 import type { Trigger } from '../../sync/types.ts'
 import type { VerifyResult } from '../../sync/verify.ts'
 import { counted, grouped } from '../../text.ts'
@@ -82,7 +81,10 @@ export function logRun(log: Logger, result: JobResult, ms: number, isKnown: bool
     `run ${endText(error, run)}${error || coverage === null ? '' : `, ${coverage}`}`,
   )
   if (untrusted)
-    log.warn({ event: 'walk_untrusted', run_id: result.runId, walk_id: walk?.id }, untrustedNote(untrusted))
+    log.warn(
+      { event: 'walk_untrusted', run_id: result.runId, walk_id: walk?.id },
+      `this walk removed nothing: ${untrusted}`,
+    )
   logStack(log, error)
 }
 

@@ -7,7 +7,7 @@ import { PassReading } from './read-pass.ts'
  * Changes with each change of what a walk asks for: a walk that another version of this code began cannot be played through it again, and
  * begins anew.
  */
-export const READING_VERSION = 3
+export const READING_VERSION = 4
 
 /** A list that was read to its end. */
 export interface Reading {

@@ -16,8 +16,6 @@ import {
 const SPAN = 64
 /** How often a look back starts again, since the list moved meanwhile. */
 const TRIES = 12
-/** A repeated item from one of the last so many pages was pushed along by an insertion; one from further back was moved. */
-const NEAR = 8
 /** The one page of a list that never moved that is asked for again, as a part of the list: no place is more likely to show a hidden movement. */
 const SPOT = 0.37
 /** How often the search for where a walk stopped may jump ahead. */
@@ -50,7 +48,7 @@ export class PassReading {
   /** The next page in list order. */
   #next: number | null
   #frontier: Frontier | null = null
-  /** The places of the first items of pages read in list order, and of the last such page. */
+  /** The places of the first items of the pages read in list order, and of the last such page. */
   #starts = new Map<number, number>()
   #pageStart: number
   /** Items on each page but the last; null: not known yet; 0: pages differ. */
@@ -58,10 +56,9 @@ export class PassReading {
   #askedAgain = 0
   #pagesWithoutNews = 0
   #wasResumed = false
-  /** Repeated items that a rise of the total explains, and the others; those met again far from where they were read. */
+  /** Repeated items that a rise of the total explains, and the others. */
   #explained = 0
   #unexplained = 0
-  #relocated = 0
   /** Above 0: repeats that the next rise may explain; below 0: a rise that explains the next repeats. */
   #carried = 0
   /** Missed items that looks back found, and that the search for what is unexplained found. */
@@ -89,13 +86,11 @@ export class PassReading {
   }
 
   /**
-   * Whether items found by asking again explain every item that came twice, and every one that was moved. What looks back found beyond those
-   * that were moved may be what a rise explains already.
+   * Whether items found by asking again explain every item that came twice. What looks back found may be what a rise explains already.
    */
   get isSettled(): boolean {
-    const spare = Math.max(0, this.#foundBehind - this.#relocated - this.#explained)
-    const found = this.foundInFront + this.#foundElsewhere + spare
-    return !this.#unsettled && this.#unexplained <= found && this.#relocated <= this.#foundBehind
+    const spare = Math.max(0, this.#foundBehind - this.#explained)
+    return !this.#unsettled && this.#unexplained <= this.foundInFront + this.#foundElsewhere + spare
   }
 
   /** Reads the list. Throws BAD_RESPONSE if it does not end. @param name The list, in errors. */
@@ -199,24 +194,21 @@ export class PassReading {
     }
     const known = this.#frontier
     const repeated = known ? ids.filter((id) => places.isUpTo(id, known)) : []
-    const nearest = this.#starts.get(page - NEAR) ?? places.first
-    const near = repeated.filter((id) => (places.of(id) ?? 0) >= nearest).length
+    const again = repeated.length
+    const twice = items - ids.length
     const rise = this.#rules.total === 'check' ? riseFrom(known?.total, total) : 0
     // Repeats may fill more than a page, so what is left of a rise explains those of the next one.
     const paid = Math.max(0, rise) + this.#carried
-    this.#carried = this.#pagesWithoutNews > 0 ? Math.max(0, paid - near) : 0
-    this.#unexplained += Math.max(0, near - paid)
-    this.#explained += Math.min(near, paid)
-    const twice = items - ids.length
-    this.#unexplained += twice
-    this.#relocated += repeated.length - near
-    this.repeated += repeated.length + twice
-    if (repeated.length > 0) this.#walk.repeatedAcrossPages = true
-    if (repeated.length + twice > 0) this.moved = true
+    this.#carried = this.#pagesWithoutNews > 0 ? Math.max(0, paid - again) : 0
+    this.#unexplained += Math.max(0, again - paid) + twice
+    this.#explained += Math.min(again, paid)
+    this.repeated += again + twice
+    if (again > 0) this.#walk.repeatedAcrossPages = true
+    if (again + twice > 0) this.moved = true
     this.#pageStart = places.next
     this.#starts.set(page, places.next)
     this.#take(answer, false)
-    if (near === 0 && rise < 0) yield* this.#stepBack(answer)
+    if (again === 0 && rise < 0) yield* this.#stepBack(answer)
   }
 
   /** Takes the items of a page in list order; its last one is the new frontier. `isAgain`: those that have a place keep it. */
@@ -403,13 +395,13 @@ export class PassReading {
 
   /**
    * Something came twice without a rise and is not in front: as it came, or was moved, behind the reader, something else left. Looks for as many
-   * items everywhere, from the front on: what was read first has had most time to move. Where items are moved about, this finds nothing.
+   * items everywhere, from the front on: what was read first has had most time to move.
    */
   *#findUnexplained(): Steps<void> {
     const last = this.#frontier?.page ?? 0
     let tries = 0
     for (let low = this.#rules.firstPage; low < last && !this.isSettled; ) {
-      if (this.#relocated > 0 || this.#unsettled) return
+      if (this.#unsettled) return
       const high = yield* this.#locateOn(Math.min(low + SPAN, last))
       if (!high) return
       const { found, isOver } = yield* this.#searchFrom(low, high)
