@@ -1,5 +1,3 @@
-import fs from 'node:fs'
-import path from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { MirrorError, UsageError } from '../../../src/errors.ts'
@@ -10,7 +8,6 @@ import { GLOBEX, jobOf } from '../../helpers/jobs.ts'
 import { pageOf } from '../../helpers/pages.ts'
 import { runOnce } from '../../helpers/run-once.ts'
 import { scriptedList, upTo } from '../../helpers/scripted-list.ts'
-import { tempFolder } from '../../helpers/temp-folder.ts'
 import { beginTestWalk, dump, leaseOf, openTestMirror, type TestMirror } from '../../helpers/test-mirror.ts'
 
 // What a page writes: test/store/contract.ts, and tables/any-pages.test.ts.
@@ -149,32 +146,6 @@ it('a walk over rows that did not change writes no typed, JSON or history row', 
   expect(written).toEqual([])
   test.connection.exec('UPDATE orders SET lines = NULL WHERE id = 1')
   expect(written).toEqual(['orders'])
-})
-
-function linkTo(file: string): string {
-  const link = path.join(tempFolder(), 'link.db')
-  fs.symlinkSync(file, link)
-  return link
-}
-
-describe('the WAL', () => {
-  it.each([
-    ['a mirror', (file: string) => file],
-    ['a mirror behind a link', linkTo],
-  ])('is moved into the file while it is written: %s', async (_what, way) => {
-    const file = path.join(tempFolder(), 'mirror.db')
-    fs.writeFileSync(file, '')
-    const test = openTestMirror({ file: way(file) })
-    const { saveItems } = await beginTestWalk(test, jobOf())
-
-    for (let page = 0; page < 60; page++)
-      await saveItems(
-        ...Array.from({ length: 50 }, (_, id) => `{"id":${page * 50 + id},"a":"${'x'.repeat(4000)}"}`),
-      )
-
-    expect(fs.statSync(`${file}-wal`).size).toBeLessThan(12_000_000)
-    expect(fs.statSync(file).size).toBeGreaterThan(8_000_000)
-  })
 })
 
 describe('the address of an API', () => {

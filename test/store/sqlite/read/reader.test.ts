@@ -1,14 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { UsageError } from '../../../../src/errors.ts'
 import { createReader } from '../../../../src/store/sqlite/read/reader.ts'
 import { jobOf } from '../../../helpers/jobs.ts'
 import { CAN_BE_REFUSED } from '../../../helpers/other-process.ts'
 import { pageOf } from '../../../helpers/pages.ts'
-import { tempFolder } from '../../../helpers/temp-folder.ts'
 import { beginTestWalk, openTestMirror } from '../../../helpers/test-mirror.ts'
 
 async function filled() {
@@ -77,19 +75,6 @@ describe.runIf(CAN_BE_REFUSED)('a reader of another user', () => {
       expect(fs.readdirSync(path.dirname(test.file))).toEqual(before)
     },
   )
-
-  it('reads a copy outside WAL mode', async () => {
-    const test = openTestMirror()
-    test.connection.pragma('wal_checkpoint(TRUNCATE)')
-    const copy = path.join(tempFolder(), 'copy.db')
-    await test.connection.backup(copy)
-    const copied = new Database(copy)
-    copied.pragma('journal_mode = DELETE')
-    copied.close()
-    fs.chmodSync(path.dirname(copy), 0o555)
-
-    expect(readAsNobody(copy)).toBe('2 jobs')
-  })
 })
 
 const READ = `

@@ -28,27 +28,6 @@ async function createScene(count = 300) {
 }
 
 describe('forgetting', () => {
-  it('covers every table that holds something of an organization', () => {
-    const { rows } = openTestMirror()
-    const ofOrganizations = rows(`
-      SELECT DISTINCT tables.name
-      FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
-      WHERE tables.type = 'table' AND columns.name IN ('organization_id', 'walk_id')
-      ORDER BY tables.name
-    `)
-
-    expect(ofOrganizations.map(({ name }) => name)).toEqual([
-      'sync_jobs',
-      'sync_missing',
-      'sync_pages',
-      'sync_refreshed',
-      'sync_refused_tokens',
-      'sync_rejects',
-      'sync_runs',
-      'sync_walks',
-    ])
-  })
-
   it('leaves no trace of an organization in any table, and keeps the other one whole', async () => {
     const test = await createScene()
     const globex = () => test.rows('SELECT * FROM orders_raw WHERE _organization_id = ?', GLOBEX.id)
