@@ -158,7 +158,8 @@ CREATE TABLE sync_runs (
   rate_limit_wait_ms INTEGER NOT NULL DEFAULT 0,
   error_code TEXT,
   error_message TEXT,
-  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh, or a walk in place of one, that found nothing: it goes after a day */
+  brief INTEGER NOT NULL DEFAULT 0 /* 1: a refresh, or a walk in place of one, that found nothing: it goes after a day */,
+  died INTEGER NOT NULL DEFAULT 0 /* 1: its process ended without a word */
 ) STRICT;
 
 CREATE INDEX sync_runs_by_job ON sync_runs (organization_id, collection, id);

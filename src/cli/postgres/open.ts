@@ -4,13 +4,13 @@ import { createForgetting } from '../../store/core/forget.ts'
 import { createLeases } from '../../store/core/leases.ts'
 import { saveSetting } from '../../store/core/settings.ts'
 import { exec } from '../../store/core/sql.ts'
+import { makeConfigured } from '../../store/core/tables.ts'
 import { serverAt } from '../../store/postgres/connection.ts'
 import { POSTGRES } from '../../store/postgres/driver.ts'
-import { makeMissing, migrate } from '../../store/postgres/migrate.ts'
+import { migrate } from '../../store/postgres/migrate.ts'
 import type { WorkQueue } from '../../store/postgres/queue.ts'
 import { measureClock, runnerOn } from '../../store/postgres/server.ts'
-import { claimAddressOn, openPostgresStore } from '../../store/postgres/store.ts'
-import { createTokens } from '../../store/postgres/tokens.ts'
+import { claimAddressOn, createTokens, openPostgresStore } from '../../store/postgres/store.ts'
 import type { OpenMirror, OpenOptions } from '../mirror.ts'
 import { connect, factsOn } from './mirror.ts'
 
@@ -33,8 +33,10 @@ export async function openServer({ config, runtime, log, address }: OpenOptions)
   const server = await connect(postgres, runtime, (message) => log.info({ event: 'mirror_busy' }, message))
   try {
     await migrate(server)
-    await server.read(saveSetting('program', manifest.version))
-    await makeMissing(server, collections)
+    await server.write(function* () {
+      yield* saveSetting('program', manifest.version)
+      yield* makeConfigured(POSTGRES, collections)
+    })
     if (address) await claimAddressOn(server, baseUrl, address === 'accept')
     const { now } = server.clock
     const runner = runnerOn(server, { now, signal })

@@ -3,7 +3,6 @@ import type { Job } from '../../sync/types.ts'
 import { joinLast, OF_OUTER_JOB, THIS_JOB } from '../schema.ts'
 import { type JobNames, namesOf, OF_JOB } from './jobs.ts'
 import { all, msOf, one, type Rule, run, type StoredTime } from './sql.ts'
-import { DIED } from './status.ts'
 
 // `sync_runs`: one row for each attempt at a job.
 
@@ -21,7 +20,7 @@ export function* beginRun(
   yield* run(
     `
       UPDATE sync_runs
-      SET status = 'interrupted', finished_at = :at, error_code = 'INTERRUPTED', error_message = '${DIED}'
+      SET status = 'interrupted', finished_at = :at, error_code = 'INTERRUPTED', error_message = 'the process ended without a word', died = 1
       WHERE ${OF_JOB} AND status = 'running' AND id <> :within
     `,
     { ...namesOf(job), at, within: within?.id ?? NO_RUN },

@@ -5,9 +5,6 @@ import { all, one, quoted, type Rule, timeOf } from './sql.ts'
 
 // What `status` reads of the mirror.
 
-/** The message of a run whose process was killed; the next run of its job writes it. `statusSql` finds such runs by it: it must stay as it is. */
-export const DIED = 'the process ended without a word'
-
 /** A row of `sync_status`. Times as in the mirror. */
 export interface ListRow {
   organization_id: string
@@ -156,7 +153,7 @@ const STATUS = `
   JOIN sync_jobs AS job USING (organization_id, collection)
   JOIN organizations ON organizations.id = job.organization_id
   ${JOIN_LAST_RUN}
-  ${joinLast('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND coalesce(error_message, '') <> '${DIED}'`)}
+  ${joinLast('sync_runs', 'attempt', `${BY_PLAN} AND finished_at IS NOT NULL AND died = 0`)}
   ${joinLast('sync_walks', 'complete', "status = 'complete' AND kind = 'full'")}
   ${joinLast('sync_walks', 'open', "status = 'open'")}
   LEFT JOIN sync_walks AS walk

@@ -103,9 +103,7 @@ export const POSTGRES: Dialect = {
             WHEN relkind IN ('r', 'p', 'f') THEN 'table'
             WHEN relkind = 'v' THEN 'view'
             WHEN relkind = 'm' THEN 'materialized view'
-            WHEN relkind = 'S' THEN 'sequence'
-            WHEN relkind = 'c' THEN 'type'
-            ELSE 'index'
+            ELSE 'index or sequence'
           END AS kind,
           relname AS name
         FROM pg_class

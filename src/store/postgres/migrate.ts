@@ -1,7 +1,7 @@
 import { MirrorError } from '../../errors.ts'
 import { saveSetting, setting } from '../core/settings.ts'
 import { exec, one, quoted, type Rule } from '../core/sql.ts'
-import { type ConfiguredCollection, hasTables, makeConfigured, remakeViews } from '../core/tables.ts'
+import { remakeViews } from '../core/tables.ts'
 import { assertKnownVersion, LATEST_VERSION, stepsFrom } from '../schema.ts'
 import { placeOf } from './connection.ts'
 import { POSTGRES } from './driver.ts'
@@ -31,17 +31,6 @@ export function* makeSchema(server: Server): Rule<boolean> {
   yield* remakeViews(POSTGRES)
   yield* saveSetting('version', String(LATEST_VERSION))
   return done === 0
-}
-
-/** Makes the tables of configured collections that have none yet, so that queries work before the first row. */
-export async function makeMissing(
-  server: Server,
-  collections: readonly ConfiguredCollection[],
-): Promise<void> {
-  const missing: ConfiguredCollection[] = []
-  for (const collection of collections)
-    if (!(await server.read(hasTables(collection)))) missing.push(collection)
-  if (missing.length > 0) await server.write(() => makeConfigured(POSTGRES, missing))
 }
 
 /** Whether the schema holds a mirror. Throws MirrorLostError for one of a version that is not known. */

@@ -154,8 +154,7 @@ function renamed(row: SqlValue[], columns: readonly string[], names: ReadonlyMap
 /** A row as it is on the server; null: it is not copied. */
 type RowMap = (row: SqlValue[], columns: readonly string[]) => SqlValue[] | null
 
-/** One statement writes at most this many rows, and ends with the row that reaches this many characters. */
-const COPIED_AT_ONCE = 2000
+/** One statement ends with the row that reaches this many characters. */
 const MOST_CHARACTERS = 2_000_000
 
 /** Copies a table. `to`: the name of a column on the server, or null. Returns how many rows. Throws MirrorError where the server does not hold as many. */
@@ -199,8 +198,8 @@ async function copyTable(
     const row = map(read as SqlValue[], from)
     if (!row) continue
     batch.push(row)
-    for (const value of row) characters += typeof value === 'string' ? value.length : 8
-    if (batch.length >= COPIED_AT_ONCE || characters >= MOST_CHARACTERS) await write()
+    for (const value of row) characters += String(value).length + 8
+    if (characters >= MOST_CHARACTERS) await write()
   }
   await write()
   const found = await runRule(ask, one<{ rows: number }>(`SELECT count(*) AS rows FROM ${quoted(name)}`))

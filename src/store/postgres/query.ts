@@ -57,18 +57,15 @@ export function withPlaceholders(sql: string, given: readonly (readonly [string,
   return { text, values: names.map((name) => parameters.get(name) ?? ''), names }
 }
 
-/** Rows that come some at a time, so that memory never holds a large result whole. `types`: empty where its values show it. */
+/** `types`: empty where the values show it. */
 export interface StreamedRows {
   columns: string[]
   types: string[]
   batches: AsyncIterable<Value[][]>
 }
 
-const FIRST_ROWS = 100
-const MOST_ROWS = 2000
-
-/** Of a batch: few rows are asked for at once where they are long. */
-const BATCH_CHARACTERS = 4_000_000
+/** Rows of one batch, so that memory never holds a large result whole. */
+const BATCH_ROWS = 500
 
 /** Runs a statement. The server takes a SELECT, WITH, VALUES or TABLE for a cursor, and nothing else; a plan needs none. One at a time. */
 export async function stream(
@@ -80,28 +77,22 @@ export async function stream(
     return { ...head, batches: onlyOne(rows) }
   }
   await ask(sql, `DECLARE "_read" NO SCROLL CURSOR FOR ${text}`, values)
-  const { rows, ...head } = await fetch(sql, FIRST_ROWS)
-  return { ...head, batches: batchesOf(sql, rows) }
+  const fetch = () => ask(sql, `FETCH ${BATCH_ROWS} FROM "_read"`, [])
+  const { rows, ...head } = await fetch()
+  return { ...head, batches: batchesOf(rows, fetch, () => ask(sql, 'CLOSE "_read"', [])) }
 }
 
 async function* onlyOne<T>(value: T): AsyncIterable<T> {
   yield await Promise.resolve(value)
 }
 
-async function* batchesOf(sql: Pick<Reading, 'query'>, first: Value[][]): AsyncIterable<Value[][]> {
-  for (let rows = first; rows.length > 0; { rows } = await fetch(sql, nextCount(rows))) yield rows
-  await ask(sql, 'CLOSE "_read"', [])
-}
-
-function fetch(sql: Pick<Reading, 'query'>, count: number) {
-  return ask(sql, `FETCH ${count} FROM "_read"`, [])
-}
-
-function nextCount(rows: readonly Value[][]): number {
-  let characters = 0
-  for (const row of rows) for (const value of row) characters += typeof value === 'string' ? value.length : 8
-  const fitting = Math.floor(BATCH_CHARACTERS / (characters / rows.length))
-  return Math.max(1, Math.min(MOST_ROWS, fitting))
+async function* batchesOf(
+  first: Value[][],
+  fetch: () => Promise<{ rows: Value[][] }>,
+  close: () => Promise<unknown>,
+): AsyncIterable<Value[][]> {
+  for (let rows = first; rows.length > 0; { rows } = await fetch()) yield rows
+  await close()
 }
 
 async function ask({ query }: Pick<Reading, 'query'>, text: string, values: readonly string[]) {
@@ -178,7 +169,9 @@ export function meaningOfSql(error: unknown, names: readonly string[]): unknown 
     const name = names[Number(at) - 1]
     return name === undefined ? typed : `:${name}`
   })
-  return new UsageError(`the SQL cannot be run: ${printable(message, 1000)}${hintFor(code)}`)
+  // The server takes nothing else for a cursor.
+  const hint = code === '42601' ? '; query only reads: write one SELECT (or WITH, VALUES, TABLE)' : ''
+  return new UsageError(`the SQL cannot be run: ${printable(message, 1000)}${hint}`)
 }
 
 /** Whether a statement names a schema, table, column, type or function that there is not. */
@@ -188,13 +181,4 @@ export function isUnknownName(error: unknown): boolean {
 
 function sqlState(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
-}
-
-function hintFor(code: string): string {
-  if (code === '42P01' || code === '42703')
-    return '; the tables sync_columns and information_schema.tables list the names'
-  if (code === '42P18') return '; write its type behind it, such as :NAME::bigint'
-  return code === '25006' || code === '42601'
-    ? '; query only reads: write one SELECT (or WITH, VALUES, TABLE)'
-    : ''
 }

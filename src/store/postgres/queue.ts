@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { PgBoss } from 'pg-boss'
+import { type JobWithMetadata, PgBoss } from 'pg-boss'
 import { one } from '../core/sql.ts'
 import { runRule } from './connection.ts'
 import { translate } from './errors.ts'
@@ -10,20 +10,8 @@ import type { Server } from './server.ts'
 
 type QueueName = 'lists' | 'refreshes'
 
-/** What some worker is to do. */
-export interface Entry {
-  key: string
-  /** Names its rate budget; pg-boss calls it the group. */
-  budget: string
-}
-
-/** What this worker has taken. */
-export interface Claim {
-  id: string
-  key: string
-  /** Tells this handing-out of the entry from others. */
-  retryCount: number
-}
+/** What this worker has taken. `retryCount` tells this handing-out of the entry from others. */
+export type Claim = Pick<JobWithMetadata, 'id' | 'retryCount'> & { key: string }
 
 const QUEUE = {
   policy: 'exclusive' as const,
@@ -68,7 +56,7 @@ export async function openQueue(server: Server, onTrouble: (error: unknown) => v
   let closed: Promise<void> | null = null
   return {
     /** Adds entries, unless they are there. */
-    async send(name: QueueName, entries: readonly Entry[]): Promise<void> {
+    async send(name: QueueName, entries: readonly { key: string; budget: string }[]): Promise<void> {
       const jobs = inTurns(entries).map(({ key, budget }) => ({
         data: { key },
         singletonKey: key,

@@ -228,7 +228,8 @@ function createServer(address: PostgresAddress, patience: Patience): Server {
     },
     plain: (text, values) =>
       persist(
-        () => on(({ query }) => (values ? query({ text, values: [...values] }) : query(text))),
+        // Several statements at once can have no values.
+        () => on(({ query }) => query(values ? { text, values: [...values] } : text)),
         (error) => error,
       ),
     close: connections.close,
@@ -256,44 +257,38 @@ function createConnections(address: PostgresAddress, { elapsed, every, signal }:
   pool.on('error', () => {})
   // The pool does not listen to a connection in use: without this, a cut between two statements would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const inFlight = new Map<ClientBase, { since: number; idle: number }>()
+  /** When the statement of a connection began. */
+  const inFlight = new Map<ClientBase, number>()
 
   const stopWatching = every(WATCH_EVERY_MS, () => {
-    for (const [client, { since }] of inFlight) {
-      if (signal.aborted && elapsed() - since > STATEMENT_WHEN_STOPPING_MS) destroy(client)
-      else if (elapsed() - since > LOOK_AFTER_MS) void look(client)
+    for (const [client, since] of inFlight) {
+      const ms = elapsed() - since
+      if (signal.aborted && ms > STATEMENT_WHEN_STOPPING_MS) destroy(client)
+      else if (ms > LOOK_AFTER_MS) void giveUpIdle(client, since)
     }
   })
 
-  /** Gives up a statement that the server is not at work on, at two looks: one may come just as the answer does. */
-  async function look(client: ClientBase): Promise<void> {
-    const statement = inFlight.get(client)
-    const isAtWork = await worksOn(backendOf(client))
-    if (!statement || inFlight.get(client) !== statement) return
-    statement.idle = isAtWork ? 0 : statement.idle + 1
-    if (statement.idle > 1) destroy(client)
-  }
-
-  /** Whether the server works for a connection; it may be so where it lets nobody else in. */
-  async function worksOn(backend: number): Promise<boolean> {
-    const client = new Client(config)
-    client.on('error', () => {})
+  /** Gives up a statement that the server is not at work on. It may be where it lets nobody else in. */
+  async function giveUpIdle(client: ClientBase, since: number): Promise<void> {
+    const other = new Client(config)
+    other.on('error', () => {})
     try {
-      await client.connect()
+      await other.connect()
       const sql = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'"
-      return (await client.query(sql, [backend])).rows.length > 0
+      if ((await other.query(sql, [backendOf(client)])).rows.length > 0) return
     } catch (error) {
-      return (error as { code?: unknown }).code === '53300'
+      if ((error as { code?: unknown }).code === '53300') return
     } finally {
-      void client.end().catch(() => {})
+      void other.end().catch(() => {})
     }
+    if (inFlight.get(client) === since) destroy(client)
   }
 
   return {
     async open(): Promise<Connection> {
       const client = await pool.connect()
       const query: Query = async (sent) => {
-        inFlight.set(client, { since: elapsed(), idle: 0 })
+        inFlight.set(client, elapsed())
         try {
           return await client.query(sent)
         } finally {

@@ -150,7 +150,7 @@ describe.skipIf(server.missing !== null)('a worker waits for a server', () => {
     // The cut connections are one reason, and what the server says is another.
     const reasons = told.filter((msg) => msg !== BACK)
     expect(reasons).toEqual([...new Set(reasons)])
-    expect(told.length).toBeLessThanOrEqual(4)
+    expect(told.length).toBeLessThanOrEqual(6)
     expect(logs.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([])
     expect(await workspace.run(['sync'], { env })).toMatchObject({ code: 0 })
     const rows = await openReader({ ...address, port: Number(new URL(server.url).port) })
