@@ -17,7 +17,12 @@ export async function run(runtime: Runtime, globals: Globals, { org }: { org: st
     return 0
   }
   const mirror = await openToChange(config, runtime, globals, false)
-  const lifted = await mirror.tokens.resume(ids).finally(() => mirror.close())
+  let lifted: string[]
+  try {
+    lifted = await mirror.tokens.resume(ids)
+  } finally {
+    await mirror.close()
+  }
   if (lifted.length === 0) say('no organization was held; waits for the rate limit are forgotten')
   else {
     const names = lifted.map((name) => printable(name, 80)).join(', ')
