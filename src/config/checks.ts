@@ -2,7 +2,6 @@ import { dirname, resolve } from 'node:path'
 import { DEFAULT_COLLECTIONS } from './organizations.ts'
 import { isPostgresAddress } from './postgres-address.ts'
 import { formatKey, type KeyPath, nearest } from './problems.ts'
-import { UUID } from './schema.ts'
 import type { ConfigFile } from './yaml.ts'
 
 type Report = ConfigFile['report']
@@ -25,7 +24,7 @@ export function checkAcrossKeys(
   const names = [...new Set([...DEFAULT_COLLECTIONS, ...Object.keys(collections)])]
   checkPaths(top, report, file)
   checkNames(names, report, nameEnds)
-  checkSettings(collections, ['collections'], collections, report)
+  checkFilters(collections, ['collections'], report)
   const organizations = Array.isArray(top.organizations) ? top.organizations.map(mappingOf) : []
   checkOrganizations(organizations, report)
   for (const [index, organization] of organizations.entries()) {
@@ -35,7 +34,7 @@ export function checkAcrossKeys(
       const hint = meant === null ? 'Define it there first.' : `Did you mean ${meant}?`
       report([...path, name], `is not defined under collections at the top of the file. ${hint}`, 'key')
     }
-    checkSettings(own, path, collections, report)
+    checkFilters(own, path, report)
   }
 }
 
@@ -47,42 +46,34 @@ export function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `database`, `publish` and the configuration must be three files. */
-function checkPaths({ database = '', publish }: Mapping, report: Report, file: string): void {
-  const placeOf = (place: unknown) => (typeof place === 'string' ? resolve(dirname(file), place) : null)
-  const isServer = typeof database === 'string' && isPostgresAddress(database)
-  const mirror = isServer ? null : placeOf(database === '' ? '../data/mirror.db' : database)
-  const copy = placeOf(publish)
-  if (mirror === file) report(['database'], 'names this configuration file. Name a file of its own.')
-  if (copy === file) report(['publish'], 'names this configuration file. Name a file of its own.')
-  if (copy !== null && copy === mirror) report(['publish'], 'is the same file as database. Name another one.')
-  if (copy !== null && isServer)
+/** The copy replaces what is at its place, so it must be a file of its own. */
+function checkPaths({ database, publish }: Mapping, report: Report, file: string): void {
+  if (typeof publish !== 'string') return
+  const mirror = typeof database === 'string' ? database : '../data/mirror.db'
+  const placeOf = (path: string) => resolve(dirname(file), path)
+  if (isPostgresAddress(mirror))
     report(['publish'], 'copies a mirror in a file, and this one is on a server. Remove it.', 'key')
+  else if ([file, placeOf(mirror)].includes(placeOf(publish)))
+    report(['publish'], 'is the same file as database, or this one. Name another one.')
 }
 
-/** Every organization needs its own id and name, in any case, a name that is no other's id, and one source for its token. */
+/** Every organization needs its own id and name, in any case, and one source for its token. */
 function checkOrganizations(organizations: readonly Mapping[], report: Report): void {
-  const folded = (key: 'id' | 'name') =>
-    organizations.map(({ [key]: text }) => (typeof text === 'string' ? text.toLowerCase() : ''))
-  const all = { id: folded('id'), name: folded('name') }
-  for (const [index, { token, tokenFile, ...others }] of organizations.entries()) {
-    const path = ['organizations', index]
-    for (const key of ['id', 'name'] as const) {
-      const first = all[key].indexOf(all[key][index] ?? '')
+  for (const key of ['id', 'name']) {
+    const texts = organizations.map((one) => String(one[key] ?? '').toLowerCase())
+    for (const [index, text] of texts.entries()) {
+      const first = texts.indexOf(text)
       const other = formatKey(['organizations', first, key])
-      if (first < index && all[key][index])
-        report([...path, key], `is the same as ${other}. Give each organization its own.`)
+      if (first < index && text !== '')
+        report(['organizations', index, key], `is the same as ${other}. Give each organization its own.`)
     }
-    const name = all.name[index] ?? ''
-    const other = UUID.test(name) ? all.id.findIndex((id, at) => id === name && at !== index) : -1
-    if (other >= 0) report([...path, 'name'], `is the id of organizations[${other}]. Write a short word.`)
+  }
+  for (const [index, { token, tokenFile, ...others }] of organizations.entries()) {
+    const why = `is missing. Write token: \${NAME} for an environment variable, or tokenFile: with the path of a file.`
     if (token !== undefined && tokenFile !== undefined)
-      report([...path, 'tokenFile'], 'is given beside token. Keep one of the two.', 'key')
+      report(['organizations', index, 'tokenFile'], 'is given beside token. Keep one of the two.', 'key')
     if (token === undefined && tokenFile === undefined && Object.keys(others).length > 0)
-      report(
-        [...path, 'token'],
-        `is missing. Write token: \${NAME} for an environment variable, or tokenFile: with the path of a file.`,
-      )
+      report(['organizations', index, 'token'], why)
   }
 }
 
@@ -90,32 +81,22 @@ function checkOrganizations(organizations: readonly Mapping[], report: Report): 
 function checkNames(names: readonly string[], report: Report, nameEnds: readonly string[]): void {
   const folded = names.map((name) => name.toLowerCase())
   for (const [index, own] of folded.entries()) {
-    const first = names[folded.indexOf(own)]
-    const base = names.find((_, other) => nameEnds.some((end) => own === `${folded[other]}${end}`))
-    const problem = !/^[a-z][a-z0-9_]{0,59}$/.test(own)
-      ? 'must be a name of at most 60 letters, digits and _ that begins with a letter.'
-      : own.includes('__') || /_(?:raw|history)?$/.test(own)
-        ? 'must not hold __ or end in _, _raw or _history: views of a collection have such names.'
-        : own === 'organizations' || /^(?:sync|sqlite)_/.test(own)
-          ? 'must not be organizations or begin with sync_ or sqlite_, which name tables of the mirror itself.'
-          : base !== undefined
-            ? `is the name of a table, view or index of the collection ${base}.`
-            : first !== names[index] &&
-              `differs from ${first} only in upper and lower case, which names of tables ignore.`
+    const isForm = /^(?!sync_|sqlite_|organizations$)[a-z][a-z0-9_]{0,59}(?<!_|_raw|_history)$/.test(own)
+    const isTaken =
+      folded.indexOf(own) < index || folded.some((base) => nameEnds.some((end) => own === base + end))
+    const problem =
+      !isForm || own.includes('__')
+        ? 'must be a name of at most 60 letters, digits and _ that begins with a letter, without __, not organizations, not sync_... or sqlite_..., and not one that ends in _, _raw or _history.'
+        : isTaken && 'is the name of another collection or of one of its tables, in this or another case.'
     const another = 'Choose another name, and give the address as its path, which can be anything.'
     if (problem) report(['collections', names[index] ?? ''], `${problem} ${another}`, 'key')
   }
 }
 
-function checkSettings(settings: Mapping, path: KeyPath, collections: Mapping, report: Report): void {
-  for (const [name, entry] of Object.entries(settings)) {
-    const { filters, ignore } = mappingOf(entry)
-    const why =
-      'cannot be a filter: the walk asks for its pages itself. Remove it, or see backfill --from-page.'
-    if (mappingOf(filters).page !== undefined) report([...path, name, 'filters', 'page'], why, 'key')
-    const keys = [mappingOf(collections[name]).key ?? 'id'].flat()
-    for (const [index, one] of (Array.isArray(ignore) ? ignore : []).entries())
-      if (keys.includes(one))
-        report([...path, name, 'ignore', index], 'is part of the key, which is always compared. Remove it.')
-  }
+function checkFilters(settings: Mapping, path: KeyPath, report: Report): void {
+  const why =
+    'cannot be a filter: the walk asks for its pages itself. Remove it, or see backfill --from-page.'
+  for (const [name, entry] of Object.entries(settings))
+    if (mappingOf(mappingOf(entry).filters).page !== undefined)
+      report([...path, name, 'filters', 'page'], why, 'key')
 }

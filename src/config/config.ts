@@ -9,8 +9,8 @@ import {
   type OrganizationConfig,
 } from './organizations.ts'
 import { isPostgresAddress, type PostgresSettings, parsePostgresAddress } from './postgres-address.ts'
-import { ConfigError, type KeyPath, nearest } from './problems.ts'
-import { COLLECTION_DEFAULTS, type FileConfig, FileSchema, SECTIONS } from './schema.ts'
+import { ConfigError, formatKey, type KeyPath, nearest } from './problems.ts'
+import { COLLECTION_DEFAULTS, type FileConfig, FileSchema } from './schema.ts'
 import { type ConfigFile, type Environment, interpolate, readConfigFile } from './yaml.ts'
 
 /** The configuration with all defaults. Paths are absolute, durations are milliseconds. */
@@ -47,17 +47,14 @@ export interface LoadOptions {
 export function loadConfig(name: string, { env, tokens, nameEnds }: LoadOptions): Config {
   const file = resolve(name)
   const source = readConfigFile(file)
+  /** By the key path as messages write it: the variables in a value, and what is wrong with one of them. */
   const variables = new Map<string, string[]>()
-  const broken: string[] = []
-  const variablesAt = (path: KeyPath) => variables.get(JSON.stringify(path)) ?? []
-  const isBroken = (path: KeyPath) =>
-    broken.some(
-      (one) => one === JSON.stringify(path) || JSON.stringify(path).startsWith(`${one.slice(0, -1)},`),
-    )
+  const broken = new Set<string>()
+  const variablesAt = (path: KeyPath) => variables.get(formatKey(path)) ?? []
   const report: ConfigFile['report'] = (path, message, part) => {
     const names = variablesAt(path)
     const origin = names.length > 0 ? ` The value comes from the environment (${names.join(', ')}).` : ''
-    if (!isBroken(path)) source.report(path, message + origin, part)
+    if (!broken.has(formatKey(path))) source.report(path, message + origin, part)
   }
 
   /** Replaces `${NAME}` in all values, never in keys. */
@@ -69,10 +66,10 @@ export function loadConfig(name: string, { env, tokens, nameEnds }: LoadOptions)
       )
     if (typeof value !== 'string') return value
     const { text, names, problem } = interpolate(value, env, tokens === 'leave' && isSecret(path))
-    if (names.length > 0) variables.set(JSON.stringify(path), names)
+    if (names.length > 0) variables.set(formatKey(path), names)
     if (problem !== null) {
       source.report(path, problem)
-      broken.push(JSON.stringify(path))
+      broken.add(formatKey(path))
     }
     return text
   }
@@ -111,14 +108,8 @@ export function loadConfig(name: string, { env, tokens, nameEnds }: LoadOptions)
 }
 
 /** Whether a value is or names a token or the address of pings: commands that need neither leave its variables as they are. */
-function isSecret([first, index, key, ...deeper]: KeyPath): boolean {
-  if (first === 'ping') return index === undefined
-  return (
-    first === 'organizations' &&
-    typeof index === 'number' &&
-    deeper.length === 0 &&
-    /^token(File)?$/.test(String(key))
-  )
+function isSecret(path: KeyPath): boolean {
+  return /^(?:ping|organizations\[\d+\]\.token(?:File)?)$/.test(formatKey(path))
 }
 
 type Issue = z.core.$ZodIssue
@@ -140,12 +131,12 @@ function flattenUnion(issue: Issue): Issue[] {
 function reportIssue(issue: Issue, values: unknown, report: ConfigFile['report']): void {
   const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)))
   if (issue.code === 'unrecognized_keys') {
+    // The schema says which keys it knows.
+    const known = issue.message.split(' ')
     for (const key of issue.keys) {
-      const isOfAll = key === 'key' && path[0] === 'organizations' && path.length === 4
-      const why = isOfAll
-        ? 'is the same for every organization. Move it to collections at the top of the file.'
-        : unknownKey(key, issue.message.split(' '))
-      report([...path, key], why, 'key')
+      const meant = nearest(key, known)
+      const hint = meant === null ? `Known here: ${known.join(', ')}.` : `Did you mean ${meant}?`
+      report([...path, key], `is not a known key. ${hint}`, 'key')
     }
     return
   }
@@ -155,16 +146,6 @@ function reportIssue(issue: Issue, values: unknown, report: ConfigFile['report']
   )
   const state = value === undefined ? 'is missing. It ' : value === null ? 'has no value. It ' : ''
   report(path, state + issue.message)
-}
-
-function unknownKey(key: string, known: readonly string[]): string {
-  if (key.includes(':')) return 'is not a known key: its colon needs a space after it. Write "key: value".'
-  const section = Object.entries(SECTIONS).find(([, keys]) => keys.includes(key))?.[0]
-  const elsewhere = Object.hasOwn(FileSchema.shape, key)
-    ? `${key} at the top of the file, without indentation`
-    : section && `${section}.${key}`
-  const meant = nearest(key, known) ?? elsewhere
-  return `is not a known key. ${meant ? `Did you mean ${meant}?` : `Known here: ${known.join(', ')}.`}`
 }
 
 function postgresOf(database: string, file: string): PostgresSettings | null {

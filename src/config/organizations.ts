@@ -18,13 +18,7 @@ export interface DefinedCollection {
   enabled: boolean
 }
 
-/** How a list is kept fresh between full walks; durations are milliseconds. */
-interface RefreshSettings {
-  every: number
-  share: number
-}
-
-const REFRESH_DEFAULTS: RefreshSettings = { every: 300_000, share: 10 }
+const REFRESH_DEFAULTS = { every: 300_000, share: 10 }
 
 /** One tenant of the API. */
 export interface OrganizationConfig {
@@ -33,8 +27,8 @@ export interface OrganizationConfig {
   name: string
   /** Cron expression. */
   schedule: string
-  /** False: its lists are only walked whole. */
-  refresh: RefreshSettings | false
+  /** How its lists are kept fresh between full walks; false: they are only walked whole. */
+  refresh: typeof REFRESH_DEFAULTS | false
   /** Those that it syncs, with its overrides. */
   collections: CollectionConfig[]
   /**
@@ -61,7 +55,7 @@ export function defineCollections(
 ): DefinedCollection[] {
   return [...new Set([...DEFAULT_COLLECTIONS, ...Object.keys(entries)])].map((name) => {
     const entry = Object.hasOwn(entries, name) ? entries[name] : undefined
-    const settings = typeof entry === 'object' && entry !== null ? entry : defaults
+    const settings = { ...defaults, ...settingsOf(entry) }
     const config = { ...settings, name, path: settings.path ?? `/api/v1/admin/${name}` }
     return { config, enabled: entry !== false }
   })
@@ -80,14 +74,24 @@ export function createOrganizations(
     const path = resolve(dirname(file), tokenFile ?? '')
     // A path that comes from a variable is not shown: it may hold a secret by mistake.
     const ofFile = variables.length === 0 ? path : `named by ${variables.join(' and ')}`
-    const tokenPlace =
-      tokenFile === undefined ? variables.join('') || `token of ${name} in the configuration` : ofFile
+    const ofToken = variables.join('') || `token of ${name} in the configuration`
+    const tokenPlace = tokenFile === undefined ? ofToken : ofFile
+    const given = new Map(Object.entries(own.collections))
     return {
       id,
       name,
       schedule: own.schedule ?? schedule,
-      refresh: mergeRefresh(refresh, own.refresh),
-      collections: mergeCollections(defined, own.collections),
+      refresh: (own.refresh ?? refresh) !== false && {
+        ...REFRESH_DEFAULTS,
+        ...settingsOf(refresh),
+        ...settingsOf(own.refresh),
+      },
+      collections: defined
+        .filter(({ config, enabled }) =>
+          given.has(config.name) ? given.get(config.name) !== false : enabled,
+        )
+        // Filters are not merged, so that an organization can drop one of the top.
+        .map(({ config }) => ({ ...config, ...settingsOf(given.get(config.name)) })),
       tokenPlace,
       readToken() {
         if (tokens === 'leave')
@@ -98,39 +102,12 @@ export function createOrganizations(
   })
 }
 
-type Organization = FileConfig['organizations'][number]
-
-/** The settings of an organization: its own, then those for all, then the defaults. */
-function mergeRefresh(
-  forAll: Organization['refresh'],
-  own: Organization['refresh'],
-): RefreshSettings | false {
-  if ((own ?? forAll) === false) return false
-  return { ...REFRESH_DEFAULTS, ...settingsOf(forAll), ...settingsOf(own) }
-}
-
-/** What one organization syncs: the collections that neither it nor the top turns off, with its overrides. */
-function mergeCollections(
-  defined: readonly DefinedCollection[],
-  overrides: Organization['collections'],
-): CollectionConfig[] {
-  const given = new Map(Object.entries(overrides))
-  return (
-    defined
-      .filter(({ config, enabled }) => (given.has(config.name) ? given.get(config.name) !== false : enabled))
-      // Filters are not merged, so that an organization can drop one of the top.
-      .map(({ config }) => ({ ...config, ...settingsOf(given.get(config.name)) }))
-  )
-}
+type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
 
 /** The settings that an entry gives; none if it is a switch. */
-function settingsOf<T extends object>(
-  entry: T | boolean | null | undefined,
-): { [K in keyof T]?: Exclude<T[K], undefined> } {
+function settingsOf<T extends object>(entry: T | boolean | null | undefined): Given<T> {
   const given = typeof entry === 'object' && entry !== null ? Object.entries(entry) : []
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as Given<T>
 }
 
 /** Finds the organization that a command names: by its name, else its name in any case, else its UUID in any case. */

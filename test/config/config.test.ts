@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { errorOf, load, placesOf, SMALLEST } from './config-files.ts'
+import { type CollectionConfig, findOrganization } from '../../src/config/organizations.ts'
+import { load, SMALLEST } from './config-files.ts'
 
 describe('loadConfig', () => {
   it('fills in every default of the interface', () => {
@@ -100,25 +101,10 @@ describe('loadConfig', () => {
   })
 
   it.each([
-    ['{ every: 500ms }', /refresh\.every: must be a duration.* at least 1s/],
-    ['{ share: 0 }', 'refresh.share: must be a number from 0.1 to 100'],
-    ['5m', 'refresh: must be a mapping of every and share, or false'],
-  ])('says what is wrong with refresh: %s', (given, problem) => {
-    expect(() => load(`${SMALLEST}refresh: ${given}\n`)).toThrow(problem)
-  })
-
-  it.each([
     ['"0644"', 0o644],
     ['0o640', 0o640],
   ])('reads publishMode: %s in octal, quoted or not', (given, mode) => {
     expect(load(`${SMALLEST}publishMode: ${given}\n`).publishMode).toBe(mode)
-  })
-
-  // 420, 416, 432 and 436 are what YAML and JSON tools make of 0644, 0640, 0660 and 0664: in octal, others may write who may not read.
-  it.each(['420', '0', '0244', '0x1a4', 'u=rw,go=r'])('refuses publishMode: %s', (given) => {
-    expect(() => load(`${SMALLEST}publishMode: ${given}\n`)).toThrow(
-      /:7:14 {2}publishMode: must be a file mode in octal digits .* Write it like "0644"/,
-    )
   })
 
   it('resolves relative paths against the folder of the file, and keeps absolute ones', () => {
@@ -177,43 +163,122 @@ describe('the fingerprint', () => {
   })
 })
 
-describe('the problems of a file', () => {
-  it('are all reported at once, of every kind, in the order of the lines', () => {
-    const text = `api: { baseUrl: ftp://x, timeout: 30 }
-retry: { attempts: 0 }
-organizations:
-  - id: 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d
-    name: a
-    token: \${UNSET}
-  - id: 7F3C0F1E-52C7-4A86-9D0B-3C4A5F6B7C8D
-    name: A
-    tokn: x
-collections:
-  b_raw: {}
-`
+describe('variables in a file', () => {
+  it.each([
+    [`a-\${NAME}-\${_1}`, 'a-value-one'],
+    [`$\${NAME}`, `\${NAME}`],
+    [`$$\${NAME}`, '$value'],
+    ['5 $ and $NAME', '5 $ and $NAME'],
+    [`\${TRICKY}`, `$$ \${NAME} $&`],
+  ])('turn %j into %j', (typed, value) => {
+    const env = { NAME: 'value', _1: 'one', TRICKY: `$$ \${NAME} $&` }
 
-    expect(placesOf(text)).toEqual([
-      'api.baseUrl 1:17',
-      'api.timeout 1:35',
-      'retry.attempts 2:20',
-      'organizations[0].token 6:12',
-      'organizations[1].token 7:5',
-      'organizations[1].id 7:9',
-      'organizations[1].name 8:11',
-      'organizations[1].tokn 9:5',
-      'collections.b_raw 11:3',
-    ])
+    expect(
+      load(
+        SMALLEST.replace('name: acme', () => `name: "${typed}"`),
+        { env },
+      ).organizations[0]?.name,
+    ).toBe(value)
   })
 
-  it('are lines of file, place, key, what is wrong and what to do', () => {
-    const { message } = errorOf(`${SMALLEST}concurrency: 0\nkeepRuns: 90\n`)
+  it('stand for numbers and truth values too, and stay unresolved in tokens for commands that need none', () => {
+    const text = `${SMALLEST.replace('secret-of-acme', `\${T}`)}concurrency: \${COUNT}
+http: { port: "\${COUNT}" }
+collections: { orders: { history: "\${HISTORY}" }, establishments: "\${HISTORY}" }
+`
 
-    expect(message.replaceAll(/^.*\//gm, '')).toBe(
-      [
-        'admin-mirror.yaml:7:14  concurrency: must be a whole number from 1 to 100.',
-        'admin-mirror.yaml:8:11  keepRuns: must be a duration, a whole number with its unit. ' +
-          'Write it like 500ms, 30s, 5m, 24h or 90d.',
-      ].join('\n'),
+    const loaded = load(text, { env: { COUNT: '7', HISTORY: 'false' }, tokens: 'leave' })
+
+    expect(loaded).toMatchObject({ concurrency: 7, http: { port: 7 } })
+    expect(loaded.collections).toMatchObject([{ name: 'orders', history: false }])
+    expect(() => loaded.organizations[0]?.readToken()).toThrow(
+      'loaded without the token of organization acme',
     )
+  })
+
+  it('leave a token a text, even one of digits', () => {
+    for (const token of ['0123', '1e5', 'true', `\${X}`, '$$']) {
+      const { organizations } = load(SMALLEST.replace('secret-of-acme', `\${T}`), { env: { T: token } })
+
+      expect(organizations[0]?.readToken()).toBe(token)
+    }
+    expect(load(SMALLEST.replace('secret-of-acme', '0123')).organizations[0]?.readToken()).toBe('0123')
+  })
+})
+
+function loadCollections(top: string, own = ''): { top: CollectionConfig[]; own: CollectionConfig[] } {
+  const override = own === '' ? '' : `    collections:\n      ${own}\n`
+  const { collections, organizations } = load(`${SMALLEST}${override}collections:\n  ${top}\n`)
+  return { top: collections, own: organizations[0]?.collections ?? [] }
+}
+
+describe('the collections', () => {
+  it.each<[top: string, own: string, expectedTop: string[], expectedOwn: string[]]>([
+    ['invoices: {}', '', ['orders', 'establishments', 'invoices'], ['orders', 'establishments', 'invoices']],
+    ['orders: false', '', ['establishments'], ['establishments']],
+    ['orders: false', 'orders: true', ['orders', 'establishments'], ['orders', 'establishments']],
+    ['orders: true', 'orders: false', ['orders', 'establishments'], ['establishments']],
+  ])('with %j and for the organization %j are %j, synced %j', (top, own, expectedTop, expectedOwn) => {
+    const collections = loadCollections(top, own)
+
+    expect(collections.top.map(({ name }) => name)).toEqual(expectedTop)
+    expect(collections.own.map(({ name }) => name)).toEqual(expectedOwn)
+  })
+
+  it.each([
+    ['12345678901234567890', '12345678901234567890'],
+    ['true', 'true'],
+    ['"a $$ b"', 'a $ b'],
+    ['[01, b, 1e3]', ['01', 'b', '1e3']],
+  ])('send the filter value %s as it was typed', (typed, sent) => {
+    const { top } = loadCollections(`orders: { filters: { "state[]": ${typed} } }`)
+
+    expect(top[0]?.filters).toEqual({ 'state[]': sent })
+  })
+
+  it("have an organization's settings instead of their own, and its filters instead of all theirs", () => {
+    const orders = 'orders: { key: order_id, filters: { a: 1, b: 2 }, history: 5d, ignore: [x, m.y] }'
+    const override = 'orders: { filters: { state: paid }, path: /other, ignore: [], total: ignore }'
+
+    const { top, own } = loadCollections(`${orders}\n  Lines: {}`, override)
+
+    expect(top[2]?.path).toBe('/api/v1/admin/Lines')
+    expect(top[0]).toMatchObject({ filters: { a: '1', b: '2' }, ignore: ['x', 'm.y'] })
+    expect(own[0]).toEqual({
+      name: 'orders',
+      path: '/other',
+      key: ['order_id'],
+      filters: { state: 'paid' },
+      history: 432_000_000,
+      ignore: [],
+      total: 'ignore',
+      newest: 'auto',
+    })
+  })
+})
+
+describe('the address of the API', () => {
+  it.each([
+    ['https://admin.example.com/', 'https://admin.example.com'],
+    ['HTTPS://Admin.Example.com:443/', 'https://admin.example.com'],
+    ['http://127.0.0.1:8080/a/b//', 'http://127.0.0.1:8080/a/b'],
+  ])('turns %j into %j', (text, value) => {
+    expect(load(SMALLEST.replace('https://admin.example.com', text)).api.baseUrl).toBe(value)
+  })
+})
+
+describe('findOrganization', () => {
+  const other = `  - { id: 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed, name: 7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d, token: x }\n`
+  it.each([
+    ['ACME', 0],
+    ['1B9D6BCD-bbfd-4b2d-9b5d-ab8dfbbd4bed', 1],
+    ['7f3c0f1e-52c7-4a86-9d0b-3c4a5f6b7c8d', 1],
+    ['acm', undefined],
+  ])('finds %j by name, else by id', (nameOrId, index) => {
+    const config = load(SMALLEST + other)
+
+    const found = findOrganization(config, nameOrId)
+
+    expect(found).toBe(index === undefined ? undefined : config.organizations[index])
   })
 })

@@ -25,21 +25,6 @@ function errorOf(readToken: () => string): Error {
 }
 
 describe('a token file', () => {
-  it.each([
-    ['abc\r\n', 'abc'],
-    // A `=` within is no name before a token: these are what services give out.
-    ...['aGlkZGVu==', 'AB=', 'eyJ=.a', 'QUJD=.QUJD', '12|abc=def', 'a=b', '=x', 'ABC=='].map((token) => [
-      token,
-      token,
-    ]),
-  ])('that holds %j has the token %j', (content, token) => {
-    const { file, readToken } = loadWithTokenFile('./token')
-
-    writeFileSync(file, content)
-
-    expect(readToken()).toBe(token)
-  })
-
   it('is read again at each call', () => {
     const { file, readToken } = loadWithTokenFile('./token')
 
@@ -58,7 +43,7 @@ describe('a token file', () => {
 
     expect(error).toBeInstanceOf(TokenFileError)
     expect(error.message).toBe(
-      `The token file ${file} of organization acme cannot be read: there is no such file. Put the token there, or change tokenFile.`,
+      `The token file ${file} of organization acme cannot be read: there is no such file. Put the token alone there, or change tokenFile.`,
     )
   })
 
@@ -66,12 +51,8 @@ describe('a token file', () => {
     ['', 'is empty'],
     ['hidden\nhidden\n', 'holds more than a token'],
     ['hidden\u0000', 'holds more than a token'],
-    ['"hidden"', 'holds more than a token: quotes around it'],
-    [`$\{HIDDEN}`, 'holds the name of a variable. Write the token alone into it'],
-    ...['<hidden>', 'hidden,', 'hidden;'].map((text) => [text, 'holds more than a token: quotes around it']),
-    ...['ACME_TOKEN=hidden', 'TOKEN="hidden"', 'api_token=hidden', 'accessToken=hidden', 'KEY2=hidden'].map(
-      (text) => [text, 'holds more than a token: quotes around it, NAME= before it'],
-    ),
+    ['"hidden"', 'holds more than a token: a quote'],
+    ['hidden'.repeat(2000), 'holds more than a token, which has at most 8192 characters'],
   ])('that holds %j is refused and not quoted', (content, message) => {
     const { file, readToken } = loadWithTokenFile('./token')
     writeFileSync(file, content)
@@ -81,16 +62,6 @@ describe('a token file', () => {
     expect(error).toBeInstanceOf(TokenFileError)
     expect(error.message).toContain(`${file} of organization acme ${message}`)
     expect(error.message).not.toContain('hidden')
-  })
-
-  it('that is too long for a header is refused and not quoted', () => {
-    const { file, readToken } = loadWithTokenFile('./token')
-    writeFileSync(file, `${'hidden'.padEnd(100, 'x')}\n`.repeat(200_000))
-
-    const { message } = errorOf(readToken)
-
-    expect(message).toContain('holds more than a token, which has at most 8192 characters')
-    expect(message).not.toContain('hidden')
   })
 
   it.each(['abc', 'abc\n', 'abc\r\n', 'abc\n\n', ' \tabc \r\n', '\ufeffabc'])(
