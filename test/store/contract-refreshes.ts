@@ -171,25 +171,6 @@ export function describeRefreshes(name: string, openStore: () => Promise<OpenedS
       expect(await store.readLedger(walk.id, 1)).toEqual([])
     })
 
-    it('go on with an older page after their run has ended, as between the pages of a walk', async () => {
-      const { run: within } = await openWalk(store, ['{"id":1}'])
-      const lease = await leaseOf(store)
-      const run = { id: await store.beginRefresh(lease, SAVED, within), traffic: noTraffic() }
-      const times = createPageTimes(lease, Date.now)
-      const read = async (text: string) => {
-        const page = pageOf([text], { number: 7, next: null, total: null, lastPage: null })
-        const { changes } = await compareWithStore(store, JOB, page, identifyItems(JOB, page))
-        return store.commit(lease, { changes, run, at: times.ofRefresh(), answer: null })
-      }
-      await read('{"id":2}')
-      await read('{"id":3}')
-      await store.finishRun(run, { status: 'succeeded', errorCode: null, errorMessage: null })
-
-      await read('{"id":4}')
-
-      expect(Object.keys(await opened.live(JOB))).toEqual(['1', '2', '3', '4'])
-    })
-
     it('count what they see as seen, for each full walk that is open', async () => {
       await openWalk(store, ['{"id":1}', '{"id":2}', '{"id":3}'])
       const { walk, run } = await openWalk(store, ['{"id":1}'])

@@ -130,7 +130,8 @@ export function afterNewest(
   startedAt: number,
 ): Freshness {
   const minutes = minutesSince(known.newestAt, startedAt)
-  const news = learn(known.news, MISSING * added + changed, minutes, NEWS_MEMORY)
+  // From the least on: what was assumed of a quiet end must not weigh more than what is found there.
+  const news = learn(Math.max(LEAST_NEWS, known.news), MISSING * added + changed, minutes, NEWS_MEMORY)
   return { ...known, newestAt: startedAt, news }
 }
 
@@ -221,7 +222,7 @@ function bestOf(list: SharingList, goesFirst: boolean, now: number): Reading {
   const cost = costOfNewest(list)
   // A reading by a clock that was ahead is none.
   const waited = isAhead(freshness.newestAt, now) ? every : now - freshness.newestAt
-  const news = (Math.max(LEAST_NEWS, freshness.news) * (waited / MINUTE_MS) ** 2) / cost
+  const news = ((LEAST_NEWS + freshness.news) * (waited / MINUTE_MS) ** 2) / cost
   const first = list.isWalked ? 2 * FIRST : goesFirst ? FIRST : 0
   let best: Reading = { worth: waited < every ? 0 : news + first, band: null, depth: 1, cost }
   if (isWalkedWhole(list)) return best

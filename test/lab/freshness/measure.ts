@@ -1,6 +1,7 @@
 import {
   afterFullWalk,
   type CompleteWalk,
+  newestEnd,
   type RefreshRules,
   type RefreshState,
   readEnds,
@@ -12,12 +13,10 @@ import {
   nextOfVisit,
   nextReading,
   type Reading,
-  type SharingList,
   shareRules,
 } from '../../../src/sync/refresh/worth.ts'
 import { createRandom, type Random } from '../../simulation/random.ts'
-import { createFreshnessMirror, type FreshnessMirror, type Measured } from './mirror.ts'
-import { createWorld, type ServedPage, type World, type WorldSetting } from './world.ts'
+import { createWorld, type Measured, type World, type WorldSetting } from './world.ts'
 
 /** Lists of one token, refreshed by the program's own decisions beside a walk a day. */
 export interface Line {
@@ -51,39 +50,19 @@ const MINUTE_MS = 60_000
 const LOOK = 5 / 60
 const RULES: RefreshRules = { total: 'check', newest: 'auto' }
 
-interface WrittenPage extends ServedPage {
-  seen: ReturnType<FreshnessMirror['write']>['seen']
-  added: number
-  changed: number
-  at: number
-}
-
-interface Walk {
-  startedAt: number
-  page: number
-  firstTotal: number | null
-  added: number
-  changed: number
-}
-
 interface PlayedList {
   world: World
-  mirror: FreshnessMirror
   state: RefreshState
   arrivals: number
-  walk: Walk | null
+  walk: { startedAt: number; page: number; firstTotal: number; added: number; changed: number } | null
   nextWalk: number
   /** Rows that were added, and when: what a refresh counts as found. */
   found: { at: number; count: number }[]
-  /** Between two pages of a walk, at most one older page is read. */
-  mayReadOlder: boolean
 }
 
 /** Times are minutes, those of the program milliseconds. */
-export function measureFreshness(
-  { lists: settings, limit, killed = 0, days = 3 }: Line,
-  seed: number,
-): Freshness {
+export function measureFreshness(line: Line, seed: number): Freshness {
+  const { lists: settings, limit, killed = 0, days = 3 } = line
   const random = createRandom(seed)
   const minutes = (BEFORE + days) * DAY
   const rules = shareRules(limit, SHARE)
@@ -94,143 +73,104 @@ export function measureFreshness(
   let [time, at] = [0, 0]
   let isRefreshing = false
   const nowMs = () => Math.round(time * MINUTE_MS)
-  const lists = settings.map((setting) => createList(setting, random.fork()))
+  const lists = settings.map((setting) => createPlayed(setting, random.fork()))
 
-  function createList(setting: Line['lists'][number], own: Random): PlayedList {
-    let mirror: FreshnessMirror | null = null
-    const world = createWorld({ ...setting, minutes }, own, {
-      onAdd: (id, when) => mirror?.onAdd(id, when),
-      onChange: (id, when) => mirror?.onChange(id, when),
-      onRemove: (id, when) => mirror?.onRemove(id, when),
-    })
-    mirror = createFreshnessMirror(world.bornBefore)
+  function createPlayed(setting: Line['lists'][number], own: Random): PlayedList {
+    const world = createWorld({ ...setting, minutes }, own)
     // The first walk is over, and missed nothing; but it has seen that the list moves.
-    const { total, lastPage } = world.pageAt(1)
-    const walked = {
-      startedAt: 0,
-      endedAt: 1,
-      lastPage,
-      totals: { first: total, last: total },
-      isSteady: false,
-    }
-    return {
-      world,
-      mirror,
-      state: afterFullWalk(null, complete(walked)),
-      arrivals: setting.arrivals,
-      walk: null,
-      nextWalk: DAY * (settings.length > 1 ? own.next() : 1),
-      found: [],
-      mayReadOlder: true,
-    }
+    const { total, lastPage } = world.size()
+    const walked = complete({ startedAt: 0, endedAt: 1, lastPage, totals: { first: total, last: total } })
+    const nextWalk = DAY * (settings.length > 1 ? own.next() : 1)
+    const { arrivals } = setting
+    return { world, state: afterFullWalk(null, walked), arrivals, walk: null, nextWalk, found: [] }
   }
 
   /** One request takes as long as the limit says. */
-  function read(list: PlayedList, page: number): WrittenPage {
+  function read(list: PlayedList, page: number) {
     counts.requests++
     if (isRefreshing) {
       sent.push(time)
-      share = { ...agedShare(share, rules, nowMs()) }
+      share = agedShare(share, rules, nowMs())
       share.level++
     }
     list.world.passTo(time)
     at = Math.max(at + 1, nowMs())
-    const served = list.world.pageAt(page)
-    const written = list.mirror.write(served.ids, time, at)
-    if (written.added > 0) list.found.push({ at, count: written.added })
+    const answer = list.world.read(page, time, at)
+    if (answer.added > 0) list.found.push({ at, count: answer.added })
     time += 1 / limit
-    return { ...served, ...written, at }
+    return { ...answer, at, next: page < answer.lastPage ? page + 1 : null }
   }
 
   function readNewest(list: PlayedList): void {
-    const startedAt = nowMs()
-    const startedTime = time
     if (isWalkedWhole(list.state)) {
       do walkOn(list)
       while (list.walk)
       return
     }
+    const [startedAt, startedTime] = [nowMs(), time]
     const isVictim = random.chance(killed)
-    const { settledAt } = list.state
+    const isFound = (one: { at: number }) => one.at > list.state.settledAt
     const reading = readEnds<number>(list.state, RULES, startedAt)
     let step = reading.next()
     while (!step.done) {
-      const { value: page } = step
-      const answer = read(list, page)
+      const answer = read(list, step.value)
       if (isVictim && random.chance(0.3)) {
         list.state.freshness = { ...list.state.freshness, newestAt: startedAt }
         return
       }
-      const { ids, seen, total, lastPage } = answer
-      const items = ids.map((id, index) => ({ id, seen: seen[index] ?? null }))
-      const found = list.found.reduce((sum, one) => sum + (one.at > settledAt ? one.count : 0), 0)
-      step = reading.next({
-        at: answer.at,
-        total,
-        next: page < lastPage ? page + 1 : null,
-        lastPage,
-        items,
-        found,
-      })
+      const found = list.found.filter(isFound).reduce((sum, one) => sum + one.count, 0)
+      step = reading.next({ ...answer, found })
     }
     list.state = step.value.state
-    list.found = list.found.filter((one) => one.at > list.state.settledAt)
+    list.found = list.found.filter(isFound)
     counts.finished++
-    if (list.state.freshAsOf === startedAt && list.mirror.missingOf(startedTime) > 0) counts.untrue++
+    if (list.state.freshAsOf === startedAt && list.world.missingOf(startedTime) > 0) counts.untrue++
   }
 
   function readOlder(list: PlayedList, reading: Reading): void {
-    const { state } = list
-    const page = state.places.last > state.places.first ? state.lastPage - reading.depth + 1 : reading.depth
-    const { added, changed } = read(list, Math.max(1, page))
-    const freshness = afterOlder(state.freshness, reading, added + changed, state.lastPage, nowMs())
-    list.state = { ...state, older: state.older + added, freshness }
-    list.mayReadOlder = false
+    const { places, lastPage, older, freshness } = list.state
+    const isLast = newestEnd(places, RULES.newest) === 'last'
+    const { added, changed } = read(list, isLast ? Math.max(1, lastPage - reading.depth + 1) : reading.depth)
+    const known = afterOlder(freshness, reading, added + changed, lastPage, nowMs())
+    list.state = { ...list.state, older: older + added, freshness: known }
   }
 
-  const asKnown = (list: PlayedList): SharingList & { played: PlayedList } => ({
-    played: list,
-    freshness: list.state.freshness,
-    lastPage: list.state.lastPage,
-    shown: list.state.shown,
-    every: EVERY * MINUTE_MS,
-    walkEvery: DAY * MINUTE_MS,
-    isWalked: list.walk !== null,
-  })
+  const asKnown = (played: PlayedList) => {
+    const pace = { every: EVERY * MINUTE_MS, walkEvery: DAY * MINUTE_MS }
+    return { ...played.state, ...pace, played, isWalked: played.walk !== null }
+  }
 
   /** Reads what is due. False: nothing is. */
   function refreshAny(): boolean {
     share = agedShare(share, rules, nowMs())
     const next = nextReading(lists.map(asKnown), share, rules, nowMs())
     if (!next) return false
-    const { played: list } = next.list
-    if (next.reading.band !== null && list.walk && !list.mayReadOlder) return false
+    const { played } = next.list
     isRefreshing = true
-    if (next.reading.band === null) readNewest(list)
-    else {
-      let reading: Reading | null = next.reading
-      for (let pages = 1; reading; pages++) {
-        readOlder(list, reading)
-        reading = list.walk ? null : nextOfVisit(asKnown(list), share, rules, pages, nowMs())
+    if (next.reading.band === null) readNewest(played)
+    else
+      for (let [reading, pages]: [Reading | null, number] = [next.reading, 1]; reading; pages++) {
+        readOlder(played, reading)
+        reading = nextOfVisit(asKnown(played), share, rules, pages, nowMs())
       }
-    }
     isRefreshing = false
     return true
   }
 
   function walkOn(list: PlayedList): void {
-    list.walk ??= { startedAt: nowMs(), page: 1, firstTotal: null, added: 0, changed: 0 }
+    list.walk ??= { startedAt: nowMs(), page: 1, firstTotal: list.world.size().total, added: 0, changed: 0 }
     const { walk } = list
     const { total, lastPage, added, changed } = read(list, walk.page)
-    walk.firstTotal ??= total
+    if (walk.page === 1) walk.firstTotal = total
     walk.added += added
     walk.changed += changed
-    list.mayReadOlder = true
     if (walk.page++ < lastPage) return
     const { startedAt, firstTotal } = walk
     const totals = { first: firstTotal, last: total }
-    const ended = { startedAt, endedAt: at, lastPage, totals, isSteady: false, written: walk }
-    list.state = afterFullWalk(list.state, complete(ended))
+    list.state = afterFullWalk(
+      list.state,
+      complete({ startedAt, endedAt: at, lastPage, totals, written: walk }),
+    )
     list.nextWalk = Math.max(time, startedAt / MINUTE_MS + DAY)
     list.walk = null
   }
@@ -247,22 +187,17 @@ export function measureFreshness(
     return false
   }
 
-  for (let isMeasured = false; time < minutes; ) {
-    if (!isMeasured && time >= BEFORE * DAY) {
-      isMeasured = true
-      for (const { world, mirror } of lists) {
-        world.passTo(time)
-        mirror.measureFrom(time)
-      }
-      counts.requests = 0
-      sent = []
-    }
-    if (!refreshAny() && !walkAny()) time += LOOK
+  function playTo(end: number): void {
+    while (time < end) if (!refreshAny() && !walkAny()) time += LOOK
+    for (const { world } of lists) world.passTo(time)
   }
-  const measured = lists.map(({ arrivals, world, mirror }) => {
-    world.passTo(minutes)
-    return { arrivals, ...mirror.measured(Math.max(time, minutes)) }
-  })
+
+  playTo(BEFORE * DAY)
+  for (const { world } of lists) world.measureFrom(time)
+  counts.requests = 0
+  sent = []
+  playTo(minutes)
+  const measured = lists.map(({ arrivals, world }) => ({ arrivals, ...world.measured(time) }))
   return {
     newAges: measured.flatMap(({ newAges }) => newAges),
     changedAges: measured.flatMap(({ changedAges }) => changedAges),
@@ -277,8 +212,8 @@ export function measureFreshness(
 }
 
 /** `found` counts what is new by its time. */
-function complete(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded'>): CompleteWalk {
-  return { scope: '', rowsAdded: { first: 0, last: 0 }, ...walk }
+function complete(walk: Omit<CompleteWalk, 'scope' | 'rowsAdded' | 'isSteady'>): CompleteWalk {
+  return { scope: '', rowsAdded: { first: 0, last: 0 }, isSteady: false, ...walk }
 }
 
 function mostInAnHour(times: readonly number[]): number {

@@ -1,23 +1,18 @@
+import type { RefreshItem } from '../../../src/sync/refresh/ends.ts'
 import type { Random } from '../../simulation/random.ts'
-
-/** Where new items appear; `by update` puts changed ones there, too: at the end of the list. */
-type Order = 'first' | 'last' | 'by update' | 'random'
-
-/** Which items go; in a list without an order it is any. */
-type Removals = 'oldest' | 'newest'
-
-export interface ServedPage {
-  ids: readonly number[]
-  total: number
-  lastPage: number
-}
 
 const HOUR = 60
 const DAY = 24 * HOUR
+const PER_PAGE = 25
+
+/** Of so many items one goes, where the newest ones go. */
+const NEWEST = 100
 
 export interface WorldSetting {
-  order: Order
-  removals: Removals
+  /** Where new items appear; `by update` puts changed ones there, too: at the end of the list. */
+  order: 'first' | 'last' | 'by update' | 'random'
+  /** Which items go; in a list without an order it is any. */
+  removals: 'oldest' | 'newest'
   life: string
   rows: number
   /** Items that come a minute, and as many go. */
@@ -28,104 +23,159 @@ export interface WorldSetting {
   batch?: { day: number; part: number } | undefined
 }
 
-/** Receives what happens to the items of a list. Times are minutes. */
-export interface WorldObserver {
-  onAdd(id: number, time: number): void
-  onChange(id: number, time: number): void
-  onRemove(id: number, time: number): void
+/** What was measured from a moment on. Times are minutes. */
+export interface Measured {
+  /** From when an item came until it was read, and from each change. */
+  newAges: number[]
+  changedAges: number[]
+  /** Listed rows that are missing or outdated, at a random moment. */
+  wrongRows: number
 }
 
-/** A list that lives: items come, change as their life says, and go. */
-export interface World {
-  /** Items that stand in it at the start, from 0 on, and when each came. */
-  bornBefore: readonly number[]
-  /** Lets everything up to this minute happen. */
-  passTo(minute: number): void
-  pageAt(page: number): ServedPage
+/** An item, and its row as a program that reads pages knows it. */
+interface Item {
+  id: number
+  /** When it came, in minutes. */
+  born: number
+  isListed: boolean
+  /** Epoch milliseconds; null: it was never read. */
+  seen: { firstAt: number; changedAt: number } | null
+  /** When it changed since it was read, in minutes. */
+  changes: number[]
 }
 
 interface Happening {
   time: number
   /** Null: an item goes. */
-  id: number | null
+  item: Item | null
 }
 
-export function createWorld(setting: WorldSetting, random: Random, observer: WorldObserver): World {
-  const bornBefore = birthsBefore(setting, random)
-  const bornLater = pointsOfTime(setting, random)
+export type World = ReturnType<typeof createWorld>
+
+/** A list that lives: items come, change as their life says, and go; and a mirror of it, at first without a fault. Times are minutes. */
+export function createWorld(setting: WorldSetting, random: Random) {
+  const before = birthsBefore(setting, random)
+  const items = [...before, ...pointsOfTime(setting, random)].map((born, id): Item => {
+    const isOld = id < before.length
+    return { id, born, isListed: isOld, seen: isOld ? { firstAt: 0, changedAt: 0 } : null, changes: [] }
+  })
   const list = createList(setting, random.fork())
-  for (const id of bornBefore.keys()) list.add(id)
-  const happenings = plan(setting, bornBefore, bornLater, random)
-  const isListed = new Set(bornBefore.keys())
-  let now = 0
-  let next = 0
+  for (const item of items) if (item.isListed) list.add(item)
+  const happenings = plan(setting, items, before.length, random)
+  const missing = new Set<Item>()
+  let [minute, next] = [0, 0]
+  let measured = { newAges: [] as number[], changedAges: [] as number[] }
+  /** Wrong rows now, and over time. */
+  let [wrong, area, last, from] = [0, 0, 0, 0]
 
-  function happen({ id, time }: Happening): void {
-    if (id === null) {
+  const isWrong = ({ seen, changes }: Item) => seen === null || changes.length > 0
+
+  function pass(time: number): void {
+    area += wrong * (time - last)
+    last = time
+  }
+
+  function happen({ item, time }: Happening): void {
+    if (item === null) {
       const gone = list.remove()
-      if (gone === null) return
-      isListed.delete(gone)
-      observer.onRemove(gone, time)
-    } else if (isListed.has(id)) {
-      list.change(id)
-      observer.onChange(id, time)
-    } else if (time === bornLater[id - bornBefore.length]) {
-      isListed.add(id)
-      list.add(id)
-      observer.onAdd(id, time)
+      if (!gone) return
+      pass(time)
+      if (isWrong(gone)) wrong--
+      gone.isListed = false
+      missing.delete(gone)
+    } else if (item.isListed) {
+      list.change(item)
+      pass(time)
+      if (!isWrong(item)) wrong++
+      item.changes.push(time)
+    } else if (time === item.born) {
+      item.isListed = true
+      list.add(item)
+      pass(time)
+      missing.add(item)
+      wrong++
     }
   }
 
-  function passTo(minute: number): void {
-    for (; now < happenings.length; now++, next = 0) {
-      const inMinute = happenings[now] ?? []
-      if (next === 0) inMinute.sort((a, b) => a.time - b.time)
-      for (; next < inMinute.length; next++) {
-        const happening = inMinute[next]
-        if (!happening || happening.time > minute) return
-        happen(happening)
+  function read(item: Item, time: number, at: number): RefreshItem<number> {
+    if (isWrong(item)) wrong--
+    if (item.seen === null) measured.newAges.push(time - item.born)
+    measured.changedAges.push(...item.changes.map((changed) => time - changed))
+    const changedAt = item.seen && item.changes.length === 0 ? item.seen.changedAt : at
+    item.seen = { firstAt: item.seen?.firstAt ?? at, changedAt }
+    item.changes = []
+    missing.delete(item)
+    return { id: item.id, seen: item.seen }
+  }
+
+  return {
+    /** Lets everything up to this minute happen. */
+    passTo(until: number): void {
+      for (; minute < happenings.length; minute++, next = 0) {
+        const inMinute = happenings[minute] ?? []
+        if (next === 0) inMinute.sort((a, b) => a.time - b.time)
+        for (; next < inMinute.length; next++) {
+          const happening = inMinute[next]
+          if (!happening || happening.time > until) return
+          happen(happening)
+        }
+        if (minute + 1 > until) return
       }
-      if (now + 1 > minute) return
-    }
+    },
+    size: list.size,
+    /** Reads a page and writes it. `at`: the time of the answer, in epoch milliseconds. */
+    read(page: number, time: number, at: number) {
+      pass(time)
+      const shown = list.pageAt(page)
+      const added = shown.filter(({ seen }) => seen === null).length
+      const changed = shown.filter(({ seen, changes }) => seen && changes.length > 0).length
+      return { ...list.size(), items: shown.map((item) => read(item, time, at)), added, changed }
+    },
+    /** Items that came before this minute, stand in the list and were never read; without those that changed since then. */
+    missingOf: (until: number) =>
+      [...missing].filter(({ born, changes }) => born < until && !changes.some((at) => at >= until)).length,
+    /** Measures from this minute on. */
+    measureFrom(time: number): void {
+      pass(time)
+      measured = { newAges: [], changedAges: [] }
+      area = 0
+      from = time
+    },
+    measured(until: number): Measured {
+      pass(until)
+      return { ...measured, wrongRows: area / (until - from) }
+    },
   }
-
-  return { bornBefore, passTo, pageAt: list.pageAt }
 }
-
-const PER_PAGE = 25
-
-/** Of so many items one goes, where the newest ones go. */
-const NEWEST = 100
 
 function createList({ order, removals }: WorldSetting, random: Random) {
   /** The newest last, but for a list in no order. */
-  const ids: number[] = []
+  const items: Item[] = []
 
   return {
-    add(id: number): void {
-      if (order === 'random') ids.splice(random.whole(0, ids.length), 0, id)
-      else ids.push(id)
+    add(item: Item): void {
+      if (order === 'random') items.splice(random.whole(0, items.length), 0, item)
+      else items.push(item)
     },
     /** Nothing stands elsewhere afterwards, unless the list is sorted by update. */
-    change(id: number): void {
-      if (order === 'by update') ids.push(...ids.splice(ids.indexOf(id), 1))
+    change(item: Item): void {
+      if (order === 'by update') items.push(...items.splice(items.indexOf(item), 1))
     },
     /** Takes an item away; none of an empty list. */
-    remove(): number | null {
-      if (ids.length === 0) return null
-      const first = order === 'random' ? 0 : Math.max(0, ids.length - NEWEST)
+    remove(): Item | undefined {
+      if (items.length === 0) return undefined
+      const first = order === 'random' ? 0 : Math.max(0, items.length - NEWEST)
       const isAny = order === 'random' || removals === 'newest'
-      return ids.splice(isAny ? random.whole(first, ids.length - 1) : 0, 1)[0] ?? null
+      return items.splice(isAny ? random.whole(first, items.length - 1) : 0, 1)[0]
     },
-    pageAt(page: number): ServedPage {
-      const total = ids.length
-      const start = (page - 1) * PER_PAGE
+    size: () => ({ total: items.length, lastPage: Math.max(1, Math.ceil(items.length / PER_PAGE)) }),
+    pageAt(page: number): readonly Item[] {
+      const total = items.length
+      const start = Math.min((page - 1) * PER_PAGE, total)
       const end = Math.min(start + PER_PAGE, total)
-      const served =
-        order === 'first'
-          ? ids.slice(Math.max(0, total - end), Math.max(0, total - start)).toReversed()
-          : ids.slice(start, end)
-      return { ids: served, total, lastPage: Math.max(1, Math.ceil(total / PER_PAGE)) }
+      return order === 'first'
+        ? items.slice(total - end, total - start).toReversed()
+        : items.slice(start, end)
     },
   }
 }
@@ -147,30 +197,17 @@ function pointsOfTime({ arrivals, minutes }: WorldSetting, random: Random): numb
 }
 
 /** What happens, by the minute in which it does: sorting all of it at once would take most of the time. */
-function plan(
-  setting: WorldSetting,
-  before: readonly number[],
-  later: readonly number[],
-  random: Random,
-): Happening[][] {
-  const { life, minutes } = setting
+function plan(setting: WorldSetting, items: readonly Item[], before: number, random: Random): Happening[][] {
+  const { life, minutes, batch } = setting
   const happenings: Happening[][] = Array.from({ length: Math.ceil(minutes) }, () => [])
-  const note = (happening: Happening) => happenings[Math.floor(happening.time)]?.push(happening)
-  for (const [index, time] of later.entries()) note({ time, id: before.length + index })
-  for (const time of pointsOfTime(setting, random)) note({ time, id: null })
-  for (const [id, born] of [...before, ...later].entries())
-    for (const time of changesOf(life, born, random)) if (time > 0) note({ time, id })
-  for (const time of batchesOf(setting))
-    for (const [id, born] of [...before, ...later].entries())
-      if (born < time && random.chance(setting.batch?.part ?? 0)) note({ time, id })
-  return happenings
-}
-
-function batchesOf({ batch, minutes }: WorldSetting): number[] {
-  const times: number[] = []
+  const note = (time: number, item: Item | null) => happenings[Math.floor(time)]?.push({ time, item })
+  for (const item of items.slice(before)) note(item.born, item)
+  for (const time of pointsOfTime(setting, random)) note(time, null)
+  for (const item of items)
+    for (const time of changesOf(life, item.born, random)) if (time > 0) note(time, item)
   for (let time = (batch?.day ?? Number.POSITIVE_INFINITY) * DAY; time < minutes; time += 7 * DAY)
-    times.push(time)
-  return times
+    for (const item of items) if (item.born < time && random.chance(batch?.part ?? 0)) note(time, item)
+  return happenings
 }
 
 function gap(perMinute: number, random: Random): number {

@@ -75,9 +75,20 @@ describe('a rate', () => {
 
     for (const rate of [known.news, back.news, ...known.bands.map((band) => band.rate)]) {
       expect(rate).toBeGreaterThan(0)
-      expect(rate).toBeLessThan(1)
+      expect(rate).toBeLessThan(2)
     }
   })
+})
+
+/** The news of an end whose first two readings found so many new rows each. */
+function newsOf(added: number): number {
+  const readAt = [9, 18].map((minutes) => NOW + minutes * MINUTE)
+  return readAt.reduce((known, at) => afterNewest(known, { added, changed: 0 }, at), newFreshness(300, NOW))
+    .news
+}
+
+it('a list that turns out to be busy is told from quiet ones by its second reading', () => {
+  expect(newsOf(27) / newsOf(0)).toBeGreaterThan(10)
 })
 
 describe('the bands of a list', () => {
