@@ -1,7 +1,7 @@
 import { allowedPerMinute, announcedLimit } from '../api/rate/budget.ts'
 import type { Config } from '../config/config.ts'
-import { lastAttempt } from '../report/overdue.ts'
 import { createStatus, type JobPlan, type ListFacts, type Status } from '../report/status.ts'
+import { lastAttempt } from '../report/times.ts'
 import { nextFireAfter } from '../schedule/cron.ts'
 import { type MirrorFacts, neverSynced, type StatusRow } from '../store/core/status.ts'
 import { jobKey } from '../text.ts'

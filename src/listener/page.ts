@@ -67,8 +67,8 @@ export async function pageHtml(status: Status): Promise<string> {
 </head>
 <body>
 <h1 class="${toneOf(status)}"><span>${capitalized(verdict)}</span></h1>
-${next.length > 0 && html`<h2>What to do</h2><ul>${next.slice(0, MOST_TOLD).map(stepItem)}</ul>${more(next.length, 'step')}`}
-${problems.length > 0 && html`<h2>What is wrong</h2><ul>${problems.slice(0, MOST_TOLD).map(textItem)}</ul>${more(problems.length, 'cause')}`}
+${next.length > 0 && html`<h2>What to do</h2><ul>${next.map(stepItem)}</ul>`}
+${problems.length > 0 && html`<h2>What is wrong</h2><ul>${problems.map(textItem)}</ul>`}
 <h2>${counted(status.jobs.length, 'list')}</h2>
 ${listsTable(status)}
 ${notes.length > 0 && html`<h2>Notes</h2><ul>${notes.map(textItem)}</ul>`}
@@ -77,12 +77,6 @@ ${notes.length > 0 && html`<h2>Notes</h2><ul>${notes.map(textItem)}</ul>`}
 </html>
 `
   return page.toString()
-}
-
-const MOST_TOLD = 20
-
-function more(of: number, noun: string) {
-  return of > MOST_TOLD && html`<p class="quiet">and ${counted(of - MOST_TOLD, `more ${noun}`)}</p>`
 }
 
 function textItem(text: string) {

@@ -203,9 +203,6 @@ const REASONS: Readonly<Record<string, string>> = {
     'another process listens there, maybe another start with this file; end it, or give this one another port: ' +
     'http.port may name an environment variable, and port 0 is any that is free (the log names it)',
   EACCES: 'this user may not use that port; choose one above 1023',
-  EADDRNOTAVAIL:
-    'the machine has no such address; 127.0.0.1 is this machine alone, 0.0.0.0 all its addresses',
-  ENOTFOUND: 'the name is not known; write an IP address',
 }
 
 function listenError({ code, message }: NodeJS.ErrnoException, host: string, port: number): UsageError {

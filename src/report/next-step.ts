@@ -80,21 +80,11 @@ const PASSING = new Set(['NETWORK', 'TIMEOUT', 'SERVER_ERROR', 'RATE_LIMITED'])
 function afterFailure(row: StatusRow, isServed: boolean): Step {
   const { walk_stops: stops, walk_page: page } = row
   if (page !== null && stops !== null && stops >= STOPS) {
-    const failed = `failed in each of the last ${stops + 1} runs, and the pages before it did not`
-    if (isLastPage(row))
-      return { ...SYNC, say: `page ${grouped(page)}, the last one, ${failed}: once the API mends it` }
-    const say = `page ${grouped(page)} ${failed}: until the API mends it, those behind it can be tried with`
+    const say = `page ${grouped(page)} failed in each of the last ${stops + 1} runs, and the pages before it did not: until the API mends it, those behind it can be tried with`
     return { say, command: `backfill --from-page ${page + 1}`, of: 'list' }
   }
   if (!PASSING.has(row.failing_code ?? '')) return { ...goingOn(row), say: 'look at the error, then' }
   return isServed ? TRIED_AGAIN : { ...goingOn(row), say: 'when the API answers again' }
-}
-
-/** Whether nothing is listed behind the page that comes next: by its number, or since the items that are left fit on it. */
-function isLastPage({ walk_page: page, walk_last_page: last, ...walk }: StatusRow): boolean {
-  if (page === null || last !== null) return page !== null && last !== null && page >= last
-  const { walk_total: total, walk_rows_seen: seen, walk_pages: pages } = walk
-  return total !== null && seen !== null && pages !== null && total - seen <= seen / pages
 }
 
 /** What goes on with the last run. A sync does not continue a backfill: of a list that was read whole, only that is left to do. */

@@ -3,9 +3,8 @@ import { isAhead } from '../clock.ts'
 import type { DaemonRecord } from '../store/core/leases.ts'
 import type { ListRow, MisfitColumn, StatusRow } from '../store/core/status.ts'
 import { type NextStep, nextStep, type Step, stepOf, stepsOf } from './next-step.ts'
-import { misfitNotes, notesOf, type Problem, problemOf, refreshNotes } from './notes.ts'
-import { isOverdue } from './overdue.ts'
-import { type Pace, timeLeft } from './time-left.ts'
+import { misfitNotes, notesOf, type Problem, problemOf } from './notes.ts'
+import { isOverdue, type Pace, timeLeft } from './times.ts'
 import { checkExitCode, gravestFirst, isOutdated, type State, verdict } from './verdict.ts'
 
 /** What `status` says, made once for the text, `--json`, the page, `/check`, the metrics and pings. Times are ISO 8601. */
@@ -49,7 +48,7 @@ export interface JobStatus extends ListRow {
   /** Whether a process works on it; null if this user cannot tell. */
   running: boolean | null
   walk_percent: number | null
-  /** By the one estimate of `time-left.ts`. */
+  /** By the one estimate of `times.ts`. */
   walk_left_ms: number | null
   waiting_until: string | null
   /** Only a `start` goes by it. */
@@ -129,11 +128,7 @@ export function createStatus(facts: StatusFacts): Status {
       ...stepsOfTheWhole(told, facts),
       ...stepsOf(gravestFirst(steps)).filter(({ say }) => say !== restart || say === null),
     ],
-    // A refresh that was typed says nothing of how often one comes.
-    notes: [
-      ...misfitNotes(facts.misfits),
-      ...(daemon.running === true ? refreshNotes(lists.map(({ row }) => row)) : []),
-    ],
+    notes: misfitNotes(facts.misfits),
     ...told,
   }
 }

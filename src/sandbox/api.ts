@@ -1,5 +1,13 @@
-import { createDice, hash, uuid } from './dice.ts'
-import { createEstablishment, createOrder, ORDER_EVERY, orderState, WORLD_START } from './items.ts'
+import {
+  createDice,
+  createEstablishment,
+  createOrder,
+  hash,
+  ORDER_EVERY,
+  orderState,
+  uuid,
+  WORLD_START,
+} from './items.ts'
 
 export interface SandboxOptions {
   /** Of each organization, when it begins. */

@@ -202,20 +202,13 @@ next: wait: it is tried again by itself
     expect(text).toContain('daemon: none is known to use this file\n')
   })
 
-  it('names the columns whose values did not fit, ten of them', () => {
-    const misfits = Array.from({ length: 12 }, (_, index) => ({
-      collection: 'orders',
-      column: `c${index}__text`,
-      rows: index + 1,
-    }))
+  it('names each column whose values did not fit', () => {
+    const misfits = [1, 2].map((rows) => ({ collection: 'orders', column: `c${rows}__text`, rows }))
 
-    const { notes } = statusOf([listOf('acme')], { misfits })
-
-    expect(notes.slice(0, 2)).toEqual([
-      'orders.c0__text has the values of 1 row that did not fit the column beside it',
-      'orders.c1__text has the values of 2 rows that did not fit the column beside it',
+    expect(statusOf([listOf('acme')], { misfits }).notes).toEqual([
+      'orders.c1__text has the values of 1 row that did not fit the column beside it',
+      'orders.c2__text has the values of 2 rows that did not fit the column beside it',
     ])
-    expect(notes.slice(10)).toEqual(['2 further columns of such values: see sync_columns'])
   })
 
   it('tells a ping each cause once, without what a server said', () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFailed } from 'vitest'
-import { createDice } from '../../src/sandbox/dice.ts'
+import { createDice } from '../../src/sandbox/items.ts'
 import { type Asked, pageOf, serve } from '../helpers/list-server.ts'
 import { createWorkspace, organization } from '../helpers/workspace.ts'
 import { copyOf } from './crash-scene.ts'

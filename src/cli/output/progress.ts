@@ -1,4 +1,4 @@
-import { type Pace, timeLeft } from '../../report/time-left.ts'
+import { type Pace, timeLeft } from '../../report/times.ts'
 import { counted, grouped, inWords, printable } from '../../text.ts'
 
 /** How far a list is. Times are epoch milliseconds. */

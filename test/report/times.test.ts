@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Pace, timeLeft } from '../../src/report/time-left.ts'
+import { type Pace, timeLeft } from '../../src/report/times.ts'
 
 const MINUTE = 60_000
 const PACE: Pace = {
